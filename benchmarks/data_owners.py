@@ -201,11 +201,11 @@ def show_study(title: str, study: Study, data: LabelledRecords) -> StudyResult:
     rows = [
         (name, *(f"{value:.3f}" for value in result.average(form)[e]))
         for name, form, e in names
-        if e < result.accuracy[form].shape[0]
+        if e < result.accuracies_by_form[form].shape[0]
     ]
     print_table(
         f"{title}: test accuracy, {len(study.seeds)} seed(s), {took:.0f} s ({cpu:.0f} s of CPU)",
-        ("form", *(f"n = {n}" for n in study.owners)),
+        ("form", *(f"n = {n}" for n in study.numbers_of_owners)),
         rows,
     )
     for other_form in (Form.FULL, Form.SEPARATE):
@@ -243,7 +243,7 @@ def show_users(data: LabelledRecords, study: Study, sizes: Sequence[int]) -> Non
         f"{form.value}, ε = {e:g}, n = {n}"
         for form in (Form.FULL, Form.JOINT)
         for e in study.epsilons
-        for n in study.owners
+        for n in study.numbers_of_owners
     ]
     print_table(f"{data.name}, user level: test accuracy", ("form", *head), rows)
     for (by_group, form), scores in means_by_form.items():
@@ -277,9 +277,9 @@ def main() -> None:
     if data is None:
         print(f"\n{NO_MNIST}")
         return
-    large = Study((4, 64, 512), (0.25, 1.0), seeds=(1,), delta=1e-4, options=MNIST_OPTIONS)
+    large = Study((4, 64, 512), (0.25, 1.0), seeds=(1,), delta=1e-4, training_options=MNIST_OPTIONS)
     show_study("MNIST", large, data)
-    show_users(data, replace(large, owners=(64,), epsilons=(1.0,)), (5, 20))
+    show_users(data, replace(large, numbers_of_owners=(64,), epsilons=(1.0,)), (5, 20))
     if arguments.full:
         show_grid(data, list(LEVELS), seeds)
 
@@ -302,7 +302,7 @@ def show_grid(data: LabelledRecords, levels: Sequence[str], seeds: tuple[int, ..
         (0.25, 1.0, 2.0, 5.0, 10.0, 100.0),
         seeds=seeds,
         delta=1e-4,
-        options=MNIST_OPTIONS,
+        training_options=MNIST_OPTIONS,
     )
     for level in levels:
         show_study(f"MNIST, {level}", replace(grid, **LEVELS[level]), data)

@@ -100,7 +100,7 @@ def print_errors(title: str, ratings: Ratings, study: RatingStudy) -> None:
         "RMSE over all items, then from the rarest fifth to the most rated, with standard errors"
     )
     for epsilon_index, epsilon in enumerate(study.epsilons):
-        for row_index, model in enumerate(study.models):
+        for row_index, model in enumerate(study.model_kinds):
             if epsilon_index and not model.is_private:
                 continue
             print(
@@ -214,19 +214,19 @@ def _run_implicit_sweep(ratings: Ratings, first: Any, ridge: float) -> tuple[Any
     shared, of_items = (first.T @ first)[row_indices, column_indices], multiply_coordinates(first)
     users = np.empty((ratings.num_users, first.shape[1]), np.float32)
     item_sums = LeastSquaresSums.build_zeros(ratings.num_items, first.shape[1], np.float32)
-    for block in ratings.blocks(choose_block_size(first.shape[1])):
-        weights = ratings.values[block.ratings]
+    for block in ratings.iterate_blocks(choose_block_size(first.shape[1])):
+        weights = ratings.values[block.rating_slice]
         matrices, vectors = block.build_matrix(weights - 1.0) @ of_items, block.build_matrix(weights) @ first
         users[block.users] = solve_rows(LeastSquaresSums(matrices + shared, vectors), ridge)
         item_sums.add(block, users[block.users], weights - 1.0, weights)
     shared = (users.T @ users)[row_indices, column_indices]
-    return users, solve_rows(LeastSquaresSums(item_sums.matrices + shared, item_sums.vectors), ridge)
+    return users, solve_rows(LeastSquaresSums(item_sums.matrices + shared, item_sums.label_sums), ridge)
 
 
 def _compute_implicit_objective(ratings: Ratings, users: Any, items: Any, ridge: float) -> float:
     """Compute the objective of implicit feedback over all pairs."""
     users, items = users.astype(np.float64), items.astype(np.float64)
-    scores = np.einsum("pd,pd->p", users[ratings.graph.users], items[ratings.items])
+    scores = np.einsum("pd,pd->p", users[ratings.graph.user_codes], items[ratings.items])
     everywhere = float(np.sum((users.T @ users) * (items.T @ items)))
     rated = float(np.sum(ratings.values * (1.0 - scores) ** 2 - scores**2))
     return everywhere + rated + ridge * float(np.sum(users**2) + np.sum(items**2))
@@ -247,7 +247,7 @@ def print_table_over_epsilon() -> bool:
         Whether the answer is never more than one standard error of their difference behind the best model.
     """
     page = FactorisationParameters(1.0)
-    table_study = replace(page.study, epsilons=TABLE_EPSILONS, with_recall=False)
+    table_study = replace(page.study, epsilons=TABLE_EPSILONS, measures_recall=False)
     studies_by_name = {
         "Generated, the page's defaults": (
             page.population.draw(np.random.default_rng(page.data_seed)),
@@ -255,7 +255,7 @@ def print_table_over_epsilon() -> bool:
         )
     }
     if (real := read_movielens()) is not None:
-        studies_by_name["MovieLens 1M"] = (real, replace(table_study, limits=RatingRange(1.0, 5.0)))
+        studies_by_name["MovieLens 1M"] = (real, replace(table_study, rating_range=RatingRange(1.0, 5.0)))
     print(
         f"RMSE over {TABLE_SEEDS} paired seeds, ± one standard error; delta {table_study.delta:g}, add or remove "
         "a user. Each seed splits\nevery user's ratings anew. The answer is what the page says after a training of its "
@@ -269,11 +269,11 @@ def print_table_over_epsilon() -> bool:
         result = run(ratings, replace(study, repeats=TABLE_SEEDS, seed=TABLE_SEED))
         plain_errors = ", ".join(
             f"{model.value} {result.list_runs(model)[0, :, 0].mean():.4f}"
-            for model in study.models
+            for model in study.model_kinds
             if not model.is_private
         )
         print(f"\n{name}: {ratings.num_ratings:,} ratings; {plain_errors}")
-        private = [model for model in study.models if model.is_private]
+        private = [model for model in study.model_kinds if model.is_private]
         print(f"{'epsilon':>8}" + "".join(f"{model.value:>34}" for model in private) + "  answer")
         for epsilon_index, epsilon in enumerate(study.epsilons):
             errors_by_model = {model: result.list_runs(model)[epsilon_index, :, 0] for model in private}
@@ -334,7 +334,7 @@ def compute_advantages(population: GeneratedRatings, study: RatingStudy) -> Floa
     Returns:
         Shape (numbers of users, seeds); above 0 where the factorisation is better.
     """
-    spending = study.spending(study.epsilons[0])
+    spending = study.build_spending(study.epsilons[0])
     exponent = studies.choose_exponent(study.epsilons[0], study.exponent)
     gains = np.empty((len(WHERE_USERS), study.repeats))
     for row, num_users in enumerate(WHERE_USERS):
@@ -344,12 +344,12 @@ def compute_advantages(population: GeneratedRatings, study: RatingStudy) -> Floa
             train, test = ratings.split(study.test_share, np.random.default_rng(for_split))
             noise_seed = int(for_noise.generate_state(1)[0])
             fitted = fit_private(
-                train, study.settings, study.limits, SCHEMES[ModelKind.ADAPTIVE], spending, study.exponent,
-                study.ridge_to_noise, noise_seed, steps=study.steps,
+                train, study.settings, study.rating_range, SCHEMES[ModelKind.ADAPTIVE], spending, study.exponent,
+                study.ridge_to_noise, noise_seed, gradient_steps=study.gradient_steps,
             )  # fmt: skip
             assert fitted is not None
             item_means = studies.fit_private_item_means(
-                train, study.limits, spending, exponent, study.ridge_to_noise, noise_seed
+                train, study.rating_range, spending, exponent, study.ridge_to_noise, noise_seed
             )
             models = (studies.add_own_offsets(item_means), fitted)
             buckets = assign_buckets(train.item_counts)
@@ -379,7 +379,7 @@ def print_advantages() -> None:
                     page.study,
                     epsilons=(epsilon,),
                     repeats=WHERE_SEEDS,
-                    limits=RatingRange(population.lowest, population.highest),
+                    rating_range=RatingRange(population.lowest, population.highest),
                     settings=replace(page.study.settings, dimension=dimension),
                 ),
             )
@@ -413,10 +413,11 @@ def print_recall_over_epsilon() -> None:
     for name, choices in tables.items():
         result = run(choices, study)
         print(f"\n{name}: {choices.num_ratings:,} choices; mean of {RECALL_SEEDS} seeds ± one standard error")
-        print(f"{'epsilon':>8}" + "".join(f"{model.value:>28}" for model in study.models))
+        print(f"{'epsilon':>8}" + "".join(f"{model.value:>28}" for model in study.model_kinds))
         for epsilon_index, epsilon in enumerate(study.epsilons):
             recalls = [
-                result.recall[model_index, epsilon_index, :, 0] for model_index in range(len(study.models))
+                result.recall[model_index, epsilon_index, :, 0]
+                for model_index in range(len(study.model_kinds))
             ]
             cells = "".join(
                 f"{f'{seed_recalls.mean():.4f} ± {_compute_standard_error(seed_recalls):.4f}':>28}"
@@ -447,10 +448,10 @@ def main() -> None:
     if arguments.table:
         sys.exit(0 if print_table_over_epsilon() else 1)
     ratings = measure_large()
-    study = RatingStudy(repeats=arguments.seeds, with_recall=False)
+    study = RatingStudy(repeats=arguments.seeds, measures_recall=False)
     if (real := read_movielens()) is not None:
         compare_with_implicit(real)
-        print_errors("MovieLens 1M", real, replace(study, limits=RatingRange(1.0, 5.0)))
+        print_errors("MovieLens 1M", real, replace(study, rating_range=RatingRange(1.0, 5.0)))
     print_errors("Generated, 6,000 × 3,700", GeneratedRatings().draw(np.random.default_rng(1)), study)
     if arguments.large_seeds:
         print_errors("Generated, 69,878 × 10,677", ratings, replace(study, repeats=arguments.large_seeds))

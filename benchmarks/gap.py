@@ -25,7 +25,7 @@ def measure_seconds(run: Callable[[], object], repeats: int = 3) -> float:
 
 def main() -> None:
     """Print the table."""
-    top = compute_supremum().problem()
+    top = compute_supremum().build_problem()
     rng = np.random.default_rng(0)
     sizes = np.unique(np.rint(rng.pareto(1.0, 50_000) * 10 + 1))
     wide = build_problem_of_noise_ratio(ContributionHistogram.from_table(sizes, np.ones(sizes.size)), 5_000.0)

@@ -81,8 +81,8 @@ def measure_huber(users: Users, epsilon: float, limit: float, lower: float, uppe
 
     low, high = lower, upper
     for _ in range(60):
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if add_deviations(middle) > 0.0 else (low, middle)
+        midpoint = (low + high) / 2.0
+        low, high = (midpoint, high) if add_deviations(midpoint) > 0.0 else (low, midpoint)
     num_rows = users.sizes[np.abs(users.sizes * (users.means - low)) < limit].sum()
     width = 2.0 * limit / (epsilon * max(num_rows, 1.0))
     offsets = np.r_[0.0, np.geomspace(width / 50.0, upper - lower, 160)]
@@ -93,12 +93,12 @@ def measure_huber(users: Users, epsilon: float, limit: float, lower: float, uppe
     return math.sqrt(squares / np.trapezoid(densities, points))
 
 
-def compare_huber(first: Users, second: Users, epsilon: float, lower: float, upper: float) -> float:
+def compare_huber(chosen_on: Users, measured_on: Users, epsilon: float, lower: float, upper: float) -> float:
     """Measure the Huber estimate on the second half with the best limit of the first."""
-    deviations = first.sizes * np.abs(first.means - first.row_mean)
+    deviations = chosen_on.sizes * np.abs(chosen_on.means - chosen_on.row_mean)
     limits = np.geomspace(max(np.quantile(deviations, 0.02), 1e-9), np.quantile(deviations, 0.999), 25)
-    limit = choose(lambda limit: measure_huber(first, epsilon, limit, lower, upper), limits.tolist())
-    return measure_huber(second, epsilon, limit, lower, upper)
+    limit = choose(lambda limit: measure_huber(chosen_on, epsilon, limit, lower, upper), limits.tolist())
+    return measure_huber(measured_on, epsilon, limit, lower, upper)
 
 
 def measure_clamped_means(
@@ -112,7 +112,9 @@ def measure_clamped_means(
     return math.hypot(mean - users.row_mean, noise)
 
 
-def compare_two_stages(first: Users, second: Users, epsilon: float, lower: float, upper: float) -> float:
+def compare_two_stages(
+    chosen_on: Users, measured_on: Users, epsilon: float, lower: float, upper: float
+) -> float:
     """Measure a drawn median and users' means clamped around it, with the best bound and distance of the first half."""
     candidates = np.linspace(lower, upper, 1001)
 
@@ -127,14 +129,14 @@ def compare_two_stages(first: Users, second: Users, epsilon: float, lower: float
         return float(np.sqrt(np.mean(np.square(errors))))
 
     distances = np.quantile(
-        np.abs(first.means - np.median(first.means)), [0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 1.0]
+        np.abs(chosen_on.means - np.median(chosen_on.means)), [0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 1.0]
     )
-    thresholds = np.unique(np.geomspace(1, first.sizes.max(), 10).round())
+    thresholds = np.unique(np.geomspace(1, chosen_on.sizes.max(), 10).round())
     settings = list(itertools.product(thresholds.tolist(), distances.tolist()))
-    return measure(second, choose(lambda setting: measure(first, setting, 1), settings), 2)
+    return measure(measured_on, choose(lambda setting: measure(chosen_on, setting, 1), settings), 2)
 
 
-def compare_over_users(first: Users, second: Users, epsilon: float) -> float:
+def compare_over_users(chosen_on: Users, measured_on: Users, epsilon: float) -> float:
     """Measure the mean over users about itself, with the best range of the first half."""
 
     def measure(users: Users, ends: tuple[float, float]) -> float:
@@ -142,10 +144,10 @@ def compare_over_users(first: Users, second: Users, epsilon: float) -> float:
         noise = math.sqrt(2.0) / (epsilon * users.means.size) * math.hypot(mean - ends[0], ends[1] - mean)
         return math.hypot(mean - float(users.means.mean()), noise)
 
-    lows = np.quantile(first.means, [0.0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2])
-    highs = np.quantile(first.means, [0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0])
+    lows = np.quantile(chosen_on.means, [0.0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2])
+    highs = np.quantile(chosen_on.means, [0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0])
     ranges = [(low, high) for low, high in itertools.product(lows.tolist(), highs.tolist()) if low < high]
-    return measure(second, choose(lambda ends: measure(first, ends), ranges))
+    return measure(measured_on, choose(lambda ends: measure(chosen_on, ends), ranges))
 
 
 def compute_smooth_sensitivity(sorted_means: FloatArray, num_cut: int, decay: float, width: float) -> float:
@@ -160,14 +162,16 @@ def compute_smooth_sensitivity(sorted_means: FloatArray, num_cut: int, decay: fl
         if math.exp(-decay * num_replaced) * width / num_left <= largest:
             break
         steps = np.arange(num_replaced + 2)
-        above = padded[padding + num_users - num_cut - 1 + steps]
-        below = padded[padding + num_cut + steps - 1 - num_replaced]
-        change = min(float((above - below).max()), width)
+        upper_means = padded[padding + num_users - num_cut - 1 + steps]
+        lower_means = padded[padding + num_cut + steps - 1 - num_replaced]
+        change = min(float((upper_means - lower_means).max()), width)
         largest = max(largest, math.exp(-decay * num_replaced) * change / num_left)
     return largest
 
 
-def compare_trimmed(first: Users, second: Users, epsilon: float, lower: float, upper: float) -> float:
+def compare_trimmed(
+    chosen_on: Users, measured_on: Users, epsilon: float, lower: float, upper: float
+) -> float:
     """Measure the trimmed mean of users' means, with the best trim and split of epsilon of the first half."""
 
     def measure(users: Users, setting: tuple[float, float]) -> float:
@@ -182,26 +186,26 @@ def compare_trimmed(first: Users, second: Users, epsilon: float, lower: float, u
         return math.hypot(estimate - users.row_mean, sensitivity / scale * math.sqrt(DEGREES / (DEGREES - 2)))
 
     settings = list(itertools.product((0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4), (0.1, 0.2, 0.3, 0.5)))
-    return measure(second, choose(lambda setting: measure(first, setting), settings))
+    return measure(measured_on, choose(lambda setting: measure(chosen_on, setting), settings))
 
 
 def measure_ratios(table: mean_on_tables.Table, values: Values, epsilon: float, seed: int) -> list[float]:
     """Measure the errors of five estimates over that of the known range, on one split."""
     halves = held_out.split_users(values, seed)
-    first, second = (Users.from_values(half) for half in halves)
+    chosen_on, measured_on = (Users.from_values(values_of_half) for values_of_half in halves)
     ends = table.lower, table.upper
-    known = held_out.measure_rows(
+    known_range_error = held_out.measure_rows(
         halves[1], epsilon, held_out.choose_threshold(halves[0], epsilon, *ends), *ends
     )
     best = clamped_users.best_joint(ClampedUsersProblem(halves[0], 2.0 / epsilon**2))
     errors = (
         held_out.measure_users(halves[1], epsilon, best.threshold, best.centre, best.limit),
-        compare_huber(first, second, epsilon, *ends),
-        compare_two_stages(first, second, epsilon, *ends),
-        compare_trimmed(first, second, epsilon, *ends),
-        compare_over_users(first, second, epsilon),
+        compare_huber(chosen_on, measured_on, epsilon, *ends),
+        compare_two_stages(chosen_on, measured_on, epsilon, *ends),
+        compare_trimmed(chosen_on, measured_on, epsilon, *ends),
+        compare_over_users(chosen_on, measured_on, epsilon),
     )
-    return [error / known for error in errors]
+    return [error / known_range_error for error in errors]
 
 
 @dataclass(frozen=True)
@@ -341,8 +345,9 @@ def measure_group_ratios(table: GroupTable, epsilon: float, seed: int) -> list[f
         np.unique(first_rows["value"].quantile(shares))
         for shares in ([0.0, 0.01, 0.05, 0.1, 0.25], [0.5, 0.75, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0])
     )
+    all_ends = [(low, high) for low, high in itertools.product(lows.tolist(), highs.tolist()) if low < high]
     errors = []
-    for ends in ((low, high) for low, high in itertools.product(lows.tolist(), highs.tolist()) if low < high):
+    for ends in all_ends:
         half = UserGroups.from_rows(first_rows, num_groups, ends)
         errors += [(measure(half, bounds, ends, False), bounds, ends) for bounds in all_bounds]
     _, bounds, ends = min(errors)
@@ -351,7 +356,7 @@ def measure_group_ratios(table: GroupTable, epsilon: float, seed: int) -> list[f
     first, second = (UserGroups.from_rows(half, num_groups, None) for half in (first_rows, second_rows))
     centres = [*first_rows["value"].quantile([0.3, 0.4, 0.5, 0.6, 0.7]), first_rows["value"].mean()]
     spread = float(np.subtract(*first_rows["value"].quantile([0.9, 0.1])))
-    all_ends = [
+    all_ends += [
         (centre - half_width, centre + half_width)
         for centre, half_width in itertools.product(centres, spread / 2.0 * np.geomspace(0.1, 10.0, 14))
     ]

@@ -105,10 +105,10 @@ def _build_table(name: str, rows: pd.DataFrame, user: str, value: str, lower: fl
 
 
 def draw_means(program_text: str, rows: pd.DataFrame, num_draws: int) -> FloatArray:
-    """Draw means by the statements of a program that clamps users or samples no rows, shape (num_draws,)."""
+    """Draw means by the statements of a program, shape (num_draws / 10, 10): ten from each choice of rows."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         rows.to_parquet("data.parquet")
-        return ProgramDraws(program_text).draw(num_draws // 10, 10).ravel()
+        return ProgramDraws(program_text).draw(num_draws // 10, 10)[..., 0]
 
 
 def ask_mean(table: Table, epsilon: float, clamp: str, lower: float, upper: float) -> Reply:
@@ -136,8 +136,8 @@ def draw_range(table: Table, epsilon: float, clamp: str, cap: int) -> tuple[floa
         centre=float(f"{np.median(values.values):.0e}"), users=float(codes.max() + 1), max_contributions=cap,
         clamps_users=clamp == "users",
     )  # fmt: skip
-    drawn = private_range.choose(problem, values)
-    return drawn.lower, drawn.upper
+    range_draw = private_range.choose(problem, values)
+    return range_draw.lower, range_draw.upper
 
 
 def compare_counts_only(reply: Reply) -> str:
@@ -169,14 +169,15 @@ def main() -> None:
     for table in read_tables():
         for epsilon in arguments.epsilons:
             for clamp in arguments.clamps:
-                known = ask_mean(table, epsilon, clamp, table.lower, table.upper)
-                drawn_range = draw_range(table, epsilon, clamp, max(round(float(known.bound)), 1))
-                drawn = ask_mean(table, (1.0 - SHARE_FOR_CHOICE) * epsilon, clamp, *drawn_range)
-                for name, reply in ((clamp, known), (f"{clamp}, drawn", drawn)):
+                known_reply = ask_mean(table, epsilon, clamp, table.lower, table.upper)
+                drawn_range = draw_range(table, epsilon, clamp, max(round(float(known_reply.bound)), 1))
+                drawn_reply = ask_mean(table, (1.0 - SHARE_FOR_CHOICE) * epsilon, clamp, *drawn_range)
+                for name, reply in ((clamp, known_reply), (f"{clamp}, drawn", drawn_reply)):
                     promised = float(reply.error)
                     means = draw_means(reply.code("opendp"), table.rows, arguments.draws)
                     squares = (means - table.truth) ** 2
-                    wide = WIDE * squares.std(ddof=1) / math.sqrt(squares.size)
+                    sample_squares = squares.mean(axis=1)
+                    wide = WIDE * sample_squares.std(ddof=1) / math.sqrt(sample_squares.size)
                     low, high = (math.sqrt(max(squares.mean() + sign * wide, 0.0)) for sign in (-1, 1))
                     measured = math.sqrt(squares.mean())
                     if not low <= promised <= high:

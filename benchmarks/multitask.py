@@ -209,7 +209,7 @@ def print_large_graphs() -> None:
     for name, graph in graphs.items():
         if graph is None:
             continue
-        codes = (graph.users, graph.tasks, graph.num_tasks)
+        codes = (graph.user_codes, graph.task_codes, graph.num_tasks)
         for loss, tolerance in ((loss, tolerance) for loss in Loss for tolerance in (1e-4, 1e-6)):
             with get_context("spawn").Pool(1) as pool:
                 rows.append(pool.apply(_measure_large_graph, (name, codes, loss, tolerance)))
@@ -288,7 +288,7 @@ def print_experiment() -> None:
     took = time.perf_counter() - start
     head = ("algorithm", "a", "epsilon", *(f"{mu:g}" for mu in setting.exponents))
     rows = []
-    for panel in result.errors:
+    for panel in result.errors_by_panel:
         algorithm, power, epsilon = panel
         means = result.summarise(panel).means
         rows.append((algorithm.value, f"{power:g}", f"{epsilon:g}", *(f"{x:.4f}" for x in means)))

@@ -101,7 +101,7 @@ def print_drugs() -> None:
             )
             cells.append(f"{our_error:11.2f} {cap_error:4.1f} {uncapped_error:5.1f}")
             assert best.certificate.proves(1e-8)
-            assert best.variance < caps.variance.min()
+            assert best.variance < caps.variances.min()
         print(f"{effect + ' / ' + side:55} {residual_variance:7.2f} {'   '.join(cells)}", flush=True)
     print(
         "The total variance of ours is proved least and lies below that of every cap in all lines. The\n"

@@ -44,7 +44,7 @@ def compare_sums(totals: FloatArray, epsilon: float) -> None:
 
     def solve_exactly() -> str:
         best = total.best_bound(TotalProblem(Amounts.from_totals(totals), epsilon))
-        return f"T = {best.max_total:.6g}, error {best.absolute_error:.6g}, {best.certificate.sentence}"
+        return f"T = {best.max_total:.6g}, error {float(best.errors.absolute_errors):.6g}, {best.certificate.sentence}"
 
     def compute_error(t: float) -> float:
         bias, scale = float(np.maximum(totals - t, 0.0).sum()), t / epsilon

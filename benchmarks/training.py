@@ -41,8 +41,6 @@ from dpcore.training.mechanism import LossKind, Mechanism
 from dpcore.training.parameters import TrainingParameters
 from dpcore.training.rows import (
     ClassifierRows,
-    Measure,
-    ScoreUnit,
     compute_scores,
     hold_out,
     prepare_rows,
@@ -197,7 +195,7 @@ def print_page_times() -> None:
         )
         print(
             f"{name}: {question.train.num_rows:,} rows trained on, {len(question.cells)} cells; first curve (10 runs) "
-            f"{marks[0]:.2f} s, all {question.runs} runs {marks[-1]:.1f} s of CPU",
+            f"{marks[0]:.2f} s, all {question.num_runs} runs {marks[-1]:.1f} s of CPU",
             flush=True,
         )
 
@@ -260,7 +258,7 @@ def print_table_2(runs: int, share: float, readings: Sequence[StepSize], ties: S
         "scaled to\nnorm 1, one setting for all (60 steps of 1.5, last half averaged); training loss as above."
     )
     rows = read_druglib(False)
-    scaled = ClassifierRows(rows.features / 2**0.5, rows.signs, rows.users)
+    scaled = ClassifierRows(rows.features / 2**0.5, rows.signs, rows.user_codes)
     for epsilon in (1.0, 2.0, 5.0):
         line = []
         for cell in list_paper_cells(rows):
@@ -410,7 +408,7 @@ class Cuts:
         """Return the losses held out without privacy and of guessing, shape (2, splits)."""
         rows = self.rows
         theta, log_odds = np.empty((rows.num_features, trained.shape[1])), np.empty(trained.shape[1])
-        for split, weights in enumerate(trained[rows.users].T):
+        for split, weights in enumerate(trained[rows.user_codes].T):
             solution = optimum.fit_model(rows, LossKind.LOGISTIC, weights, Mechanism.radius)
             theta[:, split], share = solution.theta, weights @ (rows.signs > 0.0) / weights.sum()
             log_odds[split] = np.log(share / (1.0 - share))
@@ -451,7 +449,7 @@ class Cuts:
             np.array([cell.bound]),
             noise,
             bound_follows=follows,
-            noise_plan=plan,
+            rule_plan=plan,
             should_stop=never,
         )
         assert descents is not None
@@ -467,16 +465,14 @@ class Cuts:
             is_trained = trained[:, split] > 0.0
             train, test = (self.rows.select_users(np.flatnonzero(side)) for side in (is_trained, ~is_trained))
             question = experiment.Experiment(((train, test),), mechanism, tuple(cells), runs, 5_000 + split)
-            losses = experiment.fill_table(question.make_empty_table()).select_scores(
-                Measure.LOSS, ScoreUnit.ROWS
-            )
+            losses = experiment.select_score(experiment.fill_table(question.make_empty_table()).scores)
             excesses[:, split] = losses.mean(axis=1) - floors[0, split]
         return dict(zip(cells, excesses, strict=True))
 
 
 def _average_held_out(rows: ClassifierRows, losses: np.ndarray, trained: np.ndarray) -> np.ndarray:
     """Return the mean loss over the rows of users held out, one for each column; all have one shape."""
-    out = 1.0 - trained[rows.users]
+    out = 1.0 - trained[rows.user_codes]
     return np.asarray((losses * out).sum(axis=0) / out.sum(axis=0))
 
 

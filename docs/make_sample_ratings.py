@@ -28,7 +28,7 @@ def rows() -> list[tuple[str, str, str]]:
     rng = np.random.default_rng(SEED)
     ratings = POPULATION.draw(rng)
     order = rng.permutation(ratings.num_ratings)
-    users = ratings.graph.users[order]
+    users = ratings.graph.user_codes[order]
     return [
         (f"u{u + 1:04d}", f"i{i + 1:03d}", f"{value:g}")
         for u, i, value in zip(users, ratings.items[order], ratings.values[order].tolist(), strict=True)

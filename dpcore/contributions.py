@@ -64,39 +64,40 @@ class Summary:
 NO_INTEGERS: IntArray = np.zeros(0, dtype=np.int64)
 
 
-def _read_integers(values: object, name: str, high: int, problems: Problems) -> IntArray:
+def _read_integers(values: object, argument_name: str, max_integer: int, problems: Problems) -> IntArray:
     """Read a one-dimensional array of integers in [1, high]; if it is none, add problems and return no entries."""
     try:
-        array = np.asarray(values)
-        if array.dtype.kind not in "iufO":  # Dates, truth values, text and complex numbers would convert.
+        numbers = np.asarray(values)
+        if numbers.dtype.kind not in "iufO":  # Dates, truth values, text and complex numbers would convert.
             raise TypeError
-        if array.dtype.kind not in "iu":  # Objects; also float16, which cannot be compared with 1e12.
-            array = array.astype(np.float64)
+        if numbers.dtype.kind not in "iu":  # Objects; also float16, which cannot be compared with 1e12.
+            numbers = numbers.astype(np.float64)
     except OverflowError:
-        problems.add(f"{name} must be at most {high:,}; one is beyond float64")
+        problems.add(f"{argument_name} must be at most {max_integer:,}; one is beyond float64")
         return NO_INTEGERS
     except (TypeError, ValueError):
-        problems.add(f"{name} must be numbers")
+        problems.add(f"{argument_name} must be numbers")
         return NO_INTEGERS
-    if array.ndim != 1 or array.size == 0:
-        problems.add(f"{name} must be one-dimensional and not empty; got shape {array.shape}")
+    if numbers.ndim != 1 or numbers.size == 0:
+        problems.add(f"{argument_name} must be one-dimensional and not empty; got shape {numbers.shape}")
         return NO_INTEGERS
     with np.errstate(invalid="ignore"):
-        faults = {
-            "a finite number": ~np.isfinite(array),
-            "at least 1 (leave out users who contribute nothing)": array < 1,
-            f"at most {high:,}": array > high,
-            "whole": array != np.floor(array),
+        fault_masks = {
+            "a finite number": ~np.isfinite(numbers),
+            "at least 1 (leave out users who contribute nothing)": numbers < 1,
+            f"at most {max_integer:,}": numbers > max_integer,
+            "whole": numbers != np.floor(numbers),
         }
-    is_valid = np.ones(array.shape, bool)
-    for requirement, fault in faults.items():
-        fresh = fault & is_valid
-        is_valid &= ~fault
-        if fresh.any():
-            first, num_further = int(np.argmax(fresh)), int(fresh.sum()) - 1
-            further = f" (and {num_further:,} more)" if num_further else ""
-            problems.add(f"{name} must be {requirement}; entry {first + 1} is {array[first]!s}{further}")
-    return array.astype(np.int64) if is_valid.all() else NO_INTEGERS
+    valid_mask = np.ones(numbers.shape, bool)
+    for requirement, fault_mask in fault_masks.items():
+        new_mask = fault_mask & valid_mask
+        valid_mask &= ~fault_mask
+        if new_mask.any():
+            first_index, num_further = int(np.argmax(new_mask)), int(new_mask.sum()) - 1
+            further_text = f" (and {num_further:,} more)" if num_further else ""
+            entry_text = f"entry {first_index + 1} is {numbers[first_index]!s}{further_text}"
+            problems.add(f"{argument_name} must be {requirement}; {entry_text}")
+    return numbers.astype(np.int64) if valid_mask.all() else NO_INTEGERS
 
 
 def _check_lengths(sizes: IntArray, users: IntArray, problems: Problems) -> None:
@@ -174,8 +175,8 @@ class ContributionHistogram(ByDigest):
         with Problems() as problems:
             sizes = _read_integers(self.sizes, "sizes", MAX_SIZE, problems)
             users = _read_integers(self.users, "users", MAX_USERS, problems)
-            if (falls := np.diff(sizes) <= 0).any():
-                position = int(np.argmax(falls)) + 2
+            if (fall_mask := np.diff(sizes) <= 0).any():
+                position = int(np.argmax(fall_mask)) + 2
                 problems.add(f"sizes must be distinct and ascending; entry {position} is not above the last")
             _check_lengths(sizes, users, problems)
         object.__setattr__(self, "sizes", read_only(sizes))
@@ -200,8 +201,8 @@ class ContributionHistogram(ByDigest):
             InvalidInput: Empty, not whole, below 1 or above 1e12.
         """
         with Problems() as problems:
-            checked = _read_integers(counts, "counts", MAX_SIZE, problems)
-        sizes, users = np.unique(checked, return_counts=True)
+            checked_counts = _read_integers(counts, "counts", MAX_SIZE, problems)
+        sizes, users = np.unique(checked_counts, return_counts=True)
         return cls(sizes=sizes, users=users)
 
     @classmethod
@@ -212,24 +213,25 @@ class ContributionHistogram(ByDigest):
             InvalidInput: As the class; also where the users of one size add up to more than 1e12.
         """
         with Problems() as problems:
-            size_column = _read_integers(sizes, "sizes", MAX_SIZE, problems)
-            user_column = _read_integers(users, "users", MAX_USERS, problems)
-            _check_lengths(size_column, user_column, problems)
-        distinct, indices = np.unique(size_column, return_inverse=True)
+            row_sizes = _read_integers(sizes, "sizes", MAX_SIZE, problems)
+            row_users = _read_integers(users, "users", MAX_USERS, problems)
+            _check_lengths(row_sizes, row_users, problems)
+        distinct_sizes, size_indices = np.unique(row_sizes, return_inverse=True)
         # float64 first: int64 could wrap around before the class's own limit is checked.
-        return cls(sizes=distinct, users=np.bincount(indices, weights=user_column.astype(np.float64)))
+        user_sums = np.bincount(size_indices, weights=row_users.astype(np.float64))
+        return cls(sizes=distinct_sizes, users=user_sums)
 
     def __repr__(self) -> str:
-        sizes = f"{self.sizes.size:,} distinct sizes"
-        return f"ContributionHistogram({self.num_users:,} users, {self.num_rows:,} rows, {sizes})"
+        sizes_text = f"{self.sizes.size:,} distinct sizes"
+        return f"ContributionHistogram({self.num_users:,} users, {self.num_rows:,} rows, {sizes_text})"
 
     @cached_property
     def digest(self) -> str:
         """Return the SHA-256 hash of the content, hexadecimal. It comes from the data: as private as they are."""
-        content = hashlib.sha256(b"contributions/1")
-        content.update(self.sizes.tobytes())
-        content.update(self.users.tobytes())
-        return content.hexdigest()
+        hasher = hashlib.sha256(b"contributions/1")
+        hasher.update(self.sizes.tobytes())
+        hasher.update(self.users.tobytes())
+        return hasher.hexdigest()
 
     @cached_property
     def num_users(self) -> int:
@@ -282,8 +284,9 @@ class ContributionHistogram(ByDigest):
     @cached_property
     def blocks(self) -> tuple[slice, ...]:
         """Return slices that cut all sizes into blocks of at most `BLOCK`."""
-        size = self.sizes.size
-        return tuple(slice(start, min(start + BLOCK, size)) for start in range(0, size, BLOCK))
+        num_sizes = self.sizes.size
+        first_indices = range(0, num_sizes, BLOCK)
+        return tuple(slice(index, min(index + BLOCK, num_sizes)) for index in first_indices)
 
     def rows_above(self, h: npt.ArrayLike) -> FloatArray:
         """Return the rows of all users with more than h rows, uncut, of the shape of ``h``; exact to rounding."""
@@ -296,8 +299,8 @@ class ContributionHistogram(ByDigest):
         """
         h = np.asarray(h, dtype=np.float64)
         k = self.count_sizes_up_to(h) if size_index is None else size_index
-        until = np.append(self.sizes, 0)[k] - h  # Behind the last size nobody is left to count it.
-        return np.asarray(until * self._users_from[k] + self._excess_from[k])
+        next_gaps = np.append(self.sizes, 0)[k] - h  # Behind the last size nobody is left to count it.
+        return np.asarray(next_gaps * self._users_from[k] + self._excess_from[k])
 
     def pieces(self, h: npt.ArrayLike) -> Pieces:
         """Compute the sums over the users at or below, and above, each bound in ``h``.
@@ -316,8 +319,8 @@ class ContributionHistogram(ByDigest):
 
     def pieces_after(self, size_index: SizeIndex) -> Pieces:
         """Compute `pieces` from the number of sizes at or below each bound, without a search."""
-        sums = self._rows_before, self._users_from, self._inverse_from
-        return Pieces(*(per_size[size_index] for per_size in sums))
+        sums_by_size = self._rows_before, self._users_from, self._inverse_from
+        return Pieces(*(per_size[size_index] for per_size in sums_by_size))
 
     def pieces_at_sizes(self) -> Pieces:
         """Compute `pieces` at every distinct size, each field of shape (k,), without a search."""
@@ -341,12 +344,12 @@ class ContributionHistogram(ByDigest):
 
     def heaviest_sizes(self, max_users: int) -> IntArray:
         """Return the numbers of rows of the heaviest users, descending, of at most ``max_users``."""
-        users = np.minimum(self.users[::-1][:max_users], max_users)
-        return np.repeat(self.sizes[::-1][:max_users], users)[:max_users]
+        user_counts = np.minimum(self.users[::-1][:max_users], max_users)
+        return np.repeat(self.sizes[::-1][:max_users], user_counts)[:max_users]
 
-    def quantile(self, share: float) -> int:
-        """Return the smallest size s such that at least ``share`` of the users have at most s rows."""
-        index = int(np.searchsorted(self.num_users - self._users_from[1:], share * self.num_users))
+    def quantile(self, user_share: float) -> int:
+        """Return the smallest size s such that at least ``user_share`` of the users have at most s rows."""
+        index = int(np.searchsorted(self.num_users - self._users_from[1:], user_share * self.num_users))
         return int(self.sizes[min(index, self.sizes.size - 1)])
 
     def share_held_by_heaviest(self, shares: npt.ArrayLike) -> FloatArray:
@@ -359,44 +362,45 @@ class ContributionHistogram(ByDigest):
             Shares of rows, float64 of the shape of ``shares``.
         """
         # 0.07 * 100 is a rounding above 7: two units in the last place are taken off before rounding up.
-        heads = np.ceil(np.asarray(shares, dtype=np.float64) * self.num_users * (1.0 - 2.0**-51))
+        user_counts = np.ceil(np.asarray(shares, dtype=np.float64) * self.num_users * (1.0 - 2.0**-51))
         # Users counted from the heaviest; sizes descending. The last size that is needed only in part is
         # taken in part.
-        users = np.concatenate(([0.0], np.cumsum(self.users[::-1].astype(np.float64))))
-        rows = np.concatenate(([0.0], np.cumsum((self.sizes.astype(np.float64) * self.users)[::-1])))
-        return np.asarray(np.interp(heads, users, rows) / rows[-1])
+        cumulative_users = np.concatenate(([0.0], np.cumsum(self.users[::-1].astype(np.float64))))
+        rows_of_sizes = (self.sizes.astype(np.float64) * self.users)[::-1]
+        cumulative_rows = np.concatenate(([0.0], np.cumsum(rows_of_sizes)))
+        return np.asarray(np.interp(user_counts, cumulative_users, cumulative_rows) / cumulative_rows[-1])
 
     def summary(self) -> Summary:
         """Compute median, mean, share of the heaviest, and Gini coefficient of the rows per user."""
         m, n = float(self.num_users), float(self._rows_before[-1])
-        at_most = m - self._users_from[1:]
+        users_up_to = m - self._users_from[1:]
         middle_ranks = [math.floor((m + 1) / 2), math.ceil((m + 1) / 2)]
-        median = float(np.mean(self.sizes[np.searchsorted(at_most, middle_ranks)]))
+        median = float(np.mean(self.sizes[np.searchsorted(users_up_to, middle_ranks)]))
         users, sizes = self.users.astype(np.float64), self.sizes.astype(np.float64)
         # Sum over ranks r of (2 r - m - 1) s_r / (m n), the ranks of one size summed in one go.
-        lighter = np.concatenate(([0.0], at_most[:-1]))
-        gini = float(np.sum(sizes * users * (2.0 * lighter + users - m)) / (m * n))
+        lighter_users = np.concatenate(([0.0], users_up_to[:-1]))
+        gini = float(np.sum(sizes * users * (2.0 * lighter_users + users - m)) / (m * n))
         return Summary(median, n / m, float(self.share_held_by_heaviest(0.01)), max(gini, 0.0))
 
 
-def rank_within_users(users: npt.NDArray[np.signedinteger[Any]], keys: npt.ArrayLike) -> IntArray:
-    """Rank the rows of each user 0, 1, 2 … in the order of their keys, shape of ``users``; rows stand in any order."""
-    order = np.lexsort((np.asarray(keys), users))
-    sorted_users = users[order]
-    ranks = np.empty(users.size, dtype=np.int64)
-    ranks[order] = np.arange(users.size) - np.searchsorted(sorted_users, sorted_users)
+def rank_within_users(user_codes: npt.NDArray[np.signedinteger[Any]], keys: npt.ArrayLike) -> IntArray:
+    """Rank the rows of each user 0, 1, 2 … by their keys, shape of ``user_codes``; rows stand in any order."""
+    row_order = np.lexsort((np.asarray(keys), user_codes))
+    sorted_users = user_codes[row_order]
+    ranks = np.empty(user_codes.size, dtype=np.int64)
+    ranks[row_order] = np.arange(user_codes.size) - np.searchsorted(sorted_users, sorted_users)
     return ranks
 
 
-def log_spaced(low: float, high: float, num_points: int, extra: Sequence[float] = ()) -> FloatArray:
-    """Build ascending log-spaced numbers from ``low`` to ``high``, with both ends and ``extra`` included.
+def log_spaced(low: float, high: float, num_points: int, extra_points: Sequence[float] = ()) -> FloatArray:
+    """Build ascending log-spaced numbers from ``low`` to ``high``, with both ends and ``extra_points`` included.
 
     Args:
         low: Lower end, above 0.
         high: Upper end, at least ``low``.
         num_points: How many before duplicates fall together, at least 2.
-        extra: Further numbers; those outside [low, high] are left out.
+        extra_points: Further numbers; those outside [low, high] are left out.
     """
     grid = np.geomspace(low, high, num_points) if high > low else np.array([float(low)])
-    inside = [x for x in extra if low <= x <= high]
-    return np.unique(np.concatenate((np.clip(grid, low, high), [low, high], inside)))
+    extra_inside = [x for x in extra_points if low <= x <= high]
+    return np.unique(np.concatenate((np.clip(grid, low, high), [low, high], extra_inside)))

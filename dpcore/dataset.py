@@ -37,21 +37,21 @@ class _Facet(ByDigest):
     """Base of dataclasses of arrays, which become int64 or float64 by their types, read-only, and equal by content."""
 
     def __post_init__(self) -> None:
-        arrays = [f for f in fields(self) if "Array" in f.type and getattr(self, f.name) is not None]  # type: ignore[arg-type]
-        for f in arrays:
-            dtype = np.int64 if f.type.startswith("Int") else np.float64
-            values = getattr(self, f.name)
+        own_fields = fields(self)  # type: ignore[arg-type]
+        array_fields = [f for f in own_fields if "Array" in f.type and getattr(self, f.name) is not None]
+        for array_field in array_fields:
+            entry_type = np.int64 if array_field.type.startswith("Int") else np.float64
+            values = getattr(self, array_field.name)
             # Nobody else can write to a read-only array of the right type: copies would double the memory.
-            is_shareable = (
-                isinstance(values, np.ndarray) and values.base is None and not values.flags.writeable
-            )
-            array = np.array(values, dtype, order="C", copy=None if is_shareable else True)
-            object.__setattr__(self, f.name, array)
+            is_array = isinstance(values, np.ndarray)
+            is_shareable = is_array and values.base is None and not values.flags.writeable
+            array = np.array(values, entry_type, order="C", copy=None if is_shareable else True)
+            object.__setattr__(self, array_field.name, array)
         problems = Problems()
         self._check(problems)
         problems.raise_if_any()
-        for f in arrays:
-            getattr(self, f.name).flags.writeable = False
+        for array_field in array_fields:
+            getattr(self, array_field.name).flags.writeable = False
 
     def _check(self, problems: Problems) -> None:
         """Add a problem for every fault of the attributes; a facet without conditions adds none."""
@@ -59,11 +59,11 @@ class _Facet(ByDigest):
     @cached_property
     def digest(self) -> str:
         """Return the SHA-256 of the content, hexadecimal. It comes from the data: as private as they are."""
-        content = hashlib.sha256(type(self).__name__.encode())
-        for f in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, f.name)
-            content.update(value.ravel().data if isinstance(value, np.ndarray) else repr(value).encode())
-        return content.hexdigest()
+        hasher = hashlib.sha256(type(self).__name__.encode())
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            hasher.update(value.ravel().data if isinstance(value, np.ndarray) else repr(value).encode())
+        return hasher.hexdigest()
 
 
 class _OfTasks(_Facet):
@@ -132,12 +132,12 @@ class Totals(_Facet):
         """Sort the totals, with their users if they have some; add problems for wrong entries."""
         totals = np.asarray(self.totals, dtype=np.float64).ravel()
         if self.users is not None:
-            order = np.argsort(totals, kind="stable")
-            totals, users = totals[order], self.users.ravel()
+            total_order = np.argsort(totals, kind="stable")
+            totals, users = totals[total_order], self.users.ravel()
             if users.shape != totals.shape or (users < 1).any():
                 problems.add("users must be whole numbers of at least 1, one per bin of totals")
             else:
-                object.__setattr__(self, "users", users[order])
+                object.__setattr__(self, "users", users[total_order])
         elif not np.all(totals[1:] >= totals[:-1]):  # millions that come in order need no sorting
             totals = np.sort(totals)
         object.__setattr__(self, "totals", totals)
@@ -185,14 +185,14 @@ class Pairs(_OfTasks):
 
     def _check(self, problems: Problems) -> None:
         """Add problems for codes that are unsorted, repeated or out of range, and for wrong amounts."""
-        users, tasks = self.user_codes, self.task_codes
-        if users.shape != tasks.shape or users.ndim != 1 or not users.size:
+        user_codes, task_codes = self.user_codes, self.task_codes
+        if user_codes.shape != task_codes.shape or user_codes.ndim != 1 or not user_codes.size:
             problems.add("user_codes and task_codes must be one-dimensional, of the same length, not empty")
         else:
-            is_repeated = (users[1:] == users[:-1]) & (tasks[1:] <= tasks[:-1])
-            if np.any(users[1:] < users[:-1]) or np.any(is_repeated):
+            repeat_mask = (user_codes[1:] == user_codes[:-1]) & (task_codes[1:] <= task_codes[:-1])
+            if np.any(user_codes[1:] < user_codes[:-1]) or np.any(repeat_mask):
                 problems.add("pairs must be distinct and sorted by user, then task")
-            if tasks.min() < 0 or tasks.max() >= self.num_tasks or users[0] < 0:
+            if task_codes.min() < 0 or task_codes.max() >= self.num_tasks or user_codes[0] < 0:
                 problems.add("a code is out of range")
         self._check_amounts(problems)
 
@@ -204,11 +204,11 @@ class Pairs(_OfTasks):
                 problems.add(f"{name} must have one entry per pair")
         if self.rows is not None and self.rows.size and self.rows.min() < 1:
             problems.add("a pair must have at least one row")
-        squares, ends = self.sums_of_squares is not None, self.value_range is not None
+        has_squares, has_range = self.sums_of_squares is not None, self.value_range is not None
         sums_lack_rows = self.sums is not None and self.rows is None
-        if squares != ends or (squares and self.sums is None) or sums_lack_rows:
+        if has_squares != has_range or (has_squares and self.sums is None) or sums_lack_rows:
             problems.add("sums go with rows, and squares and the values' range with sums and each other")
-        elif not all(np.all(np.isfinite(x)) for x in (self.sums, self.sums_of_squares) if x is not None):
+        elif not all(x is None or np.all(np.isfinite(x)) for x in (self.sums, self.sums_of_squares)):
             problems.add("sums and sums of squares must be finite numbers")
         problems.whole(0, 10**15, rows_without_group=self.rows_without_group)
 
@@ -301,12 +301,12 @@ class LabelledRows(_Facet):
 
     def _check(self, problems: Problems) -> None:
         """Add problems for shapes that differ, repeated names, too many entries, and numbers that are not finite."""
-        rows, names = self.labels.shape, self.feature_names
-        if self.features.ndim != 2 or self.features.size == 0 or self.features.shape[:1] != rows:
+        rows_shape, feature_names = self.labels.shape, self.feature_names
+        if self.features.ndim != 2 or self.features.size == 0 or self.features.shape[:1] != rows_shape:
             problems.add("features must have one row per label and at least one column")
-        elif self.user_codes.shape != rows or self.user_codes.min() < 0:
+        elif self.user_codes.shape != rows_shape or self.user_codes.min() < 0:
             problems.add("user_codes must name one owner per row, 0 or above")
-        elif not len(set(names)) == len(names) == self.features.shape[1]:
+        elif not len(set(feature_names)) == len(feature_names) == self.features.shape[1]:
             problems.add("feature_names must be one different name per column of features")
         if self.features.size > MAX_TABLE_ENTRIES:
             problems.add(f"{self.features.size:,} entries; at most {MAX_TABLE_ENTRIES:,} fit")
@@ -381,19 +381,19 @@ class Dataset:
         for name, facet in (("values", self.values), ("table", self.table)):
             if facet is None or self.contribution is not Contribution.ROWS:
                 continue
-            per_user = np.bincount(facet.user_codes)
-            if ContributionHistogram.from_counts(per_user[per_user > 0]) != self.histogram:
+            rows_per_user = np.bincount(facet.user_codes)
+            if ContributionHistogram.from_counts(rows_per_user[rows_per_user > 0]) != self.histogram:
                 problems.add(f"the {name} facet does not have the histogram's rows per user")
         problems.raise_if_any()
 
     @cached_property
     def digest(self) -> str:
         """Return the SHA-256 of histogram, facets and label: the cache key. It is as private as the data."""
-        content = hashlib.sha256(self.histogram.digest.encode())
-        content.update(f"{self.provenance.label}/{self.contribution.value}".encode())
+        hasher = hashlib.sha256(self.histogram.digest.encode())
+        hasher.update(f"{self.provenance.label}/{self.contribution.value}".encode())
         for facet in self._facets:
-            content.update(facet.digest.encode() if facet is not None else b"-")
-        return content.hexdigest()
+            hasher.update(facet.digest.encode() if facet is not None else b"-")
+        return hasher.hexdigest()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Dataset) and (self.name, self.digest) == (other.name, other.digest)

@@ -89,9 +89,9 @@ def select_privately(
             raise refuse("a total epsilon is divided, and the selection has no epsilon of its own beside it")
         settings = {**settings, "epsilon": total_epsilon}
         public["is_total_epsilon"] = True
-    reply, request, amounts, table = _pose_question(question, data, settings, epsilon, public)
-    release = selection.select(request, table, charge, amounts)
-    answer = selection.build_answer(reply.answer, release, request, table)
+    reply, request, user_amounts, dummy_dataset = _pose_question(question, data, settings, epsilon, public)
+    private_release = selection.select(request, dummy_dataset, charge, user_amounts)
+    answer = selection.build_answer(reply.answer, private_release, request, dummy_dataset)
     return DrawnReply(answer, reply.call, reply.package_name, reply.purpose_sentence)
 
 
@@ -110,8 +110,8 @@ def dropped_cells(question: str, data: Any, settings: Mapping[str, Any], **publi
     Raises:
         InvalidInput: As `select_privately`.
     """
-    _, request, amounts, _ = _pose_question(question, data, settings, None, public)
-    return selection.count_dropped(request, amounts.dropped_counts)
+    _, request, user_amounts, _ = _pose_question(question, data, settings, None, public)
+    return selection.count_dropped(request, user_amounts.dropped_counts)
 
 
 def _pose_question(
@@ -130,20 +130,20 @@ def _pose_question(
         raise refuse("a bound that is read off a DP release may be published, and needs no draw")
     contribution = data.contribution if isinstance(data, Dataset) else Contribution.ROWS
     # A pair is not selected by objective and floor, and no group of a made-up table is large.
-    unused_settings = ("objective", "floor") if question == "group_bounds" else ()
-    call_settings = {name: settings[name] for name in settings if name not in (*columns, *unused_settings)}
+    unused_names = ("objective", "floor") if question == "group_bounds" else ()
+    call_settings = {name: settings[name] for name in settings if name not in (*columns, *unused_names)}
     column_arguments = questions.QUESTIONS[question].column_arguments
     call_settings |= {name: column for name, column in columns.items() if name in column_arguments and column}
     # The settings are checked before any row is read.
-    table = build_dummy_dataset(columns, provenance, contribution)
-    reply = questions.reply_of(question, table, call_settings)
+    dummy_dataset = build_dummy_dataset(columns, provenance, contribution)
+    reply = questions.reply_of(question, dummy_dataset, call_settings)
     request = _build_request(reply, epsilon, public)
-    amounts = _read_amounts(data, columns, request)
-    table = build_dummy_dataset(columns, provenance, contribution, amounts)
+    user_amounts = _read_amounts(data, columns, request)
+    dummy_dataset = build_dummy_dataset(columns, provenance, contribution, user_amounts)
     if request.number in OF_QUANTILE:
         # Its program is that of the answer, which names the file.
-        reply = questions.reply_of(question, table, call_settings)
-    return reply, request, amounts, table
+        reply = questions.reply_of(question, dummy_dataset, call_settings)
+    return reply, request, user_amounts, dummy_dataset
 
 
 def _build_request(reply: Reply, epsilon: float | None, public: Mapping[str, Any]) -> SelectionRequest:
@@ -157,8 +157,8 @@ def _build_request(reply: Reply, epsilon: float | None, public: Mapping[str, Any
     if epsilon is None and isinstance(reply.parameters, PrivateParameters):
         epsilon = reply.parameters.selection_epsilon
         public = {"is_total_epsilon": reply.parameters.is_total_epsilon, **public}
-    settings = SelectionSettings(**public if epsilon is None else {"epsilon": epsilon, **public})
-    request = selection.build_request(reply.answer, reply.data, settings)
+    selection_settings = SelectionSettings(**public if epsilon is None else {"epsilon": epsilon, **public})
+    request = selection.build_request(reply.answer, reply.data, selection_settings)
     if request is None:
         remedy = "A bound that is read off these numbers alone needs no draw"
         raise refuse("how many rows users have is public here", remedy=remedy)
@@ -170,19 +170,19 @@ def _build_request(reply: Reply, epsilon: float | None, public: Mapping[str, Any
 
 def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest) -> UserAmounts:
     """Read the amounts per user that a private selection is made from, out of any accepted kind of data."""
-    pair = request.problem if isinstance(request.problem, PrivatePairProblem) else None
-    is_pair_sum = pair is not None and pair.parameters.statistic is Statistic.SUM
+    pair_problem = request.problem if isinstance(request.problem, PrivatePairProblem) else None
+    is_pair_sum = pair_problem is not None and pair_problem.parameters.statistic is Statistic.SUM
     if isinstance(data, Dataset):
         return amounts_of(data)
     if isinstance(data, ContributionHistogram):
         return UserAmounts(data)
     user_columns, group_columns, value_column = columns["user"], columns["group"], columns["value"]
     named_columns = [*user_columns, *group_columns, *([value_column] if value_column is not None else [])]
-    paths: list[File] = [Path(path) for path in list_paths(data) or ()]
+    files: list[File] = [Path(path) for path in list_paths(data) or ()]
     names: list[str] | None = None
     if is_table(data):
-        paths, names = [MemoryFile(write_parquet(data, named_columns))], [FRAME_FILE]
-    if not paths:
+        files, names = [MemoryFile(write_parquet(data, named_columns))], [FRAME_FILE]
+    if not files:
         return UserAmounts(_build_from_counts(data))
     if not user_columns:
         try:
@@ -193,9 +193,9 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
     roles = Roles.of_events(
         user_columns,
         value_column if is_pair_sum or request.number is OtherBound.TOTAL else None,
-        () if pair is None else group_columns,
+        () if pair_problem is None else group_columns,
     )
-    user_amounts = read_user_amounts(paths, names, roles, named_columns)
+    user_amounts = read_user_amounts(files, names, roles, named_columns)
     return amounts_of(user_amounts) if isinstance(user_amounts, Dataset) else user_amounts
 
 

@@ -66,8 +66,8 @@ def test_a_file_of_any_kind_has_the_answer_of_the_call_and_nothing_else(run, tmp
         "upper",
     }
     assert "exact copies" in err
-    below = ss.mean_bound(EVENTS, **{**MEAN, "lower": -1e3})
-    assert run("mean", EVENTS, *OPTIONS, "--lower", "-1e3")[1] == f"{below}\n"
+    mean_bound = ss.mean_bound(EVENTS, **{**MEAN, "lower": -1e3})
+    assert run("mean", EVENTS, *OPTIONS, "--lower", "-1e3")[1] == f"{mean_bound}\n"
     code, out, err = run("mean", EVENTS, *OPTIONS, "--code", "opendp")
     assert (code, out) == (0, answer.code("opendp"))
     assert "The program is for: Bound" in err
@@ -90,8 +90,8 @@ def test_what_cannot_be_gets_the_sentences_of_the_call_all_at_once(run, tmp_path
     assert len(err.splitlines()) >= 5
     code, out, err = run("quantile", EVENTS, "--epsilon", "-1")
     assert (code, out) == (2, "")
-    for part in ("Epsilon must", "--user …"):
-        assert part in err
+    for text in ("Epsilon must", "--user …"):
+        assert text in err
     events = tmp_path / "events.csv"
     events.write_bytes(Path(EVENTS).read_bytes())
     code, _, err = run("mean", events, *OPTIONS, "--report", events)
@@ -129,12 +129,12 @@ def test_a_table_with_labels_is_trained_on_as_it_is_in_python(run):
         tickets, **settings, levels={"channel": ["email", "phone"]}, ranges={"words": (0, 400)}, **short
     )
     words = "--user customer --label escalated --features words --features channel --epsilon 1"
-    more = "--levels channel=email,phone --ranges words=0,400 --runs 2 --splits 1 --pace entered --steps 2"
-    assert run("training", tickets, *words.split(), *more.split())[:2] == (0, f"{answer}\n")
+    text = "--levels channel=email,phone --ranges words=0,400 --runs 2 --splits 1 --pace entered --steps 2"
+    assert run("training", tickets, *words.split(), *text.split())[:2] == (0, f"{answer}\n")
     code, out, err = run("training", tickets, *words.split())
     assert (code, out) == (2, "")
-    for part in ("levels of column channel must be listed", "range of words is missing"):
-        assert part in err
+    for message in ("levels of column channel must be listed", "range of words is missing"):
+        assert message in err
 
 
 def test_a_file_of_settings_asks_the_same_and_options_overrule_it(run, tmp_path):
@@ -154,16 +154,16 @@ def test_a_file_of_settings_asks_the_same_and_options_overrule_it(run, tmp_path)
     assert "DATA" in err
     code, out, err = run("plan", file, file, EVENTS)
     assert (code, "2 files of settings" in err) == (2, True)
-    before = file.read_text(encoding="utf-8")
+    text_before = file.read_text(encoding="utf-8")
     assert run("plan", file, EVENTS, "--report", file)[0] == 2
-    assert file.read_text(encoding="utf-8") == before
+    assert file.read_text(encoding="utf-8") == text_before
     file.write_text(
         'usr = "user_id"\nepsilon = "one"\nlines = "rows; rows"\nmechanism = "loud"\n', encoding="utf-8"
     )
     code, out, err = run("plan", file, EVENTS)
     assert (code, out) == (2, "")
-    for part in ("'usr'", "Mechanism must be one of", "--user …"):
-        assert part in err
+    for text in ("'usr'", "Mechanism must be one of", "--user …"):
+        assert text in err
 
 
 def test_a_bound_is_drawn_from_the_shell_and_nothing_else_of_the_data_is_written(run, tmp_path):
@@ -175,7 +175,7 @@ def test_a_bound_is_drawn_from_the_shell_and_nothing_else_of_the_data_is_written
     answer_json = json.loads(run(*learner, "--draw", "0.5", "--json")[1])
     assert answer_json["question"]["label"] == "public input"
     assert "epsilon = 0.5 (bound) + 1 (this" in run(*learner, "--draw", "0.5", "--code", "python")[1]
-    for wrong, part in (
+    for wrong, text in (
         ((*learner, "--draw", "0.5", "--report", tmp_path / "x.html"), "without --draw"),
         ((*learner, "--largest", "5"), "goes with --draw"),
         ((*learner[:-2], "--draw", "0.5"), "--public-rows …"),
@@ -184,7 +184,7 @@ def test_a_bound_is_drawn_from_the_shell_and_nothing_else_of_the_data_is_written
     ):
         code, out, err = run(*wrong)
         assert (code, out) == (2, "")
-        assert part in err
+        assert text in err
     assert not (tmp_path / "x.html").exists()
     # Nor are the notes on the data; and a column is called what it is called.
     small_file = tmp_path / "few.csv"

@@ -66,13 +66,13 @@ def test_of_200_visitors_nothing_is_left_ten_seconds_after_they_expired():
         [sys.executable, "-m", "tests.visitors", port], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert ran.returncode == 0, ran.stderr
-    left = json.loads(ran.stdout.splitlines()[-1])
-    assert left["visitors"] == 2 * visitors.VISITORS
+    content = json.loads(ran.stdout.splitlines()[-1])
+    assert content["visitors"] == 2 * visitors.VISITORS
     # The search finds what is there.
-    assert left["found while open"] > 0
-    assert left["remains"] == left["planted"] == []
-    assert max(left["seconds after expiry"]) <= visitors.LIMIT_SECONDS
-    first, second = left["megabytes"]
+    assert content["found while open"] > 0
+    assert content["remains"] == content["planted"] == []
+    assert max(content["seconds after expiry"]) <= visitors.LIMIT_SECONDS
+    first, second = content["megabytes"]
     assert second <= first + 30.0
 
 
@@ -82,8 +82,8 @@ def test_a_session_is_closed_before_streamlit_forgets_it_and_not_while_its_brows
     server.connected = {"a"}
     assert not server_server.close_expired(server, 1_000.0, KEPT)
     server.connected = set()
-    for now in (1_000.5, 1_060.0, 1_000.0 + KEPT - server_server.EARLY_SECONDS - 0.1):
-        assert not server_server.close_expired(server, now, KEPT)
+    for item in (1_000.5, 1_060.0, 1_000.0 + KEPT - server_server.EARLY_SECONDS - 0.1):
+        assert not server_server.close_expired(server, item, KEPT)
     # It comes back, and leaves again.
     server.connected = {"a"}
     assert not server_server.close_expired(server, 1_114.9, KEPT)

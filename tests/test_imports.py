@@ -183,9 +183,9 @@ def core_violations(module: str, source: str) -> list[str]:
 
 def test_core_modules_keep_the_rule() -> None:
     sentences = [
-        f"{path.relative_to(ROOT)} {what}"
+        f"{path.relative_to(ROOT)} {core_violation}"
         for path in python_files("dpcore")
-        for what in core_violations(
+        for core_violation in core_violations(
             module_name(path)
             if module_name(path) in RENDERERS
             else path.relative_to(ROOT / "dpcore").parts[0].removesuffix(".py"),
@@ -224,11 +224,11 @@ def test_rooms_of_the_shared_machinery_stand_in_an_order() -> None:
     )
     assert [path.name for path in shared.glob("*.py")] == [INTERNALS.name]
     for path in set(python_files("pages/shared")) - {INTERNALS}:
-        place = ROOMS.index(path.relative_to(shared).parts[0])
+        index = ROOMS.index(path.relative_to(shared).parts[0])
         for _, name, _ in imports(path.read_text(encoding="utf-8")):
             if name.startswith("pages.shared."):
                 room_imported = name.split(".")[2]
-                assert room_imported in {*ROOMS[: place + 1], INTERNALS.stem}, (
+                assert room_imported in {*ROOMS[: index + 1], INTERNALS.stem}, (
                     f"{path} imports {name}, a later room"
                 )
 
@@ -287,10 +287,10 @@ def test_dp_accounting_is_called_in_one_guarded_place() -> None:
 def test_pages_import_neither_the_app_nor_a_page() -> None:
     for path in python_files("pages"):
         for level, imported, _ in imports(path.read_text(encoding="utf-8")):
-            parts = imported.split(".")
+            pieces = imported.split(".")
             assert level == 0, f"{path} imports {imported} relatively"
-            assert parts[0] not in {"app", "tests"}, f"{path} imports {imported}"
-            assert parts[0] != "pages" or "page" not in parts[2:3], (
+            assert pieces[0] not in {"app", "tests"}, f"{path} imports {imported}"
+            assert pieces[0] != "pages" or "page" not in pieces[2:3], (
                 f"{path} imports {imported}: Streamlit runs pages"
             )
 

@@ -56,8 +56,8 @@ def computer(tmp_path, monkeypatch, engines):
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     # Debian keeps the server's programs off the PATH; this computer's own are not to be found.
     real = engines.Path
-    monkeypatch.setattr(engines, "Path", lambda *parts: real(*(tmp_path / "usr" if p == "/usr/lib/postgresql" else p
-                                                               for p in parts)))  # fmt: skip
+    monkeypatch.setattr(engines, "Path", lambda *arguments: real(*(tmp_path / "usr" if p == "/usr/lib/postgresql" else p
+                                                               for p in arguments)))  # fmt: skip
     return made
 
 

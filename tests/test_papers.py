@@ -17,13 +17,13 @@ ROOT = Path(__file__).parents[1]
 NOTHING = {"–", "—"}
 
 
-def numbered(**last: int) -> set[str]:
+def numbered(**options: int) -> set[str]:
     """``Theorem 1`` to the last one, by kind."""
-    return {f"{kind} {n}" for kind, most in last.items() for n in range(1, most + 1)}
+    return {f"{name} {n}" for name, most in options.items() for n in range(1, most + 1)}
 
 
 def listed(**numbers: str) -> set[str]:
-    return {f"{kind} {n}" for kind, some in numbers.items() for n in some.split()}
+    return {f"{name} {n}" for name, number in numbers.items() for n in number.split()}
 
 
 ITEMS = {
@@ -69,12 +69,12 @@ def read(row: str) -> Line:
     cells = [cell.strip() for cell in row.strip("|").split(" | ")]
     assert len(cells) == 5, row
     items, says, places, code, differs = cells
-    there = re.findall(r"\*\*([^*]+)\*\*(?:, \*([^*]+)\*)?", places)
-    rest = re.sub(r"\*\*[^*]+\*\*(, \*[^*]+\*)?", "", places).replace(";", "").strip()
-    assert rest in ("", *NOTHING), f"not understood: {places}"
+    matches = re.findall(r"\*\*([^*]+)\*\*(?:, \*([^*]+)\*)?", places)
+    text = re.sub(r"\*\*[^*]+\*\*(, \*[^*]+\*)?", "", places).replace(";", "").strip()
+    assert text in ("", *NOTHING), f"not understood: {places}"
     names = re.findall(r"`([^`]+)`", code)
     assert ", ".join(f"`{name}`" for name in names) == code or code in NOTHING, f"not understood: {code}"
-    return Line(tuple(items.split(", ")), says, tuple(there), tuple(names), differs)
+    return Line(tuple(items.split(", ")), says, tuple(matches), tuple(names), differs)
 
 
 SECTIONS = sections()
@@ -105,13 +105,13 @@ def tabs(folder: str) -> set[str]:
 
 def exists(dotted: str) -> bool:
     """Whether a dotted name is a module, or something in one: functions, classes and what classes have."""
-    parts = dotted.split(".")
-    for cut in range(len(parts), 0, -1):
+    pieces = dotted.split(".")
+    for cut in range(len(pieces), 0, -1):
         try:
-            member = importlib.import_module(".".join(parts[:cut]))
+            member = importlib.import_module(".".join(pieces[:cut]))
         except ModuleNotFoundError:
             continue
-        for name in parts[cut:]:
+        for name in pieces[cut:]:
             declared = is_dataclass(member) and name in {field.name for field in fields(member)}
             if not hasattr(member, name) and not declared:
                 return False
@@ -154,8 +154,8 @@ def test_pages_and_tabs_named_in_sentences_are_there() -> None:
     every = set().union(*(tabs(page.name) for page in catalogue.PAGES))
     for line in LINES:
         assert set(re.findall(r"\*\*([^*]+)\*\*", line.differs)) <= titles, line.items
-        plain = re.sub(r"\*\*[^*]+\*\*", "", line.differs)
-        assert set(re.findall(r"\*([^*]+)\*", plain)) <= every | {"drugs", "news"}, line.items
+        plain_text = re.sub(r"\*\*[^*]+\*\*", "", line.differs)
+        assert set(re.findall(r"\*([^*]+)\*", plain_text)) <= every | {"drugs", "news"}, line.items
         for path in re.findall(r"`(docs/[^`]+)`", line.differs):
             assert (ROOT / path).is_file()
 

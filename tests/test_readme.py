@@ -97,10 +97,10 @@ def test_the_make_targets_that_are_named_exist() -> None:
         re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     )
     for path, text in TEXTS.items():
-        for named in re.findall(
+        for match in re.findall(
             r"(?:`|^    )(?:[A-Z_]+=\S+ )*make (?:[A-Z]+=\S+ )*([a-z][a-z-]*)", text, re.MULTILINE
         ):
-            assert named in targets, f"{path.name}: make {named}"
+            assert match in targets, f"{path.name}: make {match}"
 
 
 def anchors(path: Path) -> set[str]:

@@ -67,10 +67,10 @@ def scope(kind: str = "http", method: str = "GET", scheme: str = "http", **heade
 def test_only_this_computers_own_pages_are_answered(kind):
     for host in (OWN, "localhost:8501", "LOCALHOST:9000", "[::1]:8501", "127.0.0.1"):
         assert find_refusal(scope(kind, host=host), frozenset(), False) == ""
-        own = f"http://{host}"
-        assert find_refusal(scope(kind, host=host, origin=own), frozenset(), False) == ""
+        own_text = f"http://{host}"
+        assert find_refusal(scope(kind, host=host, origin=own_text), frozenset(), False) == ""
         assert (
-            find_refusal(scope(kind, host=host, origin=own.replace("http", "https")), frozenset(), False)
+            find_refusal(scope(kind, host=host, origin=own_text.replace("http", "https")), frozenset(), False)
             == WRONG_ORIGIN
         )
     for host in (
@@ -198,8 +198,8 @@ def test_what_was_judged_here_never_reaches_streamlits_look_up(monkeypatch):
         passed.append({name.decode(): value.decode() for name, value in scope["headers"]})
 
     guard = Guard(inner, public=frozenset({DEMO}), is_demo=True, policy="")
-    own = f"http://{OWN}"
-    for headers in ({"origin": own}, {"host": "demo.example.org", "origin": DEMO}, {"origin": DEMO}, {}):
+    own_text = f"http://{OWN}"
+    for headers in ({"origin": own_text}, {"host": "demo.example.org", "origin": DEMO}, {"origin": DEMO}, {}):
         # In a thread of its own: where browser tests have run before, an event loop runs in this one.
         with ThreadPoolExecutor(1) as thread:
             thread.submit(
@@ -325,28 +325,28 @@ def test_foreign_pages_get_a_refusal_and_nothing_else(app, network):
         ]
         # Whoever watches over servers asks by a name of their own, and hears whether it is up.
         foreign_host = (200, "ok") if path == "/_stcore/health" else (403, WRONG_HOST)
-        assert [(one.status, one.body) for one in refused] == [foreign_host, (403, WRONG_ORIGIN)], path
-        for one in (own, *refused):  # never in a frame
-            policy = directives(one.headers["content-security-policy"])
+        assert [(entry.status, entry.body) for entry in refused] == [foreign_host, (403, WRONG_ORIGIN)], path
+        for entry in (own, *refused):  # never in a frame
+            policy = directives(entry.headers["content-security-policy"])
             assert policy["frame-ancestors"] == policy["object-src"] == policy["base-uri"] == ["'none'"], path
             assert policy["default-src"] == ["'self'"], path
             assert sorted(policy["script-src"]) == sorted(["'self'", "blob:", *digests]), path
-            assert one.headers["x-frame-options"] == "DENY", path
-            assert one.headers["cross-origin-resource-policy"] == "same-origin", path
-            assert one.headers["cross-origin-opener-policy"] == "same-origin", path
-            assert "access-control-allow-origin" not in one.headers, path
+            assert entry.headers["x-frame-options"] == "DENY", path
+            assert entry.headers["cross-origin-resource-policy"] == "same-origin", path
+            assert entry.headers["cross-origin-opener-policy"] == "same-origin", path
+            assert "access-control-allow-origin" not in entry.headers, path
     health = "/_stcore/health"
     answers = [
         ask(app.url, health, host="evil.example", cookie="a=b"),
         ask(app.url, health, "HEAD", host="evil.example"),
     ]
     answers += [ask(app.url, health, host="10.1.2.3:8501", sec_fetch_site="none")]
-    assert [(one.status, one.body) for one in answers] == [(200, "ok"), (200, ""), (200, "ok")]
+    assert [(entry.status, entry.body) for entry in answers] == [(200, "ok"), (200, ""), (200, "ok")]
     usual = {"content-type", "content-length", "cache-control", "date", "server", "content-security-policy"}
     usual |= {"x-frame-options", "cross-origin-resource-policy", "cross-origin-opener-policy"}
-    assert all(set(one.headers) <= usual for one in answers)
-    for other in ({"method": "POST"}, {"method": "OPTIONS"}, {"origin": "http://evil.example"}):
-        assert ask(app.url, health, host="evil.example", **other).body == WRONG_HOST
+    assert all(set(entry.headers) <= usual for entry in answers)
+    for item in ({"method": "POST"}, {"method": "OPTIONS"}, {"origin": "http://evil.example"}):
+        assert ask(app.url, health, host="evil.example", **item).body == WRONG_HOST
     assert ask(app.url, f"{health}/x", host="evil.example").body == WRONG_HOST
     upload = {"method": "PUT", "content_length": "150000000"}
     assert ask(app.url, "/_stcore/upload_file/a/b", host="evil.example", **upload).body == WRONG_HOST
@@ -355,7 +355,7 @@ def test_foreign_pages_get_a_refusal_and_nothing_else(app, network):
     )
 
     port = app.url.rpartition(":")[2]
-    before = app.output()
+    output_before = app.output()
     assert open_websocket(app.url, origin=app.url).status == 101
     for headers in (
         {"origin": "http://evil.example"},
@@ -369,7 +369,7 @@ def test_foreign_pages_get_a_refusal_and_nothing_else(app, network):
         refused = open_websocket(app.url, **headers)
         assert (refused.status, refused.body) == (403, ""), headers
     assert network.requests == []
-    assert app.output() == before
+    assert app.output() == output_before
 
 
 def test_a_demo_refuses_uploads_before_it_reads_them(app):

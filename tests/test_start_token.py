@@ -93,9 +93,9 @@ def test_the_link_sets_a_cookie_of_its_port_and_the_page_does_not_repeat_the_tok
         text, headers = ask("/mean", query=f"eps=3&token={TOKEN}&link=7", host=host)
         assert text.startswith("200 ")
         assert TOKEN not in text
-        parts = headers["set-cookie"].split("; ")
-        assert parts[0] == f"sweetspot-{name}={TOKEN}"
-        assert set(parts[1:]) == {"Path=/", "HttpOnly", "SameSite=Strict"}
+        pieces = headers["set-cookie"].split("; ")
+        assert pieces[0] == f"sweetspot-{name}={TOKEN}"
+        assert set(pieces[1:]) == {"Path=/", "HttpOnly", "SameSite=Strict"}
         assert headers["cache-control"] == "no-store"
         assert headers["referrer-policy"] == "no-referrer"
     # Whoever has the cookie and opens the link again loses the token from the address, too.

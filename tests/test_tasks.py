@@ -36,10 +36,10 @@ def test_a_mean_has_the_bound_and_the_error_of_brute_force(events, mean):
     rows = events["user_id"].value_counts().to_numpy()
     equal, errors = rows / rows.sum(), {}
     for cap in range(1, rows.max() + 1):
-        kept = rows.clip(max=cap)
-        n = kept.sum()
-        between, within = np.sum((kept / n - equal) ** 2), 1 / n - 1 / rows.sum()
-        errors[cap] = math.sqrt(2500 * (0.2 * between + 0.8 * within) + 2 * (100 * cap / n) ** 2)
+        kept_values = rows.clip(max=cap)
+        n = kept_values.sum()
+        middle_total, within = np.sum((kept_values / n - equal) ** 2), 1 / n - 1 / rows.sum()
+        errors[cap] = math.sqrt(2500 * (0.2 * middle_total + 0.8 * within) + 2 * (100 * cap / n) ** 2)
     best = min(errors, key=errors.__getitem__)
     assert (mean.bound, isinstance(mean.bound, int)) == (best, True)
     assert mean.error == pytest.approx(errors[best])
@@ -87,9 +87,9 @@ def test_code_report_figure_table_json_and_script(mean, tmp_path, monkeypatch):
 
 
 def test_an_own_cap_is_compared_and_counts_may_be_private(events, mean):
-    own = ss.mean_bound(events, own_bound=50, **MEAN)
-    assert own.bound == mean.bound
-    assert "more compared with the bound above" in own.facts["Your own bound, 50 rows"]
+    mean_bound = ss.mean_bound(events, own_bound=50, **MEAN)
+    assert mean_bound.bound == mean.bound
+    assert "more compared with the bound above" in mean_bound.facts["Your own bound, 50 rows"]
     public = ss.mean_bound(events, counts="public", **MEAN)
     # Never less noise for more protection, which private data have by default.
     assert mean.error >= public.error

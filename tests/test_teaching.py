@@ -35,8 +35,8 @@ def parts(exercise: str) -> tuple[str, str, str]:
     """Of an exercise: its program, what that prints, and all other text without citations."""
     (program,) = re.findall(r"^```python\n(.*?)^```", exercise, flags=re.MULTILINE | re.DOTALL)
     (printed,) = re.findall(r"^```text\n(.*?)^```", exercise, flags=re.MULTILINE | re.DOTALL)
-    rest = re.sub(r"^```.*?^```", "", exercise.partition("\n")[2], flags=re.MULTILINE | re.DOTALL)
-    return program, printed, CITATION.sub("", rest)
+    text = re.sub(r"^```.*?^```", "", exercise.partition("\n")[2], flags=re.MULTILINE | re.DOTALL)
+    return program, printed, CITATION.sub("", text)
 
 
 def test_each_exercise_names_its_page() -> None:
@@ -71,6 +71,6 @@ def test_a_number_that_no_program_gives_is_found() -> None:
 
 
 def test_the_lecture_names_the_steps_of_the_tour_and_nothing_else_in_numbers() -> None:
-    named = re.findall(r"^\| `/\?tour=(\d)` \| (.+?) \|", LECTURE, flags=re.MULTILINE)
-    assert named == [(str(k), question.title) for k, question in enumerate(tour.list_questions(), 1)]
+    matches = re.findall(r"^\| `/\?tour=(\d)` \| (.+?) \|", LECTURE, flags=re.MULTILINE)
+    assert matches == [(str(k), question.title) for k, question in enumerate(tour.list_questions(), 1)]
     assert numbers(re.sub(r"`[^`]*`", "", LECTURE)) == set()

@@ -40,7 +40,7 @@ from pages.shared.session.session import LoadedData
 KEPT_SECONDS, LIMIT_SECONDS = 2, 10.0
 VISITORS, UPLOAD_INTERVAL = 100, 20
 """Visitors of each half, and of how many one brings a file."""
-VISITOR_CLASSES = (AppSession, SessionState, LoadedData, Job, Duck, MemoryFile)
+CLASSES = (AppSession, SessionState, LoadedData, Job, Duck, MemoryFile)
 PLANTED = re.compile(r"planted-[0-9]")
 Fill = Callable[[WidgetState], None]
 
@@ -112,28 +112,17 @@ class Visits:
 
     async def wait(self) -> float:
         """Return how many seconds after expiry nothing was left of them; more than the limit where something was."""
-        leave_time = time.monotonic()
-        while (
-            self.remains(gc.get_objects())
-            and time.monotonic() - leave_time < KEPT_SECONDS + LIMIT_SECONDS + 1
-        ):
+        start = time.monotonic()
+        while self.remains(gc.get_objects()) and time.monotonic() - start < KEPT_SECONDS + LIMIT_SECONDS + 1:
             await asyncio.sleep(0.2)
-        return time.monotonic() - leave_time - KEPT_SECONDS
+        return time.monotonic() - start - KEPT_SECONDS
 
     def remains(self, objects: list[Any]) -> list[str]:
         """Return the names of the classes of the visitors' objects among these."""
         # By type: a weak proxy whose object is gone raises when it is asked for its class.
-        other_sessions = [
-            object_ for object_ in objects if type(object_) is AppSession and object_.id not in self.names
-        ]
-        spared = {id(object_) for object_ in other_sessions} | {
-            id(object_.session_state) for object_ in other_sessions
-        }
-        return [
-            type(object_).__name__
-            for object_ in objects
-            if type(object_) in VISITOR_CLASSES and id(object_) not in spared
-        ]
+        foreign = [item for item in objects if type(item) is AppSession and item.id not in self.names]
+        spared = {id(session) for session in foreign} | {id(session.session_state) for session in foreign}
+        return [type(item).__name__ for item in objects if type(item) in CLASSES and id(item) not in spared]
 
 
 async def bring_file(tab: Tab, number: int, puts_to_use: bool) -> None:

@@ -45,7 +45,7 @@ MOVIELENS_RUNS = 3
 """Splits and noises: MovieLens 1M takes minutes for each."""
 STARS = 4.0
 """Lowest rating that is a choice, as in the paper (Liang et al. 2018)."""
-WITHOUT_PRIVACY = ImplicitSettings(dimension=16, sweeps=8, unobserved=0.2)
+WITHOUT_PRIVACY = ImplicitSettings(dimension=16, sweeps=8, unobserved_weight=0.2)
 """Dimension 8 recalls 0.28 on MovieLens 1M, this 0.32."""
 SHARE_OF_STEPS = 0.05
 """The last ones of the learner's m² steps: with all of them the means of table 2 move by 0.02 at most."""
@@ -93,9 +93,9 @@ def build_on_ratings(key: str, folder: Path) -> PaperFigure:
         )
     ratings = Ratings.from_columns(users, films, values)
     limits = RatingRange(float(values.min()), float(values.max()))
-    errors = PaperRuns(lambda _: (ratings, None), RatingStudy(limits=limits, with_recall=False))
+    errors = PaperRuns(lambda _: (ratings, None), RatingStudy(rating_range=limits, measures_recall=False))
     choices = select_choices(ratings, STARS)
-    recalls = PaperRuns(lambda _: (choices, None), ChoiceStudy(reference=WITHOUT_PRIVACY))
+    recalls = PaperRuns(lambda _: (choices, None), ChoiceStudy(reference_settings=WITHOUT_PRIVACY))
     runs: dict[str, Run] = {
         "krichene-figure-1": errors.run_over_epsilon,
         "krichene-figure-2": recalls.run_over_epsilon,

@@ -25,7 +25,7 @@ def choose_curve_bounds(histogram: ContributionHistogram, num_points: int = CURV
     """
     sizes = histogram.sizes.astype(np.float64)
     extra_bounds = list(sizes) if sizes.size <= 60 else ()
-    return log_spaced(*choose_bound_limits(histogram), num_points, extra=extra_bounds)
+    return log_spaced(*choose_bound_limits(histogram), num_points, extra_points=extra_bounds)
 
 
 def choose_bound_limits(histogram: ContributionHistogram) -> Limits:

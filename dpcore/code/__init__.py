@@ -14,27 +14,22 @@ from dpcore.code.several import ReleaseShare, Several
 from dpcore.common.programs import Program
 
 _WRITERS = {
-    Program.OPENDP: with_opendp.write,
-    Program.PIPELINEDP: with_pipelinedp.write,
-    Program.TUMULT: with_tumult.write,
-    Program.BIGQUERY: with_bigquery.write,
-    Program.PYTHON: with_python.write,
+    Program.OPENDP: (with_opendp.write, several.write_for_opendp),
+    Program.PIPELINEDP: (with_pipelinedp.write, several.write_for_pipelinedp),
+    Program.TUMULT: (with_tumult.write, several.write_for_tumult),
+    Program.BIGQUERY: (with_bigquery.write, several.write_for_bigquery),
+    Program.PYTHON: (with_python.write, several.write_for_python),
 }
+"""The writers of one release and of several, by program."""
 
 
 LIBRARIES = tuple(_WRITERS)
 """For which code is written."""
-_WRITERS_OF_SEVERAL = {
-    Program.OPENDP: several.write_for_opendp,
-    Program.PIPELINEDP: several.write_for_pipelinedp,
-    Program.TUMULT: several.write_for_tumult,
-    Program.BIGQUERY: several.write_for_bigquery,
-    Program.PYTHON: several.write_for_python,
-}
 
 
 def write(choice: Choice | Several, library: Program) -> Code:
     """Return the choice, or several releases from one budget, in one library's words; same input, same text."""
+    write_one, write_several = _WRITERS[library]
     if isinstance(choice, Several):
-        return _WRITERS_OF_SEVERAL[library](choice)
-    return _WRITERS[library](protect_replaced_user(choice, library))
+        return write_several(choice)
+    return write_one(protect_replaced_user(choice, library))

@@ -68,16 +68,7 @@ NEEDS: dict[Quantity, tuple[tuple[str, ...], ...]] = {
 _INTEGER_FIELDS = ("max_rows", "max_groups", "num_coefficients")
 _LAPLACE_ONLY = (Quantity.QUANTILE, Quantity.COEFFICIENTS)
 """Releases whose programs use Laplace noise or the exponential mechanism."""
-_BOUNDS = (
-    "max_rows",
-    "threshold",
-    "max_total",
-    "max_groups",
-    "max_norm",
-    "exponent",
-    "budget",
-    "largest_user_weight",
-)
+_BOUNDS = frozenset(name for alternatives in NEEDS.values() for names in alternatives for name in names)
 PLAIN_PYTHON_ONLY = (Quantity.TASK_WEIGHTS, Quantity.COEFFICIENTS, Quantity.CLASSIFIER)
 """Releases that only plain Python can express."""
 PER_GROUP = (Quantity.GROUP_COUNTS, Quantity.GROUP_ROWS, Quantity.GROUP_SUMS, Quantity.GROUP_MEANS)
@@ -140,12 +131,12 @@ class Rule:
 
     def describe_bound(self, bound: float) -> str:
         """Describe how users are bounded."""
-        clip_text = f", gradients of rows shortened to {self.clip!r}" if self.clip < 1.0 else ""
+        clip_phrase = f", gradients of rows shortened to {self.clip!r}" if self.clip < 1.0 else ""
         return {
             "followed": "users' sums of gradients clipped at a bound that follows a private quantile of them",
             "sums": f"users' sums of gradients clipped to that of {bound!r} rows",
-            "cap": f"at most {int(bound)} rows of each user, drawn at random{clip_text}",
-            "weights": f"smooth weights, no user above the weight of {bound!r} rows{clip_text}",
+            "cap": f"at most {int(bound)} rows of each user, drawn at random{clip_phrase}",
+            "weights": f"smooth weights, no user above the weight of {bound!r} rows{clip_phrase}",
         }[self.bounds_by]
 
 
@@ -296,20 +287,20 @@ class Choice:
             if not self.privacy_unit or not all(isinstance(name, str) and name for name in names):
                 problems.add("columns, file and table must have names")
         # Plain Python numbers, so that repr is a literal in every language.
-        for f in fields(self):
-            value = getattr(self, f.name)
-            if f.name in _INTEGER_FIELDS and value is not None:
-                object.__setattr__(self, f.name, int(value))
-            elif isinstance(value, Real) and not isinstance(value, bool):
-                object.__setattr__(self, f.name, float(value) + 0.0)  # No negative zero.
-        object.__setattr__(self, "quantiles", tuple(float(q) for q in self.quantiles))
+        for field in fields(self):
+            field_value = getattr(self, field.name)
+            if field.name in _INTEGER_FIELDS and field_value is not None:
+                object.__setattr__(self, field.name, int(field_value))
+            elif isinstance(field_value, Real) and not isinstance(field_value, bool):
+                object.__setattr__(self, field.name, float(field_value) + 0.0)  # No negative zero.
+        object.__setattr__(self, "quantiles", tuple(float(quantile) for quantile in self.quantiles))
 
     def _check_bound(self, problems: Problems) -> None:
         """Check that exactly the fields of one bound are given, and that they are in their ranges."""
         given_names = {name for name in _BOUNDS if getattr(self, name) is not None}
         if given_names not in [set(names) for names in NEEDS[self.quantity]]:
-            alternatives = " or ".join(" and ".join(names) for names in NEEDS[self.quantity])
-            problems.add(f"the bound of a {self.quantity.value} is {alternatives}, and nothing else")
+            alternatives_text = " or ".join(" and ".join(names) for names in NEEDS[self.quantity])
+            problems.add(f"the bound of a {self.quantity.value} is {alternatives_text}, and nothing else")
         for name in ("max_rows", "max_groups"):
             if name in given_names:
                 problems.whole(1, MAX_WHOLE, **{name: getattr(self, name)})
@@ -326,9 +317,8 @@ class Choice:
             problems.between(0.0, 1.0, exponent=self.exponent)
         if self.inflation is not None:
             problems.positive(inflation=self.inflation)
-        has_ends = self.max_total is not None and problems.finite(
-            max_total=self.max_total, min_total=self.min_total
-        )
+        ends = {"max_total": self.max_total, "min_total": self.min_total}
+        has_ends = self.max_total is not None and problems.finite(**ends)
         if has_ends and self.min_total >= (self.max_total or 0.0):
             problems.add("the range that a user's total is clamped to is empty")
 
@@ -343,18 +333,14 @@ class Choice:
 
     def _check_values(self, problems: Problems) -> None:
         """Check the range of values if the release needs one, and the quantiles."""
-        needs_range = self.quantity in (
-            Quantity.MEAN,
-            Quantity.GROUP_MEANS,
-            Quantity.QUANTILE,
-            Quantity.COEFFICIENTS,
-        )
+        is_of_values = self.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS, Quantity.QUANTILE)
+        needs_range = is_of_values or self.quantity is Quantity.COEFFICIENTS
         if needs_range:
             problems.ascending(**{"the lower value bound": self.lower, "the upper one": self.upper})
         if (self.quantity is Quantity.QUANTILE) != bool(self.quantiles):
             problems.add("a quantile, and nothing else, says which quantiles are asked for")
-        for q in self.quantiles:
-            problems.inside(0.0, 1.0, **{"a quantile": q})
+        for quantile in self.quantiles:
+            problems.inside(0.0, 1.0, **{"a quantile": quantile})
 
     @property
     def grows(self) -> bool:
@@ -384,9 +370,8 @@ class Choice:
     def number_columns(self) -> tuple[str, ...]:
         """Return the columns that programs read as numbers."""
         if self.quantity in MODELS:
-            feature_columns = (
-                () if self.training is None else tuple(name for name, _ in self.training.number_ranges)
-            )
+            number_ranges = () if self.training is None else self.training.number_ranges
+            feature_columns = tuple(name for name, _ in number_ranges)
             return tuple(dict.fromkeys((self.value_column, *feature_columns, *dict(self.read_as.numbers))))
         return (self.value_column,) if self.quantity in OF_VALUES else ()
 
@@ -410,10 +395,10 @@ class Choice:
     def epsilon_per_quantile(self) -> float:
         """Return epsilon of one quantile: an even share, rounded so that their sum never exceeds epsilon."""
         num_quantiles = max(len(self.quantiles), 1)
-        share = self.epsilon / num_quantiles
-        while Fraction(share) * num_quantiles > Fraction(self.epsilon):
-            share = math.nextafter(share, 0.0)
-        return share
+        quantile_epsilon = self.epsilon / num_quantiles
+        while Fraction(quantile_epsilon) * num_quantiles > Fraction(self.epsilon):
+            quantile_epsilon = math.nextafter(quantile_epsilon, 0.0)
+        return quantile_epsilon
 
     @property
     def bound_text(self) -> str:
@@ -433,9 +418,9 @@ class Choice:
             return self.training.rule.describe_bound(float(self.threshold or 0.0))
         if self.threshold is not None:
             correlation_text = f", rows of one user alike by {self.user_share!r}" if self.grows else ""
-            clamp_text = (
-                ", each user's deviation from the middle of the range clamped" if self.clamps_users else ""
-            )
+            clamp_text = ""
+            if self.clamps_users:
+                clamp_text = ", each user's deviation from the middle of the range clamped"
             return f"smooth weights, no user above the weight of {self.threshold!r} rows{correlation_text}{clamp_text}"
         if self.max_total is not None:
             return f"each user's total clamped to [{self.min_total!r}, {self.max_total!r}]"

@@ -31,15 +31,17 @@ WIDTH = 92
 
 def make_printable(text: str, max_length: int = 200) -> str:
     """Return the text on one line, with non-printable characters (line ends, controls, direction marks) escaped."""
-    escaped = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
-    return escaped if len(escaped) <= max_length else escaped[: max_length - 1] + "…"
+    escaped_text = "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
+        for character in text
+    )
+    return escaped_text if len(escaped_text) <= max_length else escaped_text[: max_length - 1] + "…"
 
 
 def write_comment(sentence: str, prefix: str) -> list[str]:
     """Write a sentence as comment lines; ``prefix`` is ``#`` or ``--``."""
-    lines = textwrap.wrap(
-        make_printable(sentence, 4000), WIDTH, break_long_words=False, break_on_hyphens=False
-    )
+    text = make_printable(sentence, 4000)
+    lines = textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False)
     return [f"{prefix} {line}" for line in lines]
 
 
@@ -54,36 +56,33 @@ def write_python_literal(name: str | Sequence[str] | Mapping[str, str]) -> str:
     if isinstance(name, str):
         return quote_python_text(name)
     if isinstance(name, Mapping):
-        return (
-            "{" + ", ".join(f"{quote_python_text(a)}: {quote_python_text(b)}" for a, b in name.items()) + "}"
-        )
+        entries = [f"{quote_python_text(key)}: {quote_python_text(text)}" for key, text in name.items()]
+        return "{" + ", ".join(entries) + "}"
     return "[" + ", ".join(quote_python_text(entry) for entry in name) + "]"
 
 
 def quote_sql_name(name: str) -> str:
-    """Return a GoogleSQL quoted identifier. Escapes are those of string literals.
+    """Return a GoogleSQL quoted identifier; a quoted path is read as project, dataset and table.
+
+    Escapes are those of string literals.
 
     Source: GoogleSQL lexical structure, "Quoted identifiers",
     https://cloud.google.com/bigquery/docs/reference/standard-sql/lexical (read 2026-11-21).
     """
-    escaped = []
-    for c in name:
-        if c in "\\`":
-            escaped.append("\\" + c)
-        elif c.isprintable():
-            escaped.append(c)
+    escaped_characters = []
+    for character in name:
+        if character in "\\`":
+            escaped_characters.append("\\" + character)
+        elif character.isprintable():
+            escaped_characters.append(character)
         else:
-            escaped.append(f"\\u{ord(c):04x}" if ord(c) < 0x10000 else f"\\U{ord(c):08x}")
-    return "`" + "".join(escaped) + "`"
-
-
-def quote_sql_table(path: str) -> str:
-    """Return a table's path as one quoted identifier, which BigQuery reads as project, dataset and table."""
-    return quote_sql_name(path)
+            code = ord(character)
+            escaped_characters.append(f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
+    return "`" + "".join(escaped_characters) + "`"
 
 
 def list_in_sentence(names: tuple[str, ...]) -> str:
-    """Return column names for a comment."""
+    """Return column names for a comment, each cut to 60 characters, with "and" between them."""
     return " and ".join(make_printable(name, 60) for name in names)
 
 
@@ -117,54 +116,45 @@ def write_head(
         subject_text: The release and its bound, if they are not those of the choice.
     """
     subject_text = subject_text or f"{choice.quantity.value}, {choice.bound_text}"
-    title = f"Made with Sweet Spot {VERSION} for {library_name}: {subject_text}."
-    lines = write_comment(title, comment_mark)
-    lines += write_comment(describe_bound_source(choice), comment_mark)
+    title_sentence = f"Made with Sweet Spot {VERSION} for {library_name}: {subject_text}."
+    comment_lines = write_comment(title_sentence, comment_mark)
+    comment_lines += write_comment(describe_bound_source(choice), comment_mark)
     covered_sentence = relation_sentence if choice.quantity is not Quantity.MODEL else _LEARNER
-    lines += write_comment(
-        f"Privacy unit: {list_in_sentence(choice.privacy_unit)}. {covered_sentence}", comment_mark
-    )
+    unit_text = list_in_sentence(choice.privacy_unit)
+    comment_lines += write_comment(f"Privacy unit: {unit_text}. {covered_sentence}", comment_mark)
     if requirements_text and choice.quantity is not Quantity.MODEL:
-        lines += write_comment("Run it once: every run spends epsilon again.", comment_mark)
+        comment_lines += write_comment("Run it once: every run spends epsilon again.", comment_mark)
     if requirements_text:
-        lines += write_comment(f"Needed: {requirements_text}.", comment_mark)
+        comment_lines += write_comment(f"Needed: {requirements_text}.", comment_mark)
     if not choice.has_known_columns:
-        lines += write_comment(
-            "The names of file and columns are placeholders: put in your own.", comment_mark
-        )
+        placeholder_sentence = "The names of file and columns are placeholders: put in your own."
+        comment_lines += write_comment(placeholder_sentence, comment_mark)
     if comment_mark == "#":
-        lines += [
-            line
-            for sentence in _list_file_sentences(choice)
-            for line in write_comment(sentence, comment_mark)
-        ]
+        for sentence in _list_file_sentences(choice):
+            comment_lines += write_comment(sentence, comment_mark)
     if choice.row_is:
-        lines += write_comment(
-            f"A row is here {choice.row_is}: bring the table into that form first.", comment_mark
-        )
+        row_sentence = f"A row is here {choice.row_is}: bring the table into that form first."
+        comment_lines += write_comment(row_sentence, comment_mark)
     if differences:
-        lines += write_comment("Notes at the end say what differs from the page.", comment_mark)
-    return lines
+        comment_lines += write_comment("Notes at the end say what differs from the page.", comment_mark)
+    return comment_lines
 
 
 def _list_file_sentences(choice: Choice) -> list[str]:
     """Write the sentences on finding and reading the files."""
-    files = choice.read_as.files
-    names_text = " and ".join(make_printable(file.name, 60) for file in files[:2])
-    names_text += f" and {len(files) - 2} more" if len(files) > 2 else ""
+    file_layouts = choice.read_as.files
+    names_text = " and ".join(make_printable(file_layout.name, 60) for file_layout in file_layouts[:2])
+    names_text += f" and {len(file_layouts) - 2} more" if len(file_layouts) > 2 else ""
     sentences = []
     if choice.has_known_columns:
-        folder_text = (
-            "Sweet Spot's folder" if files[0].name.startswith("sample_data/") else "the folder of the data"
-        )
+        is_sample = file_layouts[0].name.startswith("sample_data/")
+        folder_text = "Sweet Spot's folder" if is_sample else "the folder of the data"
         sentences.append(f"Run it in {folder_text}, or write the whole path in place of {names_text}.")
-    if any(file.kind is FileKind.JSON and file.packing for file in files):
+    if any(file_layout.kind is FileKind.JSON and file_layout.packing for file_layout in file_layouts):
         sentences.append("Unpack the JSON first, and name the file that comes out.")
-    if (
-        choice.layout is None
-        and files[0].kind is FileKind.TEXT
-        and not files[0].name.lower().endswith(_TEXT_ENDINGS)
-    ):
+    file_name = file_layouts[0].name.lower()
+    is_text = choice.layout is None and file_layouts[0].kind is FileKind.TEXT
+    if is_text and not file_name.endswith(_TEXT_ENDINGS):
         sentences.append(
             f"The file {names_text} is read as text with commas between columns: if it is of another kind, change "
             "the line that reads it."
@@ -174,19 +164,19 @@ def _list_file_sentences(choice: Choice) -> list[str]:
 
 def write_notes(differences: Sequence[str], comment_mark: str) -> list[str]:
     """Write the comment lines with the differences."""
-    lines: list[str] = []
+    note_lines: list[str] = []
     for sentence in differences:
-        first, *further = write_comment(sentence, comment_mark)
-        lines += [first.replace(f"{comment_mark} ", f"{comment_mark} - ", 1)]
-        lines += [line.replace(f"{comment_mark} ", f"{comment_mark}   ", 1) for line in further]
-    return [f"{comment_mark} What differs:", *lines] if lines else []
+        first_line, *further_lines = write_comment(sentence, comment_mark)
+        note_lines += [first_line.replace(f"{comment_mark} ", f"{comment_mark} - ", 1)]
+        note_lines += [line.replace(f"{comment_mark} ", f"{comment_mark}   ", 1) for line in further_lines]
+    return [f"{comment_mark} What differs:", *note_lines] if note_lines else []
 
 
 def describe_bound_source(choice: Choice) -> str:
     """Describe the source of the bound, and of a privately selected range, with their cost."""
     bound_facts = choice.disclosure if isinstance(choice.disclosure, ReleaseFacts) else None
     facts_by_name = (("bound", bound_facts), ("range", choice.range_drawn))
-    releases = [(name, facts) for name, facts in facts_by_name if facts is not None]
+    named_facts = [(name, facts) for name, facts in facts_by_name if facts is not None]
     if choice.disclosure is Disclosure.PRIVATE:
         sentences = [
             f"THE BOUND WAS {Disclosure.PRIVATE.label.upper()}. No guarantee covers it: using it in a release "
@@ -198,22 +188,22 @@ def describe_bound_source(choice: Choice) -> str:
         cost_text = "that cost adds to this release's" if choice.range_drawn is None else "its cost adds"
         sentences = [f"The bound comes from a {choice.disclosure.label}; {cost_text}."]
     if choice.range_drawn is not None:
-        sentences.append(
-            f"The range comes from a {choice.range_drawn.label}; that cost adds to this release's."
-        )
-    if any(facts.neighbours is Neighbours.REPLACE_USER for _, facts in releases):
+        range_text = f"The range comes from a {choice.range_drawn.label}"
+        sentences.append(f"{range_text}; that cost adds to this release's.")
+    if any(facts.neighbours is Neighbours.REPLACE_USER for _, facts in named_facts):
         # This relation does not cover adding or removing a user, which the libraries protect.
         sentences.append(
             "Together they protect against replacing one user only, and a release that protects one user's presence "
             "counts up to twice its epsilon there."
         )
-    elif releases and choice.disclosure is not Disclosure.PRIVATE:
+    elif named_facts and choice.disclosure is not Disclosure.PRIVATE:
         # All of them use the same data: by sequential composition their costs add up.
-        shares = [(facts.epsilon, name) for name, facts in releases] + [(choice.epsilon, "this release")]
-        total_text = format_rounded_up(sum(epsilon for epsilon, _ in shares))
-        sum_text = " + ".join(f"{format_rounded_up(epsilon)} ({name})" for epsilon, name in shares)
-        delta = sum(facts.delta for _, facts in releases) + (choice.delta or 0.0)
-        delta_text = f", delta = {format_rounded_up(delta)}" if delta else ""
+        named_epsilons = [(facts.epsilon, name) for name, facts in named_facts]
+        named_epsilons.append((choice.epsilon, "this release"))
+        total_text = format_rounded_up(sum(epsilon for epsilon, _ in named_epsilons))
+        sum_text = " + ".join(f"{format_rounded_up(epsilon)} ({name})" for epsilon, name in named_epsilons)
+        total_delta = sum(facts.delta for _, facts in named_facts) + (choice.delta or 0.0)
+        delta_text = f", delta = {format_rounded_up(total_delta)}" if total_delta else ""
         sentences.append(f"In all epsilon = {sum_text} = {total_text}{delta_text}.")
     return " ".join(sentences)
 
@@ -233,29 +223,33 @@ def assemble(
 
     ``subject_text`` is as in `write_head`; ``file_stem`` begins the name of the file.
     """
-    stem = library_name.split()[0].lower().strip(",")
-    file_name = f"{file_stem or choice.quantity.name.lower()}_{stem}.{'sql' if language == 'sql' else 'py'}"
+    library_stem = library_name.split()[0].lower().strip(",")
+    ending = "sql" if language == "sql" else "py"
+    file_name = f"{file_stem or choice.quantity.name.lower()}_{library_stem}.{ending}"
     sentences = tuple(sentence for sentence in differences if sentence)
     if not body_text:
         return Code("", language, file_name, sentences)
     sentences += tuple(list_reading_differences(choice)) if language == "python" else ()
     comment_mark = "--" if language == "sql" else "#"
-    lines = write_head(
+    head_lines = write_head(
         choice, library_name, relation_sentence, requirements_text, sentences, comment_mark, subject_text
     )
-    blocks = ["\n".join(lines), body_text, "\n".join(write_notes(sentences, comment_mark))]
-    return Code("\n\n".join(block for block in blocks if block) + "\n", language, file_name, sentences)
+    text_blocks = ["\n".join(head_lines), body_text, "\n".join(write_notes(sentences, comment_mark))]
+    program_text = "\n\n".join(filter(None, text_blocks)) + "\n"
+    return Code(program_text, language, file_name, sentences)
 
 
 def add_readers(requirements_text: str, choice: Choice) -> str:
     """Return the requirements together with those of pandas for the kinds of files."""
-    kinds = {file.kind for file in choice.read_as.files}
+    file_kinds = {file_layout.kind for file_layout in choice.read_as.files}
     needed_by_package = {
-        "pyarrow": FileKind.PARQUET in kinds or choice.quantity is Quantity.COEFFICIENTS,
-        "openpyxl": FileKind.WORKBOOK in kinds,
-        "zstandard": any(file.packing == "zstd" for file in choice.read_as.files),
+        "pyarrow": FileKind.PARQUET in file_kinds or choice.quantity is Quantity.COEFFICIENTS,
+        "openpyxl": FileKind.WORKBOOK in file_kinds,
+        "zstandard": any(file_layout.packing == "zstd" for file_layout in choice.read_as.files),
     }
-    return " ".join([requirements_text, *(name for name, needed in needed_by_package.items() if needed)])
+    return " ".join(
+        [requirements_text, *(name for name, is_needed in needed_by_package.items() if is_needed)]
+    )
 
 
 def list_reading_differences(choice: Choice) -> list[str]:
@@ -312,11 +306,9 @@ def describe_noisy_ratio(choice: Choice) -> str:
     """Describe the division by a noisy number of rows, for a mean with private counts; else empty."""
     if not has_noisy_rows(choice):
         return ""
-    return (
-        AT_LEAST_ONE.replace("outside the range", "that no users can have")
-        if choice.clamps_users
-        else AT_LEAST_ONE
-    )
+    sentence = AT_LEAST_ONE
+    has_limits = choice.clamps_users
+    return sentence.replace("outside the range", "that no users can have") if has_limits else sentence
 
 
 SPLIT_MEANS = (
@@ -336,10 +328,10 @@ def describe_gaussian_noise(choice: Choice) -> str:
     if choice.noise is not NoiseKind.GAUSSIAN or choice.delta is None:
         return ""
     drawn_sigma = math.sqrt(0.5 / programs.convert_to_rho(choice.epsilon, choice.delta))
-    excess = drawn_sigma / programs.find_exact_sigma(choice.epsilon, choice.delta) - 1.0
+    excess_share = drawn_sigma / programs.find_exact_sigma(choice.epsilon, choice.delta) - 1.0
     return (
         "Gaussian noise goes through zero-concentrated DP here, as OpenDP converts it. It is "
-        f"{100.0 * excess:.1f} % above that of the exact Gaussian mechanism, which plain Python draws."
+        f"{100.0 * excess_share:.1f} % above that of the exact Gaussian mechanism, which plain Python draws."
     )
 
 
@@ -358,7 +350,7 @@ def describe_replacement(choice: Choice) -> str:
 @functools.cache
 def _build_environment(folder: Path) -> jinja2.Environment:
     """Build the environment of the templates in a folder: strict about missing values, numbers with all digits."""
-    settings = jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
         autoescape=False,  # Programs are not HTML; external names pass through the filters below.
         trim_blocks=True,
@@ -367,8 +359,8 @@ def _build_environment(folder: Path) -> jinja2.Environment:
         # A number is written with all its digits.
         finalize=lambda value: value if isinstance(value, str | jinja2.Undefined) else repr(value),
     )
-    settings.filters.update(literal=write_python_literal, sql=quote_sql_name)
-    return settings
+    environment.filters.update(literal=write_python_literal, sql=quote_sql_name)
+    return environment
 
 
 def render(path: Path, **values: Any) -> str:
@@ -378,23 +370,21 @@ def render(path: Path, **values: Any) -> str:
         path: Path of the file without ``.jinja``.
         **values: Values of the template.
     """
-    return (
-        _build_environment(path.parent).get_template(f"{path.name}.jinja").render(**values).rstrip("\n")
-        + "\n"
-    )
+    template = _build_environment(path.parent).get_template(f"{path.name}.jinja")
+    return template.render(**values).rstrip("\n") + "\n"
 
 
-def render_program(library: str, choice: Choice, **further_values: Any) -> str:
+def render_program(template_name: str, choice: Choice, **further_values: Any) -> str:
     """Render the program without its head.
 
     Args:
-        library: Name of the file without ``.jinja``.
+        template_name: Name of the file without ``.jinja``.
         choice: The choice of the program; its name in the template is ``choice``.
         further_values: Further values of the template, which override those of the choice.
     """
-    layout, is_private = choice.read_as, not choice.is_of_public_data
-    decimals = {name: mark for name in choice.number_columns if (mark := layout.decimal(name))}
-    values = {
+    table_layout, is_private = choice.read_as, not choice.is_of_public_data
+    decimal_marks = {name: mark for name in choice.number_columns if (mark := table_layout.decimal(name))}
+    template_values = {
         "choice": choice,
         "released": choice.quantity.name,
         "gaussian": choice.noise is NoiseKind.GAUSSIAN,
@@ -402,17 +392,17 @@ def render_program(library: str, choice: Choice, **further_values: Any) -> str:
         "per_group": choice.quantity in PER_GROUP,
         "of_values": choice.quantity in OF_VALUES,
         "groups_are_written": choice.quantity in PER_GROUP and not choice.is_of_public_data,
-        "layout": layout,
-        "kinds": [file.kind.name for file in layout.files],
-        "spaced": [file for file in layout.files if file.separator in SPACED or file.names],
+        "layout": table_layout,
+        "kinds": [file.kind.name for file in table_layout.files],
+        "spaced": [file for file in table_layout.files if file.separator in SPACED or file.names],
         "private": is_private,
         # One cell can decide the mark of a column, so programs for private data read every cell separately.
-        "marks": bool(choice.number_columns if is_private else decimals),
+        "marks": bool(choice.number_columns if is_private else decimal_marks),
         "keeps_rows": is_private and choice.neighbours is not Neighbours.ADD_OR_REMOVE_USER,
-        "decimals": decimals,
+        "decimals": decimal_marks,
         "number_columns": choice.number_columns,
     }
-    return render(Path(__file__).with_name(library), **(values | further_values)).rstrip("\n")
+    return render(Path(__file__).with_name(template_name), **(template_values | further_values)).rstrip("\n")
 
 
 LIBRARY = "plain Python (pandas, NumPy)"
@@ -444,15 +434,15 @@ def write(choice: Choice) -> Code:
     training = choice.training
     assert training is not None
     numbers_literal = ", ".join(
-        f"{quote_python_text(name)}: ({low!r}, {high!r})" for name, (low, high) in training.number_ranges
+        f"{quote_python_text(name)}: ({lower!r}, {upper!r})"
+        for name, (lower, upper) in training.number_ranges
     )
     levels_literal = ", ".join(
         f"{quote_python_text(name)}: {write_python_literal(level_names)}"
         for name, level_names in training.category_levels
     )
-    template = "classifier.py" if training.rule is None else "classifier_by_rule.py"
-    body_text = render_program(
-        template, choice, training=training, numbers=f"{{{numbers_literal}}}", levels=f"{{{levels_literal}}}"
-    )
+    template_name = "classifier.py" if training.rule is None else "classifier_by_rule.py"
+    literals = {"numbers": f"{{{numbers_literal}}}", "levels": f"{{{levels_literal}}}"}
+    body_text = render_program(template_name, choice, training=training, **literals)
     requirements_text = add_readers(NEEDS, choice)
     return assemble(choice, LIBRARY, RELATIONS[choice.neighbours], DIFFERENCES, body_text, requirements_text)

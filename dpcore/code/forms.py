@@ -47,24 +47,21 @@ class CodeChoice:
 
 def list_data_fields(dataset: Dataset) -> dict[str, Any]:
     """Return the fields of a `Choice` that come from the data; unknown names are left out."""
-    fields: dict[str, Any] = {"disclosure": dataset.provenance}
+    choice_fields: dict[str, Any] = {"disclosure": dataset.provenance}
     if dataset.privacy_unit:
-        fields |= {
-            "privacy_unit": dataset.privacy_unit,
-            "has_known_columns": True,
-            "file": name_file(dataset),
-        }
-        fields["layout"] = dataset.layout
+        choice_fields |= {"privacy_unit": dataset.privacy_unit, "has_known_columns": True}
+        choice_fields["file"] = name_file(dataset)
+        choice_fields["layout"] = dataset.layout
     if dataset.values is not None:
-        fields["value_column"] = dataset.values.column
-    groups = dataset.pairs or dataset.tasks
-    if groups is not None:
-        fields["group_column"] = groups.label
+        choice_fields["value_column"] = dataset.values.column
+    group_facet = dataset.pairs or dataset.tasks
+    if group_facet is not None:
+        choice_fields["group_column"] = group_facet.label
     if dataset.contribution is Contribution.DISTINCT_TASKS:
-        fields["row_is"] = "one distinct task of a user, whatever its number of rows in the file"
+        choice_fields["row_is"] = "one distinct task of a user, whatever its number of rows in the file"
     elif dataset.contribution is Contribution.TOTAL:
-        fields["row_is"] = "one unit of the column that was added up, not a row of the file"
-    return {name: value for name, value in fields.items() if value}
+        choice_fields["row_is"] = "one unit of the column that was added up, not a row of the file"
+    return {field_name: field_value for field_name, field_value in choice_fields.items() if field_value}
 
 
 def find_summed_column(dataset: Dataset) -> str:
@@ -76,32 +73,34 @@ def find_summed_column(dataset: Dataset) -> str:
 
 def mark_combined_groups(dataset: Dataset) -> dict[str, Any]:
     """Return ``has_known_columns=False`` if several columns name a group, so that names are placeholders; else {}."""
-    groups = dataset.pairs or dataset.tasks
-    return {"has_known_columns": False} if groups is not None and groups.further_columns else {}
+    group_facet = dataset.pairs or dataset.tasks
+    return {"has_known_columns": False} if group_facet is not None and group_facet.further_columns else {}
 
 
 def name_file(dataset: Dataset) -> str:
     """Return the path of the data's file: of a sample in its folder, else its name, or a placeholder."""
-    sample_files = {sample.title: f"sample_data/{sample.file_name}" for sample in samples.SAMPLES.values()}
-    return sample_files.get(dataset.name, dataset.name) or "events.csv"
+    sample_paths_by_title = {
+        sample.title: f"sample_data/{sample.file_name}" for sample in samples.SAMPLES.values()
+    }
+    return sample_paths_by_title.get(dataset.name, dataset.name) or "events.csv"
 
 
 def build_forms(
     epsilon: float, base_fields: Mapping[str, Any], forms: Iterable[Form], library: Program | None = None
 ) -> CodeChoice | None:
     """Build the forms that are valid, or return None if none is."""
-    choices = []
-    for name, quantity, fields in forms:
+    named_choices = []
+    for name, quantity, form_fields in forms:
         try:
-            choices.append((name, Choice(quantity, epsilon, **{**base_fields, **fields})))
+            named_choices.append((name, Choice(quantity, epsilon, **{**base_fields, **form_fields})))
         except InvalidInput:  # A bound of 0 rows or an empty range, for which there is no program.
             continue
-    return CodeChoice(tuple(choices), library) if choices else None
+    return CodeChoice(tuple(named_choices), library) if named_choices else None
 
 
-def name_cap_form(rows: float) -> str:
+def name_cap_form(max_rows: float) -> str:
     """Return the name of the form of a bound on rows."""
-    return f"Bound, {wording.counted(rows, 'row')}"
+    return f"Bound, {wording.counted(max_rows, 'row')}"
 
 
 def name_smooth_form(threshold: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 from dpcore.code.choice import PER_GROUP, Choice, Quantity
 from dpcore.common.noise_error import NoiseKind
@@ -12,6 +13,8 @@ from dpcore.common.programs import SPLITS_MEANS, DrawnNoise, Program, find_noise
 
 COVERAGE = 0.95
 _COUNTS = (Quantity.COUNT, Quantity.GROUP_COUNTS, Quantity.GROUP_ROWS)
+_WITH_NOISE = (*_COUNTS, Quantity.SUM, Quantity.MEAN, Quantity.GROUP_SUMS, Quantity.GROUP_MEANS)
+"""Releases of numbers whose noise their program reports."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +23,7 @@ class ReleaseNoise:
 
     Attributes:
         deviation: Its standard deviation, in the unit of the number; of a mean that of each noisy sum.
-        half_width: It is within this in 95 of 100 runs.
+        half_width: The noise is within this in 95 of 100 runs.
         rows_deviation: That of the number of rows of a mean if it has noise of its own; else 0.
     """
 
@@ -34,20 +37,20 @@ class ReleaseNoise:
         return self.half_width / self.deviation
 
 
-def compute_sensitivity(choice: Choice, kind: NoiseKind) -> float:
+def compute_sensitivity(choice: Choice, noise_kind: NoiseKind) -> float:
     """Compute how far one user moves what gets noise: in L1 for Laplace noise, in L2 for Gaussian noise."""
     if choice.max_norm is not None:
         return choice.max_norm
-    groups = float(choice.max_groups or 1)
-    groups = groups if kind is NoiseKind.LAPLACE else math.sqrt(groups)
-    amount = 1.0 if choice.max_rows is None else float(choice.max_rows)
+    groups_factor = float(choice.max_groups or 1)
+    groups_factor = groups_factor if noise_kind is NoiseKind.LAPLACE else math.sqrt(groups_factor)
+    max_amount = 1.0 if choice.max_rows is None else float(choice.max_rows)
     if choice.max_total is not None:
-        amount = max(abs(choice.min_total), abs(choice.max_total))
+        max_amount = max(abs(choice.min_total), abs(choice.max_total))
     if choice.threshold is not None:
-        amount = choice.threshold
+        max_amount = choice.threshold
     if choice.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS):
-        amount *= (choice.upper or 0.0) - (choice.lower or 0.0)
-    return groups * amount
+        max_amount *= (choice.upper or 0.0) - (choice.lower or 0.0)
+    return groups_factor * max_amount
 
 
 def has_whole_numbers(choice: Choice) -> bool:
@@ -78,11 +81,10 @@ def protect_replaced_user(choice: Choice, library: Program) -> Choice:
 
         target_scale = factor * find_noise(library, choice.noise, epsilon, choice.delta).unit_scale
 
-        def log_ratio(candidate: float) -> float:
+        def log_ratio(trial_epsilon: float) -> float:
             """Return the log of the noise scale at an epsilon over the wanted scale."""
-            return math.log(
-                find_noise(library, choice.noise, candidate, choice.delta).unit_scale / target_scale
-            )
+            trial_noise = find_noise(library, choice.noise, trial_epsilon, choice.delta)
+            return math.log(trial_noise.unit_scale / target_scale)
 
         # The scale falls at least as the root of epsilon. The result is rounded to the safe side.
         program_epsilon = brentq(log_ratio, epsilon / (2.0 * factor**2), epsilon, rtol=1e-11) * (1.0 - 1e-10)
@@ -99,34 +101,22 @@ def find_release_noise(
         program: The program.
         noise: Its noise at sensitivity 1, if it is not that of the choice's own budget.
     """
-    if choice.quantity not in (
-        *_COUNTS,
-        Quantity.SUM,
-        Quantity.MEAN,
-        Quantity.GROUP_SUMS,
-        Quantity.GROUP_MEANS,
-    ):
+    if choice.quantity not in _WITH_NOISE:
         return None
     is_ratio = count_aggregates(choice) == 2
     is_split = is_ratio and program in SPLITS_MEANS
-    noise = noise or find_noise(
-        program,
-        choice.noise,
-        choice.epsilon,
-        choice.delta,
-        of_counts=has_whole_numbers(choice),
-        num_aggregates=count_aggregates(choice),
-    )
+    count_options: dict[str, Any] = {"of_counts": has_whole_numbers(choice)}
+    count_options["num_aggregates"] = count_aggregates(choice)
+    noise = noise or find_noise(program, choice.noise, choice.epsilon, choice.delta, **count_options)
     sensitivity = compute_sensitivity(choice, noise.kind)
     if not is_split:
-        return ReleaseNoise(
-            math.sqrt(noise.variance(sensitivity)), noise.interval_half_width(COVERAGE, sensitivity)
-        )
+        half_width = noise.interval_half_width(COVERAGE, sensitivity)
+        return ReleaseNoise(math.sqrt(noise.variance(sensitivity)), half_width)
     # Half of the budget for each; BigQuery's shares are in its scale already. Half of rho is sqrt(2) sigma, half of
     # epsilon 2 b. The sum is around the middle of the range, so that it moves by half of the range.
-    factor = 2.0 if noise.kind is NoiseKind.LAPLACE else math.sqrt(2.0)
-    factor = 1.0 if program is Program.BIGQUERY else factor
-    width = (choice.upper or 0.0) - (choice.lower or 0.0)
-    deviation = factor * math.sqrt(noise.variance(sensitivity / 2.0))
-    half_width = factor * noise.interval_half_width(COVERAGE, sensitivity / 2.0)
-    return ReleaseNoise(deviation, half_width, 2.0 * deviation / width)
+    split_factor = 2.0 if noise.kind is NoiseKind.LAPLACE else math.sqrt(2.0)
+    split_factor = 1.0 if program is Program.BIGQUERY else split_factor
+    range_width = (choice.upper or 0.0) - (choice.lower or 0.0)
+    deviation = split_factor * math.sqrt(noise.variance(sensitivity / 2.0))
+    half_width = split_factor * noise.interval_half_width(COVERAGE, sensitivity / 2.0)
+    return ReleaseNoise(deviation, half_width, 2.0 * deviation / range_width)

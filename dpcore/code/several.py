@@ -27,15 +27,7 @@ from dpcore.common.privacy import Neighbours, Provenance
 from dpcore.common.programs import DrawnNoise, Program, find_share_noise, find_total
 
 NUM_PARTS = 2**20
-QUANTITIES = (
-    Quantity.COUNT,
-    Quantity.SUM,
-    Quantity.MEAN,
-    Quantity.QUANTILE,
-    Quantity.GROUP_COUNTS,
-    Quantity.GROUP_ROWS,
-    Quantity.GROUP_SUMS,
-)
+QUANTITIES = (Quantity.COUNT, Quantity.SUM, Quantity.MEAN, Quantity.QUANTILE, *PER_GROUP[:-1])
 """Quantities that may be among several releases; a count of users is a count of rows with a bound of one."""
 
 
@@ -84,8 +76,8 @@ class Several:
                 problems.add("Gaussian noise, and no other, has a delta")
             if any(release.num_parts < 1 for release in self.releases) or self.num_spent_parts > NUM_PARTS:
                 problems.add(f"shares are whole parts, at least 1 each and at most {NUM_PARTS} in all")
-            names = [release.name for release in self.releases]
-            if len(set(names)) < len(names):
+            release_names = [release.name for release in self.releases]
+            if len(set(release_names)) < len(release_names):
                 problems.add("two releases have one name")
             for release in self.releases:
                 has_other_bound = release.choice.max_norm is not None or release.choice.clamps_users
@@ -141,24 +133,21 @@ class Several:
     def reading_choice(self) -> Choice:
         """Return a choice whose reading of the table suits all releases."""
         first_choice = self.releases[0].choice
-        group_choice = next((p.choice for p in self.releases if p.choice.quantity in PER_GROUP), None)
-        value_choice = next((p.choice for p in self.releases if p.choice.quantity in OF_VALUES), None)
-        range_choice = next((p.choice for p in self.releases if p.choice.lower is not None), None)
+        choices = [release.choice for release in self.releases]
+        group_choice = next((choice for choice in choices if choice.quantity in PER_GROUP), None)
+        value_choice = next((choice for choice in choices if choice.quantity in OF_VALUES), None)
+        range_choice = next((choice for choice in choices if choice.lower is not None), None)
         # It determines the columns that are read; its bounds are dummies, as a choice must have some.
         quantity = Quantity.COUNT
         bound_fields: dict[str, Any] = {"max_rows": 1, "max_total": None, "max_groups": None}
         if value_choice is not None:
             quantity, bound_fields = Quantity.SUM, {"max_rows": None, "max_total": 1.0, "max_groups": None}
         if group_choice is not None and value_choice is None:
-            quantity, bound_fields = (
-                Quantity.GROUP_COUNTS,
-                {"max_rows": None, "max_total": None, "max_groups": 1},
-            )
+            quantity = Quantity.GROUP_COUNTS
+            bound_fields = {"max_rows": None, "max_total": None, "max_groups": 1}
         elif group_choice is not None:
-            quantity, bound_fields = (
-                Quantity.GROUP_SUMS,
-                {"max_rows": None, "max_total": 1.0, "max_groups": 1},
-            )
+            quantity = Quantity.GROUP_SUMS
+            bound_fields = {"max_rows": None, "max_total": 1.0, "max_groups": 1}
         return replace(
             first_choice,
             quantity=quantity,
@@ -186,9 +175,8 @@ class Several:
 
 def write_for_python(several: Several) -> Code:
     """Write the program in plain Python."""
-    return _write(
-        several, Program.PYTHON, _list_common_differences(several, adds_up_rho=several.has_quantile)
-    )
+    sentences = _list_common_differences(several, adds_up_rho=several.has_quantile)
+    return _write(several, Program.PYTHON, sentences)
 
 
 def write_for_opendp(several: Several) -> Code:
@@ -247,21 +235,21 @@ def write_for_bigquery(several: Several) -> Code:
         "BigQuery has no accountant: nothing but these shares holds the sum of the epsilons.",
         "BigQuery draws Laplace noise whatever noise is chosen.",
     ]
-    bodies = []
+    query_texts = []
     for release in several.releases if not refusal_sentences else ():
         epsilon = several.compute_total(Program.BIGQUERY) * release.num_parts / NUM_PARTS
         if epsilon < EPSILON_RANGE[0]:
             refusal_sentences.append(f"The share of {release.name} is too small for a query of its own.")
             break
         single_choice = replace(release.choice, epsilon=epsilon, noise=NoiseKind.LAPLACE, delta=None)
-        bodies.append(f"-- {release.name}\n{with_bigquery.write_statements(single_choice)}")
+        query_texts.append(f"-- {release.name}\n{with_bigquery.write_statements(single_choice)}")
         sentences += with_bigquery.list_differences(single_choice)
     return common.assemble(
         choice,
         with_bigquery.LIBRARY,
         with_bigquery.RELATION,
         refusal_sentences or list(dict.fromkeys(sentences)),
-        "" if refusal_sentences else "\n\n".join(bodies),
+        "" if refusal_sentences else "\n\n".join(query_texts),
         language="sql",
         subject_text=several.description,
         file_stem="plan",
@@ -282,13 +270,13 @@ def _replace_weights_by_rows(release: ReleaseShare) -> ReleaseShare:
     return replace(release, choice=replace(release.choice, threshold=None, max_rows=max(round(threshold), 1)))
 
 
-def _refuse_quantile(several: Several, library: str) -> list[str]:
+def _refuse_quantile(several: Several, library_name: str) -> list[str]:
     """Return the sentence why a library has no program for a plan with a quantile; empty without a quantile."""
     if not several.has_quantile:
         return []
     return [
-        f"{library} finds quantiles in a way of its own, of which this plan knows no error: OpenDP and plain Python "
-        "draw those of the plan. Without them there is a program for this library, too."
+        f"{library_name} finds quantiles in a way of its own, of which this plan knows no error: OpenDP and plain "
+        "Python draw those of the plan. Without them there is a program for this library, too."
     ]
 
 
@@ -301,15 +289,14 @@ def _list_common_differences(several: Several, adds_up_rho: bool = True) -> list
             "not. The whole rho is the largest that OpenDP converts to epsilon at delta."
         )
     if several.zero_names:
-        names = " and ".join(several.zero_names)
-        sentences.append(f"Published as 0, as any noise would be more than it is worth: {names}.")
+        names_text = " and ".join(several.zero_names)
+        sentences.append(f"Published as 0, as any noise would be more than it is worth: {names_text}.")
     if several.quantities & set(PER_GROUP):
         sentences.append(common.PUBLIC_GROUPS)
     if Quantity.MEAN in several.quantities:
         sentences.append(common.AT_LEAST_ONE)
-    sentences.append(
-        "Shares of the budget come from where the bounds come from, and say as much about the data."
-    )
+    source_text = "come from where the bounds come from, and say as much about the data"
+    sentences.append(f"Shares of the budget {source_text}.")
     return sentences
 
 
@@ -326,12 +313,12 @@ def _write(
     several: Several, program: Program, sentences: Sequence[str], refusal_sentences: Sequence[str] = ()
 ) -> Code:
     """Write the program, or only the sentences why there is none."""
-    template, library_module, relation = _LIBRARIES[program]
-    choice, body = several.reading_choice, ""
+    template_name, library_module, relation_sentence = _LIBRARIES[program]
+    choice, body_text = several.reading_choice, ""
     composes_losses = program is Program.PIPELINEDP and several.noise is NoiseKind.GAUSSIAN
     if not refusal_sentences:
-        body = common.render_program(
-            template,
+        body_text = common.render_program(
+            template_name,
             choice,
             several=several,
             total=None if composes_losses else several.compute_total(program),
@@ -344,9 +331,9 @@ def _write(
     return common.assemble(
         choice,
         library_module.LIBRARY,
-        relation,
+        relation_sentence,
         refusal_sentences or sentences,
-        body,
+        body_text,
         common.add_readers(requirements_text, choice),
         subject_text=several.description,
         file_stem="plan",
@@ -356,7 +343,7 @@ def _write(
 def _list_template_values(several: Several, release: ReleaseShare, program: Program) -> dict[str, Any]:
     """List the values of a release for a template."""
     choice = release.choice
-    low, high = choice.min_total, choice.max_total
+    min_total, max_total = choice.min_total, choice.max_total
     return {
         "name": release.name,
         "kind": choice.quantity.name,
@@ -365,8 +352,8 @@ def _list_template_values(several: Several, release: ReleaseShare, program: Prog
         "max_groups": choice.max_groups,
         "threshold": choice.threshold,
         "q": choice.quantiles[0] if choice.quantiles else None,
-        "low": low,
-        "high": high,
-        "most": None if high is None else max(abs(low), abs(high)),
+        "low": min_total,
+        "high": max_total,
+        "most": None if max_total is None else max(abs(min_total), abs(max_total)),
         "noise": find_release_noise(choice, program, several.find_noise(release, program)),
     }

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dpcore.code import common
 from dpcore.code.choice import OF_VALUES, PER_GROUP, Choice, Code, Quantity
-from dpcore.code.common import quote_sql_name, quote_sql_table
+from dpcore.code.common import quote_sql_name
 from dpcore.common.noise_error import NoiseKind
 
 LIBRARY = "BigQuery"
@@ -70,12 +70,8 @@ def list_differences(choice: Choice) -> list[str]:
             "BigQuery bounds groups and amounts one by one, not the norm of a user's whole vector. What comes nearest "
             "is the pair of bounds; plain Python has the norm."
         ]
-    differences = [
-        common.describe_public_counts(choice),
-        common.describe_replacement(choice),
-        *_describe_reading(choice),
-    ]
-    differences += _describe_bounds(choice)
+    differences = [common.describe_public_counts(choice), common.describe_replacement(choice)]
+    differences += [*_describe_reading(choice), *_describe_bounds(choice)]
     if choice.delta is None:
         differences.append(
             f"BigQuery asks for a delta, which this question does not have: {common.DELTA_WHERE_NONE!r} stands in "
@@ -83,9 +79,8 @@ def list_differences(choice: Choice) -> list[str]:
         )
     if choice.noise is NoiseKind.GAUSSIAN:
         differences.append("BigQuery chooses the noise itself; the bound was chosen for Gaussian noise.")
-    differences.append(
-        "BigQuery also leaves out groups with few users, which costs part of the budget: more noise than here."
-    )
+    cost_text = "which costs part of the budget: more noise than here"
+    differences.append(f"BigQuery also leaves out groups with few users, {cost_text}.")
     return differences
 
 
@@ -111,8 +106,8 @@ def _describe_bounds(choice: Choice) -> list[str]:
             "guarantee rests on contribution_bounds_per_group, which clamps the result."
         ]
     if quantity is Quantity.MEAN:
-        average = "AVG is not used: in BigQuery it averages users' averages, which is another quantity."
-        return [_SAMPLED, average]
+        average_text = "in BigQuery it averages users' averages, which is another quantity"
+        return [_SAMPLED, f"AVG is not used: {average_text}."]
     if quantity is Quantity.COUNT:
         return [
             "BigQuery has no bound on rows per user, but clamping a user's count at it gives the same count. "
@@ -143,9 +138,8 @@ def write_statements(choice: Choice) -> str:
     column_names = [*unit_columns_sql, group_sql] if choice.quantity in PER_GROUP else unit_columns_sql
     value_sql = quote_sql_name(choice.value_column)
     reads_values = choice.quantity in OF_VALUES
-    mean_fields = (
-        _list_mean_values(choice) if choice.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS) else {}
-    )
+    is_mean = choice.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS)
+    mean_fields = _list_mean_values(choice) if is_mean else {}
     return common.render_program(
         "with_bigquery.sql",
         choice,
@@ -155,7 +149,7 @@ def write_statements(choice: Choice) -> str:
         else f"TO_JSON_STRING(STRUCT({', '.join(unit_columns_sql)}))",
         unit_columns=", ".join(unit_columns_sql),
         has_unit=" AND ".join(f"{name} IS NOT NULL" for name in unit_columns_sql),
-        table=quote_sql_table(choice.table),
+        table=quote_sql_name(choice.table),
         named=[name for name in dict.fromkeys(column_names) if not (reads_values and name == value_sql)],
         value=value_sql,
         number=f"SAFE_CAST({value_sql} AS FLOAT64)",
@@ -176,16 +170,15 @@ def _list_mean_values(choice: Choice) -> dict[str, float | str]:
     """Return the shift of values: to start at 0 if counts are public, else to be centred, which halves sensitivity."""
     assert choice.lower is not None
     assert choice.upper is not None
-    start = choice.lower if choice.has_public_counts else choice.lower + (choice.upper - choice.lower) / 2.0
-    clamped_sql = (
-        f"LEAST(GREATEST({quote_sql_name(choice.value_column)}, {choice.lower!r}), {choice.upper!r})"
-    )
-    bound: float | int = choice.max_rows if choice.max_rows is not None else choice.threshold or 0.0
+    shift = choice.lower if choice.has_public_counts else choice.lower + (choice.upper - choice.lower) / 2.0
+    value_sql = quote_sql_name(choice.value_column)
+    clamped_sql = f"LEAST(GREATEST({value_sql}, {choice.lower!r}), {choice.upper!r})"
+    max_weight: float | int = choice.max_rows if choice.max_rows is not None else choice.threshold or 0.0
     return {
-        "start": start,
+        "start": shift,
         "shifted": clamped_sql
-        if start == 0.0
-        else f"{clamped_sql} - {f'({start!r})' if start < 0.0 else repr(start)}",
-        "low": bound * (choice.lower - start) + 0.0,  # No negative zero.
-        "high": bound * (choice.upper - start),
+        if shift == 0.0
+        else f"{clamped_sql} - {f'({shift!r})' if shift < 0.0 else repr(shift)}",
+        "low": max_weight * (choice.lower - shift) + 0.0,  # No negative zero.
+        "high": max_weight * (choice.upper - shift),
     }

@@ -11,6 +11,7 @@ at 1 and are compared with ``< k``), and with ``keep="sample"`` it fails on a gr
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from dpcore.code import common
 from dpcore.code.choice import PER_GROUP, Choice, Code, Quantity
@@ -42,9 +43,10 @@ def write(choice: Choice) -> Code:
     body_text = _render_body(choice) if choice.is_in_libraries else ""
     releases_vector = choice.quantity is Quantity.GROUP_MEANS or common.has_noisy_rows(choice)
     in_context = choice.max_norm is None and not releases_vector
-    relation = RELATION if in_context else common.ADD_OR_REMOVE
+    relation_sentence = RELATION if in_context else common.ADD_OR_REMOVE
     requirements_text = POLARS if is_tidy(choice) else common.add_readers(NEEDS, choice)
-    return common.assemble(choice, LIBRARY, relation, _list_differences(choice), body_text, requirements_text)
+    differences = _list_differences(choice)
+    return common.assemble(choice, LIBRARY, relation_sentence, differences, body_text, requirements_text)
 
 
 def is_tidy(choice: Choice) -> bool:
@@ -53,10 +55,12 @@ def is_tidy(choice: Choice) -> bool:
     Not for private data: a lone quotation mark in one user's cell ends Polars' reader with lines of other users in its
     message, and whether amounts need more than a cast is private, too.
     """
-    layout, (file, *others) = choice.read_as, choice.read_as.files
-    is_plain = file.kind is FileKind.TEXT and file.encoding in ("utf-8", "ascii") and len(file.separator) == 1
-    is_bare = not (file.skip or file.packing or file.names or layout.missing_is_a_user or others)
-    has_points = not any(layout.decimal(name) for name in choice.number_columns)
+    table_layout, (file_layout, *other_layouts) = choice.read_as, choice.read_as.files
+    is_plain = file_layout.kind is FileKind.TEXT and file_layout.encoding in ("utf-8", "ascii")
+    is_plain &= len(file_layout.separator) == 1
+    is_cut = file_layout.skip or file_layout.packing or file_layout.names
+    is_bare = not (is_cut or table_layout.missing_is_a_user or other_layouts)
+    has_points = not any(table_layout.decimal(name) for name in choice.number_columns)
     # Polars takes some names for patterns of names.
     names = (*choice.privacy_unit, choice.value_column, choice.group_column)
     has_words = len(choice.privacy_unit) == 1 and all(re.fullmatch(r"\w[\w ]*", name) for name in names)
@@ -70,11 +74,8 @@ def _list_differences(choice: Choice) -> list[str]:
         return [common.NOWHERE.format(library="OpenDP")]
     if quantity in _REFUSALS:
         return [_REFUSALS[quantity]]
-    differences = [
-        common.describe_public_counts(choice),
-        common.describe_gaussian_noise(choice),
-        common.describe_noisy_ratio(choice),
-    ]
+    differences = [common.describe_public_counts(choice), common.describe_gaussian_noise(choice)]
+    differences.append(common.describe_noisy_ratio(choice))
     if quantity is Quantity.QUANTILE and is_smooth:
         return [
             "OpenDP's quantile counts all rows alike, so smooth weights cannot be expressed. What comes nearest is a "
@@ -114,11 +115,7 @@ _REFUSALS = {
 
 def _render_body(choice: Choice) -> str:
     """Render the program without its head."""
-    return common.render_program(
-        "with_opendp.py",
-        choice,
-        tidy=is_tidy(choice),
-        noise=find_release_noise(choice, Program.OPENDP),
-        candidates=CANDIDATES,
-        public_rows=common.PUBLIC_ROWS,
-    )
+    release_noise = find_release_noise(choice, Program.OPENDP)
+    template_values: dict[str, Any] = {"tidy": is_tidy(choice), "noise": release_noise}
+    template_values |= {"candidates": CANDIDATES, "public_rows": common.PUBLIC_ROWS}
+    return common.render_program("with_opendp.py", choice, **template_values)

@@ -25,12 +25,10 @@ NEEDS = "Python 3.11 to 3.13, and pip install 'pipeline-dp>=0.3,<0.4' pandas"
 def write(choice: Choice) -> Code:
     """Write the program, or the sentences why there is none."""
     body_text = _render_body(choice) if choice.is_in_every_library else ""
-    requirements_text = common.add_readers(
-        f"{NEEDS} dp-accounting" if composes_losses(choice) else NEEDS, choice
-    )
-    return common.assemble(
-        choice, LIBRARY, common.ADD_OR_REMOVE, _list_differences(choice), body_text, requirements_text
-    )
+    needs_text = f"{NEEDS} dp-accounting" if composes_losses(choice) else NEEDS
+    requirements_text = common.add_readers(needs_text, choice)
+    differences = _list_differences(choice)
+    return common.assemble(choice, LIBRARY, common.ADD_OR_REMOVE, differences, body_text, requirements_text)
 
 
 def composes_losses(choice: Choice) -> bool:
@@ -83,9 +81,8 @@ def _list_differences(choice: Choice) -> list[str]:
             "max_partitions_contributed; plain Python has the task weights."
         ]
     if quantity is Quantity.COEFFICIENTS:
-        return [
-            "PipelineDP has no weights per row and coefficient; plain Python has them, with OpenDP's noise."
-        ]
+        refusal_text = "no weights per row and coefficient; plain Python has them, with OpenDP's noise"
+        return [f"PipelineDP has {refusal_text}."]
     if choice.max_norm is not None:
         return [
             "PipelineDP has no bound on the norm of what a user adds to all partitions. What comes nearest is the pair "
@@ -101,8 +98,9 @@ def _list_differences(choice: Choice) -> list[str]:
 def _render_body(choice: Choice) -> str:
     """Render the program without its head."""
     # To 13 digits, since 0.07 * 100 is 7.000000000000001.
-    percents = [float(f"{100 * q:.13g}") for q in choice.quantiles]
-    noise = find_release_noise(choice, Program.PIPELINEDP)
-    values: dict[str, Any] = {"percents": percents, "noise": noise, "public_rows": common.PUBLIC_ROWS}
-    values["composes_losses"] = composes_losses(choice)
-    return common.render_program("with_pipelinedp.py", choice, **values)
+    percents = [float(f"{100 * quantile:.13g}") for quantile in choice.quantiles]
+    release_noise = find_release_noise(choice, Program.PIPELINEDP)
+    template_values: dict[str, Any] = {"percents": percents, "noise": release_noise}
+    template_values["public_rows"] = common.PUBLIC_ROWS
+    template_values["composes_losses"] = composes_losses(choice)
+    return common.render_program("with_pipelinedp.py", choice, **template_values)

@@ -36,9 +36,8 @@ def write(choice: Choice) -> Code:
             "user's rows together (user-level DP, or group privacy for MAX_ROWS)."
         )
     if choice.quantity is Quantity.QUANTILE:
-        differences.append(
-            f"The answer is picked from {CANDIDATES:,} values laid evenly between the ends of the base."
-        )
+        values_text = f"{CANDIDATES:,} values laid evenly between the ends of the base"
+        differences.append(f"The answer is picked from {values_text}.")
     if choice.quantity in PER_GROUP:
         differences += [common.PUBLIC_GROUPS, common.describe_replacement(choice)]
     if choice.quantity is Quantity.TASK_WEIGHTS:
@@ -56,7 +55,7 @@ def write(choice: Choice) -> Code:
     sigma = None
     if choice.noise is NoiseKind.GAUSSIAN and choice.delta is not None:
         sigma = find_exact_sigma(choice.epsilon, choice.delta)
-    values = {"sigma": sigma, "noise": find_release_noise(choice, Program.PYTHON)}
-    body_text = common.render_program("with_python.py", choice, candidates=CANDIDATES, **values)
+    template_values = {"sigma": sigma, "noise": find_release_noise(choice, Program.PYTHON)}
+    body_text = common.render_program("with_python.py", choice, candidates=CANDIDATES, **template_values)
     requirements_text = common.add_readers(NEEDS, choice)
     return common.assemble(choice, LIBRARY, relation_sentence, differences, body_text, requirements_text)

@@ -22,14 +22,13 @@ RELATION = f"{common.ADD_OR_REMOVE} That is what AddRowsWithID says."
 def write(choice: Choice) -> Code:
     """Write the program, or the sentences why there is none."""
     rho = convert_to_rho(choice.epsilon, choice.delta) if choice.noise is NoiseKind.GAUSSIAN else None
-    noise = find_release_noise(choice, Program.TUMULT)
-    values = {"rho": rho, "noise": noise, "public_rows": common.PUBLIC_ROWS}
-    body_text = (
-        common.render_program("with_tumult.py", choice, **values) if choice.is_in_every_library else ""
-    )
-    return common.assemble(
-        choice, LIBRARY, RELATION, _list_differences(choice), body_text, common.add_readers(NEEDS, choice)
-    )
+    release_noise = find_release_noise(choice, Program.TUMULT)
+    template_values = {"rho": rho, "noise": release_noise, "public_rows": common.PUBLIC_ROWS}
+    body_text = ""
+    if choice.is_in_every_library:
+        body_text = common.render_program("with_tumult.py", choice, **template_values)
+    differences, requirements_text = _list_differences(choice), common.add_readers(NEEDS, choice)
+    return common.assemble(choice, LIBRARY, RELATION, differences, body_text, requirements_text)
 
 
 def _list_differences(choice: Choice) -> list[str]:
@@ -39,11 +38,8 @@ def _list_differences(choice: Choice) -> list[str]:
         return [common.NOWHERE.format(library="Tumult")]
     if choice.clamps_users:
         return [common.CLAMPS_ROWS.format(library="Tumult")]
-    differences = [
-        common.describe_public_counts(choice),
-        common.describe_gaussian_noise(choice),
-        common.describe_noisy_ratio(choice),
-    ]
+    differences = [common.describe_public_counts(choice), common.describe_gaussian_noise(choice)]
+    differences.append(common.describe_noisy_ratio(choice))
     row_text = (
         "before the session, one row per user. The session then bounds that one row: its guarantee covers the result, "
         "since adding or removing a user adds or removes their one row."
@@ -70,9 +66,8 @@ def _list_differences(choice: Choice) -> list[str]:
             "nearest is a bound on rows per user, MaxRowsPerID; plain Python has the smooth weights."
         ]
     if quantity is Quantity.QUANTILE:
-        differences.append(
-            "Tumult draws by the exponential mechanism, from the intervals between values within the range."
-        )
+        intervals_text = "from the intervals between values within the range"
+        differences.append(f"Tumult draws by the exponential mechanism, {intervals_text}.")
     if quantity is Quantity.MODEL:
         differences.append(
             "Tumult trains no models. The code keeps the bound with pandas; the privacy is that of the learner you "

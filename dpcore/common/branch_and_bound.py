@@ -91,8 +91,8 @@ class _Intervals(NamedTuple):
 
     def take(self, indices: np.ndarray) -> _Intervals:
         """Return the intervals at these indices, or where a mask is True."""
-        splits = (_select(split, indices) for split in (self.split_at_left, self.split_at_right))
-        return _Intervals(self.left[indices], self.right[indices], *splits)
+        taken_splits = (_select(split, indices) for split in (self.split_at_left, self.split_at_right))
+        return _Intervals(self.left[indices], self.right[indices], *taken_splits)
 
 
 def _select(split: Split, indices: np.ndarray | slice) -> Split:
@@ -100,13 +100,14 @@ def _select(split: Split, indices: np.ndarray | slice) -> Split:
     return Split(*(values[..., indices] for values in split))
 
 
-def _concatenate(first: Split, second: Split) -> Split:
+def _concatenate(first_split: Split, second_split: Split) -> Split:
     """Return the parts of an objective at the points of two splits."""
-    return Split(*(np.concatenate(pair, axis=-1) for pair in zip(first, second, strict=True)))
+    value_pairs = zip(first_split, second_split, strict=True)
+    return Split(*(np.concatenate(both_values, axis=-1) for both_values in value_pairs))
 
 
 def minimise(
-    split: Callable[[FloatArray], Split],
+    compute_split: Callable[[FloatArray], Split],
     low: float,
     high: float,
     *,
@@ -120,7 +121,7 @@ def minimise(
     """Minimise a falling plus a rising part on [low, high], to a relative tolerance.
 
     Args:
-        split: The objective in its parts, vectorised over ascending points.
+        compute_split: The objective in its parts, vectorised over ascending points.
         low: Lower end, above 0 (whole where ``is_integer``).
         high: Upper end, at least ``low``.
         is_integer: Only whole numbers are allowed; neighbouring ones then need no bound.
@@ -137,40 +138,39 @@ def minimise(
     points = log_spaced(low, high, FIRST_POINTS) if first_points is None else first_points
     if is_integer:
         points = np.unique(np.clip(np.rint(points), low, high))
-    split_at_points = split(points)
+    split_at_points = compute_split(points)
     values = split_at_points.values
     best_index = int(np.argmin(values))
-    argument, value = float(points[best_index]), float(values[best_index])
-    splits = (_select(split_at_points, indices) for indices in (slice(-1), slice(1, None)))
+    best_point, best_value = float(points[best_index]), float(values[best_index])
+    splits = (_select(split_at_points, kept_points) for kept_points in (slice(-1), slice(1, None)))
     intervals = _Intervals(points[:-1], points[1:], *splits)
     # A single point is its own proof.
-    proved_bound, num_evaluations, stop_reason = (value if points.size == 1 else math.inf), points.size, ""
+    proved_bound = best_value if points.size == 1 else math.inf
+    num_evaluations, stop_reason = points.size, ""
     log_length = math.log(high / low) or 1.0  # Progress is a share of it; of a single point it is 0.
     while intervals.left.size:
         # The one inequality that the proof rests on; less the rounding of the falling part, it holds in float64 too.
-        lower_bounds = _largest_objective(
-            intervals.split_at_right.falling_at_least + intervals.split_at_left.rising
-        )
+        rising_parts = intervals.split_at_left.rising
+        lower_bounds = _largest_objective(intervals.split_at_right.falling_at_least + rising_parts)
         # Two roots and not the root of a product, which could overflow.
         midpoints = np.sqrt(intervals.left) * np.sqrt(intervals.right)
         if is_integer:
             # Strictly inside, so that each half is smaller; between neighbours it falls on the right end and is
             # seen next.
             least_midpoints = intervals.left + 1.0
-            midpoints = np.clip(
-                np.floor(midpoints), least_midpoints, np.maximum(intervals.right - 1.0, least_midpoints)
-            )
-        is_unsplit = (midpoints <= intervals.left) | (midpoints >= intervals.right)
+            greatest_midpoints = np.maximum(intervals.right - 1.0, least_midpoints)
+            midpoints = np.clip(np.floor(midpoints), least_midpoints, greatest_midpoints)
+        unsplit_mask = (midpoints <= intervals.left) | (midpoints >= intervals.right)
         if is_integer:  # Neighbours: both values are known, nothing lies between.
             smaller_ends = np.minimum(intervals.split_at_left.values, intervals.split_at_right.values)
-            lower_bounds = np.where(is_unsplit, smaller_ends, lower_bounds)
+            lower_bounds = np.where(unsplit_mask, smaller_ends, lower_bounds)
         # Ends with nothing between them in float64 cannot be halved: they settle with the bound they have.
-        is_settled = is_unsplit | (lower_bounds >= value * (1.0 - tolerance))
+        settled_mask = unsplit_mask | (lower_bounds >= best_value * (1.0 - tolerance))
         # A settled interval keeps its bound: the lower bound is the smallest of them.
-        if is_settled.any():
-            proved_bound = min(proved_bound, float(lower_bounds[is_settled].min()))
-        intervals = intervals.take(~is_settled)
-        midpoints, lower_bounds = midpoints[~is_settled], lower_bounds[~is_settled]
+        if settled_mask.any():
+            proved_bound = min(proved_bound, float(lower_bounds[settled_mask].min()))
+        intervals = intervals.take(~settled_mask)
+        midpoints, lower_bounds = midpoints[~settled_mask], lower_bounds[~settled_mask]
         progress(1.0 - min(1.0, float(np.sum(np.log(intervals.right / intervals.left))) / log_length))
         if not intervals.left.size:
             break
@@ -181,12 +181,12 @@ def minimise(
         if stop_reason:  # Open intervals count with the bound they have: less is proved, but nothing wrong.
             proved_bound = min(proved_bound, float(lower_bounds.min()))
             break
-        split_at_points = split(midpoints)
+        split_at_points = compute_split(midpoints)
         num_evaluations += midpoints.size
         values = split_at_points.values
         best_index = int(np.argmin(values))
-        if float(values[best_index]) < value:
-            argument, value = float(midpoints[best_index]), float(values[best_index])
+        if float(values[best_index]) < best_value:
+            best_point, best_value = float(midpoints[best_index]), float(values[best_index])
         intervals = _Intervals(
             np.concatenate((intervals.left, midpoints)),
             np.concatenate((midpoints, intervals.right)),
@@ -194,11 +194,11 @@ def minimise(
             _concatenate(split_at_points, intervals.split_at_right),
         )
         intervals = intervals.take(np.argsort(intervals.left))  # `split` is promised ascending points.
-    return Minimum(argument, value, proved_bound, num_evaluations, stop_reason)
+    return Minimum(best_point, best_value, proved_bound, num_evaluations, stop_reason)
 
 
 def move_to_kink(
-    split: Callable[[FloatArray], Split],
+    compute_split: Callable[[FloatArray], Split],
     minimum: Minimum,
     kinks_around: Callable[[float], FloatArray],
     low: float,
@@ -210,7 +210,7 @@ def move_to_kink(
     quantity that jumps at kinks, such as a number of users above the cap, would be off by one there.
 
     Args:
-        split: The objective in its parts, vectorised over ascending points.
+        compute_split: The objective in its parts, vectorised over ascending points.
         minimum: From `minimise`; at either end of the range it is left as it is.
         kinks_around: The kinks on either side of a point, exactly as the objective has them.
         low: Lower end of the range.
@@ -219,41 +219,43 @@ def move_to_kink(
     Returns:
         The same with a value no higher (up to rounding), and the same lower bound, which holds everywhere.
     """
-    argument, value, num_evaluations = minimum.minimiser, minimum.value, minimum.num_evaluations
-    if not low < argument < high:
+    best_point, best_value, num_evaluations = minimum.minimiser, minimum.value, minimum.num_evaluations
+    if not low < best_point < high:
         return minimum
-    left, right = max(argument / KINK_FACTOR, low), min(argument * KINK_FACTOR, high)
+    left_end, right_end = max(best_point / KINK_FACTOR, low), min(best_point * KINK_FACTOR, high)
     for _ in range(KINK_ROUNDS):
-        points = log_spaced(left, right, KINK_POINTS, extra=(argument, *kinks_around(argument)))
-        split_at_points = split(points)
+        extra_points = best_point, *kinks_around(best_point)
+        points = log_spaced(left_end, right_end, KINK_POINTS, extra_points)
+        split_at_points = compute_split(points)
         num_evaluations += points.size
         values = split_at_points.values
         best_index = int(np.argmin(values))
-        if float(values[best_index]) < value:
-            argument, value = float(points[best_index]), float(values[best_index])
-        best_index = int(np.searchsorted(points, argument))
+        if float(values[best_index]) < best_value:
+            best_point, best_value = float(points[best_index]), float(values[best_index])
+        best_index = int(np.searchsorted(points, best_point))
         # The neighbours of the lowest point enclose a valley. More is not claimed: the lower bound is that of the
         # search.
         neighbour_indices = max(best_index - 1, 0), min(best_index + 1, points.size - 1)
-        left, right = (float(points[index]) for index in neighbour_indices)
-    kinks = np.unique(np.clip(kinks_around(argument), low, high))
-    split_at_points = split(kinks)
+        left_end, right_end = (float(points[index]) for index in neighbour_indices)
+    kinks = np.unique(np.clip(kinks_around(best_point), low, high))
+    split_at_points = compute_split(kinks)
     values = split_at_points.values
     best_index = int(np.argmin(values))
-    if float(values[best_index]) <= value * (1.0 + KINK_TIE):
-        argument, value = float(kinks[best_index]), float(values[best_index])
-    return replace(minimum, minimiser=argument, value=value, num_evaluations=num_evaluations + kinks.size)
+    if float(values[best_index]) <= best_value * (1.0 + KINK_TIE):
+        best_point, best_value = float(kinks[best_index]), float(values[best_index])
+    num_evaluations += kinks.size
+    return replace(minimum, minimiser=best_point, value=best_value, num_evaluations=num_evaluations)
 
 
 def find_interval_within(
-    split: Callable[[FloatArray], Split], minimiser: float, low: float, high: float, limit: float
+    compute_split: Callable[[FloatArray], Split], minimiser: float, low: float, high: float, limit: float
 ) -> tuple[float, float]:
     """Find the integers around the minimiser on which the objective stays within a limit, proved.
 
     On [a, b] the objective is at most fall(a) + rise(b), so that no single valley has to be assumed.
 
     Args:
-        split: The objective in its parts, vectorised over ascending points.
+        compute_split: The objective in its parts, vectorised over ascending points.
         minimiser: A whole number in [low, high] at which the objective is within the limit.
         low: Smallest whole number allowed, above 0.
         high: Largest.
@@ -263,37 +265,41 @@ def find_interval_within(
         (lowest, highest): every whole number from the one to the other is within the limit. The next one
         outside is not, unless ``low`` or ``high`` is reached (or, beyond 1e15, float64's resolution).
     """
-    return _find_interval_end(split, minimiser, low, limit), _find_interval_end(split, minimiser, high, limit)
+    return _find_interval_end(compute_split, minimiser, low, limit), _find_interval_end(
+        compute_split, minimiser, high, limit
+    )
 
 
-def _find_interval_end(split: Callable[[FloatArray], Split], start: float, end: float, limit: float) -> float:
-    """Find the last integer from ``start`` toward ``end`` up to which the objective is proved within the limit."""
+def _find_interval_end(
+    compute_split: Callable[[FloatArray], Split], first_end: float, last_end: float, limit: float
+) -> float:
+    """Find the last integer from ``first_end`` to ``last_end`` up to which the objective is proved within the limit."""
     # A stack of targets: if the way to one is not proved, a nearer one is tried first.
-    proved_end, targets = start, [end]
+    proved_end, target_ends = first_end, [last_end]
     for _ in range(STRETCH_ROUNDS):
-        if not targets:
+        if not target_ends:
             break
-        low, high = min(proved_end, targets[-1]), max(proved_end, targets[-1])
+        low, high = min(proved_end, target_ends[-1]), max(proved_end, target_ends[-1])
         points = np.unique(np.clip(np.rint(log_spaced(low, high, FIRST_POINTS)), low, high))
-        split_at_points = split(points)
+        split_at_points = compute_split(points)
         values = split_at_points.values
-        has_no_integer_between = (np.diff(points) <= 1.0) | (points.size == 2)
+        empty_mask = (np.diff(points) <= 1.0) | (points.size == 2)
         interval_bounds = split_at_points.falling[:-1] + split_at_points.rising[1:]
-        upper_bounds = np.where(has_no_integer_between, np.maximum(values[:-1], values[1:]), interval_bounds)
-        is_within = upper_bounds <= limit
-        if end < start:
-            points, is_within = points[::-1], is_within[::-1]
-            has_no_integer_between = has_no_integer_between[::-1]
-        if is_within.all():
-            proved_end = targets.pop()
+        upper_bounds = np.where(empty_mask, np.maximum(values[:-1], values[1:]), interval_bounds)
+        within_mask = upper_bounds <= limit
+        if last_end < first_end:
+            points, within_mask = points[::-1], within_mask[::-1]
+            empty_mask = empty_mask[::-1]
+        if within_mask.all():
+            proved_end = target_ends.pop()
             continue
         # The first interval that is not proved. A value above the limit ends the stretch; a poor bound asks for a
         # closer look.
-        first_unproved = int(np.argmin(is_within))
+        first_unproved = int(np.argmin(within_mask))
         proved_end = float(points[first_unproved])
-        if has_no_integer_between[first_unproved]:
+        if empty_mask[first_unproved]:
             break
-        targets.append(float(points[first_unproved + 1]))
+        target_ends.append(float(points[first_unproved + 1]))
     return proved_end
 
 
@@ -329,34 +335,37 @@ def find_least_noise(
         return min(max(log_ratio, -MAX_LOG_RATIO), MAX_LOG_RATIO)
 
     log_guess = math.log(guess)
-    low = high = log_guess
+    low_log_noise = high_log_noise = log_guess
     value_at_low = value_at_high = compute_log_excess(log_guess)
-    num_calls_left, stride = MAX_EVALUATIONS, 0.1
-    while value_at_high > 0.0 and num_calls_left and high < MAX_LOG_NOISE:
-        low, value_at_low = high, value_at_high
-        high += max(min(value_at_high, 3.0), stride)
-        value_at_high, stride, num_calls_left = compute_log_excess(high), 2.0 * stride, num_calls_left - 1
-    while value_at_low <= 0.0 and num_calls_left and low > -MAX_LOG_NOISE:
-        high, value_at_high = low, value_at_low
-        low -= max(min(-value_at_low, 3.0), stride)
-        value_at_low, stride, num_calls_left = compute_log_excess(low), 2.0 * stride, num_calls_left - 1
+    num_calls_left, log_stride = MAX_EVALUATIONS, 0.1
+    while value_at_high > 0.0 and num_calls_left and high_log_noise < MAX_LOG_NOISE:
+        low_log_noise, value_at_low = high_log_noise, value_at_high
+        high_log_noise += max(min(value_at_high, 3.0), log_stride)
+        value_at_high = compute_log_excess(high_log_noise)
+        log_stride, num_calls_left = 2.0 * log_stride, num_calls_left - 1
+    while value_at_low <= 0.0 and num_calls_left and low_log_noise > -MAX_LOG_NOISE:
+        high_log_noise, value_at_high = low_log_noise, value_at_low
+        low_log_noise -= max(min(-value_at_low, 3.0), log_stride)
+        value_at_low = compute_log_excess(low_log_noise)
+        log_stride, num_calls_left = 2.0 * log_stride, num_calls_left - 1
     if value_at_low <= 0.0 or value_at_high > 0.0:
         remedy = "Take another ε, or fewer steps where there are some"
         raise refuse("no noise was found that keeps ε with these settings", remedy=remedy)
-    weight_low, weight_high, last_side = value_at_low, value_at_high, 0
-    while high - low > tolerance and value_at_high < -tolerance / 4.0 and num_calls_left:
+    chord_value_at_low, chord_value_at_high, last_side = value_at_low, value_at_high, 0
+    while high_log_noise - low_log_noise > tolerance and value_at_high < -tolerance / 4.0 and num_calls_left:
         # Aimed a little above the root: the safe end is the one that is returned.
-        share = weight_low / (weight_low - weight_high)
+        low_share = chord_value_at_low / (chord_value_at_low - chord_value_at_high)
         # Away from both ends, so that every look shortens the interval.
-        midpoint = low + (high - low) * min(max(share, 0.02), 0.98) + tolerance / 4.0
-        midpoint = min(midpoint, high - 1e-3 * (high - low))
+        midpoint = low_log_noise + (high_log_noise - low_log_noise) * min(max(low_share, 0.02), 0.98)
+        midpoint += tolerance / 4.0
+        midpoint = min(midpoint, high_log_noise - 1e-3 * (high_log_noise - low_log_noise))
         value_at_middle, num_calls_left = compute_log_excess(midpoint), num_calls_left - 1
         if value_at_middle <= 0.0:
-            high, value_at_high, weight_high = midpoint, value_at_middle, value_at_middle
-            weight_low *= 0.5 if last_side == 1 else 1.0
+            high_log_noise, value_at_high, chord_value_at_high = midpoint, value_at_middle, value_at_middle
+            chord_value_at_low *= 0.5 if last_side == 1 else 1.0
             last_side = 1
         else:
-            low, value_at_low, weight_low = midpoint, value_at_middle, value_at_middle
-            weight_high *= 0.5 if last_side == -1 else 1.0
+            low_log_noise, value_at_low, chord_value_at_low = midpoint, value_at_middle, value_at_middle
+            chord_value_at_high *= 0.5 if last_side == -1 else 1.0
             last_side = -1
-    return math.exp(high)
+    return math.exp(high_log_noise)

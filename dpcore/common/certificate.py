@@ -65,23 +65,23 @@ class Certificate:
     @property
     def sentence(self) -> str:
         """Write the certificate in words, its number never rounded toward a better one."""
-        gap = self.relative_gap
-        if math.isinf(gap):
+        relative_gap = self.relative_gap
+        if math.isinf(relative_gap):
             return f"Not proved: no finite lower bound ({self.argument})."
         approximation_text = f" In this error {self.approximation}." if self.approximation else ""
-        if gap <= 1e-12:
+        if relative_gap <= 1e-12:
             claim = "Best by an approximate error" if approximation_text else "Proved best to within rounding"
             return f"{claim}: {self.argument}.{approximation_text}"
-        visible_gap = max(gap, 0.0)
+        visible_gap = max(relative_gap, 0.0)
         exponent = math.floor(math.log10(visible_gap))
         rounded_mantissa = math.ceil(visible_gap / 10.0**exponent * 10.0) / 10.0
         if rounded_mantissa >= 10.0:
             rounded_mantissa, exponent = 1.0, exponent + 1
         # No line breaks before a no-break space's sign, nor after a minus sign; after a hyphen it does.
-        percent = f"{rounded_mantissa:g}e−{-exponent:d} (relative)"
+        gap_text = f"{rounded_mantissa:g}e−{-exponent:d} (relative)"
         if exponent >= -4:
-            percent = f"{rounded_mantissa * 10.0 ** (exponent + 2):.3g}{wording.PERCENT}"
-        return f"Proved: no choice of this kind is better by more than {percent}; {self.argument}.{approximation_text}"
+            gap_text = f"{rounded_mantissa * 10.0 ** (exponent + 2):.3g}{wording.PERCENT}"
+        return f"Proved: no choice of this kind is better by more than {gap_text}; {self.argument}.{approximation_text}"
 
 
 @dataclass(frozen=True)
@@ -103,9 +103,9 @@ class Solved:
 
 def solve_timed(solver: str, solve: Callable[[], tuple[Certificate, str]]) -> Solved:
     """Run a solver and return its result with the seconds that it took."""
-    start = time.perf_counter()
+    start_seconds = time.perf_counter()
     certificate, stop_reason = solve()
-    return Solved(solver, certificate, stop_reason, time.perf_counter() - start)
+    return Solved(solver, certificate, stop_reason, time.perf_counter() - start_seconds)
 
 
 def compare_results(own_result: Solved, other_result: Solved) -> str:

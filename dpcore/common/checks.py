@@ -56,7 +56,7 @@ class InvalidInput(ValueError):
 
 
 def refuse(message: str, location: str = "", remedy: str = "") -> InvalidInput:
-    """Make the error of an input that is refused for one reason; see `InputProblem`."""
+    """Return the error of an input that is refused for one reason, with location and remedy; nothing is raised."""
     return InvalidInput([InputProblem(message, location, remedy)])
 
 
@@ -79,10 +79,10 @@ _PROJECT = Path(__file__).resolve().parents[2]
 _FOLDERS = ("dpcore", "pages", "sweet_spot", "tests")
 
 
-def _is_own_file(file: str) -> bool:
+def _is_own_file(file_path: str) -> bool:
     """Return True if a file of code belongs to this project, and not to a library."""
     # Other packages lie in the same folder where this one is installed, and so does the environment in a checkout.
-    return any(Path(file).is_relative_to(_PROJECT / name) for name in _FOLDERS)
+    return any(Path(file_path).is_relative_to(_PROJECT / name) for name in _FOLDERS)
 
 
 def describe_error(error: Exception) -> tuple[InputProblem, ...]:
@@ -99,13 +99,14 @@ def describe_error(error: Exception) -> tuple[InputProblem, ...]:
     elif isinstance(error, FileNotFoundError):
         message, remedy = "a file that was to be read is no longer there", "Put it back, or choose it anew"
     elif isinstance(error, OSError):
-        reason = (error.strerror or type(error).__name__).lower()
-        message, remedy = f"a file could not be read or written ({reason})", "Check it, then try again"
+        reason_text = (error.strerror or type(error).__name__).lower()
+        message, remedy = f"a file could not be read or written ({reason_text})", "Check it, then try again"
     else:
-        frames: list[traceback.FrameSummary] = traceback.extract_tb(error.__traceback__)
+        code_frames: list[traceback.FrameSummary] = traceback.extract_tb(error.__traceback__)
         # Our own line says more than that of the library, or of Python's import, where the error arose.
-        frames = [frame for frame in frames if _is_own_file(frame.filename)] or frames
-        line_text = f", {Path(frames[-1].filename).name} line {frames[-1].lineno}" if frames else ""
+        code_frames = [frame for frame in code_frames if _is_own_file(frame.filename)] or code_frames
+        last_frame = code_frames[-1] if code_frames else None
+        line_text = f", {Path(last_frame.filename).name} line {last_frame.lineno}" if last_frame else ""
         message = f"an error that nobody foresaw ended this ({type(error).__name__}{line_text})"
         remedy = "Try again; if it comes back, please report these words"
     return (InputProblem(message, "", remedy),)
@@ -136,12 +137,12 @@ def quote(value: object) -> str:
     return text if len(text) <= 40 else text[:37] + "..."
 
 
-def _as_float(value: object) -> float:
+def _as_float(argument: object) -> float:
     """Convert to a real number: infinite beyond float64, NaN for anything that is no number."""
-    if type(value) is bool or not isinstance(value, Real):
+    if type(argument) is bool or not isinstance(argument, Real):
         return math.nan
     try:
-        return float(value)
+        return float(argument)
     except OverflowError:  # A link or a JSON file may hold a whole number of any length.
         return math.inf
 
@@ -164,7 +165,7 @@ class Problems:
             self.raise_if_any()
 
     def add(self, message: str, location: str = "", remedy: str = "") -> None:
-        """Record one problem (see `dpcore.common.checks.InputProblem`)."""
+        """Record one problem, unless it is recorded already."""
         self.extend([InputProblem(message, location, remedy)])
 
     def extend(self, problems: Iterable[InputProblem]) -> None:
@@ -198,25 +199,23 @@ class Problems:
 
     def between(self, low: float, high: float, **arguments: object) -> bool:
         """Require finite numbers in [low, high]. Return True if all were."""
-        return self._check_each(
-            arguments, lambda number: low <= number <= high, "lie between {} and {}", low, high
-        )
+        requirement = "lie between {} and {}"
+        return self._check_each(arguments, lambda number: low <= number <= high, requirement, low, high)
 
     def inside(self, low: float, high: float, **arguments: object) -> bool:
         """Require numbers strictly between low and high. Return True if all were."""
-        return self._check_each(
-            arguments, lambda number: low < number < high, "lie strictly between {} and {}", low, high
-        )
+        requirement = "lie strictly between {} and {}"
+        return self._check_each(arguments, lambda number: low < number < high, requirement, low, high)
 
     def ascending(self, **arguments: object) -> bool:
         """Require two finite numbers, the first below the second. Return True if they were."""
         if not self.finite(**arguments):
             return False
-        (lower, low), (upper, high) = arguments.items()
-        if _as_float(low) < _as_float(high):
+        (lower_name, lower), (upper_name, upper) = arguments.items()
+        if _as_float(lower) < _as_float(upper):
             return True
-        received_text = " and ".join(wording.entered(_as_float(end)) for end in (low, high))
-        self.add(f"{lower} must lie below {upper}; got {received_text}")
+        received_text = " and ".join(wording.entered(_as_float(range_end)) for range_end in (lower, upper))
+        self.add(f"{lower_name} must lie below {upper_name}; got {received_text}")
         return False
 
     def of_kind(self, required_type: type, **arguments: object) -> bool:
@@ -243,11 +242,11 @@ class Problems:
     ) -> bool:
         """Require finite numbers that are valid, with a problem for each other one. Return True if all were."""
         are_valid = True
-        for name, value in arguments.items():
-            number = _as_float(value)
+        for name, argument in arguments.items():
+            number = _as_float(argument)
             if not (math.isfinite(number) and is_valid(number)):
-                requirement = requirement_format.format(*map(wording.entered, limits))
-                self.add(f"{name} must {requirement}; got {quote(value)}")
+                requirement_text = requirement_format.format(*map(wording.entered, limits))
+                self.add(f"{name} must {requirement_text}; got {quote(argument)}")
                 are_valid = False
         return are_valid
 
@@ -256,6 +255,7 @@ class _ImmediateProblems(Problems):
     """A collector that collects nothing: each check raises by itself."""
 
     def extend(self, problems: Iterable[InputProblem]) -> None:
+        """Raise `InvalidInput` with these problems, also if there are none."""
         raise InvalidInput(problems)
 
     def _check_each(
@@ -265,6 +265,7 @@ class _ImmediateProblems(Problems):
         requirement_format: str,
         *limits: float,
     ) -> bool:
+        """Return True if all arguments are valid finite numbers; raise `InvalidInput` with all problems otherwise."""
         with Problems() as problems:
             return problems._check_each(arguments, is_valid, requirement_format, *limits)
 

@@ -76,10 +76,8 @@ def release_laplace(
     if not math.isfinite(scale):
         raise refuse("sensitivity over epsilon leaves float64", remedy="Express the values in a larger unit")
     dp = _load_opendp()
-    input_space = (
-        dp.vector_domain(dp.atom_domain(T=float, nan=False), size=exact_values.size),
-        dp.l1_distance(T=float),
-    )
+    vector_space = dp.vector_domain(dp.atom_domain(T=float, nan=False), size=exact_values.size)
+    input_space = vector_space, dp.l1_distance(T=float)
 
     def prove_epsilon(b: float) -> float:
         """Return the epsilon that OpenDP proves at scale b."""
@@ -90,9 +88,8 @@ def release_laplace(
     _require_proof(proven_epsilon <= epsilon, epsilon, scale)
     if charge is not None:
         charge(proven_epsilon, 0.0)
-    noisy_values = np.array(
-        dp.m.make_laplace(*input_space, scale=scale)(exact_values.tolist()), dtype=np.float64
-    )
+    measurement = dp.m.make_laplace(*input_space, scale=scale)
+    noisy_values = np.array(measurement(exact_values.tolist()), dtype=np.float64)
     return LaplaceRelease(noisy_values, proven_epsilon, scale, sensitivity)
 
 
@@ -276,9 +273,8 @@ def start_gaussian_steps(
         problems.inside(0.0, 1.0, delta=delta)
     total_squared_sensitivity = int(squared_sensitivity)
     scale = find_gaussian_scale(total_squared_sensitivity, epsilon, delta)
-    proven_epsilon, proven_delta = _fix_delta(_make_gaussian(1, scale), delta).map(
-        _round_root_up(total_squared_sensitivity)
-    )
+    approximate_measurement = _fix_delta(_make_gaussian(1, scale), delta)
+    proven_epsilon, proven_delta = approximate_measurement.map(_round_root_up(total_squared_sensitivity))
     _require_proof(proven_epsilon <= epsilon and proven_delta <= delta, epsilon, scale)
     if charge is not None:
         charge(float(proven_epsilon), float(proven_delta))
@@ -322,9 +318,8 @@ def _round_root_up(squared: int) -> float:
 def _require_proof(is_proven: bool, epsilon: float, scale: float) -> None:
     """Raise RuntimeError unless OpenDP proved epsilon at this scale."""
     if not is_proven:
-        raise RuntimeError(
-            f"OpenDP does not grant epsilon = {epsilon!r} at scale {scale!r}; nothing was drawn"
-        )
+        refused_text = f"epsilon = {epsilon!r} at scale {scale!r}"
+        raise RuntimeError(f"OpenDP does not grant {refused_text}; nothing was drawn")
 
 
 def _require_integers(
@@ -342,12 +337,12 @@ def _require_integers(
 
 def _check_integers(values: npt.ArrayLike, problems: Problems) -> npt.NDArray[Any]:
     """Return the values; add a problem unless they are a vector of integers that float64 holds."""
-    vector = np.asarray(values)
-    if vector.ndim != 1 or vector.size == 0 or vector.dtype.kind not in "iu":
+    integers = np.asarray(values)
+    if integers.ndim != 1 or integers.size == 0 or integers.dtype.kind not in "iu":
         problems.add("values must be a vector of whole numbers")
-    elif max(abs(int(vector.min())), abs(int(vector.max()))) > _MAX_INTEGER:
+    elif max(abs(int(integers.min())), abs(int(integers.max()))) > _MAX_INTEGER:
         problems.add("values must be at most 2⁵³ in magnitude")
-    return vector
+    return integers
 
 
 @functools.cache
@@ -357,10 +352,11 @@ def _load_opendp() -> Any:
     The prelude itself is not imported: if scikit-learn or Polars is installed, it loads them, 1 s instead of
     0.1 until the first noise is drawn.
     """
-    names = ("mod", "combinators", "measurements", "domains", "metrics", "measures")
-    mod, combinators, measurements, *spaces = (importlib.import_module(f"opendp.{name}") for name in names)
+    module_names = ("mod", "combinators", "measurements", "domains", "metrics", "measures")
+    modules = [importlib.import_module(f"opendp.{name}") for name in module_names]
+    mod, combinators, measurements, *space_modules = modules
     mod.enable_features("contrib")
-    space_members = {name: member for module in spaces for name, member in vars(module).items()}
+    space_members = {name: member for module in space_modules for name, member in vars(module).items()}
     return SimpleNamespace(**space_members | {"c": combinators, "m": measurements})
 
 
@@ -422,11 +418,10 @@ def exponential_mechanism(
 
     Source: McSherry and Talwar 2007, theorem 6; Cesar and Rogers 2021 for zCDP.
     """
-    are_integers = all(
-        isinstance(score, int) and not isinstance(score, bool) and abs(score) < 2**63 for score in scores
-    )
+    are_integers = all(isinstance(score, int) and not isinstance(score, bool) for score in scores)
+    are_valid = are_integers and all(abs(score) < 2**63 for score in scores)
     with Problems() as problems:
-        if not scores or not are_integers:
+        if not scores or not are_valid:
             problems.add("scores must be whole numbers that fit 64 bits, at least one of them")
         problems.whole(1, 2**53, sensitivity=sensitivity)
         problems.between(*EPSILON_RANGE, epsilon=epsilon)

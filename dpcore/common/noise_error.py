@@ -187,15 +187,15 @@ def find_balance(perspective: Perspective, pull: float) -> float:
 
     def compute_excess(r: float) -> float:
         """Return intercept(r) - pull * slope(r)."""
-        ratio = np.array(r)
-        return float(perspective.intercept(ratio)) - pull * float(perspective.slope(ratio))
+        ratio_array = np.array(r)
+        return float(perspective.intercept(ratio_array)) - pull * float(perspective.slope(ratio_array))
 
     # The excess falls: from above 0 at r = 0, where the slope is 0, to below 0, as the intercept goes to 0.
-    high = 1.0
-    while compute_excess(high) > 0.0:
-        high *= 2.0
+    upper_end = 1.0
+    while compute_excess(upper_end) > 0.0:
+        upper_end *= 2.0
     # A root may lie near 0, where only digits relative to it mean something.
-    return float(brentq(compute_excess, 0.0, high, xtol=1e-300))
+    return float(brentq(compute_excess, 0.0, upper_end, xtol=1e-300))
 
 
 ASSUMED_SHARE = 0.2
@@ -227,10 +227,9 @@ def weighted_effect(weights: FloatArray, user_codes: npt.ArrayLike, share: float
         share: rho in [0, 1].
     """
     _, user_indices = np.unique(np.asarray(user_codes), return_inverse=True)
-    squared_sums = sum(
-        float((np.bincount(user_indices, weights=row_weights) ** 2).sum()) for row_weights in weights
-    )
-    return 1.0 - share + share * squared_sums / float((weights * weights).sum())
+    user_sums = [np.bincount(user_indices, weights=row_weights) for row_weights in weights]
+    sum_of_squares = sum(float((sums**2).sum()) for sums in user_sums)
+    return 1.0 - share + share * sum_of_squares / float((weights * weights).sum())
 
 
 CONFIDENCE = 0.95
@@ -258,18 +257,17 @@ class Summary:
         """Return half of a `CONFIDENCE` interval of the mean, by Student's t; NaN below two runs."""
         from scipy.special import stdtrit
 
-        quantile = stdtrit(np.maximum(self.num_runs - 1, 1), 0.5 + CONFIDENCE / 2.0)
-        return np.asarray(np.where(self.num_runs > 1, quantile * self.standard_errors, np.nan))
+        t_quantiles = stdtrit(np.maximum(self.num_runs - 1, 1), 0.5 + CONFIDENCE / 2.0)
+        return np.asarray(np.where(self.num_runs > 1, t_quantiles * self.standard_errors, np.nan))
 
 
 def summarise_runs(values: FloatArray, axis: int = 1) -> Summary:
     """Summarise over the axis of the runs; an unfinished run is NaN and does not count."""
-    is_finished = np.isfinite(values)
-    num_runs = np.asarray(is_finished.sum(axis=axis))
+    finished_mask = np.isfinite(values)
+    run_counts = np.asarray(finished_mask.sum(axis=axis))
     with np.errstate(invalid="ignore", divide="ignore"):
-        means = np.where(is_finished, values, 0.0).sum(axis=axis) / num_runs
-        deviations = np.where(is_finished, values - np.expand_dims(means, axis), 0.0)
-        spreads = np.sqrt(
-            (deviations * deviations).sum(axis=axis) / np.where(num_runs > 1, num_runs - 1, np.nan)
-        )
-        return Summary(means, spreads / np.sqrt(num_runs), num_runs, spreads)
+        means = np.where(finished_mask, values, 0.0).sum(axis=axis) / run_counts
+        deviations = np.where(finished_mask, values - np.expand_dims(means, axis), 0.0)
+        squared_sums = (deviations * deviations).sum(axis=axis)
+        spreads = np.sqrt(squared_sums / np.where(run_counts > 1, run_counts - 1, np.nan))
+        return Summary(means, spreads / np.sqrt(run_counts), run_counts, spreads)

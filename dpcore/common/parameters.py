@@ -155,25 +155,28 @@ class Field:
 
     def complete(self, type_hint: Any, default: Any) -> Field:
         """Return the field with the attributes that follow from the type and the default of the dataclass field."""
-        types = typing.get_args(type_hint) or (type_hint,)
-        is_number = int in types or float in types
+        hint_types = typing.get_args(type_hint) or (type_hint,)
+        is_number = int in hint_types or float in hint_types
         is_required = self.is_required
         if is_required is None:
-            is_required = bool(self.name) or (is_number and NoneType not in types)
+            is_required = bool(self.name) or (is_number and NoneType not in hint_types)
         return replace(
             self,
             name=self.name or (self.label if is_required else ""),
             is_required=is_required,
             initial=(None if default is MISSING else default) if self.initial is UNSET else self.initial,
-            value_type=next((t for t in (bool, str) if t in types), float),
-            is_integer=self.is_integer or int in types,
+            value_type=next((t for t in (bool, str) if t in hint_types), float),
+            is_integer=self.is_integer or int in hint_types,
         )
 
     def check(self, problems: Problems, value: Any, type_hint: Any) -> None:
         """Record a problem if a value that applies is missing, not an option, or outside the limits."""
         allowed_values = self.stops or tuple(self.options or ())
         if allowed_values and value not in allowed_values:
-            option_texts = ", ".join(f"{o:,}" if isinstance(o, int) else str(o.value) for o in allowed_values)
+            option_texts = ", ".join(
+                f"{allowed_value:,}" if isinstance(allowed_value, int) else str(allowed_value.value)
+                for allowed_value in allowed_values
+            )
             problems.add(f"{self.name} must be one of {option_texts}; got {quote(value)}")
         elif value is None and self.only_with is not None and self.is_required:
             problems.add(f"{self.name} is missing", remedy="Enter a number")
@@ -193,10 +196,12 @@ def _declare(default: Any, label: str, name: str = "", unit: str = "", **attribu
     report_name = wording.capital(name.removeprefix("the ")) if name else label
     label_inside = label[:1].lower() + label[1:] if label[1:2].islower() else label
     report_label = f"{report_name}, {unit}" if unit else report_name
-    declaration = Field(label, name=name or f"the {label_inside}", report_label=report_label, **attributes)
+    name = name or f"the {label_inside}"
+    field_declaration = Field(label, name=name, report_label=report_label, **attributes)
     # A link or a session file may hold a longer text than the widget takes.
-    length_metadata = {LONGEST: declaration.max_length} if (declaration.max_length or 0) > MAX_TEXT else {}
-    return field(default=default, metadata={DECLARATION: declaration, **length_metadata})
+    max_length = field_declaration.max_length or 0
+    length_metadata = {LONGEST: max_length} if max_length > MAX_TEXT else {}
+    return field(default=default, metadata={DECLARATION: field_declaration, **length_metadata})
 
 
 @dataclass(frozen=True)
@@ -221,9 +226,8 @@ class Declarer:
             **attributes: Name in sentences, unit, and further attributes of `Field`.
         """
         is_required = attributes.pop("is_required", default is not None or "only_with" in attributes)
-        return _declare(
-            default, label, origin=self.origin, limits=limits, is_required=is_required, **attributes
-        )
+        attributes |= {"limits": limits, "is_required": is_required}
+        return _declare(default, label, origin=self.origin, **attributes)
 
     def choice(
         self, default: Any, label: str, options: Mapping[Any, str] | None = None, **attributes: Any
@@ -234,11 +238,11 @@ class Declarer:
         return _declare(default, label, origin=self.origin, options=options, is_required=False, **attributes)
 
     def text(self, default: str | None, label: str, **attributes: Any) -> Any:
-        """Declare a text."""
+        """Declare a field of text; it may be empty if the default is None."""
         return _declare(default, label, origin=self.origin, is_required=False, **attributes)
 
     def flag(self, default: bool, label: str, **attributes: Any) -> Any:
-        """Declare a switch."""
+        """Declare a field that is True or False."""
         return _declare(default, label, origin=self.origin, is_required=False, **attributes)
 
 
@@ -253,9 +257,8 @@ def range_end(default: float | None, label: str, name: str = "", **attributes: A
 
 def own_bound(unit: str = "", label: str = "Compare your own bound", **attributes: Any) -> Any:
     """Declare a bound of the user's own, which is compared with the best one."""
-    return of_data.number(
-        None, label, name="your own bound", unit=unit, renewed=True, place=OWN, **attributes
-    )
+    attributes |= {"name": "your own bound", "unit": unit, "renewed": True, "place": OWN}
+    return of_data.number(None, label, **attributes)
 
 
 def noise_kind(label: str = "Noise", **attributes: Any) -> Any:
@@ -271,8 +274,8 @@ def program_choice(options: Mapping[Program, str] | None = None, **attributes: A
 
 def gaussian_delta(limits: tuple[float, float] | None, noise_field: str, **attributes: Any) -> Any:
     """Declare the δ that Gaussian noise needs; ``noise_field`` is the name of the field with the noise."""
-    rule = (noise_field, (NoiseKind.GAUSSIAN,))
-    attributes |= {"initial": DEFAULT_DELTA, "width": 110, "shared": "delta", "only_with": rule}
+    only_with = (noise_field, (NoiseKind.GAUSSIAN,))
+    attributes |= {"initial": DEFAULT_DELTA, "width": 110, "shared": "delta", "only_with": only_with}
     return public.number(None, "δ", limits, name="δ", **attributes)
 
 
@@ -292,16 +295,19 @@ def fields_by_name(parameters_type: Any) -> Mapping[str, Any]:
 @functools.cache
 def _declared_fields(parameters_type: Any) -> Mapping[str, Field]:
     """Return the declarations of a parameters class by field name, without the shared epsilon."""
-    hints, helps = list_field_types(parameters_type), _field_docstrings(parameters_type)
-    declarations = [
-        (f, f.metadata[DECLARATION]) for f in fields(parameters_type) if DECLARATION in f.metadata
+    type_hints, help_texts = list_field_types(parameters_type), _field_docstrings(parameters_type)
+    fields_with_declarations = [
+        (dataclass_field, dataclass_field.metadata[DECLARATION])
+        for dataclass_field in fields(parameters_type)
+        if DECLARATION in dataclass_field.metadata
     ]
     declarations_with_help = {
-        f: replace(declaration, help=helps.get(f.name, "")) for f, declaration in declarations
+        dataclass_field: replace(declaration, help=help_texts.get(dataclass_field.name, ""))
+        for dataclass_field, declaration in fields_with_declarations
     }
     return {
-        f.name: declaration.complete(hints[f.name], f.default)
-        for f, declaration in declarations_with_help.items()
+        dataclass_field.name: declaration.complete(type_hints[dataclass_field.name], dataclass_field.default)
+        for dataclass_field, declaration in declarations_with_help.items()
     }
 
 
@@ -311,19 +317,18 @@ declared_fields: typing.Callable[[Any], Mapping[str, Field]] = _declared_fields
 
 def _field_docstrings(parameters_type: Any) -> dict[str, str]:
     """Return the docstrings below the fields of a class and its bases, each on one line."""
-    texts: dict[str, str] = {}
+    docstrings: dict[str, str] = {}
     for base in reversed(parameters_type.__mro__[:-1]):
-        module = ast.parse(inspect.getsource(sys.modules[base.__module__]))
-        (body,) = (
-            node.body for node in module.body if isinstance(node, ast.ClassDef) and node.name == base.__name__
-        )
-        texts |= {
-            statement.target.id: " ".join(str(next_statement.value.value).split())
-            for statement, next_statement in itertools.pairwise(body)
-            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
-            if isinstance(next_statement, ast.Expr) and isinstance(next_statement.value, ast.Constant)
+        module_tree = ast.parse(inspect.getsource(sys.modules[base.__module__]))
+        classes = [node for node in module_tree.body if isinstance(node, ast.ClassDef)]
+        (class_body,) = (node.body for node in classes if node.name == base.__name__)
+        docstrings |= {
+            field_node.target.id: " ".join(str(next_node.value.value).split())
+            for field_node, next_node in itertools.pairwise(class_body)
+            if isinstance(field_node, ast.AnnAssign) and isinstance(field_node.target, ast.Name)
+            if isinstance(next_node, ast.Expr) and isinstance(next_node.value, ast.Constant)
         }
-    return texts
+    return docstrings
 
 
 @dataclass(frozen=True)
@@ -340,19 +345,19 @@ class Parameters:
     epsilon: float
 
     def __post_init__(self) -> None:
-        hints = list_field_types(type(self))
+        type_hints = list_field_types(type(self))
         with Problems() as problems:
             problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
             has_wrong_kinds = False
             for name, declaration in declared_fields(type(self)).items():
                 value = getattr(self, name)
-                is_enum = isinstance(hints[name], type) and issubclass(hints[name], enum.Enum)
-                if is_enum and not isinstance(value, hints[name]):
-                    problems.of_kind(hints[name], **{name: value})
+                is_enum = isinstance(type_hints[name], type) and issubclass(type_hints[name], enum.Enum)
+                if is_enum and not isinstance(value, type_hints[name]):
+                    problems.of_kind(type_hints[name], **{name: value})
                     has_wrong_kinds = True
                     continue
                 if applies(declaration.only_with, self.__getattribute__):
-                    declaration.check(problems, value, hints[name])
+                    declaration.check(problems, value, type_hints[name])
                 elif value is not None and fields_by_name(self)[name].default is None:
                     problems.add(describe_misplaced(declaration, declared_fields(type(self))))
             if not has_wrong_kinds:
@@ -363,17 +368,19 @@ class Parameters:
 
     def without(self: P, *names: str) -> P:
         """Return the parameters with the defaults of these fields, as the key of an answer that ignores them."""
-        defaults = {f.name: f.default for f in fields(self) if f.name in names}
-        changed_values: dict[str, Any] = {n: d for n, d in defaults.items() if getattr(self, n) != d}
+        defaults_by_name = {f.name: f.default for f in fields(self) if f.name in names}
+        defaults = defaults_by_name.items()
+        changed_values: dict[str, Any] = {
+            name: value for name, value in defaults if getattr(self, name) != value
+        }
         return replace(self, **changed_values) if changed_values else self
 
     @property
     def unused_names(self) -> tuple[str, ...]:
         """Return the names of the fields that do not apply with the choices made."""
-        declarations = declared_fields(type(self)).items()
-        return tuple(
-            name for name, field in declarations if not applies(field.only_with, self.__getattribute__)
-        )
+        declared_items = declared_fields(type(self)).items()
+        get_value = self.__getattribute__
+        return tuple(name for name, field in declared_items if not applies(field.only_with, get_value))
 
     @property
     def about_data(self: P) -> P:
@@ -381,61 +388,61 @@ class Parameters:
         return self.without(*list_fields_beside_data(type(self)))
 
 
-def applies(rule: tuple[str, Collection[Any]] | None, get_value: typing.Callable[[str], Any]) -> bool:
+def applies(only_with: tuple[str, Collection[Any]] | None, get_value: typing.Callable[[str], Any]) -> bool:
     """Return True if a rule of `Field` holds; ``get_value`` returns the value of a field."""
-    return rule is None or get_value(rule[0]) in rule[1]
+    return only_with is None or get_value(only_with[0]) in only_with[1]
 
 
 def list_unused(
     declarations: Mapping[str, Field],
-    values: Mapping[str, Any],
+    values_by_name: Mapping[str, Any],
     get_default: typing.Callable[[str], Any],
 ) -> list[str]:
-    """Return the names in ``values`` that do not apply; a choice that does not apply itself counts with its default."""
+    """Return the names whose field does not apply; a choice that does not apply itself counts with its default."""
 
     def get_choice(name: str) -> Any:
         """Return the value of a choice, its default if it does not apply."""
-        return values[name] if applies(declarations[name].only_with, get_choice) else get_default(name)
+        does_apply = applies(declarations[name].only_with, get_choice)
+        return values_by_name[name] if does_apply else get_default(name)
 
-    return [name for name in values if not applies(declarations[name].only_with, get_choice)]
+    return [name for name in values_by_name if not applies(declarations[name].only_with, get_choice)]
 
 
 def describe_misplaced(declaration: Field, declarations: Mapping[str, Field]) -> str:
     """Return the sentence on a value that was given where its field does not apply."""
     assert declaration.only_with is not None
-    other_declaration, values = declarations[declaration.only_with[0]], declaration.only_with[1]
-    value_texts = " or ".join(f'"{(other_declaration.options or {}).get(value, value)}"' for value in values)
+    other_declaration, needed_values = declarations[declaration.only_with[0]], declaration.only_with[1]
+    labels = other_declaration.options or {}
+    value_texts = " or ".join(f'"{labels.get(value, value)}"' for value in needed_values)
     return f"{declaration.name} goes only with {value_texts} as {other_declaration.name}"
 
 
 def check_shared(problems: Problems, parameters_type: Any, settings: Any) -> None:
     """Record what is wrong with the fields that an object shares with a parameters class, by its declarations."""
-    hints = list_field_types(parameters_type)
+    type_hints = list_field_types(parameters_type)
     for name, declaration in declared_fields(parameters_type).items():
         if hasattr(settings, name):
-            declaration.check(problems, getattr(settings, name), hints[name])
+            declaration.check(problems, getattr(settings, name), type_hints[name])
 
 
 def list_fields_beside_data(parameters_type: Any) -> tuple[str, ...]:
     """Return the names of the fields that do not change the answer for the data."""
     places_of_data = (LINE, MORE, SOURCE)
-    return tuple(
-        name
-        for name, declared in declared_fields(parameters_type).items()
-        if declared.place not in places_of_data
-    )
+    declarations = declared_fields(parameters_type).items()
+    return tuple(name for name, declaration in declarations if declaration.place not in places_of_data)
 
 
 def describe(parameters_type: Any) -> dict[str, str]:
     """Return the help text of each field by name, with its range."""
     low_text, high_text = map(wording.entered, EPSILON_RANGE)
-    texts = {"epsilon": f"Privacy budget, from {low_text} to {high_text}."}
-    for name, declaration in declared_fields(parameters_type).items():
-        text = f"{declaration.label}. {declaration.help}".rstrip()
+    help_by_name = {"epsilon": f"Privacy budget, from {low_text} to {high_text}."}
+    for field_name, declaration in declared_fields(parameters_type).items():
+        help_text = f"{declaration.label}. {declaration.help}".rstrip()
         if declaration.stops:
-            text += f" One of {', '.join(map(wording.entered, declaration.stops))}."
+            help_text += f" One of {', '.join(map(wording.entered, declaration.stops))}."
         elif declaration.limits is not None:
             low_text, high_text = map(wording.entered, declaration.limits)
-            text += "" if f"From {low_text} to {high_text}." in text else f" From {low_text} to {high_text}."
-        texts[name] = text
-    return texts
+            range_text = f"From {low_text} to {high_text}."
+            help_text += "" if range_text in help_text else f" {range_text}"
+        help_by_name[field_name] = help_text
+    return help_by_name

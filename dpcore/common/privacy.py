@@ -97,20 +97,21 @@ class ReleaseFacts:
     @classmethod
     def from_label(cls, text: str) -> ReleaseFacts | None:
         """Read the facts that a release's ``label`` states, its digits rounded up; None if it is no such label."""
-        match = _LABEL.fullmatch(text)
-        neighbours = {relation.short: relation for relation in Neighbours}
-        if match is None or match[3] not in neighbours:
+        label_match = _LABEL.fullmatch(text)
+        neighbours_by_name = {relation.short: relation for relation in Neighbours}
+        if label_match is None or label_match[3] not in neighbours_by_name:
             return None
         try:
-            return cls(float(match[1]), float(match[2] or 0.0), neighbours[match[3]], match[4])
+            neighbours = neighbours_by_name[label_match[3]]
+            return cls(float(label_match[1]), float(label_match[2] or 0.0), neighbours, label_match[4])
         except ValueError:  # Two points in a number, or an epsilon of 0.
             return None
 
     @property
     def guarantee(self) -> str:
         """Write ``epsilon = 0.1`` or ``epsilon = 0.1, delta = 0.000001``, never rounded down."""
-        text = f"epsilon = {format_rounded_up(self.epsilon)}"
-        return text + (f", delta = {format_rounded_up(self.delta)}" if self.delta else "")
+        epsilon_text = f"epsilon = {format_rounded_up(self.epsilon)}"
+        return epsilon_text + (f", delta = {format_rounded_up(self.delta)}" if self.delta else "")
 
     @property
     def label(self) -> str:
@@ -143,16 +144,16 @@ def classify(provenance: Provenance) -> Disclosure:
 
 def find_strictest(provenances: Iterable[Provenance]) -> Provenance:
     """Return the strictest provenance: private before a release before public; of several releases the first."""
-    labels = list(provenances)
-    if Disclosure.PRIVATE in labels:
+    provenance_list = list(provenances)
+    if Disclosure.PRIVATE in provenance_list:
         return Disclosure.PRIVATE
-    return next((label for label in labels if label is not Disclosure.PUBLIC), Disclosure.PUBLIC)
+    return next((p for p in provenance_list if p is not Disclosure.PUBLIC), Disclosure.PUBLIC)
 
 
 def round_up_to_float(exact: Fraction) -> float:
     """Return the smallest float64 that is not below a number: a sum of epsilons, or a sensitivity."""
-    nearest = float(exact)
-    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
+    nearest_float = float(exact)
+    return nearest_float if Fraction(nearest_float) >= exact else math.nextafter(nearest_float, math.inf)
 
 
 def format_rounded_up(value: float, num_digits: int = 6) -> str:
@@ -164,10 +165,10 @@ def format_rounded_up(value: float, num_digits: int = 6) -> str:
     exact_decimal = Decimal(repr(float(value)))
     if not exact_decimal:
         return "0"
-    step = Decimal(1).scaleb(exact_decimal.adjusted() - num_digits + 1)
-    rounded_decimal = exact_decimal.quantize(step, rounding=ROUND_HALF_EVEN)
+    last_digit = Decimal(1).scaleb(exact_decimal.adjusted() - num_digits + 1)
+    rounded_decimal = exact_decimal.quantize(last_digit, rounding=ROUND_HALF_EVEN)
     if abs(rounded_decimal - exact_decimal) > exact_decimal * Decimal("1e-12"):
-        rounded_decimal = exact_decimal.quantize(step, ROUND_CEILING)
+        rounded_decimal = exact_decimal.quantize(last_digit, ROUND_CEILING)
     return wording.digits(float(rounded_decimal))
 
 
@@ -284,7 +285,7 @@ def bound_sampled_epsilon(
     num_steps: int,
     unsampled_sigma: float,
     delta: float,
-    grid: float = 1e-3,
+    grid_distance: float = 1e-3,
 ) -> float:
     """Bound epsilon for Gaussians of Poisson-sampled users, and one of all users, together.
 
@@ -296,7 +297,7 @@ def bound_sampled_epsilon(
         num_steps: How many there are.
         unsampled_sigma: Standard deviation of the Gaussian of all users over its sensitivity; 0 where there is none.
         delta: At which epsilon is asked.
-        grid: Distance of the grid's points.
+        grid_distance: Distance of the grid's points.
 
     Source: Doroshenko et al. 2022, by dp-accounting.
     """
@@ -305,17 +306,22 @@ def bound_sampled_epsilon(
 
     with np.errstate(all="ignore"):  # As in `compute_gaussian_sigma`.
         loss_distribution = losses.from_gaussian_mechanism(
-            sigma, sampling_prob=sampling_probability, value_discretization_interval=grid
+            sigma, sampling_prob=sampling_probability, value_discretization_interval=grid_distance
         ).self_compose(num_steps)
         if unsampled_sigma:
             loss_distribution = loss_distribution.compose(
-                losses.from_gaussian_mechanism(unsampled_sigma, value_discretization_interval=grid)
+                losses.from_gaussian_mechanism(unsampled_sigma, value_discretization_interval=grid_distance)
             )
         return float(loss_distribution.get_epsilon_for_delta(delta))
 
 
 def bound_mixture_epsilon(
-    sigma: float, moves: Sequence[float], weights: Sequence[float], num_steps: int, delta: float, grid: float
+    sigma: float,
+    moves: Sequence[float],
+    weights: Sequence[float],
+    num_steps: int,
+    delta: float,
+    grid_distance: float,
 ) -> float:
     """Bound epsilon of steps in which a user moves a Gaussian by a random number of sensitivities.
 
@@ -327,7 +333,7 @@ def bound_mixture_epsilon(
         weights: With which probabilities; they sum to 1.
         num_steps: How many steps there are.
         delta: At which epsilon is asked.
-        grid: Distance of the grid's points.
+        grid_distance: Distance of the grid's points.
 
     Source: Choquette-Choo et al. 2023 (arXiv 2310.15526) for the pair; Doroshenko et al. 2022, by dp-accounting.
     """
@@ -336,7 +342,7 @@ def bound_mixture_epsilon(
 
     with np.errstate(all="ignore"):  # As in `compute_gaussian_sigma`.
         step_losses = losses.from_mixture_gaussian_mechanism(
-            sigma, list(moves), list(weights), value_discretization_interval=grid
+            sigma, list(moves), list(weights), value_discretization_interval=grid_distance
         )
         return float(step_losses.self_compose(num_steps).get_epsilon_for_delta(delta))
 
@@ -354,10 +360,11 @@ def _gaussian_unit_scale(epsilon: float, delta: float) -> float:
 
 def write_file_name(stem: str, disclosure: Provenance) -> str:
     """Write a file name without its ending; it says if numbers are private, or a DP release with which epsilon."""
-    name = stem.replace("_", "-")
+    hyphenated_stem = stem.replace("_", "-")
     if isinstance(disclosure, ReleaseFacts):
-        return f"{name}-DP-release-epsilon-{format_rounded_up(disclosure.epsilon)}"
-    return f"{name}-PRIVATE-do-not-publish" if disclosure is Disclosure.PRIVATE else name
+        return f"{hyphenated_stem}-DP-release-epsilon-{format_rounded_up(disclosure.epsilon)}"
+    is_private = disclosure is Disclosure.PRIVATE
+    return f"{hyphenated_stem}-PRIVATE-do-not-publish" if is_private else hyphenated_stem
 
 
 # How many steps of the first relation one step of the second takes at most; absent where none lead there.
@@ -453,33 +460,34 @@ class Ledger:
         if not self.releases:
             return None
         # There always is one: every relation covers changed values.
-        relation = next(
-            relation
-            for relation in _STRONGEST_FIRST
-            if all((release.neighbours, relation) in _STEPS for release in self.releases)
+        neighbours = next(
+            neighbours
+            for neighbours in _STRONGEST_FIRST
+            if all((facts.neighbours, neighbours) in _STEPS for facts in self.releases)
         )
-        epsilon, delta = Fraction(0), Fraction(0)
-        for release in self.releases:
-            num_steps = _STEPS[release.neighbours, relation]
-            epsilon += num_steps * Fraction(release.epsilon)
-            factor = Fraction(1)
-            if num_steps == 2 and release.delta:
+        exact_epsilon, exact_delta = Fraction(0), Fraction(0)
+        for facts in self.releases:
+            num_steps = _STEPS[facts.neighbours, neighbours]
+            exact_epsilon += num_steps * Fraction(facts.epsilon)
+            exact_factor = Fraction(1)
+            if num_steps == 2 and facts.delta:
                 # e^epsilon is beyond float64 above 709; any delta times it is then taken for no guarantee at all.
-                exponential = math.exp(release.epsilon) if release.epsilon <= _LARGEST_EXPONENT else 0.0
-                factor = 1 / Fraction(release.delta)
+                exponential = math.exp(facts.epsilon) if facts.epsilon <= _LARGEST_EXPONENT else 0.0
+                exact_factor = 1 / Fraction(facts.delta)
                 if exponential:
-                    factor = 1 + Fraction(math.nextafter(exponential, math.inf))
-            delta += factor * Fraction(release.delta)
-        return Total(round_up_to_float(epsilon), round_up_to_float(min(delta, Fraction(1))), relation)
+                    exact_factor = 1 + Fraction(math.nextafter(exponential, math.inf))
+            exact_delta += exact_factor * Fraction(facts.delta)
+        total_delta = round_up_to_float(min(exact_delta, Fraction(1)))
+        return Total(round_up_to_float(exact_epsilon), total_delta, neighbours)
 
     @property
     def sentence(self) -> str:
         """Write the total in words, never rounded down."""
-        total = self.total
-        if total is None:
+        ledger_total = self.total
+        if ledger_total is None:
             return "Nothing has been released from these data."
-        delta_text = f", δ = {format_rounded_up(total.delta)}" if total.delta else ""
+        delta_text = f", δ = {format_rounded_up(ledger_total.delta)}" if ledger_total.delta else ""
         return (
-            f"Spent on these data: ε = {format_rounded_up(total.epsilon)}{delta_text} in "
-            f"{wording.counted(len(self.releases), 'release')} ({total.neighbours.short})."
+            f"Spent on these data: ε = {format_rounded_up(ledger_total.epsilon)}{delta_text} in "
+            f"{wording.counted(len(self.releases), 'release')} ({ledger_total.neighbours.short})."
         )

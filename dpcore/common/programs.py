@@ -70,16 +70,16 @@ class DrawnNoise:
 
         Source: Canonne, Kamath, Steinke 2020, section 2, for the discrete laws.
         """
-        scale = self.unit_scale * np.asarray(sensitivity, dtype=np.float64)
+        scales = self.unit_scale * np.asarray(sensitivity, dtype=np.float64)
         if not self.is_discrete:
-            return np.asarray(self.kind.unit_variance * scale**2)
+            return np.asarray(self.kind.unit_variance * scales**2)
         if self.kind is NoiseKind.LAPLACE:
             # 2 p / (1 - p)^2 at p = e^(-1/b), which is 2 b^2 - 1/6 + O(1 / b^2).
-            return np.asarray(0.5 / np.sinh(_half_inverse(scale)) ** 2)
+            return np.asarray(0.5 / np.sinh(_half_inverse(scales)) ** 2)
         # Beyond 3 the variance is that of a Gaussian to all digits of float64.
-        values, sigma = np.arange(-30.0, 31.0), np.clip(scale, 1e-3, 3.0)[..., None]
-        weights = np.exp(-0.5 * (values / sigma) ** 2)
-        return np.where(scale > 3.0, scale**2, (values**2 * weights).sum(axis=-1) / weights.sum(axis=-1))
+        values, sigmas = np.arange(-30.0, 31.0), np.clip(scales, 1e-3, 3.0)[..., None]
+        weights = np.exp(-0.5 * (values / sigmas) ** 2)
+        return np.where(scales > 3.0, scales**2, (values**2 * weights).sum(axis=-1) / weights.sum(axis=-1))
 
     def mean_magnitude(self, sensitivity: npt.ArrayLike) -> FloatArray:
         """Compute E|noise| at these sensitivities, any shape."""
@@ -87,19 +87,16 @@ class DrawnNoise:
 
     def expected_absolute(self, shift: npt.ArrayLike, sensitivity: npt.ArrayLike) -> FloatArray:
         """Compute E|a + noise| at shifts a >= 0; with discrete noise a is a whole number."""
-        a, scale = np.broadcast_arrays(
-            np.asarray(shift, dtype=np.float64),
-            self.unit_scale * np.asarray(sensitivity, dtype=np.float64),
-        )
+        a = np.asarray(shift, dtype=np.float64)
+        a, scales = np.broadcast_arrays(a, self.unit_scale * np.asarray(sensitivity, dtype=np.float64))
         if not self.is_discrete:
-            return noise_error.expected_absolute(self.kind, a, scale)
+            return noise_error.expected_absolute(self.kind, a, scales)
         if self.kind is NoiseKind.LAPLACE:
             # a + 2 E(-a - z)_+ is a + 2 p^(a + 1) / (1 - p^2) at p = e^(-1/b).
-            half_inverse = _half_inverse(scale)
-            return np.asarray(
-                a + np.exp(-np.minimum(2.0 * a * half_inverse, 700.0)) / np.sinh(2.0 * half_inverse)
-            )
-        return _mean_gaussian(scale, a)
+            half_inverse = _half_inverse(scales)
+            powers = np.exp(-np.minimum(2.0 * a * half_inverse, 700.0))
+            return np.asarray(a + powers / np.sinh(2.0 * half_inverse))
+        return _mean_gaussian(scales, a)
 
     def measure_error(self, measure: Measure, shift: npt.ArrayLike, sensitivity: npt.ArrayLike) -> FloatArray:
         """Compute the chosen measure of the error of a release with bias ``shift``."""
@@ -131,8 +128,8 @@ def _half_inverse(scale: FloatArray) -> FloatArray:
 
 def _list_gaussian(scale: float) -> tuple[FloatArray, FloatArray]:
     """List the whole numbers within 40 deviations, and their probabilities under a discrete Gaussian."""
-    reach = math.ceil(40.0 * scale) + 1
-    values = np.arange(-reach, reach + 1, dtype=np.float64)
+    max_magnitude = math.ceil(40.0 * scale) + 1
+    values = np.arange(-max_magnitude, max_magnitude + 1, dtype=np.float64)
     weights = np.exp(-0.5 * (values / scale) ** 2)
     return values, weights / weights.sum()
 
@@ -155,9 +152,9 @@ def _mean_gaussian(scale: FloatArray, shifts: FloatArray) -> FloatArray:
         density = np.exp(-0.5 * (shifts / scale) ** 2) / (scale * math.sqrt(2.0 * math.pi))
     real_means = noise_error.expected_absolute(NoiseKind.GAUSSIAN, shifts, scale)
     means = np.where(scale > _LARGE_SIGMA, real_means - density / 6.0, real_means)
-    for index in map(tuple, np.argwhere((scale > 0.0) & (scale <= _LARGE_SIGMA))):
-        values, probabilities = _list_gaussian(float(scale[index]))
-        means[index] = float((np.abs(values + shifts[index]) * probabilities).sum())
+    for position in map(tuple, np.argwhere((scale > 0.0) & (scale <= _LARGE_SIGMA))):
+        values, probabilities = _list_gaussian(float(scale[position]))
+        means[position] = float((np.abs(values + shifts[position]) * probabilities).sum())
     return means
 
 
@@ -190,9 +187,9 @@ def find_noise(
     if program in (Program.OPENDP, Program.TUMULT):
         return DrawnNoise(kind, math.sqrt(0.5 / convert_to_rho(epsilon, delta)), is_discrete)
     sigma = noise_error.compute_unit_scale(kind, epsilon, delta)
-    excess = _PIPELINEDP_EXCESS if program is Program.PIPELINEDP else 0.0
+    excess_share = _PIPELINEDP_EXCESS if program is Program.PIPELINEDP else 0.0
     # A discrete Gaussian of the exact sigma is private to less than float64 tells; no library draws it.
-    return DrawnNoise(kind, sigma * (1.0 + excess), is_discrete)
+    return DrawnNoise(kind, sigma * (1.0 + excess_share), is_discrete)
 
 
 def find_share_noise(
@@ -225,9 +222,10 @@ def find_share_noise(
     Source: Dong, Roth, Su 2022, corollary 3.3; Bun and Steinke 2016, lemma 2.3 and proposition 1.6.
     """
     accountant = Program.OPENDP if has_quantile and kind is NoiseKind.GAUSSIAN else program
-    noise = find_noise(accountant, kind, epsilon, delta, num_aggregates=num_aggregates)
-    divisor = share if noise.kind is NoiseKind.LAPLACE else math.sqrt(share)
-    return DrawnNoise(noise.kind, noise.unit_scale / divisor, of_counts and program in _WHOLE_COUNTS)
+    whole_noise = find_noise(accountant, kind, epsilon, delta, num_aggregates=num_aggregates)
+    scale_divisor = share if whole_noise.kind is NoiseKind.LAPLACE else math.sqrt(share)
+    is_discrete = of_counts and program in _WHOLE_COUNTS
+    return DrawnNoise(whole_noise.kind, whole_noise.unit_scale / scale_divisor, is_discrete)
 
 
 def find_total(
@@ -238,12 +236,12 @@ def find_total(
     It has 32 binary digits, rounded down, so that its parts of 2^20 and their sums are exact in float64. Arguments are
     those of `find_share_noise`.
     """
-    noise = find_share_noise(program, kind, epsilon, delta, has_quantile=has_quantile)
-    total = epsilon
-    if noise.kind is NoiseKind.GAUSSIAN:
+    whole_noise = find_share_noise(program, kind, epsilon, delta, has_quantile=has_quantile)
+    whole_budget = epsilon
+    if whole_noise.kind is NoiseKind.GAUSSIAN:
         # The search for sigma ends at 1e-9 of it: what is lost here keeps rho on its safe side.
-        total = 0.5 / noise.unit_scale**2 * (1.0 - 2.0**-32)
-    mantissa, exponent = math.frexp(total)
+        whole_budget = 0.5 / whole_noise.unit_scale**2 * (1.0 - 2.0**-32)
+    mantissa, exponent = math.frexp(whole_budget)
     return math.ldexp(math.floor(mantissa * 2.0**32), exponent - 32)
 
 
@@ -266,10 +264,10 @@ def describe_program(
     """Describe the noise that the errors are of; arguments as of `find_noise`."""
     if program is Program.BIGQUERY:
         noise_text = ", whatever noise is chosen" if kind is NoiseKind.GAUSSIAN else ""
-        share = {1: "half", 2: "two thirds"}[num_aggregates]
+        share_text = {1: "half", 2: "two thirds"}[num_aggregates]
         return (
-            f"Laplace, as BigQuery draws it{noise_text}, with {share} of ε; the rest goes to a hidden count of users. "
-            "It was read in the source of ZetaSQL; nobody ran BigQuery."
+            f"Laplace, as BigQuery draws it{noise_text}, with {share_text} of ε; the rest goes to a hidden count of "
+            "users. It was read in the source of ZetaSQL; nobody ran BigQuery."
         )
     if program is Program.BEST and kind is NoiseKind.GAUSSIAN and of_counts:
         return "exact Gaussian, in whole numbers. No library draws it; plain Python's is in real numbers."
@@ -277,10 +275,11 @@ def describe_program(
     if kind is NoiseKind.LAPLACE or delta is None:
         return f"{kind.value}, as {program.value} draws it."
     sigma = find_noise(program, kind, epsilon, delta).unit_scale
-    excess = sigma / find_exact_sigma(epsilon, delta) - 1.0
-    if excess < 1e-3:
+    excess_share = sigma / find_exact_sigma(epsilon, delta) - 1.0
+    if excess_share < 1e-3:
         return f"exact Gaussian, as {program.value} draws it."
-    return f"Gaussian, as {program.value} draws it: {wording.percent(excess)} above the exact mechanism."
+    percent_text = wording.percent(excess_share)
+    return f"Gaussian, as {program.value} draws it: {percent_text} above the exact mechanism."
 
 
 @functools.lru_cache(maxsize=256)

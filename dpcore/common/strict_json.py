@@ -47,23 +47,22 @@ def load_json(content: bytes, max_bytes: int, file_label: str) -> JsonValue:
         InvalidInput: It is no JSON, or JSON that says one thing in two ways.
     """
     if len(content) > max_bytes:
-        size_text, max_size_text = (f"{number / 1e6:,.0f} MB" for number in (len(content), max_bytes))
+        size_text, max_size_text = (f"{num_bytes / 1e6:,.0f} MB" for num_bytes in (len(content), max_bytes))
         raise refuse(f"{file_label} has {size_text}; at most {max_size_text} are read")
     problems = Problems()
 
-    def build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def build_object(members: list[tuple[str, Any]]) -> dict[str, Any]:
         """Return the members of a JSON object, with a problem if a name stands twice."""
-        entries = dict(pairs)
-        if len(entries) < len(pairs) and len(problems.entries) < MAX_PROBLEMS:
+        members_by_name = dict(members)
+        if len(members_by_name) < len(members) and len(problems.entries) < MAX_PROBLEMS:
             known_names: set[str] = set()
-            repeated_name = next(name for name, _ in pairs if name in known_names or known_names.add(name))  # type: ignore[func-returns-value]
+            repeated_name = next(name for name, _ in members if name in known_names or known_names.add(name))  # type: ignore[func-returns-value]
             problems.add(f"{quote(repeated_name)} stands twice in one object of {file_label}")
-        return entries
+        return members_by_name
 
     try:
-        value = json.loads(
-            content.decode("utf-8-sig"), object_pairs_hook=build_object, parse_constant=_refuse_constant
-        )
+        text = content.decode("utf-8-sig")
+        value = json.loads(text, object_pairs_hook=build_object, parse_constant=_refuse_constant)
     except UnicodeDecodeError:
         problems.add(f"{file_label} is not text in UTF-8")
     except RecursionError:
@@ -109,7 +108,7 @@ class JsonValue:
     def get_members(
         self, needed: Collection[str], optional: Collection[str] = ()
     ) -> dict[str, JsonValue] | None:
-        """Return the members of an object with these names, all of ``needed`` among them and no others."""
+        """Return the members of an object by name; None, with problems, if a needed one lacks or others are there."""
         # Room for unknown names, so that they can be told, and for no more than are told.
         members = self.get_named(len(needed) + len(optional) + MAX_PROBLEMS)
         if members is None:
@@ -130,11 +129,10 @@ class JsonValue:
         num_problems, members = len(self.problems.entries), self.get_members(needed, optional)
         if members is None:
             return None
-        values = {
-            name: read(members[name]) for name, read in {**needed, **optional}.items() if name in members
-        }
+        readers = {name: read for name, read in {**needed, **optional}.items() if name in members}
+        results_by_name = {name: read(members[name]) for name, read in readers.items()}
         # Where no more problems are noted, none shows.
-        return values if len(self.problems.entries) == num_problems < MAX_PROBLEMS else None
+        return results_by_name if len(self.problems.entries) == num_problems < MAX_PROBLEMS else None
 
     def build(self, make: Callable[..., T], *values: Any, **keywords: Any) -> T | None:
         """Build an object from values that were read; None, with its problems added here, if they do not fit."""
@@ -146,7 +144,7 @@ class JsonValue:
         return None
 
     def get_named(self, max_members: int) -> dict[str, JsonValue] | None:
-        """Return the members of an object with any names, at most so many."""
+        """Return the members of an object by name; None, with a problem, if it is no object or has more."""
         if not isinstance(self.value, dict):
             self.must_be("an object")
             return None
@@ -156,7 +154,7 @@ class JsonValue:
         return {name: self._inner(value, quote(name).strip("'")) for name, value in self.value.items()}
 
     def get_entries(self, max_entries: int) -> list[JsonValue] | None:
-        """Return the entries of a list, at most so many."""
+        """Return the entries of a list; None, with a problem, if it is no list or has more."""
         if not isinstance(self.value, list):
             self.must_be("a list")
             return None
@@ -166,7 +164,7 @@ class JsonValue:
         return [self._inner(value, f"entry {index + 1:,}") for index, value in enumerate(self.value)]
 
     def get_text(self, max_characters: int) -> str | None:
-        """Return a text of at most so many characters, all of them whole."""
+        """Return the value if it is a text of at most so many whole characters; None, with a problem, otherwise."""
         if not isinstance(self.value, str) or len(self.value) > max_characters:
             self.must_be(f"a text of at most {max_characters:,} characters")
             return None
@@ -178,7 +176,7 @@ class JsonValue:
         return self.value
 
     def get_number(self) -> float | None:
-        """Return a finite number."""
+        """Return the value as a float; None, with a problem, if it is no finite number."""
         # Not by `isinstance`, for which True and False are whole numbers.
         if type(self.value) not in (int, float):
             self.must_be("a number")
@@ -193,14 +191,14 @@ class JsonValue:
         return number
 
     def get_integer(self, low: int, high: int) -> int | None:
-        """Return an integer in [low, high]."""
+        """Return the value if it is an integer in [low, high]; None, with a problem, otherwise."""
         if type(self.value) is not int or not low <= self.value <= high:
             self.must_be(f"a whole number from {low:,} to {high:,}")
             return None
         return self.value
 
     def get_boolean(self) -> bool | None:
-        """Return True or False."""
+        """Return the value if it is True or False; None, with a problem, otherwise."""
         if not isinstance(self.value, bool):
             self.must_be("true or false")
             return None
@@ -214,7 +212,7 @@ class JsonValue:
         return values_by_text[self.value]
 
     def get_array(self, type_name: str, num_dimensions: int = 1) -> npt.NDArray[Any] | None:
-        """Return an array as `encode_array` writes it, read-only.
+        """Read an array as `encode_array` writes it, read-only; None, with a problem, for any other value.
 
         Args:
             type_name: One of `ARRAY_TYPES`.
@@ -223,9 +221,9 @@ class JsonValue:
         members = self.get_members(["shape", type_name])
         if members is None:
             return None
-        side_values = members["shape"].get_entries(num_dimensions)
+        side_nodes = members["shape"].get_entries(num_dimensions)
         base64_text = members[type_name].value
-        shape = [side.get_integer(0, 10**10) for side in side_values] if side_values is not None else []
+        shape = [side_node.get_integer(0, 10**10) for side_node in side_nodes or ()]
         if None in shape or len(shape) != num_dimensions:
             self.must_be(f"an array with {num_dimensions} sides")
             return None
@@ -237,10 +235,11 @@ class JsonValue:
         except (binascii.Error, ValueError):
             members[type_name].must_be("a text in base64")
             return None
-        if len(content) != math.prod(side or 0 for side in shape) * ARRAY_TYPES[type_name].itemsize:
+        if len(content) != math.prod(side_node or 0 for side_node in shape) * ARRAY_TYPES[type_name].itemsize:
             self.must_be("an array as long as its shape says")
             return None
-        return np.frombuffer(content, dtype=ARRAY_TYPES[type_name]).reshape([side or 0 for side in shape])
+        array = np.frombuffer(content, dtype=ARRAY_TYPES[type_name])
+        return array.reshape([side or 0 for side in shape])
 
     def _inner(self, value: Any, name: str) -> JsonValue:
         """Return a value inside this one, its location extended by ``name``."""
@@ -297,8 +296,8 @@ CHOICE_SCHEMA = "sweetspot/choice/1"
 
 def write_document(schema: str, **sections: object) -> str:
     """Write sections under their schema and the program that made them, indented."""
-    content = {"schema": schema, "made_with": MADE_WITH, **sections}
-    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    members = {"schema": schema, "made_with": MADE_WITH, **sections}
+    return json.dumps(members, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def finite_or_none(value: float) -> float | None:
@@ -354,24 +353,25 @@ class Codec:
 
     def write_fields(self, value: Any) -> dict[str, Any]:
         """Return the JSON of each field by name, without those that are empty and may be missing."""
-        members = {f.name: (getattr(value, f.name), f.default) for f in fields(value) if f.init}
-        return {
-            name: self.write(entry)
-            for name, (entry, default) in members.items()
-            if not (isinstance(entry, str | tuple | None) and not entry and entry == default)
-        }
+        members: dict[str, Any] = {}
+        for f in fields(value):
+            field_value = getattr(value, f.name)
+            is_empty = isinstance(field_value, str | tuple | None) and not field_value
+            if f.init and not (is_empty and field_value == f.default):
+                members[f.name] = self.write(field_value)
+        return members
 
     def read(self, node: JsonValue, value_type: Any) -> Any:
         """Return a value of a type; None, with a problem, if the JSON holds no such value."""
-        arguments = typing.get_args(value_type)
-        if node.value is None and NoneType in arguments:
+        type_arguments = typing.get_args(value_type)
+        if node.value is None and NoneType in type_arguments:
             return None
         if value_type in self.readers:
             return self.readers[value_type](node)
         if isinstance(value_type, types.UnionType):
-            return self.read(node, arguments[0])
+            return self.read(node, type_arguments[0])
         if typing.get_origin(value_type) is tuple:
-            return self._read_tuple(node, arguments)
+            return self._read_tuple(node, type_arguments)
         if is_dataclass(value_type):
             members = node.read_members(*self.list_readers(value_type))
             return None if members is None else node.build(value_type, **members)  # type: ignore[arg-type]
@@ -386,25 +386,24 @@ class Codec:
     def _read_tuple(self, node: JsonValue, entry_types: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """Return a tuple whose entries have these types; None, with a problem, if the list has another length."""
         if entry_types[-1] is Ellipsis:
-            entries = node.get_entries(self.max_entries) or []
-            return tuple(self.read(entry, entry_types[0]) for entry in entries)
-        entries = node.get_entries(len(entry_types)) or []
-        if len(entries) != len(entry_types):
+            entry_nodes = node.get_entries(self.max_entries) or []
+            return tuple(self.read(entry_node, entry_types[0]) for entry_node in entry_nodes)
+        entry_nodes = node.get_entries(len(entry_types)) or []
+        if len(entry_nodes) != len(entry_types):
             node.must_be(f"a list of {len(entry_types)} entries")
             return None
-        return tuple(map(self.read, entries, entry_types))
+        return tuple(map(self.read, entry_nodes, entry_types))
 
     def list_readers(self, class_: Any) -> tuple[Members, Members]:
         """Return the readers of the fields of a dataclass by name: of required fields, and of the others."""
-        readers: tuple[Members, Members] = ({}, {})
+        readers_by_default: tuple[Members, Members] = ({}, {})
         for f in fields(class_):
             if f.init:
                 has_default = f.default is not MISSING or f.default_factory is not MISSING
-                reader = self.readers.get(
-                    (class_, f.name), self.make_reader(list_field_types(class_)[f.name])
-                )
-                readers[has_default][f.name] = reader
-        return readers
+                default_reader = self.make_reader(list_field_types(class_)[f.name])
+                reader = self.readers.get((class_, f.name), default_reader)
+                readers_by_default[has_default][f.name] = reader
+        return readers_by_default
 
     def make_reader(self, value_type: Any) -> Reader:
         """Return a reader of values of a type."""

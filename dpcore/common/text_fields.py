@@ -33,8 +33,8 @@ DECLARATION = "declaration"
 
 def to_fields(parameters: Any) -> dict[str, str]:
     """Return all fields as text by name; None is left out. Floats keep every digit."""
-    values = {field.name: getattr(parameters, field.name) for field in fields(parameters)}
-    return {name: to_text(value) for name, value in values.items() if value is not None}
+    values_by_name = {field.name: getattr(parameters, field.name) for field in fields(parameters)}
+    return {name: to_text(value) for name, value in values_by_name.items() if value is not None}
 
 
 def to_text(value: Any) -> str:
@@ -50,11 +50,10 @@ def to_text(value: Any) -> str:
 
 def to_values(parameters: Any) -> dict[str, Any]:
     """Return all fields by name as JSON holds them: numbers as numbers, enums as their text; None is left out."""
-    values = {field.name: getattr(parameters, field.name) for field in fields(parameters)}
+    values_by_name = {field.name: getattr(parameters, field.name) for field in fields(parameters)}
+    filled_values = {name: value for name, value in values_by_name.items() if value is not None}
     return {
-        name: value.value if isinstance(value, enum.Enum) else value
-        for name, value in values.items()
-        if value is not None
+        name: value.value if isinstance(value, enum.Enum) else value for name, value in filled_values.items()
     }
 
 
@@ -71,10 +70,10 @@ def from_fields(parameters_type: type[P], texts: Mapping[str, str]) -> P:
     Raises:
         InvalidInput: Unknown or missing fields, unreadable text, values out of range; all at once.
     """
-    values, problems = _read_values(parameters_type, texts)
+    values_by_name, problems = _read_values(parameters_type, texts)
     if not problems.entries:
         try:
-            return parameters_type(**values)
+            return parameters_type(**values_by_name)
         except InvalidInput as error:
             problems.extend(error.problems)
     raise InvalidInput(problems.entries)
@@ -107,38 +106,38 @@ def read_good_fields(
         The validated object, the names of fields that it does not have from the texts though they stand there or
         have to, and every problem: those of these fields, and unknown ones.
     """
-    values, problems = _read_values(parameters_type, texts)
+    read_values, problems = _read_values(parameters_type, texts)
     known_fields = [field for field in fields(parameters_type) if field.init]  # type: ignore[arg-type]
     required_names = {f.name for f in known_fields if f.default is MISSING and f.default_factory is MISSING}
     accepted_values = {name: value for name, value in stand_ins.items() if name in required_names}
-    parameters, refused_problems = _try_build(parameters_type, accepted_values | values)
+    parameters, refused_problems = _try_build(parameters_type, accepted_values | read_values)
     problems.extend(refused_problems)
     if parameters is None:
         parameters = parameters_type(**accepted_values)
-        remaining_values, group_size = dict(values), 1
+        remaining_values, group_size = dict(read_values), 1
         while group_size <= min(3, len(remaining_values)):
-            for names in itertools.combinations(remaining_values, group_size):
-                larger_parameters, _ = _try_build(
-                    parameters_type, accepted_values | {name: remaining_values[name] for name in names}
-                )
+            for tried_names in itertools.combinations(remaining_values, group_size):
+                tried_values = {name: remaining_values[name] for name in tried_names}
+                larger_parameters, _ = _try_build(parameters_type, accepted_values | tried_values)
                 if larger_parameters is not None:
                     # Then single ones again: what did not hold before may hold now.
                     parameters, group_size = larger_parameters, 0
-                    accepted_values |= {name: remaining_values.pop(name) for name in names}
+                    accepted_values |= {name: remaining_values.pop(name) for name in tried_names}
                     break
             group_size += 1
-        values = {name: value for name, value in values.items() if name not in remaining_values}
+        read_values = {name: value for name, value in read_values.items() if name not in remaining_values}
     expected_names = {field.name for field in known_fields if field.name in texts} | required_names
-    missing_names = tuple(field.name for field in known_fields if field.name in expected_names - set(values))
+    expected_names -= set(read_values)
+    missing_names = tuple(field.name for field in known_fields if field.name in expected_names)
     return parameters, missing_names, problems.entries
 
 
 def _try_build(
-    parameters_type: type[P], values: Mapping[str, Any]
+    parameters_type: type[P], field_values: Mapping[str, Any]
 ) -> tuple[P | None, tuple[InputProblem, ...]]:
     """Return the validated object; None and the problems that prevent it otherwise."""
     try:
-        return parameters_type(**values), ()
+        return parameters_type(**field_values), ()
     except InvalidInput as error:
         return None, error.problems
 
@@ -146,36 +145,37 @@ def _try_build(
 def _read_values(parameters_type: type[Any], texts: Mapping[str, str]) -> tuple[dict[str, Any], Problems]:
     """Return the readable fields by name, and the problems of unknown, missing and unreadable ones."""
     problems = Problems()
-    hints = list_field_types(parameters_type)
-    known_fields = {field.name: field for field in fields(parameters_type) if field.init}
+    type_hints = list_field_types(parameters_type)
+    fields_by_name = {field.name: field for field in fields(parameters_type) if field.init}
     for name in texts:
-        if name not in known_fields:
+        if name not in fields_by_name:
             problems.add(f"{name[:40]} is not a parameter of this page")
-    values: dict[str, Any] = {}
-    for name, field in known_fields.items():
+    values_by_name: dict[str, Any] = {}
+    for name, field in fields_by_name.items():
         if name in texts:
             try:
-                values[name] = _parse_value(hints[name], texts[name], field.metadata.get(LONGEST, MAX_TEXT))
+                max_characters = field.metadata.get(LONGEST, MAX_TEXT)
+                values_by_name[name] = _parse_value(type_hints[name], texts[name], max_characters)
             except (ValueError, OverflowError):
                 problems.add(f"{name} cannot be read; got {texts[name][:40]!r}")
         elif field.default is MISSING and field.default_factory is MISSING:
             problems.add(f"{name} is missing")
-    return values, problems
+    return values_by_name, problems
 
 
-def _parse_value(hint: Any, text: str, max_characters: int = MAX_TEXT) -> Any:
+def _parse_value(type_hint: Any, text: str, max_characters: int = MAX_TEXT) -> Any:
     """Parse the text of one field as a value of a type; raise ValueError if it is none."""
     if len(text) > max_characters:
         raise ValueError("too long")
-    if isinstance(hint, types.UnionType):
-        hint = next(option for option in typing.get_args(hint) if option is not type(None))
-    if hint is bool:
+    if isinstance(type_hint, types.UnionType):
+        type_hint = next(option for option in typing.get_args(type_hint) if option is not type(None))
+    if type_hint is bool:
         if text not in ("yes", "no"):
             raise ValueError(text)
         return text == "yes"
-    if isinstance(hint, type) and issubclass(hint, (enum.Enum, int, float, str)):
-        return hint(text)
-    raise TypeError(f"a parameters object cannot hold {hint!r}")
+    if isinstance(type_hint, type) and issubclass(type_hint, (enum.Enum, int, float, str)):
+        return type_hint(text)
+    raise TypeError(f"a parameters object cannot hold {type_hint!r}")
 
 
 def build_from(parameters_type: type[P], parameters: Any, **overrides: Any) -> P:
@@ -186,10 +186,9 @@ def build_from(parameters_type: type[P], parameters: Any, **overrides: Any) -> P
         parameters: With attributes of the same names; of fields that it lacks the defaults hold.
         **overrides: Fields of the new object that differ.
     """
-    names = {field.name for field in fields(parameters_type) if field.init} - set(overrides)  # type: ignore[arg-type]
-    return parameters_type(
-        **{name: getattr(parameters, name) for name in names if hasattr(parameters, name)}, **overrides
-    )
+    field_names = {field.name for field in fields(parameters_type) if field.init} - set(overrides)  # type: ignore[arg-type]
+    own_values = {name: getattr(parameters, name) for name in field_names if hasattr(parameters, name)}
+    return parameters_type(**own_values, **overrides)
 
 
 def parse_numbers(text: str) -> tuple[float, ...]:
@@ -198,7 +197,7 @@ def parse_numbers(text: str) -> tuple[float, ...]:
     Raises:
         ValueError: Not numbers.
     """
-    return tuple(sorted({float(number) for number in text.replace(",", " ").split()}))
+    return tuple(sorted({float(number_text) for number_text in text.replace(",", " ").split()}))
 
 
 def parse_checked_numbers(
@@ -206,34 +205,34 @@ def parse_checked_numbers(
 ) -> tuple[float, ...]:
     """Parse the numbers of a field, at most so many; problems are recorded under the field's name."""
     try:
-        values = parse_numbers(text)
+        numbers = parse_numbers(text)
     except ValueError:
         problems.add(f"the {field_name} must be numbers separated by commas; got {text[:40]!r}")
         return ()
-    if not 1 <= len(values) <= max_numbers:
-        problems.add(f"there can be 1 to {max_numbers} {field_name}; got {len(values)}")
-    return values[:max_numbers]
+    if not 1 <= len(numbers) <= max_numbers:
+        problems.add(f"there can be 1 to {max_numbers} {field_name}; got {len(numbers)}")
+    return numbers[:max_numbers]
 
 
 MAX_OPTION_LENGTH = 20
 """Longest name of an option that is written in full."""
 
 
-def find_options_type(hint: Any) -> type[enum.Enum] | None:
+def find_options_type(type_hint: Any) -> type[enum.Enum] | None:
     """Return the enumeration that a type hint names, optional or not; None if it is of another type."""
-    if isinstance(hint, types.UnionType):
-        hint = next(option for option in typing.get_args(hint) if option is not type(None))
-    return hint if isinstance(hint, type) and issubclass(hint, enum.Enum) else None
+    if isinstance(type_hint, types.UnionType):
+        type_hint = next(option for option in typing.get_args(type_hint) if option is not type(None))
+    return type_hint if isinstance(type_hint, type) and issubclass(type_hint, enum.Enum) else None
 
 
-def find_option(options: type[enum.Enum], value: Any) -> enum.Enum | None:
+def find_option(options_type: type[enum.Enum], value: Any) -> enum.Enum | None:
     """Return the option with this value or name, in any case and with - for _; None if there is none."""
 
-    def normalise(text: object) -> str:
+    def normalise(name: object) -> str:
         """Return the text in lower case, with underscores for hyphens."""
-        return str(text).lower().replace("-", "_")
+        return str(name).lower().replace("-", "_")
 
-    for option in options:
+    for option in options_type:
         if normalise(value) in (normalise(option.value), normalise(option.name)):
             return option
     return None
@@ -244,24 +243,23 @@ def name_option(option: enum.Enum) -> str:
     return str(option.value) if len(str(option.value)) <= MAX_OPTION_LENGTH else option.name.lower()
 
 
-def list_options(options: type[enum.Enum]) -> str:
+def list_options(options_type: type[enum.Enum]) -> str:
     """List the options of an enumeration for a sentence."""
-    return ", ".join(repr(name_option(option)) for option in options)
+    return ", ".join(repr(name_option(option)) for option in options_type)
 
 
 def list_former_names(parameters_type: Any) -> dict[str, str]:
     """Return today's name of each field by its former name, for the fields that were renamed."""
-    declarations = {
-        f.name: f.metadata[DECLARATION] for f in fields(parameters_type) if DECLARATION in f.metadata
-    }
+    declared_fields = [field for field in fields(parameters_type) if DECLARATION in field.metadata]
+    declarations = {field.name: field.metadata[DECLARATION] for field in declared_fields}
     return {field.former_name: name for name, field in declarations.items() if field.former_name}
 
 
-def rename_former(call: str, parameters_type: type[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+def rename_former(call_name: str, parameters_type: type[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings under today's names and values, with a `DeprecationWarning` for each former one.
 
     Args:
-        call: Name of the call, for the sentences.
+        call_name: Name of the call, for the sentences.
         parameters_type: Class of its parameters, whose fields say their former names.
         settings: As a person wrote them.
 
@@ -270,26 +268,37 @@ def rename_former(call: str, parameters_type: type[Any], settings: Mapping[str, 
     """
     former_names, current_settings = list_former_names(parameters_type), dict(settings)
     for former_name in sorted(set(former_names) & set(settings)):
-        name = former_names[former_name]
-        if settings.get(name) is not None:
-            message = f"{name} stands here under its former name {former_name}, too"
+        current_name = former_names[former_name]
+        if settings.get(current_name) is not None:
+            message = f"{current_name} stands here under its former name {former_name}, too"
             raise refuse(message, remedy=f"Leave out {former_name}")
-        _warn(f"{former_name} of {call} is now called {name}; the former name will go with the next version")
-        current_settings[name] = current_settings.pop(former_name)
-    for name, hint in list_field_types(parameters_type).items():
-        options, text = find_options_type(hint), current_settings.get(name)
-        if options is not None and isinstance(text, str) and find_option(options, text) is None:
+        _warn(
+            f"{former_name} of {call_name} is now called {current_name}; the former name will go with the next version"
+        )
+        current_settings[current_name] = current_settings.pop(former_name)
+    for current_name, type_hint in list_field_types(parameters_type).items():
+        options_type, entered_value = find_options_type(type_hint), current_settings.get(current_name)
+        if (
+            options_type is not None
+            and isinstance(entered_value, str)
+            and find_option(options_type, entered_value) is None
+        ):
             with contextlib.suppress(ValueError):
-                option = options(text)  # Only `_missing_` of the enumeration knows a former value.
-                message = f"{text!r} of {name} is now called {option.value!r}"
+                option = options_type(
+                    entered_value
+                )  # Only `_missing_` of the enumeration knows a former value.
+                message = f"{entered_value!r} of {current_name} is now called {option.value!r}"
                 _warn(f"{message}; the former value will go with the next version")
-                current_settings[name] = option
+                current_settings[current_name] = option
     return current_settings
 
 
 def _warn(message: str) -> None:
     """Warn in the line that calls `dpcore`: Python shows no `DeprecationWarning` that points into a package."""
-    level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "dpcore":
-        level, frame = level + 1, frame.f_back
-    warnings.warn(message, DeprecationWarning, stacklevel=level)
+    stack_level, caller_frame = 2, sys._getframe(1)
+    while (
+        caller_frame.f_back is not None
+        and caller_frame.f_globals.get("__name__", "").partition(".")[0] == "dpcore"
+    ):
+        stack_level, caller_frame = stack_level + 1, caller_frame.f_back
+    warnings.warn(message, DeprecationWarning, stacklevel=stack_level)

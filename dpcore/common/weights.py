@@ -111,9 +111,8 @@ class EffectiveSizes:
         converted_sizes = self.convert(histogram.sizes)
         self.sizes: FloatArray
         self.sizes, size_indices = np.unique(converted_sizes, return_inverse=True)
-        self.users = np.asarray(
-            np.bincount(size_indices, weights=histogram.users.astype(np.float64)), dtype=np.float64
-        )
+        user_sums = np.bincount(size_indices, weights=histogram.users.astype(np.float64))
+        self.users = np.asarray(user_sums, dtype=np.float64)
         self.num_users = histogram.num_users
         self.min_size, self.max_size = float(self.sizes[0]), float(self.sizes[-1])
 
@@ -130,8 +129,8 @@ class EffectiveSizes:
 
     def pieces(self, h: npt.ArrayLike) -> SumsAtBounds:
         """Sum over the users at or below, and above, each bound in effective rows."""
-        indices = np.searchsorted(self.sizes, np.asarray(h, dtype=np.float64), side="right")
-        return SumsAtBounds(*(sums[indices] for sums in self._sums))
+        size_indices = np.searchsorted(self.sizes, np.asarray(h, dtype=np.float64), side="right")
+        return SumsAtBounds(*(sums[size_indices] for sums in self._sums))
 
     def pieces_at_sizes(self) -> SumsAtBounds:
         """Return `pieces` at every effective size."""
@@ -157,10 +156,8 @@ def smooth_losses(histogram: Sizes, thresholds: npt.ArrayLike) -> Losses:
     rows_below, users_above, inverse_sizes = histogram.pieces(h)
     kept_rows = rows_below + h * users_above
     # sum_l s_l (min(h, s_l) / (n_h s_l))^2, divided twice by n_h so that no square overflows.
-    return Losses(
-        np.asarray(h / kept_rows),
-        np.asarray((rows_below / kept_rows + h * (h / kept_rows) * inverse_sizes) / kept_rows),
-    )
+    squares = rows_below / kept_rows + h * (h / kept_rows) * inverse_sizes
+    return Losses(np.asarray(h / kept_rows), np.asarray(squares / kept_rows))
 
 
 def capped_losses(histogram: ContributionHistogram, caps: npt.ArrayLike) -> Losses:
@@ -187,10 +184,10 @@ def lower_bound(histogram: Sizes, trade_off: float, h: float) -> float:
     """
     if trade_off == 0.0:
         return 1.0 / float(histogram.num_users) ** 2
-    rows_below, users_above, inverse_sizes = (float(sums) for sums in histogram.pieces(h))
-    p = rows_below + h * h * inverse_sizes
+    rows_up_to_h, users_above, inverse_above = (float(sums) for sums in histogram.pieces(h))
+    p = rows_up_to_h + h * h * inverse_above
     # A sum of terms of at least 0, whose difference may round below it.
-    q = max(users_above - h * inverse_sizes, 0.0)
+    q = max(users_above - h * inverse_above, 0.0)
     return 1.0 / (q * q + p / trade_off)
 
 
@@ -204,8 +201,8 @@ def smooth_root(histogram: Sizes, trade_off: float) -> float:
     sizes = histogram.sizes.astype(np.float64)
     _, users_above, inverse_sizes = histogram.pieces_at_sizes()
     # Sign of the function at each size, as a comparison: a difference would cancel near the root.
-    is_reached = sizes * (trade_off * inverse_sizes + 1.0) >= trade_off * users_above
-    k = int(np.argmax(is_reached))  # The largest size always qualifies: nobody lies above it.
+    reached_mask = sizes * (trade_off * inverse_sizes + 1.0) >= trade_off * users_above
+    k = int(np.argmax(reached_mask))  # The largest size always qualifies: nobody lies above it.
     _, q, i = (float(sums) for sums in histogram.pieces(sizes[k - 1] if k else 0.0))
     root = trade_off * q / (trade_off * i + 1.0)
     # The root may round just outside the piece on which its formula holds.
@@ -228,9 +225,9 @@ def best_smooth(histogram: Sizes, trade_off: float) -> Optimum:
     Source: Epasto et al. 2020, lemma 3 and claim 1.
     """
     trade_off = _require_trade_off(trade_off)
-    smallest = float(histogram.min_size)
+    min_size = float(histogram.min_size)
     root = smooth_root(histogram, trade_off)
-    threshold = max(root, smallest)
+    threshold = max(root, min_size)
     losses = smooth_losses(histogram, threshold)
     if histogram.num_users == 1:
         stop_reason = "There is one user: every bound gives the same weights."
@@ -238,7 +235,7 @@ def best_smooth(histogram: Sizes, trade_off: float) -> Optimum:
         stop_reason = "All users have equally many rows: every bound gives the same weights."
     elif trade_off == 0.0:
         stop_reason = "Without sampling error every user weighs the same."
-    elif root <= smallest:
+    elif root <= min_size:
         stop_reason = "Privacy noise rules: every user weighs the same."
     else:
         stop_reason = "Exact: the root of the optimality condition."
@@ -271,31 +268,35 @@ def best_cap(histogram: ContributionHistogram, trade_off: float) -> Optimum:
     """
     trade_off = _require_trade_off(trade_off)
     sizes, (rows_at_or_below, users_above_sizes, _) = histogram.sizes, histogram.pieces_at_sizes()
-    low, high = 0, sizes.size - 1  # At the largest size nobody lies above: the derivative is positive.
-    while low < high:
-        middle_index = (low + high) // 2
+    low_index, high_index = (
+        0,
+        sizes.size - 1,
+    )  # At the largest size nobody lies above: the derivative is positive.
+    while low_index < high_index:
+        middle_index = (low_index + high_index) // 2
         sums_at_sizes = sizes, rows_at_or_below, users_above_sizes
         h, rows_below, users_above = (float(values[middle_index]) for values in sums_at_sizes)
         if 2.0 * h * rows_below >= trade_off * users_above * (rows_below + h * users_above):
-            high = middle_index
+            high_index = middle_index
         else:
-            low = middle_index + 1
-    candidates = {int(sizes[low])}
+            low_index = middle_index + 1
+    candidate_caps = {int(sizes[low_index])}
     # Where the derivative is positive at the smallest size already, that size is the best cap.
-    if low > 0:
-        rows_below, users_above = float(rows_at_or_below[low - 1]), float(users_above_sizes[low - 1])
+    if low_index > 0:
+        rows_below = float(rows_at_or_below[low_index - 1])
+        users_above = float(users_above_sizes[low_index - 1])
         derivative_slope = 2.0 * rows_below - trade_off * users_above**2
         # The derivative has the sign of h (2 S - A q^2) - A q S: without a slope it falls all the way to the right
         # end.
         if derivative_slope > 0.0:
             root = trade_off * users_above * rows_below / derivative_slope
-            root_floor = math.floor(min(root, float(sizes[low])))
+            root_floor = math.floor(min(root, float(sizes[low_index])))
             # One further on each side: at 1e12 the root itself is rounded.
-            candidates.update(range(root_floor - 1, root_floor + 3))
-    candidate_array = np.array(sorted(candidates))
+            candidate_caps.update(range(root_floor - 1, root_floor + 3))
+    candidate_array = np.array(sorted(candidate_caps))
     allowed_caps = candidate_array[(candidate_array >= sizes[0]) & (candidate_array <= sizes[-1])]
-    totals = capped_losses(histogram, allowed_caps).total(trade_off)
-    cap = int(allowed_caps[int(np.argmin(totals))])
+    objectives = capped_losses(histogram, allowed_caps).total(trade_off)
+    cap = int(allowed_caps[int(np.argmin(objectives))])
     losses = capped_losses(histogram, float(cap))
     if histogram.sizes.size == 1:
         stop_reason = "All users have equally many rows: there is only one bound to choose."
@@ -334,11 +335,11 @@ def cap_lower_bound(histogram: ContributionHistogram, trade_off: float, value: f
         ends = np.stack((left_ends, right_ends)).astype(np.float64)
         size_indices = np.searchsorted(histogram.sizes, ends, side="right")
         kept_rows = rows_below[size_indices] + ends * users_above[size_indices]
-        bounds = (ends[0] / kept_rows[0]) ** 2 + trade_off / kept_rows[1]
-        is_done = (bounds >= target_value) | (left_ends == right_ends)
-        if is_done.any():
-            proved_bound = min(proved_bound, float(bounds[is_done].min()))
-        left_ends, right_ends = left_ends[~is_done], right_ends[~is_done]
+        lower_bounds = (ends[0] / kept_rows[0]) ** 2 + trade_off / kept_rows[1]
+        done_mask = (lower_bounds >= target_value) | (left_ends == right_ends)
+        if done_mask.any():
+            proved_bound = min(proved_bound, float(lower_bounds[done_mask].min()))
+        left_ends, right_ends = left_ends[~done_mask], right_ends[~done_mask]
         geometric_means = np.sqrt(left_ends.astype(np.float64) * right_ends).astype(np.int64)
         middle_caps = np.clip(geometric_means, left_ends, right_ends - 1)
         left_ends = np.concatenate((left_ends, middle_caps + 1))
@@ -372,26 +373,27 @@ def find_interval_within(
         (lowest, highest) argument within the limit, both inside it, to one unit (whole) or 1e-9 relative.
     """
 
-    def find_edge(inside: float, outside: float) -> float:
-        """Return the last tested point from ``inside`` toward ``outside`` that is within the limit."""
+    def find_edge(inner_point: float, outer_point: float) -> float:
+        """Return the last tested point from ``inner_point`` toward ``outer_point`` that is within the limit."""
         while True:
-            probes = np.linspace(inside, outside, PROBES + 2)[1:]
+            probe_points = np.linspace(inner_point, outer_point, PROBES + 2)[1:]
             if is_integer:
-                probes = np.unique(np.floor(probes))
+                probe_points = np.unique(np.floor(probe_points))
                 # Probes run outward; `np.unique` has put them in ascending order.
-                probes = probes[probes != inside][:: 1 if outside > inside else -1]
-            if not probes.size:
-                return inside
+                direction = 1 if outer_point > inner_point else -1
+                probe_points = probe_points[probe_points != inner_point][::direction]
+            if not probe_points.size:
+                return inner_point
             # Put so that an undefined value lies beyond the limit. The function is quasi-convex: the first probe
             # beyond it ends the interval.
-            indices_beyond = np.flatnonzero(~(objective(probes) <= limit))
+            indices_beyond = np.flatnonzero(~(objective(probe_points) <= limit))
             if not indices_beyond.size:
-                return outside
+                return outer_point
             first_beyond = int(indices_beyond[0])
             if first_beyond > 0:
-                inside = float(probes[first_beyond - 1])
-            outside = float(probes[first_beyond])
-            if abs(outside - inside) <= (1.0 if is_integer else 1e-9 * abs(inside)):
-                return inside
+                inner_point = float(probe_points[first_beyond - 1])
+            outer_point = float(probe_points[first_beyond])
+            if abs(outer_point - inner_point) <= (1.0 if is_integer else 1e-9 * abs(inner_point)):
+                return inner_point
 
     return find_edge(minimiser, low), find_edge(minimiser, high)

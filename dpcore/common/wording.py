@@ -23,10 +23,10 @@ def number(value: float, num_digits: int = 3) -> str:
         return f"{int(value):,}".replace("-", "−")
     magnitude = math.floor(math.log10(abs(value)))
     if -4 <= magnitude < num_digits + 3:
-        text = f"{value:,.{max(num_digits - 1 - magnitude, 0)}f}"
+        number_text = f"{value:,.{max(num_digits - 1 - magnitude, 0)}f}"
     else:
-        text = f"{value:.{num_digits - 1}e}"
-    return text.replace("-", "−")
+        number_text = f"{value:.{num_digits - 1}e}"
+    return number_text.replace("-", "−")
 
 
 def capital(text: str) -> str:
@@ -42,40 +42,40 @@ def digits(value: float) -> str:
     if not math.isfinite(value) or value == 0.0:
         return "0" if value == 0.0 else repr(float(value))
     short_text = f"{value:.15g}"
-    exact_decimal = Decimal(
-        short_text if abs(float(short_text) - value) <= 2.0 * math.ulp(value) else repr(float(value))
-    )
+    is_rounding = abs(float(short_text) - value) <= 2.0 * math.ulp(value)
+    exact_decimal = Decimal(short_text if is_rounding else repr(float(value)))
     if 1e-6 <= abs(exact_decimal) < 1e15:
-        text = f"{exact_decimal:f}"
-        return text.rstrip("0").rstrip(".") if "." in text else text
-    mantissa, _, exponent = f"{exact_decimal.normalize():e}".partition("e")
-    return f"{mantissa}e{int(exponent)}"
+        decimal_text = f"{exact_decimal:f}"
+        return decimal_text.rstrip("0").rstrip(".") if "." in decimal_text else decimal_text
+    mantissa_text, _, exponent_text = f"{exact_decimal.normalize():e}".partition("e")
+    return f"{mantissa_text}e{int(exponent_text)}"
 
 
 def entered(value: float) -> str:
     """Format an entered number with all its digits: ``0.00001``, ``1,234.5``, ``1e−7``."""
     if not math.isfinite(value):
         return number(value)
-    integer_part, point, fraction = digits(value).partition(".")
-    if "e" not in integer_part:
-        integer_part = f"{int(integer_part):,}" if integer_part not in ("-0", "0") else integer_part
-    return f"{integer_part}{point}{fraction}".replace("-", "−")
+    integer_text, decimal_point, fraction_text = digits(value).partition(".")
+    if "e" not in integer_text:
+        integer_text = f"{int(integer_text):,}" if integer_text not in ("-0", "0") else integer_text
+    return f"{integer_text}{decimal_point}{fraction_text}".replace("-", "−")
 
 
 def percent(share: float, num_digits: int = 2) -> str:
     """Format a share of 1 in per cent with ``num_digits`` significant digits: 0.0123 -> ``1.2 %``."""
     if not math.isfinite(share):
         return number(share)
-    value = 100.0 * share
-    if value == 0.0:
+    percentage = 100.0 * share
+    if percentage == 0.0:
         return f"0{PERCENT}"
-    if abs(value) < 1e-4:
-        return f"{value:.{num_digits - 1}e}{PERCENT}".replace("-", "−")
+    if abs(percentage) < 1e-4:
+        return f"{percentage:.{num_digits - 1}e}{PERCENT}".replace("-", "−")
     # Never round a part up to the whole: 99.96 % must not read as 100 %.
-    is_nearly_all = 100.0 - 1e-9 > value > 99.0
-    decimals = 2 if is_nearly_all else max(num_digits - 1 - math.floor(math.log10(abs(value))), 0)
-    text = f"{value:,.{decimals}f}"
-    return f"{'99.99' if is_nearly_all and text == '100.00' else text}{PERCENT}".replace("-", "−")
+    is_nearly_all = 100.0 - 1e-9 > percentage > 99.0
+    num_decimals = 2 if is_nearly_all else max(num_digits - 1 - math.floor(math.log10(abs(percentage))), 0)
+    percent_text = f"{percentage:,.{num_decimals}f}"
+    percent_text = "99.99" if is_nearly_all and percent_text == "100.00" else percent_text
+    return f"{percent_text}{PERCENT}".replace("-", "−")
 
 
 def counted(count: float, singular: str, plural: str | None = None) -> str:
@@ -111,9 +111,6 @@ _JOINER = "\N{WORD JOINER}"
 def plain(text: str, max_characters: int = 80) -> str:
     """Return ``text`` as literal characters in Streamlit's Markdown, cut to ``max_characters``."""
     shortened_text = " ".join(text.split())
-    shortened_text = (
-        shortened_text
-        if len(shortened_text) <= max_characters
-        else shortened_text[: max_characters - 1] + "…"
-    )
+    if len(shortened_text) > max_characters:
+        shortened_text = shortened_text[: max_characters - 1] + "…"
     return _SPECIAL.sub(r"\\\1", _ADDRESS.sub(rf"\g<0>{_JOINER}", shortened_text))

@@ -70,20 +70,20 @@ def remove_abandoned() -> None:
     """Remove the workspaces of killed processes, whatever their age."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
         with contextlib.suppress(OSError):
-            state = folder.lstat()
+            folder_status = folder.lstat()
             # Others may put anything there; only what is ours is looked at.
-            if hasattr(os, "getuid") and state.st_uid != os.getuid():
+            if hasattr(os, "getuid") and folder_status.st_uid != os.getuid():
                 continue
             try:
-                lock = os.open(folder / _LOCK, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+                lock_handle = os.open(folder / _LOCK, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
             except FileNotFoundError:
-                if time.time() - state.st_mtime > _UNLOCKED_SECONDS:
+                if time.time() - folder_status.st_mtime > _UNLOCKED_SECONDS:
                     shutil.rmtree(folder, ignore_errors=True)
                 continue
-            if _take_lock(lock):
-                _remove(folder, lock)
+            if _take_lock(lock_handle):
+                _remove(folder, lock_handle)
             else:
-                os.close(lock)
+                os.close(lock_handle)
 
 
 def _create_locked_folder() -> tuple[Path, int]:
@@ -91,25 +91,25 @@ def _create_locked_folder() -> tuple[Path, int]:
     for _ in range(_TRIES):
         folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
         try:
-            lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            lock_handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         except FileNotFoundError:
             continue
         except OSError:
             shutil.rmtree(folder, ignore_errors=True)
             raise
         # Where a file system knows no locks, nobody else can take one either, and the folder is left alone.
-        _take_lock(lock)
+        _take_lock(lock_handle)
         with contextlib.suppress(FileNotFoundError):
-            if os.path.sameopenfile(lock, second_handle := os.open(folder / _LOCK, os.O_RDONLY)):
+            if os.path.sameopenfile(lock_handle, second_handle := os.open(folder / _LOCK, os.O_RDONLY)):
                 os.close(second_handle)
-                return folder, lock
+                return folder, lock_handle
             os.close(second_handle)
-        os.close(lock)
+        os.close(lock_handle)
     raise FileNotFoundError(f"no folder in {tempfile.gettempdir()} stays")
 
 
 def _take_lock(lock: int) -> bool:
-    """Take the lock of an open file, unless somebody holds it; another handle of the file counts as somebody."""
+    """Take the lock of an open file; return False if another process or another handle of the file holds it."""
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -142,17 +142,18 @@ def open_link(link: str, workspace: Workspace) -> bool:
     """
     if not _can_read_files():
         return False
-    path = workspace.folder / f"{secrets.token_hex(8)}.html"
-    text = f"""<!doctype html><meta charset="utf-8"><title>Sweet Spot</title>
+    page_path = workspace.folder / f"{secrets.token_hex(8)}.html"
+    page_text = f"""<!doctype html><meta charset="utf-8"><title>Sweet Spot</title>
 <script>location.replace({json.dumps(link)})</script><a href="{html.escape(link)}">Open Sweet Spot</a>"""
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as stream:
-        stream.write(text)
-    return webbrowser.open(path.as_uri())
+    page_handle = os.open(page_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(page_handle, "w", encoding="utf-8") as stream:
+        stream.write(page_text)
+    return webbrowser.open(page_path.as_uri())
 
 
 def _can_read_files() -> bool:
     """Return False for the browser of Windows under WSL, and for one in a snap: they see another temporary folder."""
     return not sys.platform.startswith("linux") or not (
         "microsoft" in platform.release().lower()
-        or any(os.path.exists(f"/snap/bin/{name}") for name in ("firefox", "chromium"))
+        or any(os.path.exists(f"/snap/bin/{browser_name}") for browser_name in ("firefox", "chromium"))
     )

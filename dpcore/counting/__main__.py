@@ -16,6 +16,7 @@ import signal
 import sys
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, convert_system_errors, refuse
@@ -32,62 +33,55 @@ from dpcore.dataset import Dataset, Pairs
 _BYTES_BY_UNIT = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 
 
-def _build_parser(program: str = "python -m dpcore.counting") -> argparse.ArgumentParser:
+def _build_parser(program_name: str = "python -m dpcore.counting") -> argparse.ArgumentParser:
     """Build the parser of the command's arguments, which prints this program name in its help."""
     parser = argparse.ArgumentParser(
-        prog=program,
+        prog=program_name,
         description="Count contributions per user and write the histogram, which Sweet Spot opens.",
         epilog="Credentials for an engine come from its environment or profiles; see docs/engines.md.",
     )
     add_argument = parser.add_argument
     sources_text = "files, a pattern such as 'logs/*.csv', or one address such as postgres://user@host/db"
-    add_argument(
-        "--from", dest="source", nargs="+", required=True, metavar="FILE_OR_ENGINE", help=sources_text
-    )
+    source_options = {"dest": "source", "metavar": "FILE_OR_ENGINE", "help": sources_text}
+    add_argument("--from", nargs="+", required=True, **source_options)
     add_argument("--table", help="table in the engine (schema.table), or files that it reads itself")
     add_argument("--user", action="append", required=True, help="column that says who; again for several")
     add_argument("--task", action="append", default=[], help="column of tasks or groups; again for several")
     add_argument("--pairs-to", type=Path, help="file for an engine's pairs of user and task, as codes")
-    add_argument(
-        "--max-pairs", type=int, help="most pairs that may come back; a run without it tells their number"
-    )
-    add_argument(
-        "--distribution-to", type=Path, help="file for the distribution of pairs, for bounds per group"
-    )
+    max_pairs_help = "most pairs that may come back; a run without it tells their number"
+    add_argument("--max-pairs", type=int, help=max_pairs_help)
+    distribution_text = "file for the distribution of pairs, for bounds per group"
+    add_argument("--distribution-to", type=Path, help=distribution_text)
     add_argument("--value", help="column of values")
     add_argument("--names", help="names of the columns, with commas between, where the files hold none")
-    add_argument(
-        "--count", choices=list(COUNT_OPTIONS.values()), default="rows", help="what a contribution is"
-    )
+    count_names = list(COUNT_OPTIONS.values())
+    add_argument("--count", choices=count_names, default="rows", help="what a contribution is")
     missing_users_text = "rows that name no user: leave them out, or count them as one user"
-    add_argument(
-        "--missing-users", choices=["leave-out", "one"], default="leave-out", help=missing_users_text
-    )
+    choices = ["leave-out", "one"]
+    add_argument("--missing-users", choices=choices, default="leave-out", help=missing_users_text)
     add_argument("--copies", action="store_true", help="also look for exact copies of rows: one more pass")
     add_argument("--public", action="store_true", help="the data are public; else they are taken as private")
     add_argument("--to", type=Path, help="file for the histogram; standard output by default")
-    add_argument(
-        "--memory", default=f"{MEMORY_LIMIT // 10**6}MB", help="memory for files (default %(default)s)"
-    )
+    memory_text = f"{MEMORY_LIMIT // 10**6}MB"
+    add_argument("--memory", default=memory_text, help="memory for files (default %(default)s)")
     return parser
 
 
 def write_histogram_csv(dataset: Dataset) -> str:
     """Write the histogram as CSV for the app: size, users, and the label of the numbers."""
-    label = dataset.provenance.label
+    label_text = dataset.provenance.label
     sizes_with_users = zip(dataset.histogram.sizes.tolist(), dataset.histogram.users.tolist(), strict=True)
-    return f"size,users,{LABEL_COLUMN}\n" + "".join(
-        f"{size},{users},{label}\n" for size, users in sizes_with_users
-    )
+    lines = [f"{size},{users},{label_text}\n" for size, users in sizes_with_users]
+    return f"size,users,{LABEL_COLUMN}\n" + "".join(lines)
 
 
-def main(arguments: list[str] | None = None, program: str = "python -m dpcore.counting") -> int:
-    """Run the command with these arguments, under this program name, and return the exit code."""
-    command_options = _build_parser(program).parse_args(arguments)
+def main(arguments: list[str] | None = None, program_name: str = "python -m dpcore.counting") -> int:
+    """Run the command with these arguments (None: the shell's), and return the exit code: 0, 1 refused, 130 stopped."""
+    command_options = _build_parser(program_name).parse_args(arguments)
     try:
         with convert_system_errors():
-            result = _count(command_options)
-        if (dataset := result.dataset) is None:
+            count_result = _count(command_options)
+        if (dataset := count_result.dataset) is None:
             return 130
         histogram_text = write_histogram_csv(dataset)
         if command_options.to is None:
@@ -97,10 +91,9 @@ def main(arguments: list[str] | None = None, program: str = "python -m dpcore.co
         if command_options.pairs_to is not None and dataset.pairs is not None:
             command_options.pairs_to.write_text(write_pairs_csv(dataset.pairs), encoding="utf-8")
         if command_options.distribution_to is not None:
-            command_options.distribution_to.write_text(
-                group_pairs.write_distribution(dataset), encoding="utf-8"
-            )
-        _print_report(dataset, result.summary)
+            distribution_text = group_pairs.write_distribution(dataset)
+            command_options.distribution_to.write_text(distribution_text, encoding="utf-8")
+        _print_report(dataset, count_result.summary)
     except InvalidInput as refused:
         for problem in refused.problems:
             print(problem.sentence, file=sys.stderr)
@@ -116,34 +109,25 @@ def main(arguments: list[str] | None = None, program: str = "python -m dpcore.co
 
 def _count(command_options: argparse.Namespace) -> CountResult:
     """Count the files or the engine's table that the arguments name; raise InvalidInput if they do not fit together."""
-    contribution = next(
-        contribution for contribution, name in COUNT_OPTIONS.items() if name == command_options.count
-    )
-    missing_users = (
-        MissingUsers.ONE_USER if command_options.missing_users == "one" else MissingUsers.LEAVE_OUT
-    )
-    roles = Roles.of_events(
-        command_options.user, command_options.value, command_options.task, contribution, missing_users
-    )
+    contributions = {name: contribution for contribution, name in COUNT_OPTIONS.items()}
+    contribution = contributions[command_options.count]
+    is_one_user = command_options.missing_users == "one"
+    missing_users = MissingUsers.ONE_USER if is_one_user else MissingUsers.LEAVE_OUT
+    named_columns = command_options.user, command_options.value, command_options.task
+    roles = Roles.of_events(*named_columns, contribution, missing_users)
     if command_options.distribution_to is not None and not command_options.task:
         raise refuse("--distribution-to needs --task, the column of groups")
     disclosure = Disclosure.PUBLIC if command_options.public else Disclosure.PRIVATE
-    progress = _print_progress if sys.stderr.isatty() else None
-    if (
-        len(command_options.source) == 1
-        and is_address(command_options.source[0])
-        and not os.path.exists(command_options.source[0])
-    ):
+    counting_options: dict[str, Any] = {"counts_copies": command_options.copies}
+    counting_options["progress"] = _print_progress if sys.stderr.isatty() else None
+    first_source, *further_sources = command_options.source
+    if not further_sources and is_address(first_source) and not os.path.exists(first_source):
         if not command_options.table:
             raise refuse("an engine needs --table, the name of the table to count")
-        table = open_table(connect(command_options.source[0]), command_options.table)
+        table = open_table(connect(first_source), command_options.table)
         max_pairs = command_options.max_pairs if command_options.pairs_to is not None else None
-        table_options = {
-            "counts_copies": command_options.copies,
-            "max_pairs": max_pairs,
-            "progress": progress,
-        }
-        return count_table(table, roles, disclosure, name=command_options.table, **table_options)
+        table_options = {"name": command_options.table, "max_pairs": max_pairs, **counting_options}
+        return count_table(table, roles, disclosure, **table_options)
     if command_options.pairs_to is not None:
         raise refuse("--pairs-to is for engines; the app reads the pairs of files itself")
     if command_options.table:
@@ -158,28 +142,22 @@ def _count(command_options: argparse.Namespace) -> CountResult:
         source = source.with_names(command_options.names.split(","))
     memory_limit = _parse_bytes(command_options.memory)
     roles = prefer_pair_roles(source.roles, roles)
-    return count(
-        source,
-        roles,
-        disclosure,
-        memory_limit=memory_limit,
-        counts_copies=command_options.copies,
-        progress=progress,
-    )
+    return count(source, roles, disclosure, memory_limit=memory_limit, **counting_options)
 
 
-def refuse_to_overwrite(source_paths: list[str], flag: str, target: Path | None) -> None:
-    """Raise InvalidInput if the target is one of the files to read."""
+def refuse_to_overwrite(source_paths: list[str], option_name: str, output_path: Path | None) -> None:
+    """Raise InvalidInput, which names this option, if its output file is one of the files to read; None passes."""
     for source_path in filter(os.path.exists, source_paths):
-        if target is not None and os.path.exists(target) and target.samefile(source_path):
-            raise refuse(f"{flag} names {shorten(str(target))}, which is to be read", remedy="Name another")
+        if output_path is not None and os.path.exists(output_path) and output_path.samefile(source_path):
+            message = f"{option_name} names {shorten(str(output_path))}, which is to be read"
+            raise refuse(message, remedy="Name another")
 
 
-def _parse_bytes(text: str) -> int:
+def _parse_bytes(size_text: str) -> int:
     """Convert a memory size such as 500MB to bytes; raise InvalidInput for any other text."""
-    size_match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmg]b|)\s*", text.lower())
+    size_match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmg]b|)\s*", size_text.lower())
     if size_match is None or float(size_match[1]) <= 0:
-        raise refuse(f"--memory must be a size such as 500MB or 2GB; got {text[:20]!r}")
+        raise refuse(f"--memory must be a size such as 500MB or 2GB; got {size_text[:20]!r}")
     return int(float(size_match[1]) * _BYTES_BY_UNIT[size_match[2]])
 
 
@@ -198,9 +176,8 @@ def write_pairs_csv(pairs: Pairs) -> str:
     columns = [pairs.user_codes.tolist(), pairs.task_codes.tolist(), pairs.rows.tolist()]
     columns += [pairs.sums.tolist()] if pairs.sums is not None else []
     header_text = ",".join([*PAIRS_HEADER, *([PAIRS_SUM] if pairs.sums is not None else [])])
-    return (
-        header_text + "\n" + "".join(",".join(map(str, line)) + "\n" for line in zip(*columns, strict=True))
-    )
+    lines = [",".join(map(str, cells)) for cells in zip(*columns, strict=True)]
+    return "\n".join([header_text, *lines, ""])
 
 
 def _print_report(dataset: Dataset, summary: str) -> None:

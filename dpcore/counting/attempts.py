@@ -16,6 +16,7 @@ from dpcore.counting.duck import Duck, Steps, StoppedError, release_memory
 from dpcore.counting.facets import Facets
 from dpcore.counting.relation import Relation
 from dpcore.data.column_roles import Roles, TableKind
+from dpcore.data.tables import FileKind
 
 PASS_COUNTS = (1, 7, 61)
 """Numbers of parts in which users are counted, one after another, if fewer parts exceed the memory limit."""
@@ -80,14 +81,13 @@ class FileAttempts(ABC):
         # 32 MB where 1 GB may be used, which is the fastest.
         buffer_bytes = min(max(memory_limit // 31 // 16 * 16, relation.SMALL_BUFFER), relation.LARGE_BUFFER)
         text_columns = relation.find_mixed_columns(relations)
-        self._relations = [
-            replace(each, buffer_bytes=buffer_bytes, text_columns=text_columns) for each in relations
-        ]
+        reading_options: dict[str, Any] = {"buffer_bytes": buffer_bytes, "text_columns": text_columns}
+        self._relations = [replace(each, **reading_options) for each in relations]
         if self._workspace is not None:
             for index, each in enumerate(self._relations):
                 if each.table is None:
-                    path = relation.find_safe_path(each.path, self._workspace)
-                    self._relations[index] = replace(each, path=path)
+                    safe_path = relation.find_safe_path(each.path, self._workspace)
+                    self._relations[index] = replace(each, path=safe_path)
 
     def reduce(self) -> Facets:
         """Count; a file that turns out not to be UTF-8, or to have short rows, is read again with other options.
@@ -128,6 +128,9 @@ class FileAttempts(ABC):
         while attempts < 3 + len(self._relations):
             num_notes = len(self.notes)
             try:
+                for index, each in enumerate(self._relations):
+                    if each.kind is FileKind.JSON and each.encoding != "utf-8":  # a mark that DuckDB refuses
+                        self._relations[index] = self._recode(index, each.encoding)
                 return self._reduce()
             except duckdb.OutOfMemoryException as error:
                 del self.notes[num_notes:]
@@ -149,9 +152,10 @@ class FileAttempts(ABC):
     def _recode(self, index: int, encoding: str) -> Relation:
         """Write a file as UTF-8 into the temporary folder, and return its relation."""
         assert self._workspace is not None
-        target = self._workspace.folder / f"utf8-{index}"
+        output_path = self._workspace.folder / f"utf8-{index}"
         self.encodings_by_index[index] = encoding
-        return diagnose.recode_file(self._relations[index], encoding, target, self._should_stop, self._steps)
+        relation_before = self._relations[index]
+        return diagnose.recode_file(relation_before, encoding, output_path, self._should_stop, self._steps)
 
     @contextmanager
     def _open_connection(self) -> Iterator[Duck]:
@@ -185,7 +189,7 @@ class FileAttempts(ABC):
             self._num_threads = 1
             self._relations = [replace(each, buffer_bytes=relation.SMALL_BUFFER) for each in self._relations]
             return
-        further_counts = [passes for passes in PASS_COUNTS if passes > self._num_passes]
+        further_counts = [num_passes for num_passes in PASS_COUNTS if num_passes > self._num_passes]
         if not further_counts:
             if self._is_disk_full(error):
                 raise InvalidInput([FULL_DISK])

@@ -73,35 +73,32 @@ def count_pairs(
     cells_by_column = _read_number_columns(source, role_columns, memory_limit, should_stop)
     with Problems() as problems:
         for name in role_columns:
-            is_valid_cell, requirement_text = np.isfinite(cells_by_column[name]), "a finite number"
+            valid_cell_mask, requirement_text = np.isfinite(cells_by_column[name]), "a finite number"
             if name != roles.value:
                 minimum = 1 if name == roles.count else 0
                 requirement_text = f"a whole number of at least {minimum}"
-                is_valid_cell &= (cells_by_column[name] >= minimum) & (
-                    cells_by_column[name] == np.rint(cells_by_column[name])
-                )
-            if num_bad := int((~is_valid_cell).sum()):
-                location = f"column {column_names.shorten(name)}, row {int(np.argmin(is_valid_cell)) + 1:,}"
+                column_cells = cells_by_column[name]
+                valid_cell_mask &= (column_cells >= minimum) & (column_cells == np.rint(column_cells))
+            if num_bad := int((~valid_cell_mask).sum()):
+                location = f"column {column_names.shorten(name)}, row {int(np.argmin(valid_cell_mask)) + 1:,}"
                 remedy = "Count again with --pairs-to, or say that one row is one contribution"
                 problems.add(f"{num_bad:,} cells are not {requirement_text}", location, remedy)
         if cells_by_column[role_columns[0]].size > MAX_PAIRS:
-            problems.add(
-                f"there are {cells_by_column[role_columns[0]].size:,} pairs; at most {MAX_PAIRS:,} fit"
-            )
-    user_codes, group_codes = (
-        np.unique(cells_by_column[name], return_inverse=True)[1] for name in role_columns[:2]
-    )
-    order = np.lexsort((group_codes, user_codes))
-    user_codes, group_codes = user_codes[order], group_codes[order]
+            num_pairs = cells_by_column[role_columns[0]].size
+            problems.add(f"there are {num_pairs:,} pairs; at most {MAX_PAIRS:,} fit")
+    code_cells = [cells_by_column[name] for name in role_columns[:2]]
+    user_codes, group_codes = (np.unique(cells, return_inverse=True)[1] for cells in code_cells)
+    pair_order = np.lexsort((group_codes, user_codes))
+    user_codes, group_codes = user_codes[pair_order], group_codes[pair_order]
     pair_starts = np.flatnonzero(np.r_[True, (np.diff(user_codes) != 0) | (np.diff(group_codes) != 0)])
-    rows_per_pair = np.add.reduceat(cells_by_column[role_columns[2]][order], pair_starts)
+    rows_per_pair = np.add.reduceat(cells_by_column[role_columns[2]][pair_order], pair_starts)
     rows_per_user = np.bincount(user_codes[pair_starts], rows_per_pair)
     if float(rows_per_pair.sum()) > MAX_EXACT_INTEGER:
         raise refuse("the pairs have too many rows", f"column {column_names.shorten(role_columns[2])}")
     histogram = ContributionHistogram.from_counts(rows_per_user.astype(np.int64))
     sums_per_pair = totals = None
     if roles.value is not None:
-        sums_per_pair = np.add.reduceat(cells_by_column[roles.value][order], pair_starts)
+        sums_per_pair = np.add.reduceat(cells_by_column[roles.value][pair_order], pair_starts)
         sums_per_user = np.bincount(user_codes[pair_starts], sums_per_pair)
         totals = Totals(sums_per_user, roles.value) if sums_per_user.min() >= 0 else None
     return Dataset(
@@ -129,7 +126,7 @@ def _read_number_columns(
         cast_sql = "::VARCHAR" if relation.types else ""
         with closing(Duck([relation.path], workspace.folder, memory_limit, should_stop)) as duck:
             cell_sqls = [f"x{relation.columns.index(name)}{cast_sql}" for name in columns_to_read]
-            number_sqls = [f"TRY_CAST({cell} AS DOUBLE) AS c{index}" for index, cell in enumerate(cell_sqls)]
+            number_sqls = [f"TRY_CAST({sql} AS DOUBLE) AS c{index}" for index, sql in enumerate(cell_sqls)]
             try:
                 columns = duck.fetch_columns(f"SELECT {', '.join(number_sqls)} FROM {write_scan(relation)}")
             except duckdb.Error:
@@ -169,9 +166,8 @@ def to_dataset(
     if isinstance(data, Dataset):
         _refuse_missing_facets(data, needs)
         return data
-    missing_arguments = [
-        name for name, column in (("value", value), ("group", group)) if name in needs and not column
-    ]
+    arguments = {"value": value, "group": group}
+    missing_arguments = [name for name, columns in arguments.items() if name in needs and not columns]
     provenance: Provenance = Disclosure.PRIVATE
     dataset: Dataset | None = None
     with Problems() as problems:
@@ -183,25 +179,19 @@ def to_dataset(
             source = None
             if files.is_table(data):
                 named_columns = [*user_columns, *group_columns, *column_names.list_columns(value)]
-                parquet_content = write_parquet(
-                    data, named_columns, missing_arguments if user_columns else ()
-                )
+                needed_arguments = missing_arguments if user_columns else ()
+                parquet_content = write_parquet(data, named_columns, needed_arguments)
                 source = files.open_files([MemoryFile(parquet_content)], [FRAME_FILE])
-            elif (paths := files.list_paths(data)) is None:
+            elif (file_paths := files.list_paths(data)) is None:
                 dataset = _build_from_counts(data, provenance)
-            elif files.find_distributions(paths):
-                dataset = files.read_distribution(paths, provenance=provenance)
+            elif files.find_distributions(file_paths):
+                dataset = files.read_distribution(file_paths, provenance=provenance)
             else:
-                source = files.open_files(paths)
+                source = files.open_files(file_paths)
             if source is not None:
+                role_columns = user_columns, value, group_columns
                 roles = _choose_roles(
-                    source,
-                    user_columns,
-                    value,
-                    group_columns,
-                    contribution,
-                    missing_arguments,
-                    problems.entries,
+                    source, *role_columns, contribution, missing_arguments, problems.entries
                 )
                 dataset = count(source, roles, provenance).dataset
     assert dataset is not None  # There is no Stop here.
@@ -210,7 +200,7 @@ def to_dataset(
 
 
 def _build_from_counts(data: Any, provenance: Provenance) -> Dataset:
-    """Build the dataset of a histogram, or of rows per user."""
+    """Build the dataset of a histogram, or of rows per user; raise InvalidInput for any other data."""
     source_text = "Rows per user."
     if isinstance(data, ContributionHistogram):
         histogram, source_text = data, "A histogram."
@@ -224,8 +214,8 @@ def _build_from_counts(data: Any, provenance: Provenance) -> Dataset:
             allowed_text = "a table, the path of a file, rows per user as a list of numbers, or a histogram"
             raise refuse(f"data must be {allowed_text}; got {type(data).__name__}")
         histogram = ContributionHistogram.from_counts(rows_per_user)
-    release = None if isinstance(provenance, Disclosure) else provenance
-    return Dataset("your counts", source_text, classify(provenance), histogram, release=release)
+    release_facts = None if isinstance(provenance, Disclosure) else provenance
+    return Dataset("your counts", source_text, classify(provenance), histogram, release=release_facts)
 
 
 def _refuse_missing_facets(dataset: Dataset, needed_arguments: Sequence[str]) -> None:
@@ -245,7 +235,7 @@ def _choose_roles(
     source: files.Source, user_columns: list[str], value_column: str | None, group_columns: list[str],
     contribution: Contribution, missing_arguments: Sequence[str], earlier_problems: Sequence[InputProblem],
 ) -> Roles:  # fmt: skip
-    """Return the roles of the named columns, or those that the file shows; raise InvalidInput for missing ones."""
+    """Return the roles of the named columns, or the guessed ones if none names the user; refuse missing ones."""
     guessed_roles = source.roles
     with Problems([*earlier_problems]) as problems:
         named_columns = [*user_columns, *group_columns, *column_names.list_columns(value_column)]
@@ -253,19 +243,15 @@ def _choose_roles(
         if not user_columns and guessed_roles.kind is TableKind.EVENTS:
             names_text = column_names.list_names(source.columns)
             problems.add(f"say which column names the user: user=…, one of {names_text}")
-        if guessed_roles.kind is TableKind.EVENTS or (
-            user_columns and guessed_roles.kind is not TableKind.PAIRS
-        ):
+        is_events = guessed_roles.kind is TableKind.EVENTS
+        if is_events or (user_columns and guessed_roles.kind is not TableKind.PAIRS):
             column_names.add_missing_arguments(problems, missing_arguments)
-    roles = (
-        Roles.of_events(user_columns, value_column, group_columns, contribution)
-        if user_columns
-        else guessed_roles
-    )
+    roles = guessed_roles
+    if user_columns:
+        roles = Roles.of_events(user_columns, value_column, group_columns, contribution)
     if guessed_roles.kind is TableKind.PAIRS:
-        return prefer_pair_roles(
-            guessed_roles, roles if user_columns else replace(guessed_roles, value=value_column)
-        )
+        pair_roles = roles if user_columns else replace(guessed_roles, value=value_column)
+        return prefer_pair_roles(guessed_roles, pair_roles)
     return roles
 
 
@@ -292,9 +278,8 @@ class CountResult:
         users_text = wording.counted(dataset.histogram.num_users, "user")
         unit = "row" if dataset.contribution is Contribution.ROWS else "contribution"
         rows_text = wording.counted(dataset.histogram.num_rows, unit)
-        return cls(
-            dataset, seconds, f"Counted {rows_text} of {users_text} in {wording.number(seconds)} seconds."
-        )
+        summary = f"Counted {rows_text} of {users_text} in {wording.number(seconds)} seconds."
+        return cls(dataset, seconds, summary)
 
 
 def count(
@@ -335,37 +320,37 @@ def count(
     refuse_changed(source.relations, "since it was looked at")
     notes = [note for note in source.head.notes if source.is_complete or "was read as" not in note]
     event_roles = convert_to_events(roles)
-    problems: Sequence[InputProblem] = ()
+    input_problems: Sequence[InputProblem] = ()
     try:
         if roles.kind is TableKind.PAIRS:
             pair_dataset = count_pairs(source, roles, classify(provenance), memory_limit, should_stop)
             return CountResult.build(start, pair_dataset)
-        reduction = FileReduction(
+        file_reduction = FileReduction(
             source.relations, event_roles, memory_limit, should_stop, Steps(progress, count_queries(event_roles)),
             notes, is_count_table=roles.kind is TableKind.COUNTS, counts_copies=counts_copies,
         )  # fmt: skip
-        facets = reduction.reduce()
+        facets = file_reduction.reduce()
     except StoppedError:
         return CountResult.build(start, None)
     except (InvalidInput, OSError) as refused:
-        problems = describe_error(refused)
+        input_problems = describe_error(refused)
     # Before other problems, which it may have caused.
     refuse_changed(source.relations, "while it was counted")
-    if problems:  # a new error, as the original is chained to DuckDB's, which quotes lines of the file
-        raise InvalidInput(problems)
-    if isinstance(provenance, ReleaseFacts) and reduction.has_repeated_sizes:
+    if input_problems:  # a new error, as the original is chained to DuckDB's, which quotes lines of the file
+        raise InvalidInput(input_problems)
+    if isinstance(provenance, ReleaseFacts) and file_reduction.has_repeated_sizes:
         remedy = f"Bring one release with each size once in column {column_names.shorten(roles.size or '')}"
         raise refuse("a size stands twice, so this is not one DP release", remedy=remedy)
-    layout = None
+    table_layout = None
     if source.head.layouts:
-        layouts = list(source.head.layouts)
-        for index, encoding in reduction.encodings_by_index.items():
-            layouts[index] = replace(layouts[index], encoding=encoding)
+        file_layouts = list(source.head.layouts)
+        for index, encoding in file_reduction.encodings_by_index.items():
+            file_layouts[index] = replace(file_layouts[index], encoding=encoding)
         counts_missing_as_one = roles.missing_users is MissingUsers.ONE_USER
-        layout = TableLayout(tuple(layouts), tuple(reduction.decimal_marks.items()), counts_missing_as_one)
-    dataset = build_counted_dataset(
-        facets, source.name, f"File {source.name}.", roles, provenance, notes, layout
-    )
+        marks_by_column = tuple(file_reduction.decimal_marks.items())
+        table_layout = TableLayout(tuple(file_layouts), marks_by_column, counts_missing_as_one)
+    source_text = f"File {source.name}."
+    dataset = build_counted_dataset(facets, source.name, source_text, roles, provenance, notes, table_layout)
     return CountResult.build(start, dataset)
 
 
@@ -373,8 +358,8 @@ def convert_to_events(roles: Roles) -> Roles:
     """Return roles of counts per user as roles of events, whose value is the count; other roles unchanged."""
     if roles.kind is not TableKind.COUNTS:
         return roles
-    events = Roles(TableKind.EVENTS, user=roles.user, value=roles.count, missing_users=roles.missing_users)
-    return replace(events, contribution=Contribution.TOTAL)
+    event_roles = Roles(TableKind.EVENTS, roles.user, value=roles.count, missing_users=roles.missing_users)
+    return replace(event_roles, contribution=Contribution.TOTAL)
 
 
 def count_queries(roles: Roles) -> int:
@@ -394,10 +379,10 @@ def build_counted_dataset(
 ) -> Dataset:
     """Build the dataset from the facets that were counted in a source."""
     contribution = roles.contribution if roles.kind is TableKind.EVENTS else Contribution.ROWS
-    release = provenance if isinstance(provenance, ReleaseFacts) else None
+    release_facts = provenance if isinstance(provenance, ReleaseFacts) else None
     return Dataset(
         name, f"{source_text} {explain_roles(roles)}", classify(provenance), privacy_unit=roles.privacy_unit,
-        contribution=contribution, notes=tuple(notes), release=release, layout=layout, **vars(facets),
+        contribution=contribution, notes=tuple(notes), release=release_facts, layout=layout, **vars(facets),
     )  # fmt: skip
 
 

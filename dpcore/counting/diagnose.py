@@ -37,16 +37,15 @@ def describe_damage(relation: Relation) -> InputProblem:
     """Describe a file that cannot be read to its end, as a problem."""
     if relation.packing:
         return formats.describe_damaged_archive(relation.packing, relation.name)
-    messages_by_kind = {
+    damage = {
         FileKind.TEXT: "it cannot be read to its end",
         FileKind.JSON: "some line is no JSON object",
-    }
-    damage = messages_by_kind.get(relation.kind, "the Parquet file is damaged or cut off")
+    }.get(relation.kind, "the Parquet file is damaged or cut off")
     return InputProblem(damage, formats.describe_file(relation.name), "Export it again")
 
 
 def describe_windows_1252(relation: Relation) -> str:
-    """Write the note on a file that is not UTF-8."""
+    """Write the note that a file is not UTF-8, and so was read as Windows-1252."""
     return f"{shorten(relation.name)} is not UTF-8, so it was read as Windows-1252{formats.IF_WRONG_TEXT}"
 
 
@@ -98,16 +97,17 @@ class TruncationCheck:
     def _check_end(self, relation: Relation, problems: Problems) -> None:
         """Read a file to its end, which raises InvalidInput if it is cut off; add a problem if its end is overlong."""
         # Line ends behind the last line are not part of it: they are counted, but not kept.
-        num_breaks, num_breaks_behind, end_bytes, gap = 0, 0, b"", b""
+        num_breaks, num_breaks_behind, end_bytes, gap_bytes = 0, 0, b"", b""
         with relation.open_bytes() as file:
             while block := file.read(_CHUNK_BYTES):
                 if self._end_event.is_set():
                     return
                 if content := block.rstrip(b"\r\n"):
-                    end_bytes = (end_bytes + gap + content)[-_END_BYTES:]
-                    num_breaks, num_breaks_behind = num_breaks + num_breaks_behind + content.count(b"\n"), 0
+                    end_bytes = (end_bytes + gap_bytes + content)[-_END_BYTES:]
+                    num_breaks += num_breaks_behind + content.count(b"\n")
+                    num_breaks_behind = 0
                 num_breaks_behind += block.count(b"\n", len(content))
-                gap = b"\n" if len(content) < len(block) else b""
+                gap_bytes = b"\n" if len(content) < len(block) else b""
         if relation.is_text and _is_overlong(end_bytes):
             message, remedy = LONG_LINE
             problems.add(message, f"line {num_breaks + 1:,} of {shorten(relation.name)}", remedy)
@@ -156,21 +156,20 @@ def refuse_reopened_marks(
     """Raise InvalidInput if a text file has a field like ``"a" "b"``; see `rejects.find_reopened_mark`."""
     with Problems() as problems:
         for relation in relations:
-            if line := rejects.find_reopened_mark(relation, should_stop, reads_all=reads_all):
-                problems.add(
-                    rejects.REOPENED_MESSAGE, f"line {line:,} of {shorten(relation.name)}", QUOTES_REMEDY
-                )
+            if line_number := rejects.find_reopened_mark(relation, should_stop, reads_all=reads_all):
+                location = f"line {line_number:,} of {shorten(relation.name)}"
+                problems.add(rejects.REOPENED_MESSAGE, location, QUOTES_REMEDY)
 
 
 def _find_open_quote(relation: Relation, should_stop: ShouldStop | None) -> int:
     """Return the line on which the record begins that never ends, or the last record if all end."""
     first_line, last_line = 0, 0
     with relation.open_bytes() as file:
-        lines = formats.open_lines(file)  # held, so that nothing closes it before the file
-        records = csv.reader(lines, delimiter=relation.separator, strict=True)
+        line_stream = formats.open_lines(file)  # held, so that nothing closes it before the file
+        csv_reader = csv.reader(line_stream, delimiter=relation.separator, strict=True)
         try:
-            for _ in records:
-                first_line, last_line = last_line, records.line_num
+            for _ in csv_reader:
+                first_line, last_line = last_line, csv_reader.line_num
                 if last_line % 10_000 == 0:
                     check_stop(should_stop)
             return first_line + 1
@@ -196,65 +195,63 @@ def find_rows(
         max_rows: Largest number of rows.
         should_stop: Called while lines are counted.
     """
-    examples: list[tuple[str, str]] = []
+    row_places: list[tuple[str, str]] = []
     for relation in relations:
         with open_duck() as duck, duck.keep_order():
             duck.connection.execute(f"CREATE TEMP VIEW source AS {write_view(relation)}")
-            limit_sql = f"ORDER BY {ROW_COLUMN} LIMIT {max_rows - len(examples)}"
-            bad_rows = duck.fetch_rows(
-                f"SELECT {ROW_COLUMN}, detail FROM ({write_sql(duck)}) WHERE bad {limit_sql}"
-            )
-        row_numbers = [row for row, _ in bad_rows] + [
-            detail for _, detail in bad_rows if isinstance(detail, int)
-        ]
+            limit_sql = f"ORDER BY {ROW_COLUMN} LIMIT {max_rows - len(row_places)}"
+            limit_sql = f"WHERE bad ORDER BY {ROW_COLUMN} LIMIT {max_rows - len(row_places)}"
+            bad_rows = duck.fetch_rows(f"SELECT {ROW_COLUMN}, detail FROM ({write_sql(duck)}) {limit_sql}")
+        detail_rows = [detail for _, detail in bad_rows if isinstance(detail, int)]
+        row_numbers = [*(row for row, _ in bad_rows), *detail_rows]
         file_suffix = f" of {shorten(relation.name)}" if len(relations) > 1 else ""
         if relation.table is not None:
             locations_by_row = {row: relation.table.describe_row(row - 1) for row in row_numbers}
         elif relation.kind is FileKind.PARQUET:
             locations_by_row = {row: f"row {row:,}{file_suffix}" for row in row_numbers}
         else:
-            lines = _find_lines(relation, row_numbers, should_stop)
-            locations_by_row = {row: f"line {line:,}{file_suffix}" for row, line in lines.items()}
+            lines_by_row = _find_lines(relation, row_numbers, should_stop)
+            locations_by_row = {row: f"line {line:,}{file_suffix}" for row, line in lines_by_row.items()}
         for row, detail in bad_rows:
             if isinstance(detail, int):
                 detail_text = locations_by_row[detail]
             else:  # Rounded: messages must not quote ids, as of a column of ids chosen by mistake.
                 detail_text = f"{detail:.3g}" if isinstance(detail, float) else str(detail or "")[:20]
-            examples.append((locations_by_row[row], detail_text))
-        if len(examples) == max_rows:
+            row_places.append((locations_by_row[row], detail_text))
+        if len(row_places) == max_rows:
             break
-    return examples
+    return row_places
 
 
 def _find_lines(
     relation: Relation, row_numbers: Sequence[int], should_stop: ShouldStop | None
 ) -> dict[int, int]:
     """Return the first line of each of these rows by row number; both are counted from 1."""
-    first_lines = dict[int, int]()
+    first_lines_by_row = dict[int, int]()
     with relation.open_bytes() as file:
-        row, lines = 0, formats.open_lines(file, relation.num_skipped_lines, newline=None)
-        for first_line, is_row in _iterate_records(relation, lines):
+        row, line_stream = 0, formats.open_lines(file, relation.num_skipped_lines, newline=None)
+        for first_line, is_row in _iterate_records(relation, line_stream):
             row += is_row
             if is_row and row in row_numbers:
-                first_lines[row] = first_line
-                if len(first_lines) == len(set(row_numbers)):
+                first_lines_by_row[row] = first_line
+                if len(first_lines_by_row) == len(set(row_numbers)):
                     break
             if row % 10_000 == 0:
                 check_stop(should_stop)
-    return first_lines
+    return first_lines_by_row
 
 
 def _iterate_records(relation: Relation, lines: io.TextIOWrapper) -> Iterator[tuple[int, bool]]:
     """Yield the first line of each record of text or JSON, and True if the record is a row, not a blank line."""
     if relation.kind is FileKind.JSON:
-        yield from ((number, bool(line.strip())) for number, line in enumerate(lines, 1))
+        yield from ((line_number, bool(line.strip())) for line_number, line in enumerate(lines, 1))
         return
-    records = csv.reader(lines, delimiter=relation.separator, skipinitialspace=True)
-    next(records, None)
-    first_line = records.line_num + 1
-    for record in records:
+    csv_reader = csv.reader(lines, delimiter=relation.separator, skipinitialspace=True)
+    next(csv_reader, None)
+    first_line = csv_reader.line_num + 1
+    for record in csv_reader:
         yield relation.num_skipped_lines + first_line, bool(record) or len(relation.columns) == 1
-        first_line = records.line_num + 1
+        first_line = csv_reader.line_num + 1
 
 
 # --- files that DuckDB refuses -----------------------------------------------------------------------------
@@ -285,11 +282,12 @@ class Diagnosis:
         Raises:
             InvalidInput: They cannot be read; all problems at once, with their lines.
         """
-        recovered = [self._recover(index, relation) for index, relation in enumerate(self.relations)]
+        new_relations = [self._recover(index, relation) for index, relation in enumerate(self.relations)]
         self._problems.raise_if_any()
-        if all(new is old for new, old in zip(recovered, self.relations, strict=True)):
+        pairs_of_relations = zip(new_relations, self.relations, strict=True)
+        if all(new_relation is old_relation for new_relation, old_relation in pairs_of_relations):
             raise InvalidInput([describe_damage(self.relations[0])])
-        return recovered
+        return new_relations
 
     def _recover(self, index: int, relation: Relation) -> Relation:
         """Return a file with options that should work, recoded if needed; if none will, unchanged, with a problem."""
@@ -305,7 +303,7 @@ class Diagnosis:
                     duck.fetch_rows(f"SELECT count(COLUMNS(*)::VARCHAR) FROM {write_scan(relation)}")
         except duckdb.Error:
             return self._recode_or_refuse(index, relation, file_suffix)
-        reasons = {entry.reason for entry in rejected_lines}
+        reasons = {each.reason for each in rejected_lines}
         if "INVALID ENCODING" in reasons or "INVALID UNICODE" in reasons:
             self.notes.append(describe_windows_1252(relation))
             return self.recode(index, "cp1252")
@@ -326,15 +324,15 @@ class Diagnosis:
         return relation
 
     def _mixes_line_ends(self, relation: Relation) -> bool:
-        """Return True if text has several kinds of line ends, for example after files of two systems were joined."""
+        """Return True if a text file in UTF-8 has several kinds of line ends, as after a join; False for others."""
         if not (relation.is_text and relation.encoding.startswith("utf-8")):
             return False
         num_breaks_by_end, last_byte = {b"\r\n": 0, b"\n": 0, b"\r": 0}, b""
         with relation.open_bytes() as stream:
             while block := stream.read(_SMALL_CHUNK_BYTES):
                 check_stop(self.should_stop)
-                for end in num_breaks_by_end:
-                    num_breaks_by_end[end] += block.count(end)
+                for line_end in num_breaks_by_end:
+                    num_breaks_by_end[line_end] += block.count(line_end)
                 num_breaks_by_end[b"\r\n"] += last_byte == b"\r" and block.startswith(b"\n")
                 last_byte = block[-1:]
         num_crlf = num_breaks_by_end.pop(b"\r\n")
@@ -342,14 +340,14 @@ class Diagnosis:
 
 
 def recode_file(
-    relation: Relation, encoding: str, target: Path, should_stop: ShouldStop | None, steps: Steps
+    relation: Relation, encoding: str, output_path: Path, should_stop: ShouldStop | None, steps: Steps
 ) -> Relation:
     """Write text as uncompressed UTF-8 with newlines between lines, block by block; return its relation.
 
     Args:
         relation: The file; if it has a separator that is to be marked, that is done on the way.
         encoding: Python's name; bytes that Windows-1252 leaves undefined are read as Latin-1.
-        target: Output file.
+        output_path: Output file.
         should_stop: Called after every block.
         steps: Receives the progress.
 
@@ -357,14 +355,16 @@ def recode_file(
         InvalidInput: The bytes do not fit the encoding; or text with such a separator contains quotation marks.
     """
     steps.num_steps += 1
-    file_bytes, location = max(relation.path.stat().st_size, 1), formats.describe_file(relation.name)
+    num_file_bytes, location = max(relation.path.stat().st_size, 1), formats.describe_file(relation.name)
     separator = relation.marked_separator
     # The five undefined bytes are control characters in Latin-1, as in every browser.
     error_handling = "windows-1252-rest" if encoding == "cp1252" else "strict"
-    decoder = io.IncrementalNewlineDecoder(
-        codecs.getincrementaldecoder(encoding)(error_handling), translate=True
-    )
-    with relation.open_bytes() as stream, target.open("w", encoding="utf-8", newline="") as output:
+    byte_decoder = codecs.getincrementaldecoder(encoding)(error_handling)
+    decoder = io.IncrementalNewlineDecoder(byte_decoder, translate=True)
+    with (
+        relation.open_bytes() as stream,
+        output_path.open("w", encoding="utf-8", newline="") as output_stream,
+    ):
         num_bytes_read, remainder, block = 0, "", b" "
         while block:
             block = stream.read(_SMALL_CHUNK_BYTES)
@@ -375,18 +375,17 @@ def recode_file(
                 raise refuse(message, location, formats.SAVE_AS_UTF_8) from None
             if separator:
                 if '"' in text:
-                    raise refuse(
-                        "its fields cannot be quoted", location, "Save it with commas between fields"
-                    )
+                    remedy = "Save it with commas between fields"
+                    raise refuse("its fields cannot be quoted", location, remedy)
                 *lines, remainder = (remainder + text).split("\n")
                 text = "".join(mark_fields(line, separator) + "\n" for line in lines)
                 text += mark_fields(remainder, separator) if not block else ""
-            output.write(text)
+            output_stream.write(text)
             num_bytes_read += len(block)
             check_stop(should_stop)
-            steps.report_fraction(0.5 if relation.packing else num_bytes_read / file_bytes)
+            steps.report_fraction(0.5 if relation.packing else num_bytes_read / num_file_bytes)
     steps.finish()
-    return replace(relation, path=target, packing="", encoding="utf-8", marked_separator="")
+    return replace(relation, path=output_path, packing="", encoding="utf-8", marked_separator="")
 
 
 def _read_as_latin_1(error: UnicodeError) -> tuple[str, int]:

@@ -61,9 +61,10 @@ class Steps:
     def report_fraction(self, fraction: float) -> None:
         """Report the progress of the current step, a fraction from 0 to 1."""
         if self.progress is not None:
-            share = min(max(fraction, 0.0), 1.0)
+            step_fraction = min(max(fraction, 0.0), 1.0)
             # DuckDB's estimate may fall, and steps may be added.
-            self._reported = max(self._reported, min((self.num_done + share) / max(self.num_steps, 1), 1.0))
+            fraction_done = (self.num_done + step_fraction) / max(self.num_steps, 1)
+            self._reported = max(self._reported, min(fraction_done, 1.0))
             self.progress(self._reported)
 
     def finish(self) -> None:
@@ -124,10 +125,8 @@ def write_text_sql(column_sql: str, column_type: str, text_sql: str = "") -> str
     if column_type not in FLOAT_TYPES:
         return text_sql
     is_integer_sql = f"{column_sql} = trunc({column_sql}) AND abs({column_sql}) < 1e15"
-    number_sql = f"TRY_CAST({column_sql} AS BIGINT)::VARCHAR"
-    return (
-        f"CASE WHEN isnan({column_sql}) THEN NULL WHEN {is_integer_sql} THEN {number_sql} ELSE {text_sql} END"
-    )
+    integer_sql = f"WHEN {is_integer_sql} THEN TRY_CAST({column_sql} AS BIGINT)::VARCHAR"
+    return f"CASE WHEN isnan({column_sql}) THEN NULL {integer_sql} ELSE {text_sql} END"
 
 
 @functools.cache
@@ -200,9 +199,8 @@ class Duck:
 
         self._should_stop, self._steps, self._memory_limit = should_stop, steps, memory_limit
         self._in_memory = folder is None
-        self._use_connection(
-            _open_memory_connection().cursor() if folder is None else duckdb.connect(config=_SETTINGS)
-        )
+        opened = _open_memory_connection().cursor() if folder is None else duckdb.connect(config=_SETTINGS)
+        self._use_connection(opened)
         if folder is None:
             return
         self.connection.register_filesystem(build_file_system())
@@ -221,9 +219,9 @@ class Duck:
 
     def connect(self) -> Duck:
         """Return another connection to the same DuckDB, with separate temporary tables; a new one would take 10 ms."""
-        sibling = copy.copy(self)
-        sibling._use_connection(self.connection.cursor())
-        return sibling
+        other_duck = copy.copy(self)
+        other_duck._use_connection(self.connection.cursor())
+        return other_duck
 
     @contextmanager
     def keep_order(self) -> Iterator[None]:
@@ -240,8 +238,8 @@ class Duck:
     def reserve(self, num_bytes: int) -> None:
         """Lower the memory limit by this number of bytes, for arrays outside DuckDB, but not below a third."""
         if not self._in_memory:
-            remaining = max(self._memory_limit - num_bytes, self._memory_limit // 3)
-            self.connection.execute(f"SET memory_limit = '{remaining}B'")
+            remaining_bytes = max(self._memory_limit - num_bytes, self._memory_limit // 3)
+            self.connection.execute(f"SET memory_limit = '{remaining_bytes}B'")
 
     def close(self) -> None:
         """Close the connection."""
@@ -253,7 +251,8 @@ class Duck:
         import ibis
 
         type_rows = self.connection.execute(f"DESCRIBE {quote_identifier(name)}").fetchall()
-        table: Table = ibis.table({str(row[0]): _ibis_type(str(row[1])) for row in type_rows}, name=name)
+        columns = {str(type_row[0]): _ibis_type(str(type_row[1])) for type_row in type_rows}
+        table: Table = ibis.table(columns, name=name)
         return table
 
     def store_table(self, name: str, expression: Table) -> Table:
@@ -280,14 +279,12 @@ class Duck:
         """
         import ibis
 
-        columns_sql = ", ".join(
-            ["*", *(f"{sql} AS {column}" for column, sql in (further_columns or {}).items())]
-        )
+        added_sqls = [f"{sql} AS {column}" for column, sql in (further_columns or {}).items()]
+        columns_sql = ", ".join(["*", *added_sqls])
         select_sql = f"SELECT {columns_sql} FROM ({compile_sql(rows)}) WHERE {condition_sql}"
         self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {quote_identifier(name)} AS {select_sql}")
-        table: Table = ibis.table(
-            {**rows.schema(), **dict.fromkeys(further_columns or {}, "int64")}, name=name
-        )
+        schema = {**rows.schema(), **dict.fromkeys(further_columns or {}, "int64")}
+        table: Table = ibis.table(schema, name=name)
         return table
 
     def execute(self, sql: str) -> None:
@@ -306,9 +303,11 @@ class Duck:
     def fetch_columns(self, sql: str) -> Columns:
         """Run a query and return its columns as arrays by name, nulls as NaN."""
         columns: dict[str, Any] = self._run_statement(sql, lambda result: result.fetchnumpy())
-        for name, column in columns.items():
-            floats = column.astype(np.float64) if np.ma.is_masked(column) else column
-            columns[name] = np.ma.filled(floats, np.nan) if floats is not column else np.asarray(column)
+        for name, column_values in columns.items():
+            floats = column_values.astype(np.float64) if np.ma.is_masked(column_values) else column_values
+            columns[name] = (
+                np.ma.filled(floats, np.nan) if floats is not column_values else np.asarray(column_values)
+            )
         return columns
 
     def _run_statement(self, sql: str, fetch: Callable[[Any], Any]) -> Any:
@@ -356,7 +355,7 @@ def _end_queries() -> None:
 
 
 def _ibis_type(duckdb_type: str) -> str:
-    """Return the Ibis type for a DuckDB type, as far as counting depends on it."""
+    """Return the Ibis type for a DuckDB type: string, float64, decimal, int64 or boolean; date for all others."""
     if duckdb_type == "VARCHAR":
         return "string"
     if duckdb_type in FLOAT_TYPES:
@@ -388,12 +387,10 @@ _HIDDEN_SQL = quote_literal(_SPACES + _INVISIBLE)
 def note_placeholders(num_contributions: int, notes: list[str]) -> None:
     """Add a note on this number of contributions of users called NA and the like, unless it is 0."""
     if num_contributions:
-        subject_text = wording.counted(
-            num_contributions, "contribution is of a user", "contributions are of users"
-        )
-        notes.append(
-            f"{subject_text} called NA, null or the like. If that means nobody, empty these cells first."
-        )
+        noun_forms = "contribution is of a user", "contributions are of users"
+        subject_text = wording.counted(num_contributions, *noun_forms)
+        advice_text = "If that means nobody, empty these cells first."
+        notes.append(f"{subject_text} called NA, null or the like. {advice_text}")
 
 
 def write_user_checks(user_columns: Sequence[str], text_columns: Sequence[str]) -> dict[str, str]:
@@ -410,18 +407,15 @@ def write_user_checks(user_columns: Sequence[str], text_columns: Sequence[str]) 
     checks_by_name: dict[str, str] = {}
     if user_columns[0] in text_columns:
         user_column, names_sql = user_columns[0], ", ".join(map(quote_literal, PLACEHOLDERS))
-        is_placeholder_sql = (
-            f"({user_column} < '0' OR {user_column} > '9') AND {user_column} IN ({names_sql})"
-        )
+        is_text_sql = f"({user_column} < '0' OR {user_column} > '9')"
+        is_placeholder_sql = f"{is_text_sql} AND {user_column} IN ({names_sql})"
         checks_by_name["placeholders"] = f"CASE WHEN {is_placeholder_sql} THEN size ELSE 0 END"
-        checks_by_name["with_point"] = write_flag_sql(
-            f"suffix({user_column}, '.0') AND {user_column} >= '0' AND {user_column} < ':'"
-        )
+        point_sql = f"suffix({user_column}, '.0') AND {user_column} >= '0' AND {user_column} < ':'"
+        checks_by_name["with_point"] = write_flag_sql(point_sql)
     if text_columns:
         checks_by_name["beyond_ascii"] = write_flag_sql(" OR ".join(map(_is_beyond_ascii_sql, text_columns)))
-        checks_by_name["nul"] = write_flag_sql(
-            " OR ".join(f"contains({text}, chr(0))" for text in text_columns)
-        )
+        nul_sqls = [f"contains({column}, chr(0))" for column in text_columns]
+        checks_by_name["nul"] = write_flag_sql(" OR ".join(nul_sqls))
     return checks_by_name
 
 
@@ -437,7 +431,7 @@ def _is_beyond_ascii_sql(text_sql: str) -> str:
 
 def count_without_point_sql(rows_sql: str, user_column: str) -> str:
     """Return the SQL that counts the rows whose user has digits at both ends and no point."""
-    digits_sql = " AND ".join(f"{end}({user_column}, 1) BETWEEN '0' AND '9'" for end in ("left", "right"))
+    digits_sql = " AND ".join(f"{side}({user_column}, 1) BETWEEN '0' AND '9'" for side in ("left", "right"))
     return f"SELECT count(*) FROM ({rows_sql}) WHERE {digits_sql} AND NOT contains({user_column}, '.')"
 
 
@@ -454,14 +448,18 @@ def count_twins_sql(
         text_columns: Those of them with text.
         condition_sql: SQL condition on the look of a user, with ``{}`` for its columns, that selects a part.
     """
-    blanks_sql, looks_by_column = quote_literal(" " * len(_SPACES)), {name: name for name in user_columns}
-    for name in text_columns:
-        look_sql = f"trim(nfc_normalize(translate({name}, {_HIDDEN_SQL}, {blanks_sql})))"
-        looks_by_column[name] = f"CASE WHEN {_is_beyond_ascii_sql(name)} THEN {look_sql} ELSE {name} END"
-    look_columns = ", ".join(f"{sql} AS seen_{name}" for name, sql in looks_by_column.items())
-    look_names = ", ".join(f"seen_{name}" for name in user_columns)
+    blanks_sql, looks_by_column = (
+        quote_literal(" " * len(_SPACES)),
+        {column: column for column in user_columns},
+    )
+    for column in text_columns:
+        look_sql = f"trim(nfc_normalize(translate({column}, {_HIDDEN_SQL}, {blanks_sql})))"
+        is_odd_sql = _is_beyond_ascii_sql(column)
+        looks_by_column[column] = f"CASE WHEN {is_odd_sql} THEN {look_sql} ELSE {column} END"
+    look_columns_sql = ", ".join(f"{sql} AS seen_{column}" for column, sql in looks_by_column.items())
+    look_names_sql = ", ".join(f"seen_{column}" for column in user_columns)
     named_sql = f"FROM ({rows_sql}) WHERE {user_columns[0]} IS NOT NULL"
-    users_sql = f"SELECT DISTINCT {', '.join(user_columns)}, {look_columns} {named_sql}"
-    part_sql = f"FROM ({users_sql}) WHERE {condition_sql.format(look_names)}"
-    groups_sql = f"SELECT count(*) AS n {part_sql} GROUP BY {look_names}"
+    users_sql = f"SELECT DISTINCT {', '.join(user_columns)}, {look_columns_sql} {named_sql}"
+    part_sql = f"FROM ({users_sql}) WHERE {condition_sql.format(look_names_sql)}"
+    groups_sql = f"SELECT count(*) AS n {part_sql} GROUP BY {look_names_sql}"
     return f"SELECT coalesce(sum(n - 1), 0)::BIGINT FROM ({groups_sql})"

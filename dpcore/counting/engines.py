@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 import numpy as np
-import numpy.typing as npt
 
 from dpcore.common.checks import InvalidInput, refuse
 from dpcore.common.privacy import Disclosure
@@ -92,26 +91,23 @@ _NAME_PART_PATTERN = re.compile(r'"([^"]+)"|([^."]+)')
 _SECRET_PATTERN = re.compile(r"pass|pwd|secret|token|private_key|^auth$", re.IGNORECASE)
 # Other engines would upload the file from this computer.
 _ENGINES_THAT_READ_FILES = ("pyspark", "databricks", "duckdb")
-_READERS_BY_ENDING = {
-    ".parquet": "read_parquet",
-    ".csv": "read_csv",
-    ".json": "read_json",
-    ".jsonl": "read_json",
-}
+_READERS_BY_ENDING = {".parquet": "read_parquet", ".csv": "read_csv"}
+_READERS_BY_ENDING |= dict.fromkeys((".json", ".jsonl"), "read_json")
 
 
 def is_address(text: str) -> bool:
     """Return True if a text names an engine that Ibis knows, not a file."""
-    scheme, mark, _ = text.partition(":")
-    return bool(mark) and len(scheme) > 1 and _is_known(scheme)
+    address_scheme, colon, _ = text.partition(":")
+    return bool(colon) and len(address_scheme) > 1 and _is_known(address_scheme)
 
 
 def _is_known(scheme: str) -> bool:
     """Return True if Ibis has an engine of this scheme or its alias."""
     from importlib.metadata import entry_points
 
-    key = _KEYS_BY_ALIAS.get(scheme, scheme)
-    return key in ENGINES or any(entry.name == key for entry in entry_points(group="ibis.backends"))
+    engine_key = _KEYS_BY_ALIAS.get(scheme, scheme)
+    entry_names = (entry_point.name for entry_point in entry_points(group="ibis.backends"))
+    return engine_key in ENGINES or engine_key in entry_names
 
 
 def connect(address: str) -> Any:
@@ -125,33 +121,32 @@ def connect(address: str) -> Any:
     """
     import ibis
 
-    scheme, _, remainder = address.partition(":")
-    key = _KEYS_BY_ALIAS.get(scheme, scheme)
-    engine = ENGINES.get(key)
-    title = engine.title if engine else key
-    if not _is_known(scheme):
-        raise refuse(f"no engine is called {shorten(scheme)}", remedy=f"Choose one of {', '.join(ENGINES)}")
-    target_address = f"{key}:{remainder if remainder.startswith('//') else '//' + remainder}"
-    url = urlsplit(target_address)
-    query_options = dict(parse_qsl(url.query))
-    if url.password or any(_SECRET_PATTERN.search(name) for name in query_options):
-        credentials_text = (
-            engine.credentials_text if engine else "the environment, or the engine's own profile"
-        )
-        raise refuse(
-            "a password stands in the address", remedy=f"Leave it out; it is taken from {credentials_text}"
-        )
-    options = {} if engine is None else _build_options(engine, url)
+    address_scheme, _, address_remainder = address.partition(":")
+    engine_key = _KEYS_BY_ALIAS.get(address_scheme, address_scheme)
+    engine = ENGINES.get(engine_key)
+    engine_title = engine.title if engine else engine_key
+    if not _is_known(address_scheme):
+        remedy = f"Choose one of {', '.join(ENGINES)}"
+        raise refuse(f"no engine is called {shorten(address_scheme)}", remedy=remedy)
+    slashes = "" if address_remainder.startswith("//") else "//"
+    target_address = f"{engine_key}:{slashes}{address_remainder}"
+    split_url = urlsplit(target_address)
+    query_options = dict(parse_qsl(split_url.query))
+    if split_url.password or any(_SECRET_PATTERN.search(option_name) for option_name in query_options):
+        source_text = engine.credentials_text if engine else "the environment, or the engine's own profile"
+        remedy = f"Leave it out; it is taken from {source_text}"
+        raise refuse("a password stands in the address", remedy=remedy)
+    connection_options = {} if engine is None else _build_options(engine, split_url)
     try:
-        if key in _ENGINES_WITHOUT_ADDRESS:
-            return getattr(ibis, key).connect(**query_options, **options)
-        backend = ibis.connect(target_address, **options)
+        if engine_key in _ENGINES_WITHOUT_ADDRESS:
+            return getattr(ibis, engine_key).connect(**query_options, **connection_options)
+        backend = ibis.connect(target_address, **connection_options)
     except ImportError as error:
-        remedy = f"Install it: python -m pip install 'ibis-framework[{key}]'"
-        raise refuse(f"the driver for {title} is not installed", remedy=remedy) from error
+        remedy = f"Install it: python -m pip install 'ibis-framework[{engine_key}]'"
+        raise refuse(f"the driver for {engine_title} is not installed", remedy=remedy) from error
     except Exception as error:  # every driver has its own
-        raise refuse(f"{title} does not answer as it should: {take_first_line(error)}") from error
-    if key == "postgres":
+        raise refuse(f"{engine_title} does not answer as it should: {take_first_line(error)}") from error
+    if engine_key == "postgres":
         # The server then ends its query if this process is killed. Servers before version 14 lack this setting.
         with suppress(Exception):
             backend.raw_sql("SET client_connection_check_interval = '1s'").close()
@@ -159,23 +154,20 @@ def connect(address: str) -> Any:
 
 
 def _build_options(engine: Engine, url: SplitResult) -> dict[str, Any]:
-    """Return the options of the connection besides the address: fixed ones, and the password from the environment."""
-    options = dict(engine.fixed_options)
+    """Return the fixed options of a connection and the password from the environment; refuse Oracle without one."""
+    connection_options = dict(engine.fixed_options)
     if engine.key == "duckdb" and not (url.netloc or url.path):
-        del options["read_only"]  # not possible for a database in memory
-    password = (
-        os.environ.get(engine.password_variable, "") if engine.password_variable and url.username else ""
-    )
+        del connection_options["read_only"]  # not possible for a database in memory
+    password = os.environ.get(engine.password_variable, "") if url.username else ""
     if password and engine.key == "trino":
         # Ibis accepts the password only if the host names the protocol.
-        options |= {"auth": password, "host": f"https://{url.hostname}"}
+        connection_options |= {"auth": password, "host": f"https://{url.hostname}"}
     elif password:
-        options["password"] = password
+        connection_options["password"] = password
     elif engine.key == "oracle":
-        raise refuse(
-            f"{engine.title} needs a user in the address and a password in {engine.password_variable}"
-        )
-    return options
+        needs_text = f"a user in the address and a password in {engine.password_variable}"
+        raise refuse(f"{engine.title} needs {needs_text}")
+    return connection_options
 
 
 def take_first_line(error: Exception) -> str:
@@ -193,19 +185,17 @@ def open_table(backend: Any, name: str) -> Table:
     Raises:
         InvalidInput: The engine has no such table or file.
     """
-    reader_name = next(
-        (method for end, method in _READERS_BY_ENDING.items() if name.rstrip("/").endswith(end)), None
-    )
+    endings = [ending for ending in _READERS_BY_ENDING if name.rstrip("/").endswith(ending)]
+    reader_name = _READERS_BY_ENDING[endings[0]] if endings else None
     try:
         if reader_name is not None and backend.name in _ENGINES_THAT_READ_FILES:
             # Otherwise NaN in place of a user would count as a user: https://github.com/duckdb/duckdb/issues/25521.
-            nan_options = (
-                {"can_have_nan": True} if (backend.name, reader_name) == ("duckdb", "read_parquet") else {}
-            )
+            is_parquet = (backend.name, reader_name) == ("duckdb", "read_parquet")
+            nan_options = {"can_have_nan": True} if is_parquet else {}
             return getattr(backend, reader_name)(name, **nan_options)
         try:
             *schema_names, table_name = [
-                quoted or unquoted for quoted, unquoted in _NAME_PART_PATTERN.findall(name)
+                quoted_name or plain_name for quoted_name, plain_name in _NAME_PART_PATTERN.findall(name)
             ]
             database = tuple(schema_names) if len(schema_names) > 1 else "".join(schema_names) or None
             return backend.table(table_name, database=database)
@@ -250,7 +240,7 @@ def count_table(
     """
     import ibis.expr.operations as operations
 
-    start = time.monotonic()
+    start_seconds = time.monotonic()
     check_roles(table.columns, roles, name)
     roles = convert_to_events(roles)
     notes: list[str] = []
@@ -266,50 +256,37 @@ def count_table(
         check_stop(should_stop)
         arrow_table = expression.to_pyarrow()
         steps.finish()
-        return {
-            name: _convert_objects_to_floats(arrow_table.column(name).to_numpy())
-            for name in arrow_table.column_names
-        }
+        arrays = {name: arrow_table.column(name).to_numpy() for name in arrow_table.column_names}
+        # Some engines return sums of integers as decimals, in arrays of objects.
+        return {name: a.astype(np.float64) if a.dtype.kind == "O" else a for name, a in arrays.items()}
 
     def query_number(expression: Table) -> int:
         """Run a query of one number in the engine, as one more step, and return it; null counts as 0."""
         steps.num_steps += 1
-        (column,) = run_query(expression).values()
-        return int(np.nan_to_num(column)[0])
+        (number_column,) = run_query(expression).values()
+        return int(np.nan_to_num(number_column)[0])
 
     try:
         columns = tuple(table.columns)
-        facets = Reduction(
-            rows, roles, columns, run_query, None, notes=notes, max_pairs=max_pairs or 0
-        ).reduce()
-        if (
-            query.list_user_columns(rows)[0] in query.list_text_columns(rows)
-            and roles.contribution is Contribution.ROWS
-        ):
+        max_pairs = max_pairs or 0
+        facets = Reduction(rows, roles, columns, run_query, None, notes=notes, max_pairs=max_pairs).reduce()
+        is_text_user = query.list_user_columns(rows)[0] in query.list_text_columns(rows)
+        if is_text_user and roles.contribution is Contribution.ROWS:
             note_placeholders(query_number(query.count_placeholders(rows, PLACEHOLDERS)), notes)
         if len(table.columns) > 2:
-            num_copies = (
-                query_number(query.count_copies(table, table.columns, roles, has_nan))
-                if counts_copies
-                else None
-            )
+            num_copies = None
+            if counts_copies:
+                num_copies = query_number(query.count_copies(table, table.columns, roles, has_nan))
             note_copies(num_copies, notes)
     except StoppedError:
-        return CountResult.build(start, None)
+        return CountResult.build(start_seconds, None)
     except InvalidInput:
         raise
     except Exception as error:  # every driver has its own
         message = f"the engine could not answer: {take_first_line(error)}"
         raise refuse(message, remedy="Check the connection and your rights to read the table") from error
-    return CountResult.build(
-        start, build_counted_dataset(facets, name, f"Table {name}.", roles, disclosure, notes)
-    )
-
-
-def _convert_objects_to_floats(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Convert an array of objects to float64; return others unchanged."""
-    # Some engines return sums of integers as decimals.
-    return column.astype(np.float64) if column.dtype.kind == "O" else column
+    dataset = build_counted_dataset(facets, name, f"Table {name}.", roles, disclosure, notes)
+    return CountResult.build(start_seconds, dataset)
 
 
 def write_recipe(engine: Engine, roles: Roles, table_name: str) -> tuple[str, str, str]:
@@ -321,29 +298,19 @@ def write_recipe(engine: Engine, roles: Roles, table_name: str) -> tuple[str, st
         table_name: Name of the table in the engine.
     """
     user_columns = roles.privacy_unit or ("user_id",)
-    command_words = [
-        "python",
-        "-m",
-        "dpcore.counting",
-        "--from",
-        engine.example_address,
-        "--table",
-        table_name,
-    ]
-    for column in user_columns:
-        command_words += ["--user", column]
-    for column in roles.groups:
-        command_words += ["--task", column]
+    command_words = ["python", "-m", "dpcore.counting", "--from", engine.example_address]
+    command_words += ["--table", table_name]
+    for column_name in user_columns:
+        command_words += ["--user", column_name]
+    for column_name in roles.groups:
+        command_words += ["--task", column_name]
     command_words += ["--value", roles.value] if roles.value is not None else []
     if roles.contribution is not Contribution.ROWS:
         command_words += ["--count", COUNT_OPTIONS[roles.contribution]]
     command_words += ["--missing-users", "one"] if roles.missing_users is MissingUsers.ONE_USER else []
     command = shlex.join([*command_words, "--to", "histogram.csv"])
-    return (
-        command,
-        _write_python(engine, roles, table_name, user_columns),
-        write_histogram_sql(engine, roles, table_name),
-    )
+    python_code = _write_python(engine, roles, table_name, user_columns)
+    return command, python_code, write_histogram_sql(engine, roles, table_name)
 
 
 COUNT_OPTIONS = dict(zip(Contribution, ("rows", "distinct-tasks", "total"), strict=True))
@@ -374,18 +341,16 @@ def write_histogram_sql(engine: Engine, roles: Roles, table_name: str) -> str:
 
     if not roles.privacy_unit:
         return ""
-    columns = [*roles.privacy_unit, *roles.groups, *([roles.value] if roles.value is not None else [])]
-    types_by_column = {c: "float64" if c == roles.value else "string" for c in columns}
+    needed_columns = [*roles.privacy_unit, *roles.groups, *([roles.value] if roles.value is not None else [])]
+    types_by_column = {column: "float64" if column == roles.value else "string" for column in needed_columns}
     # A database table, so that `query` does not cache an expression with these names.
     rows = DatabaseTable(table_name, ibis.schema(types_by_column), None, Namespace()).to_expr()
     for has_nan in (True, False):
         try:
-            users = query.count_per_user(
-                query.select_events(rows, roles, has_nan=has_nan), roles.contribution
-            )
-            return query.to_sql(
-                query.count_users_by_size(users, roles.contribution), engine.dialect or engine.key
-            )
+            events = query.select_events(rows, roles, has_nan=has_nan)
+            users = query.count_per_user(events, roles.contribution)
+            histogram = query.count_users_by_size(users, roles.contribution)
+            return query.to_sql(histogram, engine.dialect or engine.key)
         except (ibis.common.exceptions.IbisError, NotImplementedError, AttributeError, ValueError):
             continue
     return f"-- Ibis writes this SQL once the driver for {engine.title} is installed."

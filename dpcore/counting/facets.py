@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from dpcore import dataset
 from dpcore.common import wording
-from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
+from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.counting import query
 from dpcore.counting.duck import Columns, Duck, compile_sql
 from dpcore.data.column_roles import MissingUsers, Roles
@@ -55,19 +54,15 @@ def find_lowest_code(roles: Roles) -> int:
     return 0 if roles.missing_users is MissingUsers.ONE_USER else 1
 
 
-def list_task_names(duck: Duck, codes: Table) -> tuple[str, ...]:
-    """Return the name of each task, in the order of codes."""
-    length, columns = dataset.LONGEST_TASK_NAME, query.list_task_columns(codes)
-    cells = [f"substr(CAST({name} AS VARCHAR), 1, {length})" for name in columns]
-    names = duck.fetch_rows(f"SELECT {', '.join(cells)} FROM ({compile_sql(codes)}) ORDER BY code")
-    return tuple(" × ".join(str(cell) for cell in row) for row in names)
-
-
-def convert_to_integers(column: npt.NDArray[Any]) -> IntArray:
-    """Convert an array to int64."""
-    return column.astype(np.int64)
+def list_task_names(duck: Duck, task_codes: Table) -> tuple[str, ...]:
+    """Return the name of each task by code: its cells, each cut to `LONGEST_TASK_NAME`, with × between several."""
+    max_length, task_columns = dataset.LONGEST_TASK_NAME, query.list_task_columns(task_codes)
+    cell_sqls = [f"substr(CAST({column} AS VARCHAR), 1, {max_length})" for column in task_columns]
+    names_sql = f"SELECT {', '.join(cell_sqls)} FROM ({compile_sql(task_codes)}) ORDER BY code"
+    name_rows = duck.fetch_rows(names_sql)
+    return tuple(" × ".join(str(cell) for cell in name_cells) for name_cells in name_rows)
 
 
 def convert_to_floats(columns: Columns) -> dict[str, FloatArray]:
     """Return the columns as float64, which is exact below 2^53; nulls, such as empty sums, become 0."""
-    return {name: np.nan_to_num(np.asarray(column, dtype=np.float64)) for name, column in columns.items()}
+    return {name: np.nan_to_num(np.asarray(values, np.float64)) for name, values in columns.items()}

@@ -80,14 +80,14 @@ class Source:
         """
         if not self.is_complete or LABEL_COLUMN not in self.columns or self.head.files:
             return None
-        labels = self.head.frame[LABEL_COLUMN]
-        first_label = str(labels.iloc[0])
-        return ReleaseFacts.from_label(first_label) if bool((labels == first_label).all()) else None
+        label_cells = self.head.frame[LABEL_COLUMN]
+        first_label = str(label_cells.iloc[0])
+        return ReleaseFacts.from_label(first_label) if bool((label_cells == first_label).all()) else None
 
     @property
     def lacks_column_names(self) -> bool:
         """Return True if the files have no column names, so that theirs were made up."""
-        return any(layout.names for layout in self.head.layouts)
+        return any(file_layout.names for file_layout in self.head.layouts)
 
     def with_names(self, names: Sequence[str]) -> Source:
         """Return the source with names for its columns, if the files have none.
@@ -106,10 +106,14 @@ class Source:
                 problems.add(f"there are {len(self.columns)} columns, and {len(new_names)} names")
             if not all(new_names) or len(set(new_names)) < len(new_names):
                 problems.add("every column needs a name of its own")
-        layouts = tuple(replace(its, names=new_names) if its.names else its for its in self.head.layouts)
-        head = replace(self.head, frame=self.head.frame.set_axis(new_names, axis=1), layouts=layouts)
-        renamed = [replace(r, columns=new_names, table=r.table and head) for r in self.relations]
-        return replace(self, head=head, relations=tuple(renamed))
+        file_layouts = tuple(
+            replace(file_layout, names=new_names) if file_layout.names else file_layout
+            for file_layout in self.head.layouts
+        )
+        head = replace(self.head, frame=self.head.frame.set_axis(new_names, axis=1), layouts=file_layouts)
+        relations = self.relations
+        new_relations = [replace(each, columns=new_names, table=each.table and head) for each in relations]
+        return replace(self, head=head, relations=tuple(new_relations))
 
     def close(self) -> None:
         """Remove the temporary folder of the source, if any; the user's own files stay."""
@@ -130,8 +134,8 @@ def expand_patterns(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
                 problems.add("a path holds a NUL character, which no name of a file has")
             elif os.path.exists(path) or not glob.has_magic(path):
                 expanded_paths.append(path)
-            elif matches := sorted(filter(os.path.isfile, glob.glob(path, recursive=True))):
-                expanded_paths += matches
+            elif matching_paths := sorted(filter(os.path.isfile, glob.glob(path, recursive=True))):
+                expanded_paths += matching_paths
             else:
                 problems.add(f"no file is called like {shorten(path)}", "", "Check the folder and the ending")
     return expanded_paths
@@ -141,7 +145,8 @@ def is_table(data: Any) -> bool:
     """Return True if the data are a table in memory."""
     # A pandas or Polars series also supports Arrow, but is a list of counts. A LazyFrame warns if its columns are read,
     # so only the existence of attributes is checked.
-    has_table_attributes = any(hasattr(data, name) for name in ("collect_schema", "columns", "column_names"))
+    attribute_names = "collect_schema", "columns", "column_names"
+    has_table_attributes = any(hasattr(data, name) for name in attribute_names)
     return has_table_attributes and not isinstance(data, type)
 
 
@@ -161,14 +166,14 @@ def convert_to_files(paths: Sequence[str | os.PathLike[str] | MemoryFile]) -> li
 
 def find_distributions(paths: Sequence[str | os.PathLike[str] | MemoryFile]) -> list[File]:
     """Return those of the files that state that they hold a distribution of pairs (`dpcore.data.group_pairs`)."""
-    distributions = []
-    for path in convert_to_files(paths):
-        if isinstance(path, MemoryFile) or os.path.isfile(path):
+    distribution_files = []
+    for file in convert_to_files(paths):
+        if isinstance(file, MemoryFile) or os.path.isfile(file):
             # The function that reads the file reports an error.
-            with suppress(OSError), path.open("rb") as file:
-                if group_pairs.has_schema(file.read(_COMPARED_BYTES)):
-                    distributions.append(path)
-    return distributions
+            with suppress(OSError), file.open("rb") as stream:
+                if group_pairs.has_schema(stream.read(_COMPARED_BYTES)):
+                    distribution_files.append(file)
+    return distribution_files
 
 
 def read_distribution(
@@ -215,70 +220,70 @@ def open_files(
         InvalidInput: They cannot be read, or do not belong together; all problems at once.
     """
     files = convert_to_files(paths)
-    file_names = [path.name for path in files] if names is None else list(names)
+    file_names = [file.name for file in files] if names is None else list(names)
     if not files:
         raise refuse("no file is chosen", remedy="Choose at least one")
     relations: list[Relation] = []
     tables: list[Table] = []
-    budget = small_bytes
+    remaining_bytes = small_bytes
     with Problems() as problems:
-        for path, name in zip(files, file_names, strict=True):
+        for file, name in zip(files, file_names, strict=True):
             try:
-                relation, table, num_bytes = _inspect(path, name, budget, should_stop)
+                relation, table, num_kept_bytes = _inspect(file, name, remaining_bytes, should_stop)
             except InvalidInput as refused:
-                is_alone = len(files) == 1
-                problems.extend(refused.problems if is_alone else _add_file_name(refused.problems, name))
+                is_only_file = len(files) == 1
+                problems.extend(refused.problems if is_only_file else _add_file_name(refused.problems, name))
             else:
                 relations.append(relation)
                 tables.append(table)
-                budget -= num_bytes
-    size = sum(path.stat().st_size for path in files)
+                remaining_bytes -= num_kept_bytes
+    num_bytes = sum(file.stat().st_size for file in files)
     copy_notes = _note_copies(files, file_names)
     if all(relation.table is not None for relation in relations):
         table = join_tables(tables)
-        return Source.of_table(replace(table, notes=(*copy_notes, *table.notes)), size, owned_folder)
+        return Source.of_table(replace(table, notes=(*copy_notes, *table.notes)), num_bytes, owned_folder)
     refuse_other_columns([(relation.name, relation.columns) for relation in relations])
-    layouts = tuple(layout for table in tables for layout in table.layouts)
+    file_layouts = tuple(file_layout for table in tables for file_layout in table.layouts)
     notes = (*copy_notes, *tables[0].notes)
-    head = replace(tables[0], layouts=layouts, times=join_times(tables), notes=notes)
+    head = replace(tables[0], layouts=file_layouts, times=join_times(tables), notes=notes)
     further_text = f" and {len(relations) - 1} more" if len(relations) > 1 else ""
-    return Source(relations[0].name + further_text, head, False, tuple(relations), size, owned_folder)
+    return Source(relations[0].name + further_text, head, False, tuple(relations), num_bytes, owned_folder)
 
 
 def _inspect(
-    path: File, name: str, budget: int, should_stop: ShouldStop | None
+    path: File, name: str, remaining_bytes: int, should_stop: ShouldStop | None
 ) -> tuple[Relation, Table, int]:
     """Return a file as a relation, its first rows or all of them, and the uncompressed bytes taken from the budget."""
-    start = formats.read_start(path, name)
-    stamp = read_stamp(path)  # Before anything is read, so that later writes are detected.
-    if start.kind is FileKind.WORKBOOK:
+    file_start = formats.read_start(path, name)
+    file_stamp = read_stamp(path)  # Before anything is read, so that later writes are detected.
+    if file_start.kind is FileKind.WORKBOOK:
         table = read_workbook(path, name, should_stop)
         return Relation.of_table(table), table, 0
-    if start.kind is FileKind.PARQUET:
-        relation, table = heads.describe_parquet(path, name, SMALL_CELLS if budget > 0 else 0)
-        return replace(relation, stamp=stamp), table, 0
-    is_json = start.kind is FileKind.JSON
-    max_bytes = max(budget, ARRAY_BYTES) if start.is_json_array else budget
-    content = formats.read_small(path, start, max_bytes, name) if max_bytes > 0 else None
+    if file_start.kind is FileKind.PARQUET:
+        relation, table = heads.describe_parquet(path, name, SMALL_CELLS if remaining_bytes > 0 else 0)
+        return replace(relation, stamp=file_stamp), table, 0
+    is_json = file_start.kind is FileKind.JSON
+    max_bytes = max(remaining_bytes, ARRAY_BYTES) if file_start.is_json_array else remaining_bytes
+    content = formats.read_small(path, file_start, max_bytes, name) if max_bytes > 0 else None
     if content is not None:
         try:
             table = read_json(content, name)[0] if is_json else read_table(content, name)
-            table = _add_packing(table, start.packing)
+            table = _add_packing(table, file_start.packing)
             return Relation.of_table(table), table, len(content)
         except TooManyCells:  # DuckDB reads it like a large file, with little memory
-            if start.is_json_array:
+            if file_start.is_json_array:
                 raise
-    if start.is_json_array:
-        raise refuse(
-            f"the JSON array is longer than {ARRAY_BYTES:,} bytes", remedy="Write one object per line"
-        )
-    relation, table = (heads.describe_json if is_json else heads.describe_text)(path, name, start)
-    return replace(relation, stamp=stamp), _add_packing(table, start.packing), 0
+    if file_start.is_json_array:
+        message = f"the JSON array is longer than {ARRAY_BYTES:,} bytes"
+        raise refuse(message, remedy="Write one object per line")
+    relation, table = (heads.describe_json if is_json else heads.describe_text)(path, name, file_start)
+    return replace(relation, stamp=file_stamp), _add_packing(table, file_start.packing), 0
 
 
 def _add_packing(table: Table, packing: str) -> Table:
     """Return the table with the compression of its file in its layout."""
-    return replace(table, layouts=tuple(replace(layout, packing=packing) for layout in table.layouts))
+    file_layouts = tuple(replace(file_layout, packing=packing) for file_layout in table.layouts)
+    return replace(table, layouts=file_layouts)
 
 
 def _note_copies(files: Sequence[File], names: Sequence[str]) -> list[str]:
@@ -286,22 +291,21 @@ def _note_copies(files: Sequence[File], names: Sequence[str]) -> list[str]:
     notes: list[str] = []
     first_indices: dict[tuple[int, bytes], int] = {}
     with Problems() as problems:
-        for index, (path, name) in enumerate(zip(files, names, strict=True)):
-            with path.open("rb") as file:
-                size_and_start = (path.stat().st_size, file.read(_COMPARED_BYTES))
+        for index, (file, name) in enumerate(zip(files, names, strict=True)):
+            with file.open("rb") as stream:
+                size_and_start = (file.stat().st_size, stream.read(_COMPARED_BYTES))
             first_index = first_indices.setdefault(size_and_start, index)
             if first_index == index:
                 continue
             first_file = files[first_index]
-            if first_file is path or (
-                isinstance(path, Path) and isinstance(first_file, Path) and first_file.samefile(path)
+            if first_file is file or (
+                isinstance(file, Path) and isinstance(first_file, Path) and first_file.samefile(file)
             ):
                 problems.add("this file is named twice", describe_file(name), "Name it once")
                 continue
-            with path.open("rb") as file, first_file.open("rb") as first_stream:
-                if all(
-                    block == first_stream.read(len(block)) for block in iter(lambda: file.read(1 << 20), b"")
-                ):
+            with file.open("rb") as stream, first_file.open("rb") as first_stream:
+                blocks = iter(lambda: stream.read(1 << 20), b"")
+                if all(block == first_stream.read(len(block)) for block in blocks):
                     notes.append(f"{shorten(name)} is an exact copy of {shorten(names[first_index])}.")
     return notes
 
@@ -309,10 +313,10 @@ def _note_copies(files: Sequence[File], names: Sequence[str]) -> list[str]:
 def _add_file_name(problems: Sequence[InputProblem], name: str) -> list[InputProblem]:
     """Return the problems with the file in the location of each, unless it stands there."""
     file_text = describe_file(name)
-    problems_with_location = zip(
-        problems, [f"{file_text}, {p.location}" if p.location else file_text for p in problems], strict=True
-    )
+    locations = [
+        f"{file_text}, {problem.location}" if problem.location else file_text for problem in problems
+    ]
     return [
-        p if file_text in p.location else replace(p, location=location)
-        for p, location in problems_with_location
+        problem if file_text in problem.location else replace(problem, location=location)
+        for problem, location in zip(problems, locations, strict=True)
     ]

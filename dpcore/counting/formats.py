@@ -141,18 +141,18 @@ def read_start(path: File, name: str) -> FileStart:
         InvalidInput: It cannot be read or unpacked.
     """
     with _refuse_unreadable(name):
-        mode = path.stat().st_mode
-        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        file_mode = path.stat().st_mode
+        if not (stat.S_ISREG(file_mode) or stat.S_ISDIR(file_mode)):
             raise refuse("a pipe or a device cannot be read twice", describe_file(name), "Copy it to a file")
         with path.open("rb") as file:
-            magic = file.read(8)
-    packing = "gzip" if magic.startswith(b"\x1f\x8b") else ""
-    if magic.startswith(b"\x28\xb5\x2f\xfd") or _SKIPPED_FRAME_PATTERN.match(magic):
+            magic_bytes = file.read(8)
+    packing = "gzip" if magic_bytes.startswith(b"\x1f\x8b") else ""
+    if magic_bytes.startswith(b"\x28\xb5\x2f\xfd") or _SKIPPED_FRAME_PATTERN.match(magic_bytes):
         packing = "zstd"
-    if magic.startswith(b"PARE"):
+    if magic_bytes.startswith(b"PARE"):
         raise refuse("the Parquet file is encrypted", describe_file(name), DECRYPT_REMEDY)
-    if magic.startswith(b"PAR1"):
-        return FileStart(FileKind.PARQUET, packing, magic, False)
+    if magic_bytes.startswith(b"PAR1"):
+        return FileStart(FileKind.PARQUET, packing, magic_bytes, False)
     with open_plain_bytes(path, packing, name) as stream:
         content = _read_up_to(stream, HEAD_BYTES + 1)
     is_complete, content = len(content) <= HEAD_BYTES, content[:HEAD_BYTES]
@@ -186,8 +186,8 @@ def _refuse_unreadable(name: str) -> Iterator[None]:
 def _is_workbook(path: File, content: bytes) -> bool:
     """Return True if a ZIP archive has Excel's folder; if it is damaged, judge by the bytes of its beginning."""
     try:
-        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
-            return any(member.startswith("xl/") for member in archive.namelist())
+        with path.open("rb") as stream, zipfile.ZipFile(stream) as archive:
+            return any(member_name.startswith("xl/") for member_name in archive.namelist())
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError):
         return b"xl/" in content  # a damaged workbook, which is reported as such
 
@@ -198,15 +198,16 @@ def open_plain_bytes(path: File, packing: str, name: str) -> Iterator[IO[bytes]]
     import pyarrow as pa
 
     with _refuse_unreadable(name):
-        file = path.open("rb")
-    with file:
+        packed_stream = path.open("rb")
+    with packed_stream:
         try:
             if packing == "gzip":
-                yield cast(IO[bytes], gzip.GzipFile(fileobj=file))
+                yield cast(IO[bytes], gzip.GzipFile(fileobj=packed_stream))
             elif packing:
-                yield io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(file, mode="r"), packing))
+                python_file = pa.PythonFile(packed_stream, mode="r")
+                yield io.BufferedReader(pa.CompressedInputStream(python_file, packing))
             else:
-                yield file
+                yield packed_stream
         except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
             if is_full_disk(error):  # raised by code that writes inside this context
                 raise InvalidInput([FULL_DISK]) from None
@@ -223,19 +224,19 @@ def describe_damaged_archive(packing: str, name: str) -> InputProblem:
 
 def _read_up_to(stream: IO[bytes], num_bytes: int) -> bytes:
     """Read up to ``num_bytes`` bytes; return fewer only at the end of the stream."""
-    blocks, num_missing = [], num_bytes
-    while num_missing and (block := stream.read(num_missing)):
+    blocks, num_missing_bytes = [], num_bytes
+    while num_missing_bytes and (block := stream.read(num_missing_bytes)):
         blocks.append(block)
-        num_missing -= len(block)
+        num_missing_bytes -= len(block)
     return b"".join(blocks)
 
 
-def open_lines(stream: IO[bytes], num_skipped: int = 0, newline: str | None = "\n") -> io.TextIOWrapper:
+def open_lines(stream: IO[bytes], num_skipped_lines: int = 0, newline: str | None = "\n") -> io.TextIOWrapper:
     """Return a stream of UTF-8 as a stream of text lines, behind this number of skipped ones."""
-    lines = io.TextIOWrapper(stream, "utf-8-sig", newline=newline)
-    for _ in range(num_skipped):
-        lines.readline()
-    return lines
+    line_stream = io.TextIOWrapper(stream, "utf-8-sig", newline=newline)
+    for _ in range(num_skipped_lines):
+        line_stream.readline()
+    return line_stream
 
 
 # --- text ---------------------------------------------------------------------------------------------------
@@ -276,33 +277,31 @@ def check_text(content: bytes) -> None:
     if len(content) > MAX_BYTES:
         message = f"the file has {len(content):,} bytes; at most {MAX_BYTES:,} are read into memory"
         raise refuse(message, remedy="Reduce it to counts per user")
-    format_name = next(
-        (name for magic, name in _FORMAT_NAMES_BY_MAGIC.items() if content.startswith(magic)), ""
-    )
+    formats = _FORMAT_NAMES_BY_MAGIC.items()
+    format_name = next((name for magic_bytes, name in formats if content.startswith(magic_bytes)), "")
     if content.startswith(b"PK\x03\x04"):
         format_name = "an Excel workbook (XLSX)" if b"xl/" in content else "a ZIP archive"
     if format_name:
-        remedy = (
-            "Unpack it and choose the CSV file inside" if format_name.endswith("archive") else SAVE_AS_CSV
-        )
+        is_archive = format_name.endswith("archive")
+        remedy = "Unpack it and choose the CSV file inside" if is_archive else SAVE_AS_CSV
         raise refuse(f"this is {format_name}, not a table in text form", remedy=remedy)
-    head = content[:512].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
-    if head.startswith((b"<!doctype", b"<html", b"<?xml", b"{", b"[{", b"[[")):
+    head_bytes = content[:512].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if head_bytes.startswith((b"<!doctype", b"<html", b"<?xml", b"{", b"[{", b"[[")):
         raise refuse("this is a web page, XML or JSON, not a table in text form", remedy=SAVE_AS_CSV)
 
 
 def detect_encoding(content: bytes) -> str:
     """Return the encoding that a byte-order mark, or zeros in every other byte, show; empty if neither does."""
-    for encoding, *marks in (  # UTF-32 first, as its mark begins with that of UTF-16
+    for encoding, *byte_order_marks in (  # UTF-32 first, as its mark begins with that of UTF-16
         ("utf-8-sig", codecs.BOM_UTF8),
         ("utf-32", codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
         ("utf-16", codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
     ):
-        if content.startswith(tuple(marks)):
+        if content.startswith(tuple(byte_order_marks)):
             return encoding
-    head = np.frombuffer(content[:4096], np.uint8)
+    byte_codes = np.frombuffer(content[:4096], np.uint8)
     even_zero_share, odd_zero_share = (
-        np.count_nonzero(head[offset::2] == 0) / max(head[offset::2].size, 1) for offset in (0, 1)
+        np.count_nonzero(byte_codes[offset::2] == 0) / max(byte_codes[offset::2].size, 1) for offset in (0, 1)
     )
     if odd_zero_share > 0.3 and even_zero_share < 0.02:
         return "utf-16-le"
@@ -326,18 +325,17 @@ def decode(content: bytes) -> tuple[str, str, list[str]]:
         except UnicodeDecodeError:
             encoding, encoding_name = "latin-1", "Latin-1"
             text = content.decode(encoding)
-        sentence = f"The file is not UTF-8 (first on line {line_number:,}), so it was read as {encoding_name}"
-        notes.append(sentence + IF_WRONG_TEXT)
+        first_text = f"first on line {line_number:,}"
+        note_start = f"The file is not UTF-8 ({first_text}), so it was read as {encoding_name}"
+        notes.append(note_start + IF_WRONG_TEXT)
     text = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     text = text.replace("\n\ufeff", "\n")  # files with byte-order marks were joined
     beginning = text[:65536]
-    header_line = next(
-        (line for line in beginning.split("\n") if line.strip() and not line.startswith("#")), ""
-    )
-    control_codes = {*range(9), *range(14, 32), 0x7F, 0xFFFD} - {
-        ord(c) for c in CONTROL_DELIMITERS if c in header_line
-    }
-    num_controls = sum(beginning.count(chr(code)) for code in control_codes)
+    lines = beginning.split("\n")
+    header_line = next((line for line in lines if line.strip() and not line.startswith("#")), "")
+    delimiter_codes = {ord(delimiter) for delimiter in CONTROL_DELIMITERS if delimiter in header_line}
+    control_codes = {*range(9), *range(14, 32), 0x7F, 0xFFFD} - delimiter_codes
+    num_controls = sum(beginning.count(chr(control_code)) for control_code in control_codes)
     if num_controls > 0.01 * len(beginning) and num_controls > 1:
         raise refuse("the file holds binary data, not a table in text form", remedy=SAVE_AS_CSV)
     if "\0" in text:

@@ -48,20 +48,20 @@ def _list_level_names(frame: pd.DataFrame) -> list[Any]:
     """Return the names of the index levels if any level has one (unnamed ones as ``level_0``); else none."""
     if all(name is None for name in frame.index.names):
         return []
-    return [f"level_{index}" if name is None else name for index, name in enumerate(frame.index.names)]
+    return [f"level_{level}" if name is None else name for level, name in enumerate(frame.index.names)]
 
 
 def select_frame_columns(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     """Return these columns and index levels of a pandas table as columns, with their names as text."""
     import pandas as pd
 
-    num_levels, columns = len(_list_level_names(frame)), {}
+    num_levels, series_by_name = len(_list_level_names(frame)), {}
     for index, name in enumerate(list_table_columns(frame)):
         if name in names and index < num_levels:
-            columns[name] = pd.Series(frame.index.get_level_values(index)).reset_index(drop=True)
+            series_by_name[name] = pd.Series(frame.index.get_level_values(index)).reset_index(drop=True)
         elif name in names:
-            columns[name] = frame.iloc[:, index - num_levels].reset_index(drop=True)
-    return pd.DataFrame(columns, copy=False)
+            series_by_name[name] = frame.iloc[:, index - num_levels].reset_index(drop=True)
+    return pd.DataFrame(series_by_name, copy=False)
 
 
 def select_arrow_columns(table: Any, names: Sequence[str]) -> pa.Table:
@@ -75,13 +75,13 @@ def select_arrow_columns(table: Any, names: Sequence[str]) -> pa.Table:
 
     if isinstance(table, pd.DataFrame):
         return _frame_to_arrow(select_frame_columns(table, names))
-    names, library = list(names), type(table).__module__.partition(".")[0].removeprefix("_")
-    if library == "ibis":
+    names, library_name = list(names), type(table).__module__.partition(".")[0].removeprefix("_")
+    if library_name == "ibis":
         _refuse_remote(table)
         return table.select(*names).to_pyarrow()
-    if library == "duckdb":
+    if library_name == "duckdb":
         return table.project(", ".join(map(quote_identifier, names))).to_arrow_table()
-    if library == "polars":
+    if library_name == "polars":
         selected_table = table.select(names)
         return (selected_table.collect() if hasattr(selected_table, "collect") else selected_table).to_arrow()
     if isinstance(table, pa.Table | pa.RecordBatch):
@@ -95,12 +95,12 @@ def select_arrow_columns(table: Any, names: Sequence[str]) -> pa.Table:
 def _refuse_remote(table: Any) -> None:
     """Raise InvalidInput if an Ibis table belongs to an engine outside this process."""
     try:
-        backend = table.get_backend().name
+        engine_name = table.get_backend().name
     except Exception:  # an unbound table, or tables of several engines
         raise refuse("no engine holds the Ibis table", remedy="Bind it to a connection first") from None
-    if backend not in LOCAL_BACKENDS:
+    if engine_name not in LOCAL_BACKENDS:
         remedy = "Let the engine count: sweet-spot count --from ADDRESS --table NAME (docs/engines.md)"
-        raise refuse(f"the Ibis table lies in another engine ({backend})", remedy=remedy)
+        raise refuse(f"the Ibis table lies in another engine ({engine_name})", remedy=remedy)
 
 
 def _frame_to_arrow(frame: pd.DataFrame) -> pa.Table:
@@ -108,23 +108,22 @@ def _frame_to_arrow(frame: pd.DataFrame) -> pa.Table:
     import pandas as pd
     import pyarrow as pa
 
-    columns = {}
-    for name, column in frame.items():
+    arrow_columns = {}
+    for name, series in frame.items():
         try:
-            columns[name] = pa.Array.from_pandas(column)
+            arrow_columns[name] = pa.Array.from_pandas(series)
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
             # A mixture of texts and numbers is converted to text, as in a text file.
-            columns[name] = pa.array([None if pd.isna(cell) else str(cell) for cell in column])
-    return pa.table(columns)
+            arrow_columns[name] = pa.array([None if pd.isna(cell) else str(cell) for cell in series])
+    return pa.table(arrow_columns)
 
 
 def refuse_repeated_names(problems: Problems, columns: Sequence[str], names: Sequence[str]) -> None:
     """Add a problem for each of these names that several columns have."""
     for name, num_columns in Counter(columns).items():
         if num_columns > 1 and name in names:
-            problems.add(
-                f"{num_columns} columns are called {column_names.shorten(name)}", remedy="Rename them"
-            )
+            message = f"{num_columns} columns are called {column_names.shorten(name)}"
+            problems.add(message, remedy="Rename them")
 
 
 def write_parquet(table: Any, named_columns: list[str], missing_arguments: Sequence[str] = ()) -> bytes:
@@ -132,26 +131,26 @@ def write_parquet(table: Any, named_columns: list[str], missing_arguments: Seque
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    names = list_table_columns(table)
+    table_columns = list_table_columns(table)
     # A table of pairs is recognised by all its columns, and needs its rows.
-    is_pairs = tuple(names) in (PAIRS_HEADER, (*PAIRS_HEADER, PAIRS_SUM))
-    selected = [name for name in names if name in named_columns or not named_columns or is_pairs]
+    is_pairs = tuple(table_columns) in (PAIRS_HEADER, (*PAIRS_HEADER, PAIRS_SUM))
+    takes_all = is_pairs or not named_columns
+    selected_columns = [name for name in table_columns if takes_all or name in named_columns]
     with Problems() as problems:
-        column_names.refuse_missing(problems, names, named_columns)
-        refuse_repeated_names(problems, names, selected)
+        column_names.refuse_missing(problems, table_columns, named_columns)
+        refuse_repeated_names(problems, table_columns, selected_columns)
         if problems.entries and not is_pairs:
             column_names.add_missing_arguments(problems, missing_arguments)
-    arrow_table = select_arrow_columns(table, selected)
+    arrow_table = select_arrow_columns(table, selected_columns)
     with Problems() as problems:
         for index, field in enumerate(arrow_table.schema):
             if pa.types.is_interval(field.type):  # a type that Parquet does not support
-                refuse_times(
-                    problems, find_times(arrow_table.schema.names, arrow_table.schema.types), field.name
-                )
+                time_kinds = find_times(arrow_table.schema.names, arrow_table.schema.types)
+                refuse_times(problems, time_kinds, field.name)
                 arrow_table = arrow_table.set_column(index, field.name, pa.nulls(len(arrow_table)))
-    content = io.BytesIO()
-    pq.write_table(arrow_table, content)
-    return content.getvalue()
+    buffer = io.BytesIO()
+    pq.write_table(arrow_table, buffer)
+    return buffer.getvalue()
 
 
 # --- tables with a label -------------------------------------------------------------------------------------
@@ -195,9 +194,9 @@ def read_labelled(
             column_names.refuse_no_names(user=user, label=label, features=features)
             _refuse_no_lists("levels", "['DE', 'FR']", levels)
             _refuse_no_lists("ranges", "(0, 100)", further_arguments.get("ranges"), 2)
-            columns = column_names.list_columns(user), label, column_names.list_columns(features)
-            table = _read_table(data, *columns)
-            design = _build_design(table, *columns, levels or {}, intercept)
+            role_columns = column_names.list_columns(user), label, column_names.list_columns(features)
+            table = _read_table(data, *role_columns)
+            design = _build_design(table, *role_columns, levels or {}, intercept)
     return build(table, design, check_provenance(disclosure), **further_arguments)
 
 
@@ -206,13 +205,16 @@ def _refuse_no_lists(name: str, example_text: str, entries: object, length: int 
     if entries is None:
         return
     lists = list(entries.values()) if isinstance(entries, Mapping) else [None]
-    if not all(isinstance(each, list | tuple) and (not length or len(each) == length) for each in lists):
+    if not all(
+        isinstance(list_of_column, list | tuple) and (not length or len(list_of_column) == length)
+        for list_of_column in lists
+    ):
         allowed_text = f"entries by column, such as {name}={{'column': {example_text}}}"
         raise refuse(f"{name} must hold {allowed_text}; got {str(entries)[:40]}")
 
 
 def _read_table(data: Any, users: list[str], label: str | None, features: list[str]) -> Table:
-    """Read one table, in memory or in a text file, as a table of text."""
+    """Read one table, in memory or in a text file, as a table of text; raise InvalidInput for other data."""
     if files := list_paths(data):
         if len(files) > 1:
             raise refuse(f"a table with labels is one file; there are {len(files)} here")
@@ -232,23 +234,25 @@ def _convert_table(data: Any, users: list[str], label: str | None, features: lis
     import pandas as pd
     import pyarrow as pa
 
-    names = list_table_columns(data)
+    table_columns = list_table_columns(data)
     named_columns = [*users, *([] if label is None else [label]), *features]
-    is_named = bool(users and features) and label is not None and set(named_columns) <= set(names)
-    selected = [name for name in names if name in named_columns or not is_named]
+    has_role_columns = bool(users and features) and label is not None
+    has_named_columns = has_role_columns and set(named_columns) <= set(table_columns)
+    selected_columns = [name for name in table_columns if name in named_columns or not has_named_columns]
     with Problems() as problems:
-        refuse_repeated_names(problems, names, selected)
+        refuse_repeated_names(problems, table_columns, selected_columns)
     is_frame = isinstance(data, pd.DataFrame)
-    frame = (
-        select_frame_columns(data, selected) if is_frame else select_arrow_columns(data, selected).to_pandas()
-    )
-    schema = pa.Schema.from_pandas(frame.select_dtypes(["datetime", "datetimetz", "timedelta"]))
-    times = find_times(schema.names, schema.types)
-    durations = {name: time_kind for name, time_kind in times.items() if time_kind == "durations"}
+    if is_frame:
+        frame = select_frame_columns(data, selected_columns)
+    else:
+        frame = select_arrow_columns(data, selected_columns).to_pandas()
+    time_schema = pa.Schema.from_pandas(frame.select_dtypes(["datetime", "datetimetz", "timedelta"]))
+    time_kinds = find_times(time_schema.names, time_schema.types)
+    duration_kinds = {column: kind for column, kind in time_kinds.items() if kind == "durations"}
     with Problems() as problems:
-        refuse_times(problems, times, label)
-        for name in features:
-            refuse_times(problems, durations, name)
+        refuse_times(problems, time_kinds, label)
+        for column in features:
+            refuse_times(problems, duration_kinds, column)
     return read_table(frame.to_csv(index=False).encode(), LABELLED_FRAME_FILE)
 
 
@@ -271,14 +275,15 @@ def _build_design(
                 problems.add(f"say which column names the {role}: {role}=…, one of {names_text}")
         named_columns = [*users[:1], *column_names.list_columns(label), *features]
         column_names.refuse_missing(problems, table.columns, named_columns)
-        category_features = {}
-        for column, names in levels.items():
+        levels_by_column = {}
+        for column, level_names in levels.items():
             with problems.collecting():
-                category_features[column] = design_matrix.read_levels(column, "\n".join(map(str, names)))
+                levels_by_column[column] = design_matrix.read_levels(column, "\n".join(map(str, level_names)))
         feature_names = features or [name for name in table.columns if name not in (user, label)]
-        if unknown := [column for column in levels if column not in feature_names]:
-            problems.add(f"levels names {', '.join(map(column_names.shorten, unknown))}, which is no feature")
-    design_features = design_matrix.guess_features(table, feature_names, category_features, bool(features))
+        if unknown_columns := [column for column in levels if column not in feature_names]:
+            unknown_text = ", ".join(map(column_names.shorten, unknown_columns))
+            problems.add(f"levels names {unknown_text}, which is no feature")
+    design_features = design_matrix.guess_features(table, feature_names, levels_by_column, bool(features))
     assert user is not None
     assert label is not None
     return Design(label, user, design_features, has_intercept)

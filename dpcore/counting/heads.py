@@ -75,7 +75,7 @@ def _convert_array_to_lines(text: str) -> str:
     try:
         with closing(Duck()) as duck:
             cast_sql = "SELECT unnest(CAST(CAST($1 AS JSON) AS JSON[]))::VARCHAR"
-            rows = duck.connection.execute(cast_sql, [text.strip()]).fetchall()
+            object_rows = duck.connection.execute(cast_sql, [text.strip()]).fetchall()
     except duckdb.Error:
         location = ""
         with suppress(RecursionError):
@@ -84,9 +84,9 @@ def _convert_array_to_lines(text: str) -> str:
             except json.JSONDecodeError as error:
                 location = f"line {error.lineno:,}"
         raise refuse("this is not JSON", location, JSON_REMEDY) from None
-    if any(row[0] is None or not row[0].startswith("{") for row in rows):
+    if any(object_row[0] is None or not object_row[0].startswith("{") for object_row in object_rows):
         raise refuse("the JSON is not an array of objects", remedy=JSON_REMEDY)
-    return "".join(f"{row[0]}\n" for row in rows)
+    return "".join(f"{object_row[0]}\n" for object_row in object_rows)
 
 
 def _list_keys(duck: Duck, memory_file: MemoryFile) -> tuple[str, ...]:
@@ -94,15 +94,14 @@ def _list_keys(duck: Duck, memory_file: MemoryFile) -> tuple[str, ...]:
     scan_sql = f"read_json_objects({quote_literal(str(memory_file))}, format = 'newline_delimited')"
     all_keys_sql = f"SELECT unnest(json_keys(json)) AS key FROM {scan_sql}"
     numbered_sql = f"SELECT key, row_number() OVER () AS n FROM ({all_keys_sql})"
-    key_rows = duck.connection.execute(
-        f"SELECT key FROM ({numbered_sql}) GROUP BY key ORDER BY min(n)"
-    ).fetchall()
+    first_sql = f"SELECT key FROM ({numbered_sql}) GROUP BY key ORDER BY min(n)"
+    key_rows = duck.connection.execute(first_sql).fetchall()
     if len(key_rows) > MAX_COLUMNS:
         raise refuse(f"there are more than {MAX_COLUMNS:,} different keys", remedy="Leave out unneeded ones")
     if not key_rows:
         refuse_bad_lines(memory_file.open(), "")
         raise refuse("no object has a key", remedy="Write one object per row, with a key for who")
-    return tuple(row[0] for row in key_rows)
+    return tuple(key_row[0] for key_row in key_rows)
 
 
 HEAD_ROWS = 1_000
@@ -119,7 +118,7 @@ def describe_json(path: formats.File, name: str, start: formats.FileStart) -> tu
         raise refuse(f"the line is longer than {formats.HEAD_BYTES:,} bytes", "line 1", JSON_REMEDY)
     table, keys = read_json(content, name, HEAD_ROWS)
     if not start.is_complete:
-        num_objects = sum(1 for line in content.split(b"\n") if line.strip())
+        num_objects = sum(1 for line_bytes in content.split(b"\n") if line_bytes.strip())
         note = f"Columns are the keys of the first {num_objects:,} objects; later keys are not offered."
         table = replace(table, notes=(*table.notes, note))
     encoding = "utf-8-sig" if content.startswith(codecs.BOM_UTF8) else "utf-8"
@@ -130,11 +129,11 @@ def describe_text(path: formats.File, name: str, start: formats.FileStart) -> tu
     """Return the relation of a large text file, and its first rows as a table."""
     table = _read_first_rows(start, name)
     encoding = formats.detect_encoding(start.content) or table.encoding  # also UTF-16 without a mark
-    (layout,) = table.layouts
+    (file_layout,) = table.layouts
     relation = Relation(
-        path, name, FileKind.TEXT, table.columns, start.packing, encoding, table.delimiter, layout.skip,
-        marked_separator=layout.separator if layout.separator in SPACED or layout.names else "",
-        has_header=not layout.names,
+        path, name, FileKind.TEXT, table.columns, start.packing, encoding, table.delimiter, file_layout.skip,
+        marked_separator=file_layout.separator if file_layout.separator in SPACED or file_layout.names else "",
+        has_header=not file_layout.names,
     )  # fmt: skip
     return relation, table
 
@@ -156,9 +155,8 @@ def _read_first_rows(start: formats.FileStart, name: str) -> Table:
         end_position = max(content.rfind(b"\n"), content.rfind(b"\r")) + 1
         last_line_length = (len(content) - end_position) // _measure_character(content)
         if last_line_length > formats.MAX_LINE_BYTES:  # though it is cut off
-            raise refuse_long_line(
-                (content.count(b"\n", 0, end_position) or content.count(b"\r", 0, end_position)) + 1
-            )
+            num_ends = content.count(b"\n", 0, end_position) or content.count(b"\r", 0, end_position)
+            raise refuse_long_line(num_ends + 1)
         end_position = _find_line_end(content[: -_measure_character(content)])
         if not end_position:
             break
@@ -185,16 +183,16 @@ def _find_line_end(content: bytes, max_lines: int | None = None) -> int:
     """
     num_comment_bytes = len(_COMMENTS_PATTERN.match(content).group())  # type: ignore[union-attr]  # marks in comments open nothing
     byte_codes = np.frombuffer(content, np.uint8)
-    ends = np.flatnonzero(byte_codes == ord("\n"))
-    if not ends.size:
-        ends = np.flatnonzero(byte_codes == ord("\r"))  # lines may end in carriage returns alone
-    is_mark = byte_codes == ord('"')
-    is_mark[:num_comment_bytes] = False
-    ends_outside = ends[np.cumsum(is_mark)[ends] % 2 == 0]
+    end_positions = np.flatnonzero(byte_codes == ord("\n"))
+    if not end_positions.size:
+        end_positions = np.flatnonzero(byte_codes == ord("\r"))  # lines may end in carriage returns alone
+    quote_mask = byte_codes == ord('"')
+    quote_mask[:num_comment_bytes] = False
+    outer_positions = end_positions[np.cumsum(quote_mask)[end_positions] % 2 == 0]
     if max_lines is not None:
-        ends_outside = ends_outside[ends_outside >= num_comment_bytes][: max_lines + 1]
+        outer_positions = outer_positions[outer_positions >= num_comment_bytes][: max_lines + 1]
     character_bytes = _measure_character(content)
-    return (int(ends_outside[-1]) // character_bytes + 1) * character_bytes if ends_outside.any() else 0
+    return (int(outer_positions[-1]) // character_bytes + 1) * character_bytes if outer_positions.any() else 0
 
 
 def _measure_character(content: bytes) -> int:
@@ -206,8 +204,8 @@ def _measure_character(content: bytes) -> int:
 
 def _cut_rows(table: Table) -> Table:
     """Return the table cut to `HEAD_ROWS` rows, without notes on rows, which are written when all have been read."""
-    row_note_words = ("blank row", "fewer fields", "several lines")
-    notes = tuple(note for note in table.notes if not any(words in note for words in row_note_words))
+    row_note_phrases = ("blank row", "fewer fields", "several lines")
+    notes = tuple(note for note in table.notes if not any(phrase in note for phrase in row_note_phrases))
     return replace(table, frame=table.frame.iloc[:HEAD_ROWS], lines=table.lines[:HEAD_ROWS], notes=notes)
 
 
@@ -224,48 +222,51 @@ def describe_parquet(
 
     damaged_error = refuse("the Parquet file is damaged or cut off", remedy="Copy or export it again")
     try:
-        with path.open("rb") as opened, pq.ParquetFile(opened) as file:
-            schema, num_rows = file.schema_arrow, file.metadata.num_rows
-            row_groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+        with path.open("rb") as stream, pq.ParquetFile(stream) as parquet_file:
+            schema, num_rows = parquet_file.schema_arrow, parquet_file.metadata.num_rows
+            parquet_metadata = parquet_file.metadata
+            num_groups = parquet_metadata.num_row_groups
+            row_groups = [parquet_metadata.row_group(index) for index in range(num_groups)]
     except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError):
         raise damaged_error from None
-    columns = tuple(map(str, schema.names))
-    if not columns:
+    parquet_columns = tuple(map(str, schema.names))
+    if not parquet_columns:
         raise refuse("the Parquet file has no columns", remedy="Choose another file")
-    refuse_many_columns(len(columns))
+    refuse_many_columns(len(parquet_columns))
     # A kilobyte can hold hundreds of megabytes of one cell; lines of text are held to the same size.
     max_bytes = formats.MAX_LINE_BYTES
-    is_large = any(group.total_byte_size > max_bytes * group.num_rows + _GROUP_BYTES for group in row_groups)
-    if is_large and not reads_header_only:
+    has_large_rows = any(g.total_byte_size > max_bytes * g.num_rows + _GROUP_BYTES for g in row_groups)
+    if has_large_rows and not reads_header_only:
         raise refuse(f"rows have more than {max_bytes:,} bytes", remedy="Leave out long texts and pictures")
-    is_small = not reads_header_only and num_rows * len(columns) <= max_cells
+    keeps_all_rows = not reads_header_only and num_rows * len(parquet_columns) <= max_cells
     with nullcontext(None) if isinstance(path, formats.MemoryFile) else closing(Workspace()) as workspace:
         safe_file = path if workspace is None else find_safe_path(path, workspace)
         try:
             with closing(Duck([safe_file], None if workspace is None else workspace.folder)) as duck:
-                type_rows = duck.fetch_rows(
-                    f"DESCRIBE SELECT * FROM {write_parquet_scan(safe_file, len(columns))}"
-                )
-                types = tuple(str(row[1]) for row in type_rows)
-                relation = Relation(safe_file, name, FileKind.PARQUET, columns, types=types)
+                scan_sql = write_parquet_scan(safe_file, len(parquet_columns))
+                type_rows = duck.fetch_rows(f"DESCRIBE SELECT * FROM {scan_sql}")
+                column_types = tuple(str(type_row[1]) for type_row in type_rows)
+                relation = Relation(safe_file, name, FileKind.PARQUET, parquet_columns, types=column_types)
                 # DuckDB writes the cells as text, so that they look as they will be counted.
-                text_relation = replace(relation, text_columns=frozenset(columns))
-                cells: pd.DataFrame | list[list[str]] = [["0"] * len(columns)]
+                text_relation = replace(relation, text_columns=frozenset(parquet_columns))
+                table_cells: pd.DataFrame | list[list[str]] = [["0"] * len(parquet_columns)]
                 if not reads_header_only:
-                    cells = read_cells(duck, text_relation, num_rows if is_small else HEAD_ROWS)
+                    table_cells = read_cells(duck, text_relation, num_rows if keeps_all_rows else HEAD_ROWS)
         except duckdb.Error as error:
             if "encrypted" in str(error):  # its columns, under a footer that is not
                 raise refuse("the Parquet file is encrypted", remedy=formats.DECRYPT_REMEDY) from None
             raise damaged_error from None
-    table = build_table(columns, cells, np.arange(len(cells) + 1, dtype=np.int64), name, "row")
-    times = find_times(table.columns, schema.types) | find_times(table.columns, types)
+    row_numbers = np.arange(len(table_cells) + 1, dtype=np.int64)
+    table = build_table(parquet_columns, table_cells, row_numbers, name, "row")
+    time_kinds = find_times(table.columns, schema.types) | find_times(table.columns, column_types)
     notes = table.notes
     # DuckDB reads these as floating-point numbers.
-    rounded_columns = [f.name for f in schema if pa.types.is_decimal256(f.type) and f.type.precision > 38]
+    decimal_fields = [field for field in schema if pa.types.is_decimal256(field.type)]
+    rounded_columns = [field.name for field in decimal_fields if field.type.precision > 38]
     if rounded_columns:
         subject_text = f"Column {shorten(rounded_columns[0])}{and_more(len(rounded_columns) - 1)}"
         notes = (f"{subject_text} may hold more than 38 digits: only the first 15 count.", *notes)
-    table = replace(table, layouts=(FileLayout(name, FileKind.PARQUET),), times=times, notes=notes)
-    if is_small:
+    table = replace(table, layouts=(FileLayout(name, FileKind.PARQUET),), times=time_kinds, notes=notes)
+    if keeps_all_rows:
         return Relation.of_table(table), table
     return replace(relation, path=path, columns=table.columns), table

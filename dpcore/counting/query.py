@@ -47,12 +47,12 @@ def to_sql(expression: Table, dialect: str) -> str:
     finally:
         # Ibis 12 shares one node of each of these among all expressions. The node points to the last expression that it
         # was part of, and so to the names of a user's columns.
-        for name in ("NULL", "FALSE", "TRUE", "STAR"):
-            if (node := getattr(base, name, None)) is not None:
+        for node_name in ("NULL", "FALSE", "TRUE", "STAR"):
+            if (node := getattr(base, node_name, None)) is not None:
                 node.parent = None
 
 
-def _cache_expressions(build: QueryBuilder) -> QueryBuilder:
+def _cache_expressions(build_query: QueryBuilder) -> QueryBuilder:
     """Return a function that builds a query with a cache for expressions over unbound tables, such as DuckDB's here.
 
     Building one takes 5 ms, as long as DuckDB needs to run it on a small table. The columns of these tables are called
@@ -63,9 +63,9 @@ def _cache_expressions(build: QueryBuilder) -> QueryBuilder:
     def build_from_operations(*arguments: Any, **options: Any) -> Any:
         """Build the expression from operations in place of expressions; cached, as operations can be compared."""
         expressions = [a.to_expr() if hasattr(a, "to_expr") else a for a in arguments]
-        return build(*expressions, **options)
+        return build_query(*expressions, **options)
 
-    @functools.wraps(build)
+    @functools.wraps(build_query)
     def build_cached(*arguments: Any, **options: Any) -> Any:
         """Build the expression, from the cache if all its tables are unbound."""
         from ibis.expr.operations import Node, PhysicalTable, UnboundTable
@@ -75,7 +75,7 @@ def _cache_expressions(build: QueryBuilder) -> QueryBuilder:
         tables = [leaf for op in operations if isinstance(op, Node) for leaf in op.find(PhysicalTable)]
         if all(isinstance(table, UnboundTable) for table in tables):
             return build_from_operations(*operations, **options)
-        return build(*arguments, **options)
+        return build_query(*arguments, **options)
 
     return cast(QueryBuilder, build_cached)
 
@@ -110,20 +110,17 @@ def select_events(
     """
     import ibis
 
-    user_expressions = _blank_all_or_none(
-        [_null_blanks(table[column], has_nan, strip) for column in roles.privacy_unit]
-    )
+    unit_columns = [_null_blanks(table[column], has_nan, strip) for column in roles.privacy_unit]
+    user_expressions = _blank_all_or_none(unit_columns)
     user_expressions = user_expressions or [ibis.row_number()]
-    columns_by_name: dict[str, Any] = {
-        f"{USER_PREFIX}{index}": column for index, column in enumerate(user_expressions)
-    }
+    columns_by_name: dict[str, Any] = {}
+    for index, expression in enumerate(user_expressions):
+        columns_by_name[f"{USER_PREFIX}{index}"] = expression
     columns_by_name |= {name: table[name] for name in further_columns}
-    task_expressions = _blank_all_or_none(
-        [_null_blanks(table[column], has_nan, strip) for column in roles.groups]
-    )
-    columns_by_name |= {
-        f"{TASK}_{index}" if index else TASK: column for index, column in enumerate(task_expressions)
-    }
+    group_columns = [_null_blanks(table[column], has_nan, strip) for column in roles.groups]
+    task_expressions = _blank_all_or_none(group_columns)
+    for index, expression in enumerate(task_expressions):
+        columns_by_name[f"{TASK}_{index}" if index else TASK] = expression
     if roles.value is not None:
         columns_by_name["value"] = (
             value if value is not None else replace_infinite(table[roles.value], has_nan)
@@ -135,17 +132,17 @@ def _blank_all_or_none(columns: list[Value]) -> list[Value]:
     """Return columns that name something together, with null in all of them if one is null."""
     if len(columns) < 2:
         return columns
-    missing = columns[0].isnull()
+    some_missing = columns[0].isnull()
     for column in columns[1:]:
-        missing = missing | column.isnull()
-    return [missing.ifelse(column.nullif(column), column) for column in columns]
+        some_missing = some_missing | column.isnull()
+    return [some_missing.ifelse(column.nullif(column), column) for column in columns]
 
 
 def replace_infinite(column: Value, has_nan: bool) -> Value:
     """Return the column with one number for all values that are not finite, so that one comparison detects them."""
-    number = column.cast("float64")
-    beyond = number < -MAX_FINITE
-    return (number.isnan() | beyond if has_nan else beyond).ifelse(_BEYOND_FINITE, number)
+    float_column = column.cast("float64")
+    too_low = float_column < -MAX_FINITE
+    return (float_column.isnan() | too_low if has_nan else too_low).ifelse(_BEYOND_FINITE, float_column)
 
 
 def _null_blanks(column: Value, has_nan: bool, strip: Callable[[Value], Value]) -> Value:
@@ -175,35 +172,34 @@ def list_text_columns(rows: Table) -> tuple[str, ...]:
 
 
 @_cache_expressions
-def select_counted(rows: Table, missing: MissingUsers) -> Table:
+def select_counted(rows: Table, missing_users: MissingUsers) -> Table:
     """Select the rows that count: all, or only those that name a user."""
-    if missing is MissingUsers.ONE_USER:
+    if missing_users is MissingUsers.ONE_USER:
         return rows
     return rows.filter(rows[list_user_columns(rows)[0]].notnull())
 
 
 @_cache_expressions
-def count_odd_cells(rows: Table, missing: MissingUsers, is_integer: bool = False) -> Table:
+def count_odd_cells(rows: Table, missing_users: MissingUsers, is_integer: bool = False) -> Table:
     """Count all rows and the rows with each kind of odd cell, in one row of results.
 
     Args:
         rows: Result of `select_events`.
-        missing: Treatment of rows that name no user.
+        missing_users: Treatment of rows that name no user.
         is_integer: True if the value must be an integer.
     """
     aggregates: dict[str, Any] = {"rows": rows.count()}
-    aggregates |= {
-        name: _count_true(mask) for name, mask in mask_odd_cells(rows, missing, is_integer).items()
-    }
+    masks = mask_odd_cells(rows, missing_users, is_integer)
+    aggregates |= {name: _count_true(mask) for name, mask in masks.items()}
     return rows.aggregate(**aggregates)
 
 
-def mask_odd_cells(rows: Table, missing: MissingUsers, is_integer: bool = False) -> dict[str, Value]:
+def mask_odd_cells(rows: Table, missing_users: MissingUsers, is_integer: bool = False) -> dict[str, Value]:
     """Return a mask of rows by kind of cell: those that are left out or refused, and negative values and zeros."""
     import ibis
 
     is_unnamed: Any = rows[list_user_columns(rows)[0]].isnull()
-    is_counted = is_unnamed | ~is_unnamed if missing is MissingUsers.ONE_USER else ~is_unnamed
+    is_counted = is_unnamed | ~is_unnamed if missing_users is MissingUsers.ONE_USER else ~is_unnamed
     masks_by_kind: dict[str, Value] = {"nobody": is_unnamed}
     if "task" in rows.columns:
         masks_by_kind["no_task"] = is_counted & rows["task"].isnull()
@@ -219,8 +215,8 @@ def mask_odd_cells(rows: Table, missing: MissingUsers, is_integer: bool = False)
     }
     if is_integer:
         # Ibis converts a floor to a 64-bit integer, so the value is limited first.
-        size = ibis.least(value, float(_TOO_LARGE))
-        masks_by_kind["broken"] = is_finite & (value >= 0) & (size != size.floor())
+        limited_value = ibis.least(value, float(_TOO_LARGE))
+        masks_by_kind["broken"] = is_finite & (value >= 0) & (limited_value != limited_value.floor())
         masks_by_kind["large"] = is_finite & (value > MAX_SIZE)
         masks_by_kind["zero"] = is_counted & (value == 0)
     return masks_by_kind
@@ -236,9 +232,9 @@ def count_copies(table: Table, columns: Sequence[str], roles: Roles, has_nan: bo
     rows = table.select(**{column: _null_blanks(table[column], has_nan, strip_text) for column in columns})
     if roles.missing_users is MissingUsers.LEAVE_OUT:
         rows = rows.filter(*(rows[column].notnull() for column in roles.privacy_unit))
-    groups = rows.group_by(list(rows.columns)).aggregate(times=rows.count())
-    groups = groups.filter(groups["times"] > 1)
-    return groups.aggregate(copies=(groups["times"] - 1).sum().cast("int64"))
+    copy_groups = rows.group_by(list(rows.columns)).aggregate(times=rows.count())
+    copy_groups = copy_groups.filter(copy_groups["times"] > 1)
+    return copy_groups.aggregate(copies=(copy_groups["times"] - 1).sum().cast("int64"))
 
 
 def count_placeholders(rows: Table, names: Sequence[str]) -> Table:
@@ -249,11 +245,8 @@ def count_placeholders(rows: Table, names: Sequence[str]) -> Table:
 @_cache_expressions
 def select_pairs(rows: Table) -> Table:
     """Select the distinct pairs of user and task; rows without a task have none."""
-    return (
-        rows.filter(rows["task"].notnull())
-        .select(*list_user_columns(rows), *list_task_columns(rows))
-        .distinct()
-    )
+    named_rows = rows.filter(rows["task"].notnull())
+    return named_rows.select(*list_user_columns(rows), *list_task_columns(rows)).distinct()
 
 
 @_cache_expressions
@@ -294,13 +287,11 @@ def count_users_by_size(users: Table, contribution: Contribution) -> Table:
     marked_users = users.mutate(nobody=users[list_user_columns(users)[0]].isnull())
     aggregates: dict[str, Any] = {"users": marked_users.count().cast("int64")}
     if contribution is Contribution.TOTAL:
-        aggregates["broken"] = _count_true(
-            marked_users["size"].cast("float64") > marked_users["total"] / UNIT_ROUNDING
-        )
+        rounded_sizes = marked_users["size"].cast("float64")
+        aggregates["broken"] = _count_true(rounded_sizes > marked_users["total"] / UNIT_ROUNDING)
     mark_columns = [column for column in users.columns if column.startswith(MARK_PREFIX)]
-    aggregates |= {
-        mark.removeprefix(MARK_PREFIX): marked_users[mark].sum().cast("int64") for mark in mark_columns
-    }
+    for mark in mark_columns:
+        aggregates[mark.removeprefix(MARK_PREFIX)] = marked_users[mark].sum().cast("int64")
     return marked_users.group_by("size", "nobody").aggregate(**aggregates)
 
 
@@ -311,61 +302,60 @@ def bin_totals(rows: Table) -> Table:
 
     totals = sum_per_user(rows)
     # A bin is a rounded logarithm, so its edges are irrational. The logarithm of 0 is an error in some engines.
-    bins = (
-        (ibis.least(totals["total"], _BEYOND_FINITE).nullif(0.0).log10() * BINS_PER_DECADE)
-        .round()
-        .cast("int64")
-    )
-    binned = totals.mutate(bin=bins)
-    mean = binned["total"].mean().cast("float64")
-    return binned.group_by("bin").aggregate(users=binned.count().cast("int64"), mean=mean)
+    logarithms = ibis.least(totals["total"], _BEYOND_FINITE).nullif(0.0).log10()
+    bins = (logarithms * BINS_PER_DECADE).round().cast("int64")
+    binned_totals = totals.mutate(bin=bins)
+    mean = binned_totals["total"].mean().cast("float64")
+    return binned_totals.group_by("bin").aggregate(users=binned_totals.count().cast("int64"), mean=mean)
 
 
 @_cache_expressions
 def count_task_sizes(rows: Table) -> Table:
     """Count the tasks with each number of distinct users, without names: rows (``users``, ``tasks``)."""
     distinct_pairs = select_pairs(rows)
-    sizes = distinct_pairs.group_by(list_task_columns(rows)).aggregate(
-        users=distinct_pairs.count().cast("int64")
-    )
-    return sizes.group_by("users").aggregate(tasks=sizes.count().cast("int64"))
+    num_users = distinct_pairs.count().cast("int64")
+    task_sizes = distinct_pairs.group_by(list_task_columns(rows)).aggregate(users=num_users)
+    return task_sizes.group_by("users").aggregate(tasks=task_sizes.count().cast("int64"))
 
 
 @_cache_expressions
-def number_cells(rows: Table, columns: Sequence[str], order: str = "") -> Table:
+def number_cells(rows: Table, columns: Sequence[str], order_column: str = "") -> Table:
     """Select the distinct cells of columns with a ``code`` from 1; cells with null in the first column have none.
 
-    If a column numbers the rows (``order``), codes follow it; otherwise their order is arbitrary.
+    If a column numbers the rows (``order_column``), codes follow it; otherwise their order is arbitrary.
     """
     import ibis
 
     named_rows = rows.filter(rows[columns[0]].notnull())
-    if not order:
+    if not order_column:
         return named_rows.select(*columns).distinct().mutate(code=ibis.row_number() + 1)
-    first_rows = named_rows.group_by(list(columns)).aggregate(first=named_rows[order].min())
+    first_rows = named_rows.group_by(list(columns)).aggregate(first=named_rows[order_column].min())
     return first_rows.mutate(code=ibis.row_number().over(order_by=first_rows["first"]) + 1).drop("first")
 
 
 @_cache_expressions
-def code_values(rows: Table, users: Table, tasks: Table | None, order: str = "") -> Table:
-    """Select ``user``, ``value``, ``task`` and ``order`` of all rows, with users and tasks as codes (`number_cells`).
+def code_values(rows: Table, users: Table, tasks: Table | None, order_column: str = "") -> Table:
+    """Select ``user``, ``value`` and, if given, ``task`` and ``order`` of all rows, with codes of `number_cells`.
 
     Rows without a user have the user code 0. Rows without a task have the task code null, so that they are sorted last.
     """
-    order_columns = [order] if order else []
-    coded = rows.left_join(users.rename(user="code"), list_user_columns(rows))
-    selected = {"user": _shrink_codes(coded["user"].fill_null(0)), "value": coded["value"]}
+    order_columns = [order_column] if order_column else []
+    coded_rows = rows.left_join(users.rename(user="code"), list_user_columns(rows))
+    selected_columns = {"user": _shrink_codes(coded_rows["user"].fill_null(0)), "value": coded_rows["value"]}
     if tasks is not None:
-        coded = coded.select(*list_task_columns(rows), *order_columns, **selected)
-        coded = coded.left_join(tasks.rename(number="code"), list_task_columns(rows))
-        selected = {"user": coded["user"], "value": coded["value"], "task": _shrink_codes(coded["number"])}
-    return coded.select(**selected, **({"order": coded[order]} if order else {}))
+        coded_rows = coded_rows.select(*list_task_columns(rows), *order_columns, **selected_columns)
+        coded_rows = coded_rows.left_join(tasks.rename(number="code"), list_task_columns(rows))
+        selected_columns = {name: coded_rows[name] for name in ("user", "value")}
+        selected_columns["task"] = _shrink_codes(coded_rows["number"])
+    if order_column:
+        selected_columns["order"] = coded_rows[order_column]
+    return coded_rows.select(**selected_columns)
 
 
 def _shrink_codes(column: Any) -> Value:
     """Return a column of codes with half the bytes, as there are at most about 20 million users or tasks."""
-    code: Value = column.cast("uint32")
-    return code
+    small_codes: Value = column.cast("uint32")
+    return small_codes
 
 
 def _compute_pair_amounts(rows: Table) -> tuple[Table, list[str]]:
@@ -397,18 +387,18 @@ def rank_pairs(rows: Table) -> Table:
     import ibis
 
     pairs, amount_columns = _compute_pair_amounts(rows)
-    user = ibis.dense_rank().over(order_by=[pairs[column] for column in list_user_columns(rows)])
-    task = ibis.dense_rank().over(order_by=[pairs[column] for column in list_task_columns(rows)])
+    user_ranks = ibis.dense_rank().over(order_by=[pairs[column] for column in list_user_columns(rows)])
+    task_ranks = ibis.dense_rank().over(order_by=[pairs[column] for column in list_task_columns(rows)])
     # Ibis counts ranks from 0.
-    return pairs.select(*amount_columns, user=user + 1, task=task + 1)
+    return pairs.select(*amount_columns, user=user_ranks + 1, task=task_ranks + 1)
 
 
 @_cache_expressions
 def count_pair_sizes(rows: Table) -> Table:
     """Count the pairs by groups of the user and rows of the pair: rows (``groups``, ``rows``, ``pairs``)."""
     pairs, _ = _compute_pair_amounts(rows)
-    sized = pairs.mutate(groups=pairs.count().over(group_by=list_user_columns(rows)))
-    return sized.group_by("groups", "rows").aggregate(pairs=sized.count().cast("int64"))
+    sized_pairs = pairs.mutate(groups=pairs.count().over(group_by=list_user_columns(rows)))
+    return sized_pairs.group_by("groups", "rows").aggregate(pairs=sized_pairs.count().cast("int64"))
 
 
 @_cache_expressions
@@ -416,8 +406,8 @@ def count_group_totals(rows: Table) -> Table:
     """Count the groups by rows and users, without names: rows (``rows``, ``users``, ``groups``)."""
     pairs, _ = _compute_pair_amounts(rows)
     aggregates = {"rows": pairs["rows"].sum().cast("int64"), "users": pairs.count().cast("int64")}
-    totals = pairs.group_by(list_task_columns(rows)).aggregate(**aggregates)
-    return totals.group_by("rows", "users").aggregate(groups=totals.count().cast("int64"))
+    group_totals = pairs.group_by(list_task_columns(rows)).aggregate(**aggregates)
+    return group_totals.group_by("rows", "users").aggregate(groups=group_totals.count().cast("int64"))
 
 
 @_cache_expressions
@@ -428,9 +418,9 @@ def code_pairs(rows: Table, users: Table, tasks: Table) -> Table:
     """
     task_names = list_task_columns(rows)
     pairs, amount_columns = _compute_pair_amounts(rows)
-    with_users = pairs.left_join(users.rename(user="code"), list_user_columns(rows))
-    with_users = with_users.select(*task_names, *amount_columns, user=with_users["user"].fill_null(0))
-    coded = with_users.inner_join(tasks.rename(number="code"), task_names)
-    return coded.select(
-        *amount_columns, user=_shrink_codes(coded["user"]), task=_shrink_codes(coded["number"])
-    )
+    pairs_with_users = pairs.left_join(users.rename(user="code"), list_user_columns(rows))
+    user_codes = pairs_with_users["user"].fill_null(0)
+    pairs_with_users = pairs_with_users.select(*task_names, *amount_columns, user=user_codes)
+    coded_pairs = pairs_with_users.inner_join(tasks.rename(number="code"), task_names)
+    codes = {"user": _shrink_codes(coded_pairs["user"]), "task": _shrink_codes(coded_pairs["number"])}
+    return coded_pairs.select(*amount_columns, **codes)

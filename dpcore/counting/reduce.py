@@ -29,7 +29,6 @@ from dpcore.counting.facets import (
     Facets,
     RowPlaces,
     convert_to_floats,
-    convert_to_integers,
     describe_first,
     find_lowest_code,
     list_task_names,
@@ -127,18 +126,12 @@ class Reduction:
             return self.run_query(build_query(rows))
         assert self.duck is not None
         cells_sql = ", ".join(group_columns or query.list_user_columns(rows))
-        condition_sqls = [
-            write_part_condition(cells_sql, part_number, self.num_passes)
-            for part_number in range(self.num_passes)
-        ]
-        columns_by_part = [
-            self.run_query(build_query(self.duck.create_view("part", rows, condition)))
-            for condition in condition_sqls
-        ]
-        return {
-            name: np.concatenate([columns[name] for columns in columns_by_part])
-            for name in columns_by_part[0]
-        }
+        part_columns: list[Columns] = []
+        for part_number in range(self.num_passes):
+            condition_sql = write_part_condition(cells_sql, part_number, self.num_passes)
+            part = self.duck.create_view("part", rows, condition_sql)
+            part_columns.append(self.run_query(build_query(part)))
+        return {name: np.concatenate([columns[name] for columns in part_columns]) for name in part_columns[0]}
 
     def count_users(self, **masks: str) -> Columns:
         """Run `query.count_users_by_size`; in DuckDB also count the users of each mask, and odd spellings."""
@@ -151,10 +144,10 @@ class Reduction:
 
         def build_histogram(rows: Table) -> Table:
             """Build the histogram's expression over these rows, in DuckDB with the marks of users."""
-            users = query.count_per_user(rows, self.roles.contribution)
+            users_table = query.count_per_user(rows, self.roles.contribution)
             if self.duck is not None:
-                users = self.duck.create_view("users_", users, further_columns=mark_sqls)
-            return query.count_users_by_size(users, self.roles.contribution)
+                users_table = self.duck.create_view("users_", users_table, further_columns=mark_sqls)
+            return query.count_users_by_size(users_table, self.roles.contribution)
 
         return self._run_in_parts(build_histogram, self.rows)
 
@@ -168,13 +161,11 @@ class Reduction:
             group_columns_text = f"column{plural_ending} {' and '.join(map(shorten, self.roles.groups))}"
             counts_tasks = self.roles.contribution is dataset.Contribution.DISTINCT_TASKS
             if num_without_task := counts_by_kind.get("no_task", 0):
-                rows_text = wording.counted(
-                    num_without_task, "row without a task was", "rows without a task were"
-                )
+                noun_forms = "row without a task was", "rows without a task were"
+                rows_text = wording.counted(num_without_task, *noun_forms)
                 pairs_text = "" if counts_tasks else " of the pairs of user and task"
-                self.notes.append(
-                    f"{rows_text} left out{pairs_text}{self._describe_first('no_task', num_without_task)}."
-                )
+                first_text = self._describe_first("no_task", num_without_task)
+                self.notes.append(f"{rows_text} left out{pairs_text}{first_text}.")
             leaves_out_unnamed = self.roles.missing_users is MissingUsers.LEAVE_OUT
             self._num_counted = counts_by_kind["rows"] - counts_by_kind["nobody"] * leaves_out_unnamed
             if not self._num_counted:
@@ -183,29 +174,23 @@ class Reduction:
             if self.roles.contribution is not dataset.Contribution.ROWS:
                 self._note_unnamed(counts_by_kind["nobody"])
             if counts_tasks and num_without_task == self._num_counted:
-                problems.add(
-                    "no row names a task", group_columns_text, "Choose another column, or count rows"
-                )
+                remedy = "Choose another column, or count rows"
+                problems.add("no row names a task", group_columns_text, remedy)
         return counts_by_kind.get("negative", 0) > 0
 
     def refuse_cells(self, problems: Problems) -> dict[str, int]:
         """Add problems for cells of the value that cannot be counted; return the number of cells of each kind."""
-        survey_columns = self.run_query(
-            query.count_odd_cells(self.rows, self.roles.missing_users, self.is_count_table)
-        )
-        counts_by_kind = {
-            name: int(column_text[0]) for name, column_text in convert_to_floats(survey_columns).items()
-        }
+        odd_cells = query.count_odd_cells(self.rows, self.roles.missing_users, self.is_count_table)
+        survey_columns = convert_to_floats(self.run_query(odd_cells))
+        counts_by_kind = {kind: int(count_values[0]) for kind, count_values in survey_columns.items()}
         if counts_by_kind["rows"] == 0:
             problems.add("there are no rows", "", "Choose a table or a file with rows")
             problems.raise_if_any()
         if self.roles.value is None:
             return counts_by_kind
-        remedy_text = (
-            self.remedy_text
-            if self.is_count_table
-            else "Correct these cells, or choose another value column or none"
-        )
+        remedy_text = "Correct these cells, or choose another value column or none"
+        if self.is_count_table:
+            remedy_text = self.remedy_text
         messages_by_kind = {"blank": "the cell is blank", "not_finite": "not a finite number"}
         messages_by_kind["text"] = "text where a number must stand"
         if self.is_count_table or self.roles.contribution is dataset.Contribution.TOTAL:
@@ -232,9 +217,9 @@ class Reduction:
         if not row_places:
             problems.add(f"{message}; {wording.counted(num_cells, 'row')} in all", column_text, remedy_text)
             return
-        (_, first_cell), *other_places = row_places
-        other_texts = [f"{location} ({cell})" if cell else location for location, cell in other_places]
-        message_text = f"{message} ({first_cell})" if first_cell else message
+        (_, first_cell_text), *other_places = row_places
+        other_texts = [f"{location} ({detail})" if detail else location for location, detail in other_places]
+        message_text = f"{message} ({first_cell_text})" if first_cell_text else message
         message_text += f"; also {' and '.join(other_texts)}" if other_texts else ""
         message_text += f"; {num_cells:,} in all" if num_cells > MAX_PLACES else ""
         problems.add(message_text, f"{row_places[0][0]}, {column_text}", remedy_text)
@@ -253,7 +238,7 @@ class Reduction:
             self.notes.append(f"{rows_text} {action_text}{self._describe_first('nobody', num_rows)}.")
 
     def _describe_first(self, cell_kind: str, num_cells: int) -> str:
-        """Return the location of the first cell of a kind, as the end of a note."""
+        """Return the location of the first cell of a kind, as the end of a note; empty if it is unknown."""
         return describe_first(self.find_places(cell_kind, 1), num_cells)
 
     @property
@@ -263,45 +248,41 @@ class Reduction:
 
     def _build_unnamed_error(self) -> InvalidInput:
         """Return the error that no row names a user."""
-        return refuse(
-            "no row names a user", self._user_columns_text, "Choose another column, or count them as one user"
-        )
+        remedy = "Choose another column, or count them as one user"
+        return refuse("no row names a user", self._user_columns_text, remedy)
 
     def _count_histogram(self) -> ContributionHistogram:
         """Count users by size, add notes on them, and return the histogram; raise InvalidInput if it is none."""
         # Rows that name no user are one group here, so that the same pass over the table counts them.
-        histogram = convert_to_floats(self.histogram_columns or self.count_users())
-        if "nul" in histogram and (num_nul_users := int(histogram["nul"].sum())):
-            self._refuse_now(
-                "nul", "there is a NUL byte, which no text has", num_nul_users, "Export it again"
-            )
-        self._note_spelling(histogram)
-        sizes, user_counts = histogram["size"], histogram["users"]
-        is_unnamed = histogram["nobody"].astype(bool)
-        if self.roles.contribution is dataset.Contribution.ROWS and is_unnamed.any():
-            self._note_unnamed(int(sizes[is_unnamed].sum()))
+        histogram_columns = convert_to_floats(self.histogram_columns or self.count_users())
+        if "nul" in histogram_columns and (num_nul_users := int(histogram_columns["nul"].sum())):
+            message = "there is a NUL byte, which no text has"
+            self._refuse_now("nul", message, num_nul_users, "Export it again")
+        self._note_spelling(histogram_columns)
+        sizes, user_counts = histogram_columns["size"], histogram_columns["users"]
+        unnamed_mask = histogram_columns["nobody"].astype(bool)
+        if self.roles.contribution is dataset.Contribution.ROWS and unnamed_mask.any():
+            self._note_unnamed(int(sizes[unnamed_mask].sum()))
         is_one_user = self.roles.missing_users is MissingUsers.ONE_USER
         if not is_one_user:
-            if is_unnamed.all() and is_unnamed.size:
+            if unnamed_mask.all() and unnamed_mask.size:
                 raise self._build_unnamed_error()
-            sizes, user_counts = sizes[~is_unnamed], user_counts[~is_unnamed]
+            sizes, user_counts = sizes[~unnamed_mask], user_counts[~unnamed_mask]
         if self.is_count_table:
             # Rows that name no user form one user, who may have several rows, or are left out.
-            num_repeats = (
-                self._num_counted - max(self._num_unnamed - 1, 0) * is_one_user - int(user_counts.sum())
-            )
+            num_further_unnamed = max(self._num_unnamed - 1, 0) * is_one_user
+            num_repeats = self._num_counted - num_further_unnamed - int(user_counts.sum())
             if num_repeats:
                 self._refuse_now("again", "the user has a row already", num_repeats, _SEVERAL_ROWS_REMEDY)
         if not sizes.size:
             raise refuse("there are no rows", remedy="Choose a table or a file with rows")
         if (num_distinct := np.unique(sizes).size) > MAX_SIZES:
-            message = (
-                f"users have {num_distinct:,} distinct numbers of contributions; at most {MAX_SIZES:,} fit"
-            )
+            limit_text = f"at most {MAX_SIZES:,} fit"
+            message = f"users have {num_distinct:,} distinct numbers of contributions; {limit_text}"
             raise refuse(message, remedy="Count rows, or write the column in a larger unit")
         if self.roles.contribution is dataset.Contribution.TOTAL:
             self._check_totals(sizes, int(user_counts[sizes == 0].sum()))
-            if not self.is_count_table and histogram["broken"][~is_unnamed | is_one_user].any():
+            if not self.is_count_table and histogram_columns["broken"][~unnamed_mask | is_one_user].any():
                 self.notes.append("Totals that are not whole count as the next whole number.")
             sizes, user_counts = sizes[sizes > 0], user_counts[sizes > 0]
         if user_counts.sum() > MAX_USERS:
@@ -316,9 +297,8 @@ class Reduction:
         if not sizes.max() <= MAX_SIZE:
             raise refuse(f"the total of one user is above {MAX_SIZE:,}", location, "Use a larger unit")
         if num_without:
-            users_text = wording.counted(
-                num_without, "user with a total of 0 is", "users with a total of 0 are"
-            )
+            noun_forms = "user with a total of 0 is", "users with a total of 0 are"
+            users_text = wording.counted(num_without, *noun_forms)
             first_text = self._describe_first("zero", num_without) if self.is_count_table else ""
             self.notes.append(f"{users_text} not in the histogram{first_text}.")
 
@@ -334,18 +314,14 @@ class Reduction:
             if has_point and self.duck.fetch_rows(count_sql)[0][0]:
                 self.notes.append(f"Some users are written like 7.0 and others like 7: {_TWO_WAYS_TEXT}")
         if histogram_columns.get("beyond_ascii", _NO_NUMBERS).any():
-            condition_sqls = [
-                write_part_condition("{}", part_number, self.num_passes)
-                for part_number in range(self.num_passes)
-            ]
-            query_sqls = [
-                count_twins_sql(compile_sql(self.rows), user_columns, text_columns, condition)
-                for condition in condition_sqls
-            ]
-            if num_twins := sum(self.duck.fetch_rows(sql)[0][0] for sql in query_sqls):
-                users_text = wording.counted(
-                    num_twins, "user looks like another one", "users look like others"
-                )
+            num_twins, rows_sql = 0, compile_sql(self.rows)
+            for part_number in range(self.num_passes):
+                condition_sql = write_part_condition("{}", part_number, self.num_passes)
+                twins_sql = count_twins_sql(rows_sql, user_columns, text_columns, condition_sql)
+                num_twins += self.duck.fetch_rows(twins_sql)[0][0]
+            if num_twins:
+                noun_forms = "user looks like another one", "users look like others"
+                users_text = wording.counted(num_twins, *noun_forms)
                 self.notes.append(f"{users_text} but for spaces or Unicode forms: {_TWO_WAYS_TEXT}")
 
     def _fetch_values(
@@ -354,38 +330,36 @@ class Reduction:
         """Return the values of all rows, sorted by user; None, with a note, if they do not fit in memory."""
         has_too_many = histogram.num_rows > dataset.MAX_VALUES
         if has_too_many or self.num_passes > 1:
-            limit = dataset.MAX_VALUES if has_too_many else None
-            self._note_dropped(f"The values of {histogram.num_rows:,} rows", limit)
+            max_values = dataset.MAX_VALUES if has_too_many else None
+            self._note_dropped(f"The values of {histogram.num_rows:,} rows", max_values)
             return None
         duck.reserve(_VALUE_BYTES * histogram.num_rows)
         task_codes_table = self._store_codes(duck, rows, "tasks") if self.roles.task is not None else None
         user_codes_table = self._store_codes(duck, rows, "users")
         # The arrays are sorted one after another, as each of them is large.
         coded_rows = query.code_values(rows, user_codes_table, task_codes_table, self.order_column)
-        coded = dict(self.run_query(coded_rows))
-        user_codes, values = coded.pop("user"), coded.pop("value")
+        coded_columns = dict(self.run_query(coded_rows))
+        user_codes, values = coded_columns.pop("user"), coded_columns.pop("value")
         # Rows of a pair of user and task are adjacent, so that its values can be clamped later.
-        order = np.lexsort([*(coded.pop(name) for name in ("order", "task") if name in coded), user_codes])
-        values = read_only(values[order])
-        user_codes = convert_to_integers(user_codes[order])
-        del order
+        key_columns = [coded_columns.pop(key) for key in ("order", "task") if key in coded_columns]
+        row_order = np.lexsort([*key_columns, user_codes])
+        values = read_only(values[row_order])
+        user_codes = user_codes[row_order].astype(np.int64)
+        del row_order
         user_codes -= find_lowest_code(self.roles)
         return dataset.Values(read_only(user_codes), values, self.roles.value or "")
 
     def _note_dropped(self, subject_text: str, limit: int | None = None) -> None:
-        """Add a note that something was not kept, because of its limit or of the memory limit."""
-        reason_text = (
-            ": for them the memory limit is too small" if limit is None else f"; at most {limit:,} fit"
-        )
-        self.notes.append(f"{subject_text} were not kept{reason_text}.")
+        """Add a note that something was not kept, because of this limit or (None) of the memory limit."""
+        why_text = ": for them the memory limit is too small" if limit is None else f"; at most {limit:,} fit"
+        self.notes.append(f"{subject_text} were not kept{why_text}.")
 
     def _store_codes(self, duck: Duck, rows: Table, name: str) -> Table:
         """Store the codes of ``users`` or ``tasks`` in a table, once for all facets, and return it."""
         if name not in self._code_tables:
-            columns = query.list_user_columns(rows) if name == "users" else query.list_task_columns(rows)
-            self._code_tables[name] = duck.store_table(
-                name, query.number_cells(rows, columns, self.order_column)
-            )
+            code_columns = query.list_user_columns(rows) if name == "users" else query.list_task_columns(rows)
+            cells_table = query.number_cells(rows, code_columns, self.order_column)
+            self._code_tables[name] = duck.store_table(name, cells_table)
         return self._code_tables[name]
 
     def _fetch_totals(
@@ -400,23 +374,24 @@ class Reduction:
             return dataset.Totals.of_contributions(histogram)
         # Users with a total of 0 are not in the histogram, but they are few if it is large.
         if self.duck is not None and histogram.num_users <= dataset.MAX_TOTALS:
-            totals = self._run_in_parts(lambda part: query.sum_per_user(part).select("total"), rows)
-            if totals["total"].size <= dataset.MAX_TOTALS and np.isfinite(totals["total"]).all():
-                return dataset.Totals(totals["total"], value_column)
-        binned = self._run_in_parts(query.bin_totals, rows)
-        if not np.isfinite(binned["mean"]).all():
-            self.notes.append(
-                f"Column {shorten(value_column)} adds up to more than a number can hold{COUNT_ROWS_TEXT}"
-            )
+            total_columns = self._run_in_parts(lambda part: query.sum_per_user(part).select("total"), rows)
+            totals = total_columns["total"]
+            if totals.size <= dataset.MAX_TOTALS and np.isfinite(totals).all():
+                return dataset.Totals(total_columns["total"], value_column)
+        bin_columns = self._run_in_parts(query.bin_totals, rows)
+        if not np.isfinite(bin_columns["mean"]).all():
+            sum_text = "adds up to more than a number can hold"
+            self.notes.append(f"Column {shorten(value_column)} {sum_text}{COUNT_ROWS_TEXT}")
             return dataset.Totals.of_contributions(histogram)
         width_text = wording.percent(10 ** (1 / query.BINS_PER_DECADE) - 1, 2)
         self.notes.append(f"Totals per user are kept in bins in which they differ by at most {width_text}.")
-        return dataset.Totals(binned["mean"], value_column, convert_to_integers(binned["users"]))
+        return dataset.Totals(bin_columns["mean"], value_column, bin_columns["users"].astype(np.int64))
 
     def _add_task_facets(self, rows: Table, facets: Facets) -> None:
         """Add the facets of tasks: pairs, or else the distribution of pairs and users per task; note the rest."""
-        sizes = self._run_in_parts(query.count_task_sizes, rows, query.list_task_columns(rows))
-        user_counts, task_counts = convert_to_integers(sizes["users"]), convert_to_integers(sizes["tasks"])
+        size_columns = self._run_in_parts(query.count_task_sizes, rows, query.list_task_columns(rows))
+        user_counts = size_columns["users"].astype(np.int64)
+        task_counts = size_columns["tasks"].astype(np.int64)
         if not user_counts.size:
             return
         num_pairs, num_tasks = int((user_counts * task_counts).sum()), int(task_counts.sum())
@@ -426,9 +401,8 @@ class Reduction:
             self.notes.append(f"{repeat_text} a user and task that stood before; each pair counts once.")
         if self.duck is None:
             if num_pairs <= min(self.max_pairs, MAX_FETCHED_PAIRS):
-                facets.pairs = self._build_pairs(
-                    rows, dict(self.run_query(query.rank_pairs(rows))), num_tasks
-                )
+                coded_columns = dict(self.run_query(query.rank_pairs(rows)))
+                facets.pairs = self._build_pairs(rows, coded_columns, num_tasks)
                 return
             advice_text = f"--pairs-to and --max-pairs {num_pairs} return them as codes, for exact bounds"
             if num_pairs > MAX_FETCHED_PAIRS:
@@ -436,14 +410,14 @@ class Reduction:
                 advice_text += "; --distribution-to writes their distribution"
             self.notes.append(f"There are {num_pairs:,} pairs of user and group: {advice_text}.")
         elif self.num_passes > 1 or num_pairs > dataset.MAX_PAIRS:
-            limit = dataset.MAX_PAIRS if self.num_passes == 1 else None
-            self._note_dropped(f"The {num_pairs:,} pairs of user and task", limit)
+            max_pairs = dataset.MAX_PAIRS if self.num_passes == 1 else None
+            self._note_dropped(f"The {num_pairs:,} pairs of user and task", max_pairs)
         else:
             num_values = 0 if facets.values is None else facets.values.values.size
             self.duck.reserve(_VALUE_BYTES * num_values + _PAIR_BYTES * num_pairs)
             task_codes = self._store_codes(self.duck, rows, "tasks")
-            pairs = query.code_pairs(rows, self._store_codes(self.duck, rows, "users"), task_codes)
-            facets.pairs = self._build_pairs(rows, dict(self.run_query(pairs)), num_tasks)
+            coded_pairs = query.code_pairs(rows, self._store_codes(self.duck, rows, "users"), task_codes)
+            facets.pairs = self._build_pairs(rows, dict(self.run_query(coded_pairs)), num_tasks)
             if num_tasks <= dataset.MAX_TASK_NAMES:
                 facets.task_names = list_task_names(self.duck, task_codes)
             return
@@ -456,15 +430,15 @@ class Reduction:
 
     def _fetch_pair_sizes(self, rows: Table) -> dataset.PairSizes | None:
         """Return the distribution of pairs and the totals per group; None, with a note, if there are too many sizes."""
-        sizes = self._run_in_parts(query.count_pair_sizes, rows)
-        totals = self._run_in_parts(query.count_group_totals, rows, query.list_task_columns(rows))
-        if sizes["pairs"].size > MAX_SIZES:
+        size_columns = self._run_in_parts(query.count_pair_sizes, rows)
+        total_columns = self._run_in_parts(query.count_group_totals, rows, query.list_task_columns(rows))
+        if size_columns["pairs"].size > MAX_SIZES:
             self.notes.append(f"Sizes of pairs were not kept; at most {MAX_SIZES:,} distinct ones fit.")
             return None
-        group_counts = convert_to_integers(totals["groups"])
+        group_counts = total_columns["groups"].astype(np.int64)
         return dataset.PairSizes(
-            sizes["groups"], sizes["rows"], sizes["pairs"],
-            np.repeat(totals["rows"], group_counts), np.repeat(totals["users"], group_counts),
+            size_columns["groups"], size_columns["rows"], size_columns["pairs"],
+            np.repeat(total_columns["rows"], group_counts), np.repeat(total_columns["users"], group_counts),
             self.roles.task or "", self.roles.further_task,
         )  # fmt: skip
 
@@ -472,26 +446,25 @@ class Reduction:
         self, rows: Table, coded_columns: dict[str, npt.NDArray[Any]], num_tasks: int
     ) -> dataset.Pairs:
         """Build the pairs from ``coded_columns``, which is emptied on the way, as its arrays are large."""
-        order = np.lexsort((coded_columns["task"], coded_columns["user"]))
-        for name in list(coded_columns):
-            coded_columns[name] = read_only(coded_columns[name][order])
-        del order
+        pair_order = np.lexsort((coded_columns["task"], coded_columns["user"]))
+        for column in list(coded_columns):
+            coded_columns[column] = read_only(coded_columns[column][pair_order])
+        del pair_order
         # Codes of `ranked_pairs` begin at 1 for every treatment of rows that name no user.
-        user_codes = convert_to_integers(coded_columns.pop("user"))
+        user_codes = coded_columns.pop("user").astype(np.int64)
         user_codes -= 1 if self.duck is None else find_lowest_code(self.roles)
-        task_codes = convert_to_integers(coded_columns.pop("task"))
+        task_codes = coded_columns.pop("task").astype(np.int64)
         task_codes -= 1
-        amounts: dict[str, Any] = {}
+        amount_fields: dict[str, Any] = {}
         if self.roles.value is not None:
-            range_by_end = {
-                name: float(cell[0]) for name, cell in self.run_query(query.compute_value_range(rows)).items()
-            }
+            range_columns = self.run_query(query.compute_value_range(rows))
+            range_by_end = {end: float(values[0]) for end, values in range_columns.items()}
             if max(map(abs, range_by_end.values())) <= query.MAX_SQUARED:
-                amounts = {
+                amount_fields = {
                     "sums": coded_columns["sums"], "sums_of_squares": coded_columns["squares"],
                     "value_column": self.roles.value, "value_range": (range_by_end["least"], range_by_end["largest"]),
                 }  # fmt: skip
         return dataset.Pairs(
             read_only(user_codes), read_only(task_codes), num_tasks, self.roles.task or "", rows=coded_columns["rows"],
-            rows_without_group=self._num_without_task, further_columns=self.roles.further_task, **amounts,
+            rows_without_group=self._num_without_task, further_columns=self.roles.further_task, **amount_fields,
         )  # fmt: skip

@@ -13,12 +13,7 @@ from dpcore.common.checks import Problems, refuse
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import diagnose, query, relation
 from dpcore.counting.attempts import FileAttempts
-from dpcore.counting.duck import (
-    Duck,
-    compile_sql,
-    quote_literal,
-    write_part_condition,
-)
+from dpcore.counting.duck import Duck, compile_sql, quote_literal, write_part_condition
 from dpcore.counting.facets import Facets, RowPlaces, describe_first, note_copies
 from dpcore.counting.reduce import MAX_SIZES, Reduction
 from dpcore.counting.relation import (
@@ -47,9 +42,6 @@ class FileReduction(FileAttempts):
 
     def _reduce(self) -> Facets:
         """Count once with the present options; raise InvalidInput for rows that do not count, or DuckDB's error."""
-        for index, each in enumerate(self._relations):
-            if each.kind is FileKind.JSON and each.encoding != "utf-8":  # a mark that DuckDB refuses
-                self._relations[index] = self._recode(index, each.encoding)
         text_relations = [each for each in self._relations if each.is_text]
         if single_threaded_relations := [each for each in text_relations if each.is_single_threaded]:
             diagnose.refuse_open_quotes(single_threaded_relations, self._should_stop)
@@ -72,27 +64,27 @@ class FileReduction(FileAttempts):
         self._create_view(duck, {}, self._in_memory)
         is_histogram = self.roles.kind is TableKind.HISTOGRAM
         problems, number_sqls = Problems(), dict[str, str]()
-        for name in [self.roles.size, self.roles.users] if is_histogram else [self.roles.value]:
-            if name is None:
+        for column_name in [self.roles.size, self.roles.users] if is_histogram else [self.roles.value]:
+            if column_name is None:
                 continue
-            view_column = f"c{self.columns.index(name)}"
+            view_column = f"c{self.columns.index(column_name)}"
             if self._types_by_column[view_column].is_string():
-                marks = self._settle_marks(duck, view_column, name)
-                number_sqls[view_column], self.decimal_marks[name] = marks.sql, marks.decimal_mark
+                marks = self._settle_marks(duck, view_column, column_name)
+                number_sqls[view_column], self.decimal_marks[column_name] = marks.sql, marks.decimal_mark
                 self.notes += [marks.note_text] if marks.note_text else []
                 problems.extend([marks.problem] if marks.problem is not None else [])
             elif self._types_by_column[view_column].is_numeric():
-                number_sqls[view_column], self.decimal_marks[name] = view_column, ""
+                number_sqls[view_column], self.decimal_marks[column_name] = view_column, ""
             else:
-                problems.add(NO_NUMBERS, f"column {shorten(name)}", ANOTHER_COLUMN)
+                problems.add(NO_NUMBERS, f"column {shorten(column_name)}", ANOTHER_COLUMN)
         problems.raise_if_any()
         self._create_view(duck, number_sqls, self._in_memory)
 
     def _create_view(self, duck: Duck, number_sqls: dict[str, str], has_row_numbers: bool) -> None:
         """Create the view ``source`` with columns of numbers, each ``n`` and the column that it is read from."""
         self._number_sqls = number_sqls
-        view_sql = self._write_view(self._relations, has_row_numbers)
-        duck.connection.execute(f"CREATE OR REPLACE TEMP VIEW source AS {view_sql}")
+        source_sql = self._write_view(self._relations, has_row_numbers)
+        duck.connection.execute(f"CREATE OR REPLACE TEMP VIEW source AS {source_sql}")
         self._types_by_column = duck.get_table("source").schema()
 
     def _write_view(self, relations: Sequence[Relation], has_row_numbers: bool) -> str:
@@ -108,9 +100,8 @@ class FileReduction(FileAttempts):
             """Return by name whether any row satisfies each SQL mask."""
             self._steps.num_steps += 1
             anywhere_sql = ", ".join(f"bool_or({mask})" for mask in masks.values())
-            return dict(
-                zip(masks, map(bool, duck.fetch_rows(f"SELECT {anywhere_sql} FROM source")[0]), strict=True)
-            )
+            (mask_values,) = duck.fetch_rows(f"SELECT {anywhere_sql} FROM source")
+            return dict(zip(masks, map(bool, mask_values), strict=True))
 
         delimiters = {each.delimiter for each in self._relations}
         delimiter = delimiters.pop() if len(delimiters) == 1 else ""
@@ -135,9 +126,8 @@ class FileReduction(FileAttempts):
 
     def _find_rows_where(self, mask: str, max_rows: int) -> RowPlaces:
         """Return the locations of the first rows for which a mask is true."""
-        return self._find_rows(
-            lambda _: f"SELECT {ROW_COLUMN}, '' AS detail, {mask} AS bad FROM source", max_rows
-        )
+        bad_rows_sql = f"SELECT {ROW_COLUMN}, '' AS detail, {mask} AS bad FROM source"
+        return self._find_rows(lambda _: bad_rows_sql, max_rows)
 
     def _describe_first(self, mask: str, count: int) -> str:
         """Return the location of the first row that satisfies an SQL mask, as the end of a note."""
@@ -150,40 +140,37 @@ class FileReduction(FileAttempts):
         if not (self._in_memory or self._counts_copies):
             note_copies(None, self.notes)
             return
-        columns = [f"c{index}" for index in range(len(self.columns))]
-        cells_sql = ", ".join(
-            f"{make_comparable_sql(column, self._types_by_column[column])} AS {column}" for column in columns
-        )
-        rows_sql = f"SELECT {cells_sql} FROM source WHERE {self._write_counted_condition(columns, roles)}"
+        view_columns = [f"c{index}" for index in range(len(self.columns))]
+        types_by_column = self._types_by_column
+        cell_sqls = {column: make_comparable_sql(column, types_by_column[column]) for column in view_columns}
+        cells_sql = ", ".join(f"{sql} AS {column}" for column, sql in cell_sqls.items())
+        condition_sql = self._write_counted_condition(view_columns, roles)
+        rows_sql = f"SELECT {cells_sql} FROM source WHERE {condition_sql}"
         num_copies = 0
         self._steps.num_steps += self._num_passes
         for pass_index in range(self._num_passes):
-            condition_sql = write_part_condition(", ".join(roles.privacy_unit), pass_index, self._num_passes)
-            groups_sql = (
-                f"SELECT count(*) AS n FROM ({rows_sql}) WHERE {condition_sql} GROUP BY {', '.join(columns)}"
-            )
+            part_sql = write_part_condition(", ".join(roles.privacy_unit), pass_index, self._num_passes)
+            grouped_sql = f"WHERE {part_sql} GROUP BY {', '.join(view_columns)}"
+            groups_sql = f"SELECT count(*) AS n FROM ({rows_sql}) {grouped_sql}"
             num_copies += duck.fetch_rows(f"SELECT coalesce(sum(n - 1), 0)::BIGINT FROM ({groups_sql})")[0][0]
-        row_places = self._find_repeats(columns, roles, 1) if num_copies and self._in_memory else []
+        row_places = self._find_repeats(view_columns, roles, 1) if num_copies and self._in_memory else []
         note_copies(num_copies, self.notes, row_places)
 
     def _find_repeats(self, columns: Sequence[str], roles: Roles, max_rows: int) -> RowPlaces:
         """Find the first counted rows that repeat the cells of an earlier row, with the location of that row."""
-        cells_sql = ", ".join(
-            make_comparable_sql(column, self._types_by_column[column]) for column in columns
-        )
+        types_by_column = self._types_by_column
+        cells_sql = ", ".join(make_comparable_sql(column, types_by_column[column]) for column in columns)
         first_sql = f"min({ROW_COLUMN}) OVER (PARTITION BY {cells_sql})"
         condition_sql = self._write_counted_condition(columns, roles)
         rows_sql = f"SELECT {ROW_COLUMN}, {first_sql} AS detail FROM source WHERE {condition_sql}"
-        return self._find_rows(
-            lambda _: f"SELECT *, detail < {ROW_COLUMN} AS bad FROM ({rows_sql})", max_rows
-        )
+        repeats_sql = f"SELECT *, detail < {ROW_COLUMN} AS bad FROM ({rows_sql})"
+        return self._find_rows(lambda _: repeats_sql, max_rows)
 
     def _write_counted_condition(self, columns: Sequence[str], roles: Roles) -> str:
         """Return the SQL condition that a row counts, if rows are compared by these columns."""
-        condition_sqls = [
-            f"{make_comparable_sql(column, self._types_by_column[column])} IS NOT NULL"
-            for column in roles.privacy_unit
-        ]
+        types_by_column = self._types_by_column
+        cell_sqls = [make_comparable_sql(column, types_by_column[column]) for column in roles.privacy_unit]
+        condition_sqls = [f"{sql} IS NOT NULL" for sql in cell_sqls]
         counts_unnamed = roles.missing_users is MissingUsers.ONE_USER and len(columns) > len(condition_sqls)
         return "true" if counts_unnamed or not condition_sqls else " AND ".join(condition_sqls)
 
@@ -192,25 +179,23 @@ class FileReduction(FileAttempts):
     def _reduce_events(self, duck: Duck, table: Table, roles: Roles) -> Facets:
         """Count a table of events: in one pass if only users matter, else with cleaned cells."""
         has_users_alone = self.roles.value is None and self.roles.task is None
-        if (
-            has_users_alone
-            and self._num_passes == 1
-            and (facets := self._reduce_in_one_pass(duck, table, roles))
-        ):
+        facets = None
+        if has_users_alone and self._num_passes == 1:
+            facets = self._reduce_in_one_pass(duck, table, roles)
+        if facets is not None:
             return facets
-        value = self._find_value_column(table, roles.value)
-        rows = self._select_events(table, roles, value, strip_padded)
+        value_expression = self._find_value_column(table, roles.value)
+        rows = self._select_events(table, roles, value_expression, strip_padded)
         # The few columns are stored if reading them again would cost more.
         is_read_again = not has_users_alone or self._num_passes > 1
         if is_read_again and any(each.kind is not FileKind.PARQUET for each in self._relations):
             rows = duck.store_table("rows", rows)
         header_condition = self._write_header_condition(rows)
-        if (
-            header_condition
-            and duck.fetch_rows(f"SELECT bool_or({header_condition}) FROM ({compile_sql(rows)})")[0][0]
-        ):
-            self._refuse_second_headers(duck)
-        return self._build_reduction(duck, rows, roles, value).reduce()
+        if header_condition:
+            has_header_sql = f"SELECT bool_or({header_condition}) FROM ({compile_sql(rows)})"
+            if duck.fetch_rows(has_header_sql)[0][0]:
+                self._refuse_second_headers(duck)
+        return self._build_reduction(duck, rows, roles, value_expression).reduce()
 
     def _reduce_in_one_pass(self, duck: Duck, table: Table, roles: Roles) -> Facets | None:
         """Count users in one pass if there is only a user column; return None if some cells need cleaning.
@@ -224,17 +209,12 @@ class FileReduction(FileAttempts):
         if not (text_columns := query.list_text_columns(rows)):
             return None
         reduction = self._build_reduction(duck, rows, roles, None)
-        odd_conditions = [
-            *filter(None, [self._write_header_condition(rows)]),
-            *map(is_padded_sql, text_columns),
-        ]
-        blank_conditions = [f"contains({text}, ' ')" for text in text_columns]
-        histogram_columns = reduction.count_users(
-            odd=" OR ".join(odd_conditions), blanks=" OR ".join(blank_conditions)
-        )
-        has_odd, has_blanks = (
-            bool(np.nansum(np.asarray(histogram_columns[name], np.float64))) for name in ("odd", "blanks")
-        )
+        odd_conditions = [self._write_header_condition(rows), *map(is_padded_sql, text_columns)]
+        odd_sql = " OR ".join(filter(None, odd_conditions))
+        blanks_sql = " OR ".join(f"contains({column}, ' ')" for column in text_columns)
+        histogram_columns = reduction.count_users(odd=odd_sql, blanks=blanks_sql)
+        mark_arrays = [np.asarray(histogram_columns[name], np.float64) for name in ("odd", "blanks")]
+        has_odd, has_blanks = (bool(np.nansum(mark_values)) for mark_values in mark_arrays)
         if has_odd:
             self._steps.num_steps += 1
             return None
@@ -255,14 +235,11 @@ class FileReduction(FileAttempts):
         """Raise InvalidInput if files were joined with their headers, which would count as a further user."""
         self._steps.num_steps += 1
         indexed_columns = enumerate(self.columns)
-        condition_sql = " AND ".join(
-            f"{clean_sql(f'c{index}')} = {quote_literal(name)}" for index, name in indexed_columns
-        )
+        name_sqls = [f"{clean_sql(f'c{index}')} = {quote_literal(name)}" for index, name in indexed_columns]
+        condition_sql = " AND ".join(name_sqls)
         if num_headers := duck.fetch_rows(f"SELECT count(*) FROM source WHERE {condition_sql}")[0][0]:
-            message, location = (
-                HEADER_AGAIN_MESSAGE + and_more(num_headers - 1),
-                self._find_rows_where(condition_sql, 1)[0][0],
-            )
+            message = HEADER_AGAIN_MESSAGE + and_more(num_headers - 1)
+            location = self._find_rows_where(condition_sql, 1)[0][0]
             raise refuse(message, location, REMOVE_HEADER_REMEDY)
 
     def _select_events(
@@ -270,20 +247,17 @@ class FileReduction(FileAttempts):
     ) -> Table:
         """Return `query.select_events` of the table, with the number of the row if the files are in memory."""
         further_columns = (ROW_COLUMN,) if self._in_memory else ()
-        return query.select_events(
-            table, roles, value, has_nan=True, strip=strip, further_columns=further_columns
-        )
+        select_options: dict[str, Any] = {"has_nan": True, "strip": strip, "further_columns": further_columns}
+        return query.select_events(table, roles, value, **select_options)
 
     def _find_value_column(self, table: Table, view_column: str | None) -> Value | None:
         """Return the numeric column of the view for a column; None for None."""
         if view_column is None:
             return None
-        number = table[f"n{view_column}"]
-        return (
-            query.replace_infinite(number, has_nan=True)
-            if self._number_sqls[view_column] == view_column
-            else number
-        )
+        number_expression = table[f"n{view_column}"]
+        if self._number_sqls[view_column] == view_column:
+            return query.replace_infinite(number_expression, has_nan=True)
+        return number_expression
 
     def _build_reduction(
         self, duck: Duck, rows: Table, roles: Roles, value: Value | None, message_roles: Roles | None = None
@@ -313,11 +287,8 @@ class FileReduction(FileAttempts):
                     further_columns=(ROW_COLUMN, "cell"),
                 )  # fmt: skip
                 # These cells are from a short list of words or numbers like 1e999, so they may be shown.
-                shown_columns = {
-                    "not_finite": "cell",
-                    "negative": "value",
-                    "broken": "value",
-                    "large": "value",
+                shown_columns = dict.fromkeys(("negative", "broken", "large"), "value") | {
+                    "not_finite": "cell"
                 }
                 detail = events[shown_columns[cell_kind]] if cell_kind in shown_columns else ibis.literal("")
                 is_bad = query.mask_odd_cells(events, roles.missing_users, self._is_count_table)[cell_kind]
@@ -335,45 +306,42 @@ class FileReduction(FileAttempts):
 
     def _reduce_sizes(self, duck: Duck, roles: Roles) -> Facets:
         """Build the histogram of a file that states sizes and numbers of users; refuse or note odd rows."""
-        size, users = f"n{roles.size}", f"n{roles.users}"
+        size_column, users_column = f"n{roles.size}", f"n{roles.users}"
         size_name, users_name = shorten(self.roles.size or ""), shorten(self.roles.users or "")
         # Stored, as every other query would read the numbers again, which takes most of the time.
-        order_columns = [ROW_COLUMN] if self._in_memory else []
-        table = duck.store_table("sizes", duck.get_table("source").select(size, users, *order_columns))
+        selected_columns = [size_column, users_column, *([ROW_COLUMN] if self._in_memory else [])]
+        table = duck.store_table("sizes", duck.get_table("source").select(*selected_columns))
         with Problems() as problems:
-            for role in ("size", "users"):
-                role_as_events = Roles(
-                    TableKind.EVENTS, value=getattr(roles, role), contribution=Contribution.TOTAL
-                )
-                value = self._find_value_column(table, role_as_events.value)
-                events = self._select_events(table, role_as_events, value, strip_padded)
-                message_roles = replace(role_as_events, value=getattr(self.roles, role))
-                reduction = self._build_reduction(duck, events, role_as_events, value, message_roles)
+            for role_name in ("size", "users"):
+                view_column = getattr(roles, role_name)
+                event_roles = Roles(TableKind.EVENTS, value=view_column, contribution=Contribution.TOTAL)
+                value_expression = self._find_value_column(table, event_roles.value)
+                events = self._select_events(table, event_roles, value_expression, strip_padded)
+                message_roles = replace(event_roles, value=getattr(self.roles, role_name))
+                reduction = self._build_reduction(duck, events, event_roles, value_expression, message_roles)
                 reduction.remedy_text = "It must be a whole number; if it is not one, choose another column"
                 reduction.refuse_cells(problems)
-        fits_sql = f"{size} > 0 AND {users} > 0"
-        sums_sql = (
-            f"SELECT {size} AS size, sum({users}) AS users, count(*) AS rows FROM sizes WHERE {fits_sql}"
-        )
-        columns = duck.fetch_columns(f"{sums_sql} GROUP BY 1 ORDER BY 1 LIMIT {MAX_SIZES + 1}")
-        if columns["size"].size > MAX_SIZES:
+        fits_sql = f"{size_column} > 0 AND {users_column} > 0"
+        sums_sql = f"{size_column} AS size, sum({users_column}) AS users, count(*) AS rows"
+        grouped_sql = f"GROUP BY 1 ORDER BY 1 LIMIT {MAX_SIZES + 1}"
+        sum_columns = duck.fetch_columns(f"SELECT {sums_sql} FROM sizes WHERE {fits_sql} {grouped_sql}")
+        if sum_columns["size"].size > MAX_SIZES:
             message = f"there are more than {MAX_SIZES:,} distinct sizes"
             raise refuse(message, f"column {size_name}", f"{ANOTHER_COLUMN}, or a larger unit")
-        zero_sql = f"({size} = 0 OR {users} = 0)"
+        zero_sql = f"({size_column} = 0 OR {users_column} = 0)"
         if num_zero := duck.fetch_rows(f"SELECT count(*) FROM sizes WHERE {zero_sql}")[0][0]:
-            rows_text = wording.counted(
-                num_zero, "row of size 0 or without users was", "rows of size 0 or without users were"
-            )
+            noun_forms = "row of size 0 or without users was", "rows of size 0 or without users were"
+            rows_text = wording.counted(num_zero, *noun_forms)
             self.notes.append(f"{rows_text} left out{self._describe_first(zero_sql, num_zero)}.")
-        if not columns["size"].size:
+        if not sum_columns["size"].size:
             location = f"columns {size_name} and {users_name}"
             raise refuse("no row has a size above 0 that anybody has", location, ANOTHER_COLUMN)
-        if num_repeats := int(columns["rows"].sum()) - columns["rows"].size:
+        if num_repeats := int(sum_columns["rows"].sum()) - sum_columns["rows"].size:
             self.has_repeated_sizes = True
             repeat_text = wording.counted(num_repeats, "row repeats", "rows repeat")
-            earlier_sql = f"min({ROW_COLUMN}) FILTER ({fits_sql}) OVER (PARTITION BY {size})"
+            earlier_sql = f"min({ROW_COLUMN}) FILTER ({fits_sql}) OVER (PARTITION BY {size_column})"
             first_text = self._describe_first(f"{fits_sql} AND {ROW_COLUMN} > {earlier_sql}", 2)
-            self.notes.append(
-                f"{repeat_text} a size that stood before{first_text}; their users were added up."
-            )
-        return Facets(ContributionHistogram.from_table(columns["size"], columns["users"].astype(np.float64)))
+            added_text = "their users were added up"
+            self.notes.append(f"{repeat_text} a size that stood before{first_text}; {added_text}.")
+        user_counts = sum_columns["users"].astype(np.float64)
+        return Facets(ContributionHistogram.from_table(sum_columns["size"], user_counts))

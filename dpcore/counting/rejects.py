@@ -44,9 +44,8 @@ _QUOTED_PATTERN = re.compile(r' *"(?:[^"]|"")*"( +")?')
 
 def describe_lines(message: str, lines: Sequence[int], num_lines: int) -> str:
     """Return the message with the further lines to which it applies, and the number of all."""
-    also_text = (
-        f"; also line {', '.join(f'{line:,}' for line in lines[1:MAX_PLACES])}" if len(lines) > 1 else ""
-    )
+    further_text = ", ".join(f"{line_number:,}" for line_number in lines[1:MAX_PLACES])
+    also_text = f"; also line {further_text}" if further_text else ""
     return f"{message}{also_text}" + (f"; {num_lines:,} lines in all" if num_lines > MAX_PLACES else "")
 
 
@@ -92,11 +91,10 @@ def list_rejected(
     lines_sql = f"list(DISTINCT line ORDER BY line)[:{MAX_PLACES}], arg_min(error_message, line)"
     rejected_sql = f"SELECT error_type::VARCHAR, count(DISTINCT line), {lines_sql} FROM reject_errors"
     reason_rows = duck.connection.execute(f"{rejected_sql} GROUP BY 1 ORDER BY 1").fetchall()
-    for reason, count, lines, message in reason_rows:
-        found_fields = re.search(r"Found: ([0-9]+)", message)
-        rejected_lines.append(
-            RejectedLines(reason, count, lines, int(found_fields[1]) if found_fields else 0)
-        )
+    for reason, num_lines, lines, error_message in reason_rows:
+        fields_match = re.search(r"Found: ([0-9]+)", error_message)
+        num_fields = int(fields_match[1]) if fields_match else 0
+        rejected_lines.append(RejectedLines(reason, num_lines, lines, num_fields))
     return rejected_lines
 
 
@@ -109,25 +107,26 @@ def _check_fields(relation: Relation, should_stop: ShouldStop | None) -> list[Re
         """Count the current record under a reason, and keep its line if it is one of the first."""
         counts_by_reason[reason] += 1
         if counts_by_reason[reason] <= MAX_PLACES:
-            lines_by_reason.setdefault(reason, []).append(
-                (relation.num_skipped_lines + last_line + 1, num_fields)
-            )
+            line_number = relation.num_skipped_lines + last_line + 1
+            lines_by_reason.setdefault(reason, []).append((line_number, num_fields))
 
     # DuckDB ignores blanks after a closing mark.
     behind_pattern = re.compile(rf'" +(?=[{re.escape(relation.separator)}\n])')
     with relation.open_bytes() as file:
-        lines = open_lines(file, relation.num_skipped_lines, newline=None)
-        closed_lines = (behind_pattern.sub('"', line) if '" ' in line else line for line in lines)
-        records = csv.reader(closed_lines, delimiter=relation.separator, skipinitialspace=True, strict=True)
+        line_stream = open_lines(file, relation.num_skipped_lines, newline=None)
+        closed_lines = (behind_pattern.sub('"', line) if '" ' in line else line for line in line_stream)
+        csv_reader = csv.reader(
+            closed_lines, delimiter=relation.separator, skipinitialspace=True, strict=True
+        )
         for index in itertools.count():
             try:
-                if (record := next(records, None)) is None:
+                if (record := next(csv_reader, None)) is None:
                     break
             except UnicodeDecodeError:
                 return [RejectedLines("INVALID UNICODE", 1, (), 0)]
             except csv.Error as error:
                 is_long = "limit" in str(error)
-                if is_long and records.line_num > last_line + 1:
+                if is_long and csv_reader.line_num > last_line + 1:
                     note_line(_LONG_QUOTATION)
                     break  # it is unknown whether the following text is inside the quotation
                 note_line("LINE SIZE OVER MAXIMUM" if is_long else "UNQUOTED VALUE")
@@ -140,11 +139,10 @@ def _check_fields(relation: Relation, should_stop: ShouldStop | None) -> list[Re
                     note_line("TOO MANY COLUMNS", num_fields)
             if index % 10_000 == 0:
                 check_stop(should_stop)
-            last_line = records.line_num
-    places = lines_by_reason.items()
+            last_line = csv_reader.line_num
     return [
-        RejectedLines(reason, counts_by_reason[reason], [n for n, _ in its], its[0][1])
-        for reason, its in places
+        RejectedLines(reason, counts_by_reason[reason], [n for n, _ in first_lines], first_lines[0][1])
+        for reason, first_lines in lines_by_reason.items()
     ]
 
 
@@ -166,25 +164,24 @@ def report_rejected(
         num_skipped: Number of lines above the text that was read.
         file_suffix: Text after a line number: `` of file.csv``, or empty.
     """
-    short_lines = [entry for entry in rejected_lines if entry.reason == SHORT_REASON]
-    for entry in rejected_lines:
-        if entry.reason == SHORT_REASON:
+    short_lines = [each for each in rejected_lines if each.reason == SHORT_REASON]
+    for rejected in rejected_lines:
+        if rejected.reason == SHORT_REASON:
             continue
-        message, remedy = _MESSAGES_BY_REASON.get(entry.reason, ("the line cannot be read", QUOTES_REMEDY))
-        if entry.reason == "TOO MANY COLUMNS":
-            message = f"{entry.num_fields:,} fields, but the header names {len(relation.columns)}"
+        default_message = "the line cannot be read", QUOTES_REMEDY
+        message, remedy = _MESSAGES_BY_REASON.get(rejected.reason, default_message)
+        if rejected.reason == "TOO MANY COLUMNS":
+            message = f"{rejected.num_fields:,} fields, but the header names {len(relation.columns)}"
             remedy = "Put quotation marks around fields with a delimiter inside, or add the missing names"
-        lines = [line + num_skipped for line in entry.lines]
-        problems.add(
-            describe_lines(message, lines, entry.num_lines), f"line {lines[0]:,}{file_suffix}", remedy
-        )
+        lines = [line_number + num_skipped for line_number in rejected.lines]
+        message = describe_lines(message, lines, rejected.num_lines)
+        problems.add(message, f"line {lines[0]:,}{file_suffix}", remedy)
     if len(short_lines) < len(rejected_lines) or not rejected_lines:
         return False
     have_text = f"{short_lines[0].num_lines:,} lines have" if short_lines[0].num_lines > 1 else "One line has"
     first_text = f"(first: line {short_lines[0].lines[0] + num_skipped:,}{file_suffix})"
-    notes.append(
-        f"{have_text} fewer fields than the header {first_text}; the cells that lack count as missing."
-    )
+    missing_text = "the cells that lack count as missing"
+    notes.append(f"{have_text} fewer fields than the header {first_text}; {missing_text}.")
     return True
 
 
@@ -237,10 +234,10 @@ def _is_reopened(record: str, delimiter: str) -> bool:
     """Return True if a field of the record has blanks and further text behind a closed quotation."""
     position = 0 if '" ' in record else -1
     while position >= 0:
-        field = _QUOTED_PATTERN.match(record, position)
-        if field and field[1]:
+        field_match = _QUOTED_PATTERN.match(record, position)
+        if field_match and field_match[1]:
             return True
-        position = record.find(delimiter, field.end() if field else position) + 1 or -1
+        position = record.find(delimiter, field_match.end() if field_match else position) + 1 or -1
     return False
 
 
@@ -256,25 +253,24 @@ def refuse_bad_lines(stream: IO[bytes], file_suffix: str, should_stop: ShouldSto
         InvalidInput: There are such lines; names the first ones and their number.
     """
     lines_by_message: dict[str, list[int]] = {}
-    for line_number, line in enumerate(stream, 1):
+    for line_number, line_bytes in enumerate(stream, 1):
         if line_number % 10_000 == 0:
             check_stop(should_stop)
-        if line.strip(b" \t\r\n\xef\xbb\xbf") and (message := _describe_bad_line(line)):
+        if line_bytes.strip(b" \t\r\n\xef\xbb\xbf") and (message := _describe_bad_line(line_bytes)):
             lines_by_message.setdefault(message, []).append(line_number)
     with Problems() as problems:
         for message, lines in lines_by_message.items():
-            problems.add(
-                describe_lines(message, lines, len(lines)), f"line {lines[0]:,}{file_suffix}", JSON_REMEDY
-            )
+            message = describe_lines(message, lines, len(lines))
+            problems.add(message, f"line {lines[0]:,}{file_suffix}", JSON_REMEDY)
 
 
-def _describe_bad_line(line: bytes) -> str:
+def _describe_bad_line(line_bytes: bytes) -> str:
     """Return the message on a line that is not a JSON object or repeats a key; empty if it is good."""
     try:
-        text = line.decode("utf-8-sig")
-        pairs = json.loads(text, object_pairs_hook=list)
+        text = line_bytes.decode("utf-8-sig")
+        members = json.loads(text, object_pairs_hook=list)
         if isinstance(json.loads(text), dict):
-            return "a key stands twice in one object" if len(dict(pairs)) < len(pairs) else ""
+            return "a key stands twice in one object" if len(dict(members)) < len(members) else ""
     except (ValueError, RecursionError):
         pass
     return "this is not a JSON object"

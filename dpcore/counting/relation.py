@@ -97,8 +97,8 @@ class Relation:
 
 def read_stamp(path: File) -> tuple[int, int]:
     """Return the size in bytes and the modification time in ns, which change when the file is written to."""
-    state = path.stat()
-    return state.st_size, state.st_mtime_ns
+    file_status = path.stat()
+    return file_status.st_size, file_status.st_mtime_ns
 
 
 def refuse_changed(relations: Sequence[Relation], since_text: str) -> None:
@@ -108,35 +108,34 @@ def refuse_changed(relations: Sequence[Relation], since_text: str) -> None:
             location = describe_file(relation.name)
             try:
                 if relation.table is None and read_stamp(relation.path) != relation.stamp:
-                    problems.add(
-                        f"the file was written to {since_text}", location, "Choose it again, or a copy of it"
-                    )
+                    message = f"the file was written to {since_text}"
+                    problems.add(message, location, "Choose it again, or a copy of it")
             except OSError:
                 problems.add("the file is gone, or cannot be read", location, "Put it back")
 
 
 def find_safe_path(path: File, workspace: Workspace) -> File:
-    """Return the path, or a link to it if DuckDB would take it as a pattern."""
+    """Return the file, or a link to it if DuckDB would take its path as a pattern; raise InvalidInput if that fails."""
     if isinstance(path, MemoryFile):
         return path
     path = path.resolve()
     if not set("*?[]{}") & set(str(path)):
         return path
-    link = workspace.folder / f"file{len(list(workspace.folder.iterdir()))}"
+    link_path = workspace.folder / f"file{len(list(workspace.folder.iterdir()))}"
     try:
-        link.symlink_to(path)
+        link_path.symlink_to(path)
     except OSError:
         raise refuse("the path holds one of * ? [ ] { }", remedy="Rename the file or its folder") from None
-    return link
+    return link_path
 
 
 def rename_roles(roles: Roles, columns: Sequence[str]) -> Roles:
     """Return the roles with the column names of `write_union` (``c0`` ...) in place of the files'."""
     view_names: dict[Any, Any] = {column: f"c{index}" for index, column in enumerate(columns)}
     role_names = ("user", "task", "value", "size", "users")
-    roles_in_view: dict[str, Any] = {role: view_names.get(getattr(roles, role)) for role in role_names}
-    for role in ("further_user", "further_task"):
-        roles_in_view[role] = tuple(view_names[column] for column in getattr(roles, role))
+    roles_in_view: dict[str, Any] = {name: view_names.get(getattr(roles, name)) for name in role_names}
+    for role_name in ("further_user", "further_task"):
+        roles_in_view[role_name] = tuple(view_names[column] for column in getattr(roles, role_name))
     return replace(roles, **roles_in_view)
 
 
@@ -149,32 +148,32 @@ ROW_COLUMN = "row_"
 def write_union(
     relations: Sequence[Relation],
     columns: Sequence[str],
-    missing: MissingUsers,
+    missing_users: MissingUsers,
     has_row_numbers: bool = False,
 ) -> str:
-    """Return the SQL of all rows of all files: ``c0``, ``c1`` ... in the order of ``columns``, and `ROW`."""
-    return " UNION ALL ".join(
-        _write_rows_sql(relation, columns, missing, has_row_numbers) for relation in relations
-    )
+    """Return the SQL of all rows of all files: ``c0``, ``c1`` … in the order of ``columns``, numbered if asked."""
+    rows_sqls = [_write_rows_sql(relation, columns, missing_users, has_row_numbers) for relation in relations]
+    return " UNION ALL ".join(rows_sqls)
 
 
 def _write_rows_sql(
-    relation: Relation, columns: Sequence[str], missing: MissingUsers, has_row_numbers: bool
+    relation: Relation, columns: Sequence[str], missing_users: MissingUsers, has_row_numbers: bool
 ) -> str:
-    """Return the SQL of the rows of one file: its cells in the order of ``columns``, and `ROW` if numbered."""
-    cell_sqls = {column: _write_cell_sql(relation, index) for index, column in enumerate(relation.columns)}
-    selected_sqls = [f"{cell_sqls[column]} AS c{index}" for index, column in enumerate(columns)]
+    """Return the SQL of the rows of one file: cells in the order of ``columns``, and `ROW_COLUMN` if numbered."""
+    cell_sqls = [_write_cell_sql(relation, index) for index in range(len(relation.columns))]
+    sql_by_column = dict(zip(relation.columns, cell_sqls, strict=True))
+    selected_sqls = [f"{sql_by_column[column]} AS c{index}" for index, column in enumerate(columns)]
     rows_sql = write_scan(relation)
     if has_row_numbers:
         selected_sqls.append(ROW_COLUMN)
         if relation.table is None:
             rows_sql = f"(SELECT *, row_number() OVER () AS {ROW_COLUMN} FROM {rows_sql})"
     condition_sql = ""
-    if relation.is_text and missing is MissingUsers.ONE_USER and len(cell_sqls) > 1:
+    if relation.is_text and missing_users is MissingUsers.ONE_USER and len(relation.columns) > 1:
         # A blank line names no user, but it is not a row either.
-        filled_sql = " OR ".join(
-            f"trim(x{index}, {quote_literal(BLANKS)}) <> ''" for index in range(len(cell_sqls))
-        )
+        column_indices = range(len(relation.columns))
+        cell_sqls = [f"trim(x{index}, {quote_literal(BLANKS)}) <> ''" for index in column_indices]
+        filled_sql = " OR ".join(cell_sqls)
         condition_sql = f" WHERE {filled_sql}"
     return f"SELECT {', '.join(selected_sqls)} FROM {rows_sql}{condition_sql}"
 
@@ -184,24 +183,25 @@ def convert_to_arrow(table: Table) -> pa.Table:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    columns: dict[str, Any] = {}
+    arrow_columns: dict[str, Any] = {}
     for index in range(table.frame.shape[1]):
-        cells = pa.chunked_array(pa.array(table.frame.iloc[:, index], pa.string()))
-        columns[f"x{index}"] = pc.if_else(pc.equal(cells, ""), None, cells)
-    return pa.table({**columns, ROW_COLUMN: np.arange(1, len(table.frame) + 1)})
+        arrow_cells = pa.chunked_array(pa.array(table.frame.iloc[:, index], pa.string()))
+        arrow_columns[f"x{index}"] = pc.if_else(pc.equal(arrow_cells, ""), None, arrow_cells)
+    return pa.table({**arrow_columns, ROW_COLUMN: np.arange(1, len(table.frame) + 1)})
 
 
 def read_cells(duck: Duck, relation: Relation, max_rows: int | None = None) -> pd.DataFrame:
     """Read rows of one file as text without blanks around it, in their order; missing cells are empty."""
-    columns = range(len(relation.columns))
-    text_sqls = [f"{_write_cell_sql(relation, index)}::VARCHAR AS x{index}" for index in columns]
+    column_indices = range(len(relation.columns))
+    text_sqls = [f"{_write_cell_sql(relation, index)}::VARCHAR AS x{index}" for index in column_indices]
     is_text_file = relation.kind is FileKind.TEXT
-    cell_sqls = [f"coalesce({trim_sql(f'x{index}', is_text_file)}, '') AS x{index}" for index in columns]
+    trimmed_sqls = [trim_sql(f"x{index}", is_text_file) for index in column_indices]
+    cell_sqls = [f"coalesce({sql}, '') AS x{index}" for index, sql in enumerate(trimmed_sqls)]
     limit_sql = "" if max_rows is None else f" LIMIT {max_rows}"
     rows_sql = f"(SELECT {', '.join(text_sqls)} FROM {write_scan(relation)}{limit_sql})"
     with duck.keep_order():
-        table = duck.connection.sql(f"SELECT {', '.join(cell_sqls)} FROM {rows_sql}").to_arrow_table()
-    frame: pd.DataFrame = table.to_pandas()
+        arrow_table = duck.connection.sql(f"SELECT {', '.join(cell_sqls)} FROM {rows_sql}").to_arrow_table()
+    frame: pd.DataFrame = arrow_table.to_pandas()
     return frame.set_axis(relation.columns, axis=1)
 
 
@@ -229,7 +229,7 @@ def write_scan(relation: Relation, stores_rejects: bool = False) -> str:
         return _write_json_scan(relation.keys, f"{path_sql}, format = 'newline_delimited', {packing_sql}")
     columns_sql = ", ".join(f"'x{index}': 'VARCHAR'" for index in range(len(relation.columns)))
     # DuckDB includes the line end in the size of a line.
-    options = [
+    option_sqls = [
         f"auto_detect = false, header = {relation.has_header}, skip = {relation.num_skipped_lines}, {packing_sql}",
         f"columns = {{{columns_sql}}}, delim = {quote_literal(relation.separator)}, quote = '\"', escape = '\"'",
         f"max_line_size = {MAX_LINE_BYTES + 2}, buffer_size = {relation.buffer_bytes}",
@@ -237,7 +237,7 @@ def write_scan(relation: Relation, stores_rejects: bool = False) -> str:
         *(["parallel = false"] if relation.is_single_threaded else []),
         *(["store_rejects = true"] if stores_rejects else []),
     ]
-    return f"read_csv({path_sql}, {', '.join(options)})"
+    return f"read_csv({path_sql}, {', '.join(option_sqls)})"
 
 
 def write_parquet_scan(path: File, num_columns: int) -> str:
@@ -260,9 +260,8 @@ def _write_json_scan(keys: Sequence[str], options_sql: str) -> str:
         return f"read_json({options_sql}, columns = {{{columns_sql}}}) AS rows({names_sql})"
     # Keys that differ only in case, or an empty key, cannot be DuckDB columns, but their values can be extracted.
     pointers = ["/" + key.replace("~", "~0").replace("/", "~1") for key in keys]
-    selected_sql = ", ".join(
-        f"json->{quote_literal(pointer)} AS x{index}" for index, pointer in enumerate(pointers)
-    )
+    cell_sqls = [f"json->{quote_literal(pointer)} AS x{index}" for index, pointer in enumerate(pointers)]
+    selected_sql = ", ".join(cell_sqls)
     is_object_sql = "CASE json_type(json) WHEN 'OBJECT' THEN true ELSE error('not an object') END"
     return f"(SELECT {selected_sql} FROM read_json_objects({options_sql}) WHERE {is_object_sql}) AS rows"
 
@@ -282,19 +281,16 @@ def _write_cell_sql(relation: Relation, index: int) -> str:
         return f"CASE json_type({column_sql}) WHEN 'DOUBLE' THEN {number_text_sql} ELSE {text_sql} END"
     if relation.kind is FileKind.PARQUET:
         column_type, must_be_text = relation.types[index], relation.columns[index] in relation.text_columns
-        return (
-            write_text_sql(column_sql, column_type) if must_be_text or column_type == "BLOB" else column_sql
-        )
+        is_text = must_be_text or column_type == "BLOB"
+        return write_text_sql(column_sql, column_type) if is_text else column_sql
     return column_sql
 
 
 def trim_sql(cell_sql: str, may_be_quoted: bool = True) -> str:
     """Return the SQL of a cell without blanks around it; testing first takes a third of the time of trimming all."""
-    inner_sql = (
-        f"regexp_replace({cell_sql}, {quote_literal(FAR_QUOTED_PATTERN)}, '\\1')"
-        if may_be_quoted
-        else cell_sql
-    )
+    inner_sql = cell_sql
+    if may_be_quoted:
+        inner_sql = f"regexp_replace({cell_sql}, {quote_literal(FAR_QUOTED_PATTERN)}, '\\1')"
     return f"CASE WHEN {is_padded_sql(cell_sql)} THEN trim({inner_sql}, {quote_literal(BLANKS)}) ELSE {cell_sql} END"
 
 
@@ -316,11 +312,9 @@ def make_comparable_sql(column_sql: str, column_type: Any) -> str:
     """Return the SQL of a cell for comparing rows; null for an empty cell."""
     if column_type.is_string():
         return f"nullif({trim_sql(column_sql)}, '')"
-    return (
-        f"CASE WHEN NOT isnan({column_sql}) THEN {column_sql} END"
-        if column_type.is_floating()
-        else column_sql
-    )
+    if column_type.is_floating():
+        return f"CASE WHEN NOT isnan({column_sql}) THEN {column_sql} END"
+    return column_sql
 
 
 @functools.cache
@@ -335,27 +329,24 @@ def _build_array_extract() -> Any:
 
 
 def strip_padded(column: Any) -> Any:
-    """Strip a column as `query.strip_text`, after a test: stripping 10 million cells takes 2 s, the test 0.2 s."""
+    """Return a column without blanks around its cells, and null for cells with nothing left.
+
+    Only cells that need it are stripped: stripping 10 million cells takes 2 s, the test 0.2 s.
+    """
     unquoted = column.re_replace(FAR_QUOTED_PATTERN, r"\1") if column.type().is_string() else column
     # As `is_padded_sql`; Ibis's own SQL for the last character takes DuckDB several times as long.
     is_padded = (column < "!") | (_build_array_extract()(column, -1) <= " ")
     return is_padded.ifelse(query.strip_text(unquoted), column)
 
 
-_TIME_KINDS_BY_TYPE = {
-    "interval": "durations",
-    "month_day_nano_interval": "durations",
-    "duration": "durations",
-    "date": "dates",
-    "time": "times of day",
-    "timestamp": "points in time",
-}
+_TIME_KINDS_BY_TYPE = dict.fromkeys(("interval", "month_day_nano_interval", "duration"), "durations")
+_TIME_KINDS_BY_TYPE |= {"date": "dates", "time": "times of day", "timestamp": "points in time"}
 """What columns hold, by the beginning of the name of their type in DuckDB or Arrow; the last that fits counts."""
 
 
 def find_times(columns: Iterable[str], types: Iterable[object]) -> dict[str, str]:
     """Return the kind of time, such as ``dates``, by name of each column of durations, dates or times."""
-    type_names = {column: str(its_type).lower() for column, its_type in zip(columns, types, strict=True)}
+    type_names = {column: str(type_).lower() for column, type_ in zip(columns, types, strict=True)}
     return {
         column: time_kind
         for column, type_name in type_names.items()
@@ -367,7 +358,6 @@ def find_times(columns: Iterable[str], types: Iterable[object]) -> dict[str, str
 def refuse_times(problems: Problems, time_kinds: Mapping[str, str], column: str | None) -> None:
     """Add a problem if this column has durations, dates or times: a bound on them would have no unit."""
     if column is not None and column in time_kinds:
-        remedy = (
-            "Convert them to numbers: seconds since a public date, or column.dt.total_seconds() in pandas"
-        )
+        how_text = "seconds since a public date, or column.dt.total_seconds() in pandas"
+        remedy = f"Convert them to numbers: {how_text}"
         problems.add(f"column {shorten(column)} holds {time_kinds[column]}, not numbers", remedy=remedy)

@@ -62,52 +62,57 @@ def read_table(content: bytes, name: str) -> Table:
     """
     formats.check_text(content)
     text, encoding, notes = formats.decode(content)
-    data, num_skipped, delimiter = _strip_preamble(text)
-    is_long = _measure_lines(data) - 1 > formats.MAX_LINE_BYTES
-    if is_long.any():
-        raise refuse_long_line(num_skipped + int(np.argmax(is_long)) + 1)
-    sample = data[:_SNIFF_BYTES]
-    if len(data) > len(sample):
-        sample = sample[: sample.rfind(b"\n") + 1]
-    first_lines = sample.decode("utf-8", "ignore")
+    table_bytes, num_skipped, delimiter = _strip_preamble(text)
+    long_line_mask = _measure_lines(table_bytes) - 1 > formats.MAX_LINE_BYTES
+    if long_line_mask.any():
+        raise refuse_long_line(num_skipped + int(np.argmax(long_line_mask)) + 1)
+    sample_bytes = table_bytes[:_SNIFF_BYTES]
+    if len(table_bytes) > len(sample_bytes):
+        sample_bytes = sample_bytes[: sample_bytes.rfind(b"\n") + 1]
+    sample_text = sample_bytes.decode("utf-8", "ignore")
     if delimiter is None:
-        delimiter = _sniff_delimiter(first_lines)
-        if names_line := _find_names_below_title(first_lines):
+        delimiter = _sniff_delimiter(sample_text)
+        if names_line := _find_names_below_title(sample_text):
             raise column_names.refuse_title(num_skipped + names_line, num_skipped + 1)
-    marked_separator, has_header = _find_marked_separator(first_lines, delimiter), True
+    marked_separator, has_header = _find_marked_separator(sample_text, delimiter), True
     if marked_separator:
-        data, has_header = _mark_lines(data, marked_separator, notes)
+        table_bytes, has_header = _mark_lines(table_bytes, marked_separator, notes)
         delimiter, num_skipped = FIELD_MARK, num_skipped - (not has_header)
-    separator = delimiter or next((s for s in ASCII_SEPARATORS if s.encode() not in data), ",")
+    separator = delimiter or next((s for s in ASCII_SEPARATORS if s.encode() not in table_bytes), ",")
     try:
-        header_cells: list[str] = next(_open_csv_reader(_open_text_lines(data), separator))
+        header_cells: list[str] = next(_open_csv_reader(_open_text_lines(table_bytes), separator))
     except csv.Error:
         raise refuse("a quotation mark is opened and never closed", "line 1", QUOTES_REMEDY) from None
     problems = Problems()
     names = column_names.check_names(header_cells, num_skipped + 1, problems, notes)
-    TooManyCells.refuse(data.count(b"\n") - 1, len(names), len(data))
+    TooManyCells.refuse(table_bytes.count(b"\n") - 1, len(names), len(table_bytes))
     _note_comments(text, num_skipped, header_cells, notes)
-    relation = Relation(formats.MemoryFile(data), name, FileKind.TEXT, tuple(names), delimiter=separator)
-    if b'"' in data and (line := rejects.find_reopened_mark(relation)):
-        problems.add(rejects.REOPENED_MESSAGE, f"line {num_skipped + line:,}", QUOTES_REMEDY)
+    memory_file = formats.MemoryFile(table_bytes)
+    relation = Relation(memory_file, name, FileKind.TEXT, tuple(names), delimiter=separator)
+    if b'"' in table_bytes and (line_number := rejects.find_reopened_mark(relation)):
+        problems.add(rejects.REOPENED_MESSAGE, f"line {num_skipped + line_number:,}", QUOTES_REMEDY)
     frame = _read_rows(relation, num_skipped, problems, notes)
-    starts, lengths, blank_lines = _find_record_lines(data, separator, len(names))
-    starts = starts + num_skipped
+    first_lines, line_counts, blank_lines = _find_record_lines(table_bytes, separator, len(names))
+    first_lines = first_lines + num_skipped
     if frame is not None and not len(frame):
         problems.add("the file has a header and no rows", f"line {num_skipped + 1}", "Add rows")
     problems.raise_if_any()
-    if frame is None or len(frame) != starts.size:
+    if frame is None or len(frame) != first_lines.size:
         raise refuse("the quotation marks in the file do not match", remedy=QUOTES_REMEDY)
-    _note_long_records(starts, lengths, notes)
-    frame, starts = drop_blank_rows(frame, starts, notes, (blank_lines + num_skipped).tolist())
+    _note_long_records(first_lines, line_counts, notes)
+    blank_line_numbers = (blank_lines + num_skipped).tolist()
+    frame, first_lines = drop_blank_rows(frame, first_lines, notes, blank_line_numbers)
     if has_header:
-        column_names.check_header_row(names, frame, starts, num_skipped + 1, problems, notes)
+        column_names.check_header_row(names, frame, first_lines, num_skipped + 1, problems, notes)
     problems.raise_if_any()
-    layout = FileLayout(
+    file_layout = FileLayout(
         name, separator=marked_separator or separator, encoding=formats.detect_encoding(content) or encoding,
         skip=num_skipped + (not has_header), names=() if has_header else tuple(names),
     )  # fmt: skip
-    return Table(frame, name, encoding, delimiter, starts, tuple(notes), num_skipped + 1, layouts=(layout,))
+    file_layouts, header_line = (file_layout,), num_skipped + 1
+    return Table(
+        frame, name, encoding, delimiter, first_lines, tuple(notes), header_line, layouts=file_layouts
+    )
 
 
 def _read_rows(
@@ -139,28 +144,29 @@ _DELIMITERS = "\t;|,"  # on a tie the delimiter that is rarer inside text wins
 
 def _strip_preamble(text: str) -> tuple[bytes, int, str | None]:
     """Return UTF-8 without blank lines and comments at the top, the number of these lines, and a ``sep=`` delimiter."""
-    start = len(text) - len(text.lstrip(" \t\n"))
-    start = text.rfind("\n", 0, start) + 1
+    start_position = len(text) - len(text.lstrip(" \t\n"))
+    start_position = text.rfind("\n", 0, start_position) + 1
     delimiter = None
-    hint_match = re.compile(r"sep=([^\w\s\"']|[ \t\x01\x1c-\x1f])[ \t]*\n", re.IGNORECASE).match(text, start)
+    hint_pattern = re.compile(r"sep=([^\w\s\"']|[ \t\x01\x1c-\x1f])[ \t]*\n", re.IGNORECASE)
+    hint_match = hint_pattern.match(text, start_position)
     if hint_match:  # Excel's own first line
-        start, delimiter = hint_match.end(), hint_match.group(1)
-    start += _measure_comments(text, start, delimiter)
-    num_skipped = text.count("\n", 0, start)
-    body = text[start:].rstrip("\n")
-    if not body.strip():
+        start_position, delimiter = hint_match.end(), hint_match.group(1)
+    start_position += _measure_comments(text, start_position, delimiter)
+    num_skipped = text.count("\n", 0, start_position)
+    body_text = text[start_position:].rstrip("\n")
+    if not body_text.strip():
         raise refuse("the file holds nothing but blanks", remedy="Choose a file with rows")
     # Python has already refused lone surrogates in UTF-16, so this cannot fail.
-    return (body + "\n").encode(), num_skipped, delimiter
+    return (body_text + "\n").encode(), num_skipped, delimiter
 
 
-def _measure_comments(text: str, start: int, delimiter: str | None) -> int:
+def _measure_comments(text: str, start_position: int, delimiter: str | None) -> int:
     """Return the characters of the comments above the header: lines that begin with #, and blanks between them.
 
     The header itself may begin with #, as in ``#user,value``: if the last such line has as many fields as the line
     below it, and that line has no column names. In one column this cannot be decided, so all lines are read.
     """
-    comments_match = _COMMENTS_PATTERN.match(text, start)
+    comments_match = _COMMENTS_PATTERN.match(text, start_position)
     if comments_match is None:
         return 0
     header_line = text[comments_match.end() :].partition("\n")[0]
@@ -169,14 +175,13 @@ def _measure_comments(text: str, start: int, delimiter: str | None) -> int:
         return 0
     lines = comments_match.group().splitlines(keepends=True)
     last_comment = max(index for index, line in enumerate(lines) if line.startswith("#"))
-    header_cells = [cell.strip(' "') for cell in header_line.split(delimiters[0])]
+    header_cells = [cell_text.strip(' "') for cell_text in header_line.split(delimiters[0])]
     is_data = any(map(column_names.looks_like_data, header_cells))
     has_names = any(map(column_names.is_header_word, header_cells)) and not is_data
-    if not has_names and any(
-        lines[last_comment].count(mark) == header_line.count(mark) for mark in delimiters
-    ):
+    comment_line = lines[last_comment]
+    if not has_names and any(comment_line.count(mark) == header_line.count(mark) for mark in delimiters):
         return sum(map(len, lines[:last_comment]))
-    return comments_match.end() - start
+    return comments_match.end() - start_position
 
 
 def _note_comments(text: str, num_skipped: int, header_cells: list[str], notes: list[str]) -> None:
@@ -203,80 +208,79 @@ _NUMBER_PATTERN = re.compile(r"[+-]?[0-9]+(?:[.,][0-9]+)*(?:[eE][+-]?[0-9]+)?")
 _BLANKS_PATTERN = re.compile(r"[ \t\r\v\f]+")
 
 
-def _sniff_delimiter(text: str) -> str:
+def _sniff_delimiter(sample_text: str) -> str:
     """Return the delimiter under which the first records have as many fields as the header; empty for none."""
     best_delimiter, best_score = "", (0.0, 0.0, 0)
     for delimiter in _DELIMITERS:
-        field_counts = [len(record) for _, record in _list_first_records(text, delimiter)] or [0]
+        field_counts = [len(record) for _, record in _list_first_records(sample_text, delimiter)] or [0]
         num_columns, row_lengths = field_counts[0], field_counts[1:] or field_counts[:1]
-        equal_share = sum(n == num_columns for n in row_lengths) / len(row_lengths)
-        several_share = sum(n > 1 for n in row_lengths) / len(row_lengths)
+        equal_share = sum(num_fields == num_columns for num_fields in row_lengths) / len(row_lengths)
+        several_share = sum(num_fields > 1 for num_fields in row_lengths) / len(row_lengths)
         # A header without the delimiter above rows that all have it: a ragged table, which later gets a message.
         is_ragged = num_columns == 1 and several_share == 1.0 and len(set(row_lengths)) == 1
-        score = (equal_share if num_columns > 1 else 0.0, several_share, num_columns)
-        if ((num_columns > 1 and several_share >= 0.5) or is_ragged) and score > best_score:
-            best_delimiter, best_score = delimiter, score
+        delimiter_score = (equal_share if num_columns > 1 else 0.0, several_share, num_columns)
+        if ((num_columns > 1 and several_share >= 0.5) or is_ragged) and delimiter_score > best_score:
+            best_delimiter, best_score = delimiter, delimiter_score
     if best_score[0]:
         return best_delimiter
-    return next(
-        (candidate for candidate in _OTHER_DELIMITERS if _has_equal_records(text, candidate)), best_delimiter
-    )
+    fitting_delimiters = (mark for mark in _OTHER_DELIMITERS if _has_equal_records(sample_text, mark))
+    return next(fitting_delimiters, best_delimiter)
 
 
-def _has_equal_records(text: str, delimiter: str) -> bool:
+def _has_equal_records(sample_text: str, delimiter: str) -> bool:
     """Return True if under this delimiter every record has as many fields as the header, more than one."""
-    header, *records = [record for _, record in _list_first_records(text, delimiter)] or [[]]
+    header, *records = [record for _, record in _list_first_records(sample_text, delimiter)] or [[]]
     has_names = len(header) > 1 and all(cell.strip() for cell in header)
     return has_names and bool(records) and all(len(record) == len(header) for record in records)
 
 
-def _find_names_below_title(text: str) -> int:
+def _find_names_below_title(sample_text: str) -> int:
     """Return the number of the line of column names if a title with fewer fields is above it; else 0.
 
     It is such a line if every line below has as many fields, no name looks like data, and half of the names have a
     header word.
     """
     for delimiter in _DELIMITERS:
-        records = _list_first_records(text, delimiter, skips_blanks=True)
-        num_title_cells = len(records[0][1]) if records else 0
-        num_titles = next(
-            (index for index, (_, cells) in enumerate(records) if len(cells) > num_title_cells), 0
-        )
-        if not 0 < num_titles < len(records) - 1 or num_titles > column_names.MOST_TITLES:
+        numbered_records = _list_first_records(sample_text, delimiter, skips_blanks=True)
+        row_lengths = [len(cells) for _, cells in numbered_records]
+        num_titles = next((index for index, length in enumerate(row_lengths) if length > row_lengths[0]), 0)
+        if not 0 < num_titles < len(numbered_records) - 1 or num_titles > column_names.MOST_TITLES:
             continue
-        (line, cells), *further_records = records[num_titles:]
+        (line_number, cells), *records_below = numbered_records[num_titles:]
         names = [" ".join(cell.split()) for cell in cells]
         if (
             all(names)
             and 2 * sum(map(column_names.is_header_word, names)) >= len(names)
             and not any(map(column_names.looks_like_data, names))
-            and {len(record) for _, record in further_records} == {len(names)}
+            and {len(record) for _, record in records_below} == {len(names)}
         ):
-            return line
+            return line_number
     return 0
 
 
-def _list_first_records(text: str, delimiter: str, skips_blanks: bool = False) -> list[tuple[int, list[str]]]:
+def _list_first_records(
+    sample_text: str, delimiter: str, skips_blanks: bool = False
+) -> list[tuple[int, list[str]]]:
     """Return the header and the first records that are not empty (or not blank), each with its last line."""
-    records: list[tuple[int, list[str]]] = []
-    reader = _open_csv_reader(io.StringIO(text, newline="\n"), delimiter)
+    numbered_records: list[tuple[int, list[str]]] = []
+    csv_reader = _open_csv_reader(io.StringIO(sample_text, newline="\n"), delimiter)
     with suppress(csv.Error):  # judged by the records before the error, which is reported later
-        for record in reader:
+        for record in csv_reader:
             if any(cell.strip(BLANKS) for cell in record) if skips_blanks else record:
-                records.append((reader.line_num, record))
-            if len(records) > _SNIFF_RECORDS:
+                numbered_records.append((csv_reader.line_num, record))
+            if len(numbered_records) > _SNIFF_RECORDS:
                 break
-    return records
+    return numbered_records
 
 
-def _find_marked_separator(text: str, delimiter: str) -> str:
+def _find_marked_separator(sample_text: str, delimiter: str) -> str:
     """Return the separator of `SEPARATOR_NAMES` between the fields of all first lines; empty for none.
 
     Blanks or ``::`` are one if all lines have equally many, and there is a column of numbers: lines of names may also
     have equally many words.
     """
-    lines = [line for line in text.split("\n") if line.strip(BLANKS)]
-    if '"' in text or len(lines) < 2 or delimiter not in ("", " ", "\t"):
+    lines = [line for line in sample_text.split("\n") if line.strip(BLANKS)]
+    if '"' in sample_text or len(lines) < 2 or delimiter not in ("", " ", "\t"):
         return ""
     if delimiter == "\t":
         return delimiter if _lacks_names([split_fields(line, delimiter) for line in lines]) else ""
@@ -297,8 +301,8 @@ def _lacks_names(rows: Sequence[Sequence[str]]) -> bool:
     first_row = rows[0]
     if len(first_row) < 3 or len(set(map(len, rows))) > 1 or any(map(column_names.is_header_word, first_row)):
         return False
-    integers = [int(cell) for cell in first_row if re.fullmatch(r"[0-9]{1,18}", cell)]
-    is_counting_up = len(integers) > 1 and set(np.diff(integers)) == {1}
+    first_integers = [int(cell) for cell in first_row if re.fullmatch(r"[0-9]{1,18}", cell)]
+    is_counting_up = len(first_integers) > 1 and set(np.diff(first_integers)) == {1}
     return not is_counting_up and not _has_names(rows)
 
 
@@ -312,18 +316,19 @@ def _are_numbers(cells: Iterable[str]) -> bool:
     return all(_NUMBER_PATTERN.fullmatch(cell) for cell in cells)
 
 
-def _mark_lines(data: bytes, separator: str, notes: list[str]) -> tuple[bytes, bool]:
+def _mark_lines(table_bytes: bytes, separator: str, notes: list[str]) -> tuple[bytes, bool]:
     """Return the text with a mark between fields and a line of names, and True if that line is from the file."""
-    lines = data.decode().split("\n")
-    header, *rows = [split_fields(line, separator) for line in lines if line.strip()]
-    sentence = f"Fields stand between {SEPARATOR_NAMES[separator]}"
+    lines = table_bytes.decode().split("\n")
+    header_fields, *rows = [split_fields(line, separator) for line in lines if line.strip()]
+    fields_text = f"Fields stand between {SEPARATOR_NAMES[separator]}"
     marked_lines = [mark_fields(line, separator) for line in lines]
     # Rows of other lengths are reported when they are read.
-    if has_header := _has_names([header, *(row for row in rows if len(row) == len(header))]):
-        notes.append(f"{sentence}.")
+    full_rows = [row for row in rows if len(row) == len(header_fields)]
+    if has_header := _has_names([header_fields, *full_rows]):
+        notes.append(f"{fields_text}.")
     else:
-        names = [f"column {number}" for number in range(1, len(header) + 1)]
-        notes.append(f'{sentence}. It has no column names, so these are "column 1" and so on.')
+        names = [f"column {number}" for number in range(1, len(header_fields) + 1)]
+        notes.append(f'{fields_text}. It has no column names, so these are "column 1" and so on.')
         marked_lines.insert(0, FIELD_MARK.join(names))
     return "\n".join(marked_lines).encode(), has_header
 
@@ -334,7 +339,7 @@ def split_fields(line: str, separator: str) -> list[str]:
         return _BLANKS_PATTERN.split(line.strip(BLANKS))
     if separator != "\t":  # A tab at either end means an empty field.
         line = line.strip(BLANKS)
-    return [field.strip(BLANKS) for field in line.split(separator)]
+    return [field_text.strip(BLANKS) for field_text in line.split(separator)]
 
 
 def mark_fields(line: str, separator: str) -> str:
@@ -351,14 +356,14 @@ def _open_csv_reader(lines: io.TextIOBase, delimiter: str) -> Any:
     return csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
 
 
-def _open_text_lines(data: bytes) -> io.TextIOWrapper:
+def _open_text_lines(table_bytes: bytes) -> io.TextIOWrapper:
     """Return UTF-8 bytes as a stream of text lines."""
-    return io.TextIOWrapper(io.BytesIO(data), "utf-8", newline="\n")
+    return io.TextIOWrapper(io.BytesIO(table_bytes), "utf-8", newline="\n")
 
 
-def _measure_lines(data: bytes) -> IntArray:
+def _measure_lines(table_bytes: bytes) -> IntArray:
     """Return the bytes of each line, its end included."""
-    return np.diff(np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")), prepend=-1)
+    return np.diff(np.flatnonzero(np.frombuffer(table_bytes, np.uint8) == ord("\n")), prepend=-1)
 
 
 def refuse_long_line(line_number: int) -> InvalidInput:
@@ -366,27 +371,30 @@ def refuse_long_line(line_number: int) -> InvalidInput:
     return refuse(LONG_LINE[0], f"line {line_number:,}", LONG_LINE[1])
 
 
-def _find_record_lines(data: bytes, separator: str, num_columns: int) -> tuple[IntArray, IntArray, IntArray]:
+def _find_record_lines(
+    table_bytes: bytes, separator: str, num_columns: int
+) -> tuple[IntArray, IntArray, IntArray]:
     """Return the first lines and numbers of lines of the records below the header, and the numbers of blank lines.
 
     In a table of one column a blank line is a record.
     """
-    if b'"' not in data:  # a record is a line
-        lengths = _measure_lines(data)
-        lines = np.arange(1, lengths.size + 1, dtype=np.int64)
-        is_record = (lengths > 1) | (num_columns == 1)
-        return lines[is_record][1:], np.ones(int(is_record.sum()) - 1, np.int64), lines[~is_record]
-    spans, blank_lines, last_line = [], [], 0
-    records = _open_csv_reader(_open_text_lines(data), separator)
+    if b'"' not in table_bytes:  # a record is a line
+        lengths = _measure_lines(table_bytes)
+        line_numbers = np.arange(1, lengths.size + 1, dtype=np.int64)
+        record_mask = (lengths > 1) | (num_columns == 1)
+        num_lines = np.ones(int(record_mask.sum()) - 1, np.int64)
+        return line_numbers[record_mask][1:], num_lines, line_numbers[~record_mask]
+    spans, blank_line_numbers, last_line = [], [], 0
+    csv_reader = _open_csv_reader(_open_text_lines(table_bytes), separator)
     with suppress(csv.Error):  # DuckDB has refused it
-        for record in records:
+        for record in csv_reader:
             if record or num_columns == 1:
-                spans.append((last_line + 1, records.line_num - last_line))
+                spans.append((last_line + 1, csv_reader.line_num - last_line))
             else:
-                blank_lines.append(last_line + 1)
-            last_line = records.line_num
+                blank_line_numbers.append(last_line + 1)
+            last_line = csv_reader.line_num
     starts, lengths = np.array(spans[1:], dtype=np.int64).reshape(-1, 2).T
-    return starts, lengths, np.array(blank_lines, dtype=np.int64)
+    return starts, lengths, np.array(blank_line_numbers, dtype=np.int64)
 
 
 def _note_long_records(starts: IntArray, lengths: IntArray, notes: list[str]) -> None:
@@ -400,9 +408,8 @@ def _note_long_records(starts: IntArray, lengths: IntArray, notes: list[str]) ->
     if num_long := int((lengths > 1).sum()):
         rows_text = wording.counted(num_long, "row takes", "rows take")
         longest_text = f"the longest from line {starts[np.argmax(lengths)]:,}"
-        notes.append(
-            f"{rows_text} several lines ({longest_text}). If that is wrong, double the marks inside fields."
-        )
+        advice_text = "If that is wrong, double the marks inside fields."
+        notes.append(f"{rows_text} several lines ({longest_text}). {advice_text}")
 
 
 MAX_NAMES = 1_000_000
@@ -428,15 +435,16 @@ def read_names(content: bytes) -> dict[str, str]:
         raise refuse(f"the list has more than {MAX_NAMES:,} lines", remedy="Leave out items without ratings")
     # Later separators may be part of names, or between genres.
     first_delimiters = [re.search("|".join(map(re.escape, _LIST_DELIMITERS)), line) for line in lines[:50]]
-    delimiter_counts = Counter(mark.group() if mark else "," for mark in first_delimiters)
+    delimiter_counts = Counter(match.group() if match else "," for match in first_delimiters)
     best_delimiter = delimiter_counts.most_common(1)[0][0] if lines else ","
-    rows = [line.split(best_delimiter) for line in lines]
+    rows_of_fields = [line.split(best_delimiter) for line in lines]
     if len(best_delimiter) == 1 and best_delimiter != "|":
-        rows = []
+        rows_of_fields = []
         with suppress(csv.Error):
-            rows = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=best_delimiter))
-    pairs = [(row[0].strip(), row[1].strip()[:LONGEST_TASK_NAME]) for row in rows if len(row) > 1]
-    names_by_id = {item: name for item, name in pairs if name}
+            rows_of_fields = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=best_delimiter))
+    full_rows = [fields for fields in rows_of_fields if len(fields) > 1]
+    ids_with_names = [(row[0].strip(), row[1].strip()[:LONGEST_TASK_NAME]) for row in full_rows]
+    names_by_id = {item_id: name for item_id, name in ids_with_names if name}
     if len(names_by_id) < len(lines) / 2 or not names_by_id:
         remedy = "Bring one item a line, its id and its name, with a comma, a tab or :: between them"
         raise refuse("the list has no two columns", remedy=remedy)
@@ -444,7 +452,7 @@ def read_names(content: bytes) -> dict[str, str]:
 
 
 def choose_names(
-    ids: Sequence[str], names_by_id: Mapping[str, str] | None, is_private: bool, noun: str = "item"
+    ids: Sequence[str], names_by_id: Mapping[str, str] | None, is_private: bool, item_noun: str = "item"
 ) -> tuple[str, ...]:
     """Return the name of each item for a page: from the list, or else its id if the data are public, or a number.
 
@@ -455,9 +463,8 @@ def choose_names(
         ids: Ids of the items in the rows, `Dataset.task_names`.
         names_by_id: The public list, by id; None if there is none.
         is_private: True if the rows are private.
-        noun: Word before a number.
+        item_noun: Word before a number.
     """
-    default_names = [f"{noun} {index}" for index in range(len(ids))] if is_private else ids
-    return tuple(
-        (names_by_id or {}).get(key, default) for key, default in zip(ids, default_names, strict=True)
-    )
+    default_names = [f"{item_noun} {index}" for index in range(len(ids))] if is_private else ids
+    public_names, defaults = names_by_id or {}, zip(ids, default_names, strict=True)
+    return tuple(public_names.get(item_id, default_name) for item_id, default_name in defaults)

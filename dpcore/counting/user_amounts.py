@@ -72,9 +72,9 @@ def read_user_amounts(
     except InvalidInput:
         raise reduction.column_error or _build_unreadable_error() from None
     assert reduction.amounts is not None
-    layouts = source.head.layouts
-    layout = TableLayout(layouts, tuple(reduction.decimal_marks.items())) if layouts else None
-    return replace(reduction.amounts, layout=layout, name=source.name)
+    file_layouts = source.head.layouts
+    table_layout = TableLayout(file_layouts, tuple(reduction.decimal_marks.items())) if file_layouts else None
+    return replace(reduction.amounts, layout=table_layout, name=source.name)
 
 
 def _build_unreadable_error() -> InvalidInput:
@@ -87,12 +87,12 @@ def _open_by_header(paths: Sequence[File], names: Sequence[str] | None) -> Sourc
     """Open files by their column names alone, independent of their rows."""
     relations, heads = [], []
     for path, name in zip(paths, names or [path.name for path in paths], strict=True):
-        start = formats.read_start(path, name)
-        if start.kind not in (FileKind.TEXT, FileKind.PARQUET):
+        file_start = formats.read_start(path, name)
+        if file_start.kind not in (FileKind.TEXT, FileKind.PARQUET):
             raise _build_unreadable_error()
         try:
-            if start.kind is FileKind.TEXT:
-                relation, head = _read_text_header(path, name, start)
+            if file_start.kind is FileKind.TEXT:
+                relation, head = _read_text_header(path, name, file_start)
             else:
                 relation, head = describe_parquet(path, name, 0, reads_header_only=True)
         except InvalidInput:
@@ -101,21 +101,21 @@ def _open_by_header(paths: Sequence[File], names: Sequence[str] | None) -> Sourc
         heads.append(head)
     if len({relation.columns for relation in relations}) > 1:
         raise _build_unreadable_error()
-    head = replace(heads[0], layouts=tuple(layout for head in heads for layout in head.layouts))
+    head = replace(heads[0], layouts=tuple(file_layout for head in heads for file_layout in head.layouts))
     return Source(relations[0].name, head, False, tuple(relations))
 
 
 def _read_text_header(path: File, name: str, start: FileStart) -> tuple[Relation, Table]:
     """Return a text file as a relation, and its header with one dummy row in place of all rows."""
-    lines = start.content.split(b"\n")
-    skip = next((index for index, line in enumerate(lines) if line.strip() and not line.startswith(b"#")), 0)
-    header_line = lines[skip].rstrip(b"\r")
-    delimiter = max((b",", b";", b"\t", b"|"), key=header_line.count)
-    head = read_table(
-        header_line + b"\n" + delimiter.join([b"0"] * (header_line.count(delimiter) + 1)) + b"\n", name
-    )
-    head = replace(head, layouts=(replace(head.layouts[0], skip=skip, packing=start.packing),))
-    text_options = start.packing, head.encoding, head.delimiter, skip
+    byte_lines = start.content.split(b"\n")
+    comment_flags = [not line.strip() or line.startswith(b"#") for line in byte_lines]
+    num_skipped = comment_flags.index(False) if False in comment_flags else 0
+    header_bytes = byte_lines[num_skipped].rstrip(b"\r")
+    delimiter_byte = max((b",", b";", b"\t", b"|"), key=header_bytes.count)
+    dummy_row = delimiter_byte.join([b"0"] * (header_bytes.count(delimiter_byte) + 1))
+    head = read_table(header_bytes + b"\n" + dummy_row + b"\n", name)
+    head = replace(head, layouts=(replace(head.layouts[0], skip=num_skipped, packing=start.packing),))
+    text_options = start.packing, head.encoding, head.delimiter, num_skipped
     return Relation(path, name, FileKind.TEXT, head.columns, *text_options), head
 
 
@@ -136,21 +136,21 @@ class _AmountsReduction(FileReduction):
         """Create the view ``source``: all rows as text, and values as clamped numbers, each cell read separately."""
         self._create_view(duck, {}, False)
         self._num_rows = int(duck.fetch_rows("SELECT count(*) FROM source")[0][0])
-        if (name := self.roles.value) is None:
+        if (value_column := self.roles.value) is None:
             return
-        view_column = f"c{self.columns.index(name)}"
+        view_column = f"c{self.columns.index(value_column)}"
         column_type = self._types_by_column[view_column]
         if column_type.is_string():
             # The decimal mark of the column is for the program only; no number here depends on it.
-            self.decimal_marks[name] = self._settle_marks(duck, view_column, name).decimal_mark
+            marks = self._settle_marks(duck, view_column, value_column)
+            self.decimal_marks[value_column] = marks.decimal_mark
             has_semicolons = all(relation.delimiter == ";" for relation in self._relations)
-            number_sql = read_cell_sql(
-                f"trim({view_column}, {quote_literal(BLANKS)})", "," if has_semicolons else "."
-            )
+            cell_sql = f"trim({view_column}, {quote_literal(BLANKS)})"
+            number_sql = read_cell_sql(cell_sql, "," if has_semicolons else ".")
         elif column_type.is_numeric() or column_type.is_null():
-            number_sql, self.decimal_marks[name] = f"CAST({view_column} AS DOUBLE)", ""
+            number_sql, self.decimal_marks[value_column] = f"CAST({view_column} AS DOUBLE)", ""
         else:
-            self.column_error = refuse(NO_NUMBERS, f"column {shorten(name)}", ANOTHER_COLUMN)
+            self.column_error = refuse(NO_NUMBERS, f"column {shorten(value_column)}", ANOTHER_COLUMN)
             raise self.column_error
         count_sql = f"SELECT count(*) FROM source WHERE NOT coalesce(isfinite({number_sql}), false)"
         self._num_cells_without_number = int(duck.fetch_rows(count_sql)[0][0])
@@ -160,17 +160,13 @@ class _AmountsReduction(FileReduction):
 
     def _reduce(self) -> Facets:
         """Count the amounts per user, kept in ``amounts``, and return their histogram alone as facets."""
-        for index, relation in enumerate(self._relations):
-            if relation.kind is FileKind.JSON and relation.encoding != "utf-8":
-                self._relations[index] = self._recode(index, relation.encoding)
         with self._open_connection() as duck:
             self._open_source(duck)
             roles = rename_roles(self.roles, self.columns)
             table = duck.get_table("source")
-            value = None if roles.value is None else table[f"n{roles.value}"]
-            rows = query.select_counted(
-                query.select_events(table, roles, value, has_nan=True), roles.missing_users
-            )
+            value_expression = None if roles.value is None else table[f"n{roles.value}"]
+            events = query.select_events(table, roles, value_expression, has_nan=True)
+            rows = query.select_counted(events, roles.missing_users)
             self.amounts = self._count_amounts(duck, duck.store_table("rows", rows), roles)
         return Facets(self.amounts.histogram)
 
@@ -184,31 +180,28 @@ class _AmountsReduction(FileReduction):
         if size_columns["size"].size:
             histogram = ContributionHistogram.from_table(size_columns["size"], size_columns["users"])
         num_without_user = self._num_rows - histogram.num_rows
-        amounts = UserAmounts(
-            histogram,
-            num_rows_without_user=num_without_user,
-            num_cells_without_number=self._num_cells_without_number,
+        num_without_number = self._num_cells_without_number
+        user_amounts = UserAmounts(
+            histogram, num_rows_without_user=num_without_user, num_cells_without_number=num_without_number
         )
         sums_sql = "" if roles.value is None else ", sum(value) AS sums"
         if roles.task is None:
             if not sums_sql:
-                return amounts
-            totals = duck.fetch_columns(f"SELECT sum(value) AS sums FROM {table_sql} GROUP BY {users_sql}")[
-                "sums"
-            ]
-            return replace(amounts, totals=np.asarray(totals, np.float64))
+                return user_amounts
+            totals_sql = f"SELECT sum(value) AS sums FROM {table_sql} GROUP BY {users_sql}"
+            totals = duck.fetch_columns(totals_sql)["sums"]
+            return replace(user_amounts, totals=np.asarray(totals, np.float64))
         groups_sql = ", ".join(query.list_task_columns(rows))
         named_sql = f"FROM {table_sql} WHERE task IS NOT NULL"
-        pairs_sql = (
-            f"SELECT {users_sql}, count(*) AS rows{sums_sql} {named_sql} GROUP BY {users_sql}, {groups_sql}"
-        )
+        counted_sql = f"{users_sql}, count(*) AS rows{sums_sql}"
+        pairs_sql = f"SELECT {counted_sql} {named_sql} GROUP BY {users_sql}, {groups_sql}"
         code_sql = f"dense_rank() OVER (ORDER BY {users_sql}) AS code"
         pair_columns = duck.fetch_columns(f"SELECT * EXCLUDE ({users_sql}), {code_sql} FROM ({pairs_sql})")
-        order = np.argsort(pair_columns["code"], kind="stable")
+        pair_order = np.argsort(pair_columns["code"], kind="stable")
         num_groups_sql = f"SELECT count(*) FROM (SELECT DISTINCT {groups_sql} {named_sql})"
         return replace(
-            amounts, user_codes=np.asarray(pair_columns["code"], np.int64)[order],
-            rows=np.asarray(pair_columns["rows"], np.int64)[order],
-            sums=np.asarray(pair_columns["sums"], np.float64)[order] if sums_sql else None,
+            user_amounts, user_codes=np.asarray(pair_columns["code"], np.int64)[pair_order],
+            rows=np.asarray(pair_columns["rows"], np.int64)[pair_order],
+            sums=np.asarray(pair_columns["sums"], np.float64)[pair_order] if sums_sql else None,
             num_groups=int(duck.fetch_rows(num_groups_sql)[0][0]),
         )  # fmt: skip

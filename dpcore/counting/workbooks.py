@@ -73,25 +73,26 @@ def read_workbook(path: File, name: str, should_stop: ShouldStop | None = None) 
         InvalidInput: Damaged, protected, empty, or too large.
     """
     _refuse_zip_bombs(path)
-    rows = _SheetRows()
+    sheet_rows = _SheetRows()
     try:
-        with path.open("rb") as file, _Archive(file) as archive:
-            sheet_name, notes = _read_first_sheet(archive, rows, should_stop)
+        with path.open("rb") as stream, _Archive(stream) as workbook_archive:
+            sheet_name, notes = _read_first_sheet(workbook_archive, sheet_rows, should_stop)
     except (InvalidInput, StoppedError):
         raise
     except Exception:  # openpyxl raises any exception on damaged files, and may quote their cells
         raise refuse("the Excel workbook is damaged or protected", remedy=SAVE_AS_CSV) from None
-    if not rows.row_numbers:
+    if not sheet_rows.row_numbers:
         raise refuse("the first sheet is empty", remedy="Put the table on the first sheet")
-    lines = np.array(rows.row_numbers, np.int64)
-    cells = rows.build_frame()
-    if num_titles := count_titles(cells):
-        lines, cells = lines[num_titles:], cells.iloc[num_titles:].reset_index(drop=True)
-        notes.append(f"The names of the columns are in line {lines[0]:,}, below a title.")
-    header = [str(cell) for cell in cells.iloc[0]]
-    table = build_table(header, cells.iloc[1:].reset_index(drop=True), lines, name)
-    layout = FileLayout(name, FileKind.WORKBOOK, skip=int(lines[0]) - 1, sheet=sheet_name)
-    return replace(table, notes=(*notes, *table.notes), layouts=(layout,))
+    line_numbers = np.array(sheet_rows.row_numbers, np.int64)
+    cell_frame = sheet_rows.build_frame()
+    if num_titles := count_titles(cell_frame):
+        line_numbers = line_numbers[num_titles:]
+        cell_frame = cell_frame.iloc[num_titles:].reset_index(drop=True)
+        notes.append(f"The names of the columns are in line {line_numbers[0]:,}, below a title.")
+    header = [str(cell) for cell in cell_frame.iloc[0]]
+    table = build_table(header, cell_frame.iloc[1:].reset_index(drop=True), line_numbers, name)
+    file_layout = FileLayout(name, FileKind.WORKBOOK, skip=int(line_numbers[0]) - 1, sheet=sheet_name)
+    return replace(table, notes=(*notes, *table.notes), layouts=(file_layout,))
 
 
 class _Archive(zipfile.ZipFile):
@@ -118,34 +119,35 @@ def _read_first_sheet(
     reader.read_manifest()
     reader.read_workbook()
     apply_stylesheet(archive, reader.wb)
-    sheets = [
+    sheets_with_parts = [
         (sheet, sheet_part.target)
         for sheet, sheet_part in reader.parser.find_sheets()
         if sheet_part.target in reader.valid_files and "chartsheet" not in sheet_part.Type
     ]
-    if not sheets:
+    if not sheets_with_parts:
         return "", []
-    sheet, part_name = next((each for each in sheets if each[0].state == "visible"), sheets[0])
-    texts: list[str] = []
+    visible_sheets = [each for each in sheets_with_parts if each[0].state == "visible"]
+    sheet, part_name = (visible_sheets or sheets_with_parts)[0]
+    shared_texts: list[str] = []
     if (shared_part := reader.package.find(SHARED_STRINGS)) is not None:
         with archive.open(shared_part.PartName[1:]) as stream:
-            texts = read_shared_texts(stream, should_stop)
-    content = SheetReader(reader.wb, texts, MAX_SHEET_ROWS, MAX_SHEET_CELLS, should_stop)
+            shared_texts = read_shared_texts(stream, should_stop)
+    sheet_reader = SheetReader(reader.wb, shared_texts, MAX_SHEET_ROWS, MAX_SHEET_CELLS, should_stop)
     with archive.open(part_name) as stream:
-        for number, row in content.read_rows(stream):
-            rows.add(number, row)
-    is_first = sheet is sheets[0][0]
-    notes = [f"The first visible one of {len(sheets)} sheets was read."] if len(sheets) > 1 else []
-    if num_merged := content.num_merged_ranges:
+        for row_number, row_values in sheet_reader.read_rows(stream):
+            rows.add(row_number, row_values)
+    is_first = sheet is sheets_with_parts[0][0]
+    num_sheets = len(sheets_with_parts)
+    notes = [f"The first visible one of {num_sheets} sheets was read."] if num_sheets > 1 else []
+    if num_merged := sheet_reader.num_merged_ranges:
         ranges_text = wording.counted(num_merged, "range of cells is", "ranges of cells are")
         notes.append(f"{ranges_text} merged: only the first cell of each counts. Fill the others first.")
     return "" if is_first else sheet.name, [*notes, *rows.write_notes()]
 
 
 # Content of a cell whose formula failed; a sheet with lookups of users has one for every user not found.
-_ERROR_CELLS = split_words(
-    "#N/A #REF! #VALUE! #NAME? #DIV/0! #NUM! #NULL! #SPILL! #CALC! #FIELD! #BLOCKED! #CONNECT!"
-)
+_ERROR_WORDS = "#N/A #REF! #VALUE! #NAME? #DIV/0! #NUM! #NULL! #SPILL! #CALC! #FIELD! #BLOCKED! #CONNECT!"
+_ERROR_CELLS = split_words(_ERROR_WORDS)
 
 
 class _SheetRows:
@@ -164,37 +166,30 @@ class _SheetRows:
 
     def add(self, row_number: int, row: Sequence[Any]) -> None:
         """Add a row with content, with cells of failed formulas emptied; raise InvalidInput beyond a limit."""
-        cells = [_format_cell(value) for value in row]
-        if not any(cells):
+        cell_texts = [_format_cell(value) for value in row]
+        if not any(cell_texts):
             return
-        while not cells[-1]:
-            cells.pop()
-        refuse_many_columns(len(cells), f"row {row_number:,}")
-        for index, cell in enumerate(cells):
-            if cell in _ERROR_CELLS:
-                cells[index] = ""
-                self._num_errors, self._first_error_row = (
-                    self._num_errors + 1,
-                    self._first_error_row or row_number,
-                )
+        while not cell_texts[-1]:
+            cell_texts.pop()
+        refuse_many_columns(len(cell_texts), f"row {row_number:,}")
+        for index, cell_text in enumerate(cell_texts):
+            if cell_text in _ERROR_CELLS:
+                cell_texts[index] = ""
+                self._num_errors += 1
+                self._first_error_row = self._first_error_row or row_number
         self.row_numbers.append(row_number)
-        self._unpacked_rows.append(cells)
-        self._num_unpacked_cells += len(cells)
-        self._num_unpacked_characters += (num_characters := sum(map(len, cells)))
+        self._unpacked_rows.append(cell_texts)
+        self._num_unpacked_cells += len(cell_texts)
+        self._num_unpacked_characters += (num_characters := sum(map(len, cell_texts)))
         self._num_characters += num_characters
-        self._max_width = max(self._max_width, len(cells))
+        self._max_width = max(self._max_width, len(cell_texts))
         if self._max_width * len(self.row_numbers) > MAX_SHEET_CELLS:
             raise build_cell_limit_error(MAX_SHEET_CELLS, row_number)
         if self._num_characters > MAX_SHEET_CHARACTERS:
-            raise refuse(
-                f"the cells have more than {MAX_SHEET_CHARACTERS:,} characters",
-                f"row {row_number:,}",
-                _LONG_TEXT_REMEDY,
-            )
-        if (
-            self._num_unpacked_cells > MAX_UNPACKED_CELLS
-            or self._num_unpacked_characters > MAX_UNPACKED_CHARACTERS
-        ):
+            message = f"the cells have more than {MAX_SHEET_CHARACTERS:,} characters"
+            raise refuse(message, f"row {row_number:,}", _LONG_TEXT_REMEDY)
+        has_many_characters = self._num_unpacked_characters > MAX_UNPACKED_CHARACTERS
+        if has_many_characters or self._num_unpacked_cells > MAX_UNPACKED_CELLS:
             self._pack()
 
     def _pack(self) -> None:
@@ -202,7 +197,7 @@ class _SheetRows:
         import pandas as pd
 
         width = max(map(len, self._unpacked_rows))
-        full_rows = [cells + [""] * (width - len(cells)) for cells in self._unpacked_rows]
+        full_rows = [cell_texts + [""] * (width - len(cell_texts)) for cell_texts in self._unpacked_rows]
         self._packed_frames.append(pd.DataFrame(full_rows, dtype="str"))
         self._unpacked_rows, self._num_unpacked_cells, self._num_unpacked_characters = [], 0, 0
 
@@ -220,9 +215,8 @@ class _SheetRows:
         if not self._num_errors:
             return []
         cells_text = wording.counted(self._num_errors, "cell holds", "cells hold")
-        return [
-            f"{cells_text} an error, such as #N/A (first: line {self._first_error_row:,}); it counts as missing."
-        ]
+        first_text = f"first: line {self._first_error_row:,}"
+        return [f"{cells_text} an error, such as #N/A ({first_text}); it counts as missing."]
 
 
 def _refuse_zip_bombs(path: File) -> None:
@@ -230,18 +224,17 @@ def _refuse_zip_bombs(path: File) -> None:
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             members = archive.infolist()
-            size = sum(member.file_size for member in members)
-            other_bytes = size - sum(m.file_size for m in members if "worksheets/" in m.filename)
+            num_unpacked_bytes = sum(member.file_size for member in members)
+            sheet_sizes = [m.file_size for m in members if "worksheets/" in m.filename]
+            num_other_bytes = num_unpacked_bytes - sum(sheet_sizes)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError):
         raise refuse("the Excel workbook is damaged", remedy=SAVE_AS_CSV) from None
-    if size > MAX_WORKBOOK_BYTES:
-        raise refuse(
-            f"it unpacks to {size:,} bytes; at most {MAX_WORKBOOK_BYTES:,} are read", remedy=SAVE_AS_CSV
-        )
-    if other_bytes > MAX_OTHER_BYTES:
-        raise refuse(
-            f"{other_bytes:,} bytes are beside the sheets, more than can be read", remedy=SAVE_AS_CSV
-        )
+    if num_unpacked_bytes > MAX_WORKBOOK_BYTES:
+        limit_text = f"at most {MAX_WORKBOOK_BYTES:,} are read"
+        raise refuse(f"it unpacks to {num_unpacked_bytes:,} bytes; {limit_text}", remedy=SAVE_AS_CSV)
+    if num_other_bytes > MAX_OTHER_BYTES:
+        message = f"{num_other_bytes:,} bytes are beside the sheets, more than can be read"
+        raise refuse(message, remedy=SAVE_AS_CSV)
 
 
 # --- the XML of a sheet and of its shared texts ------------------------------------------------------------
@@ -261,18 +254,18 @@ class _TextCollector(ABC):
         Raises:
             ValueError: It is not XML, or no workbook would contain it.
         """
-        parser, num_bytes = expat.ParserCreate(), 0
-        parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
-        parser.CharacterDataHandler = self._collect
-        parser.StartDoctypeDeclHandler = _refuse_declarations
+        xml_parser, num_bytes = expat.ParserCreate(), 0
+        xml_parser.StartElementHandler, xml_parser.EndElementHandler = self._start, self._end
+        xml_parser.CharacterDataHandler = self._collect
+        xml_parser.StartDoctypeDeclHandler = _refuse_declarations
         while block := stream.read(_BLOCK_BYTES):
             check_stop(self._should_stop)
-            parser.Parse(block, False)
+            xml_parser.Parse(block, False)
             num_bytes += len(block)
-            if num_bytes - parser.CurrentByteIndex > MAX_TAG_BYTES:
+            if num_bytes - xml_parser.CurrentByteIndex > MAX_TAG_BYTES:
                 raise ValueError("a tag of a sheet does not end")
             yield
-        parser.Parse(b"", True)
+        xml_parser.Parse(b"", True)
         yield
 
     @abstractmethod
@@ -313,9 +306,8 @@ class _TextCollector(ABC):
             self._num_characters += len(text)
             if self._num_characters > MAX_CELL_CHARACTERS:
                 message = f"a cell has more than {MAX_CELL_CHARACTERS:,} characters"
-                raise refuse(
-                    message, f"row {self._row_number:,}" if self._row_number else "", _LONG_TEXT_REMEDY
-                )
+                location = f"row {self._row_number:,}" if self._row_number else ""
+                raise refuse(message, location, _LONG_TEXT_REMEDY)
 
 
 def _refuse_declarations(*_: object) -> None:
@@ -453,11 +445,11 @@ class SheetReader(_TextCollector):
         if cell_type != "n":
             return text
         number = float(text) if "." in text or "e" in text.lower() else int(text)
-        style = int(self._cell_attributes.get("s", 0))
-        if style not in self._workbook._date_formats:
+        style_index = int(self._cell_attributes.get("s", 0))
+        if style_index not in self._workbook._date_formats:
             return number
         try:
-            is_duration = style in self._workbook._timedelta_formats
+            is_duration = style_index in self._workbook._timedelta_formats
             return self._date_converter.from_excel(number, self._workbook.epoch, timedelta=is_duration)
         except (OverflowError, ValueError):
             return "#VALUE!"

@@ -54,7 +54,7 @@ def escape_formula(text: str) -> str:
 def escape_formulas_in_line(text: str) -> str:
     """Escape formulas in all cells of an unquoted line, which a spreadsheet splits into cells."""
     pieces = re.split(r"([,;\t|] *)", text)
-    return "".join(piece if i % 2 else escape_formula(piece) for i, piece in enumerate(pieces))
+    return "".join(piece if index % 2 else escape_formula(piece) for index, piece in enumerate(pieces))
 
 
 def and_more(num_further: int) -> str:
@@ -69,49 +69,46 @@ def refuse_many_columns(num_columns: int, location: str = "") -> None:
         raise refuse(message, location, "Keep the columns that say who, what and how much")
 
 
-def check_names(header: list[str], line: int, problems: Problems, notes: list[str]) -> list[str]:
+def check_names(header_cells: list[str], line_number: int, problems: Problems, notes: list[str]) -> list[str]:
     """Return the names in a header, with made-up ones for unnamed columns; add problems and notes on them."""
-    names = [" ".join(cell.split()) for cell in header]
-    refuse_many_columns(len(names), f"line {line}")
-    kinds = [looks_like_data(cell) for cell in names if cell]
-    has_header_word = any(is_header_word(cell) for cell in names)
-    if not any(names) or (kinds and (all(kinds) or (any(kinds) and not has_header_word))):
-        if line:
-            problems.add(_NO_HEADER_MESSAGE, f"line {line}", _ADD_HEADER_REMEDY)
+    names = [" ".join(name.split()) for name in header_cells]
+    refuse_many_columns(len(names), f"line {line_number}")
+    data_flags = [looks_like_data(name) for name in names if name]
+    has_header_word = any(is_header_word(name) for name in names)
+    if not any(names) or (data_flags and (all(data_flags) or (any(data_flags) and not has_header_word))):
+        if line_number:
+            problems.add(_NO_HEADER_MESSAGE, f"line {line_number}", _ADD_HEADER_REMEDY)
         else:  # The names of Parquet, and of a table in memory, stand in no line.
             problems.add("the names of the columns look like data", "", "Name them, such as user and value")
-    elif repeated_names := [cell for cell, times in Counter(names).items() if times > 1 and cell]:
-        positions = [str(k + 1) for k, cell in enumerate(names) if cell == repeated_names[0]]
-        positions_text = " and ".join(positions[:3]) + and_more(len(positions) - 3)
+    elif repeated_names := [name for name, count in Counter(names).items() if count > 1 and name]:
+        column_numbers = [str(k + 1) for k, name in enumerate(names) if name == repeated_names[0]]
+        positions_text = " and ".join(column_numbers[:3]) + and_more(len(column_numbers) - 3)
         # Without a header word the line may be data with ids in its cells, which messages must not quote.
         quoted_text = f' ("{shorten(repeated_names[0])}")' if has_header_word else ""
-        message = (
-            f"columns {positions_text} have the same name{quoted_text}{and_more(len(repeated_names) - 1)}"
-        )
-        problems.add(message, f"line {line}", "Give every column its own name")
-    unnamed_indices = [index for index, cell in enumerate(names) if not cell]
+        repeats_text = and_more(len(repeated_names) - 1)
+        message = f"columns {positions_text} have the same name{quoted_text}{repeats_text}"
+        problems.add(message, f"line {line_number}", "Give every column its own name")
+    unnamed_indices = [index for index, name in enumerate(names) if not name]
     used_names = set(names)
     for index in unnamed_indices:
         names[index] = f"column {index + 1}"
         while names[index] in used_names:
             names[index] += "'"
     if unnamed_indices and len(unnamed_indices) < len(names):
-        subject_text = wording.counted(
-            len(unnamed_indices), "column without a name is", "columns without a name are"
-        )
-        notes.append(
-            f'{subject_text} called "{names[unnamed_indices[0]]}"{" and so on" if len(unnamed_indices) > 1 else ""}.'
-        )
+        noun_forms = "column without a name is", "columns without a name are"
+        subject_text = wording.counted(len(unnamed_indices), *noun_forms)
+        ending_text = " and so on" if len(unnamed_indices) > 1 else ""
+        notes.append(f'{subject_text} called "{names[unnamed_indices[0]]}"{ending_text}.')
     return names
 
 
-def count_titles(rows: pd.DataFrame) -> int:
+def count_titles(frame: pd.DataFrame) -> int:
     """Return the number of title rows, of one cell each, above the row that names the columns; 0 for none.
 
     The row of names has a name for every column, half of them with a header word, and none is repeated below it.
     """
     # Objects, as a NumPy array of texts reserves the longest length for every cell.
-    for index, cells in enumerate(rows.head(MOST_TITLES + 1).to_numpy(object).tolist()):
+    for index, cells in enumerate(frame.head(MOST_TITLES + 1).to_numpy(object).tolist()):
         filled_cells = [cell for cell in cells if cell]
         if len(filled_cells) <= 1:
             if any(is_header_word(cell) and len(split_name(cell)) <= 2 for cell in filled_cells):
@@ -120,8 +117,9 @@ def count_titles(rows: pd.DataFrame) -> int:
         num_header_words = sum(map(is_header_word, cells))
         if not all(cells) or any(map(looks_like_data, cells)) or 2 * num_header_words < len(cells):
             return 0
-        rows_below = rows.iloc[index + 1 : index + 1 + _INSPECTED_ROWS]
-        return 0 if any((rows_below.iloc[:, k] == cell).any() for k, cell in enumerate(cells)) else index
+        rows_below = frame.iloc[index + 1 : index + 1 + _INSPECTED_ROWS]
+        is_repeated = any((rows_below.iloc[:, position] == cell).any() for position, cell in enumerate(cells))
+        return 0 if is_repeated else index
     return 0
 
 
@@ -132,7 +130,12 @@ def refuse_title(names_line: int, title_line: int) -> InvalidInput:
 
 
 def check_header_row(
-    names: list[str], frame: pd.DataFrame, starts: IntArray, line: int, problems: Problems, notes: list[str]
+    names: list[str],
+    frame: pd.DataFrame,
+    row_lines: IntArray,
+    line_number: int,
+    problems: Problems,
+    notes: list[str],
 ) -> None:
     """Add problems or notes if the header is repeated among the rows, or looks like a row itself."""
     import pandas as pd
@@ -140,43 +143,39 @@ def check_header_row(
     if len(names) > 20:
         return
     if len(names) > 1 and all(re.fullmatch(r"column [0-9]+'*", name) for name in names[1:]):
-        head = frame.head(MOST_TITLES + _INSPECTED_ROWS).to_numpy(object).tolist()
-        first = [names[0], *[""] * (len(names) - 1)]
-        if num_titles := count_titles(pd.DataFrame([first, *head], dtype=str)):
-            problems.extend(refuse_title(int(starts[num_titles - 1]), line).problems)
+        first_rows = frame.head(MOST_TITLES + _INSPECTED_ROWS).to_numpy(object).tolist()
+        first_row = [names[0], *[""] * (len(names) - 1)]
+        if num_titles := count_titles(pd.DataFrame([first_row, *first_rows], dtype=str)):
+            problems.extend(refuse_title(int(row_lines[num_titles - 1]), line_number).problems)
             return
-    matches = [(frame.iloc[:, index] == name).to_numpy(bool) for index, name in enumerate(names)]
-    is_header = np.logical_and.reduce(matches)
+    match_masks = [(frame.iloc[:, index] == name).to_numpy(bool) for index, name in enumerate(names)]
+    header_mask = np.logical_and.reduce(match_masks)
     has_header_word = any(is_header_word(name) for name in names)
-    if is_header.any() and len(names) > 1:
-        header_rows = np.flatnonzero(is_header)
-        problems.add(
-            HEADER_AGAIN_MESSAGE + and_more(header_rows.size - 1),
-            f"line {starts[header_rows[0]]:,}",
-            REMOVE_HEADER_REMEDY,
-        )
+    if header_mask.any() and len(names) > 1:
+        header_rows = np.flatnonzero(header_mask)
+        message = HEADER_AGAIN_MESSAGE + and_more(header_rows.size - 1)
+        problems.add(message, f"line {row_lines[header_rows[0]]:,}", REMOVE_HEADER_REMEDY)
         return
     if has_header_word:
         return
-    is_repeated = [bool(rows.any()) for rows in matches]
-    has_row_shape = [_has_shape_of(name, frame.iloc[:50, index]) for index, name in enumerate(names)]
-    if all(s or n for s, n in zip(is_repeated, has_row_shape, strict=True)) or any(has_row_shape):
-        problems.add(
-            f"{_NO_HEADER_MESSAGE}, as the same cells stand below it", f"line {line}", _ADD_HEADER_REMEDY
-        )
-    elif any(is_repeated):
-        column_number = is_repeated.index(True) + 1
-        notes.append(
-            f"The name of column {column_number} also stands among its rows: is the first line a header?"
-        )
+    repeat_flags = [bool(match_mask.any()) for match_mask in match_masks]
+    shape_flags = [_has_shape_of(name, frame.iloc[:50, index]) for index, name in enumerate(names)]
+    flag_pairs = zip(repeat_flags, shape_flags, strict=True)
+    if any(shape_flags) or all(is_repeat or has_shape for is_repeat, has_shape in flag_pairs):
+        message = f"{_NO_HEADER_MESSAGE}, as the same cells stand below it"
+        problems.add(message, f"line {line_number}", _ADD_HEADER_REMEDY)
+    elif any(repeat_flags):
+        column_number = repeat_flags.index(True) + 1
+        name_text = f"The name of column {column_number}"
+        notes.append(f"{name_text} also stands among its rows: is the first line a header?")
 
 
 def _has_shape_of(name: str, cells: pd.Series) -> bool:
     """Return True if a name with digits, such as u17, has the form of nearly all cells below it, such as u203."""
     if not re.search(r"[0-9]", name) or name.startswith("column "):
         return False
-    has_shape = cells.str.replace(r"[0-9]+", "0", regex=True) == re.sub(r"[0-9]+", "0", name)
-    return len(cells) > 0 and has_shape.sum() >= 0.8 * len(cells)
+    shape_mask = cells.str.replace(r"[0-9]+", "0", regex=True) == re.sub(r"[0-9]+", "0", name)
+    return len(cells) > 0 and shape_mask.sum() >= 0.8 * len(cells)
 
 
 _DATA_PATTERN = re.compile(
@@ -224,18 +223,18 @@ def list_names(columns: Sequence[str]) -> str:
 
 
 def refuse_no_names(**columns: object) -> None:
-    """Raise InvalidInput for arguments that are no column names or lists of them; None passes."""
+    """Raise InvalidInput for arguments that are no name or list of names; value and label take no list, None passes."""
     with Problems() as problems:
-        for name, entry in columns.items():
-            may_be_list = name not in ("value", "label") and not isinstance(entry, str)
-            each = entry if may_be_list and isinstance(entry, Iterable) else [entry]
-            if entry is not None and not all(isinstance(column, str) for column in each):
-                problems.add(f"{name} must be the name of a column; got {str(entry)[:40]!r}")
+        for name, argument in columns.items():
+            may_be_list = name not in ("value", "label") and not isinstance(argument, str)
+            names = argument if may_be_list and isinstance(argument, Iterable) else [argument]
+            if argument is not None and not all(isinstance(each_name, str) for each_name in names):
+                problems.add(f"{name} must be the name of a column; got {str(argument)[:40]!r}")
 
 
-def refuse_missing(problems: Problems, columns: Sequence[str], names: Sequence[str]) -> None:
+def refuse_missing(problems: Problems, columns: Sequence[str], named_columns: Sequence[str]) -> None:
     """Add a problem for every name that is not a column."""
-    for name in names:
+    for name in named_columns:
         if name not in columns:
             problems.add(f"there is no column {shorten(str(name))}; there are {list_names(columns)}")
 

@@ -6,6 +6,7 @@ import enum
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -75,13 +76,14 @@ class Roles:
 
     @classmethod
     def of_events(
-        cls, user: Sequence[str], value: str | None, task: Sequence[str],
+        cls, user_columns: Sequence[str], value_column: str | None, task_columns: Sequence[str],
         contribution: Contribution = Contribution.ROWS, missing_users: MissingUsers = MissingUsers.LEAVE_OUT,
     ) -> Roles:  # fmt: skip
-        """Build the roles of a table of events, whose user and task each have several columns or one."""
+        """Build the roles of a table of events: at least one column of the user; of the task several, one or none."""
+        task = task_columns[0] if task_columns else None
         return cls(
-            TableKind.EVENTS, user[0], value=value, task=task[0] if task else None, missing_users=missing_users,
-            further_user=tuple(user[1:]), further_task=tuple(task[1:]), contribution=contribution,
+            TableKind.EVENTS, user_columns[0], value=value_column, task=task, missing_users=missing_users,
+            further_user=tuple(user_columns[1:]), further_task=tuple(task_columns[1:]), contribution=contribution,
         )  # fmt: skip
 
     @property
@@ -101,17 +103,16 @@ class Roles:
     @property
     def columns(self) -> dict[str, str | None]:
         """Return the column of each role of this kind of table; None for a role that must be filled and is not."""
-        counted_role = {Contribution.DISTINCT_TASKS: "task", Contribution.TOTAL: "value"}.get(
-            self.contribution
-        )
-        columns = {role: getattr(self, role) for role in ROLES_BY_KIND[self.kind]}
+        unit_role = {Contribution.DISTINCT_TASKS: "task", Contribution.TOTAL: "value"}.get(self.contribution)
+        columns_by_role = {role: getattr(self, role) for role in ROLES_BY_KIND[self.kind]}
         if self.kind is TableKind.EVENTS:
-            columns |= {f"user (column {number})": c for number, c in enumerate(self.further_user, 2)}
-            columns |= {f"task (column {number})": c for number, c in enumerate(self.groups[1:], 2)}
-            optional_roles = {"value", "task"} - {counted_role}
+            columns_by_role |= {f"user (column {n})": column for n, column in enumerate(self.further_user, 2)}
+            columns_by_role |= {f"task (column {n})": column for n, column in enumerate(self.groups[1:], 2)}
+            optional_roles = {"value", "task"} - {unit_role}
         else:
             optional_roles = {"user"} if self.kind is TableKind.COUNTS else {"value"}
-        return {role: c for role, c in columns.items() if c is not None or role not in optional_roles}
+        columns = columns_by_role.items()
+        return {role: column for role, column in columns if column is not None or role not in optional_roles}
 
 
 _USER_WORDS = (  # by decreasing certainty
@@ -153,9 +154,10 @@ def guess_roles(table: Table) -> Roles:
 
     Never raises on a `Table`; without any evidence the first column is taken as the users of an events table.
     """
-    if pairs := _guess_pairs(table):
-        return pairs
-    columns = [c for c in table.columns if not _is_row_number(table, c)] or list(table.columns)
+    if pair_roles := _guess_pairs(table):
+        return pair_roles
+    columns = list(table.columns)
+    columns = [column for column in columns if not _is_row_number(table, column)] or columns
     return _guess_histogram(table, columns) or _guess_counts(table, columns) or _guess_events(table, columns)
 
 
@@ -169,12 +171,12 @@ def _guess_pairs(table: Table) -> Roles | None:
     if table.columns not in (PAIRS_HEADER, (*PAIRS_HEADER, PAIRS_SUM)):
         return None
     user_column, group_column, rows_column = PAIRS_HEADER
-    if not all(_has_whole_numbers(table, name, 1.0) for name in PAIRS_HEADER):
+    if not all(_has_whole_numbers(table, column, 1.0) for column in PAIRS_HEADER):
         return None
     if not (_read_first_numbers(table, rows_column).values >= 1).all():
         return None
     user_steps, group_steps = (
-        np.diff(_read_first_numbers(table, name).values) for name in (user_column, group_column)
+        np.diff(_read_first_numbers(table, column).values) for column in (user_column, group_column)
     )
     if (user_steps < 0).any() or (group_steps[user_steps == 0] <= 0).any():
         return None
@@ -186,11 +188,10 @@ def _guess_histogram(table: Table, columns: list[str]) -> Roles | None:
     """Return the roles of a table of sizes and numbers of users, guessed from names and cells; None if it is none."""
     if len(columns) < 2:
         return None
-    people_columns = [c for c in columns if _counts_people(c)]
-    size_columns = [
-        c for c in columns if c not in people_columns and set(split_name(c)) & (_SIZE_WORDS | _COUNT_WORDS)
-    ]
-    task_columns = [c for c in columns if c not in people_columns and set(split_name(c)) & _TASK_PLURALS]
+    people_columns = [column for column in columns if _counts_people(column)]
+    other_columns = [column for column in columns if column not in people_columns]
+    size_columns = [name for name in other_columns if set(split_name(name)) & (_SIZE_WORDS | _COUNT_WORDS)]
+    task_columns = [name for name in other_columns if set(split_name(name)) & _TASK_PLURALS]
     size_column, users_column = columns[:2]
     if people_columns and (size_columns or task_columns):
         # How many tasks have so many users: the tasks are what is counted.
@@ -204,7 +205,7 @@ def _guess_histogram(table: Table, columns: list[str]) -> Roles | None:
         or not (_is_ascending(table, size_column) and _has_whole_numbers(table, users_column, 1.0))
     ):
         return None
-    if not all(_has_whole_numbers(table, c, 0.5) for c in (size_column, users_column)):
+    if not all(_has_whole_numbers(table, column, 0.5) for column in (size_column, users_column)):
         return None
     if len(columns) > 2 and len(table.frame) > 1 and not _is_distinct(table, size_column):
         return None  # say, users and events per page
@@ -218,19 +219,22 @@ def _names_values_or_tasks(column: str) -> bool:
 
 def _guess_counts(table: Table, columns: list[str]) -> Roles | None:
     """Return the roles of a table with one row per user, guessed from names and cells; None if it is none."""
-    count_columns = [c for c in columns if set(split_name(c)) & _COUNT_WORDS and not _counts_people(c)]
+    named_columns = [column for column in columns if set(split_name(column)) & _COUNT_WORDS]
+    count_columns = [column for column in named_columns if not _counts_people(column)]
     user_column = next(iter(list_other_user_columns(columns, count_columns)), None)
     if len(columns) == 1:
-        is_single = count_columns and _has_whole_numbers(table, columns[0], 0.5)
-        return Roles(TableKind.COUNTS, count=columns[0]) if is_single else None
+        is_count_list = count_columns and _has_whole_numbers(table, columns[0], 0.5)
+        return Roles(TableKind.COUNTS, count=columns[0]) if is_count_list else None
     if user_column is not None and count_columns and (len(columns) == 2 or _is_distinct(table, user_column)):
         return Roles(TableKind.COUNTS, user=user_column, count=count_columns[0])
     if len(columns) == 2:
-        first, second = columns
-        is_value_first = bool(set(split_name(first)) & _VALUE_WORDS)
-        is_named = is_value_first or _names_values_or_tasks(second) or _score_as_users(second)
-        if not is_named and _is_distinct(table, first) and _has_whole_numbers(table, second, 1.0):
-            return Roles(TableKind.COUNTS, user=first, count=second)
+        first_column, second_column = columns
+        first_has_values = bool(set(split_name(first_column)) & _VALUE_WORDS)
+        has_other_words = _names_values_or_tasks(second_column) or _score_as_users(second_column)
+        has_other_names = bool(first_has_values or has_other_words)
+        is_distinct = _is_distinct(table, first_column)
+        if not has_other_names and is_distinct and _has_whole_numbers(table, second_column, 1.0):
+            return Roles(TableKind.COUNTS, user=first_column, count=second_column)
     return None
 
 
@@ -238,32 +242,29 @@ def _guess_events(table: Table, columns: list[str]) -> Roles:
     """Return the roles of a table of events; without evidence the first column has the users."""
     user_column = next(iter(list_other_user_columns(columns, ())), None)
     if user_column is None:
-        candidates = [c for c in columns if not _names_values_or_tasks(c)] or columns
-        text_columns = [
-            c for c in candidates if not _has_only_numbers(table, c) and not _is_distinct(table, c)
-        ]
-        user_column = (text_columns or candidates)[0]
-    other_columns = [c for c in columns if c != user_column]
-    value_column = _find_named_column(other_columns, _VALUES_IN_ORDER, lambda c: _has_only_numbers(table, c))
-    other_columns = [c for c in other_columns if c != value_column]
-    return Roles(
-        TableKind.EVENTS,
-        user=user_column,
-        value=value_column,
-        task=_find_named_column(other_columns, _TASKS_IN_ORDER),
-    )
+        user_candidates = [column for column in columns if not _names_values_or_tasks(column)] or columns
+        text_columns = [column for column in user_candidates if not _has_only_numbers(table, column)]
+        text_columns = [column for column in text_columns if not _is_distinct(table, column)]
+        user_column = (text_columns or user_candidates)[0]
+    other_columns = [column for column in columns if column != user_column]
+    value_column = _find_named_column(other_columns, _VALUES_IN_ORDER, partial(_has_only_numbers, table))
+    other_columns = [column for column in other_columns if column != value_column]
+    task_column = _find_named_column(other_columns, _TASKS_IN_ORDER)
+    return Roles(TableKind.EVENTS, user_column, value=value_column, task=task_column)
 
 
 def _find_named_column(
     columns: list[str], words: tuple[str, ...], fits: Callable[[str], bool] = lambda column: True
 ) -> str | None:
     """Return the column that fits and whose name has the earliest of these words; None if no column does."""
-    matches: list[tuple[int, int, str]] = []
+    ranked_columns: list[tuple[int, int, str]] = []
     for index, column in enumerate(columns):
-        parts = split_name(column)
+        name_words = split_name(column)
         # StockCode is also stockcode.
-        matches += [(words.index(word), index, column) for word in (*parts, "".join(parts)) if word in words]
-    return next((column for _, _, column in sorted(matches) if fits(column)), None)
+        ranked_columns += [
+            (words.index(word), index, column) for word in (*name_words, "".join(name_words)) if word in words
+        ]
+    return next((column for _, _, column in sorted(ranked_columns) if fits(column)), None)
 
 
 def _score_as_users(column: str) -> float:
@@ -290,8 +291,11 @@ def _is_row_number(table: Table, column: str) -> bool:
     """Return True if a column only numbers the rows, like the index of a data frame."""
     if not (re.fullmatch(r"column [0-9]+'*", column) or column.lower() in ("index", "unnamed: 0", "row")):
         return False
-    head = table.frame[column].iloc[:_NUM_SAMPLED].tolist()
-    return any(head == [str(start + offset) for offset in range(len(head))] for start in (0, 1))
+    first_cells = table.frame[column].iloc[:_NUM_SAMPLED].tolist()
+    return any(
+        first_cells == [str(first_number + offset) for offset in range(len(first_cells))]
+        for first_number in (0, 1)
+    )
 
 
 def _read_first_numbers(table: Table, column: str) -> Numbers:
@@ -303,8 +307,8 @@ def _has_whole_numbers(table: Table, column: str, min_share: float) -> bool:
     """Return True if at least this share of the first cells are whole numbers of at least 0."""
     values = _read_first_numbers(table, column).values
     with np.errstate(invalid="ignore"):
-        is_whole = (values >= 0) & (values == np.floor(values))
-    return bool(is_whole.mean() >= min_share)
+        whole_mask = (values >= 0) & (values == np.floor(values))
+    return bool(whole_mask.mean() >= min_share)
 
 
 def _has_only_numbers(table: Table, column: str) -> bool:
@@ -321,55 +325,55 @@ def _is_ascending(table: Table, column: str) -> bool:
 def _is_distinct(table: Table, column: str) -> bool:
     """Return True if a column has at least two cells that are not blank, and no two of these are equal."""
     cells = table.frame[column]
-    filled = cells[(cells != "").to_numpy(bool)]
-    return len(filled) > 1 and bool(filled.is_unique)
+    filled_cells = cells[(cells != "").to_numpy(bool)]
+    return len(filled_cells) > 1 and bool(filled_cells.is_unique)
 
 
 def explain_roles(roles: Roles) -> str:
     """Describe the kind of table and the roles of its columns in a sentence."""
     columns_by_role = {role: shorten(column or "?") for role, column in roles.columns.items()}
-    columns_by_role = (
-        {"contribution": roles.contribution.value, **columns_by_role}
-        if roles.kind is TableKind.EVENTS
-        else columns_by_role
-    )
+    if roles.kind is TableKind.EVENTS:
+        columns_by_role = {"contribution": roles.contribution.value, **columns_by_role}
     phrases = [f"{role} = {column}" for role, column in columns_by_role.items()]
     return f"Read as {roles.kind.value}: {', '.join(phrases)}."
 
 
 def list_other_user_columns(columns: Sequence[str], used_columns: Sequence[str]) -> list[str]:
     """List the unused columns whose names suggest users, the likeliest first."""
-    unused_columns = [c for c in columns if c not in used_columns and _score_as_users(c) > 0]
+    scored_columns = [column for column in columns if _score_as_users(column) > 0]
+    unused_columns = [column for column in scored_columns if column not in used_columns]
     return sorted(unused_columns, key=_score_as_users, reverse=True)
 
 
-def check_roles(columns: Sequence[str], roles: Roles, name: str) -> None:
+def check_roles(columns: Sequence[str], roles: Roles, table_name: str) -> None:
     """Check that roles are filled, name existing columns, and use each column once.
 
     Args:
         columns: The columns of the table.
         roles: The roles to check.
-        name: Name of the table, for messages.
+        table_name: Name of the table, for messages.
 
     Raises:
         InvalidInput: All problems at once.
     """
     with Problems() as problems:
-        refuse_wrong_columns(problems, columns, roles.columns.items(), name)
+        refuse_wrong_columns(problems, columns, roles.columns.items(), table_name)
 
 
 def refuse_wrong_columns(
-    problems: Problems, columns: Sequence[str], roles: Iterable[tuple[str, str | None]], name: str
+    problems: Problems,
+    columns: Sequence[str],
+    role_columns: Iterable[tuple[str, str | None]],
+    table_name: str,
 ) -> None:
     """Add a problem for each role whose column is None, is not in the table, or has another role already."""
     role_of_column: dict[str, str] = {}
-    for role, column in roles:
+    for role, column in role_columns:
         if column is None:
-            problems.add(f"no column is chosen for {role}", "", f"Choose one of the columns of {name}")
+            problems.add(f"no column is chosen for {role}", "", f"Choose one of the columns of {table_name}")
         elif column not in columns:
-            problems.add(
-                f'there is no column "{shorten(column)}" in {name}', "", f"Choose another for {role}"
-            )
+            message = f'there is no column "{shorten(column)}" in {table_name}'
+            problems.add(message, "", f"Choose another for {role}")
         elif column in role_of_column:
             message = f"column {shorten(column)} is chosen for {role_of_column[column]} and for {role}"
             problems.add(message, "", "Choose two columns")

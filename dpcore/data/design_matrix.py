@@ -87,69 +87,67 @@ class Design:
     positive: str = ""
 
 
-def read_levels(column: str, text: str) -> Feature:
+def read_levels(column: str, levels_text: str) -> Feature:
     """Read a list of levels, one per line with the reference first, as a categorical feature.
 
     Raises:
         InvalidInput: Fewer than two levels, too many, or a repeated one.
     """
-    names = [line.strip() for line in text.splitlines() if line.strip()]
+    level_names = [line.strip() for line in levels_text.splitlines() if line.strip()]
     location = f"the levels of column {shorten(column)}"
     with Problems() as problems:
-        if len(names) < 2:
+        if len(level_names) < 2:
             problems.add("at least two are needed, the reference level and another", location)
-        if len(names) > MAX_LEVELS:
-            problems.add(f"there are {len(names):,}; at most {MAX_LEVELS} are handled", location)
-        if repeated_names := sorted(shorten(name) for name, times in Counter(names).items() if times > 1):
+        if len(level_names) > MAX_LEVELS:
+            problems.add(f"there are {len(level_names):,}; at most {MAX_LEVELS} are handled", location)
+        name_counts = Counter(level_names).items()
+        if repeated_names := sorted(shorten(name) for name, count in name_counts if count > 1):
             further_text = and_more(len(repeated_names) - 3)
-            problems.add(
-                f"{', '.join(repeated_names[:3])}{further_text} stands twice",
-                location,
-                "Write each level once",
-            )
-    return Feature(column, FeatureKind.CATEGORIES, names[0], tuple(names[1:]))
+            message = f"{', '.join(repeated_names[:3])}{further_text} stands twice"
+            problems.add(message, location, "Write each level once")
+    return Feature(column, FeatureKind.CATEGORIES, level_names[0], tuple(level_names[1:]))
 
 
 def list_levels(table: Table, column: str) -> tuple[str, ...]:
     """Return the distinct cells of a column, the most frequent first; blank ones do not count."""
     cells = table.frame[column]
-    counts = cells[(cells != "").to_numpy(bool)].value_counts(sort=False)
-    return tuple(sorted((str(level) for level in counts.index), key=lambda level: (-counts[level], level)))
+    level_counts = cells[(cells != "").to_numpy(bool)].value_counts(sort=False)
+    level_names = [str(level) for level in level_counts.index]
+    return tuple(sorted(level_names, key=lambda level: (-level_counts[level], level)))
 
 
 def is_numeric(table: Table, column: str) -> bool:
     """Return True if a column has numbers, and every other cell is missing."""
-    numbers = read_numbers(table, column)
-    return (
-        numbers.marks.problem is None
-        and not numbers.is_text.any()
-        and bool(np.isfinite(numbers.values).any())
-    )
+    column_numbers = read_numbers(table, column)
+    is_read = column_numbers.marks.problem is None and not column_numbers.is_text.any()
+    return is_read and bool(np.isfinite(column_numbers.values).any())
 
 
-def guess_design(table: Table, classes: bool = False) -> Design:
+def guess_design(table: Table, allows_words: bool = False) -> Design:
     """Guess a design: user and label by name, and all other usable columns as features.
 
     Args:
         table: A table with at least one column.
-        classes: True if the label may be a column of words.
+        allows_words: True if the label may be a column of words.
     """
     roles = guess_roles(table)
-    user = roles.user or table.columns[0]
-    other_columns = [c for c in table.columns if c != user]
-    numeric_columns = [c for c in other_columns if is_numeric(table, c)]
-    label = roles.value if roles.value in other_columns else (numeric_columns or other_columns or [user])[-1]
-    label_columns = [
-        c for c in (other_columns if classes else numeric_columns) if c.strip().casefold() in LABEL_NAMES
-    ]
-    label = label_columns[0] if label_columns else label
-    return Design(label or user, user, guess_features(table, [c for c in other_columns if c != label]))
+    user_column = roles.user or table.columns[0]
+    other_columns = [column for column in table.columns if column != user_column]
+    numeric_columns = [column for column in other_columns if is_numeric(table, column)]
+    label_column = (numeric_columns or other_columns or [user_column])[-1]
+    if roles.value in other_columns:
+        label_column = roles.value
+    possible_labels = other_columns if allows_words else numeric_columns
+    label_columns = [column for column in possible_labels if column.strip().casefold() in LABEL_NAMES]
+    label_column = label_columns[0] if label_columns else label_column
+    feature_columns = [column for column in other_columns if column != label_column]
+    return Design(label_column or user_column, user_column, guess_features(table, feature_columns))
 
 
 def guess_features(
     table: Table,
     columns: Sequence[str],
-    categories: Mapping[str, Feature] | None = None,
+    features_by_column: Mapping[str, Feature] | None = None,
     keeps_all: bool = False,
 ) -> tuple[Feature, ...]:
     """Guess how columns enter the model: as numbers if they are, else as categories; leave out useless ones.
@@ -157,17 +155,17 @@ def guess_features(
     Args:
         table: The table.
         columns: Some of its columns.
-        categories: Columns that are known to be categories.
+        features_by_column: Columns that are known to be categories.
         keeps_all: True to keep columns of one level or of very many; they are left out otherwise.
     """
     features = []
     for column in columns:
-        if categories and column in categories:
-            features.append(categories[column])
+        if features_by_column and column in features_by_column:
+            features.append(features_by_column[column])
         elif is_numeric(table, column):
             features.append(Feature(column))
-        elif 2 <= len(names := list_levels(table, column)) <= MAX_LEVELS // 2 or keeps_all:
-            features.append(Feature(column, FeatureKind.CATEGORIES, names[0] if names else ""))
+        elif 2 <= len(level_names := list_levels(table, column)) <= MAX_LEVELS // 2 or keeps_all:
+            features.append(Feature(column, FeatureKind.CATEGORIES, level_names[0] if level_names else ""))
     return tuple(features)
 
 
@@ -181,30 +179,33 @@ class _Reading:
     is_missing_by_column: dict[str, BoolArray] = field(default_factory=dict)
     decimal_marks: dict[str, str] = field(default_factory=dict)
 
-    def describe_lines(self, is_bad: BoolArray) -> str:
+    def describe_lines(self, bad_mask: BoolArray) -> str:
         """Return the lines of the first three bad rows, and how many more there are, as text."""
-        bad_rows = np.flatnonzero(is_bad)
+        bad_rows = np.flatnonzero(bad_mask)
         line_numbers = ", ".join(f"{self.table.line(int(row)):,}" for row in bad_rows[:3])
         further_text = f" and {bad_rows.size - 3:,} more" if bad_rows.size > 3 else ""
         return f"line{'s' if bad_rows.size > 1 else ''} {line_numbers}{further_text}"
 
     def read_number_column(self, column: str, remedy: str) -> FloatArray:
         """Read a column as numbers; blank cells, NA and the like are missing, other texts are problems."""
-        numbers = read_numbers(self.table, column)
-        marks = numbers.marks
+        column_numbers = read_numbers(self.table, column)
+        marks = column_numbers.marks
         self.notes += [marks.note_text] if marks.note_text else []
         self.decimal_marks[column] = marks.decimal_mark
         self.problems.extend([marks.problem] if marks.problem is not None else [])
         # Cells that say inf, or have digits and are not finite, such as 1e999.
-        is_infinite, rows = numbers.is_not_finite.copy(), np.flatnonzero(numbers.is_not_finite)
-        cells = self.table.frame[column].iloc[rows]
-        is_infinite[rows] = [_INFINITE_PATTERN.fullmatch(str(cell)) is not None for cell in cells]
-        self.is_missing_by_column[column] = numbers.is_blank | (numbers.is_not_finite & ~is_infinite)
+        infinite_mask = column_numbers.is_not_finite.copy()
+        odd_rows = np.flatnonzero(infinite_mask)
+        odd_cells = self.table.frame[column].iloc[odd_rows]
+        infinite_mask[odd_rows] = [_INFINITE_PATTERN.fullmatch(str(cell)) is not None for cell in odd_cells]
+        missing_word_mask = column_numbers.is_not_finite & ~infinite_mask
+        self.is_missing_by_column[column] = column_numbers.is_blank | missing_word_mask
         messages = "text where a number must stand", "a number that is infinite or beyond what can be held"
-        for bad, message in zip((numbers.is_text, is_infinite), messages, strict=True):
-            if bad.any():
-                self.problems.add(message, f"{self.describe_lines(bad)}, column {shorten(column)}", remedy)
-        return numbers.values
+        for bad_mask, message in zip((column_numbers.is_text, infinite_mask), messages, strict=True):
+            if bad_mask.any():
+                location = f"{self.describe_lines(bad_mask)}, column {shorten(column)}"
+                self.problems.add(message, location, remedy)
+        return column_numbers.values
 
     def read_labels(self, design: Design) -> FloatArray:
         """Read the label as numbers, or as 1 and 0 if the design names a class."""
@@ -243,7 +244,7 @@ def build_dataset(
     reading = _Reading(table)
     reading.notes += table.notes
     labels = reading.read_labels(design)
-    users = reading.read_text_column(design.user)
+    user_cells = reading.read_text_column(design.user)
     values_by_column: dict[str, FloatArray] = {}
     for feature in design.features:
         if feature.encoding is FeatureKind.NUMERIC:
@@ -263,17 +264,15 @@ def build_dataset(
     reading.problems.raise_if_any()
     if design.intercept:
         blocks.insert(0, (np.ones((complete_rows.size, 1)), [_make_unique(INTERCEPT, table.columns)]))
-    _check_size(reading, complete_rows.size, sum(block.shape[1] for block, _ in blocks))
-    features = np.hstack([block for block, _ in blocks])
+    _check_size(reading, complete_rows.size, sum(block_values.shape[1] for block_values, _ in blocks))
+    features = np.hstack([block_values for block_values, _ in blocks])
     feature_names: tuple[str, ...] = ()
     for name in (name for _, block_names in blocks for name in block_names):
         feature_names += (_make_unique(name, feature_names),)  # It may be that of a level of another column.
-    user_codes = np.asarray(pd.factorize(users.iloc[complete_rows])[0], dtype=np.int64)
+    user_codes = np.asarray(pd.factorize(user_cells.iloc[complete_rows])[0], dtype=np.int64)
     if check is not None:
         check(features, user_codes, feature_names)
-    filled_columns = tuple(
-        column for column in reading.is_missing_by_column if column not in reading.decimal_marks
-    )
+    filled_columns = tuple(name for name in reading.is_missing_by_column if name not in reading.decimal_marks)
     layout = TableLayout(table.layouts, tuple(reading.decimal_marks.items()), filled=filled_columns)
     source_text, rows_per_user = f"File {table.name}. {explain_design(design)}", np.bincount(user_codes)
     return Dataset(
@@ -296,60 +295,57 @@ def explain_design(design: Design) -> str:
 
 def _check_roles(table: Table, design: Design) -> None:
     """Raise InvalidInput for columns that are missing or have two roles, and for a design without features."""
-    roles = [("the user", design.user), ("the label", design.label)]
+    role_columns = [("the user", design.user), ("the label", design.label)]
     with Problems() as problems:
-        roles += [("a feature", feature.column) for feature in design.features]
-        refuse_wrong_columns(problems, table.columns, roles, table.name)
+        role_columns += [("a feature", feature.column) for feature in design.features]
+        refuse_wrong_columns(problems, table.columns, role_columns, table.name)
         if not design.features and not design.intercept:
             problems.add("there are no features", remedy="Choose at least one column, or the intercept")
 
 
 def _find_complete_rows(reading: _Reading) -> IntArray:
     """Return the indices of the rows without missing cells, and add a note on the others by column."""
-    missing_by_column = {column: bad for column, bad in reading.is_missing_by_column.items() if bad.any()}
-    is_left_out = np.any(
-        [np.zeros(len(reading.table.frame), dtype=bool), *missing_by_column.values()], axis=0
-    )
-    complete_rows = np.flatnonzero(~is_left_out)
-    if missing_by_column:
-        line_texts = [
-            f"{shorten(column)}: {reading.describe_lines(bad)}"
-            for column, bad in list(missing_by_column.items())[:10]
-        ]
-        count, lines_text = int(is_left_out.sum()), "; ".join(line_texts)
-        rows_text = wording.counted(count, "row with a missing value was", "rows with missing values were")
+    masks_by_column = {name: mask for name, mask in reading.is_missing_by_column.items() if mask.any()}
+    no_rows_mask = np.zeros(len(reading.table.frame), dtype=bool)
+    left_out_mask = np.any([no_rows_mask, *masks_by_column.values()], axis=0)
+    complete_rows = np.flatnonzero(~left_out_mask)
+    if masks_by_column:
+        first_masks = list(masks_by_column.items())[:10]
+        line_texts = [f"{shorten(column)}: {reading.describe_lines(mask)}" for column, mask in first_masks]
+        num_left_out, lines_text = int(left_out_mask.sum()), "; ".join(line_texts)
+        noun_forms = "row with a missing value was", "rows with missing values were"
+        rows_text = wording.counted(num_left_out, *noun_forms)
         reading.notes.append(f"{rows_text} left out ({lines_text}).")
     if not complete_rows.size:
-        worst_column = max(missing_by_column, key=lambda column: int(missing_by_column[column].sum()))
+        worst_column = max(masks_by_column, key=lambda column: int(masks_by_column[column].sum()))
         raise refuse("no row is complete", remedy=f"Leave out columns such as {shorten(worst_column)}")
     return complete_rows
 
 
-def _encode_one_hot(reading: _Reading, feature: Feature, rows: IntArray) -> tuple[FloatArray, list[str]]:
+def _encode_one_hot(reading: _Reading, feature: Feature, kept_rows: IntArray) -> tuple[FloatArray, list[str]]:
     """Return a column of 0 and 1 for each level but the reference, in these rows, and the names of these columns."""
     import pandas as pd
 
-    cells = reading.table.frame[feature.column].iloc[rows]
+    cells = reading.table.frame[feature.column].iloc[kept_rows]
     if feature.levels:  # The levels are public, so no check may depend on the cells.
-        block = (cells.to_numpy(str)[:, None] == np.array(feature.levels)).astype(np.float64)
-        return block, [f"{feature.column}: {level}" for level in feature.levels]
-    codes, level_index = pd.factorize(cells, sort=True)
+        indicators = (cells.to_numpy(str)[:, None] == np.array(feature.levels)).astype(np.float64)
+        return indicators, [f"{feature.column}: {level}" for level in feature.levels]
+    level_codes, level_index = pd.factorize(cells, sort=True)
     location, num_levels = f"column {shorten(feature.column)}", len(level_index)
-    names = [str(level) for level in level_index]
+    level_names = [str(level) for level in level_index]
     if num_levels < 2:
         reading.problems.add("only one level is left", location, "Leave it out")
     elif num_levels > MAX_LEVELS:
-        reading.problems.add(
-            f"{num_levels:,} levels; at most {MAX_LEVELS} are handled", location, "Group its levels"
-        )
-    reference = feature.reference or str(cells.mode().iloc[0])
-    if reference not in names:
+        message = f"{num_levels:,} levels; at most {MAX_LEVELS} are handled"
+        reading.problems.add(message, location, "Group its levels")
+    reference_level = feature.reference or str(cells.mode().iloc[0])
+    if reference_level not in level_names:
         reading.problems.add("the reference level stands in no complete row", location, "Choose another one")
     if reading.problems.entries:
-        return np.zeros((rows.size, 1)), [feature.column]
-    indicator_codes = [code for code, name in enumerate(names) if name != reference]
-    block = (codes[:, None] == np.array(indicator_codes)).astype(np.float64)
-    return block, [f"{feature.column}: {names[code]}" for code in indicator_codes]
+        return np.zeros((kept_rows.size, 1)), [feature.column]
+    indicator_codes = [code for code, name in enumerate(level_names) if name != reference_level]
+    indicators = (level_codes[:, None] == np.array(indicator_codes)).astype(np.float64)
+    return indicators, [f"{feature.column}: {level_names[level_code]}" for level_code in indicator_codes]
 
 
 def _check_size(reading: _Reading, num_rows: int, num_columns: int) -> None:

@@ -53,28 +53,29 @@ def build_pairs(
         `Pairs` with rows. If values are given and their squares can be summed in float64, also with sums, sums of
         squares and the range of values. None if no row names a group.
     """
-    users, groups = np.asarray(user_codes, dtype=np.int64), np.asarray(group_codes, dtype=np.int64)
-    has_group = groups >= 0
-    if not has_group.any():
+    row_users, row_groups = np.asarray(user_codes, dtype=np.int64), np.asarray(group_codes, dtype=np.int64)
+    group_mask = row_groups >= 0
+    if not group_mask.any():
         return None
-    users, groups = users[has_group], groups[has_group]
-    pair_codes = users * num_groups + groups  # At most rows squared, far below 2^63.
+    row_users, row_groups = row_users[group_mask], row_groups[group_mask]
+    pair_codes = row_users * num_groups + row_groups  # At most rows squared, far below 2^63.
     # A stable sort of whole numbers is a radix sort, about twice as fast as the default one on millions.
-    order = np.argsort(pair_codes, kind="stable")
-    pair_codes = pair_codes[order]
+    row_order = np.argsort(pair_codes, kind="stable")
+    pair_codes = pair_codes[row_order]
     pair_starts = np.flatnonzero(np.r_[True, pair_codes[1:] != pair_codes[:-1]])
-    sums: dict[str, Any] = {}
-    if values is not None and np.abs(amounts := np.asarray(values, np.float64)[has_group]).max() <= 1e100:
-        sums = {
-            "sums": np.add.reduceat(amounts[order], pair_starts),
-            "sums_of_squares": np.add.reduceat(amounts[order] ** 2, pair_starts),
+    sum_fields: dict[str, Any] = {}
+    if values is not None and np.abs(amounts := np.asarray(values, np.float64)[group_mask]).max() <= 1e100:
+        sum_fields = {
+            "sums": np.add.reduceat(amounts[row_order], pair_starts),
+            "sums_of_squares": np.add.reduceat(amounts[row_order] ** 2, pair_starts),
             "value_column": value_column,
             "value_range": (float(amounts.min()), float(amounts.max())),
         }
-    first_rows, rows_per_pair = order[pair_starts], np.diff(np.r_[pair_starts, pair_codes.size])
-    num_without_group = int(has_group.size - has_group.sum())
-    pairs = users[first_rows], groups[first_rows]
-    return Pairs(*pairs, num_groups, column, rows=rows_per_pair, rows_without_group=num_without_group, **sums)
+    first_rows, rows_per_pair = row_order[pair_starts], np.diff(np.r_[pair_starts, pair_codes.size])
+    num_without_group = int(group_mask.size - group_mask.sum())
+    codes_of_pairs = row_users[first_rows], row_groups[first_rows]
+    sum_fields["rows_without_group"] = num_without_group
+    return Pairs(*codes_of_pairs, num_groups, column, rows=rows_per_pair, **sum_fields)
 
 
 SCHEMA = "sweetspot/pair-distribution/1"
@@ -96,26 +97,26 @@ _COLUMNS_BY_LIST = {
 _CONTRIBUTIONS_BY_NAME = {contribution.value: contribution for contribution in Contribution}
 
 
-def has_schema(beginning: bytes) -> bool:
+def has_schema(first_bytes: bytes) -> bool:
     """Return True if a file states in its first bytes that it is such a distribution."""
-    start = beginning[:_HEAD_BYTES].removeprefix(b"\xef\xbb\xbf").lstrip()
-    return start.startswith(b"{") and b'"sweetspot/pair-distribution/' in start
+    stripped_bytes = first_bytes[:_HEAD_BYTES].removeprefix(b"\xef\xbb\xbf").lstrip()
+    return stripped_bytes.startswith(b"{") and b'"sweetspot/pair-distribution/' in stripped_bytes
 
 
 def summarise_pairs(pairs: Pairs) -> PairSizes:
     """Compute the distribution of given pairs, which must have rows."""
     assert pairs.rows is not None
-    users, user_index = np.unique(pairs.user_codes, return_inverse=True)
-    groups_per_pair = np.bincount(user_index, minlength=users.size)[user_index]
+    distinct_users, user_index = np.unique(pairs.user_codes, return_inverse=True)
+    groups_per_pair = np.bincount(user_index, minlength=distinct_users.size)[user_index]
     sizes, pair_counts = np.unique(np.stack([groups_per_pair, pairs.rows]), axis=1, return_counts=True)
     group_codes, group_index = np.unique(pairs.task_codes, return_inverse=True)
     rows_per_group = np.zeros(group_codes.size, dtype=np.int64)
     np.add.at(rows_per_group, group_index, pairs.rows)
-    group_sizes = np.stack([rows_per_group, np.bincount(group_index)])[
-        :, np.lexsort((np.bincount(group_index), rows_per_group))
-    ]
-    names = pairs.column, pairs.further_columns
-    return PairSizes(sizes[0], sizes[1], pair_counts, group_sizes[0], group_sizes[1], *names)
+    users_per_group = np.bincount(group_index)
+    group_order = np.lexsort((users_per_group, rows_per_group))
+    group_sizes = np.stack([rows_per_group, users_per_group])[:, group_order]
+    group_columns = pairs.column, pairs.further_columns
+    return PairSizes(sizes[0], sizes[1], pair_counts, group_sizes[0], group_sizes[1], *group_columns)
 
 
 def fits_in_file(sizes: PairSizes) -> bool:
@@ -132,30 +133,29 @@ def write_distribution(dataset: Dataset) -> str:
     Raises:
         InvalidInput: It has neither, or it is too long for `read`.
     """
-    sizes = dataset.pair_sizes
-    if sizes is None and dataset.pairs is not None and dataset.pairs.rows is not None:
-        sizes = summarise_pairs(dataset.pairs)
-    if sizes is None:
+    pair_sizes = dataset.pair_sizes
+    if pair_sizes is None and dataset.pairs is not None and dataset.pairs.rows is not None:
+        pair_sizes = summarise_pairs(dataset.pairs)
+    if pair_sizes is None:
         raise refuse("a distribution of pairs needs a column of groups")
-    if not fits_in_file(sizes):
+    if not fits_in_file(pair_sizes):
         raise refuse(f"the distribution has more than {MAX_ENTRIES:,} sizes or {MAX_GROUPS:,} groups")
-    group_totals, group_counts = np.unique(
-        np.stack([sizes.task_rows, sizes.task_users]), axis=1, return_counts=True
-    )
-    content = {
+    rows_and_users = np.stack([pair_sizes.task_rows, pair_sizes.task_users])
+    group_totals, group_counts = np.unique(rows_and_users, axis=1, return_counts=True)
+    document = {
         "schema": SCHEMA,
         "label": dataset.provenance.label,
-        "group_columns": [sizes.column, *sizes.further_columns],
+        "group_columns": [pair_sizes.column, *pair_sizes.further_columns],
         "counted": dataset.contribution.value,
         "users": {"rows": dataset.histogram.sizes.tolist(), "users": dataset.histogram.users.tolist()},
-        "pairs": {name: getattr(sizes, name).tolist() for name in _COLUMNS_BY_LIST["pairs"]},
+        "pairs": {name: getattr(pair_sizes, name).tolist() for name in _COLUMNS_BY_LIST["pairs"]},
         "groups": {
             "rows": group_totals[0].tolist(),
             "users": group_totals[1].tolist(),
             "groups": group_counts.tolist(),
         },
     }
-    return json.dumps(content, ensure_ascii=False) + "\n"
+    return json.dumps(document, ensure_ascii=False) + "\n"
 
 
 def read_distribution(content: bytes, name: str, disclosure: Disclosure) -> Dataset:
@@ -174,67 +174,67 @@ def read_distribution(content: bytes, name: str, disclosure: Disclosure) -> Data
     """
     document = strict_json.load_json(content, MAX_BYTES, "the file")
     members = document.get_members(["schema", "group_columns", "counted", *_COLUMNS_BY_LIST], ["label"])
-    columns: list[str | None] = []
-    lists: dict[str, dict[str, IntArray] | None] = {}
+    group_columns: list[str | None] = []
+    columns_by_list: dict[str, dict[str, IntArray] | None] = {}
     contribution = None
     if members is not None:
         if members["schema"].value != SCHEMA:
             members["schema"].must_be(SCHEMA)
-        columns = [entry.get_text(500) for entry in members["group_columns"].get_entries(20) or ()]
-        if not columns and isinstance(members["group_columns"].value, list):
+        group_columns = [entry.get_text(500) for entry in members["group_columns"].get_entries(20) or ()]
+        if not group_columns and isinstance(members["group_columns"].value, list):
             members["group_columns"].refuse("at least one column names a group")
         contribution = members["counted"].choose(_CONTRIBUTIONS_BY_NAME)
         if "label" in members:
             members["label"].get_text(500)
-        lists = {heading: _read_lists(members[heading], names) for heading, names in _COLUMNS_BY_LIST.items()}
+        columns_by_list = {key: _read_lists(members[key], names) for key, names in _COLUMNS_BY_LIST.items()}
     document.problems.raise_if_any()
-    users, pairs, groups = (lists[heading] or {} for heading in _COLUMNS_BY_LIST)
+    user_columns, pair_columns, total_columns = (columns_by_list[key] or {} for key in _COLUMNS_BY_LIST)
     assert contribution is not None
-    _check_agreement(users, pairs, groups, contribution, document)
+    _check_agreement(user_columns, pair_columns, total_columns, contribution, document)
     document.problems.raise_if_any()
-    column, *further_columns = (column or "" for column in columns)
-    order = np.argsort(users["rows"])
-    group_counts = groups["groups"]
-    task_users = np.repeat(groups["users"], group_counts)
+    column, *further_columns = (column or "" for column in group_columns)
+    size_order = np.argsort(user_columns["rows"])
+    group_counts = total_columns["groups"]
+    task_users = np.repeat(total_columns["users"], group_counts)
     return Dataset(
         name=name,
         source=f"File {name}, a distribution of pairs of user and group.",
         disclosure=disclosure,
-        histogram=ContributionHistogram(users["rows"][order], users["users"][order]),
+        histogram=ContributionHistogram(user_columns["rows"][size_order], user_columns["users"][size_order]),
         contribution=contribution,
         tasks=TaskSizes(task_users, column, tuple(further_columns)),
         pair_sizes=PairSizes(
-            pairs["groups"], pairs["rows"], pairs["pairs"],
-            np.repeat(groups["rows"], group_counts), task_users, column, tuple(further_columns),
+            pair_columns["groups"], pair_columns["rows"], pair_columns["pairs"],
+            np.repeat(total_columns["rows"], group_counts), task_users, column, tuple(further_columns),
         ),
         notes=("Only how pairs of user and group are distributed is known, not which lie in which group.",),
     )  # fmt: skip
 
 
-def _read_lists(value: JsonValue, names: tuple[str, ...]) -> dict[str, IntArray] | None:
+def _read_lists(node: JsonValue, names: tuple[str, ...]) -> dict[str, IntArray] | None:
     """Read lists of integers of at least 1 under each name, all of one length; None with problems otherwise."""
-    members = value.get_members(names)
+    members = node.get_members(names)
     if members is None:
         return None
-    arrays: dict[str, IntArray] = {}
-    for name, entry in members.items():
-        values = entry.value
-        if not isinstance(values, list) or not 0 < len(values) <= MAX_ENTRIES:
-            entry.must_be(f"a list of 1 to {MAX_ENTRIES:,} entries")
+    arrays_by_name: dict[str, IntArray] = {}
+    for name, member in members.items():
+        numbers = member.value
+        if not isinstance(numbers, list) or not 0 < len(numbers) <= MAX_ENTRIES:
+            member.must_be(f"a list of 1 to {MAX_ENTRIES:,} entries")
             continue
-        is_valid_entry = [type(x) is int and 1 <= x <= MAX_SIZE for x in values]
-        bad_index = None if all(is_valid_entry) else is_valid_entry.index(False)
+        valid_flags = [type(number) is int and 1 <= number <= MAX_SIZE for number in numbers]
+        bad_index = None if all(valid_flags) else valid_flags.index(False)
         if bad_index is None:
-            arrays[name] = np.array(values, dtype=np.int64)
+            arrays_by_name[name] = np.array(numbers, dtype=np.int64)
         else:
-            location = f"{entry.location}, entry {bad_index + 1:,}"
-            JsonValue(values[bad_index], location, entry.problems).get_integer(1, MAX_SIZE)
-    if len(arrays) < len(names):
+            location = f"{member.location}, entry {bad_index + 1:,}"
+            JsonValue(numbers[bad_index], location, member.problems).get_integer(1, MAX_SIZE)
+    if len(arrays_by_name) < len(names):
         return None
-    if len({array.size for array in arrays.values()}) > 1:
-        value.refuse(f"{', '.join(names)} must have the same length")
+    if len({array.size for array in arrays_by_name.values()}) > 1:
+        node.refuse(f"{', '.join(names)} must have the same length")
         return None
-    return arrays
+    return arrays_by_name
 
 
 def _check_agreement(
@@ -245,21 +245,23 @@ def _check_agreement(
     document: JsonValue,
 ) -> None:
     """Add problems if the three lists cannot describe the same data."""
-    lists = {"users": users, "pairs": pairs, "groups": groups}
-    total_rows = {heading: _compute_product(its["rows"], its[heading]) for heading, its in lists.items()}
+    columns_by_list = {"users": users, "pairs": pairs, "groups": groups}
+    lists = columns_by_list.items()
+    total_rows = {key: _compute_product(columns["rows"], columns[key]) for key, columns in lists}
     num_users, num_groups = sum(users["users"].tolist()), sum(groups["groups"].tolist())
     num_pairs = sum(pairs["pairs"].tolist())
     pairs_by_width: Counter[int] = Counter()
-    for width, number in zip(pairs["groups"].tolist(), pairs["pairs"].tolist(), strict=True):
-        pairs_by_width[width] += number
-    users_in_groups = sum(number // width for width, number in pairs_by_width.items())
-    paired_users_text = f"{users_in_groups:,} users have pairs, and there are {num_users:,}"
+    pairs_by_groups = zip(pairs["groups"].tolist(), pairs["pairs"].tolist(), strict=True)
+    for num_user_groups, num_pairs_there in pairs_by_groups:
+        pairs_by_width[num_user_groups] += num_pairs_there
+    num_paired_users = sum(count // num_groups_each for num_groups_each, count in pairs_by_width.items())
+    paired_users_text = f"{num_paired_users:,} users have pairs, and there are {num_users:,}"
     counts_rows, counts_tasks = contribution is Contribution.ROWS, contribution is Contribution.DISTINCT_TASKS
     users_of_groups = _compute_product(groups["users"], groups["groups"])
-    problems = [
+    checks = [
         *(
-            (total > MAX_ROWS, f"{heading} have more than {MAX_ROWS:,} rows in all")
-            for heading, total in total_rows.items()
+            (list_rows > MAX_ROWS, f"{heading} have more than {MAX_ROWS:,} rows in all")
+            for heading, list_rows in total_rows.items()
         ),
         (num_groups > MAX_GROUPS, f"there are {num_groups:,} groups; at most {MAX_GROUPS:,} are taken"),
         (np.unique(users["rows"]).size < users["rows"].size, "under users, a number of rows stands twice"),
@@ -269,21 +271,24 @@ def _check_agreement(
         (num_pairs != users_of_groups, "pairs must be as many as the users of all groups together"),
         (total_rows["pairs"] != total_rows["groups"], "pairs and groups must have the same rows in all"),
         *(
-            (number % width > 0, f"users in {width:,} groups each cannot have {number:,} pairs")
-            for width, number in pairs_by_width.items()
+            (
+                num_pairs_there % num_user_groups > 0,
+                f"users in {num_user_groups:,} groups each cannot have {num_pairs_there:,} pairs",
+            )
+            for num_user_groups, num_pairs_there in pairs_by_width.items()
         ),
-        (users_in_groups > num_users, paired_users_text),
+        (num_paired_users > num_users, paired_users_text),
         (counts_rows and total_rows["pairs"] > total_rows["users"], "pairs have more rows than users do"),
         (
             counts_tasks and num_pairs != total_rows["users"],
             "users and pairs must have the same number of tasks",
         ),
     ]
-    for is_problem, message in problems:
+    for is_problem, message in checks:
         if is_problem:
             document.refuse(message)
 
 
-def _compute_product(first: IntArray, second: IntArray) -> int:
+def _compute_product(first_factors: IntArray, second_factors: IntArray) -> int:
     """Compute the inner product as an integer of any size."""
-    return sum(a * b for a, b in zip(first.tolist(), second.tolist(), strict=True))
+    return sum(a * b for a, b in zip(first_factors.tolist(), second_factors.tolist(), strict=True))

@@ -60,15 +60,15 @@ class Generator(ABC):
     title: ClassVar[str]
 
     def __post_init__(self) -> None:
-        hints, wrong = list_field_types(type(self)), list[str]()
+        hints, wrong_names = list_field_types(type(self)), list[str]()
         with Problems() as problems:
-            for name, declared in declared_fields(type(self)).items():
+            for name, field in declared_fields(type(self)).items():
                 num_problems = len(problems.entries)
-                declared.check(problems, getattr(self, name), hints[name])
-                wrong += [name] if len(problems.entries) > num_problems else []
-            self._check_together(problems, wrong)
+                field.check(problems, getattr(self, name), hints[name])
+                wrong_names += [name] if len(problems.entries) > num_problems else []
+            self._check_together(problems, wrong_names)
 
-    def _check_together(self, problems: Problems, wrong: Sequence[str]) -> None:  # noqa: B027
+    def _check_together(self, problems: Problems, wrong_names: Sequence[str]) -> None:  # noqa: B027
         """Add problems of several parameters together, unless one of them is wrong by itself."""
 
     @abstractmethod
@@ -78,9 +78,10 @@ class Generator(ABC):
     @property
     def sentence(self) -> str:
         """Return the distribution and its parameters in one sentence."""
-        declared = declared_fields(type(self)).items()
-        settings = [f"{field.label}: {wording.entered(getattr(self, name))}" for name, field in declared]
-        return f"Generated: {self.title} ({', '.join(settings)})."
+        named_fields = declared_fields(type(self)).items()
+        values_by_label = {field.label: getattr(self, name) for name, field in named_fields}
+        setting_texts = [f"{label}: {wording.entered(value)}" for label, value in values_by_label.items()]
+        return f"Generated: {self.title} ({', '.join(setting_texts)})."
 
 
 @dataclass(frozen=True)
@@ -122,8 +123,8 @@ class ZipfSizes(Generator):
         weights = sizes.astype(np.float64) ** -float(self.alpha)
         rng = np.random.default_rng(int(self.seed))
         users = rng.multinomial(int(self.num_users), weights / weights.sum())
-        has_users = users > 0
-        return ContributionHistogram(sizes=sizes[has_users][::-1], users=users[has_users][::-1])
+        filled_mask = users > 0
+        return ContributionHistogram(sizes=sizes[filled_mask][::-1], users=users[filled_mask][::-1])
 
 
 @dataclass(frozen=True)
@@ -157,8 +158,9 @@ class PowerLawParticipation(Generator):
 
     def histogram(self) -> ContributionHistogram:
         """Draw every row's user, then count rows per user."""
-        users = np.random.default_rng(int(self.seed)).zipf(1.0 + float(self.alpha), size=int(self.num_rows))
-        return ContributionHistogram.from_counts(_count_numbers(users)[1])
+        generator = np.random.default_rng(int(self.seed))
+        row_users = generator.zipf(1.0 + float(self.alpha), size=int(self.num_rows))
+        return ContributionHistogram.from_counts(_count_numbers(row_users)[1])
 
 
 @dataclass(frozen=True)
@@ -189,40 +191,40 @@ class LogNormalSizes(Generator):
     seed: int = public.number(1, "Seed", (0, MAX_SEED), name="seed")
     """The same seed gives the same distribution."""
 
-    def _check_together(self, problems: Problems, wrong: Sequence[str]) -> None:
+    def _check_together(self, problems: Problems, wrong_names: Sequence[str]) -> None:
         """Add a problem if sizes would exceed `MAX_SIZE` or there would be too many distinct ones."""
-        if "log_mean" in wrong or "log_sigma" in wrong:
+        if "log_mean" in wrong_names or "log_sigma" in wrong_names:
             return
         if (log_size := self.log_mean + 6 * self.log_sigma) > math.log(MAX_SIZE):
             message = f"log_mean + 6 log_sigma must be at most {math.log(MAX_SIZE):.1f}"
             problems.add(f"{message}; got {wording.entered(log_size)}", remedy="Lower one of the two")
-        elif not wrong and (distinct := self._expected_distinct_sizes()) > MAX_DISTINCT_SIZES:
-            message = f"about {wording.number(distinct)} distinct numbers of rows; at most {MAX_DISTINCT_SIZES:,} fit"
+        elif not wrong_names and (num_sizes := self._expected_distinct_sizes()) > MAX_DISTINCT_SIZES:
+            message = f"about {wording.number(num_sizes)} distinct numbers of rows; at most {MAX_DISTINCT_SIZES:,} fit"
             problems.add(message, remedy="Lower log_mean, log_sigma or num_users")
 
     def _expected_distinct_sizes(self) -> float:
         """Compute the sum of 1 - exp(-n p(s)) over sizes s, as an integral over log s within 8 standard deviations."""
-        mean, sigma, users = float(self.log_mean), float(self.log_sigma), float(self.num_users)
-        if sigma == 0.0:
+        log_mean, log_sigma, num_users = float(self.log_mean), float(self.log_sigma), float(self.num_users)
+        if log_sigma == 0.0:
             return 1.0
         z = np.linspace(-8.0, 8.0, 2001)
         with np.errstate(over="ignore", under="ignore"):
-            size = np.exp(mean + sigma * z)
-            density = np.exp(-0.5 * z * z) / (math.sqrt(2.0 * math.pi) * sigma * size)
-            met = -np.expm1(-users * density)
-        return float(np.trapezoid(met * size * sigma, z))
+            sizes = np.exp(log_mean + log_sigma * z)
+            density = np.exp(-0.5 * z * z) / (math.sqrt(2.0 * math.pi) * log_sigma * sizes)
+            seen_shares = -np.expm1(-num_users * density)
+        return float(np.trapezoid(seen_shares * sizes * log_sigma, z))
 
     def histogram(self) -> ContributionHistogram:
         """Draw every user's size, grouped in chunks so that memory follows the distinct sizes."""
         rng = np.random.default_rng(int(self.seed))
-        sizes, users = [], []
-        for start in range(0, int(self.num_users), _CHUNK_USERS):
-            count = min(_CHUNK_USERS, int(self.num_users) - start)
-            user_sizes = np.rint(np.exp(rng.normal(float(self.log_mean), float(self.log_sigma), count)))
+        size_arrays, count_arrays = [], []
+        for first_user in range(0, int(self.num_users), _CHUNK_USERS):
+            chunk_users = min(_CHUNK_USERS, int(self.num_users) - first_user)
+            user_sizes = np.rint(np.exp(rng.normal(float(self.log_mean), float(self.log_sigma), chunk_users)))
             distinct_sizes, user_counts = _count_numbers(np.clip(user_sizes, 1, MAX_SIZE).astype(np.int64))
-            sizes.append(distinct_sizes)
-            users.append(user_counts)
-        return ContributionHistogram.from_table(np.concatenate(sizes), np.concatenate(users))
+            size_arrays.append(distinct_sizes)
+            count_arrays.append(user_counts)
+        return ContributionHistogram.from_table(np.concatenate(size_arrays), np.concatenate(count_arrays))
 
 
 @dataclass(frozen=True)
@@ -252,12 +254,12 @@ class TwoGroups(Generator):
     heavy_users: int = public.number(1_000, "Heavy users", (1, MAX_USERS), name="heavy_users")
     heavy_rows: int = public.number(1_000, "Rows of a heavy user", (1, MAX_SIZE), name="heavy_rows")
 
-    def _check_together(self, problems: Problems, wrong: Sequence[str]) -> None:
+    def _check_together(self, problems: Problems, wrong_names: Sequence[str]) -> None:
         """Add a problem if heavy users do not have more rows than light ones."""
-        are_valid = "light_rows" not in wrong and "heavy_rows" not in wrong
+        are_valid = "light_rows" not in wrong_names and "heavy_rows" not in wrong_names
         if are_valid and self.heavy_rows <= self.light_rows:
-            numbers = f"{int(self.heavy_rows):,} and {int(self.light_rows):,}"
-            problems.add(f"heavy_rows must be above light_rows; got {numbers}")
+            rows_text = f"{int(self.heavy_rows):,} and {int(self.light_rows):,}"
+            problems.add(f"heavy_rows must be above light_rows; got {rows_text}")
 
     def histogram(self) -> ContributionHistogram:
         """Build the histogram of the two sizes; nothing is drawn."""
@@ -265,12 +267,12 @@ class TwoGroups(Generator):
         return ContributionHistogram(np.array([self.light_rows, self.heavy_rows]), users)
 
 
-def _count_numbers(numbers: IntArray) -> tuple[IntArray, IntArray]:
+def _count_numbers(integers: IntArray) -> tuple[IntArray, IntArray]:
     """Return the distinct numbers among integers of at least 0, and the count of each."""
-    is_small = numbers < _MAX_COUNTED_NUMBER
-    small_counts = np.bincount(numbers[is_small])
+    small_mask = integers < _MAX_COUNTED_NUMBER
+    small_counts = np.bincount(integers[small_mask])
     small_numbers = np.flatnonzero(small_counts)
-    large_numbers, large_counts = np.unique(numbers[~is_small], return_counts=True)
+    large_numbers, large_counts = np.unique(integers[~small_mask], return_counts=True)
     return np.r_[small_numbers, large_numbers], np.r_[small_counts[small_numbers], large_counts]
 
 
@@ -380,30 +382,28 @@ def load(key: str) -> Dataset:
     roles, source_text = sample.roles, sample.source
     if roles.kind is TableKind.HISTOGRAM:
         # With NumPy, so that the first page need not wait for pandas to load (0.2 s).
-        with sample.path.open(encoding="utf-8") as lines:
-            names = next(lines).strip().split(",")
-            arrays_by_column = dict(
-                zip(names, np.loadtxt(lines, np.int64, delimiter=",", unpack=True), strict=True)
-            )
-        histogram = ContributionHistogram.from_table(
-            arrays_by_column[roles.size or ""], arrays_by_column[roles.users or ""]
-        )
+        with sample.path.open(encoding="utf-8") as stream:
+            column_names = next(stream).strip().split(",")
+            column_arrays = np.loadtxt(stream, np.int64, delimiter=",", unpack=True)
+            arrays_by_column = dict(zip(column_names, column_arrays, strict=True))
+        sizes, users = arrays_by_column[roles.size or ""], arrays_by_column[roles.users or ""]
+        histogram = ContributionHistogram.from_table(sizes, users)
         return Dataset(sample.title, source_text, Disclosure.PUBLIC, histogram)
     import pandas as pd
 
-    frame = pd.read_csv(sample.path)
-    user_codes = pd.factorize(frame[roles.user])[0].astype(np.int64)
-    task_codes, task_names = pd.factorize(frame[roles.task])
+    rows_frame = pd.read_csv(sample.path)
+    user_codes = pd.factorize(rows_frame[roles.user])[0].astype(np.int64)
+    task_codes, task_names = pd.factorize(rows_frame[roles.task])
     task_codes = task_codes.astype(np.int64)
-    amounts = frame[roles.value].to_numpy(np.float64)
-    order = np.lexsort((task_codes, user_codes))
+    row_values = rows_frame[roles.value].to_numpy(np.float64)
+    row_order = np.lexsort((task_codes, user_codes))
     return Dataset(
         sample.title, source_text, Disclosure.PUBLIC, ContributionHistogram.from_counts(np.bincount(user_codes)),
         privacy_unit=roles.privacy_unit,
-        values=Values(user_codes[order], amounts[order], roles.value or ""),
-        totals=Totals(np.bincount(user_codes, weights=amounts), roles.value or ""),
+        values=Values(user_codes[row_order], row_values[row_order], roles.value or ""),
+        totals=Totals(np.bincount(user_codes, weights=row_values), roles.value or ""),
         pairs=build_pairs(
-            user_codes, task_codes, int(task_codes.max()) + 1, roles.task or "", amounts, roles.value or ""
+            user_codes, task_codes, int(task_codes.max()) + 1, roles.task or "", row_values, roles.value or ""
         ),
         task_names=tuple(str(name) for name in task_names),
     )  # fmt: skip
@@ -424,24 +424,26 @@ class RegressionRows:
     users: IntArray
 
 
-def build_sizes(num_users: int, num_rows: int, largest: int) -> IntArray:
+def build_sizes(num_users: int, num_rows: int, max_size: int) -> IntArray:
     """Build the numbers of rows of users, descending from the largest to 1, with a given sum, shape (users,).
 
     Above 1 they fall as a power of the share of smaller users; the remainder of rounding goes to the first users.
     """
     shares = np.linspace(1.0, 0.0, num_users)
-    low, high = 0.0, 1000.0
+    low_exponent, high_exponent = 0.0, 1000.0
     for _ in range(60):
-        exponent = (low + high) / 2.0
-        total = np.rint(1.0 + (largest - 1) * shares**exponent).sum()
-        low, high = (exponent, high) if total > num_rows else (low, exponent)
-    sizes = np.rint(1.0 + (largest - 1) * shares**high).astype(np.int64)
+        exponent = (low_exponent + high_exponent) / 2.0
+        num_rows_there = np.rint(1.0 + (max_size - 1) * shares**exponent).sum()
+        low_exponent, high_exponent = (
+            (exponent, high_exponent) if num_rows_there > num_rows else (low_exponent, exponent)
+        )
+    sizes = np.rint(1.0 + (max_size - 1) * shares**high_exponent).astype(np.int64)
     sizes[1 : 1 + num_rows - int(sizes.sum())] += 1
     return sizes
 
 
 def simulate_drugs(
-    seed: int, num_users: int = 502, num_rows: int = 3107, largest: int = 63
+    seed: int, num_users: int = 502, num_rows: int = 3107, max_size: int = 63
 ) -> RegressionRows:
     """Simulate reviews with the sizes of *drugs*: two rated properties, and a rating from 1 to 10 as the label.
 
@@ -450,12 +452,14 @@ def simulate_drugs(
     Source of the sizes: Epasto et al. 2020, section 6.
     """
     rng = np.random.default_rng((seed, 1))
-    owners = np.repeat(np.arange(num_users), build_sizes(num_users, num_rows, largest))
-    effect = rng.choice(5, owners.size, p=(0.1, 0.1, 0.2, 0.25, 0.35))
-    harm = rng.choice(5, owners.size, p=(0.05, 0.1, 0.2, 0.35, 0.3))
-    labels = np.clip(np.rint(1.6 * effect + 0.8 * harm + 1.4 * rng.standard_normal(owners.size)), 1.0, 10.0)
-    features = np.column_stack([levels == level for levels in (effect, harm) for level in range(1, 5)])
-    return RegressionRows(features.astype(np.float64), labels, owners)
+    row_users = np.repeat(np.arange(num_users), build_sizes(num_users, num_rows, max_size))
+    effect_levels = rng.choice(5, row_users.size, p=(0.1, 0.1, 0.2, 0.25, 0.35))
+    harm_levels = rng.choice(5, row_users.size, p=(0.05, 0.1, 0.2, 0.35, 0.3))
+    label_noise = 1.4 * rng.standard_normal(row_users.size)
+    labels = np.clip(np.rint(1.6 * effect_levels + 0.8 * harm_levels + label_noise), 1.0, 10.0)
+    level_arrays = effect_levels, harm_levels
+    features = np.column_stack([levels == level for levels in level_arrays for level in range(1, 5)])
+    return RegressionRows(features.astype(np.float64), labels, row_users)
 
 
 def simulate_news(seed: int) -> RegressionRows:
@@ -466,11 +470,11 @@ def simulate_news(seed: int) -> RegressionRows:
     Source of the sizes: Epasto et al. 2020, section 6.
     """
     rng = np.random.default_rng((seed, 2))
-    owners = np.repeat(np.arange(297), build_sizes(297, 3452, 878))
-    labels = np.minimum(np.floor(np.exp(rng.normal(0.5, 1.2, owners.size))), 71.0)
-    counts = np.zeros_like(labels)
+    row_users = np.repeat(np.arange(297), build_sizes(297, 3452, 878))
+    labels = np.minimum(np.floor(np.exp(rng.normal(0.5, 1.2, row_users.size))), 71.0)
+    counts_so_far = np.zeros_like(labels)
     features: list[FloatArray] = []
     for _ in range(10):
-        counts = counts + rng.binomial((labels - counts).astype(np.int64), 0.12)
-        features.append(counts)
-    return RegressionRows(np.column_stack(features), labels, owners)
+        counts_so_far = counts_so_far + rng.binomial((labels - counts_so_far).astype(np.int64), 0.12)
+        features.append(counts_so_far)
+    return RegressionRows(np.column_stack(features), labels, row_users)

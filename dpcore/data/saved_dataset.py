@@ -53,42 +53,45 @@ class SavedDataset:
     room: int
 
 
-def to_json(dataset: Dataset, room: int = ROOM) -> SavedDataset:
+def to_json(dataset: Dataset, max_bytes: int = ROOM) -> SavedDataset:
     """Convert the dataset to JSON, smaller facets first, while there is room.
 
     Args:
         dataset: The data.
-        room: Largest number of bytes of its arrays.
+        max_bytes: Largest number of bytes of its arrays.
     """
     histogram = dataset.histogram
-    room -= 16 * histogram.sizes.size
-    if room < 0 or histogram.sizes.size > MAX_SIZES:
-        return SavedDataset(None, (f"{dataset.name}: too many different numbers of rows",), room)
-    facets: dict[str, Any] = {name: getattr(dataset, name) for name in _FACETS}
+    max_bytes -= 16 * histogram.sizes.size
+    if max_bytes < 0 or histogram.sizes.size > MAX_SIZES:
+        return SavedDataset(None, (f"{dataset.name}: too many different numbers of rows",), max_bytes)
+    facets_by_name: dict[str, Any] = {name: getattr(dataset, name) for name in _FACETS}
     left_out_texts = []
-    filled_facets = [(name, facet) for name, facet in facets.items() if facet is not None]
-    for name, facet in sorted(filled_facets, key=lambda entry: _count_bytes(entry[1])):
+    filled_facets = [(name, facet) for name, facet in facets_by_name.items() if facet is not None]
+    for name, facet in sorted(filled_facets, key=lambda name_and_facet: _count_bytes(name_and_facet[1])):
         num_bytes = _count_bytes(facet)
-        if num_bytes <= room and _is_readable(facet):
-            room -= num_bytes
+        if num_bytes <= max_bytes and _is_readable(facet):
+            max_bytes -= num_bytes
         else:
-            facets[name] = None
+            facets_by_name[name] = None
             left_out_texts.append(f"{dataset.name}: the {name.replace('_', ' ')} ({num_bytes / 1e6:,.1f} MB)")
-    notes = (*dataset.notes, *(f"Left out of the session file: {text}." for text in left_out_texts))
+    left_out_notes = (f"Left out of the session file: {text}." for text in left_out_texts)
+    notes = (*dataset.notes, *left_out_notes)
     # Names of tasks are left out, as they are contents of rows, not counts.
-    saved = replace(dataset, notes=notes, task_names=(), **facets)
-    return SavedDataset(_convert_dataset(saved), tuple(left_out_texts), room)
+    saved_dataset = replace(dataset, notes=notes, task_names=(), **facets_by_name)
+    return SavedDataset(_convert_dataset(saved_dataset), tuple(left_out_texts), max_bytes)
 
 
 def _count_bytes(facet: Any) -> int:
-    """Return the number of bytes of the arrays of a facet."""
-    return sum(value.nbytes for f in fields(facet) if isinstance(value := getattr(facet, f.name), np.ndarray))
+    """Return the number of bytes of the arrays of a facet that the dataset has, a dataclass and not None."""
+    field_values = [getattr(facet, field.name) for field in fields(facet)]
+    return sum(value.nbytes for value in field_values if isinstance(value, np.ndarray))
 
 
 def _is_readable(facet: Any) -> bool:
     """Return True if the file's codes and names can be read back."""
-    attributes = [getattr(facet, f.name) for f in fields(facet)]
-    names = [name for value in attributes for name in (value if isinstance(value, tuple) else [value])]
+    field_values = [getattr(facet, f.name) for f in fields(facet)]
+    value_tuples = [value if isinstance(value, tuple) else (value,) for value in field_values]
+    names = [name for values in value_tuples for name in values]
     return (
         all(int(getattr(facet, name).max()) < MAX_VALUES for name in _CODE_ATTRIBUTES if hasattr(facet, name))
         and getattr(facet, "num_tasks", 0) <= MAX_VALUES
@@ -99,8 +102,8 @@ def _is_readable(facet: Any) -> bool:
 
 def _convert_dataset(dataset: Dataset) -> dict[str, Any]:
     """Convert a dataset to a JSON object, with long texts cut."""
-    facets = {name: getattr(dataset, name) for name in _FACETS}
-    content = {
+    facets_by_name = {name: getattr(dataset, name) for name in _FACETS}
+    members = {
         "name": dataset.name,
         "source": cut(dataset.source, SENTENCE),
         "disclosure": dataset.disclosure,
@@ -109,11 +112,13 @@ def _convert_dataset(dataset: Dataset) -> dict[str, Any]:
         "notes": [cut(note, SENTENCE) for note in dataset.notes[:NOTES]],
         "digest": dataset.digest,
         "histogram": {"sizes": dataset.histogram.sizes.tolist(), "users": dataset.histogram.users.tolist()},
-        "facets": {name: CODEC.write_fields(facet) for name, facet in facets.items() if facet is not None},
+        "facets": {
+            name: CODEC.write_fields(facet) for name, facet in facets_by_name.items() if facet is not None
+        },
         "release": dataset.release,
         "layout": dataset.layout,
     }
-    return {name: CODEC.write(value) for name, value in content.items() if value is not None}
+    return {name: CODEC.write(member) for name, member in members.items() if member is not None}
 
 
 # --- Reading ----------------------------------------------------------------------------------------------------------
@@ -121,18 +126,18 @@ def _convert_dataset(dataset: Dataset) -> dict[str, Any]:
 
 def _read_mechanism(node: JsonValue) -> str | None:
     """Read the name of a mechanism; None, with a problem, if it is none."""
-    mechanism = node.get_text(80)
-    if mechanism is not None and not is_mechanism(mechanism):
+    mechanism_text = node.get_text(80)
+    if mechanism_text is not None and not is_mechanism(mechanism_text):
         node.refuse("a mechanism is named in letters, digits, blanks and hyphens")
-    return mechanism
+    return mechanism_text
 
 
-def _read_integers(node: JsonValue, largest: int = MAX_SIZE) -> IntArray | None:
+def _read_integers(node: JsonValue, max_integer: int = MAX_SIZE) -> IntArray | None:
     """Read an array of integers from 0 to the largest; None, with a problem, if it is no array."""
-    array = node.get_array("int64")
-    if array is not None and array.size and not 0 <= int(array.min()) <= int(array.max()) <= largest:
-        node.refuse(f"these must be whole numbers from 0 to {largest:,}")
-    return array
+    integers = node.get_array("int64")
+    if integers is not None and integers.size and not 0 <= integers.min() <= integers.max() <= max_integer:
+        node.refuse(f"these must be whole numbers from 0 to {max_integer:,}")
+    return integers
 
 
 def _read_codes(node: JsonValue) -> IntArray | None:
@@ -143,13 +148,14 @@ def _read_codes(node: JsonValue) -> IntArray | None:
 
 def _read_feature(node: JsonValue) -> Feature | None:
     """Read a feature: its column, kind, reference and levels; None, with a problem, if it is none."""
-    entries = node.get_entries(3 + MAX_LEVELS) or []
-    if len(entries) < 3:
+    entry_nodes = node.get_entries(3 + MAX_LEVELS) or []
+    if len(entry_nodes) < 3:
         node.refuse("a feature is a column, its kind, a reference level and further levels")
         return None
-    column, reference, *levels = (entry.get_text(NAME) or "" for entry in (entries[0], *entries[2:]))
-    encoding: FeatureKind | None = CODEC.read(entries[1], FeatureKind)
-    return None if encoding is None else Feature(column, encoding, reference, tuple(levels))
+    text_nodes = entry_nodes[0], *entry_nodes[2:]
+    column, reference_level, *levels = (text_node.get_text(NAME) or "" for text_node in text_nodes)
+    encoding: FeatureKind | None = CODEC.read(entry_nodes[1], FeatureKind)
+    return None if encoding is None else Feature(column, encoding, reference_level, tuple(levels))
 
 
 _CODE_FIELDS = [
@@ -181,11 +187,9 @@ FACT_READERS: Mapping[str, Reader] = CODEC.list_readers(ReleaseFacts)[0]
 
 def build_facts(node: JsonValue, members: Mapping[str, Any] | None) -> ReleaseFacts | None:
     """Build the facts of a release from members that were read; None if there are problems, which are recorded."""
-    return (
-        None
-        if members is None
-        else node.build(ReleaseFacts, **{name: members[name] for name in FACT_READERS})
-    )
+    if members is None:
+        return None
+    return node.build(ReleaseFacts, **{name: members[name] for name in FACT_READERS})
 
 
 def from_json(node: JsonValue) -> Dataset | None:
@@ -193,23 +197,25 @@ def from_json(node: JsonValue) -> Dataset | None:
 
     Every facet is checked like one from an upload, and the dataset by the digest that it had when it was saved.
     """
-    needed, optional = CODEC.list_readers(Dataset)
+    needed_readers, optional_readers = CODEC.list_readers(Dataset)
+    all_readers = needed_readers | optional_readers
+    facet_readers = {name: optional_readers[name] for name in _FACETS}
     members = node.read_members(
         {
-            **{name: (needed | optional)[name] for name in ("name", "disclosure", "contribution")},
+            **{name: all_readers[name] for name in ("name", "disclosure", "contribution")},
             "source": read_text(SENTENCE),
             "privacy_unit": read_texts(NOTES, NAME),
             "notes": read_texts(NOTES, SENTENCE + NAME),
             "digest": read_text(64),
             "histogram": _read_histogram,
-            "facets": lambda facets: facets.read_members({}, {name: optional[name] for name in _FACETS}),
+            "facets": lambda facets_node: facets_node.read_members({}, facet_readers),
         },
-        {name: optional[name] for name in ("release", "layout")},
+        {name: optional_readers[name] for name in ("release", "layout")},
     )
     if members is None:
         return None
-    digest, facets = members.pop("digest"), members.pop("facets")
-    dataset = node.build(Dataset, **members, **facets)
+    digest, facets_by_name = members.pop("digest"), members.pop("facets")
+    dataset = node.build(Dataset, **members, **facets_by_name)
     if dataset is not None and dataset.digest != digest:
         node.refuse("these data are not those that were saved: the file was changed or damaged")
         return None
@@ -230,27 +236,27 @@ def _read_histogram(node: JsonValue) -> ContributionHistogram | None:
     return node.build(ContributionHistogram, [e.value for e in sizes], [e.value for e in users])
 
 
-def compute_seal(account: str, digest: str, design: Mapping[str, Any] | None) -> str:
+def compute_seal(account: str, dataset_digest: str, design_json: Mapping[str, Any] | None) -> str:
     """Compute the seal of account, data and design, which detects an account of other data."""
-    return hashlib.sha256(json.dumps([account, digest, design]).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([account, dataset_digest, design_json]).encode()).hexdigest()
 
 
 def table_to_json(
-    content: Mapping[str, Any], account: str, design: Design | None, settings: Mapping[str, float]
+    dataset_json: Mapping[str, Any], account: str, design: Design | None, settings: Mapping[str, float]
 ) -> dict[str, Any]:
     """Convert a table that belongs to one page to a JSON object.
 
     Args:
-        content: The data, from `dpcore.data.saved_dataset.to_json`.
+        dataset_json: The data, from `dpcore.data.saved_dataset.to_json`.
         account: Privacy account of the rows.
         design: Roles of its columns.
         settings: Entries of the user about its columns, by session key.
     """
     saved_design = CODEC.write(design)
     return {
-        "content": content,
+        "content": dataset_json,
         "account": account,
         "design": saved_design,
         "entered": dict(settings),
-        "seal": compute_seal(account, content["digest"], saved_design),
+        "seal": compute_seal(account, dataset_json["digest"], saved_design),
     }

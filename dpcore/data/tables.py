@@ -79,10 +79,9 @@ class FileLayout:
     @classmethod
     def by_name(cls, name: str) -> FileLayout:
         """Build the usual layout of a file of this name, which has not been read yet."""
-        ending = "." + name.lower().rpartition(".")[2]
-        return cls(
-            name, _KINDS_BY_ENDING.get(ending, FileKind.TEXT), "\t" if ending in (".tsv", ".tab") else ","
-        )
+        name_ending = "." + name.lower().rpartition(".")[2]
+        separator = "\t" if name_ending in (".tsv", ".tab") else ","
+        return cls(name, _KINDS_BY_ENDING.get(name_ending, FileKind.TEXT), separator)
 
 
 @dataclass(frozen=True)
@@ -151,7 +150,7 @@ class Table:
 
     def describe_row(self, row: int) -> str:
         """Return the location of a row as text, with the file if several were joined."""
-        names = [name for first, name in self.files if first <= row]
+        names = [name for first_row, name in self.files if first_row <= row]
         return f"{self.word} {self.line(row):,}" + (f" of {shorten(names[-1])}" if names else "")
 
 
@@ -177,17 +176,18 @@ def build_table(
     import pandas as pd
 
     notes: list[str] = []
-    line = int(lines[0])
+    header_line = int(lines[0])
     with Problems() as problems:
-        names = check_names(list(header), line, problems, notes)
+        names = check_names(list(header), header_line, problems, notes)
         if not len(cells):
-            problems.add("there are no rows", f"line {line}" if line else "", "Add one for each contribution")
+            location = f"line {header_line}" if header_line else ""
+            problems.add("there are no rows", location, "Add one for each contribution")
     frame = pd.DataFrame(cells, dtype=str)
     frame.columns = pd.Index(names)
     frame, starts = drop_blank_rows(frame, lines[1:], notes)
     with Problems() as problems:
-        check_header_row(names, frame, starts, line, problems, notes)
-    return Table(frame, name, "", "", starts, tuple(notes), line, word=word)
+        check_header_row(names, frame, starts, header_line, problems, notes)
+    return Table(frame, name, "", "", starts, tuple(notes), header_line, word=word)
 
 
 def join_tables(tables: list[Table]) -> Table:
@@ -211,7 +211,7 @@ def join_tables(tables: list[Table]) -> Table:
         tuple(f"{shorten(table.name)}: {note}" for table in tables for note in table.notes),
         first_table.header_line,
         tuple((int(first_row), table.name) for first_row, table in zip(first_rows, tables, strict=True)),
-        layouts=tuple(layout for table in tables for layout in table.layouts), times=join_times(tables),
+        layouts=tuple(file_layout for table in tables for file_layout in table.layouts), times=join_times(tables),
     )  # fmt: skip
 
 
@@ -222,48 +222,47 @@ def join_times(tables: Sequence[Table]) -> dict[str, str]:
 
 def refuse_other_columns(files: list[tuple[str, tuple[str, ...]]]) -> None:
     """Raise InvalidInput if files have other columns than the first one, in any order."""
-    (name, columns), *others = files
+    (first_name, first_columns), *other_files = files
     with Problems() as problems:
-        for other_name, other_columns in others:
+        for other_name, other_columns in other_files:
             differences: list[str] = []
-            for verb, these, those in (("lacks", columns, other_columns), ("has", other_columns, columns)):
+            columns_by_verb = ("lacks", first_columns, other_columns), ("has", other_columns, first_columns)
+            for verb, these, those in columns_by_verb:
                 extra_columns = [column for column in these if column not in those]
                 # Without a header word a line may be data, as in pieces of one file, with ids in its cells.
                 if extra_columns and any(map(is_header_word, these)):
-                    differences.append(
-                        f"{verb} column {shorten(extra_columns[0])}{and_more(len(extra_columns) - 1)}"
-                    )
-            if not differences and set(columns) != set(other_columns):
+                    further_text = and_more(len(extra_columns) - 1)
+                    differences.append(f"{verb} column {shorten(extra_columns[0])}{further_text}")
+            if not differences and set(first_columns) != set(other_columns):
                 differences = ["begins with other cells, which may be no names"]
             if differences:
-                message = f"unlike {shorten(name)}, this file {' and '.join(differences)}"
+                message = f"unlike {shorten(first_name)}, this file {' and '.join(differences)}"
                 problems.add(message, f"file {shorten(other_name)}", "Choose files with the same columns")
 
 
 def drop_blank_rows(
-    frame: pd.DataFrame, starts: IntArray, notes: list[str], lines: Sequence[int] = ()
+    frame: pd.DataFrame, row_lines: IntArray, notes: list[str], further_blank_lines: Sequence[int] = ()
 ) -> tuple[pd.DataFrame, IntArray]:
     """Drop blank rows and return the others with their lines; in one column a blank row is a missing cell.
 
     Args:
         frame: The cells.
-        starts: The line of each row.
+        row_lines: The line of each row.
         notes: List to which a note on blank rows is added.
-        lines: Blank lines that are not rows of the frame.
+        further_blank_lines: Blank lines that are not rows of the frame.
     """
-    is_blank_row = np.full(len(frame), frame.shape[1] > 1)
-    for index in range(frame.shape[1] if is_blank_row.any() else 0):
-        is_blank_row &= (frame.iloc[:, index] == "").to_numpy(bool)
-    if is_blank_row.all():
-        raise refuse("all rows under the header are blank", f"line {starts[0]:,}", "Choose a file with rows")
-    if blank_lines := sorted([*starts[is_blank_row].tolist(), *lines]):
+    blank_mask = np.full(len(frame), frame.shape[1] > 1)
+    for index in range(frame.shape[1] if blank_mask.any() else 0):
+        blank_mask &= (frame.iloc[:, index] == "").to_numpy(bool)
+    if blank_mask.all():
+        location = f"line {row_lines[0]:,}"
+        raise refuse("all rows under the header are blank", location, "Choose a file with rows")
+    if blank_lines := sorted([*row_lines[blank_mask].tolist(), *further_blank_lines]):
         rows_text = wording.counted(len(blank_lines), "blank row was", "blank rows were")
         notes.append(f"{rows_text} left out (first: line {blank_lines[0]:,}).")
-    return (
-        (frame[~is_blank_row].reset_index(drop=True), starts[~is_blank_row])
-        if is_blank_row.any()
-        else (frame, starts)
-    )
+    if not blank_mask.any():
+        return frame, row_lines
+    return frame[~blank_mask].reset_index(drop=True), row_lines[~blank_mask]
 
 
 _PLAIN_PATTERN = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
@@ -284,34 +283,35 @@ def _write_group_pattern(mark: str) -> str:
     return rf"[+-]?[1-9][0-9]{{0,2}}\{mark}[0-9]{{3}}"
 
 
-def _write_pattern(point: str) -> str:
-    """Return the pattern of numbers with ``point`` as decimal mark and the other mark between thousands."""
-    group = "," if point == "." else r"\."
-    mark = r"\." if point == "." else ","
-    integer_part = rf"(?:[0-9]+|[1-9][0-9]{{0,2}}(?:{group}[0-9]{{3}})+)"
-    return rf"[+-]?(?:{integer_part}(?:{mark}[0-9]*)?|{mark}[0-9]+){_EXPONENT_PATTERN}"
+def _write_pattern(decimal_mark: str) -> str:
+    """Return the pattern of numbers with ``decimal_mark`` as decimal mark and the other mark between thousands."""
+    group_pattern = "," if decimal_mark == "." else r"\."
+    mark_pattern = r"\." if decimal_mark == "." else ","
+    integer_part = rf"(?:[0-9]+|[1-9][0-9]{{0,2}}(?:{group_pattern}[0-9]{{3}})+)"
+    return rf"[+-]?(?:{integer_part}(?:{mark_pattern}[0-9]*)?|{mark_pattern}[0-9]+){_EXPONENT_PATTERN}"
 
 
-def _match_sql(cells: str, pattern: str) -> str:
+def _match_sql(cells_sql: str, pattern: str) -> str:
     """Return the SQL condition that cells match a pattern completely."""
-    return f"regexp_full_match({cells}, '{pattern.replace(chr(39), chr(39) * 2)}')"
+    return f"regexp_full_match({cells_sql}, '{pattern.replace(chr(39), chr(39) * 2)}')"
 
 
-def _cast_sql(cells: str) -> str:
+def _cast_sql(cells_sql: str) -> str:
     """Return the SQL of cells as float64; numbers beyond it, of either sign, become infinity, and text null."""
-    number = f"TRY_CAST({cells} AS DOUBLE)"
-    return f"CASE WHEN isinf({number}) THEN 'inf'::DOUBLE ELSE {number} END"
+    number_sql = f"TRY_CAST({cells_sql} AS DOUBLE)"
+    return f"CASE WHEN isinf({number_sql}) THEN 'inf'::DOUBLE ELSE {number_sql} END"
 
 
-def _remove_spaces_sql(cells: str) -> str:
+def _remove_spaces_sql(cells_sql: str) -> str:
     """Return the SQL of cells with an ordinary minus sign, and without blanks and the like between thousands."""
-    text, spaces = f"replace({cells}, '\u2212', '-')", _SPACES.replace("'", "''")
-    return f"(CASE WHEN {_match_sql(text, _SPACED_PATTERN)} THEN translate({text}, '{spaces}', '') ELSE {text} END)"
+    text_sql, spaces_text = f"replace({cells_sql}, '\u2212', '-')", _SPACES.replace("'", "''")
+    is_spaced_sql = _match_sql(text_sql, _SPACED_PATTERN)
+    return f"(CASE WHEN {is_spaced_sql} THEN translate({text_sql}, '{spaces_text}', '') ELSE {text_sql} END)"
 
 
-def _write_number_sql(cells: str, point: str) -> str:
-    """Return the SQL of cells with a decimal point, converted from the decimal mark ``point`` and without the other."""
-    return f"replace(replace({cells}, '{',' if point == '.' else '.'}', ''), ',', '.')"
+def _write_number_sql(cells_sql: str, decimal_mark: str) -> str:
+    """Return the SQL of cells with a point for this decimal mark, and without the other mark, which parts thousands."""
+    return f"replace(replace({cells_sql}, '{',' if decimal_mark == '.' else '.'}', ''), ',', '.')"
 
 
 @dataclass(frozen=True)
@@ -332,7 +332,7 @@ class Marks:
 
 
 def settle_marks(
-    cells: str,
+    cells_sql: str,
     check_masks: MaskCheck,
     find_place: Callable[[str], str],
     column: str,
@@ -346,26 +346,23 @@ def settle_marks(
     are decimal points, with a note, except in files with semicolons and in integer columns, where they are refused.
 
     Args:
-        cells: SQL of the column, text without blanks around it; blank cells are empty or null.
+        cells_sql: SQL of the column, text without blanks around it; blank cells are empty or null.
         check_masks: Function that tells which masks are true in any row.
         find_place: Function that returns the first location where a mask is true; called only for messages.
         column: Name, for messages.
         delimiter: Delimiter of the file; empty if there is none.
         is_integer: True if the column must have integers.
     """
-    group_sql = _match_sql(cells, _write_group_pattern("."))
-    odd_sql = f"({cells} <> '' AND NOT {_match_sql(cells, _PLAIN_PATTERN)}) OR {group_sql}"
+    group_sql = _match_sql(cells_sql, _write_group_pattern("."))
+    odd_sql = f"({cells_sql} <> '' AND NOT {_match_sql(cells_sql, _PLAIN_PATTERN)}) OR {group_sql}"
     if not check_masks({"odd": odd_sql})["odd"]:  # Plain numbers need two patterns instead of eight.
-        return Marks(f"CASE WHEN {cells} <> '' THEN {_cast_sql(cells)} END")
-    cells = _remove_spaces_sql(cells)
-    match_sqls = {mark: _match_sql(cells, _write_pattern(mark)) for mark in ".,"}
-    group_sqls = {mark: _match_sql(cells, _write_group_pattern(mark)) for mark in ".,"}
-    only_sqls = {
-        mark: f"({match_sqls[mark]} AND NOT {match_sqls[other_mark]})" for mark, other_mark in (".,", ",.")
-    }
-    exists = check_masks(
-        {f"only{m}": only_sqls[m] for m in ".,"} | {f"group{m}": group_sqls[m] for m in ".,"}
-    )
+        return Marks(f"CASE WHEN {cells_sql} <> '' THEN {_cast_sql(cells_sql)} END")
+    cells_sql = _remove_spaces_sql(cells_sql)
+    match_sqls = {mark: _match_sql(cells_sql, _write_pattern(mark)) for mark in ".,"}
+    group_sqls = {mark: _match_sql(cells_sql, _write_group_pattern(mark)) for mark in ".,"}
+    only_sqls = {mark: f"({match_sqls[mark]} AND NOT {match_sqls[other]})" for mark, other in (".,", ",.")}
+    masks = {f"only{mark}": only_sqls[mark] for mark in ".,"}
+    exists = check_masks(masks | {f"group{mark}": group_sqls[mark] for mark in ".,"})
 
     def find_location(mark: str) -> str:
         """Return the location of the first cell that needs this decimal mark or may have it."""
@@ -373,26 +370,26 @@ def settle_marks(
 
     decimal_mark, problem, note_text = _decide_mark(exists, find_location, column, delimiter, is_integer)
     sql = (
-        f"CASE WHEN {cells} = '' THEN NULL WHEN {match_sqls[decimal_mark]} THEN "
-        f"{_cast_sql(_write_number_sql(cells, decimal_mark))} "
-        f"WHEN {_match_sql(cells, _NOT_FINITE_PATTERN)} THEN 'inf'::DOUBLE "
-        f"WHEN {cells} IS NOT NULL THEN '-inf'::DOUBLE END"
+        f"CASE WHEN {cells_sql} = '' THEN NULL WHEN {match_sqls[decimal_mark]} THEN "
+        f"{_cast_sql(_write_number_sql(cells_sql, decimal_mark))} "
+        f"WHEN {_match_sql(cells_sql, _NOT_FINITE_PATTERN)} THEN 'inf'::DOUBLE "
+        f"WHEN {cells_sql} IS NOT NULL THEN '-inf'::DOUBLE END"
     )
     return Marks(sql, problem, note_text, decimal_mark)
 
 
-def read_cell_sql(cell: str, first_mark: str) -> str:
+def read_cell_sql(cell_sql: str, first_mark: str) -> str:
     """Return the SQL of a cell as a number, read independently of other cells; null if it is not a number.
 
     Args:
-        cell: SQL of the cell, text without blanks around it.
+        cell_sql: SQL of the cell, text without blanks around it.
         first_mark: Decimal mark for ambiguous cells such as 1,234.
     """
-    text_sql = _remove_spaces_sql(cell)
+    text_sql = _remove_spaces_sql(cell_sql)
     reading_sqls = [
-        f"WHEN {_match_sql(text_sql, _write_pattern(point))} "
-        f"THEN TRY_CAST({_write_number_sql(text_sql, point)} AS DOUBLE)"
-        for point in (".,", ",.")[first_mark == ","]
+        f"WHEN {_match_sql(text_sql, _write_pattern(decimal_mark))} "
+        f"THEN TRY_CAST({_write_number_sql(text_sql, decimal_mark)} AS DOUBLE)"
+        for decimal_mark in (".,", ",.")[first_mark == ","]
     ]
     plain_sql = f"WHEN {_match_sql(text_sql, _PLAIN_PATTERN)} THEN TRY_CAST({text_sql} AS DOUBLE)"
     return f"CASE {plain_sql} {' '.join(reading_sqls)} END"
@@ -408,18 +405,15 @@ def _decide_mark(
     has_points, has_commas = exists["group."], exists["group,"]
     if exists["only."] or exists["only,"] or not (has_points or has_commas):
         return ("," if exists["only,"] else "."), None, ""
-    example, mark = ("1.234", ".") if has_points else ("1,234", ",")
+    example_text, mark = ("1.234", ".") if has_points else ("1,234", ",")
     is_thousands = has_commas and not has_points and delimiter == ","
     is_decimal = not is_integer and has_points != has_commas and has_commas == (delimiter == ";")
     if is_thousands or is_decimal:
         place_text = "before decimals" if is_decimal else "between thousands"
         decimal_mark = mark if is_decimal else "."
-        return (
-            decimal_mark,
-            None,
-            f"Column {shorten(column)}: numbers like {example} have their mark {place_text}.",
-        )
-    message = f"numbers like {example} can be read with decimals or with thousands"
+        note_text = f"Column {shorten(column)}: numbers like {example_text} have their mark {place_text}."
+        return decimal_mark, None, note_text
+    message = f"numbers like {example_text} can be read with decimals or with thousands"
     return ".", InputProblem(message, locate(mark), "Write them without marks between thousands"), ""
 
 
@@ -472,14 +466,14 @@ def read_numbers(
         def check_masks(masks: Mapping[str, str]) -> dict[str, bool]:
             """Return by name whether each SQL mask is true in any cell."""
             anywhere_sql = ", ".join(f"bool_or({mask})" for mask in masks.values())
-            (row,) = connection.execute(f"SELECT {anywhere_sql} FROM cells").fetchall()
-            return dict(zip(masks, map(bool, row), strict=True))
+            (mask_values,) = connection.execute(f"SELECT {anywhere_sql} FROM cells").fetchall()
+            return dict(zip(masks, map(bool, mask_values), strict=True))
 
         def find_place(mask: str) -> str:
             """Return the location of the first row for which an SQL mask is true."""
             rows_sql = f"SELECT row_number() OVER () - 1 AS n, {mask} AS bad FROM cells"
-            ((row,),) = connection.execute(f"SELECT n FROM ({rows_sql}) WHERE bad LIMIT 1").fetchall()
-            return table.describe_row(int(row))
+            ((mask_values,),) = connection.execute(f"SELECT n FROM ({rows_sql}) WHERE bad LIMIT 1").fetchall()
+            return table.describe_row(int(mask_values))
 
         marks = settle_marks("x", check_masks, find_place, column, table.delimiter, is_integer)
         columns = connection.execute(f"SELECT {marks.sql} AS v, x = '' AS blank FROM cells").fetchnumpy()

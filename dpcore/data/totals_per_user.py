@@ -32,21 +32,21 @@ from dpcore.dataset import Contribution, Dataset, Pairs, PairSizes, Totals, Valu
 SIGNED_REMEDY = "Clip every total to [L, U]; with L < 0 the noise must cover the larger of |L| and |U|"
 
 
-def _read_numbers(values: object, name: str, problems: Problems) -> FloatArray:
+def _read_numbers(values: object, argument_name: str, problems: Problems) -> FloatArray:
     """Read a one-dimensional array of finite numbers; with a problem, which is added, return no entries."""
     try:
-        array = np.asarray(values, dtype=np.float64)
+        numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        problems.add(f"{name} must be numbers")
+        problems.add(f"{argument_name} must be numbers")
         return np.zeros(0)
-    if array.ndim != 1 or array.size == 0:
-        problems.add(f"{name} must be one-dimensional and not empty; got shape {array.shape}")
+    if numbers.ndim != 1 or numbers.size == 0:
+        problems.add(f"{argument_name} must be one-dimensional and not empty; got shape {numbers.shape}")
         return np.zeros(0)
-    if (bad := ~np.isfinite(array)).any():
-        index = int(np.argmax(bad))
-        problems.add(f"{name} must be finite numbers; entry {index + 1} is {array[index]!s}")
+    if (bad_mask := ~np.isfinite(numbers)).any():
+        index = int(np.argmax(bad_mask))
+        problems.add(f"{argument_name} must be finite numbers; entry {index + 1} is {numbers[index]!s}")
         return np.zeros(0)
-    return array
+    return numbers
 
 
 def _read_table(values: object, users: object, problems: Problems) -> tuple[FloatArray, FloatArray]:
@@ -56,8 +56,8 @@ def _read_table(values: object, users: object, problems: Problems) -> tuple[Floa
     if np.any((user_counts < 1) | (user_counts > MAX_USERS) | (user_counts != np.floor(user_counts))):
         problems.add(f"users must be whole numbers from 1 to {MAX_USERS:,}")
     if value_array.size and user_counts.size and value_array.shape != user_counts.shape:
-        sizes = f"{value_array.size} and {user_counts.size}"
-        problems.add(f"values and users must have the same length; got {sizes}")
+        lengths_text = f"{value_array.size} and {user_counts.size}"
+        problems.add(f"values and users must have the same length; got {lengths_text}")
     return value_array, user_counts
 
 
@@ -112,8 +112,9 @@ class Amounts(ByDigest):
         if isinstance(totals, Totals) and totals.users is not None:
             return cls.from_table(totals.totals, totals.users)
         with Problems() as problems:
-            array = _read_numbers(totals.totals if isinstance(totals, Totals) else totals, "totals", problems)
-        values, users = np.unique(array, return_counts=True)
+            totals = totals.totals if isinstance(totals, Totals) else totals
+            totals_per_user = _read_numbers(totals, "totals", problems)
+        values, users = np.unique(totals_per_user, return_counts=True)
         return cls(values, users)
 
     @classmethod
@@ -121,8 +122,8 @@ class Amounts(ByDigest):
         """Build from (total, users) rows in any order; rows with equal totals are added up."""
         with Problems() as problems:
             value_array, user_counts = _read_table(values, users, problems)
-        distinct, inverse = np.unique(value_array, return_inverse=True)
-        return cls(distinct, np.bincount(inverse, weights=user_counts))
+        distinct_totals, total_indices = np.unique(value_array, return_inverse=True)
+        return cls(distinct_totals, np.bincount(total_indices, weights=user_counts))
 
     @classmethod
     def from_histogram(cls, histogram: ContributionHistogram) -> Amounts:
@@ -135,10 +136,10 @@ class Amounts(ByDigest):
     @cached_property
     def digest(self) -> str:
         """Return the SHA-256 of the content, hexadecimal. It comes from the data, so it is as private as they are."""
-        content = hashlib.sha256(b"amounts/1")
-        content.update(self.values.tobytes())
-        content.update(self.users.tobytes())
-        return content.hexdigest()
+        hasher = hashlib.sha256(b"amounts/1")
+        hasher.update(self.values.tobytes())
+        hasher.update(self.users.tobytes())
+        return hasher.hexdigest()
 
     @property
     def num_users(self) -> int:
@@ -168,7 +169,7 @@ class Amounts(ByDigest):
 
     @cached_property
     def _excess_from(self) -> FloatArray:
-        """Return the excess over each distinct total, see `excess`, and 0 behind the last."""
+        """Return the sum over users of what they have above each distinct total, and 0 behind the last."""
         return excess_sums(self.values, self._users_from)
 
     def users_above(self, bounds: npt.ArrayLike) -> FloatArray:
@@ -189,8 +190,8 @@ class Amounts(ByDigest):
         j = np.searchsorted(self.values, t, side="right")
         # After the last total there are no users above, so the value has no effect. (A copy of all totals with a 0 at
         # the end would take 8 of the 9 ms of a call on a million distinct totals.)
-        until = self.values[np.minimum(j, self.values.size - 1)] - t
-        return np.asarray(until * self._users_from[j] + self._excess_from[j])
+        next_gaps = self.values[np.minimum(j, self.values.size - 1)] - t
+        return np.asarray(next_gaps * self._users_from[j] + self._excess_from[j])
 
     def largest_at_rank(self, rank: float) -> float:
         """Return the rank-th largest total (rank 1 is the largest); 0 if there are fewer users."""
@@ -199,12 +200,12 @@ class Amounts(ByDigest):
         # The last index whose suffix contains at least `rank` users.
         return float(self.values[int(np.searchsorted(-self._users_from, -max(rank, 1.0), side="right")) - 1])
 
-    def quantile(self, share: float) -> float:
-        """Return the smallest total such that at least ``share`` (in [0, 1]) of the users have at most that much."""
-        at_most = self._users_from[0] - self._users_from[1:]
+    def quantile(self, user_share: float) -> float:
+        """Return the smallest total such that at least this share (in [0, 1]) of the users have at most that much."""
+        users_up_to = self._users_from[0] - self._users_from[1:]
         # 0.07 * 100 is 7.000000000000001 in float64: without the slack it would require 8 users.
-        num_users = share * self._users_from[0] * (1.0 - 1e-12)
-        return float(self.values[min(int(np.searchsorted(at_most, num_users)), self.values.size - 1)])
+        num_users = user_share * self._users_from[0] * (1.0 - 1e-12)
+        return float(self.values[min(int(np.searchsorted(users_up_to, num_users)), self.values.size - 1)])
 
 
 def find_user_starts(values: Values) -> IntArray:
@@ -254,14 +255,14 @@ class UserAmounts:
     @property
     def dropped_counts(self) -> dict[str, int]:
         """Return the numbers of cells and rows that the rules drop or count as 0, and of groups, by name; private."""
-        counts = {
+        counts_by_name = {
             "rows without a user": self.num_rows_without_user,
             "cells without a number": self.num_cells_without_number,
             "totals below 0": None if self.totals is None else int((self.totals < 0.0).sum()),
             "amounts below 0": None if self.sums is None else int((self.sums < 0.0).sum()),
             "groups": self.num_groups,
         }
-        return {name: count for name, count in counts.items() if count is not None}
+        return {name: count for name, count in counts_by_name.items() if count is not None}
 
 
 def has_totals(dataset: Dataset) -> bool:
@@ -284,25 +285,25 @@ def _read_totals(dataset: Dataset) -> FloatArray | None:
 
 def amounts_of(dataset: Dataset) -> UserAmounts:
     """Return the amounts that a private selection reads from a dataset, which was counted before."""
-    amounts = UserAmounts(
+    user_amounts = UserAmounts(
         dataset.histogram, _read_totals(dataset), pair_sizes=dataset.pair_sizes, layout=dataset.layout,
         name=dataset.name,
     )  # fmt: skip
     if (pairs := dataset.pairs) is None:
-        return amounts
+        return user_amounts
     rows = np.ones_like(pairs.user_codes) if pairs.rows is None else pairs.rows
-    codes, sums = pairs.user_codes, pairs.sums
-    return replace(amounts, user_codes=codes, rows=rows, sums=sums, num_groups=pairs.num_tasks)
+    user_codes, sums = pairs.user_codes, pairs.sums
+    return replace(user_amounts, user_codes=user_codes, rows=rows, sums=sums, num_groups=pairs.num_tasks)
 
 
 def columns_of(dataset: Dataset) -> dict[str, Any]:
     """Return the columns of a dataset by role: ``user``, ``value``, ``group``; None or empty for none."""
-    value = dataset.value_column or None
+    value_column = dataset.value_column or None
     if dataset.totals is not None and dataset.totals.column:
-        value = dataset.totals.column
-    groups = dataset.pairs or dataset.pair_sizes
-    group = () if groups is None else (groups.column, *groups.further_columns)
-    return {"user": dataset.privacy_unit, "value": value, "group": group}
+        value_column = dataset.totals.column
+    group_facet = dataset.pairs or dataset.pair_sizes
+    group_columns = () if group_facet is None else (group_facet.column, *group_facet.further_columns)
+    return {"user": dataset.privacy_unit, "value": value_column, "group": group_columns}
 
 
 def build_dummy_dataset(
@@ -312,18 +313,21 @@ def build_dummy_dataset(
     amounts: UserAmounts | None = None,
 ) -> Dataset:
     """Build a made-up dataset of three users with these columns, and with the data's file name and layout."""
-    value, group, sizes = columns["value"], columns["group"], np.array([1, 2, 3])
+    value_column, group_columns, sizes = columns["value"], columns["group"], np.array([1, 2, 3])
     pairs, values, histogram = None, None, ContributionHistogram.from_counts(sizes)
-    totals = Totals.of_contributions(histogram)
-    sums: dict[str, Any] = {}
-    if value is not None:
-        values, totals = Values(np.repeat(np.arange(3), sizes), np.ones(6), value), Totals(sizes, value)
-        sums = {"sums": sizes, "sums_of_squares": sizes, "value_column": value, "value_range": (1.0, 1.0)}
-    if group:
-        codes = np.arange(3), np.zeros(3, dtype=np.int64)
-        pairs = Pairs(*codes, 1, group[0], rows=sizes, further_columns=group[1:], **sums)
+    totals_facet = Totals.of_contributions(histogram)
+    sum_fields: dict[str, Any] = {}
+    if value_column is not None:
+        values = Values(np.repeat(np.arange(3), sizes), np.ones(6), value_column)
+        totals_facet = Totals(sizes, value_column)
+        sum_fields = {"sums": sizes, "sums_of_squares": sizes, "value_column": value_column}
+        sum_fields["value_range"] = (1.0, 1.0)
+    if group_columns:
+        pair_codes = np.arange(3), np.zeros(3, dtype=np.int64)
+        group_column, further_columns = group_columns[0], group_columns[1:]
+        pairs = Pairs(*pair_codes, 1, group_column, rows=sizes, further_columns=further_columns, **sum_fields)
     name, layout = ("", None) if amounts is None else (amounts.name, amounts.layout)
     return Dataset(
-        name or "data", "A made-up table.", disclosure, histogram, columns["user"], contribution, values, totals,
+        name or "data", "A made-up table.", disclosure, histogram, columns["user"], contribution, values, totals_facet,
         pairs, layout=layout,
     )  # fmt: skip

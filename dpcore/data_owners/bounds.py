@@ -147,11 +147,8 @@ def bound_together(collaboration: Collaboration, protected_part: ProtectedPart) 
         protected_part: Joint privacy, d = ℓ, or full privacy, d = nk + ℓ.
     """
     noise_factor = collaboration.privacy_constant * collaboration.privacy_scale
-    privacy_term = (
-        noise_factor
-        * np.sqrt(collaboration.count_noisy_parameters(protected_part))
-        / collaboration.num_all_records
-    )
+    num_noisy_parameters = collaboration.count_noisy_parameters(protected_part)
+    privacy_term = noise_factor * np.sqrt(num_noisy_parameters) / collaboration.num_all_records
     privacy_term = privacy_term * collaboration.lipschitz * collaboration.joint_diameter
     return bound_without_privacy(collaboration) + privacy_term
 
@@ -226,9 +223,8 @@ def compute_advantage(collaboration: Collaboration) -> Numbers:
     alone_factor = collaboration.alone_constant * collaboration.evenness
     squared_factor_difference = (alone_factor - sampling_factor) * (alone_factor + sampling_factor)
     # Two roundings of one number must not look like a gain.
-    squared_factor_difference = np.where(
-        np.abs(squared_factor_difference) <= 1e-15 * sampling_factor**2, 0.0, squared_factor_difference
-    )
+    is_rounding = np.abs(squared_factor_difference) <= 1e-15 * sampling_factor**2
+    squared_factor_difference = np.where(is_rounding, 0.0, squared_factor_difference)
     squared_advantage = squared_factor_difference + alone_factor**2 * squared_gain
     return squared_advantage / (alone_factor * np.sqrt(1.0 + squared_gain) + sampling_factor)
 
@@ -260,10 +256,8 @@ def find_records_star(collaboration: Collaboration, protected_part: ProtectedPar
     """
     squared_scale = (collaboration.privacy_constant * collaboration.privacy_scale) ** 2
     advantage = np.maximum(compute_advantage(collaboration), 0.0)
-    return _divide_or_infinite(
-        squared_scale * collaboration.count_noisy_parameters(protected_part),
-        collaboration.owners * advantage**2,
-    )
+    scaled_parameters = squared_scale * collaboration.count_noisy_parameters(protected_part)
+    return _divide_or_infinite(scaled_parameters, collaboration.owners * advantage**2)
 
 
 def find_records_limit(collaboration: Collaboration, protected_part: ProtectedPart) -> FloatArray:
@@ -294,6 +288,7 @@ def find_owners_needed(collaboration: Collaboration, protected_part: ProtectedPa
     """
 
     def is_joining_better(num_owners: int) -> bool:
+        """Return True if the bound of so many owners together is below that of one alone."""
         candidate = collaboration.replace(owners=num_owners)
         advantage = compute_advantage(candidate)
         scaled_noise = candidate.privacy_constant * candidate.privacy_scale

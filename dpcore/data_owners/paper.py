@@ -16,16 +16,18 @@ from dpcore.data_owners.training import LabelledRecords, TrainingOptions, genera
 
 DELTA = 1e-4
 """The paper's δ = 1/N."""
-OWNERS = (4.0, 16.0, 64.0, 128.0, 256.0, 512.0)
+NUMBERS_OF_OWNERS = (4.0, 16.0, 64.0, 128.0, 256.0, 512.0)
 EPSILONS = (1.0, 2.0, 5.0, 10.0, 100.0)
 TABLE_4_OWNERS = (4, 256)
 RECORDS_PER_USER = (1.0, 2.0, 5.0, 10.0, 20.0)
 FIGURE_OWNERS = 128
+FIGURE_COLUMN = NUMBERS_OF_OWNERS.index(FIGURE_OWNERS)
+"""Position of the figure's number of owners in table 1."""
 SETTING = (
     "The paper trains a convolutional network on 10,000 records of MNIST, which may not be passed on. Here a linear "
     "model learns from 4,000 generated records. δ = 1e-4; every owner lacks two of ten classes."
 )
-DIFFERENCES = (
+DIFFERENCES_NOTE = (
     "Only directions can be compared. The linear model has 310 parameters, the network some 30,000, which need more "
     "noise: with few owners the paper's private models fail, and ours do not."
 )
@@ -44,28 +46,28 @@ FORM_STYLES = {
     Form.JOINT: ("Joint privacy", Style.CAP, "diamond"),
 }
 PRIVATE_FORMS = (Form.FULL, Form.JOINT)
-TABLE_1 = {
+PRINTED_ACCURACIES_1 = {
     Form.SEPARATE: (0.9445, 0.9457, 0.9209, 0.8639, 0.7678, 0.7240),
     Form.NON_PRIVATE: (0.9602, 0.9468, 0.9402, 0.9376, 0.9196, 0.9326),
     Form.FULL: (0.4444, 0.2926, 0.6982, 0.8081, 0.7399, 0.6023),
     Form.JOINT: (0.4658, 0.3207, 0.7651, 0.8169, 0.7835, 0.7423),
 }
 """MNIST, ε = 1, means as printed."""
-SPREAD_1 = {
+PRINTED_SPREADS_1 = {
     Form.SEPARATE: (0.0069, 0.0038, 0.0010, 0.0010, 0.0015, 0.0001),
     Form.NON_PRIVATE: (0.0017, 0.0014, 0.0037, 0.0043, 0.0028, 0.0093),
     Form.FULL: (0.0844, 0.0239, 0.0314, 0.0240, 0.0324, 0.0621),
     Form.JOINT: (0.0307, 0.0690, 0.0401, 0.0160, 0.0136, 0.0832),
 }
 """Behind ± in the paper."""
-TABLE_4 = {
+PRINTED_ACCURACIES_4 = {
     (4, Form.FULL): (0.4444, 0.2867, 0.1986, 0.1526, 0.1517),
     (4, Form.JOINT): (0.4658, 0.3297, 0.2064, 0.1708, 0.1691),
     (256, Form.FULL): (0.7399, 0.2606, 0.1700, 0.1450, 0.1089),
     (256, Form.JOINT): (0.7835, 0.3930, 0.2517, 0.1603, 0.1297),
 }
 """MNIST, ε = 1, as printed."""
-SPREAD_4 = {
+PRINTED_SPREADS_4 = {
     (4, Form.FULL): (0.0844, 0.0387, 0.0479, 0.0022, 0.0438),
     (4, Form.JOINT): (0.0307, 0.0256, 0.0470, 0.0262, 0.0628),
     (256, Form.FULL): (0.0324, 0.0259, 0.0154, 0.0227, 0.0264),
@@ -79,15 +81,16 @@ class AccuracyStudy:
     """Accuracies of trained models, each trained once.
 
     Attributes:
-        records: Returns the records of a run by its seed.
-        options: How models are fitted.
+        draw_records: Returns the records of a run by its seed.
+        training_options: How models are fitted.
     """
 
-    records: Callable[[int], LabelledRecords] = generate_records
-    options: TrainingOptions = field(default_factory=TrainingOptions)
+    draw_records: Callable[[int], LabelledRecords] = generate_records
+    training_options: TrainingOptions = field(default_factory=TrainingOptions)
 
     @functools.cached_property
-    def _cache(self) -> dict[tuple[object, ...], float]:
+    def _accuracy_by_key(self) -> dict[tuple[object, ...], float]:
+        """Return the accuracies that were computed, by form, owners, seed, and for private forms ε and the unit."""
         return {}
 
     def compute_accuracies(
@@ -100,7 +103,7 @@ class AccuracyStudy:
         forms: tuple[Form, ...] = tuple(FORM_STYLES),
     ) -> dict[Form, float]:
         """Compute the test accuracy of some forms; NaN where an owner has fewer records than a user would."""
-        records = self.records(seed)
+        records = self.draw_records(seed)
         if records_per_user > split_records(records, seed)[0].labels.size // num_owners:
             return dict.fromkeys(forms, math.nan)
         # Models without privacy do not depend on ε and the unit: many points of a figure share them.
@@ -108,7 +111,7 @@ class AccuracyStudy:
             form: (form, num_owners, seed, *((epsilon, unit, records_per_user) if form.is_private else ()))
             for form in forms
         }
-        missing_forms = tuple(form for form in forms if keys_by_form[form] not in self._cache)
+        missing_forms = tuple(form for form in forms if keys_by_form[form] not in self._accuracy_by_key)
         if missing_forms:
             study = Study(
                 (num_owners,),
@@ -118,40 +121,40 @@ class AccuracyStudy:
                 unit,
                 records_per_user,
                 False,
-                self.options,
+                self.training_options,
                 missing_forms,
             )
-            for form, accuracy in run_study(study, records).accuracy.items():
-                self._cache[keys_by_form[form]] = float(accuracy.item())
-        return {form: self._cache[keys_by_form[form]] for form in forms}
+            for form, accuracy in run_study(study, records).accuracies_by_form.items():
+                self._accuracy_by_key[keys_by_form[form]] = float(accuracy.item())
+        return {form: self._accuracy_by_key[keys_by_form[form]] for form in forms}
 
     def run_table_1(self, num_owners: float, seed: int) -> dict[str, float]:
-        """Run table 1: every form, and joint privacy with a whole owner protected."""
-        accuracies = {
-            form.value: x for form, x in self.compute_accuracies(int(num_owners), 1.0, seed).items()
-        }
+        """Return one run's test accuracies at ε = 1: every form, and joint privacy with a whole owner protected."""
+        accuracies = self.compute_accuracies(int(num_owners), 1.0, seed)
         owner_accuracies = self.compute_accuracies(
             int(num_owners), 1.0, seed, Unit.OWNER, forms=(Form.JOINT,)
         )
-        return accuracies | {OWNERS_LINE: owner_accuracies[Form.JOINT]}
+        return {form.value: x for form, x in accuracies.items()} | {
+            OWNERS_LINE_KEY: owner_accuracies[Form.JOINT]
+        }
 
     def run_figure_1(self, epsilon: float, seed: int) -> dict[str, float]:
-        """Run figure 1."""
+        """Return one run's test accuracy of every form at this ε, with `FIGURE_OWNERS` owners."""
         return {form.value: x for form, x in self.compute_accuracies(FIGURE_OWNERS, epsilon, seed).items()}
 
     def run_table_4(self, records_per_user: float, seed: int) -> dict[str, float]:
-        """Run table 4, whose users are protected."""
+        """Return one run's test accuracies with protected users: both private forms at both numbers of owners."""
         return {
-            f"{form.value}_{owners}": accuracy
-            for owners in TABLE_4_OWNERS
+            f"{form.value}_{num_owners}": accuracy
+            for num_owners in TABLE_4_OWNERS
             for form, accuracy in self.compute_accuracies(
-                owners, 1.0, seed, Unit.USER, int(records_per_user), PRIVATE_FORMS
+                num_owners, 1.0, seed, Unit.USER, int(records_per_user), PRIVATE_FORMS
             ).items()
         }
 
 
-OWNERS_LINE = "joint_owner"
-GENERATED = AccuracyStudy()
+OWNERS_LINE_KEY = "joint_owner"
+GENERATED_STUDY = AccuracyStudy()
 
 
 def _build_axis(name: str, limits: tuple[float, float], ticks: tuple[float, ...], **options: Any) -> Axis:
@@ -168,19 +171,19 @@ TABLE_1_FIGURE = PaperFigure(
     f"ε = 1. {SETTING}",
     "Data owners",
     "Accuracy",
-    _build_axis("owners, n", (3.5, 590.0), OWNERS, number_format=","),
+    _build_axis("owners, n", (3.5, 590.0), NUMBERS_OF_OWNERS, number_format=","),
     share_axis("test accuracy", (0.0, 1.0), number_format=".1%"),
-    OWNERS,
+    NUMBERS_OF_OWNERS,
     (
-        Line(OWNERS_LINE, "Joint privacy of a whole owner", Style.CAP, "diamond", "dash"),
+        Line(OWNERS_LINE_KEY, "Joint privacy of a whole owner", Style.CAP, "diamond", "dash"),
         *(
-            replace(line, paper_values=TABLE_1[form], paper_spreads=SPREAD_1[form])
+            replace(line, paper_values=PRINTED_ACCURACIES_1[form], paper_spreads=PRINTED_SPREADS_1[form])
             for form, line in FORM_LINES.items()
         ),
     ),
-    GENERATED.run_table_1,
+    GENERATED_STUDY.run_table_1,
     5,  # As many as in the paper.
-    f"{DIFFERENCES} {OWNER_DIFFERENCES}",
+    f"{DIFFERENCES_NOTE} {OWNER_DIFFERENCES}",
 )
 FIGURE_1 = replace(
     TABLE_1_FIGURE,
@@ -191,11 +194,11 @@ FIGURE_1 = replace(
     x=_build_axis("privacy budget ε", (0.9, 110.0), EPSILONS),
     values=EPSILONS,
     lines=tuple(
-        replace(line, paper_values=(TABLE_1[form][OWNERS.index(FIGURE_OWNERS)], *[None] * 4))
+        replace(line, paper_values=(PRINTED_ACCURACIES_1[form][FIGURE_COLUMN], *[None] * 4))
         for form, line in FORM_LINES.items()
     ),
-    run_once=GENERATED.run_figure_1,
-    difference_note=f"{DIFFERENCES} The paper prints numbers at ε = 1 only.",
+    run_once=GENERATED_STUDY.run_figure_1,
+    difference_note=f"{DIFFERENCES_NOTE} The paper prints numbers at ε = 1 only.",
 )
 TABLE_4_FIGURE = replace(
     TABLE_1_FIGURE,
@@ -211,13 +214,13 @@ TABLE_4_FIGURE = replace(
             key=f"{form.value}_{owners}",
             name=f"{FORM_LINES[form].name}, {owners} owners",
             dash=dash,
-            paper_values=TABLE_4[owners, form],
-            paper_spreads=SPREAD_4[owners, form],
+            paper_values=PRINTED_ACCURACIES_4[owners, form],
+            paper_spreads=PRINTED_SPREADS_4[owners, form],
         )
         for owners, dash in zip(TABLE_4_OWNERS, ("solid", "dash"), strict=True)
         for form in PRIVATE_FORMS
     ),
-    run_once=GENERATED.run_table_4,
-    difference_note=f"{DIFFERENCES} {GROUP_DIFFERENCES}",
+    run_once=GENERATED_STUDY.run_table_4,
+    difference_note=f"{DIFFERENCES_NOTE} {GROUP_DIFFERENCES}",
 )
 FIGURES = (TABLE_1_FIGURE, FIGURE_1, TABLE_4_FIGURE)

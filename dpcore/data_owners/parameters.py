@@ -118,6 +118,7 @@ class OwnersParameters(Parameters):
     )
 
     def _check_together(self, problems: Problems) -> None:
+        """Record what fields get wrong together: users, diameters, map axes and the training."""
         is_entered = self.unit is Unit.USER and self.source is OwnersSource.ENTERED
         if is_entered and self.records_per_user is not None and self.records_per_user > self.records:
             problems.add("a user cannot have more records than the owner")
@@ -145,7 +146,7 @@ class OwnersParameters(Parameters):
     def study(self) -> Study:
         """Return the study that is trained, with the page's δ and unit of protection."""
         return Study(
-            owners=tuple(int(owner_count) for owner_count in parse_numbers(self.train_owners)),
+            numbers_of_owners=tuple(int(owner_count) for owner_count in parse_numbers(self.train_owners)),
             epsilons=parse_numbers(self.train_epsilons),
             seeds=tuple(range(self.train_seed, self.train_seed + self.train_runs)),
             delta=self.delta,

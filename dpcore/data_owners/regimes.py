@@ -74,8 +74,8 @@ class RegimeMap:
     Attributes:
         x_axis: What runs along x.
         y_axis: What runs along y.
-        x: Ascending, shape (columns,).
-        y: Ascending, shape (rows,).
+        x_values: Ascending, shape (columns,).
+        y_values: Ascending, shape (rows,).
         joint_gains: log(bound alone / bound of joint privacy), shape (rows, columns); above 0 joining pays. NaN where a
             unit would have more records than its owner.
         full_gains: The same of full privacy.
@@ -85,8 +85,8 @@ class RegimeMap:
 
     x_axis: MapAxis
     y_axis: MapAxis
-    x: FloatArray
-    y: FloatArray
+    x_values: FloatArray
+    y_values: FloatArray
     joint_gains: FloatArray
     full_gains: FloatArray
     is_vacuous: npt.NDArray[np.bool_]
@@ -102,10 +102,10 @@ class RegimeMap:
 
 def find_regime(collaboration: Collaboration) -> Regime:
     """Find the best setting by the bounds, for one point."""
-    alone_bound = bound_alone(collaboration)
-    if bound_together(collaboration, ProtectedPart.FULL) < alone_bound:
+    bound_of_alone = bound_alone(collaboration)
+    if bound_together(collaboration, ProtectedPart.FULL) < bound_of_alone:
         return Regime.FULL_TOO
-    is_joint_better = bound_together(collaboration, ProtectedPart.JOINT) < alone_bound
+    is_joint_better = bound_together(collaboration, ProtectedPart.JOINT) < bound_of_alone
     return Regime.JOINT_ONLY if is_joint_better else Regime.ALONE
 
 
@@ -143,6 +143,7 @@ def compute_regime_map(
     )
 
     def compute_gains(setting_bounds: Numbers) -> FloatArray:
+        """Return log(bound alone / bound of the setting) over the map; NaN where a unit is larger than its owner."""
         gains = np.log(bound_alone(grid_collaboration) / setting_bounds)
         # Where both are the same problem, their difference is rounding.
         gains = np.where(np.abs(gains) < 1e-12, 0.0, gains)
@@ -187,19 +188,19 @@ def build_capped_collaboration(
         Owners with N_τ/n records on average. The evenness is √(N_τ/n) Σ_j w_j/√m_j with w_j = min(m_j, τ)/N_τ: an owner
         alone learns from all m_j records, and these bounds are averaged with the same weights.
     """
-    tau, sizes = np.asarray(caps, dtype=np.float64), histogram.sizes.astype(np.float64)
+    cap_array, sizes = np.asarray(caps, dtype=np.float64), histogram.sizes.astype(np.float64)
     # Σ_j min(m_j, τ)/√m_j over all owners, from those below and above each cap.
     sums_below = np.r_[0.0, np.cumsum(histogram.users * np.sqrt(sizes))]
     sums_above = np.r_[np.cumsum((histogram.users / np.sqrt(sizes))[::-1])[::-1], 0.0]
-    size_indices = np.searchsorted(sizes, tau, side="right")
-    sums_over_roots = sums_below[size_indices] + tau * sums_above[size_indices]
-    kept_records = np.asarray(histogram.kept_rows(tau), dtype=np.float64)
+    size_indices = np.searchsorted(sizes, cap_array, side="right")
+    sums_over_roots = sums_below[size_indices] + cap_array * sums_above[size_indices]
+    kept_records = np.asarray(histogram.kept_rows(cap_array), dtype=np.float64)
     mean_records = kept_records / histogram.num_users
     return collaboration.replace(
         owners=float(histogram.num_users),
         records=mean_records,
         evenness=sums_over_roots / kept_records * np.sqrt(mean_records),
-        records_per_unit=tau if protects_owner else collaboration.records_per_unit,
+        records_per_unit=cap_array if protects_owner else collaboration.records_per_unit,
     )
 
 
@@ -209,13 +210,13 @@ class CapChoice:
 
     Attributes:
         cap: τ, whole.
-        bound: Of joint privacy there.
+        joint_bound: Of joint privacy there.
         near_optimal: Smallest and largest cap of the stretch around it whose bound stays within 5 %.
         certificate: Its bound beside a lower bound for every whole cap.
     """
 
     cap: int
-    bound: float
+    joint_bound: float
     near_optimal: tuple[int, int]
     certificate: Certificate
 
@@ -247,8 +248,9 @@ def find_best_cap(histogram: ContributionHistogram, collaboration: Collaboration
     largest_size = float(histogram.max_size)
 
     def split_caps(caps: FloatArray) -> Split:
-        falling, rising = split_bound(histogram, caps, collaboration)
-        return Split(falling, falling, rising)
+        """Return both parts of the bound at the caps, as `minimise` asks for them."""
+        falling_parts, rising_parts = split_bound(histogram, caps, collaboration)
+        return Split(falling_parts, falling_parts, rising_parts)
 
     minimum = minimise(
         split_caps,

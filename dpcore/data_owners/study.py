@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -48,25 +49,25 @@ class Study:
     """The forms, owners and budgets that are compared.
 
     Attributes:
-        owners: Numbers of owners, each at least 2.
+        numbers_of_owners: Numbers of owners to compare, each at least 2.
         epsilons: Budgets.
         seeds: Of splits, deals and noise; one run each.
         delta: δ.
         unit: What is protected as one.
         records_per_user: Where that is a user: an owner's records in stretches of so many.
         uses_group_privacy: Protect users by group privacy of records, not by clipping their summed gradient.
-        options: How models are fitted.
+        training_options: How models are fitted.
         forms: What is trained.
     """
 
-    owners: tuple[int, ...]
+    numbers_of_owners: tuple[int, ...]
     epsilons: tuple[float, ...]
     seeds: tuple[int, ...] = (0,)
     delta: float = 1e-5
     unit: Unit = Unit.RECORD
     records_per_user: int = 1
     uses_group_privacy: bool = False
-    options: TrainingOptions = field(default_factory=TrainingOptions)
+    training_options: TrainingOptions = field(default_factory=TrainingOptions)
     forms: tuple[Form, ...] = tuple(Form)
 
     @property
@@ -81,29 +82,29 @@ class StudyResult:
 
     Attributes:
         study: What was compared.
-        accuracy: Shape (epsilons, owners, seeds) by form; one epsilon, the first, where it does not matter.
+        accuracies_by_form: Shape (epsilons, owners, seeds) by form; one epsilon, the first, where it does not matter.
         num_records: Number of records that were learned from.
         num_tests: Number of records that were tested on.
         num_parameters: ℓ = k, parameters of W and of one V_j.
-        name: What the records are.
+        records_name: What the records are.
     """
 
     study: Study
-    accuracy: dict[Form, FloatArray]
+    accuracies_by_form: dict[Form, FloatArray]
     num_records: int
     num_tests: int
     num_parameters: int
-    name: str
+    records_name: str
 
     @property
     def share_done(self) -> float:
         """Return the share of the accuracies that are known."""
-        accuracies = np.concatenate([accuracy.ravel() for accuracy in self.accuracy.values()])
+        accuracies = np.concatenate([x.ravel() for x in self.accuracies_by_form.values()])
         return float(np.isfinite(accuracies).mean())
 
     def average(self, form: Form) -> FloatArray:
         """Average over the seeds that ran, shape (epsilons, owners); NaN where none did."""
-        return summarise_runs(self.accuracy[form], axis=2).means
+        return summarise_runs(self.accuracies_by_form[form], axis=2).means
 
     def compare(self, form: Form, other_form: Form) -> FloatArray:
         """Return 1 where the first is more accurate, -1 where it is less, 0 if they lie within the standard error.
@@ -112,15 +113,14 @@ class StudyResult:
         shares of right answers, on as many test records as there are in all runs; it is no proof of a
         difference.
         """
-        accuracy, other_accuracy = np.broadcast_arrays(self.average(form), self.average(other_form))
-        mean_accuracy = np.clip((accuracy + other_accuracy) / 2.0, 0.0, 1.0)
-        num_runs = np.isfinite(self.accuracy[form]).sum(axis=2)
-        standard_error = np.sqrt(
-            2.0 * mean_accuracy * (1.0 - mean_accuracy) / (self.num_tests * np.maximum(num_runs, 1))
-        )
-        accuracy_difference = accuracy - other_accuracy
-        sign = np.where(np.abs(accuracy_difference) > standard_error, np.sign(accuracy_difference), 0.0)
-        return np.asarray(np.where(np.isfinite(accuracy_difference), sign, np.nan))
+        accuracies, other_accuracies = np.broadcast_arrays(self.average(form), self.average(other_form))
+        mean_accuracies = np.clip((accuracies + other_accuracies) / 2.0, 0.0, 1.0)
+        num_runs = np.isfinite(self.accuracies_by_form[form]).sum(axis=2)
+        num_tested = self.num_tests * np.maximum(num_runs, 1)
+        standard_errors = np.sqrt(2.0 * mean_accuracies * (1.0 - mean_accuracies) / num_tested)
+        accuracy_differences = accuracies - other_accuracies
+        signs = np.where(np.abs(accuracy_differences) > standard_errors, np.sign(accuracy_differences), 0.0)
+        return np.asarray(np.where(np.isfinite(accuracy_differences), signs, np.nan))
 
 
 def assign_units(study: Study, owner_codes: IntArray, num_owners: int) -> tuple[IntArray, int]:
@@ -147,17 +147,16 @@ def train_shared(
 ) -> FloatArray:
     """Train W for the study's unit and ε; without noise if ε is infinite."""
     if math.isinf(epsilon):
-        return training.fit_without_privacy(records, study.options, should_stop)
+        return training.fit_without_privacy(records, study.training_options, should_stop)
     num_records, unit_records, group_size = records.labels.size, 1.0, 1.0
     if not study.clips_records:
         unit_size = study.records_per_user if study.unit is Unit.USER else num_records / num_owners
-        unit_records = max(1.0, study.options.unit_share * unit_size)
+        unit_records = max(1.0, study.training_options.unit_share * unit_size)
     elif study.unit is Unit.USER:
         group_size = float(study.records_per_user)
     # ε as a whole number: one stream of noise for each.
-    rng = np.random.default_rng(
-        (seed, 0 if study.clips_records else num_owners, int(1e6 * min(epsilon, 1e6)))
-    )
+    owners_seed = 0 if study.clips_records else num_owners
+    rng = np.random.default_rng((seed, owners_seed, int(1e6 * min(epsilon, 1e6))))
     padded_units = training.pad_units(records, *assign_units(study, owner_codes, num_owners))
     return training.fit_shared(
         padded_units,
@@ -165,7 +164,7 @@ def train_shared(
         epsilon,
         study.delta,
         rng,
-        study.options,
+        study.training_options,
         unit_records,
         group_size,
         should_stop,
@@ -189,7 +188,7 @@ def check_records(study: Study, records: Records | LabelledRecords) -> None:
     if study.unit is not Unit.USER:
         return
     with Problems() as problems:
-        if isinstance(records, LabelledRecords) and records.owners is not None:
+        if isinstance(records, LabelledRecords) and records.owner_codes is not None:
             problems.add(
                 "the table does not say which user a record is of",
                 remedy="Protect one record or a whole owner",
@@ -197,7 +196,7 @@ def check_records(study: Study, records: Records | LabelledRecords) -> None:
             return
         seed = study.seeds[0]
         num_training = split_records(load_records(records, seed), seed)[0].labels.size
-        for num_owners in study.owners:
+        for num_owners in study.numbers_of_owners:
             if study.records_per_user > (owner_size := num_training // num_owners):
                 problems.add(
                     f"of {num_owners:,} owners each has {wording.counted(owner_size, 'record')} to learn from, a user "
@@ -220,7 +219,7 @@ def run_study(
         report: Told the share done and the result so far.
         should_stop: Asked between steps; the result so far is returned.
     """
-    grid_shape = (len(study.owners), len(study.seeds))
+    grid_shape = (len(study.numbers_of_owners), len(study.seeds))
     accuracies_by_form = {
         form: np.full((len(study.epsilons) if form.is_private else 1, *grid_shape), np.nan)
         for form in study.forms
@@ -230,19 +229,20 @@ def run_study(
     num_parameters = first_records.num_classes * first_records.features.shape[1]
 
     def copy_result() -> StudyResult:
+        """Build the result so far; later runs do not change it."""
         copies = {form: accuracies.copy() for form, accuracies in accuracies_by_form.items()}
         return StudyResult(study, copies, num_training, num_tests, num_parameters, first_records.name)
 
     for seed_index, seed in enumerate(study.seeds):
         splits = split_records(load_records(records, seed), seed)
         weights_by_epsilon: dict[float, FloatArray] = {}
-        for owner_index, num_owners in enumerate(study.owners):
-            for form, epsilon_index, score in _test_forms(
+        for owner_index, num_owners in enumerate(study.numbers_of_owners):
+            for form, epsilon_index, test_accuracy in _test_forms(
                 study, *splits, num_owners, seed, weights_by_epsilon, should_stop
             ):
                 if should_stop():
                     return copy_result()
-                accuracies_by_form[form][epsilon_index, owner_index, seed_index] = score
+                accuracies_by_form[form][epsilon_index, owner_index, seed_index] = test_accuracy
                 result = copy_result()
                 report(result.share_done, result)
     return copy_result()
@@ -258,13 +258,15 @@ def _test_forms(
     should_stop: ShouldStop,
 ) -> Iterator[tuple[Form, int, float]]:
     """Yield (form, index of ε, test accuracy), form by form; ``weights_by_epsilon`` keeps W if owners do not matter."""
-    (records, owner_codes), (tests, test_owner_codes) = (
+    (kept_records, owner_codes), (kept_test_records, test_owner_codes) = (
         _deal_records(dealt, num_owners, seed) for dealt in (training_records, test_records)
     )
     # If records are assigned to no owner, W is fitted to the others alone, and differs between numbers of owners.
-    has_all_records = records.labels.size == training_records.labels.size
+    compute_accuracy = functools.partial(training.compute_accuracy, kept_test_records, test_owner_codes)
+    has_all_records = kept_records.labels.size == training_records.labels.size
     private_settings = (
-        (index, epsilon, Form.FULL, Form.JOINT) for index, epsilon in enumerate(study.epsilons)
+        (epsilon_position, epsilon, Form.FULL, Form.JOINT)
+        for epsilon_position, epsilon in enumerate(study.epsilons)
     )
     for epsilon_index, epsilon, shared_form, personal_form in (
         (0, None, None, Form.SEPARATE),
@@ -274,29 +276,28 @@ def _test_forms(
         if not {shared_form, personal_form} & set(study.forms):
             continue
         if epsilon is None:
-            shared_weights = np.zeros((records.num_classes, records.features.shape[1]))
+            shared_weights = np.zeros((kept_records.num_classes, kept_records.features.shape[1]))
         elif has_all_records and epsilon in weights_by_epsilon:
             shared_weights = weights_by_epsilon[epsilon]
         else:
-            shared_weights = train_shared(study, records, owner_codes, num_owners, epsilon, seed, should_stop)
+            shared_weights = train_shared(
+                study, kept_records, owner_codes, num_owners, epsilon, seed, should_stop
+            )
             if has_all_records and (study.clips_records or math.isinf(epsilon)) and not should_stop():
                 weights_by_epsilon[epsilon] = shared_weights
         if shared_form in study.forms:
-            yield (
-                shared_form,
-                epsilon_index,
-                training.compute_accuracy(tests, test_owner_codes, shared_weights, None),
-            )
+            test_accuracy = compute_accuracy(shared_weights, None)
+            yield shared_form, epsilon_index, test_accuracy
         if personal_form in study.forms:
             personal_weights = training.choose_and_fit_personal(
-                records, owner_codes, num_owners, shared_weights, study.options, should_stop
+                kept_records, owner_codes, num_owners, shared_weights, study.training_options, should_stop
             )
-            accuracy = training.compute_accuracy(tests, test_owner_codes, shared_weights, personal_weights)
-            yield personal_form, epsilon_index, accuracy
+            test_accuracy = compute_accuracy(shared_weights, personal_weights)
+            yield personal_form, epsilon_index, test_accuracy
 
 
 def _deal_records(records: LabelledRecords, num_owners: int, seed: int) -> tuple[LabelledRecords, IntArray]:
     """Deal records to owners; return those that an owner can have, with the codes of the owners."""
     owner_codes = training.assign_owners(records, num_owners, seed)
-    rows = np.flatnonzero(owner_codes >= 0)
-    return records.select(rows), owner_codes[rows]
+    indices = np.flatnonzero(owner_codes >= 0)
+    return records.select(indices), owner_codes[indices]

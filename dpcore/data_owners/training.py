@@ -33,7 +33,7 @@ from dpcore.data.design_matrix import INTERCEPT
 from dpcore.data.samples import FOLDER
 from dpcore.dataset import Dataset
 
-DIGITS = FOLDER / "digits.csv.gz"
+DIGITS_PATH = FOLDER / "digits.csv.gz"
 """Origin and licence stand in sample_data/README.md."""
 TEST_SHARE = 0.2
 MAX_CLASSES, MAX_TABLE_OWNERS, MAX_ROWS = 20, 1_000, 50_000
@@ -41,7 +41,7 @@ MAX_ENTRIES = 30_000_000
 """Of all owners' records, padded to the largest owner: 240 MB."""
 LARGEST_FEATURE = 1e150
 """Its square does not overflow."""
-CONSTANT = 0.2
+CONSTANT_FEATURE = 0.2
 """The constant feature of a record of norm 1."""
 
 
@@ -54,8 +54,8 @@ class LabelledRecords:
         labels: Classes 0 .. classes - 1, shape (records,).
         num_classes: Their number, at least 2.
         name: What they are, for a person.
-        groups: The generated population that a record is from, shape (records,); None without populations.
-        owners: Owner of each record, 0 .. num_owners - 1, shape (records,); None where records are dealt out.
+        population_codes: The generated population that a record is from, shape (records,); None without populations.
+        owner_codes: Owner of each record, 0 .. num_owners - 1, shape (records,); None where records are dealt out.
         num_owners: Their number, with those who have no record in this part.
 
     Raises:
@@ -66,8 +66,8 @@ class LabelledRecords:
     labels: IntArray
     num_classes: int
     name: str
-    groups: IntArray | None = None
-    owners: IntArray | None = None
+    population_codes: IntArray | None = None
+    owner_codes: IntArray | None = None
     num_owners: int = 0
 
     def __post_init__(self) -> None:
@@ -79,27 +79,26 @@ class LabelledRecords:
             elif np.linalg.norm(self.features, axis=1).max(initial=0.0) > 1.0 + 1e-9:
                 problems.add("every record must have norm 1 at most")
 
-    def select(self, rows: IntArray) -> LabelledRecords:
+    def select(self, indices: IntArray) -> LabelledRecords:
         """Select some of the records."""
-        groups, owners = (None if codes is None else codes[rows] for codes in (self.groups, self.owners))
-        features, labels = self.features[rows], self.labels[rows]
-        return replace(self, features=features, labels=labels, groups=groups, owners=owners)
+        names = ("features", "labels", "population_codes", "owner_codes")
+        values = {name: getattr(self, name) for name in names}
+        return replace(self, **{name: x[indices] for name, x in values.items() if x is not None})
 
 
 def scale_records(features: FloatArray) -> FloatArray:
     """Add a constant feature and scale each record to norm 1: no record depends on another."""
     norms = np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
-    remaining_norm = np.sqrt(1.0 - CONSTANT**2)
-    return np.asarray(np.c_[remaining_norm * features / norms, np.full(features.shape[0], CONSTANT)])
+    remaining_norm = np.sqrt(1.0 - CONSTANT_FEATURE**2)
+    return np.asarray(np.c_[remaining_norm * features / norms, np.full(features.shape[0], CONSTANT_FEATURE)])
 
 
 @functools.cache
 def load_digits() -> LabelledRecords:
     """Load the handwritten digits of sample_data."""
-    rows = np.loadtxt(DIGITS, delimiter=",", skiprows=1, dtype=np.int64)
-    return LabelledRecords(
-        scale_records(rows[:, :-1].astype(np.float64)), rows[:, -1], 10, "handwritten digits"
-    )
+    table_rows = np.loadtxt(DIGITS_PATH, delimiter=",", skiprows=1, dtype=np.int64)
+    features = scale_records(table_rows[:, :-1].astype(np.float64))
+    return LabelledRecords(features, table_rows[:, -1], 10, "handwritten digits")
 
 
 @functools.lru_cache(maxsize=4)
@@ -113,8 +112,9 @@ def generate_records(
     class_means = rng.standard_normal((2, num_classes, num_features))
     # Nearly as long as before, with a correlation of 0.7 to the means of the first population.
     class_means[1] = 0.7 * class_means[0] + 0.7 * class_means[1]
-    values = class_means[population_codes, labels] + 2.0 * rng.standard_normal((num_records, num_features))
-    return LabelledRecords(scale_records(values), labels, num_classes, "generated records", population_codes)
+    deviations = 2.0 * rng.standard_normal((num_records, num_features))
+    features = scale_records(class_means[population_codes, labels] + deviations)
+    return LabelledRecords(features, labels, num_classes, "generated records", population_codes)
 
 
 def read_table(dataset: Dataset) -> LabelledRecords:
@@ -123,10 +123,10 @@ def read_table(dataset: Dataset) -> LabelledRecords:
     Raises:
         InvalidInput: There is one owner or one class, too many of either, or too many rows.
     """
-    table = dataset.table
-    assert table is not None
-    class_names, labels = np.unique(table.labels, return_inverse=True)
-    owner_codes = np.unique(table.user_codes, return_inverse=True)[1]
+    labelled_rows = dataset.table
+    assert labelled_rows is not None
+    class_names, labels = np.unique(labelled_rows.labels, return_inverse=True)
+    owner_codes = np.unique(labelled_rows.user_codes, return_inverse=True)[1]
     num_owners = int(owner_codes.max()) + 1
     with Problems() as problems:
         if not 2 <= class_names.size <= MAX_CLASSES:
@@ -138,18 +138,18 @@ def read_table(dataset: Dataset) -> LabelledRecords:
             problems.add(f"training takes 2 to {MAX_TABLE_OWNERS:,} owners; got {num_owners:,}")
         if labels.size > MAX_ROWS:
             problems.add(f"training takes at most {MAX_ROWS:,} rows; got {labels.size:,}")
-        if np.abs(table.features).max(initial=0.0) > LARGEST_FEATURE:
+        if np.abs(labelled_rows.features).max(initial=0.0) > LARGEST_FEATURE:
             problems.add(f"a feature is beyond {LARGEST_FEATURE:g}", remedy="Express it in a larger unit")
-        largest_owner = int(np.bincount(owner_codes).max())
-        if num_owners * largest_owner * (table.features.shape[1] + class_names.size) > MAX_ENTRIES:
+        largest_size = int(np.bincount(owner_codes).max())
+        if num_owners * largest_size * (labelled_rows.features.shape[1] + class_names.size) > MAX_ENTRIES:
             problems.add(
-                f"the owner with most rows has {largest_owner:,}, too many beside {num_owners:,} owners",
+                f"the owner with most rows has {largest_size:,}, too many beside {num_owners:,} owners",
                 remedy="Keep fewer rows of the largest owners",
             )
-    feature_indices = [i for i, name in enumerate(table.feature_names) if name != INTERCEPT]
+    feature_indices = [i for i, name in enumerate(labelled_rows.feature_names) if name != INTERCEPT]
     if not feature_indices:
         raise refuse("no feature is left besides the intercept")
-    features = scale_records(table.features[:, feature_indices])
+    features = scale_records(labelled_rows.features[:, feature_indices])
     labels, owner_codes = labels.astype(np.int64), owner_codes.astype(np.int64)
     return LabelledRecords(
         features, labels, int(class_names.size), dataset.name, None, owner_codes, num_owners
@@ -179,30 +179,31 @@ def assign_owners(records: LabelledRecords, num_owners: int, seed: int) -> IntAr
         Codes 0 .. owners - 1, or -1 for a record that no owner can have, shape (records,). Section 4.1 of the paper:
         at most 8 of 10 classes.
     """
-    if records.owners is not None:
-        return records.owners
+    if records.owner_codes is not None:
+        return records.owner_codes
     rng = np.random.default_rng((seed, num_owners))
     num_classes, labels = records.num_classes, records.labels
-    population_codes = np.zeros_like(labels) if records.groups is None else records.groups
+    population_codes = np.zeros_like(labels) if records.population_codes is None else records.population_codes
     num_populations = int(population_codes.max()) + 1
     num_lacking = max(num_classes // 5, 1)
     shuffled_classes = rng.permutation(num_classes)
     owner_codes = np.arange(num_owners)
     # Classes are taken in turn from a shuffled list: about equally many owners lack each class.
     lacks_class = np.zeros((num_owners, num_classes), dtype=bool)
-    for step in range(num_lacking):
-        positions = (num_lacking * (owner_codes // num_populations) + step) % num_classes
+    for lacking_number in range(num_lacking):
+        positions = (num_lacking * (owner_codes // num_populations) + lacking_number) % num_classes
         lacks_class[owner_codes, shuffled_classes[positions]] = True
     record_owners = np.empty(labels.size, dtype=np.int64)
-    for population in range(num_populations):
-        is_in_population = owner_codes % num_populations == population
-        for label in range(num_classes):
-            rows = rng.permutation(np.flatnonzero((labels == label) & (population_codes == population)))
-            able_owners = np.flatnonzero(is_in_population & ~lacks_class[:, label])
+    for population_code in range(num_populations):
+        is_in_population = owner_codes % num_populations == population_code
+        for class_code in range(num_classes):
+            is_candidate = (labels == class_code) & (population_codes == population_code)
+            indices = rng.permutation(np.flatnonzero(is_candidate))
+            able_owners = np.flatnonzero(is_in_population & ~lacks_class[:, class_code])
             # With one owner of a population nobody else could have the class: those records stay out.
-            record_owners[rows] = (
-                np.resize(rng.permutation(able_owners), rows.size) if able_owners.size else -1
-            )
+            record_owners[indices] = -1
+            if able_owners.size:
+                record_owners[indices] = np.resize(rng.permutation(able_owners), indices.size)
     return record_owners
 
 
@@ -369,11 +370,11 @@ def fit_shared(
         if should_stop():
             break
         if has_single_records:
-            gradient = _sum_clipped_records(padded_units, weights, max_norm)
+            gradient_sum = _sum_clipped_records(padded_units, weights, max_norm)
         else:
-            gradient = sum_clipped(compute_unit_gradients(padded_units, weights), max_norm)
-        gradient += noise_scale * rng.standard_normal(weights.shape)
-        weights = weights - options.rate / num_records * gradient
+            gradient_sum = sum_clipped(compute_unit_gradients(padded_units, weights), max_norm)
+        gradient_sum += noise_scale * rng.standard_normal(weights.shape)
+        weights = weights - options.rate / num_records * gradient_sum
     return weights
 
 
@@ -383,10 +384,8 @@ def fit_without_privacy(
     """Fit W without noise: the minimum of the mean loss with penalty/2 |W|², by accelerated gradient descent."""
     single_unit = pad_units(records, np.zeros(records.labels.size, dtype=np.int64), 1)
     zero_weights = np.zeros((records.num_classes, records.features.shape[1]))
-    fitted_weights = fit_personal(
-        single_unit, zero_weights, options.plain_penalty, options.plain_steps, should_stop
-    )
-    return np.asarray(fitted_weights[0])
+    penalty, num_steps = options.plain_penalty, options.plain_steps
+    return np.asarray(fit_personal(single_unit, zero_weights, penalty, num_steps, should_stop)[0])
 
 
 def fit_personal(
@@ -419,10 +418,8 @@ def fit_personal(
     for _ in range(num_steps):
         if should_stop():
             break
-        gradient = (
-            compute_unit_gradients(owner_units, shared_weights + extrapolated_weights) / sizes
-            + penalties * extrapolated_weights
-        )
+        loss_gradients = compute_unit_gradients(owner_units, shared_weights + extrapolated_weights) / sizes
+        gradient = loss_gradients + penalties * extrapolated_weights
         next_weights = extrapolated_weights - gradient / smoothness
         extrapolated_weights = next_weights + momentum * (next_weights - personal_weights)
         personal_weights = next_weights
@@ -458,7 +455,7 @@ def choose_and_fit_personal(
     Returns:
         V, shape (owners, classes, features).
     """
-    best_penalties = np.full(num_owners, options.penalties[-1])
+    best_penalties, num_steps = np.full(num_owners, options.penalties[-1]), options.personal_steps
     if len(options.penalties) > 1:
         is_validation_record = rank_within_users(owner_codes, np.arange(owner_codes.size)) % 5 == 4
         training_units, validation_units = (
@@ -468,19 +465,12 @@ def choose_and_fit_personal(
         smallest_losses = np.full(num_owners, np.inf)
         # From the largest: an owner with too few records to hold any back stays with it.
         for penalty in sorted(options.penalties, reverse=True):
-            personal_weights = fit_personal(
-                training_units, shared_weights, penalty, options.personal_steps, should_stop
-            )
+            personal_weights = fit_personal(training_units, shared_weights, penalty, num_steps, should_stop)
             validation_losses = average_losses(validation_units, shared_weights + personal_weights)
             best_penalties = np.where(validation_losses < smallest_losses, penalty, best_penalties)
             smallest_losses = np.minimum(validation_losses, smallest_losses)
-    return fit_personal(
-        pad_units(records, owner_codes, num_owners),
-        shared_weights,
-        best_penalties,
-        options.personal_steps,
-        should_stop,
-    )
+    all_units = pad_units(records, owner_codes, num_owners)
+    return fit_personal(all_units, shared_weights, best_penalties, num_steps, should_stop)
 
 
 def compute_accuracy(
@@ -494,7 +484,7 @@ def compute_accuracy(
         return float(np.mean((records.features @ shared_weights.T).argmax(axis=1) == records.labels))
     num_right = 0
     for owner_code in range(personal_weights.shape[0]):
-        rows = np.flatnonzero(owner_codes == owner_code)
-        scores = records.features[rows] @ (shared_weights + personal_weights[owner_code]).T
-        num_right += int(np.sum(scores.argmax(axis=1) == records.labels[rows]))
+        record_indices = np.flatnonzero(owner_codes == owner_code)
+        class_scores = records.features[record_indices] @ (shared_weights + personal_weights[owner_code]).T
+        num_right += int(np.sum(class_scores.argmax(axis=1) == records.labels[record_indices]))
     return num_right / records.labels.size

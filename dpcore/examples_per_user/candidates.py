@@ -40,7 +40,7 @@ def list_bounds(histogram: ContributionHistogram) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One bound with one way of sampling.
+    """One bound G with one way of sampling: its rate, its noise, and the errors that are estimated of it.
 
     Attributes:
         sampling: Who is drawn.
@@ -92,7 +92,7 @@ def evaluate_candidate(
     bound: int,
     multiplier: float | None = None,
 ) -> Candidate | None:
-    """Evaluate one bound with one way; None if B is more than the examples that it keeps.
+    """Evaluate one bound with one way of sampling; None if B is more than the examples that the bound keeps.
 
     The estimate is that of a mean of d numbers over T steps. A gradient of squared norm 1 has a part r that all
     of a user's examples share, and a part 1 − r of its own. With m_u examples kept of user u, N users and M of
@@ -122,21 +122,22 @@ def evaluate_candidate(
         num_moved = 1 if is_by_user else bound
         sigma = bound_multiplier(num_moved, rate, parameters.epsilon, parameters.delta, num_steps)
     # Sums over users of 1/m_u and m_u².
-    users_above = float(histogram.users_above(float(bound)))
+    num_capped_users = float(histogram.users_above(float(bound)))
     is_within_bound = histogram.sizes <= bound
-    sizes, users = (x[is_within_bound].astype(np.float64) for x in (histogram.sizes, histogram.users))
-    inverse_sum = float((users / sizes).sum()) + users_above / bound
-    square_sum = float((users * sizes**2).sum()) + users_above * float(bound) ** 2
+    sizes_within, users_within = (
+        x[is_within_bound].astype(np.float64) for x in (histogram.sizes, histogram.users)
+    )
+    inverse_sum = float((users_within / sizes_within).sum()) + num_capped_users / bound
+    square_sum = float((users_within * sizes_within**2).sum()) + num_capped_users * float(bound) ** 2
     if is_by_user:
         norm = math.sqrt(similarity + (1.0 - similarity) * inverse_sum / num_users)
         divisor = float(f"{rate * num_users:.{DIGITS_OF_DIVISOR}g}")
         data_error = norm / math.sqrt(num_users)
     else:
         norm, divisor = 1.0, parameters.batch_size
-        data_error = math.sqrt(
-            (1.0 - similarity) / num_kept_examples + similarity * square_sum / num_kept_examples**2
-        )
-    noise = sigma * norm / divisor
+        shared_variance = similarity * square_sum / num_kept_examples**2
+        data_error = math.sqrt((1.0 - similarity) / num_kept_examples + shared_variance)
+    noise_std = sigma * norm / divisor
     return Candidate(
         sampling=sampling,
         bound=bound,
@@ -147,8 +148,8 @@ def evaluate_candidate(
         multiplier=sigma,
         is_upper_bound=multiplier is None and rate < 1.0,
         norm=norm,
-        noise=noise,
-        noise_error=noise * math.sqrt(parameters.dimension / num_steps),
+        noise=noise_std,
+        noise_error=noise_std * math.sqrt(parameters.dimension / num_steps),
         drawing_error=norm * math.sqrt((1.0 - rate) / (divisor * num_steps)),
         data_error=data_error,
     )
@@ -173,25 +174,25 @@ class Comparison:
     Attributes:
         candidates_by_sampling: Those that are possible, by way of sampling, ascending in G.
         too_small_bounds: G that keep less than B examples, ascending.
-        best: The candidate of the least estimated error, of the ways that were asked about.
+        best_candidate: The candidate of the least estimated error, of the ways that were asked about.
     """
 
     candidates_by_sampling: dict[Sampling, tuple[Candidate, ...]]
     too_small_bounds: tuple[int, ...]
-    best: Candidate
+    best_candidate: Candidate
 
     def find_near_optimal(self, share: float = 0.05) -> tuple[int, int]:
-        """Find the smallest and largest G around the best one whose estimate is at most ``share`` more."""
-        candidates, limit = self.candidates_by_sampling[self.best.sampling], (1.0 + share) * self.best.error
-        best_index = [candidate.bound for candidate in candidates].index(self.best.bound)
-        is_near = [candidate.error <= limit for candidate in candidates]
+        """Find the smallest and largest G around the best one, in its way, whose estimate is at most ``share`` more."""
+        candidates = self.candidates_by_sampling[self.best_candidate.sampling]
+        best_index = [candidate.bound for candidate in candidates].index(self.best_candidate.bound)
+        is_near = [candidate.error <= (1.0 + share) * self.best_candidate.error for candidate in candidates]
         indices_below = list(itertools.takewhile(lambda i: is_near[i], range(best_index, -1, -1)))
         indices_above = list(itertools.takewhile(lambda i: is_near[i], range(best_index, len(candidates))))
         return candidates[indices_below[-1]].bound, candidates[indices_above[-1]].bound
 
 
 def compare_candidates(histogram: ContributionHistogram, parameters: ExamplesParameters) -> Comparison:
-    """Evaluate all bounds with both ways.
+    """Evaluate all bounds with both ways, and choose the best candidate of the ways that were asked about.
 
     Raises:
         InvalidInput: B is more than all examples; or no noise keeps ε.
@@ -220,16 +221,13 @@ def compare_candidates(histogram: ContributionHistogram, parameters: ExamplesPar
         or (parameters.sampling is Sampling.BOTH and (sampling is Sampling.EXAMPLES or candidate.bound > 1))
     ]
     too_small_bounds = tuple(bound for bound in bounds if bound not in possible_bounds)
-    return Comparison(
-        candidates_by_sampling,
-        too_small_bounds,
-        min(allowed_candidates, key=lambda candidate: candidate.error),
-    )
+    best_candidate = min(allowed_candidates, key=lambda candidate: candidate.error)
+    return Comparison(candidates_by_sampling, too_small_bounds, best_candidate)
 
 
-def collect_values(candidates: Sequence[Candidate], name: str) -> FloatArray:
-    """Collect one attribute of the candidates, shape (candidates,)."""
-    return np.array([float(getattr(candidate, name)) for candidate in candidates])
+def collect_values(candidates: Sequence[Candidate], attribute_name: str) -> FloatArray:
+    """Collect one attribute of the candidates as numbers, shape (candidates,)."""
+    return np.array([float(getattr(candidate, attribute_name)) for candidate in candidates])
 
 
 PROGRAMS = {"Values, and a check of ε": "values", "Opacus": "opacus", "JAX Privacy": "jax_privacy"}
@@ -238,7 +236,7 @@ PROGRAMS = {"Values, and a check of ε": "values", "Opacus": "opacus", "JAX Priv
 
 @dataclass(frozen=True)
 class Training:
-    """The constants of a program.
+    """The constants of a training, as they stand in a program.
 
     Attributes:
         sampling: Who is drawn.
@@ -261,27 +259,27 @@ class Training:
     num_steps: int
 
 
-def write_program(name: str, training: Training, label: str) -> Code:
-    """Write one of `PROGRAMS`.
+def write_program(program_name: str, training: Training, label: str) -> Code:
+    """Write one of `PROGRAMS` with the constants of a training.
 
     Args:
-        name: Which.
-        training: Its constants.
-        label: What kind of numbers they are, a sentence.
+        program_name: A key of `PROGRAMS`.
+        training: The constants.
+        label: Whether the numbers may be published, a sentence.
     """
-    template_name, rate = PROGRAMS[name], training.rate
+    template_name, rate = PROGRAMS[program_name], training.rate
     is_by_user = training.sampling is Sampling.USERS
     num_moved = 1 if is_by_user else training.bound
-    moves, weights = [0.0, float(num_moved)], [0.0, 1.0]
+    moves, move_probabilities = [0.0, float(num_moved)], [0.0, 1.0]
     if rate < 1.0:
-        moves, weights = truncate_mixture(num_moved, rate)
+        moves, move_probabilities = truncate_mixture(num_moved, rate)
     # Where a tail was moved G stands behind K, which is then the last k in order.
     last_move = int(moves[-2] if moves[-1] > len(moves) - 1 else moves[-1])
     constants = {
-        name: wording.digits(getattr(training, name))
-        for name in ("rate", "divisor", "multiplier", "epsilon", "delta")
+        program_name: wording.digits(getattr(training, program_name))
+        for program_name in ("rate", "divisor", "multiplier", "epsilon", "delta")
     }
-    text = render(
+    program_text = render(
         Path(__file__).with_name(f"{template_name}.py"),
         version=VERSION,
         label=label,
@@ -290,17 +288,17 @@ def write_program(name: str, training: Training, label: str) -> Code:
         steps=training.num_steps,
         grid=wording.digits(choose_grid(training.epsilon, training.num_steps)),
         last=last_move,
-        weights=weights,
+        weights=move_probabilities,
         **constants,
     )
-    return Code(text, "python", f"examples_per_user_{template_name}.py", ())
+    return Code(program_text, "python", f"examples_per_user_{template_name}.py", ())
 
 
 def write_owners_program(bound: int) -> Code:
-    """Write a program that keeps records of several owners, for a table of the person's own.
+    """Write a program that keeps at most k records of each of their owners, for a table of the person's own.
 
     Args:
         bound: k, records per user.
     """
-    text = render(Path(__file__).with_name("keep_records.py"), version=VERSION, bound=bound)
-    return Code(text, "python", "keep_records.py", ())
+    program_text = render(Path(__file__).with_name("keep_records.py"), version=VERSION, bound=bound)
+    return Code(program_text, "python", "keep_records.py", ())

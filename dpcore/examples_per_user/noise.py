@@ -34,9 +34,9 @@ from dpcore.contributions import FloatArray
 NEGLIGIBLE = 50.0
 """Terms below e to the minus this are left out."""
 POINTS_PER_NORMAL = 8
-FACTORS = tuple(np.geomspace(0.1, 4.0, 20))
+ORDER_FACTORS = tuple(np.geomspace(0.1, 4.0, 20))
 """Orders less 1, over 2 log(1/δ)/ε, the best one of a Gaussian of small ε."""
-CHUNK = 128
+CHUNK_SIZE = 128
 
 
 def compute_log_weights(num_examples: int, rate: float) -> FloatArray:
@@ -68,60 +68,53 @@ class DensityRatio:
         self._k, self._terms_at_0 = k, log_weights - 0.5 * (k / sigma) ** 2
         self._log_weights = log_weights
         self._decreases = -np.diff(self._terms_at_0)
-        likely = np.flatnonzero(log_weights > -120.0)
-        self._likely = slice(likely[0], likely[-1] + 1)
-        self._weights = np.exp(log_weights[self._likely])
+        likely_ranks = np.flatnonzero(log_weights > -120.0)
+        self._likely_slice = slice(likely_ranks[0], likely_ranks[-1] + 1)
+        self._weights = np.exp(log_weights[self._likely_slice])
 
     @property
-    def step(self) -> float:
-        """Return the step of the rule; a unit of the line is an integer number of steps, so that pieces of it join."""
+    def step_length(self) -> float:
+        """Return the distance of the rule's points; a unit is a whole multiple of it, so that pieces of a line join."""
         return 1.0 / math.ceil(POINTS_PER_NORMAL / min(1.0, self.sigma))
 
     def evaluate_ratio(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compute (w − 1, log w) at points of the line in standard deviations, ascending; exact near 0, too."""
-        chunks = [
-            self._evaluate_chunk(points[start : start + CHUNK]) for start in range(0, points.size, CHUNK)
-        ]
+        """Compute (w − 1, log w) at ascending points, in standard deviations; w − 1 keeps its digits if it is small."""
+        starts = range(0, points.size, CHUNK_SIZE)
+        chunks = (self._evaluate_chunk(points[start : start + CHUNK_SIZE]) for start in starts)
         ratios_less_1, log_ratios = zip(*chunks, strict=True)
         return np.concatenate(ratios_less_1), np.concatenate(log_ratios)
 
     def _evaluate_chunk(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compute (w − 1, log w) at the points of a chunk."""
-        low, high = self._find_window(points[0], points[-1])
-        likely = self._likely
-        if likely.start <= low and high <= likely.stop:
-            k = self._k[likely]
+        """Compute (w − 1, log w) at the ascending points of a chunk."""
+        first_rank, stop_rank = self._find_window(points[0], points[-1])
+        if self._likely_slice.start <= first_rank and stop_rank <= self._likely_slice.stop:
+            k = self._k[self._likely_slice]
             exponents = np.outer(points, k / self.sigma) - 0.5 * (k / self.sigma) ** 2
             if exponents.max() < 30.0:
                 # w - 1 as the sum of p_k (e^x - 1), which keeps its digits where w is near 1. All terms that count
                 # anywhere in the chunk are among the likely ones.
-                ratio_less_1 = np.expm1(exponents) @ self._weights
-                return ratio_less_1, np.log1p(ratio_less_1)
-        terms = np.outer(points, self._k[low:high] / self.sigma) + self._terms_at_0[low:high]
+                ratios_less_1 = np.expm1(exponents) @ self._weights
+                return ratios_less_1, np.log1p(ratios_less_1)
+        window = slice(first_rank, stop_rank)
+        terms = np.outer(points, self._k[window] / self.sigma) + self._terms_at_0[window]
         largest_terms = terms.max(axis=1)
-        log_ratio = largest_terms + np.log(np.exp(terms - largest_terms[:, None]).sum(axis=1))
+        log_ratios = largest_terms + np.log(np.exp(terms - largest_terms[:, None]).sum(axis=1))
         with np.errstate(over="ignore"):
-            return np.expm1(log_ratio), log_ratio
+            return np.expm1(log_ratios), log_ratios
 
-    def _find_window(self, first: float, last: float) -> tuple[int, int]:
-        """Find the range of k whose terms count anywhere between two points: they are log-concave in k."""
-        ranks, first_top, last_top = range(self._k.size), *map(self._find_largest_term, (first, last))
-        low = bisect_left(
-            ranks,
-            self._evaluate_term(first_top, first) - NEGLIGIBLE,
-            hi=first_top,
-            key=lambda k: self._evaluate_term(k, first),
+    def _find_window(self, first_point: float, last_point: float) -> tuple[int, int]:
+        """Find the first k whose term counts anywhere between two points, and the end of these k: log-concave terms."""
+        ranks, first_top = range(self._k.size), self._find_largest_term(first_point)
+        last_top = self._find_largest_term(last_point)
+        least_first = self._evaluate_term(first_top, first_point) - NEGLIGIBLE
+        least_last = self._evaluate_term(last_top, last_point) - NEGLIGIBLE
+        return (
+            bisect_left(ranks, least_first, hi=first_top, key=lambda k: self._evaluate_term(k, first_point)),
+            bisect_left(ranks, -least_last, lo=last_top, key=lambda k: -self._evaluate_term(k, last_point)),
         )
-        high = bisect_left(
-            ranks,
-            NEGLIGIBLE - self._evaluate_term(last_top, last),
-            lo=last_top,
-            key=lambda k: -self._evaluate_term(k, last),
-        )
-        return low, high
 
     def _find_largest_term(self, point: float) -> int:
-        """Find the k of the largest term at a point: up to there terms rise."""
+        """Find the k of the largest term at a point; terms rise up to that k."""
         return int(np.searchsorted(self._decreases, point / self.sigma))
 
     def _evaluate_term(self, k: int, point: float) -> float:
@@ -142,61 +135,62 @@ class DensityRatio:
         w^α is at most (G + 1)^α times the largest power of a single term, and that of term k with the normal's
         density is a normal around αk/σ.
         """
-        height = order * self._log_weights + 0.5 * order * (order - 1.0) * (self._k / self.sigma) ** 2
+        exponents = order * self._log_weights + 0.5 * order * (order - 1.0) * (self._k / self.sigma) ** 2
         slack = NEGLIGIBLE + order * math.log(self._k.size)
-        relevant_terms = np.flatnonzero(height > height.max() - slack)
+        relevant_terms = np.flatnonzero(exponents > exponents.max() - slack)
         reach = math.sqrt(2.0 * slack)
         return order * relevant_terms[0] / self.sigma - reach, order * relevant_terms[-1] / self.sigma + reach
 
     def find_lower_end(self, order: float) -> float:
         """Find the point above which the integral of w^(1 − α) has its mass, a concave exponent; it ends below 10."""
-        finite = np.isfinite(self._terms_at_0)
-        weights = np.exp(self._terms_at_0[finite] - self._terms_at_0[finite].max())
-        slope = float(weights @ self._k[finite]) / float(weights.sum()) / self.sigma
+        is_finite = np.isfinite(self._terms_at_0)
+        term_weights = np.exp(self._terms_at_0[is_finite] - self._terms_at_0[is_finite].max())
+        slope = float(term_weights @ self._k[is_finite]) / float(term_weights.sum()) / self.sigma
         return -(order - 1.0) * slope - 10.0
 
 
-def compute_divergences(ratio: DensityRatio, orders: FloatArray) -> FloatArray:
+def compute_divergences(density_ratio: DensityRatio, orders: FloatArray) -> FloatArray:
     """Compute the larger of D_α(P ‖ Q) and D_α(Q ‖ P) of one step, shape of ``orders``."""
-    lower_ends, upper_ends = zip(*(ratio.find_upper_ends(float(order)) for order in orders), strict=True)
-    log_moments = _integrate_powers(ratio, min(lower_ends), max(upper_ends), orders)
-    lower_end = ratio.find_lower_end(float(orders.max()))
-    reverse_log_moments = _integrate_powers(ratio, lower_end, 10.0, 1.0 - orders)
+    lower_ends, upper_ends = zip(*map(density_ratio.find_upper_ends, orders.tolist()), strict=True)
+    log_moments = _integrate_powers(density_ratio, min(lower_ends), max(upper_ends), orders)
+    lower_end = density_ratio.find_lower_end(float(orders.max()))
+    reverse_log_moments = _integrate_powers(density_ratio, lower_end, 10.0, 1.0 - orders)
     return np.maximum(log_moments, reverse_log_moments) / (orders - 1.0)
 
 
-def compute_replaced_divergences(ratio: DensityRatio, orders: FloatArray) -> FloatArray:
+def compute_replaced_divergences(density_ratio: DensityRatio, orders: FloatArray) -> FloatArray:
     """Compute D_α of one step where a user's contents are replaced: the mixture at k against that at −k.
 
     No user is added or removed: k records of the user are there either way, and their gradients turn around.
     The pair is its own mirror image, so that both directions are one. Its density ratio is w(z)/w(−z).
     """
-    upper_end = max(ratio.find_upper_ends(float(order))[1] for order in orders)
-    end = upper_end - ratio.find_lower_end(float(orders.max()))
-    step = ratio.step
-    coarse_points = np.arange(0.0, math.ceil(end) + 2.0, 1.0)
+    upper_end = max(density_ratio.find_upper_ends(float(order))[1] for order in orders)
+    largest_end = upper_end - density_ratio.find_lower_end(float(orders.max()))
+    step_length = density_ratio.step_length
+    coarse_points = np.arange(0.0, math.ceil(largest_end) + 2.0, 1.0)
     coarse_points = np.concatenate((-coarse_points[:0:-1], coarse_points))
     is_kept = np.abs(coarse_points) <= 10.0
-    log_ratio = ratio.evaluate_ratio(coarse_points)[1]
+    log_ratios = density_ratio.evaluate_ratio(coarse_points)[1]
     for order in orders:
-        exponent = order * log_ratio + (1.0 - order) * log_ratio[::-1] - 0.5 * coarse_points**2
-        is_kept |= exponent > exponent.max() - NEGLIGIBLE
+        exponents = order * log_ratios + (1.0 - order) * log_ratios[::-1] - 0.5 * coarse_points**2
+        is_kept |= exponents > exponents.max() - NEGLIGIBLE
     is_kept |= is_kept[::-1]  # Ratios are needed at the mirror images, too.
     # One set of points that is its own mirror image.
-    points = (coarse_points[is_kept][:, None] - 0.5 + step * (np.arange(round(1.0 / step)) + 0.5)).ravel()
-    log_ratio = ratio.evaluate_ratio(points)[1]
+    offsets = step_length * (np.arange(round(1.0 / step_length)) + 0.5)
+    points = (coarse_points[is_kept][:, None] - 0.5 + offsets).ravel()
+    log_ratios = density_ratio.evaluate_ratio(points)[1]
     with np.errstate(over="ignore"):
-        quotient_less_1 = np.expm1(log_ratio - log_ratio[::-1])
-    log_weights = -0.5 * points**2 + math.log(step / math.sqrt(2.0 * math.pi))
-    return _sum_powers(orders, log_ratio, log_ratio[::-1], quotient_less_1, log_weights) / (orders - 1.0)
+        quotients_less_1 = np.expm1(log_ratios - log_ratios[::-1])
+    log_weights = -0.5 * points**2 + math.log(step_length / math.sqrt(2.0 * math.pi))
+    return _sum_powers(orders, log_ratios, log_ratios[::-1], quotients_less_1, log_weights) / (orders - 1.0)
 
 
-def _integrate_powers(ratio: DensityRatio, low: float, high: float, powers: FloatArray) -> FloatArray:
-    """Compute log E_Q[w^a], by integration, for each power a, shape of ``powers``."""
-    points = _choose_points(ratio, low, high, powers)
-    ratio_less_1, log_ratio = ratio.evaluate_ratio(points)
-    log_weights = -0.5 * points**2 + math.log(ratio.step / math.sqrt(2.0 * math.pi))
-    return _sum_powers(powers, log_ratio, np.zeros_like(log_ratio), ratio_less_1, log_weights)
+def _integrate_powers(ratio: DensityRatio, low_end: float, high_end: float, powers: FloatArray) -> FloatArray:
+    """Compute log E_Q[w^a] for each power a, by integration between two ends, shape of ``powers``."""
+    points = _choose_points(ratio, low_end, high_end, powers)
+    ratios_less_1, log_ratios = ratio.evaluate_ratio(points)
+    log_weights = -0.5 * points**2 + math.log(ratio.step_length / math.sqrt(2.0 * math.pi))
+    return _sum_powers(powers, log_ratios, np.zeros_like(log_ratios), ratios_less_1, log_weights)
 
 
 def _sum_powers(
@@ -221,48 +215,47 @@ def _sum_powers(
         log_weights: Log of the weights of the rule.
     """
     scaled_logs = powers[:, None] * (log_numerators - log_denominators)
-    exponent = scaled_logs + (log_denominators + log_weights)
-    log_sums = np.asarray(logsumexp(exponent, axis=1))
-    near_one = np.flatnonzero(log_sums < 1.0)
-    if near_one.size:
-        near_powers, scaled_logs = powers[near_one, None], scaled_logs[near_one]
-        density, numerator_density = (
-            np.exp(log_denominators + log_weights),
-            np.exp(log_numerators + log_weights),
-        )
+    exponents = scaled_logs + (log_denominators + log_weights)
+    log_sums = np.asarray(logsumexp(exponents, axis=1))
+    near_indices = np.flatnonzero(log_sums < 1.0)
+    if near_indices.size:
+        near_powers, scaled_logs = powers[near_indices, None], scaled_logs[near_indices]
+        densities = np.exp(log_denominators + log_weights)
+        numerators = np.exp(log_numerators + log_weights)
         is_small = np.abs(scaled_logs) < 1.0
-        small_scaled, small_quotient = (np.where(is_small, x, 0.0) for x in (scaled_logs, quotients_less_1))
-        difference = np.where(
+        small_logs, small_quotients = (np.where(is_small, x, 0.0) for x in (scaled_logs, quotients_less_1))
+        differences = np.where(
             is_small,
-            density * (np.expm1(small_scaled) - near_powers * small_quotient),
-            np.exp(exponent[near_one]) - density - near_powers * numerator_density + near_powers * density,
+            densities * (np.expm1(small_logs) - near_powers * small_quotients),
+            np.exp(exponents[near_indices]) - densities - near_powers * numerators + near_powers * densities,
         )
-        log_sums[near_one] = np.log1p(np.maximum(difference.sum(axis=1), 0.0))
+        log_sums[near_indices] = np.log1p(np.maximum(differences.sum(axis=1), 0.0))
     return log_sums
 
 
-def _choose_points(ratio: DensityRatio, low: float, high: float, powers: FloatArray) -> FloatArray:
+def _choose_points(ratio: DensityRatio, low_end: float, high_end: float, powers: FloatArray) -> FloatArray:
     """Choose the points of the rule: all but those around which no integrand has any mass.
 
     The exponent a log w − z²/2 bends upwards at most as much as log w lets it, and never downwards by more than
     a normal's: half a standard deviation beside its largest value it has lost 1/8 at most.
     """
-    step, coarse_points = ratio.step, np.arange(math.floor(low) - 1.0, math.ceil(high) + 2.0, 1.0)
-    if (high - low) / step <= 4 * CHUNK:
-        return np.arange(coarse_points[0], coarse_points[-1], step)
-    _, log_ratio = ratio.evaluate_ratio(coarse_points)
-    exponent = np.outer(powers, log_ratio) - 0.5 * coarse_points**2
-    is_kept = (exponent > exponent.max(axis=1, keepdims=True) - NEGLIGIBLE).any(axis=0)
+    step_length = ratio.step_length
+    coarse_points = np.arange(math.floor(low_end) - 1.0, math.ceil(high_end) + 2.0, 1.0)
+    if (high_end - low_end) / step_length <= 4 * CHUNK_SIZE:
+        return np.arange(coarse_points[0], coarse_points[-1], step_length)
+    _, log_ratios = ratio.evaluate_ratio(coarse_points)
+    exponents = np.outer(powers, log_ratios) - 0.5 * coarse_points**2
+    is_kept = (exponents > exponents.max(axis=1, keepdims=True) - NEGLIGIBLE).any(axis=0)
     # The subtracted part has its mass where w is 1.
     is_kept |= np.abs(coarse_points) <= 10.0
     # Each coarse point stands for the unit around it.
-    offsets = step * np.arange(round(1.0 / step)) - 0.5
+    offsets = step_length * np.arange(round(1.0 / step_length)) - 0.5
     return np.asarray((coarse_points[is_kept][:, None] + offsets).ravel())
 
 
 def choose_orders(epsilon: float, delta: float) -> FloatArray:
-    """Choose the orders to try, ascending, all above 1."""
-    return 1.0 + np.array(FACTORS) * 2.0 * math.log(1.0 / delta) / epsilon
+    """Choose the Rényi orders to try for this ε and δ, ascending, all above 1."""
+    return 1.0 + np.array(ORDER_FACTORS) * 2.0 * math.log(1.0 / delta) / epsilon
 
 
 def compute_epsilon(
@@ -287,7 +280,7 @@ def compute_epsilon(
 
     Source: Mironov 2017 for the composition; Canonne, Kamath and Steinke 2020, proposition 12, for ε.
     """
-    ratio = DensityRatio(log_weights, sigma)
+    density_ratio = DensityRatio(log_weights, sigma)
 
     def convert_to_epsilon(divergences: FloatArray, orders: FloatArray) -> FloatArray:
         """Convert the Rényi divergences of one step to ε of all steps at delta, by order."""
@@ -295,12 +288,12 @@ def compute_epsilon(
         return np.asarray(num_steps * divergences + log_terms)
 
     # An order whose ε exceeds the limit gains nothing: its integrals are not computed.
-    lower_bounds = convert_to_epsilon(ratio.bound_divergence(orders), orders)
+    lower_bounds = convert_to_epsilon(density_ratio.bound_divergence(orders), orders)
     orders = orders[lower_bounds <= epsilon_limit]
     if not orders.size:
         return float(lower_bounds.min())
     compute_order_divergences = compute_replaced_divergences if is_replaced else compute_divergences
-    return max(float(convert_to_epsilon(compute_order_divergences(ratio, orders), orders).min()), 0.0)
+    return max(float(convert_to_epsilon(compute_order_divergences(density_ratio, orders), orders).min()), 0.0)
 
 
 RDP_TOLERANCE, PLD_TOLERANCE = 5e-3, 1e-3
@@ -338,15 +331,15 @@ def bound_multiplier(
     log_weights, orders = compute_log_weights(num_examples, rate), choose_orders(epsilon, delta)
     # The search starts from the limit of many steps, where only the mean of a user's effect counts, but not below
     # what single steps need.
-    mean = num_examples * rate
-    guess = max(1.15 * math.sqrt(num_steps) * unit_noise * mean, 0.3)
-    guess = max(guess, 0.4 * unit_noise if num_examples == 1 else 0.3 * unit_noise * mean)
+    mean_move = num_examples * rate
+    first_guess = max(1.15 * math.sqrt(num_steps) * unit_noise * mean_move, 0.3)
+    first_guess = max(first_guess, 0.4 * unit_noise if num_examples == 1 else 0.3 * unit_noise * mean_move)
     return find_least_noise(
         lambda sigma: compute_epsilon(
             log_weights, sigma, num_steps, delta, orders, 3.0 * epsilon, is_replaced
         ),
         epsilon,
-        1.5 * guess if is_replaced else guess,
+        1.5 * first_guess if is_replaced else first_guess,
         RDP_TOLERANCE,
     )
 
@@ -361,34 +354,34 @@ def choose_grid(epsilon: float, num_steps: int) -> float:
 
 
 def truncate_mixture(num_examples: int, rate: float) -> tuple[list[float], list[float]]:
-    """Return (k, probability) for the accounting by privacy losses; the binomial's tail is moved to its worst end.
+    """Return the k, and their probabilities, for the accounting by privacy losses; the binomial's tail is moved to G.
 
     k = 0 … K in order, and G behind them where a tail was moved; probabilities sum to 1.
     """
-    weights = np.exp(compute_log_weights(num_examples, rate))
-    tail_sums = np.cumsum(weights[::-1])[::-1]
+    move_probabilities = np.exp(compute_log_weights(num_examples, rate))
+    tail_sums = np.cumsum(move_probabilities[::-1])[::-1]
     last_term = max(int(np.flatnonzero(tail_sums > MOVED_TAIL)[-1]), 1)
     # Light terms at the lower end stay in place; each costs a term.
     moves = [*map(float, range(last_term + 1))]
-    probabilities = weights[: last_term + 1].tolist()
+    probabilities = move_probabilities[: last_term + 1].tolist()
     if last_term < num_examples:
         moves.append(float(num_examples))
-        probabilities.append(float(weights[last_term + 1 :].sum()))
+        probabilities.append(float(move_probabilities[last_term + 1 :].sum()))
     probability_sum = math.fsum(probabilities)
     return moves, [probability / probability_sum for probability in probabilities]
 
 
 def bound_epsilon(
-    sigma: float, num_examples: int, rate: float, num_steps: int, delta: float, grid: float
+    sigma: float, num_examples: int, rate: float, num_steps: int, delta: float, grid_step: float
 ) -> float:
     """Bound ε of T steps: privacy losses of both directions, rounded upwards to a grid and composed.
 
     Source: Choquette-Choo et al. 2023 for the pair, Doroshenko et al. 2022 for the grid, by dp-accounting.
     """
     if num_examples == 1:
-        return bound_sampled_epsilon(sigma, rate, num_steps, 0.0, delta, grid)
-    moves, weights = truncate_mixture(num_examples, rate)
-    return bound_mixture_epsilon(sigma, moves, weights, num_steps, delta, grid)
+        return bound_sampled_epsilon(sigma, rate, num_steps, 0.0, delta, grid_step)
+    moves, move_probabilities = truncate_mixture(num_examples, rate)
+    return bound_mixture_epsilon(sigma, moves, move_probabilities, num_steps, delta, grid_step)
 
 
 MAX_TERMS = 400
@@ -412,7 +405,7 @@ def find_multiplier(
     num_steps: int,
     should_stop: ShouldStop = never,
 ) -> float | None:
-    """Find the least noise by privacy losses, to 0.1 % and from above; never above `bound_multiplier`.
+    """Find the least noise by privacy losses, to 0.1 % and from above; None if stopped; at most `bound_multiplier`.
 
     Args:
         num_examples: As of `bound_multiplier`, as are all others.
@@ -431,13 +424,13 @@ def find_multiplier(
     multiplier_bound = bound_multiplier(num_examples, rate, epsilon, delta, num_steps)
     if rate >= 1.0:
         return multiplier_bound
-    grid = choose_grid(epsilon, num_steps)
+    grid_step = choose_grid(epsilon, num_steps)
 
     def compute_epsilon(sigma: float) -> float:
         """Bound ε at a noise multiplier; raise `_StoppedError` if asked to end."""
         if should_stop():
             raise _StoppedError
-        return bound_epsilon(sigma, num_examples, rate, num_steps, delta, grid)
+        return bound_epsilon(sigma, num_examples, rate, num_steps, delta, grid_step)
 
     try:
         least_noise = find_least_noise(compute_epsilon, epsilon, 0.93 * multiplier_bound, PLD_TOLERANCE)

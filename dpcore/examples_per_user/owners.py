@@ -29,7 +29,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Ownership:
-    """Pairs of a record and one of its owners.
+    """Pairs of a record and one of its owners, sorted by record and then by owner.
 
     Attributes:
         record_codes: Codes 0 .. num_records - 1, ascending, shape (pairs,), int64.
@@ -52,14 +52,14 @@ class Ownership:
         """
         import pandas as pd
 
-        record, user = pd.Series(np.asarray(records)), pd.Series(np.asarray(users))
+        record_names, user_names = pd.Series(np.asarray(records)), pd.Series(np.asarray(users))
         with Problems() as problems:
-            if record.shape != user.shape or not record.size:
+            if record_names.shape != user_names.shape or not record_names.size:
                 problems.add("records and users must have the same length, and not be empty")
                 return cls(np.zeros(0, np.int64), np.zeros(0, np.int64))
-            if record.size > MAX_PAIRS:
-                problems.add(f"there are {record.size:,} pairs; at most {MAX_PAIRS:,} are searched")
-            is_empty = user.isna() | (user.astype(str).str.strip() == "")
+            if record_names.size > MAX_PAIRS:
+                problems.add(f"there are {record_names.size:,} pairs; at most {MAX_PAIRS:,} are searched")
+            is_empty = user_names.isna() | (user_names.astype(str).str.strip() == "")
             if is_empty.any():
                 first_line = int(np.argmax(is_empty.to_numpy()))
                 problems.add(
@@ -67,10 +67,11 @@ class Ownership:
                     f"line {first_line + 1}",
                     "Name each owner",
                 )
-            if record.isna().any():
+            if record_names.isna().any():
                 problems.add("a line names no record")
-        pairs = np.unique(np.c_[pd.factorize(record, sort=True)[0], pd.factorize(user, sort=True)[0]], axis=0)
-        return cls(pairs[:, 0].astype(np.int64), pairs[:, 1].astype(np.int64))
+        codes = (pd.factorize(entry_names, sort=True)[0] for entry_names in (record_names, user_names))
+        code_pairs = np.unique(np.column_stack(list(codes)), axis=0)
+        return cls(code_pairs[:, 0].astype(np.int64), code_pairs[:, 1].astype(np.int64))
 
     @property
     def num_records(self) -> int:
@@ -79,11 +80,11 @@ class Ownership:
 
     @property
     def num_users(self) -> int:
-        """Return the number of owners."""
+        """Return the number of distinct owners."""
         return int(self.user_codes.max()) + 1
 
     @property
-    def num_owners(self) -> IntArray:
+    def owner_counts(self) -> IntArray:
         """Return the number of owners of each record, shape (num_records,)."""
         return np.bincount(self.record_codes)
 
@@ -93,12 +94,12 @@ class RecordSelection:
     """The records that are kept, with a bound on any other selection.
 
     Attributes:
-        ownership: Of whom.
+        ownership: Of all records, kept or not.
         bound: k, records per user.
         is_kept: Whether each record is, shape (num_records,).
         max_records: No choice keeps more; proved by ``prices``.
         prices: y of each user in units of 1 / `PRICE_UNIT`, at least 0, shape (num_users,), int64.
-        order_name: Which order found it.
+        order_name: The order in which records were taken, in words.
     """
 
     ownership: Ownership
@@ -132,16 +133,20 @@ def select_most(ownership: Ownership, bound: int) -> RecordSelection:
     with Problems() as problems:
         problems.whole(1, 10**12, **{"the bound on records per user": bound})
     shuffled_records = np.random.default_rng(0).permutation(ownership.num_records)  # Ties are settled by lot.
-    fewest_first = shuffled_records[np.argsort(ownership.num_owners[shuffled_records], kind="stable")]
+    fewest_first = shuffled_records[np.argsort(ownership.owner_counts[shuffled_records], kind="stable")]
     record_shares, prices = _solve_relaxation(ownership, bound)
-    orders = {
+    orders_by_name = {
         "fewest owners first": fewest_first,
         "the linear program's order": fewest_first[np.argsort(-record_shares[fewest_first], kind="stable")],
     }
-    selections = {name: _select_in_order(ownership, bound, order) for name, order in orders.items()}
-    best_order = max(selections, key=lambda name: int(selections[name].sum()))
+    masks_by_name = {
+        order_name: _select_in_order(ownership, bound, o) for order_name, o in orders_by_name.items()
+    }
+    best_order_name = max(masks_by_name, key=lambda order_name: int(masks_by_name[order_name].sum()))
     selection_bound = min(bound_selection(ownership, bound, prices), ownership.num_records)
-    return RecordSelection(ownership, bound, selections[best_order], selection_bound, prices, best_order)
+    return RecordSelection(
+        ownership, bound, masks_by_name[best_order_name], selection_bound, prices, best_order_name
+    )
 
 
 def bound_selection(ownership: Ownership, bound: int, prices: IntArray) -> int:
@@ -167,14 +172,12 @@ def bound_selection(ownership: Ownership, bound: int, prices: IntArray) -> int:
 
 
 def _solve_relaxation(ownership: Ownership, bound: int) -> tuple[FloatArray, IntArray]:
-    """Solve the linear program: shares of records, and users' prices; no prices if it was not solved."""
+    """Solve the linear program: return shares of records and users' prices in integers; zeros if it was not solved."""
     from scipy.optimize import linprog
     from scipy.sparse import csr_matrix
 
-    shape = (ownership.num_users, ownership.num_records)
-    use_matrix = csr_matrix(
-        (np.ones(ownership.record_codes.size), (ownership.user_codes, ownership.record_codes)), shape=shape
-    )
+    ones, codes = np.ones(ownership.record_codes.size), (ownership.user_codes, ownership.record_codes)
+    use_matrix = csr_matrix((ones, codes), shape=(ownership.num_users, ownership.num_records))
     capacities = np.full(ownership.num_users, float(bound))
     program_result = linprog(
         -np.ones(ownership.num_records), A_ub=use_matrix, b_ub=capacities, bounds=(0.0, 1.0), method="highs"
@@ -187,23 +190,23 @@ def _solve_relaxation(ownership: Ownership, bound: int) -> tuple[FloatArray, Int
 
 
 def _select_in_order(ownership: Ownership, bound: int, record_order: IntArray) -> BoolArray:
-    """Take each record where all its owners have room."""
+    """Return a mask of the records that are kept if each, in this order, is taken where all its owners have room."""
     starts = np.searchsorted(ownership.record_codes, np.arange(ownership.num_records + 1)).tolist()
-    users, free_places = ownership.user_codes.tolist(), [bound] * ownership.num_users
+    user_codes, free_places = ownership.user_codes.tolist(), [bound] * ownership.num_users
     is_kept = np.zeros(ownership.num_records, np.bool_)
-    for record in record_order.tolist():
-        owners = users[starts[record] : starts[record + 1]]
+    for record_code in record_order.tolist():
+        owners = user_codes[starts[record_code] : starts[record_code + 1]]
         if all(free_places[owner] for owner in owners):
             for owner in owners:
                 free_places[owner] -= 1
-            is_kept[record] = True
+            is_kept[record_code] = True
     return is_kept
 
 
 def generate_ownership(num_records: int = 20_000, num_users: int = 3_000, seed: int = 0) -> Ownership:
     """Generate records of simulated users: one to five owners each, users of uneven activity."""
     rng = np.random.default_rng(seed)
-    num_owners = rng.choice([1, 2, 3, 4, 5], size=num_records, p=[0.4, 0.25, 0.15, 0.12, 0.08])
-    weight = 1.0 / (np.arange(num_users) + 10.0)
-    user = rng.choice(num_users, size=int(num_owners.sum()), p=weight / weight.sum())
-    return Ownership.from_pairs(np.repeat(np.arange(num_records), num_owners), user)
+    owner_counts = rng.choice([1, 2, 3, 4, 5], size=num_records, p=[0.4, 0.25, 0.15, 0.12, 0.08])
+    user_weights = 1.0 / (np.arange(num_users) + 10.0)
+    user_codes = rng.choice(num_users, size=int(owner_counts.sum()), p=user_weights / user_weights.sum())
+    return Ownership.from_pairs(np.repeat(np.arange(num_records), owner_counts), user_codes)

@@ -17,6 +17,7 @@ import enum
 import functools
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +41,7 @@ class Spending:
         count_share: Share of beta for the noisy counts, in [0, 1); 0 where none are released.
         sweeps: T, releases of all item vectors.
         max_items: k: a user's squared weights sum to at most this.
-        releases: Gaussian releases in one sweep: 2 for matrices and vectors, the steps for gradient descent.
+        releases_per_sweep: Gaussian releases in one sweep: 2 for matrices and vectors, the steps for gradient descent.
         unit_releases_per_sweep: Further ones in a sweep that a user moves by at most 1, not sqrt(k), with the same
             noise: 1 where the Gram matrix of all users is released, for implicit feedback.
 
@@ -52,7 +53,7 @@ class Spending:
     count_share: float
     sweeps: int
     max_items: int
-    releases: int = 2
+    releases_per_sweep: int = 2
     unit_releases_per_sweep: int = 0
 
     def __post_init__(self) -> None:
@@ -61,29 +62,27 @@ class Spending:
             problems.between(0.0, 0.99, count_share=self.count_share)
             problems.whole(1, 1_000, sweeps=self.sweeps)
             problems.whole(1, 10**9, max_items=self.max_items)
-            problems.whole(1, 10_000, releases=self.releases)
+            problems.whole(1, 10_000, releases=self.releases_per_sweep)
             problems.whole(0, 10_000, for_all=self.unit_releases_per_sweep)
 
     @classmethod
-    def from_target(
-        cls, target: PrivacyTarget, count_share: float, *numbers: int, **releases: int
-    ) -> Spending:
-        """Create the division from the guarantee that every user gets, and the further attributes."""
-        return cls(_exact_budget(target), count_share, *numbers, **releases)
+    def from_target(cls, target: PrivacyTarget, *attributes: Any, **named_attributes: int) -> Spending:
+        """Create the division from the guarantee that every user gets, and the attributes after ``budget``."""
+        return cls(_exact_budget(target), *attributes, **named_attributes)
 
     @property
-    def count_noise(self) -> float:
+    def count_noise_std(self) -> float:
         """Return s_0, the standard deviation of the noise on each count; infinite where no counts are released."""
         count_budget = self.budget * self.count_share
         return math.sqrt(self.max_items / (2.0 * count_budget)) if count_budget else math.inf
 
     @property
-    def noise(self) -> float:
+    def noise_std(self) -> float:
         """Return s, the standard deviation of the noise on each released sum; a rating of weight 1 adds at most 1."""
         sum_budget = self.budget * (1.0 - self.count_share)
         # In units of what a rating of weight 1 may add.
-        squared_sensitivity = self.sweeps * (self.releases * self.max_items + self.unit_releases_per_sweep)
-        return math.sqrt(squared_sensitivity / (2.0 * sum_budget))
+        sweep_sensitivity = self.releases_per_sweep * self.max_items + self.unit_releases_per_sweep
+        return math.sqrt(self.sweeps * sweep_sensitivity / (2.0 * sum_budget))
 
 
 SMALLEST_COUNT = 1.0
@@ -117,17 +116,16 @@ class WeightedRatings:
     ratings: Ratings
     weights: npt.NDArray[np.float32]
 
-    def sum_by_item(self, values_by_rating: npt.ArrayLike) -> FloatArray:
+    def sum_by_item(self, rating_values: npt.ArrayLike) -> FloatArray:
         """Sum one number per rating over each item, shape (num_items,)."""
-        return np.asarray(
-            np.bincount(self.ratings.items, values_by_rating, self.ratings.num_items), dtype=np.float64
-        )
+        item_sums = np.bincount(self.ratings.items, rating_values, self.ratings.num_items)
+        return np.asarray(item_sums, dtype=np.float64)
 
 
 def select_smallest(
     graph: TaskGraph, max_items: int, sort_source: np.random.Generator | IntArray
 ) -> npt.NDArray[np.bool_]:
-    """Keep exactly ``max_items`` ratings of each user, or all if they have fewer; return a mask.
+    """Return a mask of the ratings to keep: ``max_items`` of each user, or all if the user has fewer.
 
     Row, number and index stand in one integer each, and these are sorted: five times as fast as sorting by two
     columns. Users with few ratings keep all and are not sorted.
@@ -135,32 +133,32 @@ def select_smallest(
     Args:
         graph: Who rated what.
         max_items: k, at least 1.
-        sort_source: A number for each item, below 2^31: the smallest ones of each user are kept. Or a source of random
-            sort_values: then every set of k of a user's ratings is equally likely.
+        sort_source: A number for each item, below 2^31: the ratings of a user's smallest ones are kept. Or a random
+            generator: then every set of k of a user's ratings is equally likely.
 
     Returns:
         Shape (num_ratings,).
     """
     ratings_per_user = graph.tasks_per_user
-    long_users = np.flatnonzero(ratings_per_user > max_items)
+    capped_users = np.flatnonzero(ratings_per_user > max_items)
     is_kept = np.ones(graph.num_pairs, dtype=bool)
-    if not long_users.size:
+    if not capped_users.size:
         return is_kept
-    ratings_per_long_user = ratings_per_user[long_users]
-    row_ends = np.cumsum(ratings_per_long_user)
+    ratings_per_capped_user = ratings_per_user[capped_users]
+    row_ends = np.cumsum(ratings_per_capped_user)
     indices_in_row = np.arange(int(row_ends[-1])) - np.repeat(
-        row_ends - ratings_per_long_user, ratings_per_long_user
+        row_ends - ratings_per_capped_user, ratings_per_capped_user
     )
-    positions = np.repeat(graph.starts[long_users], ratings_per_long_user) + indices_in_row
-    index_bits = int(ratings_per_long_user.max()).bit_length()
-    row_bits = int(long_users.size).bit_length()
+    positions = np.repeat(graph.starts[capped_users], ratings_per_capped_user) + indices_in_row
+    index_bits = int(ratings_per_capped_user.max()).bit_length()
+    row_bits = int(capped_users.size).bit_length()
     number_bits = 63 - index_bits - row_bits
     if isinstance(sort_source, np.random.Generator):
         # Among equal numbers the first rating is taken; the bits that are left make equal numbers rare.
         sort_values = sort_source.integers(0, 1 << number_bits, size=positions.size)
     else:
-        sort_values = sort_source[graph.tasks[positions]]
-    sort_keys = np.repeat(np.arange(long_users.size), ratings_per_long_user) << (index_bits + number_bits)
+        sort_values = sort_source[graph.task_codes[positions]]
+    sort_keys = np.repeat(np.arange(capped_users.size), ratings_per_capped_user) << (index_bits + number_bits)
     sort_keys |= sort_values << index_bits
     sort_keys |= indices_in_row
     sort_keys.sort()
@@ -172,20 +170,22 @@ def select_smallest(
     return is_kept
 
 
-def count_with_noise(ratings: Ratings, max_items: int, noise: float, rng: np.random.Generator) -> FloatArray:
+def count_with_noise(
+    ratings: Ratings, max_items: int, noise_std: float, rng: np.random.Generator
+) -> FloatArray:
     """Count the ratings of each item over k of each user's, with noise; at least 1, shape (num_items,).
 
     Args:
         ratings: The table.
         max_items: k: exactly so many of each user's ratings are counted, drawn uniformly.
-        noise: s_0, the standard deviation.
+        noise_std: s_0, the standard deviation.
         rng: Source of the draw and of the noise.
 
     Source: Krichene et al. 2023, appendix D.1.
     """
     counted_items = ratings.items[select_smallest(ratings.graph, max_items, rng)]
     counts = np.bincount(counted_items, minlength=ratings.num_items).astype(np.float64)
-    return np.maximum(counts + rng.normal(scale=noise, size=counts.size), SMALLEST_COUNT)
+    return np.maximum(counts + rng.normal(scale=noise_std, size=counts.size), SMALLEST_COUNT)
 
 
 def allocate(
@@ -216,9 +216,9 @@ def allocate(
         # Numbers near 1: the users' factors then keep their digits whatever the counts are.
         item_weights /= math.sqrt(float(np.mean(item_weights**2)))
         user_scales = scale_to_budget(ratings.graph, item_weights, float(max_items)) * _SINGLE_MARGIN
-        weights = np.repeat(user_scales.astype(np.float32), np.diff(ratings.starts))
-        weights *= item_weights.astype(np.float32)[ratings.items]
-        return WeightedRatings(ratings, weights)
+        rating_weights = np.repeat(user_scales.astype(np.float32), np.diff(ratings.starts))
+        rating_weights *= item_weights.astype(np.float32)[ratings.items]
+        return WeightedRatings(ratings, rating_weights)
     sort_source: np.random.Generator | IntArray = rng
     if scheme is Scheme.TAIL:
         sort_source = np.empty(noisy_counts.size, dtype=np.int64)
@@ -236,16 +236,16 @@ def allocate_with_counts(
     seed: int,
     needs_counts: bool = True,
 ) -> tuple[FloatArray, WeightedRatings, np.random.Generator]:
-    """Count ratings with noise, and compute which of them count, with which weights.
+    """Count ratings with noise if that is needed, and compute which of them count, with which weights.
 
     Returns:
-        Noisy counts, all 1 unless they are needed; the ratings that count; and the source of further noise.
+        Noisy counts of the items, all 1 unless they are needed; the ratings that count; the source of further noise.
     """
     # A stream for each: a scheme that takes no counts has the same noise on its sums.
     count_rng, draw_rng, noise_rng = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3))
     noisy_counts = np.ones(ratings.num_items)
     if needs_counts:
-        noisy_counts = count_with_noise(ratings, spending.max_items, spending.count_noise, count_rng)
+        noisy_counts = count_with_noise(ratings, spending.max_items, spending.count_noise_std, count_rng)
     weighted_ratings = allocate(ratings, scheme, spending.max_items, noisy_counts, exponent, draw_rng)
     return noisy_counts, weighted_ratings, noise_rng
 
@@ -256,23 +256,25 @@ class BudgetShares:
 
     Attributes:
         scheme: Who gets a user's budget.
-        shares: Of all squared weights, shape (BUCKETS,), summing to 1.
-        weight: Average over a bucket's items of the sum of an item's weights, shape (BUCKETS,).
-        noise: s: standard deviation of the noise on each released sum.
+        bucket_shares: Of all squared weights, shape (BUCKETS,), summing to 1.
+        mean_weights: Average over a bucket's items of the sum of an item's weights, shape (BUCKETS,).
+        noise_std: s: standard deviation of the noise on each released sum.
         used_share: Mean over users with a rating of their squared weights over k: what they do not use is lost.
     """
 
     scheme: Scheme
-    shares: FloatArray
-    weight: FloatArray
-    noise: float
+    bucket_shares: FloatArray
+    mean_weights: FloatArray
+    noise_std: float
     used_share: float
 
     @property
     def noise_to_signal(self) -> FloatArray:
         """Return noise over the sum of weights, of an average item of each bucket; infinite where no rating counts."""
-        infinite = np.full(BUCKETS, np.inf)
-        return np.asarray(np.divide(self.noise, self.weight, out=infinite, where=self.weight > 0.0))
+        ratios = np.full(BUCKETS, np.inf)
+        return np.asarray(
+            np.divide(self.noise_std, self.mean_weights, out=ratios, where=self.mean_weights > 0.0)
+        )
 
 
 def divide_budget(
@@ -301,6 +303,6 @@ def divide_budget(
         scheme,
         bucket_budgets / bucket_budgets.sum(),
         bucket_weights / np.maximum(np.bincount(buckets, minlength=BUCKETS), 1),
-        spending.noise,
+        spending.noise_std,
         float(bucket_budgets.sum() / spending.max_items / max(num_active_users, 1)),
     )

@@ -44,12 +44,12 @@ class GradientSteps:
     """The gradient steps of a sweep.
 
     Attributes:
-        number: S, steps in a sweep, each a release; 1 to 1,000.
+        steps_per_sweep: S, steps in a sweep, each a release; 1 to 1,000.
         gradient_bound: Gamma > 0, in the ratings' unit: the length to which each user's gradient for an item is
             clipped. A residual of this size is where clipping begins, since user vectors have length at most 1.
     """
 
-    number: int = 2
+    steps_per_sweep: int = 2
     gradient_bound: float = 1.0
 
 
@@ -73,18 +73,18 @@ def sum_gradients(
     gradient_sums = np.zeros(item_vectors.shape)
     user_lengths = np.sqrt(np.einsum("ud,ud->u", user_vectors, user_vectors))
     cells_per_user = max(ratings.num_ratings / ratings.num_users, 1.0) * item_vectors.shape[1]
-    for block in ratings.blocks(max(int(_CELLS / cells_per_user), 1)):
-        user_rows = block.rating_users
-        predictions = np.einsum("pd,pd->p", user_vectors[user_rows], item_vectors[block.items])
-        residuals = predictions - rating_range.centre(ratings.values[block.ratings])
-        gradient_lengths = np.abs(residuals) * user_lengths[user_rows]
+    for rating_block in ratings.iterate_blocks(max(int(_CELLS / cells_per_user), 1)):
+        rating_users = rating_block.rating_users
+        predictions = np.einsum("pd,pd->p", user_vectors[rating_users], item_vectors[rating_block.items])
+        residuals = predictions - rating_range.centre(ratings.values[rating_block.rating_slice])
+        gradient_lengths = np.abs(residuals) * user_lengths[rating_users]
         # Clipped first, then weighted: so a user moves the sum by w_ij Gamma at most, as the budget counts it.
         weighted_residuals = (
-            weighted_ratings.weights[block.ratings]
+            weighted_ratings.weights[rating_block.rating_slice]
             * residuals
             * (gradient_bound / np.maximum(gradient_lengths, gradient_bound))
         )
-        gradient_sums += block.build_matrix(weighted_residuals).T @ user_vectors[block.users]
+        gradient_sums += rating_block.build_matrix(weighted_residuals).T @ user_vectors[rating_block.users]
     return gradient_sums
 
 
@@ -107,12 +107,12 @@ def descend(
     user_vectors: FloatArray,
     settings: FactorSettings,
     rating_range: RatingRange,
-    steps: GradientSteps,
-    noise: float,
+    gradient_steps: GradientSteps,
+    noise_std: float,
     weight_sums: FloatArray,
     rng: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray]:
-    """Take the steps of one sweep and return the item vectors after them.
+    """Take the gradient steps of one sweep; return the item vectors and the ridge's target after them.
 
     Args:
         item_vectors: Before, shape (num_items, d).
@@ -121,8 +121,8 @@ def descend(
         user_vectors: Of this sweep, of length at most 1, shape (num_users, d).
         settings: Ridge of the items, and the offset.
         rating_range: Public range of the ratings.
-        steps: How many, and the clipping.
-        noise: s, per unit of the gradient bound.
+        gradient_steps: How many, and the clipping.
+        noise_std: s, per unit of the gradient bound.
         weight_sums: `estimate_weight_sums`.
         rng: Source of the noise.
 
@@ -130,11 +130,10 @@ def descend(
         Item vectors, and ``ridge_target`` as it is then.
     """
     new_vectors, ridge_target = item_vectors.copy(), ridge_target.copy()
-    for _ in range(steps.number):
-        gradients = sum_gradients(
-            weighted_ratings, user_vectors, new_vectors, rating_range, steps.gradient_bound
-        )
-        gradients += noise * steps.gradient_bound * rng.standard_normal(gradients.shape)
+    for _ in range(gradient_steps.steps_per_sweep):
+        gradient_bound = gradient_steps.gradient_bound
+        gradients = sum_gradients(weighted_ratings, user_vectors, new_vectors, rating_range, gradient_bound)
+        gradients += noise_std * gradient_bound * rng.standard_normal(gradients.shape)
         if settings.offset > 0.0:
             # The common level of all items: its gradient is the sum over items, in which the noise averages out.
             level_shift = float(gradients[:, 0].sum()) / (settings.offset**2 * float(weight_sums.sum()))
@@ -169,7 +168,7 @@ def matrix_sensitivity(offset: float) -> float:
 
 
 def clip_user_vectors(user_vectors: FloatArray, settings: FactorSettings, max_length: float) -> FloatArray:
-    """Clip user vectors to length ``max_length``, and keep their offset coordinate.
+    """Clip user vectors to length ``max_length``, and keep their offset coordinate: only the others shrink.
 
     Source: Krichene et al. 2023, algorithm 1, line 2.
     """
@@ -182,7 +181,7 @@ def clip_user_vectors(user_vectors: FloatArray, settings: FactorSettings, max_le
 
 
 def split_own_offsets(user_vectors: FloatArray, settings: FactorSettings) -> tuple[FloatArray, FloatArray]:
-    """Split off each user's own offset in the ratings' unit, shape (num_users,), from the rest of their vector."""
+    """Return each user's own offset in the ratings' unit, 0 without an own coordinate, and the rest of their vector."""
     if not settings.own_coordinate:
         return np.zeros(user_vectors.shape[0]), user_vectors
     return settings.own_coordinate * user_vectors[:, -1], user_vectors[:, :-1]
@@ -194,7 +193,7 @@ def sum_over_users(
     item_vectors: FloatArray,
     settings: FactorSettings,
     rating_range: RatingRange,
-    user_bound: float = math.inf,
+    max_length: float = math.inf,
 ) -> LeastSquaresSums:
     """Let every user solve for their vector, and sum over users for all items. Private.
 
@@ -204,7 +203,7 @@ def sum_over_users(
         item_vectors: Of the sweep before, shape (num_items, d).
         settings: Ridge of the users, and the offset.
         rating_range: The range of ratings.
-        user_bound: Gamma_x: user vectors are clipped to this length, the offset kept.
+        max_length: Gamma_x: user vectors are clipped to this length, the offset kept; infinite for no clipping.
 
     Returns:
         sum w x x^T and sum w y x of every item.
@@ -212,21 +211,25 @@ def sum_over_users(
     # A user's part is rounded to the precision of the whole sum: in float32 a user could so move a sum by 3e-4 more
     # than is declared, in float64 by 1e-12.
     dtype = train.values.dtype if weighted_ratings is None else np.dtype(np.float64)
-    sums = LeastSquaresSums.build_zeros(train.num_items, settings.dimension, dtype)
+    item_sums = LeastSquaresSums.build_zeros(train.num_items, settings.dimension, dtype)
     weighted_ratings = weighted_ratings or WeightedRatings(train, np.ones(train.num_ratings, dtype))
-    for user_block, user_vectors in solve_users(train, item_vectors, settings, rating_range):
+    for train_block, user_vectors in solve_users(train, item_vectors, settings, rating_range):
         own_offsets, user_vectors = split_own_offsets(user_vectors, settings)
-        # A user solves from all of their ratings; only the clipped vector enters the release.
-        if math.isfinite(user_bound):
-            user_vectors = clip_user_vectors(user_vectors, settings, user_bound)
-        block = RatingBlock(weighted_ratings.ratings, user_block.users)
-        values = weighted_ratings.ratings.values[block.ratings]
+        # Each user solves from all of their ratings; only the clipped vector enters the release.
+        if math.isfinite(max_length):
+            user_vectors = clip_user_vectors(user_vectors, settings, max_length)
+        counted_block = RatingBlock(weighted_ratings.ratings, train_block.users)
+        rating_values = weighted_ratings.ratings.values[counted_block.rating_slice]
         if settings.own_coordinate:
-            values = values - block.repeat_for_ratings(own_offsets).astype(values.dtype)
-        centred_ratings = rating_range.centre(values).astype(dtype)
-        weights = weighted_ratings.weights[block.ratings].astype(dtype, copy=False)
-        sums.add(block, user_vectors.astype(dtype), weights, np.asarray(weights * centred_ratings))
-    return sums
+            rating_values = rating_values - counted_block.repeat_for_ratings(own_offsets).astype(
+                rating_values.dtype
+            )
+        centred_ratings = rating_range.centre(rating_values).astype(dtype)
+        rating_weights = weighted_ratings.weights[counted_block.rating_slice].astype(dtype, copy=False)
+        item_sums.add(
+            counted_block, user_vectors.astype(dtype), rating_weights, rating_weights * centred_ratings
+        )
+    return item_sums
 
 
 def fit(
@@ -236,10 +239,10 @@ def fit(
 
     The sums are taken in the precision of the ratings; the equations are solved in float64.
     """
-    item_vectors = settings.first_item_vectors(train.num_items)
+    item_vectors = settings.draw_first_vectors(train.num_items)
     for _ in range(settings.sweeps):
-        sums = sum_over_users(train, None, item_vectors, settings, rating_range)
-        item_vectors = settings.append_own_coordinate(solve_rows(sums, settings.item_ridge))
+        item_sums = sum_over_users(train, None, item_vectors, settings, rating_range)
+        item_vectors = settings.append_own_coordinate(solve_rows(item_sums, settings.item_ridge))
         on_sweep()
     return FactorModel(item_vectors, settings, rating_range)
 
@@ -254,7 +257,7 @@ def fit_private(
     ridge_to_noise: float = RIDGE_TO_NOISE,
     seed: int = 0,
     on_sweep: OnSweep = lambda: None,
-    steps: GradientSteps | None = None,
+    gradient_steps: GradientSteps | None = None,
 ) -> FactorModel:
     """Fit by DPALS, or by AdaDPSGD where steps are given: item vectors under user-level differential privacy.
 
@@ -271,8 +274,8 @@ def fit_private(
         ridge_to_noise: What the items' ridge grows by per unit of noise.
         seed: Of noise and draws; schemes share the noise on sums of the same seed.
         on_sweep: Called after each sweep; it may raise an exception to end the work.
-        steps: Of gradient descent (algorithm 2), which must be the releases of ``spending``; None for sums and their
-            solution (algorithm 1), with two releases. Steps need noisy counts under every scheme.
+        gradient_steps: Of gradient descent (algorithm 2), which must be the releases of ``spending``; None for sums
+            and their solution (algorithm 1), with two releases. Steps need noisy counts under every scheme.
 
     Returns:
         The model, with the ridge that was used. With mu^2 as in
@@ -283,26 +286,26 @@ def fit_private(
 
     Source: Krichene et al. 2023, algorithm 3 with algorithms 1 and 2; Chien et al. 2021.
     """
-    releases_per_sweep = 2 if steps is None else steps.number
-    if spending.releases != releases_per_sweep:
+    releases_per_sweep = 2 if gradient_steps is None else gradient_steps.steps_per_sweep
+    if spending.releases_per_sweep != releases_per_sweep:
         raise refuse(
-            f"the budget is for {spending.releases} releases in a sweep, and {releases_per_sweep} are made"
+            f"the budget is for {spending.releases_per_sweep} releases in a sweep, and {releases_per_sweep} are made"
         )
     # Weights of mu = 0 depend on no count: without a share of the budget for counts, none are taken.
     has_equal_weights = scheme is Scheme.ADAPTIVE and exponent == 0.0 and spending.count_share == 0.0
-    needs_counts = (scheme.needs_counts and not has_equal_weights) or steps is not None
+    needs_counts = (scheme.needs_counts and not has_equal_weights) or gradient_steps is not None
     if not needs_counts:
         spending = replace(spending, count_share=0.0)
     noisy_counts, weighted_ratings, noise_rng = allocate_with_counts(
         train, scheme, spending, exponent, seed, needs_counts
     )
     settings = replace(
-        settings, sweeps=spending.sweeps, item_ridge=settings.item_ridge + ridge_to_noise * spending.noise
+        settings, sweeps=spending.sweeps, item_ridge=settings.item_ridge + ridge_to_noise * spending.noise_std
     )
-    item_vectors = settings.first_item_vectors(train.num_items)
+    item_vectors = settings.draw_first_vectors(train.num_items)
     ridge_target = np.zeros(settings.dimension)
     for _ in range(spending.sweeps):
-        if steps is not None:
+        if gradient_steps is not None:
             weight_sums = estimate_weight_sums(noisy_counts, exponent if scheme is Scheme.ADAPTIVE else 0.0)
             own_offsets, user_vectors = split_own_offsets(
                 FactorModel(item_vectors, settings, rating_range).solve_user_vectors(train), settings
@@ -312,14 +315,14 @@ def fit_private(
             item_vectors, ridge_target = descend(
                 item_vectors[:, : settings.dimension], ridge_target,
                 WeightedRatings(replace(ratings, values=ratings.values - known_offsets), weighted_ratings.weights),
-                clip_user_vectors(user_vectors, settings, 1.0), settings, rating_range, steps, spending.noise,
-                weight_sums, noise_rng,
+                clip_user_vectors(user_vectors, settings, 1.0), settings, rating_range, gradient_steps,
+                spending.noise_std, weight_sums, noise_rng,
             )  # fmt: skip
         else:
-            sums = sum_over_users(
-                train, weighted_ratings, item_vectors, settings, rating_range, user_bound=1.0
+            item_sums = sum_over_users(train, weighted_ratings, item_vectors, settings, rating_range, 1.0)
+            noisy_sums = add_noise(
+                item_sums, spending.noise_std, rating_range.label_bound, noise_rng, settings.offset
             )
-            noisy_sums = add_noise(sums, spending.noise, rating_range.label_bound, noise_rng, settings.offset)
             item_vectors = solve_noisy_items(noisy_sums, settings, rating_range)
         item_vectors = settings.append_own_coordinate(item_vectors)
         on_sweep()
@@ -327,18 +330,22 @@ def fit_private(
 
 
 def add_noise(
-    sums: LeastSquaresSums, noise: float, label_bound: float, rng: np.random.Generator, offset: float = 0.0
+    sums: LeastSquaresSums,
+    noise_std: float,
+    label_bound: float,
+    rng: np.random.Generator,
+    offset: float = 0.0,
 ) -> LeastSquaresSums:
     """Add Gaussian noise to every entry on and above the diagonals, and to the vectors: the sums as released.
 
     Args:
         sums: Of user vectors of length at most 1 and labels of at most ``label_bound``.
-        noise: s.
+        noise_std: s.
         label_bound: Gamma_y.
         rng: Source of the noise.
         offset: o, the coordinate that all user vectors share.
     """
-    return sums.add_noise(noise * matrix_sensitivity(offset), noise * label_bound, rng)
+    return sums.add_noise(noise_std * matrix_sensitivity(offset), noise_std * label_bound, rng)
 
 
 def solve_noisy_items(
@@ -350,19 +357,17 @@ def solve_noisy_items(
     With an offset coordinate, the ridge draws an item to the overall mean rating instead of the midpoint; that
     mean comes from the same released sums, whose noise averages out over the items (ours).
     """
-    matrices, label_sums = (
-        noisy_sums.unfold_matrices().astype(np.float64),
-        noisy_sums.vectors.astype(np.float64),
-    )
-    mean_vector = np.zeros(settings.dimension)
+    matrices = noisy_sums.unfold_matrices().astype(np.float64)
+    label_sums = noisy_sums.label_sums.astype(np.float64)
+    ridge_target = np.zeros(settings.dimension)
     # The first entry of an item's matrix is offset^2 times its weights, that of its vector offset times its labels.
-    weight_sum, label_sum = float(noisy_sums.matrices[:, 0].sum()), float(noisy_sums.vectors[:, 0].sum())
+    weight_sum, label_sum = float(noisy_sums.matrices[:, 0].sum()), float(noisy_sums.label_sums[:, 0].sum())
     if settings.offset > 0.0 and weight_sum > 0.0:
         level_bound = rating_range.label_bound / settings.offset
-        mean_vector[0] = min(max(label_sum / weight_sum, -level_bound), level_bound)
+        ridge_target[0] = min(max(label_sum / weight_sum, -level_bound), level_bound)
     eigenvalues, eigenvectors = np.linalg.eigh(matrices)
-    # The ridge is on what an item is off from ``start``: the equations are solved for that.
-    residuals = label_sums - matrices @ mean_vector
+    # The ridge is on what an item is off from ``ridge_target``: the equations are solved for that.
+    residuals = label_sums - matrices @ ridge_target
     coordinates = np.einsum("mkj,mk->mj", eigenvectors, residuals)
     coordinates /= np.maximum(eigenvalues, 0.0) + settings.item_ridge
-    return np.asarray(mean_vector + np.einsum("mij,mj->mi", eigenvectors, coordinates))
+    return np.asarray(ridge_target + np.einsum("mij,mj->mi", eigenvectors, coordinates))

@@ -49,7 +49,7 @@ class ImplicitSettings:
     Attributes:
         dimension: d, 1 to 128.
         sweeps: T, 1 to 50.
-        unobserved: alpha_0, above 0: the weight of a pair that was not chosen against one that was.
+        unobserved_weight: alpha_0, above 0: the weight of a pair that was not chosen against one that was.
         user_ridge: lambda of the users, above 0.
         item_ridge: lambda of the items, above 0, the same for each item.
         seed: Of the first item vectors, which are public.
@@ -57,12 +57,12 @@ class ImplicitSettings:
 
     dimension: int = 8
     sweeps: int = 3
-    unobserved: float = 0.5
+    unobserved_weight: float = 0.5
     user_ridge: float = 1.0
     item_ridge: float = 1.0
     seed: int = 0
 
-    def first_item_vectors(self, popularity: FloatArray) -> FloatArray:
+    def draw_first_vectors(self, popularity: FloatArray) -> FloatArray:
         """Draw the first item vectors: the first coordinate is an item's popularity, the others are random.
 
         Args:
@@ -77,7 +77,7 @@ class ImplicitSettings:
 
 
 def select_choices(ratings: Ratings, smallest_rating: float | None = None) -> Ratings:
-    """Select what users chose: the ratings of at least ``smallest_rating``, each with value 1.
+    """Select what users chose: the ratings of at least ``smallest_rating``, or all, each with value 1.
 
     Args:
         ratings: The table.
@@ -86,12 +86,10 @@ def select_choices(ratings: Ratings, smallest_rating: float | None = None) -> Ra
     Raises:
         InvalidInput: No rating is so high.
     """
-    choices = ratings if smallest_rating is None else ratings.select(ratings.values >= smallest_rating)
-    if not choices.num_ratings:
+    chosen_ratings = ratings if smallest_rating is None else ratings.select(ratings.values >= smallest_rating)
+    if not chosen_ratings.num_ratings:
         raise refuse(f"no rating is at least {smallest_rating:g}", remedy="Lower what counts as chosen")
-    return Ratings(
-        choices.starts, choices.items, np.ones(choices.num_ratings, dtype=np.float32), choices.num_items
-    )
+    return replace(chosen_ratings, values=np.ones(chosen_ratings.num_ratings, dtype=np.float32))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,13 +107,13 @@ class ImplicitModel:
     def solve_user_vectors(self, history: Ratings) -> FloatArray:
         """Compute each user's vector at home, from the item vectors and what they chose, shape (num_users, d)."""
         blocks = solve_users(history, self.item_vectors, self.settings)
-        return np.concatenate([vectors for _, vectors in blocks])
+        return np.concatenate([block_vectors for _, block_vectors in blocks])
 
 
 def solve_users(
     history: Ratings, item_vectors: Vectors, settings: ImplicitSettings
 ) -> Iterator[tuple[RatingBlock, FloatArray]]:
-    """Solve for the least-squares vectors of all users, block by block, scaled to length 1; 0 without choices.
+    """Solve for all users' least-squares vectors, block by block, scaled to length 1; zeros for a user without choices.
 
     The recommendations to a user do not depend on the length of their vector. At length 1 every user's signal is as
     large as it may be for the noise.
@@ -125,15 +123,16 @@ def solve_users(
 
     Source: Krichene et al. 2023, algorithm 3, line 4.
     """
-    vectors = np.ascontiguousarray(item_vectors, dtype=history.values.dtype)
-    item_products = multiply_coordinates(vectors)
-    unobserved_matrix = settings.unobserved * item_products.sum(axis=0, dtype=np.float64)
-    for block in history.blocks(choose_block_size(vectors.shape[1])):
-        choice_matrix = block.build_matrix(np.ones(block.items.size, dtype=vectors.dtype))
-        sums = LeastSquaresSums(
-            np.asarray(choice_matrix @ item_products) + unobserved_matrix, np.asarray(choice_matrix @ vectors)
+    typed_vectors = np.ascontiguousarray(item_vectors, dtype=history.values.dtype)
+    item_products = multiply_coordinates(typed_vectors)
+    unobserved_matrix = settings.unobserved_weight * item_products.sum(axis=0, dtype=np.float64)
+    for choice_block in history.iterate_blocks(choose_block_size(typed_vectors.shape[1])):
+        choice_matrix = choice_block.build_matrix(np.ones(choice_block.items.size, dtype=typed_vectors.dtype))
+        user_sums = LeastSquaresSums(
+            np.asarray(choice_matrix @ item_products) + unobserved_matrix,
+            np.asarray(choice_matrix @ typed_vectors),
         )
-        yield block, scale_to_unit_length(solve_rows(sums, settings.user_ridge))
+        yield choice_block, scale_to_unit_length(solve_rows(user_sums, settings.user_ridge))
 
 
 def scale_to_unit_length(vectors: FloatArray) -> FloatArray:
@@ -156,16 +155,16 @@ class ImplicitSums:
     item_sums: LeastSquaresSums
     gram_triangle: FloatArray
 
-    def add_noise(self, noise: float, rng: np.random.Generator) -> ImplicitSums:
+    def add_noise(self, noise_std: float, rng: np.random.Generator) -> ImplicitSums:
         """Add Gaussian noise s to every entry: the sums as released.
 
         User vectors have length 1 and labels are 1, so that a user of squared weights k moves matrices and
         vectors by sqrt(k) each, and the Gram matrix by 1. The upper triangle of v v^T has squared norm (|v|^4 +
         sum v_k^4) / 2, which is at most 1.
         """
-        item_sums = self.item_sums.add_noise(noise, noise, rng)
+        item_sums = self.item_sums.add_noise(noise_std, noise_std, rng)
         return ImplicitSums(
-            item_sums, self.gram_triangle + noise * rng.standard_normal(self.gram_triangle.shape)
+            item_sums, self.gram_triangle + noise_std * rng.standard_normal(self.gram_triangle.shape)
         )
 
 
@@ -188,11 +187,11 @@ def sum_over_users(
     item_sums = LeastSquaresSums.build_zeros(train.num_items, settings.dimension, dtype)
     gram_triangle = np.zeros(item_sums.matrices.shape[1])
     weighted_ratings = weighted_ratings or WeightedRatings(train, np.ones(train.num_ratings, dtype))
-    for user_block, vectors in solve_users(train, item_vectors, settings):
-        gram_triangle += multiply_coordinates(vectors).sum(axis=0)
-        block = RatingBlock(weighted_ratings.ratings, user_block.users)
-        weights = weighted_ratings.weights[block.ratings].astype(dtype, copy=False)
-        item_sums.add(block, vectors.astype(dtype), weights, weights)
+    for train_block, user_vectors in solve_users(train, item_vectors, settings):
+        gram_triangle += multiply_coordinates(user_vectors).sum(axis=0)
+        counted_block = RatingBlock(weighted_ratings.ratings, train_block.users)
+        rating_weights = weighted_ratings.weights[counted_block.rating_slice].astype(dtype, copy=False)
+        item_sums.add(counted_block, user_vectors.astype(dtype), rating_weights, rating_weights)
     return ImplicitSums(item_sums, gram_triangle)
 
 
@@ -203,11 +202,11 @@ def _solve_items(sums: ImplicitSums, settings: ImplicitSettings) -> FloatArray:
     matrices = _project_semidefinite(sums.item_sums.unfold_matrices().astype(np.float64))
     gram_sums = LeastSquaresSums(sums.gram_triangle[None, :], np.zeros((1, settings.dimension)))
     gram_matrix = _project_semidefinite(gram_sums.unfold_matrices().astype(np.float64))[0]
-    matrices += settings.unobserved * gram_matrix
+    matrices += settings.unobserved_weight * gram_matrix
     diagonal = np.arange(settings.dimension)
     matrices[:, diagonal, diagonal] += settings.item_ridge
     return np.asarray(
-        np.linalg.solve(matrices, sums.item_sums.vectors.astype(np.float64)[:, :, None])[:, :, 0]
+        np.linalg.solve(matrices, sums.item_sums.label_sums.astype(np.float64)[:, :, None])[:, :, 0]
     )
 
 
@@ -221,7 +220,7 @@ def _project_semidefinite(matrices: FloatArray) -> FloatArray:
 
 def fit(train: Ratings, settings: ImplicitSettings, on_sweep: OnSweep = lambda: None) -> ImplicitModel:
     """Fit by alternating least squares without privacy."""
-    item_vectors = settings.first_item_vectors(train.item_counts.astype(np.float64))
+    item_vectors = settings.draw_first_vectors(train.item_counts.astype(np.float64))
     for _ in range(settings.sweeps):
         item_vectors = _solve_items(sum_over_users(train, None, item_vectors, settings), settings)
         on_sweep()
@@ -264,18 +263,18 @@ def fit_private(
     Raises:
         InvalidInput: The budget is for other releases than are made, or pays for no counts.
     """
-    if (spending.releases, spending.unit_releases_per_sweep) != (2, 1):
+    if (spending.releases_per_sweep, spending.unit_releases_per_sweep) != (2, 1):
         raise refuse("implicit feedback releases two sums of each item and one Gram matrix in a sweep")
     if not spending.count_share:
         raise refuse("implicit feedback needs noisy counts", remedy="Set some of the budget aside for counts")
     noisy_counts, weighted_ratings, noise_rng = allocate_with_counts(train, scheme, spending, exponent, seed)
     settings = replace(
-        settings, sweeps=spending.sweeps, item_ridge=settings.item_ridge + ridge_to_noise * spending.noise
+        settings, sweeps=spending.sweeps, item_ridge=settings.item_ridge + ridge_to_noise * spending.noise_std
     )
-    item_vectors = settings.first_item_vectors(noisy_counts)
+    item_vectors = settings.draw_first_vectors(noisy_counts)
     for _ in range(spending.sweeps):
         noisy_sums = sum_over_users(train, weighted_ratings, item_vectors, settings).add_noise(
-            spending.noise, noise_rng
+            spending.noise_std, noise_rng
         )
         item_vectors = _solve_items(noisy_sums, settings)
         on_sweep()
@@ -299,14 +298,14 @@ class PopularityModel:
 
 
 def release_popularity(train: Ratings, spending: Spending, seed: int = 0) -> FloatArray:
-    """Count how often items were chosen, with the whole budget spent on it: a baseline of the factorisation.
+    """Count with Gaussian noise how often each item was chosen, with the whole budget: a baseline, shape (num_items,).
 
     k choices of each user are counted, as in `count_with_noise`.
     """
     # For this single release k / s^2 is mu^2 = 2 beta.
-    noise = float(np.sqrt(spending.max_items / (2.0 * spending.budget)))
+    noise_std = float(np.sqrt(spending.max_items / (2.0 * spending.budget)))
     rng = np.random.default_rng(seed)
     counts = np.bincount(
         train.items[select_smallest(train.graph, spending.max_items, rng)], minlength=train.num_items
     )
-    return np.asarray(counts + noise * rng.standard_normal(counts.size))
+    return np.asarray(counts + noise_std * rng.standard_normal(counts.size))

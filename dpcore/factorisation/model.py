@@ -36,54 +36,53 @@ _BLOCK_BYTES = 16_000_000
 
 @dataclass(frozen=True, eq=False)
 class LeastSquaresSums:
-    """Weighted sums for every row of a table; a row is a user or an item.
+    """Sums of w x x^T and of w y x for every row of a table; a row is a user or an item.
 
     Attributes:
         matrices: Upper triangle of sum w x x^T, row by row, shape (rows, d (d + 1) / 2).
-        vectors: sum w y x, shape (rows, d).
+        label_sums: sum w y x, shape (rows, d).
     """
 
     matrices: Vectors
-    vectors: Vectors
+    label_sums: Vectors
 
     @classmethod
     def build_zeros(cls, num_rows: int, d: int, dtype: npt.DTypeLike) -> LeastSquaresSums:
-        """Return sums of nothing."""
+        """Return sums that are all 0, for ``num_rows`` rows and vectors of d coordinates."""
         return cls(np.zeros((num_rows, d * (d + 1) // 2), dtype), np.zeros((num_rows, d), dtype))
 
     def add(
-        self, block: RatingBlock, user_vectors: Vectors, matrix_entries: Vectors, vector_entries: Vectors
+        self, rating_block: RatingBlock, user_vectors: Vectors, weights: Vectors, labels: Vectors
     ) -> None:
-        """Add a block of users to the sums of all items.
+        """Add the ratings of a block of users to the sums of all items, in place.
 
         Args:
-            block: The users.
+            rating_block: The users and their ratings.
             user_vectors: Theirs, shape (users of the block, d).
-            matrix_entries: Weight of each of the block's ratings in the matrices.
-            vector_entries: Weight times label of each, for the vectors.
+            weights: w of each of the block's ratings, for the matrices.
+            labels: w y of each of the block's ratings, for the label sums.
         """
         # The transpose of a matrix by rows is one by columns, which is multiplied as it is: nothing is sorted.
-        block_products = block.build_matrix(matrix_entries).T @ multiply_coordinates(user_vectors)
+        block_products = rating_block.build_matrix(weights).T @ multiply_coordinates(user_vectors)
         np.add(self.matrices, block_products, out=self.matrices)
-        np.add(self.vectors, block.build_matrix(vector_entries).T @ user_vectors, out=self.vectors)
+        np.add(self.label_sums, rating_block.build_matrix(labels).T @ user_vectors, out=self.label_sums)
 
     def add_noise(
-        self, matrix_noise: float, vector_noise: float, rng: np.random.Generator
+        self, matrix_noise_std: float, label_noise_std: float, rng: np.random.Generator
     ) -> LeastSquaresSums:
-        """Add Gaussian noise of these standard deviations to every entry."""
+        """Return new sums: these with Gaussian noise added to every entry, of one standard deviation for each part."""
         return LeastSquaresSums(
-            self.matrices + matrix_noise * rng.standard_normal(self.matrices.shape),
-            self.vectors + vector_noise * rng.standard_normal(self.vectors.shape),
+            self.matrices + matrix_noise_std * rng.standard_normal(self.matrices.shape),
+            self.label_sums + label_noise_std * rng.standard_normal(self.label_sums.shape),
         )
 
     def unfold_matrices(self) -> Vectors:
         """Return the matrices in full, shape (rows, d, d)."""
-        num_rows, d = self.vectors.shape
+        num_rows, d = self.label_sums.shape
         row_indices, column_indices = np.triu_indices(d)
         positions = np.empty((d, d), dtype=np.intp)
-        positions[row_indices, column_indices] = positions[column_indices, row_indices] = np.arange(
-            row_indices.size
-        )
+        positions[row_indices, column_indices] = np.arange(row_indices.size)
+        positions[column_indices, row_indices] = np.arange(row_indices.size)
         # One gather of whole rows: twice as fast as filling both halves.
         return np.asarray(np.take(self.matrices, positions.ravel(), axis=1).reshape(num_rows, d, d))
 
@@ -106,15 +105,15 @@ def solve_rows(sums: LeastSquaresSums, ridge: float) -> FloatArray:
     s by LU factorisations, as in `numpy.linalg.solve`; Cholesky factors and triangles solved for all rows at
     once took 0.08 s.
     """
-    d = sums.vectors.shape[1]
+    d = sums.label_sums.shape[1]
     if d == 0:
-        return sums.vectors.astype(np.float64)
+        return sums.label_sums.astype(np.float64)
     matrices = sums.unfold_matrices().astype(np.float64)
     diagonal = np.arange(d)
     # The sums are rounded: without this, a ridge that is smaller than that could leave a matrix indefinite.
     rounding_ridges = 4 * d * np.finfo(sums.matrices.dtype).eps * matrices[:, diagonal, diagonal].max(axis=1)
     matrices[:, diagonal, diagonal] += ridge + rounding_ridges[:, None]
-    return np.asarray(np.linalg.solve(matrices, sums.vectors.astype(np.float64)[:, :, None])[:, :, 0])
+    return np.asarray(np.linalg.solve(matrices, sums.label_sums.astype(np.float64)[:, :, None])[:, :, 0])
 
 
 OFFSET = 0.9
@@ -142,10 +141,9 @@ class RatingRange:
 
     def __post_init__(self) -> None:
         with Problems() as problems:
-            names = {"the lowest rating": self.lowest, "the highest": self.highest}
-            if problems.ascending(**names):
-                for name, end in names.items():
-                    problems.between(-LARGEST_RATING, LARGEST_RATING, **{name: end})
+            ends_by_name = {"the lowest rating": self.lowest, "the highest": self.highest}
+            if problems.ascending(**ends_by_name):
+                problems.between(-LARGEST_RATING, LARGEST_RATING, **ends_by_name)
 
     @property
     def midpoint(self) -> float:
@@ -157,13 +155,13 @@ class RatingRange:
         """Return Gamma_y, the largest distance of a clipped rating from the midpoint."""
         return (self.highest - self.lowest) / 2.0
 
-    def centre(self, values: RatingValues) -> RatingValues:
+    def centre(self, rating_values: RatingValues) -> RatingValues:
         """Subtract the midpoint, and clip: the results, as stored, are never farther from 0 than `label_bound`."""
         # Rounded to float32 before the midpoint is taken off, a rating between 1000.1 and 1000.7 may lie 1.6e-4 of the
         # bound too far out. The margin covers the rounding at the end.
-        bound = self.label_bound * (1.0 - float(np.finfo(values.dtype).eps))
-        centred_values = np.clip(values.astype(np.float64) - self.midpoint, -bound, bound)
-        return np.asarray(centred_values, dtype=values.dtype)
+        bound = self.label_bound * (1.0 - float(np.finfo(rating_values.dtype).eps))
+        centred_values = np.clip(rating_values.astype(np.float64) - self.midpoint, -bound, bound)
+        return np.asarray(centred_values, dtype=rating_values.dtype)
 
 
 @dataclass(frozen=True)
@@ -188,17 +186,16 @@ class FactorSettings:
     own_coordinate: float = 0.0
     seed: int = 0
 
-    def first_item_vectors(self, num_items: int) -> FloatArray:
+    def draw_first_vectors(self, num_items: int) -> FloatArray:
         """Draw random vectors of expected squared length 1, with nothing in the offset coordinate."""
         num_free = self.dimension - (self.offset > 0.0)
         rng = np.random.default_rng(self.seed)
         random_vectors = rng.standard_normal((num_items, num_free)) / math.sqrt(max(num_free, 1))
-        return self.append_own_coordinate(
-            np.hstack([np.zeros((num_items, self.dimension - num_free)), random_vectors])
-        )
+        offset_column = np.zeros((num_items, self.dimension - num_free))
+        return self.append_own_coordinate(np.hstack([offset_column, random_vectors]))
 
     def append_own_coordinate(self, item_vectors: FloatArray) -> FloatArray:
-        """Append the own coordinate to item vectors of d coordinates, where there is one."""
+        """Append the own coordinate to item vectors of d coordinates; without one, return them as they are."""
         if not self.own_coordinate:
             return item_vectors
         return np.hstack([item_vectors, np.full((item_vectors.shape[0], 1), self.own_coordinate)])
@@ -220,13 +217,13 @@ class FactorModel:
 
     @property
     def learned_coordinates(self) -> FloatArray:
-        """Return the item vectors without their level, in which all good items agree."""
+        """Return the item vectors without the offset coordinate, in which all good items agree."""
         return self.item_vectors[:, int(self.settings.offset > 0.0) :]
 
     def solve_user_vectors(self, ratings: Ratings) -> FloatArray:
         """Compute each user's vector at home, from the item vectors and their own ratings, shape (num_users, d)."""
         blocks = solve_users(ratings, self.item_vectors, self.settings, self.range)
-        return np.concatenate([vectors for _, vectors in blocks])
+        return np.concatenate([block_vectors for _, block_vectors in blocks])
 
     def predict(self, user_vectors: Vectors, rated_pairs: Ratings) -> FloatArray:
         """Predict the rating of each pair of a table, within the range, shape (num_ratings,)."""
@@ -235,20 +232,17 @@ class FactorModel:
         users_per_block = int(
             4e6 / self.item_vectors.shape[1] * rated_pairs.num_users / (rated_pairs.num_ratings + 1)
         )
-        for block in rated_pairs.blocks(max(users_per_block, 1)):
-            predictions[block.ratings] = np.einsum(
-                "pd,pd->p", user_vectors[block.rating_users], self.item_vectors[block.items]
+        for rating_block in rated_pairs.iterate_blocks(max(users_per_block, 1)):
+            predictions[rating_block.rating_slice] = np.einsum(
+                "pd,pd->p", user_vectors[rating_block.rating_users], self.item_vectors[rating_block.items]
             )
         return np.asarray(np.clip(predictions + self.range.midpoint, self.range.lowest, self.range.highest))
 
 
 def solve_users(
-    ratings: Ratings,
-    item_vectors: npt.NDArray[np.floating],
-    settings: FactorSettings,
-    rating_range: RatingRange,
+    ratings: Ratings, item_vectors: Vectors, settings: FactorSettings, rating_range: RatingRange
 ) -> Iterator[tuple[RatingBlock, FloatArray]]:
-    """Solve for the exact least-squares vectors of all users, block by block.
+    """Solve for the exact least-squares vectors of all users, block by block, the offset coordinate in front.
 
     Args:
         ratings: The table.
@@ -262,19 +256,19 @@ def solve_users(
     Source: Krichene et al. 2023, algorithm 3, line 4.
     """
     num_fixed = int(settings.offset > 0.0)
-    vectors = np.ascontiguousarray(item_vectors[:, num_fixed:], dtype=ratings.values.dtype)
-    item_products = multiply_coordinates(vectors)
-    item_levels = (settings.offset * item_vectors[:, 0]).astype(vectors.dtype) if num_fixed else None
-    for block in ratings.blocks(choose_block_size(item_vectors.shape[1])):
-        user_vectors = np.empty((block.users.stop - block.users.start, item_vectors.shape[1]))
+    learned_vectors = np.ascontiguousarray(item_vectors[:, num_fixed:], dtype=ratings.values.dtype)
+    item_products = multiply_coordinates(learned_vectors)
+    item_levels = (settings.offset * item_vectors[:, 0]).astype(learned_vectors.dtype) if num_fixed else None
+    for rating_block in ratings.iterate_blocks(choose_block_size(item_vectors.shape[1])):
+        user_vectors = np.empty((rating_block.users.stop - rating_block.users.start, item_vectors.shape[1]))
         user_vectors[:, :num_fixed] = settings.offset
-        if vectors.shape[1]:
-            centred_ratings = rating_range.centre(ratings.values[block.ratings])
+        if learned_vectors.shape[1]:
+            centred_ratings = rating_range.centre(ratings.values[rating_block.rating_slice])
             if item_levels is not None:
-                centred_ratings = centred_ratings - item_levels[block.items]
-            matrices = block.build_matrix(np.ones_like(centred_ratings)) @ item_products
-            sums = LeastSquaresSums(
-                np.asarray(matrices), np.asarray(block.build_matrix(centred_ratings) @ vectors)
+                centred_ratings = centred_ratings - item_levels[rating_block.items]
+            matrices = rating_block.build_matrix(np.ones_like(centred_ratings)) @ item_products
+            user_sums = LeastSquaresSums(
+                np.asarray(matrices), np.asarray(rating_block.build_matrix(centred_ratings) @ learned_vectors)
             )
-            user_vectors[:, num_fixed:] = solve_rows(sums, settings.user_ridge)
-        yield block, user_vectors
+            user_vectors[:, num_fixed:] = solve_rows(user_sums, settings.user_ridge)
+        yield rating_block, user_vectors

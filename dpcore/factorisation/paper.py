@@ -34,12 +34,12 @@ NEAREST_EPSILONS = (1.0, 20.0)
 """The paper's ε, and one at which there is more to see."""
 NUM_NEAREST, NUM_NEIGHBOURS = 20, 6
 """In figure 11, and in tables 3 and 4."""
-RATINGS = GeneratedRatings()
-MOVIES = GeneratedRatings(8_000, 1_200, 73.0, choice_spread=1.5)
+RATINGS_GENERATOR = GeneratedRatings()
+MOVIES_GENERATOR = GeneratedRatings(8_000, 1_200, 73.0, choice_spread=1.5)
 """Users per item and choices per user are those of MovieLens 20M (table 1)."""
-SONGS = GeneratedRatings(10_000, 720, 59.0, choice_spread=1.5)
+SONGS_GENERATOR = GeneratedRatings(10_000, 720, 59.0, choice_spread=1.5)
 """Likewise of the Million Song Data."""
-WITHOUT_PRIVACY = ImplicitSettings(dimension=8, sweeps=8, unobserved=0.1)
+WITHOUT_PRIVACY = ImplicitSettings(dimension=8, sweeps=8, unobserved_weight=0.1)
 """It recalls most on such users, of dimensions 8 to 16 and α₀ from 0.1 to 0.5."""
 
 
@@ -55,67 +55,66 @@ class PaperRuns:
     """The runs of all models on some table.
 
     Attributes:
-        draw: Draws the table of a seed, with the planted traits of the items, shape (num_items, rank); None
+        draw_table: Draws the table of a seed, with the planted traits of the items, shape (num_items, rank); None
             without traits.
         study: The settings.
     """
 
-    draw: Callable[[int], tuple[Ratings, FloatArray | None]]
+    draw_table: Callable[[int], tuple[Ratings, FloatArray | None]]
     study: Study
 
     def run(
         self, epsilons: tuple[float, ...], exponent: float, seed: int, model_kinds: tuple[ModelKind, ...]
     ) -> StudyResult:
-        """Run a study of one seed."""
+        """Run the study with one seed, at these epsilons and this exponent, on these models."""
         study = replace(
-            self.study, epsilons=epsilons, exponent=exponent, repeats=1, seed=seed, models=model_kinds
+            self.study, epsilons=epsilons, exponent=exponent, repeats=1, seed=seed, model_kinds=model_kinds
         )
-        return run(self.draw(seed)[0], study)
+        return run(self.draw_table(seed)[0], study)
 
     def run_over_epsilon(self, epsilon: float, seed: int) -> dict[str, float]:
-        """Run figures 1, 2 and 7."""
-        private_kinds = tuple(model_kind for model_kind in self.study.models if model_kind.is_private)
+        """Return the error or recall over all items at one ε, for each line of figures 1, 2 and 7."""
+        private_kinds = tuple(model_kind for model_kind in self.study.model_kinds if model_kind.is_private)
         scores_without_privacy = _measure_models(self, 1.0, 0.25, seed, (ModelKind.NO_PRIVACY,))
-        scores_by_line = {
-            **_measure_models(self, epsilon, 0.25, seed, private_kinds),
-            **scores_without_privacy,
+        private_scores = _measure_models(self, epsilon, 0.25, seed, private_kinds)
+        return {
+            line_key: scores[0] for line_key, scores in {**private_scores, **scores_without_privacy}.items()
         }
-        return {key: numbers[0] for key, numbers in scores_by_line.items()}
 
     def run_over_exponent(self, exponent: float, seed: int) -> dict[str, float]:
-        """Run figures 3 and 10."""
-        scores_by_epsilon = {
-            e: _measure_models(self, e, exponent, seed, (ModelKind.ADAPTIVE,)) for e in DASHES
-        }
+        """Return the error or recall of adaptive weights at one μ, for each ε that is a line of figures 3 and 10."""
+        kinds = (ModelKind.ADAPTIVE,)
         return {
-            f"adaptive_{e:g}": scores_by_line["adaptive"][0]
-            for e, scores_by_line in scores_by_epsilon.items()
+            f"adaptive_{e:g}": _measure_models(self, e, exponent, seed, kinds)["adaptive"][0] for e in DASHES
         }
 
     def run_over_fifths(self, fifth: float, seed: int, epsilon: float = 1.0) -> dict[str, float]:
-        """Run figure 4."""
+        """Return the error or recall on one fifth of the items, 1 for the rarest, for each line of figure 4."""
         half_exponent_scores = _measure_models(self, epsilon, 0.5, seed, (ModelKind.ADAPTIVE,))
         scores_by_line = {
             **_measure_models(self, epsilon, 0.25, seed, tuple(SCHEMES)),
             "adaptive_half": half_exponent_scores["adaptive"],
         }
-        return {key: numbers[int(fifth)] for key, numbers in scores_by_line.items()}
+        return {line_key: scores[int(fifth)] for line_key, scores in scores_by_line.items()}
 
     def run_gain(self, fifth: float, seed: int) -> dict[str, float]:
-        """Run figure 9."""
-        compared_kinds, index = (ModelKind.TAIL, ModelKind.ADAPTIVE), int(fifth)
+        """Return by which share adaptive weights' error is below tail sampling's on one fifth, by ε of figure 9."""
+        compared_kinds, fifth_index = (ModelKind.TAIL, ModelKind.ADAPTIVE), int(fifth)
         scores_by_epsilon = {e: _measure_models(self, e, 0.25, seed, compared_kinds) for e in DASHES}
         return {
-            f"gain_{e:g}": 1.0 - m["adaptive"][index] / m["tail"][index] for e, m in scores_by_epsilon.items()
+            f"gain_{e:g}": 1.0 - m["adaptive"][fifth_index] / m["tail"][fifth_index]
+            for e, m in scores_by_epsilon.items()
         }
 
     def run_overlap(self, fifth: float, seed: int) -> dict[str, float]:
-        """Run figure 11."""
-        return {name: float(pair[0][int(fifth) - 1]) for name, pair in _compare_nearest(self, seed).items()}
+        """Return the share of nearest items in common on one fifth of the items, for each line of figure 11."""
+        return {
+            k: float(overlaps[int(fifth) - 1]) for k, (overlaps, _) in _compare_nearest(self, seed).items()
+        }
 
     def run_likeness(self, fifth: float, seed: int) -> dict[str, float]:
-        """Run table 3."""
-        return {name: float(pair[1][int(fifth) - 1]) for name, pair in _compare_nearest(self, seed).items()}
+        """Return the mean cosine of planted traits of nearest items on one fifth, for each line of table 3."""
+        return {k: float(cosines[int(fifth) - 1]) for k, (_, cosines) in _compare_nearest(self, seed).items()}
 
 
 @functools.cache
@@ -124,40 +123,36 @@ def _measure_models(
 ) -> Mapping[str, list[float]]:
     """Measure error or recall of models, by the key of their line, over all items and in each fifth, rarest first."""
     result = runs.run((epsilon,), exponent, seed, model_kinds)
-    return {
-        model_kind.name.lower(): result.list_runs(model_kind)[0, 0].tolist() for model_kind in model_kinds
-    }
+    return {kind.name.lower(): result.list_runs(kind)[0, 0].tolist() for kind in model_kinds}
 
 
 @functools.cache
 def _compare_nearest(runs: PaperRuns, seed: int) -> Mapping[str, tuple[FloatArray, FloatArray]]:
-    """Compare models by fifth of the items: overlap with the one without privacy, similarity of planted traits."""
+    """Compare models by fifth of the items: overlap with the one without privacy, likeness of traits (NaN without)."""
     result_without_privacy = runs.run((1.0,), 0.25, seed, (ModelKind.NO_PRIVACY,))
     private_result = runs.run(NEAREST_EPSILONS, 1.0 / 3.0, seed, (ModelKind.TAIL, ModelKind.ADAPTIVE))
-    reference_vectors = _scale_rows(result_without_privacy.models[ModelKind.NO_PRIVACY, 0.0].item_vectors)
+    reference_model = result_without_privacy.fitted_models[ModelKind.NO_PRIVACY, 0.0]
+    reference_vectors = _scale_rows(reference_model.item_vectors)
     vectors_by_line = {"no_privacy": reference_vectors}
-    for (model_kind, epsilon), model in private_result.models.items():
+    for (model_kind, epsilon), model in private_result.fitted_models.items():
         vectors_by_line[f"{model_kind.name.lower()}_{epsilon:g}"] = _scale_rows(model.item_vectors)
-    planted_traits = runs.draw(seed)[1]
-    traits = (
-        np.full((reference_vectors.shape[0], 1), np.nan)
-        if planted_traits is None
-        else _scale_rows(planted_traits)
-    )
-    buckets, items = (
-        assign_buckets(result_without_privacy.train_counts),
-        np.arange(reference_vectors.shape[0]),
-    )
+    planted_traits = runs.draw_table(seed)[1]
+    traits = np.full((reference_vectors.shape[0], 1), np.nan)
+    if planted_traits is not None:
+        traits = _scale_rows(planted_traits)
+    buckets = assign_buckets(result_without_privacy.train_counts)
+    item_codes = np.arange(reference_vectors.shape[0])
 
     def average_fifths(item_values: FloatArray) -> FloatArray:
+        """Return the mean over the items of each fifth, rarest first."""
         return np.array([item_values[buckets == bucket].mean() for bucket in range(BUCKETS)])
 
     comparisons_by_line = {}
-    for name, vectors in vectors_by_line.items():
-        neighbours = find_nearest(vectors, items, NUM_NEIGHBOURS)
-        similarities = np.einsum("id,ind->in", traits, traits[neighbours]).mean(axis=1)
-        overlaps = compare_neighbours(vectors, reference_vectors, items, NUM_NEAREST)
-        comparisons_by_line[name] = (average_fifths(overlaps), average_fifths(similarities))
+    for line_key, vectors in vectors_by_line.items():
+        nearest_items = find_nearest(vectors, item_codes, NUM_NEIGHBOURS)
+        similarities = np.einsum("id,ind->in", traits, traits[nearest_items]).mean(axis=1)
+        overlaps = compare_neighbours(vectors, reference_vectors, item_codes, NUM_NEAREST)
+        comparisons_by_line[line_key] = (average_fifths(overlaps), average_fifths(similarities))
     return comparisons_by_line
 
 
@@ -166,9 +161,13 @@ def _scale_rows(vectors: FloatArray) -> FloatArray:
     return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-300))
 
 
-RATING_RUNS = PaperRuns(lambda seed: _draw_table(RATINGS, seed), RatingStudy(with_recall=False))
-MOVIE_RUNS = PaperRuns(lambda seed: _draw_table(MOVIES, seed), ChoiceStudy(reference=WITHOUT_PRIVACY))
-SONG_RUNS = PaperRuns(lambda seed: _draw_table(SONGS, seed), ChoiceStudy(reference=WITHOUT_PRIVACY))
+RATING_RUNS = PaperRuns(lambda seed: _draw_table(RATINGS_GENERATOR, seed), RatingStudy(measures_recall=False))
+MOVIE_RUNS = PaperRuns(
+    lambda seed: _draw_table(MOVIES_GENERATOR, seed), ChoiceStudy(reference_settings=WITHOUT_PRIVACY)
+)
+SONG_RUNS = PaperRuns(
+    lambda seed: _draw_table(SONGS_GENERATOR, seed), ChoiceStudy(reference_settings=WITHOUT_PRIVACY)
+)
 
 RATINGS_SETTING = (
     "6,000 generated users with about 600,000 ratings of 3,700 items in place of MovieLens 10M, a tenth held out; "
@@ -184,20 +183,20 @@ MOVIES_SETTING = (
 SONGS_SETTING = (
     f"10,000 generated users of 720 songs for the Million Song Data, 59 choices each {CHOICES_SETTING}"
 )
-UNIFORM = Line("uniform", "Uniform sampling", Style.ENTERED, "square")
-TAIL = Line("tail", "Tail sampling", Style.CAP, "diamond")
-ADAPTIVE = Line("adaptive", "Adaptive weights", Style.SMOOTH, "circle")
-NO_PRIVACY = Line("no_privacy", "Factorisation, no privacy", Style.SAMPLING, "triangle-up")
-OFFSETS = Line("private_offsets", "DP item means, users' own offsets", Style.PRIVACY, "star")
-POPULAR = Line("private_popular", "DP most popular", Style.PRIVACY, "star")
+UNIFORM_LINE = Line("uniform", "Uniform sampling", Style.ENTERED, "square")
+TAIL_LINE = Line("tail", "Tail sampling", Style.CAP, "diamond")
+ADAPTIVE_LINE = Line("adaptive", "Adaptive weights", Style.SMOOTH, "circle")
+NO_PRIVACY_LINE = Line("no_privacy", "Factorisation, no privacy", Style.SAMPLING, "triangle-up")
+OFFSETS_LINE = Line("private_offsets", "DP item means, users' own offsets", Style.PRIVACY, "star")
+POPULAR_LINE = Line("private_popular", "DP most popular", Style.PRIVACY, "star")
 
 
 def _derive_line(line: Line, epsilon: float, dash: str) -> Line:
-    """Return a line of one ε."""
+    """Return the line with its ε in key and name, drawn with the dash."""
     return replace(line, key=f"{line.key}_{epsilon:g}", name=f"{line.name}, ε = {epsilon:g}", dash=dash)
 
 
-EXPONENT_LINES = tuple(_derive_line(ADAPTIVE, epsilon, dash) for epsilon, dash in DASHES.items())
+EXPONENT_LINES = tuple(_derive_line(ADAPTIVE_LINE, epsilon, dash) for epsilon, dash in DASHES.items())
 PAPER_GAINS = (0.216, 0.237, None, 0.228, 0.084)
 """At ε = 1; of the middle fifth none is printed."""
 GAIN_LINES = tuple(
@@ -205,26 +204,34 @@ GAIN_LINES = tuple(
     for line, epsilon in zip(EXPONENT_LINES, DASHES, strict=True)
 )
 FIFTH_LINES = (
-    UNIFORM,
-    TAIL,
-    replace(ADAPTIVE, name="Adaptive weights, μ = 1/4"),
-    replace(ADAPTIVE, key="adaptive_half", name="Adaptive weights, μ = 1/2", dash="dash"),
+    UNIFORM_LINE,
+    TAIL_LINE,
+    replace(ADAPTIVE_LINE, name="Adaptive weights, μ = 1/4"),
+    replace(ADAPTIVE_LINE, key="adaptive_half", name="Adaptive weights, μ = 1/2", dash="dash"),
 )
 NEAREST_LINES = tuple(
     _derive_line(line, epsilon, "solid" if epsilon == 1.0 else "dash")
     for epsilon in NEAREST_EPSILONS
-    for line in (TAIL, replace(ADAPTIVE, name="Adaptive weights, μ = 1/3"))
+    for line in (TAIL_LINE, replace(ADAPTIVE_LINE, name="Adaptive weights, μ = 1/3"))
 )
-RMSE, RECALL = linear_axis("root mean squared error", unit="rating points"), linear_axis("recall at 20")
+RMSE_AXIS = linear_axis("root mean squared error", unit="rating points")
+RECALL_AXIS = linear_axis("recall at 20")
 FIFTH_TICKS = tuple(enumerate(("rarest", "2nd fifth", "middle", "4th fifth", "most rated"), 1))
 
 
-def _derive(figure: PaperFigure, item: str, title: str, difference_note: str, **changes: Any) -> PaperFigure:
+def _derive(
+    figure: PaperFigure, item_name: str, figure_title: str, difference_note: str, **changes: Any
+) -> PaperFigure:
     """Derive a figure from another one; its key follows from its number in the paper."""
-    figure_key = f"krichene-{item.lower().replace(' ', '-')}"
+    figure_key = f"krichene-{item_name.lower().replace(' ', '-')}"
     return replace(
         figure,
-        **{"key": figure_key, "item_name": item, "title": title, "difference_note": difference_note}
+        **{
+            "key": figure_key,
+            "item_name": item_name,
+            "title": figure_title,
+            "difference_note": difference_note,
+        }
         | changes,
     )
 
@@ -238,9 +245,9 @@ ERROR_OVER_EPSILON = PaperFigure(
     "Factorisation",
     "",
     Axis("privacy budget ε", "", (0.9, 22.0), named_ticks=tuple((e, f"{e:g}") for e in EPSILONS)),
-    RMSE,
+    RMSE_AXIS,
     EPSILONS,
-    (UNIFORM, TAIL, ADAPTIVE, OFFSETS, NO_PRIVACY),
+    (UNIFORM_LINE, TAIL_LINE, ADAPTIVE_LINE, OFFSETS_LINE, NO_PRIVACY_LINE),
     RATING_RUNS.run_over_epsilon,
     10,
     "In the paper adaptive weights are best. Here they are from ε = 5 on; on MovieLens 1M at every ε. The paper lacks "
@@ -277,8 +284,8 @@ RECALL_OVER_EPSILON = _derive(
     "scheme beats what is popular by noisy counts, a baseline that the paper lacks.",
     setting_text=MOVIES_SETTING,
     tab_name="Implicit feedback",
-    y=RECALL,
-    lines=(UNIFORM, TAIL, ADAPTIVE, POPULAR, NO_PRIVACY),
+    y=RECALL_AXIS,
+    lines=(UNIFORM_LINE, TAIL_LINE, ADAPTIVE_LINE, POPULAR_LINE, NO_PRIVACY_LINE),
     run_once=MOVIE_RUNS.run_over_epsilon,
 )
 NEAREST_OVERLAP = _derive(
@@ -315,7 +322,7 @@ FIGURES = (
         key="krichene-figure-4-recall",
         setting_text=f"ε = 5, as ε = 1 teaches nothing of rare items. k falls from 100 to 20. {MOVIES_SETTING}",
         tab_name="Implicit feedback",
-        y=replace(RECALL, name="recall at k"),
+        y=replace(RECALL_AXIS, name="recall at k"),
         run_once=functools.partial(MOVIE_RUNS.run_over_fifths, epsilon=5.0),
     ),
     _derive(
@@ -334,7 +341,7 @@ FIGURES = (
         "In the paper μ = 1/4 is best; here at ε = 20 only. At ε = 1 and 5 smaller μ are better.",
         setting_text=f"ε = 1, 5 and 20. {MOVIES_SETTING}",
         tab_name="Implicit feedback",
-        y=RECALL,
+        y=RECALL_AXIS,
         run_once=MOVIE_RUNS.run_over_exponent,
     ),
     NEAREST_OVERLAP,
@@ -347,7 +354,7 @@ FIGURES = (
         setting_text="Mean cosine of the planted traits of an item and its six nearest; the paper lists films. "
         f"{MOVIES_SETTING}",
         y=linear_axis("likeness of planted traits"),
-        lines=(replace(NO_PRIVACY, name="Without privacy"), *NEAREST_LINES),
+        lines=(replace(NO_PRIVACY_LINE, name="Without privacy"), *NEAREST_LINES),
         run_once=MOVIE_RUNS.run_likeness,
     ),
 )

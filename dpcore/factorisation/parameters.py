@@ -138,9 +138,9 @@ class FactorisationParameters(Parameters):
 
     @property
     def ratings_parameters(self) -> FactorisationParameters:
-        """Return the parameters without those that the ratings do not depend on."""
-        names = ("source", "num_users", "num_items", "ratings_per_user", "rank", "data_seed")
-        return FactorisationParameters(1.0, **{name: getattr(self, name) for name in names})
+        """Return parameters with ε = 1 and defaults, but for the settings that the ratings depend on."""
+        field_names = ("source", "num_users", "num_items", "ratings_per_user", "rank", "data_seed")
+        return FactorisationParameters(1.0, **{name: getattr(self, name) for name in field_names})
 
     @property
     def generator(self) -> GeneratedRatings | None:
@@ -150,16 +150,11 @@ class FactorisationParameters(Parameters):
     @property
     def population(self) -> GeneratedRatings:
         """Return the generator with the entered settings, whatever the source is."""
-        return GeneratedRatings(
-            num_users=self.num_users,
-            num_items=self.num_items,
-            ratings_per_user=self.ratings_per_user,
-            rank=self.rank,
-        )
+        return GeneratedRatings(self.num_users, self.num_items, self.ratings_per_user, rank=self.rank)
 
     @property
-    def limits(self) -> RatingRange:
-        """Return the public range of the ratings."""
+    def rating_range(self) -> RatingRange:
+        """Return the public range of the ratings: that of the generator, or the one entered for the data's ratings."""
         if (generator := self.generator) is not None:
             return RatingRange(generator.lowest, generator.highest)
         return RatingRange(self.lowest, self.highest)
@@ -173,24 +168,19 @@ class FactorisationParameters(Parameters):
 
     @property
     def spending(self) -> Spending:
-        """Divide the budget at the page's epsilon."""
-        return self.study.spending(self.epsilon)
+        """Return how the budget is divided at the page's epsilon."""
+        return self.study.build_spending(self.epsilon)
 
     @property
     def study(self) -> RatingStudy:
         """Return the study that *Train* runs."""
         settings = FactorSettings(self.dimension, self.sweeps, self.user_ridge, own_coordinate=OWN_COORDINATE)
-        return build_from(
-            RatingStudy, self, settings=settings, steps=self.gradient_steps, seed=self.train_seed
-        )
+        return build_from(RatingStudy, self, settings=settings, seed=self.train_seed)
 
     @property
     def choice_study(self) -> ChoiceStudy:
         """Return the study that *Train on choices* runs."""
+        settings = ImplicitSettings(unobserved_weight=self.unobserved)
         return build_from(
-            ChoiceStudy,
-            self,
-            settings=ImplicitSettings(unobserved=self.unobserved),
-            ridge_to_noise=IMPLICIT_RIDGE,
-            seed=self.train_seed,
+            ChoiceStudy, self, settings=settings, ridge_to_noise=IMPLICIT_RIDGE, seed=self.train_seed
         )

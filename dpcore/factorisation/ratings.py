@@ -97,12 +97,12 @@ class Ratings:
         if pairs.sums is None or pairs.rows is None:
             return None
         starts = np.concatenate(([0], np.cumsum(np.bincount(pairs.user_codes)))).astype(np.int64)
-        values = (pairs.sums / pairs.rows).astype(np.float32)
-        return cls(starts, pairs.task_codes.astype(np.int32), values, pairs.num_tasks)
+        mean_ratings = (pairs.sums / pairs.rows).astype(np.float32)
+        return cls(starts, pairs.task_codes.astype(np.int32), mean_ratings, pairs.num_tasks)
 
     @property
     def num_users(self) -> int:
-        """Return the number of users, those without a rating included."""
+        """Return the number of users, those without a rating too."""
         return self.starts.size - 1
 
     @property
@@ -130,12 +130,8 @@ class Ratings:
     def select(self, is_selected: npt.NDArray[np.bool_]) -> Ratings:
         """Select the ratings under a mask of shape (num_ratings,); users and items keep their codes."""
         num_kept_before = np.concatenate(([0], np.cumsum(is_selected)))
-        return Ratings(
-            num_kept_before[self.starts].astype(np.int64),
-            self.items[is_selected],
-            self.values[is_selected],
-            self.num_items,
-        )
+        starts = num_kept_before[self.starts].astype(np.int64)
+        return Ratings(starts, self.items[is_selected], self.values[is_selected], self.num_items)
 
     def split(self, test_share: float, rng: np.random.Generator) -> tuple[Ratings, Ratings]:
         """Split the ratings into training and test, each rating held out with the same probability.
@@ -152,10 +148,10 @@ class Ratings:
             raise refuse("nothing is left to train on or to test", remedy="Bring more ratings")
         return self.select(~is_held_out), self.select(is_held_out)
 
-    def blocks(self, block_size: int) -> Iterator[RatingBlock]:
-        """Yield blocks of ``block_size`` users."""
-        for first in range(0, self.num_users, block_size):
-            yield RatingBlock(self, slice(first, min(first + block_size, self.num_users)))
+    def iterate_blocks(self, block_size: int) -> Iterator[RatingBlock]:
+        """Yield blocks of ``block_size`` consecutive users; the last one may be smaller."""
+        for first_user in range(0, self.num_users, block_size):
+            yield RatingBlock(self, slice(first_user, min(first_user + block_size, self.num_users)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,30 +159,30 @@ class RatingBlock:
     """Consecutive users of a table, with their ratings.
 
     Attributes:
-        table: The table.
-        users: Which users.
+        table: The whole table.
+        users: Where the users stand among all users.
     """
 
     table: Ratings
     users: slice
 
     @property
-    def ratings(self) -> slice:
-        """Return where their ratings stand in the table."""
+    def rating_slice(self) -> slice:
+        """Return where the ratings of these users stand in the table."""
         return slice(int(self.table.starts[self.users.start]), int(self.table.starts[self.users.stop]))
 
     @property
     def items(self) -> TaskCodes:
-        """Return the items that they rated, one for each rating."""
-        return self.table.items[self.ratings]
+        """Return the item code of each rating of these users."""
+        return self.table.items[self.rating_slice]
 
     @property
     def rating_users(self) -> IntArray:
-        """Return the user of each rating."""
+        """Return the user code, in the whole table, of each rating of these users."""
         return self.repeat_for_ratings(np.arange(self.users.start, self.users.stop))
 
     def repeat_for_ratings(self, user_values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Repeat the number of each user for each of their ratings."""
+        """Repeat the value of each user of the block for each of their ratings."""
         return np.repeat(user_values, np.diff(self.table.starts[self.users.start : self.users.stop + 1]))
 
     def build_matrix(self, entries: RatingValues) -> Any:
@@ -223,7 +219,7 @@ class GeneratedRatings:
 
     Item i, in the order of popularity, is as popular as (i + 1)^-zipf_exponent; users are as active as a
     logarithmic normal variable. User j rates item i independently with probability 1 - exp(-t_j popularity_i),
-    where t_j gives them as many ratings as they are active, in expectation. A rating is overall + offset_i +
+    where t_j gives them as many ratings as they are active, in expectation. A rating is mean + offset_i +
     offset_j + <taste_j, trait_i> + error, rounded to steps and clipped to the range.
 
     Attributes:
@@ -233,7 +229,7 @@ class GeneratedRatings:
         zipf_exponent: 0 to 3.
         user_spread: Standard deviation of the logarithm of a user's activity, 0 to 3.
         rank: r, 1 to 50.
-        overall: Mean rating.
+        mean_rating: Mean rating.
         item_offset_spread: Standard deviation of the items' offsets.
         user_offset_spread: Standard deviation of the users' own offsets: some rate everything higher than others.
         taste_spread: Standard deviation of <taste, trait>.
@@ -241,7 +237,7 @@ class GeneratedRatings:
         choice_spread: How much taste decides what is rated: the standard deviation of log a_ij, 0 to 5; 0 for not at
             all. With it, user j rates item i with probability 1 - exp(-t_j popularity_i a_ij), where log a_ij is
             <taste_j, trait_i> in a unit of its own.
-        step: What ratings are rounded to; 0 for no rounding.
+        rounding_step: What ratings are rounded to a multiple of; 0 for no rounding.
         lowest, highest: Range of the ratings.
     """
 
@@ -251,13 +247,13 @@ class GeneratedRatings:
     zipf_exponent: float = 0.9
     user_spread: float = 1.0
     rank: int = 6
-    overall: float = 3.5
+    mean_rating: float = 3.5
     item_offset_spread: float = 0.45
     user_offset_spread: float = 0.4
     taste_spread: float = 0.5
     error_spread: float = 0.8
     choice_spread: float = 0.0
-    step: float = 0.5
+    rounding_step: float = 0.5
     lowest: float = 0.5
     highest: float = 5.0
 
@@ -269,33 +265,35 @@ class GeneratedRatings:
         """Draw a table, and return with it the planted traits of the items, shape (num_items, rank)."""
         # Draw tastes first only if they decide which items are rated: the other streams then stay as they are.
         traits_and_tastes = self._draw_tastes(rng) if self.choice_spread else None
-        starts, items = self._draw_pairs(rng, traits_and_tastes)
+        starts, item_codes = self._draw_pairs(rng, traits_and_tastes)
         item_offsets = self.item_offset_spread * rng.standard_normal(self.num_items, dtype=np.float32)
         traits, tastes = self._draw_tastes(rng) if traits_and_tastes is None else traits_and_tastes
         user_offsets = self.user_offset_spread * rng.standard_normal(self.num_users, dtype=np.float32)
-        values = np.empty(items.size, dtype=np.float32)
-        users_at_once = max(int(_BLOCK_CELLS / self.rank / max(items.size / self.num_users, 1.0)), 1)
-        for first in range(0, self.num_users, users_at_once):
-            stop = min(first + users_at_once, self.num_users)
-            rating_slice = slice(int(starts[first]), int(starts[stop]))
-            rating_users = np.repeat(np.arange(first, stop), np.diff(starts[first : stop + 1]))
-            affinities = np.einsum("pr,pr->p", tastes[rating_users], traits[items[rating_slice]])
+        rating_values = np.empty(item_codes.size, dtype=np.float32)
+        users_at_once = max(int(_BLOCK_CELLS / self.rank / max(item_codes.size / self.num_users, 1.0)), 1)
+        for first_user in range(0, self.num_users, users_at_once):
+            stop_user = min(first_user + users_at_once, self.num_users)
+            rating_slice = slice(int(starts[first_user]), int(starts[stop_user]))
+            rating_users = np.repeat(
+                np.arange(first_user, stop_user), np.diff(starts[first_user : stop_user + 1])
+            )
+            affinities = np.einsum("pr,pr->p", tastes[rating_users], traits[item_codes[rating_slice]])
             errors = self.error_spread * rng.standard_normal(affinities.size, dtype=np.float32)
-            values[rating_slice] = (
-                self.overall
-                + item_offsets[items[rating_slice]]
+            rating_values[rating_slice] = (
+                self.mean_rating
+                + item_offsets[item_codes[rating_slice]]
                 + user_offsets[rating_users]
                 + affinities
                 + errors
             )
-        if self.step:
-            np.round(values / np.float32(self.step), out=values)
-            values *= np.float32(self.step)
-        values = np.clip(values, self.lowest, self.highest).astype(np.float32)
-        return Ratings(starts, items, values, self.num_items), traits
+        if self.rounding_step:
+            np.round(rating_values / np.float32(self.rounding_step), out=rating_values)
+            rating_values *= np.float32(self.rounding_step)
+        rating_values = np.clip(rating_values, self.lowest, self.highest).astype(np.float32)
+        return Ratings(starts, item_codes, rating_values, self.num_items), traits
 
     def _draw_tastes(self, rng: np.random.Generator) -> _Tastes:
-        """Draw traits of the items and tastes of the users."""
+        """Draw the traits of the items, shape (num_items, rank), and the tastes of the users, (num_users, rank)."""
         # <taste, trait> has variance r a^2 a^2 with entries of standard deviation a.
         entry_scale = math.sqrt(self.taste_spread / math.sqrt(self.rank))
         traits = entry_scale * rng.standard_normal((self.num_items, self.rank), dtype=np.float32)
@@ -305,7 +303,7 @@ class GeneratedRatings:
     def _draw_pairs(
         self, rng: np.random.Generator, traits_and_tastes: _Tastes | None
     ) -> tuple[np.ndarray, TaskCodes]:
-        """Draw which items each user rates, as row starts and item codes."""
+        """Draw which items each user rates; return where each user's ratings start, as in `Ratings`, and item codes."""
         popularity = np.arange(1.0, self.num_items + 1.0) ** -self.zipf_exponent
         popularity = rng.permutation(popularity / popularity.sum())
         activities, user_rates = self._draw_rates(popularity, rng)
@@ -313,17 +311,15 @@ class GeneratedRatings:
         counts_by_block: list[np.ndarray] = []
         items_by_block: list[np.ndarray] = []
         users_per_block = max(_BLOCK_CELLS // self.num_items, 1)
-        for first in range(0, self.num_users, users_per_block):
-            block_rates = user_rates[first : first + users_per_block].astype(np.float32)
+        for first_user in range(0, self.num_users, users_per_block):
+            block_rates = user_rates[first_user : first_user + users_per_block].astype(np.float32)
             negative_rates = block_rates[:, None] * negative_popularity
             if traits_and_tastes is not None:
-                negative_rates = self._scale_by_taste(
-                    negative_rates, traits_and_tastes, slice(first, first + block_rates.size), activities
-                )
+                users = slice(first_user, first_user + block_rates.size)
+                negative_rates = self._scale_by_taste(negative_rates, traits_and_tastes, users, activities)
             # Independent cells need no sorting and no search, unlike draws without replacement.
-            is_rated = rng.random((block_rates.size, self.num_items), dtype=np.float32) < -np.expm1(
-                negative_rates
-            )
+            uniform_draws = rng.random((block_rates.size, self.num_items), dtype=np.float32)
+            is_rated = uniform_draws < -np.expm1(negative_rates)
             counts_by_block.append(np.count_nonzero(is_rated, axis=1))
             items_by_block.append((np.flatnonzero(is_rated) % self.num_items).astype(np.int32))
         starts = np.concatenate(([0], np.cumsum(np.concatenate(counts_by_block)))).astype(np.int64)

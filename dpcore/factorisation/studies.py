@@ -64,17 +64,9 @@ def fit_private_item_means(
     """
     # With mu = 0 no count is read, and none is paid for.
     count_share = spending.count_share if exponent else 0.0
-    single_sweep_spending = Spending(spending.budget, count_share, 1, spending.max_items)
-    return fit_private(
-        train,
-        LEVEL_ONLY,
-        rating_range,
-        Scheme.ADAPTIVE,
-        single_sweep_spending,
-        exponent,
-        ridge_to_noise,
-        seed,
-    )
+    spending = Spending(spending.budget, count_share, 1, spending.max_items)
+    scheme = Scheme.ADAPTIVE
+    return fit_private(train, LEVEL_ONLY, rating_range, scheme, spending, exponent, ridge_to_noise, seed)
 
 
 OWN_RIDGE = 5.0
@@ -107,32 +99,32 @@ class RatingStudy(Study):
     """The models, settings and splits of a study of ratings.
 
     Attributes:
-        limits: Public range of the ratings.
-        steps: Of gradient descent (AdaDPSGD); None for sums and their solution (DPALS).
+        rating_range: Public range of the ratings.
+        gradient_steps: Of gradient descent (AdaDPSGD); None for sums and their solution (DPALS).
         test_share: Probability with which a rating is held out.
-        with_recall: True if recall is measured too.
+        measures_recall: True if recall is measured too.
     """
 
     settings: FactorSettings = field(default_factory=FactorSettings)
-    reference: FactorSettings = field(
+    reference_settings: FactorSettings = field(
         default_factory=lambda: FactorSettings(dimension=8, sweeps=8, user_ridge=5.0)
     )
     ridge_to_noise: float = RIDGE_TO_NOISE
-    models: tuple[ModelKind, ...] = RATING_KINDS
-    limits: RatingRange = field(default_factory=RatingRange)
-    steps: GradientSteps | None = None
+    model_kinds: tuple[ModelKind, ...] = RATING_KINDS
+    rating_range: RatingRange = field(default_factory=RatingRange)
+    gradient_steps: GradientSteps | None = None
     test_share: float = 0.1
-    with_recall: bool = True
+    measures_recall: bool = True
     main_measure: ClassVar[str] = "rmse"
     baseline: ClassVar[ModelKind] = ModelKind.PRIVATE_OFFSETS
 
     def count_releases(self) -> tuple[int, int]:
-        """Count sums and vectors, or the steps."""
-        return (2 if self.steps is None else self.steps.number), 0
+        """Return 2 releases a sweep (matrices and vectors), or as many as gradient steps, and no unit release."""
+        return (2 if self.gradient_steps is None else self.gradient_steps.steps_per_sweep), 0
 
-    def split(self, table: Ratings, rng: np.random.Generator) -> Split:
-        """Hold out ratings of all users."""
-        train, test = table.split(self.test_share, rng)
+    def split(self, ratings: Ratings, rng: np.random.Generator) -> Split:
+        """Hold out single ratings of all users; each user's training ratings are their history."""
+        train, test = ratings.split(self.test_share, rng)
         return Split(train, train, test)
 
     def fit(
@@ -147,27 +139,27 @@ class RatingStudy(Study):
         """Fit one model."""
         match model_kind:
             case ModelKind.GLOBAL_MEAN:
-                return fit_item_means(train, self.limits, ridge=math.inf)
+                return fit_item_means(train, self.rating_range, ridge=math.inf)
             case ModelKind.ITEM_MEAN:
-                return fit_item_means(train, self.limits)
+                return fit_item_means(train, self.rating_range)
             case ModelKind.NO_PRIVACY:
-                return fit(train, self.reference, self.limits, on_sweep)
+                return fit(train, self.reference_settings, self.rating_range, on_sweep)
             case ModelKind.PRIVATE_OFFSETS:
                 return add_own_offsets(fitted_models[ModelKind.PRIVATE_MEAN, epsilon])
             case ModelKind.PRIVATE_MEAN:
                 exponent = choose_exponent(epsilon, self.exponent)
-                spending = self.spending(epsilon)
+                spending = self.build_spending(epsilon)
                 return fit_private_item_means(
-                    train, self.limits, spending, exponent, self.ridge_to_noise, seed
+                    train, self.rating_range, spending, exponent, self.ridge_to_noise, seed
                 )
         return fit_private(
-            train, self.settings, self.limits, SCHEMES[model_kind], self.spending(epsilon), self.exponent,
-            self.ridge_to_noise, seed, on_sweep, self.steps,
+            train, self.settings, self.rating_range, SCHEMES[model_kind], self.build_spending(epsilon), self.exponent,
+            self.ridge_to_noise, seed, on_sweep, self.gradient_steps,
         )  # fmt: skip
 
     def measure(self, model: Any, split: Split, buckets: Buckets) -> tuple[FloatArray, FloatArray]:
-        """Measure the errors of predictions, and recall of what was rated."""
-        return measure(model, split.train, split.test, buckets, self.with_recall)
+        """Measure the errors of predictions and, with ``measures_recall``, recall of what was rated; else NaN."""
+        return measure(model, split.train, split.test, buckets, self.measures_recall)
 
 
 CHOICE_KINDS = (ModelKind.POPULAR, ModelKind.NO_PRIVACY, ModelKind.PRIVATE_POPULAR, *SCHEMES)
@@ -180,28 +172,28 @@ class ChoiceStudy(Study):
     """The models, settings and splits of a study of choices.
 
     Attributes:
-        test_users: Probability with which a user is held out of training; of more than `study.RECALL_USERS` the
+        test_user_share: Probability with which a user is held out of training; of more than `study.RECALL_USERS` the
             first are tested.
 
     Source: Krichene et al. 2023, section 5 and figures 2, 4, 7, 9 and 10; the baseline of what is popular is ours.
     """
 
     settings: ImplicitSettings = field(default_factory=ImplicitSettings)
-    reference: ImplicitSettings = field(
-        default_factory=lambda: ImplicitSettings(dimension=12, sweeps=8, unobserved=0.1)
+    reference_settings: ImplicitSettings = field(
+        default_factory=lambda: ImplicitSettings(dimension=12, sweeps=8, unobserved_weight=0.1)
     )
     max_items: int = 50
     ridge_to_noise: float = implicit.RIDGE_TO_NOISE
-    models: tuple[ModelKind, ...] = CHOICE_KINDS
-    test_users: float = 0.1
+    model_kinds: tuple[ModelKind, ...] = CHOICE_KINDS
+    test_user_share: float = 0.1
     main_measure: ClassVar[str] = "recall"
     baseline: ClassVar[ModelKind] = ModelKind.PRIVATE_POPULAR
 
     def count_releases(self) -> tuple[int, int]:
-        """Count sums and vectors of the items, and one Gram matrix."""
+        """Return 2 releases a sweep (matrices and vectors of the items), and 1 unit release (the Gram matrix)."""
         return 2, 1
 
-    def split(self, table: Ratings, rng: np.random.Generator) -> Split:
+    def split(self, choices: Ratings, rng: np.random.Generator) -> Split:
         """Hold out users, and of each of them a fifth of what they chose.
 
         Raises:
@@ -209,14 +201,14 @@ class ChoiceStudy(Study):
 
         Source: Liang et al. 2018, which Krichene et al. 2023 follow for recall (section 5).
         """
-        is_test_user = rng.random(table.num_users, dtype=np.float32) < self.test_users
-        is_test_choice = np.repeat(is_test_user, np.diff(table.starts))
-        is_to_recall = rng.random(table.num_ratings, dtype=np.float32) < TEST_SHARE
-        masks = (~is_test_choice, is_test_choice & ~is_to_recall, is_test_choice & is_to_recall)
-        if not all(mask.any() for mask in masks):
+        is_test_user = rng.random(choices.num_users, dtype=np.float32) < self.test_user_share
+        is_test_choice = np.repeat(is_test_user, np.diff(choices.starts))
+        is_to_recall = rng.random(choices.num_ratings, dtype=np.float32) < TEST_SHARE
+        table_masks = (~is_test_choice, is_test_choice & ~is_to_recall, is_test_choice & is_to_recall)
+        if not all(is_in_table.any() for is_in_table in table_masks):
             remedy = "Bring more users, or hold out more of them"
             raise refuse("nothing is left to train on or to test", remedy=remedy)
-        return Split(*(table.select(mask) for mask in masks))
+        return Split(*(choices.select(mask) for mask in table_masks))
 
     def fit(
         self,
@@ -232,23 +224,16 @@ class ChoiceStudy(Study):
             case ModelKind.POPULAR:
                 return PopularityModel(train.item_counts)
             case ModelKind.NO_PRIVACY:
-                return implicit.fit(train, self.reference, on_sweep)
+                return implicit.fit(train, self.reference_settings, on_sweep)
             case ModelKind.PRIVATE_POPULAR:
-                return PopularityModel(implicit.release_popularity(train, self.spending(epsilon), seed))
-        spending = self.spending(epsilon)
+                return PopularityModel(implicit.release_popularity(train, self.build_spending(epsilon), seed))
+        scheme, spending = SCHEMES[model_kind], self.build_spending(epsilon)
         return implicit.fit_private(
-            train,
-            self.settings,
-            SCHEMES[model_kind],
-            spending,
-            self.exponent,
-            self.ridge_to_noise,
-            seed,
-            on_sweep,
+            train, self.settings, scheme, spending, self.exponent, self.ridge_to_noise, seed, on_sweep
         )
 
     def measure(self, model: Any, split: Split, buckets: Buckets) -> tuple[FloatArray, FloatArray]:
-        """Measure recall."""
+        """Measure recall; the errors are NaN, since choices have no ratings to predict."""
         user_vectors = model.solve_user_vectors(split.history)
         recalls = compute_recall(user_vectors, model.item_vectors, split.history, split.test, buckets)
         return np.full(1 + BUCKETS, np.nan), recalls

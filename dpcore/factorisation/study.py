@@ -68,14 +68,14 @@ class Study(abc.ABC):
         epsilons: Of the guarantee, each with ``delta``.
         delta: Of the guarantee.
         settings: Of every private factorisation.
-        reference: Of the one without privacy.
+        reference_settings: Of the one without privacy.
         max_items: k.
         count_share: Share of the budget for noisy counts.
         exponent: mu of the adaptive weights.
         ridge_to_noise: What the items' ridge grows by per unit of noise.
         repeats: Seeds; each has its own split and noise, shared by all models.
         seed: Of all randomness.
-        models: The models that are fitted.
+        model_kinds: The models that are fitted.
         main_measure: "rmse" or "recall".
         baseline: What a factorisation with adaptive weights is compared with, declared before any training: one
             comparison, so that its interval is what it says.
@@ -84,37 +84,37 @@ class Study(abc.ABC):
     epsilons: tuple[float, ...] = (1.0, 5.0, 20.0)
     delta: float = 1e-5
     settings: Any = None
-    reference: Any = None
+    reference_settings: Any = None
     max_items: int = 100
     count_share: float = 0.12
     exponent: float = 0.25
     ridge_to_noise: float = 0.0
     repeats: int = 3
     seed: int = 1
-    models: tuple[ModelKind, ...] = ()
+    model_kinds: tuple[ModelKind, ...] = ()
     main_measure: ClassVar[str]
     baseline: ClassVar[ModelKind]
 
-    def spending(self, epsilon: float) -> Spending:
+    def build_spending(self, epsilon: float) -> Spending:
         """Divide the budget at one epsilon."""
-        releases, unit_releases = self.count_releases()
+        releases_per_sweep, unit_releases = self.count_releases()
         target = PrivacyTarget(epsilon, self.delta)
         return Spending.from_target(
-            target, self.count_share, self.settings.sweeps, self.max_items, releases, unit_releases
+            target, self.count_share, self.settings.sweeps, self.max_items, releases_per_sweep, unit_releases
         )
 
     def count_sweeps(self) -> int:
         """Count the sweeps of all factorisations of one seed."""
-        num_private = len(self.epsilons) * len(SCHEMES.keys() & set(self.models))
-        reference_sweeps = self.reference.sweeps if ModelKind.NO_PRIVACY in self.models else 0
+        num_private = len(self.epsilons) * len(SCHEMES.keys() & set(self.model_kinds))
+        reference_sweeps = self.reference_settings.sweeps if ModelKind.NO_PRIVACY in self.model_kinds else 0
         return int(reference_sweeps + num_private * self.settings.sweeps)
 
     @abc.abstractmethod
     def count_releases(self) -> tuple[int, int]:
-        """Return `Spending.releases` and `Spending.unit_releases_per_sweep`."""
+        """Return `Spending.releases_per_sweep` and `Spending.unit_releases_per_sweep`."""
 
     @abc.abstractmethod
-    def split(self, table: Ratings, rng: np.random.Generator) -> Split:
+    def split(self, ratings: Ratings, rng: np.random.Generator) -> Split:
         """Split a table for one seed; raise InvalidInput if nothing is left on one side."""
 
     @abc.abstractmethod
@@ -127,7 +127,7 @@ class Study(abc.ABC):
         fitted_models: Fitted,
         on_sweep: OnSweep,
     ) -> Any:
-        """Fit one model; ``fitted_models`` are this seed's so far, and ``on_sweep`` is called after each sweep."""
+        """Fit one model; ``fitted_models`` are those of this seed so far; call ``on_sweep`` after each sweep."""
 
     @abc.abstractmethod
     def measure(self, model: Any, split: Split, buckets: Buckets) -> tuple[FloatArray, FloatArray]:
@@ -145,56 +145,58 @@ class StudyResult:
             same numbers at each epsilon.
         recall: Likewise.
         train_counts: Training ratings of each item in the first split, shape (num_items,).
-        models: Of the first seed.
-        finished: True if all runs were reached.
+        fitted_models: Of the first seed.
+        is_finished: True if all runs were reached.
     """
 
     study: Study
     rmse: FloatArray
     recall: FloatArray
     train_counts: IntArray
-    models: Fitted = field(default_factory=dict)
-    finished: bool = False
+    fitted_models: Fitted = field(default_factory=dict)
+    is_finished: bool = False
 
-    def list_runs(self, model_kind: ModelKind, measure: str = "") -> FloatArray:
+    def list_runs(self, model_kind: ModelKind, measure_name: str = "") -> FloatArray:
         """Return a measure of a model, by default the main one, shape (epsilons, repeats, 1 + BUCKETS)."""
-        runs: FloatArray = getattr(self, measure or self.study.main_measure)[
-            self.study.models.index(model_kind)
+        runs: FloatArray = getattr(self, measure_name or self.study.main_measure)[
+            self.study.model_kinds.index(model_kind)
         ]
         return runs
 
-    def summarise(self, model_kind: ModelKind, measure: str = "") -> Summary:
+    def summarise(self, model_kind: ModelKind, measure_name: str = "") -> Summary:
         """Return mean and spread of a model over seeds, each of shape (epsilons, 1 + BUCKETS)."""
-        return summarise_runs(self.list_runs(model_kind, measure))
+        return summarise_runs(self.list_runs(model_kind, measure_name))
 
-    def compare(self, model_kind: ModelKind, reference: ModelKind, measure: str = "") -> Summary:
+    def compare(self, model_kind: ModelKind, reference_kind: ModelKind, measure_name: str = "") -> Summary:
         """Return mean and spread of model - reference, paired by seed; shapes as in `summarise`."""
-        return summarise_runs(self.list_runs(model_kind, measure) - self.list_runs(reference, measure))
+        return summarise_runs(
+            self.list_runs(model_kind, measure_name) - self.list_runs(reference_kind, measure_name)
+        )
 
 
 class ProgressReport(Protocol):
     """A callback that gets the progress of a study."""
 
-    def __call__(self, share: float, so_far: StudyResult | None = None) -> None:
+    def __call__(self, share_done: float, so_far: StudyResult | None = None) -> None:
         """Receive the share done after each sweep and, after all models of one epsilon, the results so far."""
 
 
 class _StopError(Exception):
-    """The study is to stop."""
+    """The sign that the study is to stop."""
 
 
 def run(
-    table: Ratings,
+    ratings: Ratings,
     study: Study,
-    report: ProgressReport = lambda share, so_far=None: None,
+    report_progress: ProgressReport = lambda share, so_far=None: None,
     should_stop: ShouldStop = never,
 ) -> StudyResult:
-    """Fit and measure every model.
+    """Fit and measure every model at every epsilon with every seed; stopped early, return what was reached.
 
     Args:
-        table: Ratings, or what users chose; each seed splits it anew.
+        ratings: Ratings, or what users chose; each seed splits the table anew.
         study: What to run.
-        report: Told after each sweep, and after all models of one epsilon.
+        report_progress: Told after each sweep, and after all models of one epsilon.
         should_stop: Asked before each model and after each sweep; where it says yes, what is finished is returned.
 
     Returns:
@@ -205,34 +207,26 @@ def run(
 
     Source: Krichene et al. 2023, section 5, for the models that are compared; pairing and intervals are ours.
     """
-    unreached_scores = np.full((len(study.models), len(study.epsilons), study.repeats, 1 + BUCKETS), np.nan)
+    shape = (len(study.model_kinds), len(study.epsilons), study.repeats, 1 + BUCKETS)
     fitted_models: dict[tuple[ModelKind, float], Any] = {}
-    result = StudyResult(
-        study,
-        unreached_scores,
-        unreached_scores.copy(),
-        np.zeros(table.num_items, dtype=np.int64),
-        fitted_models,
-    )
-    private_kinds = [model_kind for model_kind in study.models if model_kind.is_private]
-    planned_fits: list[tuple[ModelKind, int | None]] = [
-        (model_kind, None) for model_kind in study.models if not model_kind.is_private
-    ]
-    planned_fits += [
-        (model_kind, epsilon_index)
-        for epsilon_index in range(len(study.epsilons))
-        for model_kind in private_kinds
-    ]
+    train_counts = np.zeros(ratings.num_items, dtype=np.int64)
+    result = StudyResult(study, np.full(shape, np.nan), np.full(shape, np.nan), train_counts, fitted_models)
+    private_kinds = [kind for kind in study.model_kinds if kind.is_private]
+    planned_fits: list[tuple[ModelKind, int | None]]
+    planned_fits = [(kind, None) for kind in study.model_kinds if not kind.is_private]
+    planned_fits += [(kind, i) for i in range(len(study.epsilons)) for kind in private_kinds]
     num_sweeps, sweeps_done = max(study.count_sweeps() * study.repeats, 1), 0
 
     def stop_if_asked() -> None:
+        """Raise `_StopError` if the study is to stop."""
         if should_stop():
             raise _StopError
 
     def count_sweep() -> None:
+        """Report that one sweep more is done, and stop if the study is to stop."""
         nonlocal sweeps_done
         sweeps_done += 1
-        report(sweeps_done / num_sweeps)
+        report_progress(sweeps_done / num_sweeps)
         stop_if_asked()
 
     try:
@@ -240,7 +234,7 @@ def run(
             split_seed, noise_sequence = np.random.SeedSequence([study.seed, seed_index]).spawn(2)
             noise_seed = int(noise_sequence.generate_state(1)[0])
             stop_if_asked()
-            split = study.split(table, np.random.default_rng(split_seed))
+            split = study.split(ratings, np.random.default_rng(split_seed))
             buckets = assign_buckets(split.train.item_counts)
             if seed_index == 0:
                 result = replace(result, train_counts=split.train.item_counts)
@@ -252,23 +246,16 @@ def run(
                 seed_models[model_kind, epsilon] = model
                 if seed_index == 0:
                     fitted_models[model_kind, epsilon] = model
-                result_cells = (
-                    study.models.index(model_kind),
-                    slice(None) if epsilon_index is None else epsilon_index,
-                    seed_index,
-                )
-                result.rmse[result_cells], result.recall[result_cells] = study.measure(model, split, buckets)
+                epsilon_slice = slice(None) if epsilon_index is None else epsilon_index
+                result_index = study.model_kinds.index(model_kind), epsilon_slice, seed_index
+                result.rmse[result_index], result.recall[result_index] = study.measure(model, split, buckets)
                 if epsilon_index is not None and model_kind is private_kinds[-1]:
-                    results_so_far = replace(
-                        result,
-                        rmse=result.rmse.copy(),
-                        recall=result.recall.copy(),
-                        models=dict(fitted_models),
-                    )
-                    report(sweeps_done / num_sweeps, results_so_far)
+                    rmse, recall = result.rmse.copy(), result.recall.copy()
+                    so_far = replace(result, rmse=rmse, recall=recall, fitted_models=dict(fitted_models))
+                    report_progress(sweeps_done / num_sweeps, so_far)
     except _StopError:
         return result
-    return replace(result, finished=True)
+    return replace(result, is_finished=True)
 
 
 RECALL_SIZE = 20
@@ -281,7 +268,7 @@ _CELLS = 4_000_000
 def measure(
     model: FactorModel, train: Ratings, test: Ratings, buckets: Buckets, measures_recall: bool = True
 ) -> tuple[FloatArray, FloatArray]:
-    """Measure errors and recall of a model whose users have solved for their vectors from their training ratings.
+    """Measure errors and, unless they are left out, recalls of a model whose users solve from their training ratings.
 
     Returns:
         Root mean squared errors and recalls, over all test ratings and then over those of each bucket, each of shape
@@ -321,46 +308,48 @@ def compute_recall(
     # k over all items, then in each bucket: 20, 100, 80, 60, 40, 20 (footnote 1).
     list_lengths = RECALL_SIZE * np.concatenate(([1], np.arange(BUCKETS, 0, -1)))
     max_rank = min(int(list_lengths.max()), item_vectors.shape[0])
-    test_users = np.flatnonzero(np.diff(test.starts))[:RECALL_USERS]
+    tested_users = np.flatnonzero(np.diff(test.starts))[:RECALL_USERS]
     recall_sums, user_counts = np.zeros(1 + BUCKETS), np.zeros(1 + BUCKETS)
     users_per_block = max(_CELLS // item_vectors.shape[0], 1)
-    for first in range(0, test_users.size, users_per_block):
-        user_block = test_users[first : first + users_per_block]
-        scores = user_vectors[user_block] @ item_vectors.T
-        seen_rows, seen_ratings = _find_ratings(history, user_block)
-        scores[seen_rows, history.items[seen_ratings]] = -np.inf
+    for first_user in range(0, tested_users.size, users_per_block):
+        block_users = tested_users[first_user : first_user + users_per_block]
+        scores = user_vectors[block_users] @ item_vectors.T
+        seen_rows, seen_positions = _find_ratings(history, block_users)
+        scores[seen_rows, history.items[seen_positions]] = -np.inf
         top_items = _find_largest(scores, max_rank)
         # An item that is not among the top has a rank that no k reaches.
         item_ranks = np.full(scores.shape, max_rank, dtype=np.int32)
         np.put_along_axis(item_ranks, top_items, np.arange(max_rank, dtype=np.int32)[None, :], axis=1)
-        test_rows, test_ratings = _find_ratings(test, user_block)
-        test_ranks, item_buckets = (
-            item_ranks[test_rows, test.items[test_ratings]],
-            buckets[test.items[test_ratings]],
-        )
+        test_rows, test_positions = _find_ratings(test, block_users)
+        test_ranks = item_ranks[test_rows, test.items[test_positions]]
+        item_buckets = buckets[test.items[test_positions]]
         for measure_index, k in enumerate(list_lengths):
             is_counted = (item_buckets == measure_index - 1) | (measure_index == 0)
-            num_tests = np.bincount(test_rows[is_counted], minlength=user_block.size)
-            num_hits = np.bincount(test_rows[is_counted & (test_ranks < k)], minlength=user_block.size)
-            has_tests = num_tests > 0
-            recall_sums[measure_index] += np.sum(num_hits[has_tests] / np.minimum(num_tests[has_tests], k))
+            test_counts = np.bincount(test_rows[is_counted], minlength=block_users.size)
+            hit_counts = np.bincount(test_rows[is_counted & (test_ranks < k)], minlength=block_users.size)
+            has_tests = test_counts > 0
+            recall_sums[measure_index] += np.sum(
+                hit_counts[has_tests] / np.minimum(test_counts[has_tests], k)
+            )
             user_counts[measure_index] += has_tests.sum()
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(recall_sums / user_counts)
 
 
-def _find_ratings(ratings: Ratings, users: IntArray) -> tuple[IntArray, IntArray]:
+def _find_ratings(ratings: Ratings, user_codes: IntArray) -> tuple[IntArray, IntArray]:
     """Return, for the ratings of some users, the user's row among them and the rating's index in the table."""
-    ratings_per_user = ratings.starts[users + 1] - ratings.starts[users]
-    user_rows = np.repeat(np.arange(users.size), ratings_per_user)
+    ratings_per_user = ratings.starts[user_codes + 1] - ratings.starts[user_codes]
+    user_rows = np.repeat(np.arange(user_codes.size), ratings_per_user)
     row_starts = np.cumsum(ratings_per_user) - ratings_per_user
-    return user_rows, np.arange(user_rows.size) - row_starts[user_rows] + ratings.starts[users][user_rows]
+    return user_rows, np.arange(user_rows.size) - row_starts[user_rows] + ratings.starts[user_codes][
+        user_rows
+    ]
 
 
 def compare_neighbours(
     vectors: FloatArray, reference_vectors: FloatArray, items: IntArray, num_neighbours: int = 20
 ) -> FloatArray:
-    """Compute the share of each item's nearest items that other vectors give it too, shape of ``items``.
+    """Compute which share of each item's nearest items is the same under two sets of vectors, shape of ``items``.
 
     Args:
         vectors: Of all items, shape (num_items, d); `FactorModel.learned_coordinates` of a model.
@@ -372,20 +361,21 @@ def compare_neighbours(
     """
     overlaps = np.empty(items.size)
     items_per_block = max(_CELLS // vectors.shape[0], 1)
-    for first in range(0, items.size, items_per_block):
-        item_block = items[first : first + items_per_block]
-        neighbours = [
-            find_nearest(table, item_block, num_neighbours) for table in (vectors, reference_vectors)
+    for first_item in range(0, items.size, items_per_block):
+        item_block = items[first_item : first_item + items_per_block]
+        neighbour_lists = [
+            find_nearest(item_vectors, item_block, num_neighbours)
+            for item_vectors in (vectors, reference_vectors)
         ]
         # Each list names an item once: equal neighbours are items of both.
-        sorted_neighbours = np.sort(np.hstack(neighbours), axis=1)
+        sorted_neighbours = np.sort(np.hstack(neighbour_lists), axis=1)
         num_shared = (sorted_neighbours[:, 1:] == sorted_neighbours[:, :-1]).sum(axis=1)
-        overlaps[first : first + items_per_block] = num_shared / neighbours[0].shape[1]
+        overlaps[first_item : first_item + items_per_block] = num_shared / neighbour_lists[0].shape[1]
     return overlaps
 
 
 def find_nearest(vectors: FloatArray, items: IntArray, num_neighbours: int) -> IntArray:
-    """Find the items of the largest inner products with each of some items, shape (items, num_neighbours)."""
+    """Find the other items of the largest inner products with each of ``items``, shape (items, num_neighbours)."""
     scores = vectors[items] @ vectors.T
     scores[np.arange(items.size), items] = -np.inf
     num_neighbours = min(num_neighbours, scores.shape[1] - 1)
@@ -393,7 +383,7 @@ def find_nearest(vectors: FloatArray, items: IntArray, num_neighbours: int) -> I
 
 
 def _find_largest(scores: FloatArray, num_columns: int) -> IntArray:
-    """Return the columns of the largest scores of each row, largest first, shape (rows, number)."""
+    """Return the columns of the largest scores of each row, largest first, shape (rows, num_columns)."""
     top_columns = np.argpartition(-scores, num_columns - 1, axis=1)[:, :num_columns]
     column_order = np.argsort(-np.take_along_axis(scores, top_columns, axis=1), axis=1, kind="stable")
     return np.asarray(np.take_along_axis(top_columns, column_order, axis=1))

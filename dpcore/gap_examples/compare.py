@@ -54,27 +54,27 @@ class Comparison:
     Attributes:
         problem: The question.
         smooth: The best smooth weights, with their certificate.
-        cap: The best whole cap, with its certificate.
+        best_cap: The best whole cap, with its certificate.
     """
 
     problem: MeanProblem
     smooth: SmoothChoice
-    cap: CapChoice
+    best_cap: CapChoice
 
     @property
     def ratio(self) -> float:
         """Return the variance with the best cap over that with the best weights, at least 1."""
-        return self.cap.variance / self.smooth.variance
+        return self.best_cap.variance / self.smooth.variance
 
     @property
     def ratio_at_least(self) -> float:
         """Return a proved lower bound on the ratio of the two optima, from the certificates."""
-        return self.cap.certificate.lower_bound / self.smooth.variance
+        return self.best_cap.certificate.lower_bound / self.smooth.variance
 
     @property
     def ratio_at_most(self) -> float:
         """Return a proved upper bound on the ratio of the two optima, from the certificates."""
-        return self.cap.variance / self.smooth.certificate.lower_bound
+        return self.best_cap.variance / self.smooth.certificate.lower_bound
 
     @property
     def noise_ratio(self) -> float:
@@ -83,7 +83,7 @@ class Comparison:
 
 
 def compare(problem: MeanProblem) -> Comparison:
-    """Find both optima of one problem, exact and certified; see `dpcore.mean`."""
+    """Find the best cap and the best smooth weights of one problem, each exact and with its certificate."""
     return Comparison(problem, mean.best_smooth(problem), mean.best_cap(problem))
 
 
@@ -117,7 +117,7 @@ class FourfoldProof:
 
 
 def carry_out_fourfold_proof(comparison: Comparison) -> FourfoldProof:
-    """Carry out the proof of theorem 3 on a problem; see `FourfoldProof` for its steps and source."""
+    """Carry out the proof of theorem 3 on a problem: construct the cap h' of the proof, and compute what it costs."""
     problem, h = comparison.problem, comparison.smooth.threshold
     histogram = problem.histogram
     rows_below, users_above, _ = (float(piece) for piece in histogram.pieces(h))
@@ -148,9 +148,9 @@ def carry_out_fourfold_proof(comparison: Comparison) -> FourfoldProof:
     )
 
 
-def _divide(value: float, reference: float) -> float:
-    """Return value / reference, and 1 where both are 0 (no sampling error on either side)."""
-    return value / reference if reference > 0.0 else 1.0
+def _divide(numerator: float, denominator: float) -> float:
+    """Return the quotient; 1 if the denominator is 0, as then both are 0 (no sampling error on either side)."""
+    return numerator / denominator if denominator > 0.0 else 1.0
 
 
 @dataclass(frozen=True)
@@ -186,25 +186,23 @@ def compute_variance_ratios(
     Raises:
         InvalidInput: Shapes do not fit, something is not finite and above 0, or sizes descend.
     """
-    s, u, rho = (np.asarray(values, dtype=np.float64) for values in (sizes, users, noise_ratio))
+    s, u, rho = (np.asarray(array_values, dtype=np.float64) for array_values in (sizes, users, noise_ratio))
     with Problems() as problems:
-        for name, values in (("sizes", s), ("users", u), ("noise_ratio", rho)):
-            if not np.all(np.isfinite(values) & (values > 0.0)):
-                problems.add(f"{name} must be finite numbers above 0")
+        for array_name, array_values in (("sizes", s), ("users", u), ("noise_ratio", rho)):
+            if not np.all(np.isfinite(array_values) & (array_values > 0.0)):
+                problems.add(f"{array_name} must be finite numbers above 0")
         if s.ndim == 0 or s.shape[-1:] != u.shape[-1:] or s.shape[-1] == 0:
             problems.add("sizes and users must have the same number of groups along their last axis")
         elif np.any(np.diff(s, axis=-1) < 0.0):
             problems.add("sizes must ascend along the last axis")
-    s, u, rho = (np.asarray(values) for values in np.broadcast_arrays(s, u, rho[..., None]))
-    smooth_variances, capped_variances = (
-        1.0 / _maximise_inverse_variance(s, u, rho),
-        _minimise_capped_variance(s, u, rho, uses_integer_caps),
-    )
+    s, u, rho = (np.asarray(array_values) for array_values in np.broadcast_arrays(s, u, rho[..., None]))
+    smooth_variances = 1.0 / _maximise_inverse_variance(s, u, rho)
+    capped_variances = _minimise_capped_variance(s, u, rho, uses_integer_caps)
     return VarianceRatios(capped_variances / smooth_variances, smooth_variances, capped_variances)
 
 
 def _sum_later_groups(x: FloatArray) -> FloatArray:
-    """Sum over the groups after each group; the last sum is 0."""
+    """Sum over the groups after each group along the last axis; the last sum is 0."""
     later_sums = np.cumsum(x[..., ::-1], axis=-1)[..., ::-1]
     return np.concatenate((later_sums[..., 1:], np.zeros_like(later_sums[..., :1])), axis=-1)
 
@@ -229,20 +227,20 @@ def _maximise_inverse_variance(s: FloatArray, u: FloatArray, rho: FloatArray) ->
 def _minimise_capped_variance(
     s: FloatArray, u: FloatArray, rho: FloatArray, uses_integer_caps: bool
 ) -> FloatArray:
-    """Minimise 1 / n + rho h^2 / n^2 with n = S + q h over h in [s_1, s_k].
+    """Return the minimum of 1 / n + rho h^2 / n^2 with n = S + q h over h in [s_1, s_k], whole or real.
 
     Each piece between two sizes has one minimum, at q S / (2 S rho - q^2), or falls throughout.
     """
     rows_below, users_above = np.cumsum(s * u, axis=-1), _sum_later_groups(u)
     right_ends = np.concatenate((s[..., 1:], s[..., -1:]), axis=-1)
-    curvature = 2.0 * rows_below * rho - users_above**2
+    curvatures = 2.0 * rows_below * rho - users_above**2
     with np.errstate(divide="ignore", invalid="ignore"):
-        stationary_caps = np.where(curvature > 0.0, users_above * rows_below / curvature, np.inf)
+        stationary_caps = np.where(curvatures > 0.0, users_above * rows_below / curvatures, np.inf)
     # Where the piece falls throughout the root is infinite, and the right end is best.
     h = np.clip(stationary_caps, s, right_ends)
-    candidates = [np.floor(h), np.ceil(h)] if uses_integer_caps else [h]
+    candidate_caps = [np.floor(h), np.ceil(h)] if uses_integer_caps else [h]
     variances = [
-        1.0 / (kept_rows := rows_below + users_above * cap) + rho * (cap / kept_rows) ** 2
-        for cap in candidates
+        1.0 / (kept_rows := rows_below + users_above * caps) + rho * (caps / kept_rows) ** 2
+        for caps in candidate_caps
     ]
     return np.asarray(np.minimum.reduce(variances).min(axis=-1))

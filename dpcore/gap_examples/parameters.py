@@ -66,12 +66,10 @@ class GapParameters(Parameters):
 
     def mean_parameters(self) -> MeanParameters:
         """Return the question on the person's data, as on the page *Mean*, with values in [0, 1]."""
-        return MeanParameters(
-            self.epsilon, variance_source=self.variance_source, value_variance=self.value_variance
-        )
+        source, variance = self.variance_source, self.value_variance
+        return MeanParameters(self.epsilon, variance_source=source, value_variance=variance)
 
     def build_two_group_problem(self) -> MeanProblem:
         """Build the finite instance of the step on two groups, at the noise rho = q m / s."""
-        return build_two_group_problem(
-            self.light_users, NUM_USERS - self.light_users, self.light_size * self.heavy_size, self.light_size
-        )
+        heavy_users, heavy_size = NUM_USERS - self.light_users, self.light_size * self.heavy_size
+        return build_two_group_problem(self.light_users, heavy_users, heavy_size, self.light_size)

@@ -30,7 +30,7 @@ MAX_SOLVED_ROWS = 11_000
 
 @dataclass(frozen=True)
 class SampleLimiting:
-    """Sample limiting at one threshold: its variance given the sample, over all samples.
+    """Sample limiting at one threshold: the probability and the variance of each distinct sample.
 
     Attributes:
         threshold: h, rows kept per user.
@@ -47,12 +47,9 @@ class SampleLimiting:
     @property
     def mean_variance(self) -> float:
         """Return the expected squared error given a sample that determines the coefficients; infinite if none does."""
-        defined_probability = float(self.probabilities.sum())
-        return (
-            float(self.probabilities @ self.variances) / defined_probability
-            if defined_probability > 0.0
-            else math.inf
-        )
+        if not (defined_probability := float(self.probabilities.sum())):
+            return math.inf
+        return float(self.probabilities @ self.variances) / defined_probability
 
     def compute_probability_at_least(self, variance: float) -> float:
         """Return the probability that the variance is at least this large; an undefined variance counts as infinite."""
@@ -63,10 +60,10 @@ class SampleLimiting:
 
 @dataclass(frozen=True)
 class Example:
-    """One of the paper's instances and the paper's bounds for it; variances in (unit of the coefficients)^2.
+    """One of the paper's two instances at a g and the bounds on its variances, in (unit of the coefficients)^2.
 
     Attributes:
-        number: 1 or 3, as in the paper.
+        example_number: 1 or 3, as in the paper.
         g: Its parameter.
         num_rows: Of the instance.
         num_users: Of the instance.
@@ -77,7 +74,7 @@ class Example:
             least 1/2, for every threshold).
     """
 
-    number: int
+    example_number: int
     g: int
     num_rows: int
     num_users: int
@@ -87,7 +84,7 @@ class Example:
     limiting_bound: float
 
 
-def example_1(g: int) -> Example:
+def build_example_1(g: int) -> Example:
     """Build example 1: one far point against many users with g rows, one user with g rows against many with one.
 
     There is no sampling error, and 2 d (B / epsilon)^2 = 1.
@@ -105,12 +102,11 @@ def example_1(g: int) -> Example:
     require.whole(1, MAX_G, g=g)
     num_rows, paper_variance = g**3 + g**2 + g + 1, 1.0 / g**4
     best_variance, limiting_bound = 1.0 / (g**2 + 1.0) ** 2, 1.0 / (4.0 * g**3)
-    return Example(
-        1, g, num_rows, 2 * g * g + 2, paper_variance, paper_variance, best_variance, limiting_bound
-    )
+    num_users = 2 * g * g + 2
+    return Example(1, g, num_rows, num_users, paper_variance, paper_variance, best_variance, limiting_bound)
 
 
-def example_3(g: int) -> Example:
+def build_example_3(g: int) -> Example:
     """Build example 3: as example 1, with all features of length 1, sigma = 1 and 2 d (B / epsilon)^2 = g.
 
     Args:
@@ -169,11 +165,9 @@ def compute_limiting_of_example_3(g: int, threshold: int) -> SampleLimiting:
     num_first_rows, num_second_rows = float(h) + num_sampled_rows, float(g * h) - num_sampled_rows
     is_defined = (num_second_rows > 0.0) & (probabilities > 0.0)
     undefined_probability = float(probabilities[num_second_rows == 0.0].sum())
-    probabilities, num_first_rows, num_second_rows = (
-        probabilities[is_defined],
-        num_first_rows[is_defined],
-        num_second_rows[is_defined],
-    )
+    probabilities = probabilities[is_defined]
+    num_first_rows = num_first_rows[is_defined]
+    num_second_rows = num_second_rows[is_defined]
     num_sampled_rows = num_sampled_rows[is_defined]
     # Users: the first; one whose (1, 0) row was sampled, if there is one; one whose was not.
     user_weights = np.stack(
@@ -208,7 +202,7 @@ class RegressionStep:
 
     @property
     def best_threshold(self) -> int:
-        """Return the threshold with the smallest variance."""
+        """Return the threshold, from 1, with the smallest variance of sample limiting."""
         return int(self.limited_variances.argmin()) + 1
 
     @property
@@ -222,36 +216,34 @@ class RegressionStep:
         return float(self.limited_variances.min()) / self.example.best_variance
 
 
-def solve_regression_step(number: int, g: int, solves_best: bool = True) -> RegressionStep:
+def solve_regression_step(example_number: int, g: int, solves_best: bool = True) -> RegressionStep:
     """Compute the closed forms of example 1 or 3; solve for the best C if it is wanted and small enough."""
-    if number == 1:
-        example, limited_variances, guaranteed_probability = (
-            example_1(g),
-            compute_variances_of_example_1(g)[1],
-            1.0,
-        )
+    if example_number == 1:
+        example = build_example_1(g)
+        limited_variances = compute_variances_of_example_1(g)[1]
+        guaranteed_probability = 1.0
     else:
-        example = example_3(g)
+        example = build_example_3(g)
         limiting_by_threshold = [compute_limiting_of_example_3(g, h) for h in range(1, g + 1)]
-        limited_variances = np.array([limit.mean_variance for limit in limiting_by_threshold])
+        limited_variances = np.array([limiting.mean_variance for limiting in limiting_by_threshold])
         guaranteed_probability = min(
-            limit.compute_probability_at_least(example.limiting_bound) for limit in limiting_by_threshold
+            limiting.compute_probability_at_least(example.limiting_bound)
+            for limiting in limiting_by_threshold
         )
     certificate = None
     if solves_best and example.num_rows <= MAX_SOLVED_ROWS:
-        problem = parameters.example_1(g) if number == 1 else parameters.example_3(g)
+        problem = parameters.example_1(g) if example_number == 1 else parameters.example_3(g)
         certificate = working_set.solve(problem).certificate
     return RegressionStep(example, limited_variances, guaranteed_probability, certificate)
 
 
-def compute_growth(number: int) -> dict[str, FloatArray]:
+def compute_growth(example_number: int) -> dict[str, FloatArray]:
     """Return the ratio of sample limiting to the paper's C, to the best C, and as guaranteed, over g, as columns."""
-    steps = [solve_regression_step(number, g, solves_best=False) for g in REGRESSION_G]
+    regression_steps = [solve_regression_step(example_number, g, solves_best=False) for g in REGRESSION_G]
+    examples = [regression_step.example for regression_step in regression_steps]
     return {
         "g": np.array(REGRESSION_G, dtype=np.float64),
-        "ratio": np.array([step.ratio for step in steps]),
-        "ratio_to_best_c": np.array([step.best_ratio for step in steps]),
-        "ratio_guaranteed": np.array(
-            [step.example.limiting_bound / step.example.weights_bound for step in steps]
-        ),
+        "ratio": np.array([step.ratio for step in regression_steps]),
+        "ratio_to_best_c": np.array([step.best_ratio for step in regression_steps]),
+        "ratio_guaranteed": np.array([e.limiting_bound / e.weights_bound for e in examples]),
     }

@@ -93,7 +93,7 @@ def build_theorem_2_problem(g: int) -> MeanProblem:
 
 
 def compute_theorem_2(g: int) -> Theorem2Variances:
-    """Compute the closed forms of example 2; see `Theorem2Variances`."""
+    """Compute the variances of example 2 at g, with threshold 1 and with cap 1, as fractions."""
     require.whole(1, 10**9, g=g)
     return Theorem2Variances(Fraction(2 * g + 1, 4 * g**2), Fraction(3, 4 * g))
 
@@ -105,7 +105,7 @@ def build_two_group_problem(
     light_size: int = 1,
     noise_ratio: float | None = None,
 ) -> MeanProblem:
-    """Build a finite instance with two groups.
+    """Build a finite instance with two groups of users, each with equally many rows.
 
     Args:
         num_light_users: Users in the first group, at least 1.
@@ -120,33 +120,29 @@ def build_two_group_problem(
     """
     with Problems() as problems:
         problems.whole(1, MAX_USERS, light_users=num_light_users, heavy_users=num_heavy_users)
-        if (
-            problems.whole(1, MAX_SIZE, light_size=light_size, heavy_size=heavy_size)
-            and heavy_size <= light_size
-        ):
-            problems.add(
-                "heavy_size must be above light_size", remedy="Give the second group more rows per user"
-            )
+        are_whole = problems.whole(1, MAX_SIZE, light_size=light_size, heavy_size=heavy_size)
+        if are_whole and heavy_size <= light_size:
+            remedy = "Give the second group more rows per user"
+            problems.add("heavy_size must be above light_size", remedy=remedy)
         if noise_ratio is not None:
             problems.positive(noise_ratio=noise_ratio)
     histogram = ContributionHistogram.from_table([light_size, heavy_size], [num_light_users, num_heavy_users])
-    return build_problem_of_noise_ratio(
-        histogram, num_heavy_users / light_size if noise_ratio is None else noise_ratio
-    )
+    noise_ratio = num_heavy_users / light_size if noise_ratio is None else noise_ratio
+    return build_problem_of_noise_ratio(histogram, noise_ratio)
 
 
 @dataclass(frozen=True)
 class RatioLimit:
-    """Ratios as the heavy users' rows go to infinity; both fields have the shape of the arguments.
+    """Ratios and best caps as the heavy users' rows go to infinity; both fields have the shape of the arguments.
 
     Attributes:
         ratio: Variance with the best cap over that with the best weights.
-        cap: The best cap in rows (of the light users' rows, where caps are finely scaled); infinite where a
+        best_caps: The best cap in rows (of the light users' rows, where caps are finely scaled); infinite where a
             larger cap is always better.
     """
 
     ratio: FloatArray
-    cap: FloatArray
+    best_caps: FloatArray
 
 
 def _require_share(light_share: npt.ArrayLike) -> FloatArray:
@@ -160,7 +156,7 @@ def _require_share(light_share: npt.ArrayLike) -> FloatArray:
 def compute_integer_cap_limit(
     light_share: npt.ArrayLike, noise_per_user: npt.ArrayLike | None = None
 ) -> RatioLimit:
-    """Compute the limit of the ratio with whole caps; derived at the top of this module.
+    """Compute ratio and best cap in the limit of many rows of heavy users, with whole caps.
 
     Args:
         light_share: p, the share of users with one row, in [0, 1], any shape.
@@ -188,9 +184,8 @@ def compute_integer_cap_limit(
         # the root.
         rounded_caps = np.where(np.isfinite(stationary_caps), np.floor(stationary_caps), 1.0)
         candidate_caps = np.stack((rounded_caps, rounded_caps + 1.0))
-        candidate_variances = (
-            1.0 / (p + q * candidate_caps) + t * (candidate_caps / (p + q * candidate_caps)) ** 2
-        )
+        kept_rows = p + q * candidate_caps
+        candidate_variances = 1.0 / kept_rows + t * (candidate_caps / kept_rows) ** 2
         variance_without_cap = np.where(slope > 0.0, np.inf, t / q**2)
         smallest_variances = candidate_variances.min(axis=0)
         # Weights: in the docstring's order, both branches written so that neither divides by zero.
@@ -205,7 +200,7 @@ def compute_integer_cap_limit(
 
 
 def compute_real_cap_limit(light_share: npt.ArrayLike) -> RatioLimit:
-    """Compute the limit of the ratio with finely scaled caps, at 2 (B / epsilon)^2 = sigma^2 q m / s; derived above.
+    """Compute ratio and best cap in the limit of many rows, with real caps, at 2 (B / epsilon)^2 = sigma^2 q m / s.
 
     Args:
         light_share: p in [0, 1], any shape.
@@ -263,9 +258,8 @@ def find_worst_noise(light_share: npt.ArrayLike) -> WorstNoise:
     caps_near_peak = np.maximum(np.floor(3.0 * w) + np.arange(-10.0, 11.0), 1.0)
     k = np.concatenate((small_caps, caps_near_peak), axis=-1)
     tie_thresholds = w * (k / (w + k) + (k + 1.0) / (w + k + 1.0))
-    candidate_noises = (1.0 - p)[..., None] / np.concatenate(
-        (tie_thresholds, np.ones_like(w), 2.0 * w), axis=-1
-    )
+    thresholds = np.concatenate((tie_thresholds, np.ones_like(w), 2.0 * w), axis=-1)
+    candidate_noises = (1.0 - p)[..., None] / thresholds
     limit_ratios = compute_integer_cap_limit(p[..., None], candidate_noises).ratio
     best_index = limit_ratios.argmax(axis=-1)[..., None]
     return WorstNoise(
@@ -292,7 +286,7 @@ class Supremum:
     threshold: float
     caps: tuple[int, int]
 
-    def problem(self) -> MeanProblem:
+    def build_problem(self) -> MeanProblem:
         """Build an integer instance close to the supremum, at the noise at which caps 2 and 3 tie for its users.
 
         26 users have one row and 31 have 1e6 rows, a good fraction near p / q; the ratio is 1.564928.
@@ -317,9 +311,9 @@ def compute_supremum() -> Supremum:
     sign), w = 0.838957. docs/gap.md proves that this is the supremum over every whole number of groups.
     """
     coefficients = [95.0, 600.0, 1050.0, -72.0, -1080.0]
-    low, high = 0.0, 2.0
-    while low < (w := (low + high) / 2.0) < high:
-        low, high = (w, high) if np.polyval(coefficients, w) < 0.0 else (low, w)
+    w_low, w_high = 0.0, 2.0
+    while w_low < (w := (w_low + w_high) / 2.0) < w_high:
+        w_low, w_high = (w, w_high) if np.polyval(coefficients, w) < 0.0 else (w_low, w)
     ratio = (w**2 + 10.0 * w + 18.0) * (5.0 * w + 6.0) / ((w + 2.0) * (w + 3.0) * (5.0 * w + 12.0))
     threshold = _compute_tie_threshold(w)
     q = 1.0 / (1.0 + w)
@@ -334,12 +328,12 @@ class Domination:
         light_users: a, the line's height at h = 0: users with one row in the dominating limit (a real
             number).
         heavy_users: b, the line's slope: users with unlimited rows there (a real number).
-        bound: The limit's ratio: at least the instance's, at most that of `supremum`.
+        limit_ratio: The limit's ratio: at least the instance's, at most that of `supremum`.
     """
 
     light_users: float
     heavy_users: float
-    bound: float
+    limit_ratio: float
 
     @property
     def light_share(self) -> float:
@@ -355,25 +349,25 @@ def find_dominating_groups(comparison: Comparison) -> Domination:
     Raises:
         InvalidInput: The problem has no sampling error (its ratio is 1 and there is nothing to prove).
     """
-    problem, rho, k = comparison.problem, comparison.noise_ratio, comparison.cap.max_contributions
+    problem, rho, k = comparison.problem, comparison.noise_ratio, comparison.best_cap.max_contributions
     if problem.value_variance == 0.0:
         raise refuse(
             "without sampling error the best bound and the best weights are the same",
             remedy="Give a value_variance above 0",
         )
-    histogram, best_variance = problem.histogram, comparison.cap.variance / problem.value_variance
+    histogram, best_variance = problem.histogram, comparison.best_cap.variance / problem.value_variance
     # Slopes of n_h right and left of k, and of psi over the steps right and left: (psi(k + 1) - psi(k)) etc.
     lowest_slope = max(float(histogram.users_above(k)), _compute_psi_increment(best_variance, rho, k - 1))
     highest_slope = min(float(histogram.users_above(k - 1)), _compute_psi_increment(best_variance, rho, k))
     kept_rows = float(histogram.kept_rows(k))
     # Every slope in [low, high] makes a line that fits; one above n_k / k would take fewer than no light users.
     slopes = np.linspace(lowest_slope, highest_slope, 3)
-    num_heavy_users = np.clip(slopes, 0.0, kept_rows / k)
-    num_light_users = np.maximum(kept_rows - num_heavy_users * k, 0.0)
-    num_users = num_light_users + num_heavy_users
-    limit_ratios = compute_integer_cap_limit(num_light_users / num_users, rho / num_users).ratio
+    heavy_users = np.clip(slopes, 0.0, kept_rows / k)
+    light_users = np.maximum(kept_rows - heavy_users * k, 0.0)
+    total_users = light_users + heavy_users
+    limit_ratios = compute_integer_cap_limit(light_users / total_users, rho / total_users).ratio
     i = int(np.argmin(limit_ratios))
-    return Domination(float(num_light_users[i]), float(num_heavy_users[i]), float(limit_ratios[i]))
+    return Domination(float(light_users[i]), float(heavy_users[i]), float(limit_ratios[i]))
 
 
 def _compute_psi_increment(best_variance: float, rho: float, h: float) -> float:
@@ -397,14 +391,9 @@ def write_instance_csv(problem: mean.MeanProblem, disclosure: Provenance) -> str
         disclosure: Of the data behind it.
     """
     histogram = problem.histogram
-    return write_columns(
-        {
-            "size": histogram.sizes,
-            "users": histogram.users,
-            "noise_ratio": np.full(histogram.sizes.shape, compute_noise_ratio(problem)),
-        },
-        disclosure,
-    )
+    noise_ratios = np.full(histogram.sizes.shape, compute_noise_ratio(problem))
+    columns = {"size": histogram.sizes, "users": histogram.users, "noise_ratio": noise_ratios}
+    return write_columns(columns, disclosure)
 
 
 def write_instance_json(comparison: Comparison, disclosure: Provenance) -> str:
@@ -428,8 +417,8 @@ def write_instance_json(comparison: Comparison, disclosure: Provenance) -> str:
         "ratio": comparison.ratio,
         "ratio_at_least": comparison.ratio_at_least,
         "ratio_at_most": comparison.ratio_at_most,
-        "max_contributions": comparison.cap.max_contributions,
-        "cap": error_parts(comparison.cap),
+        "max_contributions": comparison.best_cap.max_contributions,
+        "cap": error_parts(comparison.best_cap),
         "threshold": comparison.smooth.threshold,
         "smooth": error_parts(comparison.smooth),
     }

@@ -60,6 +60,8 @@ _WORST = r"\sum_j (n_j/n - \tau/n_\tau)_+"
 _LOG = r"\sqrt{\tfrac12 \log(n/n_\tau)}"
 _VARIANCE = r"\sqrt{2\,(n/n_\tau) \operatorname{Var}(H)}"
 _CHI = r"\sqrt{\operatorname{Var}(H)\,\chi^2}"
+_FRACTION = r"\sqrt{2 \operatorname{Var}(H)/\tau_0}"
+_LEAST_KEPT, _LEAST = rf"\min\{{{_LOG},\; {_VARIANCE}\}}", rf"\min\{{{_WORST},\; {_CHI}\}}"
 
 
 class BiasTerm(enum.Enum):
@@ -69,22 +71,26 @@ class BiasTerm(enum.Enum):
     none of these.
 
     Attributes:
-        group: The ways to which it belongs, of i to iv; two where it is the smaller of two bounds.
+        ways: The ways to which it belongs, of i to iv; two where it is the smaller of two bounds.
         title: A short name.
         formula: The bound in symbols, LaTeX.
         needs: The knowledge that it takes to state it, a sentence without its full stop.
     """
 
-    group: str
+    ways: str
     title: str
     formula: str
     needs: str
 
-    def __new__(cls, value: str, group: str, title: str, formula: str, needs: str) -> Self:
-        """Return a member with its attributes."""
-        term = object.__new__(cls)
-        term._value_, term.group, term.title, term.formula, term.needs = value, group, title, formula, needs
-        return term
+    def __new__(cls, value: str, ways: str, title: str, formula: str, needs: str) -> Self:
+        """Create the member of this value with its attributes."""
+        member = object.__new__(cls)
+        member._value_ = value
+        member.ways = ways
+        member.title = title
+        member.formula = formula
+        member.needs = needs
+        return member
 
     # Total variation distance of the shares, and an upper bound on it.
     WORST_CASE = "worst_case", "i", "Worst case, exact", _WORST, _SHARES
@@ -95,34 +101,10 @@ class BiasTerm(enum.Enum):
     CHI_SQUARED = "chi_squared", "iii", "Variance between users, sharper", _CHI, _SHARES + _AND_VARIANCE
     # Proposition 1, second line.
     LOG_FRACTION = "log_fraction", "iv", "Log of τ₀", r"\sqrt{\tfrac12 \log(1/\tau_0)}", "Nothing but τ₀"
-    VARIANCE_FRACTION = (
-        "variance_fraction",
-        "iv",
-        "Variance over τ₀",
-        r"\sqrt{2 \operatorname{Var}(H)/\tau_0}",
-        "τ₀" + _AND_VARIANCE,
-    )
-    COROLLARY_1 = (
-        "corollary_1",
-        "iv",
-        "Corollary 1",
-        r"\sqrt{1 - n_\tau/n}",
-        _KEPT_SHARE + ", at least 25 %",
-    )
-    PROPOSITION_1 = (
-        "proposition_1",
-        "ii, iii",
-        "Proposition 1",
-        rf"\min\{{{_LOG},\; {_VARIANCE}\}}",
-        _KEPT_SHARE + _AND_VARIANCE,
-    )
-    TIGHTEST = (
-        "tightest",
-        "i, iii",
-        "Tightest here",
-        rf"\min\{{{_WORST},\; {_CHI}\}}",
-        _SHARES + _AND_VARIANCE,
-    )
+    VARIANCE_FRACTION = "variance_fraction", "iv", "Variance over τ₀", _FRACTION, "τ₀" + _AND_VARIANCE
+    COROLLARY_1 = "corollary_1", "iv", "Corollary 1", r"\sqrt{1 - n_\tau/n}", _KEPT_SHARE + ", at least 25 %"
+    PROPOSITION_1 = "proposition_1", "ii, iii", "Proposition 1", _LEAST_KEPT, _KEPT_SHARE + _AND_VARIANCE
+    TIGHTEST = "tightest", "i, iii", "Tightest here", _LEAST, _SHARES + _AND_VARIANCE
 
     @property
     def needs_shares(self) -> bool:
@@ -153,8 +135,8 @@ class CapStatistics:
             nothing is kept.
         total_variation: sum_j (n_j / n - tau / n_tau)_+; nan where unknown.
         chi_squared: sum_j q_j^2 / p_j - 1; nan where unknown.
-        rows_capped: Share of all rows that users above the cap hold, uncut; 1, which promises nothing, where the sums
-            behind the differences run over everybody.
+        capped_row_share: Share of all rows that users above the cap hold, uncut; 1, which promises nothing, where the
+            sums behind the differences run over everybody.
     """
 
     fraction: FloatArray
@@ -164,13 +146,13 @@ class CapStatistics:
     max_share: FloatArray
     total_variation: FloatArray
     chi_squared: FloatArray
-    rows_capped: FloatArray | float = 1.0
+    capped_row_share: FloatArray | float = 1.0
 
     def round_down(self) -> CapStatistics:
-        """Return the same, the differences of sums lessened by what rounding may have added: for lower bounds."""
+        """Return a copy with the differences of sums lessened by what rounding may have added: for lower bounds."""
         rounded_fields = {
             name: np.maximum(
-                getattr(self, name) * (1.0 - RELATIVE_ROUNDING) - rounding_error * self.rows_capped, 0.0
+                getattr(self, name) * (1.0 - RELATIVE_ROUNDING) - rounding_error * self.capped_row_share, 0.0
             )
             for name, rounding_error in ROUNDING.items()
         }
@@ -178,15 +160,15 @@ class CapStatistics:
 
 
 class AboveSums(NamedTuple):
-    """Sums over the users above a bound that do not lose digits to those below it, in the unit of the sums.
+    """Two functions of bounds: sums over the users above, computed without those below, whose size would cost digits.
 
     Attributes:
-        rows: Sum of what they hold.
-        excess: Sum of what they hold beyond the bound.
+        sum_rows: Sum of what the users above each bound hold.
+        sum_excess: Sum of what they hold beyond the bound.
     """
 
-    rows: Callable[[FloatArray], FloatArray]
-    excess: Callable[[FloatArray], FloatArray]
+    sum_rows: Callable[[FloatArray], FloatArray]
+    sum_excess: Callable[[FloatArray], FloatArray]
 
 
 def compute_cap_statistics(
@@ -215,29 +197,25 @@ def compute_cap_statistics(
     rows_below_losing, users_losing, _ = sum_pieces(losing_sizes)
     caps_nobody = users_above == 0.0
     if above_sums is None:
-        rows_capped, rounding_shares = (total_rows - rows_below) / total_rows, np.ones(np.shape(caps))
+        capped_row_shares, rounding_shares = (total_rows - rows_below) / total_rows, np.ones(np.shape(caps))
         # The sum of p_j - u over the users above n u.
         total_variations = np.maximum(
             (total_rows - rows_below_losing) / total_rows - largest_shares * users_losing, 0.0
         )
         cut_shares = np.maximum((total_rows - rows_below - caps * users_above) / total_rows, 0.0)
     else:
-        rows_capped = rounding_shares = above_sums.rows(caps) / total_rows
-        total_variations, cut_shares = (
-            above_sums.excess(losing_sizes) / total_rows,
-            above_sums.excess(caps) / total_rows,
-        )
-    total_variations, cut_shares = (
-        np.where(caps_nobody, 0.0, total_variations),
-        np.where(caps_nobody, 0.0, cut_shares),
-    )
+        capped_row_shares = rounding_shares = above_sums.sum_rows(caps) / total_rows
+        total_variations = above_sums.sum_excess(losing_sizes) / total_rows
+        cut_shares = above_sums.sum_excess(caps) / total_rows
+    total_variations = np.where(caps_nobody, 0.0, total_variations)
+    cut_shares = np.where(caps_nobody, 0.0, cut_shares)
     # chi^2 = sum (q_j - p_j)^2 / p_j, users below and above the cap apart, so that only the second cancels.
     # Below it q_j = p_j n / n_tau, above it q_j = u.
     uncapped_terms = (rows_below / total_rows) * (cut_shares * total_rows / kept_rows) ** 2
     capped_terms = (
         (total_rows * largest_shares * inverse_size_sums) * largest_shares
         - 2.0 * largest_shares * users_above
-        + rows_capped
+        + capped_row_shares
     )
     return CapStatistics(
         fraction=np.asarray(caps / total_rows),
@@ -249,12 +227,12 @@ def compute_cap_statistics(
         chi_squared=np.asarray(
             np.where(caps_nobody, 0.0, np.maximum(uncapped_terms + np.maximum(capped_terms, 0.0), 0.0))
         ),
-        rows_capped=np.asarray(rounding_shares),
+        capped_row_share=np.asarray(rounding_shares),
     )
 
 
-def evaluate(term: BiasTerm, statistics: CapStatistics, loss_variance: float) -> FloatArray:
-    """Compute one bound on the bias (once, not twice).
+def bound_bias(term: BiasTerm, statistics: CapStatistics, loss_variance: float) -> FloatArray:
+    """Compute one bound on the bias (once, not twice) for each cap; infinite where it does not apply.
 
     Args:
         term: Which.
@@ -273,7 +251,7 @@ def evaluate(term: BiasTerm, statistics: CapStatistics, loss_variance: float) ->
         BiasTerm.TIGHTEST: (BiasTerm.WORST_CASE, BiasTerm.CHI_SQUARED),
     }
     if term in term_pairs:
-        return np.minimum(*(evaluate(bias_term, s, loss_variance) for bias_term in term_pairs[term]))
+        return np.minimum(*(bound_bias(bias_term, s, loss_variance) for bias_term in term_pairs[term]))
     match term:
         case BiasTerm.WORST_CASE:
             bias_bounds = s.total_variation

@@ -30,7 +30,8 @@ from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
 from dpcore.common.privacy import Neighbours
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, log_spaced
-from dpcore.learning.bias_bounds import AboveSums, BiasTerm, CapStatistics, compute_cap_statistics, evaluate
+from dpcore.learning.bias_bounds import AboveSums, BiasTerm, CapStatistics, bound_bias, compute_cap_statistics
+from dpcore.learning.participation import convert_to_rows
 
 NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
 
@@ -70,10 +71,10 @@ class PrivacyTerm:
             problems.between(1e-3, 10.0, power=self.power)
             problems.between(0.0, 10.0, log_power=self.log_power)
 
-    def error(self, share: npt.ArrayLike, epsilon: float, failure_probability: float) -> FloatArray:
-        """Return F at the given largest shares, which never falls as they grow."""
+    def compute_error(self, shares: npt.ArrayLike, epsilon: float, failure_probability: float) -> FloatArray:
+        """Return F at each of the largest shares; F never falls as the share grows."""
         factor = self.constant * math.log(3.0 / failure_probability) ** self.log_power
-        return np.asarray(factor * (np.asarray(share, dtype=np.float64) / epsilon) ** self.power)
+        return np.asarray(factor * (np.asarray(shares, dtype=np.float64) / epsilon) ** self.power)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,11 +125,11 @@ class BoundSettings:
         if math.isfinite(num_rows):
             vc_log_term = self.vc_dimension * math.log(num_rows / self.failure_probability)
             finite_sample_terms = self.finite_sample_constant * np.sqrt(vc_log_term / (kept_share * num_rows))
-        privacy_terms = self.privacy.error(
+        privacy_terms = self.privacy.compute_error(
             np.where(keeps_rows, statistics.max_share, 1.0), self.epsilon, self.failure_probability
         )
         return ErrorParts(
-            bias=np.asarray(THEOREM_FACTOR * evaluate(self.bias, statistics, self.loss_variance)),
+            bias=np.asarray(THEOREM_FACTOR * bound_bias(self.bias, statistics, self.loss_variance)),
             finite_sample=np.where(keeps_rows, finite_sample_terms, np.inf),
             privacy=np.where(keeps_rows, privacy_terms, np.inf),
         )
@@ -137,7 +138,7 @@ class BoundSettings:
         """Return (*) as a falling and a rising part, for `dpcore.common.branch_and_bound`."""
         error_parts = self.compute_error_parts(statistics, num_rows)
         # The bias is a difference of sums: for the proof it is taken as low as rounding may have left it.
-        smallest_bias = THEOREM_FACTOR * evaluate(self.bias, statistics.round_down(), self.loss_variance)
+        smallest_bias = THEOREM_FACTOR * bound_bias(self.bias, statistics.round_down(), self.loss_variance)
         return Split(
             error_parts.bias + error_parts.finite_sample,
             smallest_bias + error_parts.finite_sample,
@@ -161,13 +162,13 @@ class ErrorParts:
 
     @property
     def total(self) -> FloatArray:
-        """Return all three together: excess risk, at most (losses lie in [0, 1], so above 1 it says nothing)."""
+        """Return the sum of the three parts, which bounds the excess risk; above 1 it says nothing."""
         return np.asarray(self.bias + self.finite_sample + self.privacy)
 
 
 @dataclass(frozen=True)
 class LearningCap:
-    """The best cap.
+    """The best cap, the parts of the bound (*) there, and the proof of its search.
 
     Attributes:
         fraction: tau_0 = tau / n.
@@ -178,7 +179,7 @@ class LearningCap:
         kept_share: n_tau / n there.
         users_capped: Users with more rows than the cap.
         certificate: The bound (*) beside what no cap of this kind can go below.
-        complete: Whether the search went through, rather than being stopped.
+        is_complete: Whether the search went through, rather than being stopped.
         stop_reason: How the search ended, a sentence.
     """
 
@@ -190,7 +191,7 @@ class LearningCap:
     kept_share: float
     users_capped: int
     certificate: Certificate
-    complete: bool
+    is_complete: bool
     stop_reason: str
 
     @property
@@ -227,13 +228,13 @@ def build_cap(
             minimum.lower_bound,
             "lower limits on intervals that cover every bound",
         ),
-        complete=not minimum.stop_reason,
+        is_complete=not minimum.stop_reason,
         stop_reason=stop_reason,
     )
 
 
 def describe_search(minimum: Minimum) -> str:
-    """Say in a sentence how the search ended."""
+    """Say in a sentence how the search ended, with its number of evaluations if it was not stopped."""
     if minimum.stop_reason:
         return f"The search {minimum.stop_reason}: this is the best bound so far."
     return f"Branch and bound settled every bound on rows after looking at {minimum.num_evaluations:,}."
@@ -254,11 +255,9 @@ class BiasProblem(BoundSettings):
 
 
 def _convert_to_caps(histogram: ContributionHistogram, fractions: npt.ArrayLike) -> FloatArray:
-    """Return the caps tau_0 n in rows; a product within rounding of a whole number counts as that number."""
+    """Return the caps tau_0 n in rows as `participation.convert_to_rows`; raise InvalidInput outside [1 / n, 1]."""
     tau_0 = np.asarray(fractions, dtype=np.float64)
-    caps = tau_0 * histogram.num_rows
-    rounded_caps = np.rint(caps)
-    caps = np.where(np.abs(caps - rounded_caps) <= 1e-12 * caps, rounded_caps, caps)
+    caps = convert_to_rows(tau_0, histogram.num_rows)
     if not np.all((caps >= 1.0) & (tau_0 <= 1.0)):
         raise refuse("tau_0 must be at least the share of one row, and at most 1")
     return caps
@@ -294,9 +293,9 @@ def compute_statistics(histogram: ContributionHistogram, fractions: npt.ArrayLik
 
 
 def compute_bias_terms(problem: BiasProblem, fractions: npt.ArrayLike) -> dict[BiasTerm, FloatArray]:
-    """Return every bound on the bias (once, not twice) at each tau_0; see `dpcore.learning.bias_bounds.evaluate`."""
+    """Return every bound on the bias (once, not twice) at each tau_0; infinite where a bound does not apply."""
     s = compute_statistics(problem.histogram, fractions)
-    return {term: evaluate(term, s, problem.loss_variance) for term in BiasTerm}
+    return {term: bound_bias(term, s, problem.loss_variance) for term in BiasTerm}
 
 
 def compute_error_parts(problem: BiasProblem, fractions: npt.ArrayLike) -> ErrorParts:
@@ -310,9 +309,9 @@ def compute_error_parts(problem: BiasProblem, fractions: npt.ArrayLike) -> Error
 
 
 def choose_fractions(histogram: ContributionHistogram, num_points: int = 200) -> FloatArray:
-    """Return log-spaced tau_0 at whole caps from one row to n, the heaviest user's size among them."""
+    """Return about ``num_points`` log-spaced tau_0 at whole caps from one row to n, the heaviest user's size too."""
     n = float(histogram.num_rows)
-    return np.unique(np.rint(log_spaced(1.0, n, num_points, extra=(float(histogram.max_size),)))) / n
+    return np.unique(np.rint(log_spaced(1.0, n, num_points, extra_points=(float(histogram.max_size),)))) / n
 
 
 def find_best_cap(
@@ -352,12 +351,12 @@ def find_best_cap(
     return build_cap(problem, best_statistics, minimum, n, minimum.minimiser, stop_reason)
 
 
-def find_caps_within(problem: BiasProblem, choice: LearningCap, excess: float = 0.05) -> tuple[int, int]:
+def find_caps_within(problem: BiasProblem, best_cap: LearningCap, excess: float = 0.05) -> tuple[int, int]:
     """Return the caps around the best one whose bound (*) is at most (1 + ``excess``) times the best.
 
     Args:
         problem: The question.
-        choice: Its answer, from `find_best_cap`.
+        best_cap: Its answer, from `find_best_cap`.
         excess: By how much the bound may be larger, at least 0.
 
     Returns:
@@ -365,32 +364,32 @@ def find_caps_within(problem: BiasProblem, choice: LearningCap, excess: float = 
         ends at the heaviest user's size, beyond which nothing changes but the forms in tau_0 alone.
     """
     n = float(problem.histogram.num_rows)
-    low, high = find_interval_within(
+    smallest_cap, largest_cap = find_interval_within(
         lambda caps: problem.split(_compute_statistics_of_caps(problem.histogram, caps), n),
-        choice.cap,
+        best_cap.cap,
         1.0,
         find_largest_cap(problem),
         # A rounding more, so that the best cap itself is never beyond it.
-        choice.total * (1.0 + excess) * (1.0 + 1e-12),
+        best_cap.total * (1.0 + excess) * (1.0 + 1e-12),
     )
-    return int(low), int(high)
+    return int(smallest_cap), int(largest_cap)
 
 
 def find_largest_cap(problem: BiasProblem) -> float:
-    """Return the cap in rows beyond which no larger one changes anything."""
+    """Return the cap in rows beyond which (*) stays the same: n if tau_0 alone decides, else the largest size."""
     histogram = problem.histogram
     return float(histogram.num_rows if problem.bias.needs_only_the_fraction else histogram.max_size)
 
 
 def list_capped_users(
-    histogram: ContributionHistogram, fraction: float, limit: int = 50
+    histogram: ContributionHistogram, fraction: float, max_sizes: int = 50
 ) -> tuple[dict[str, FloatArray | IntArray], int]:
     """List who loses rows under a cap of tau_0 n rows, heaviest first.
 
     Args:
         histogram: Rows per user.
         fraction: tau_0 in [1 / n, 1].
-        limit: Distinct sizes listed at most.
+        max_sizes: Distinct sizes listed at most.
 
     Returns:
         Columns with one entry per distinct size, and the number of further sizes that are not listed. The columns:
@@ -402,8 +401,8 @@ def list_capped_users(
     """
     cap = float(_convert_to_caps(histogram, fraction))
     num_sizes = histogram.sizes.size - int(np.searchsorted(histogram.sizes, cap, side="right"))
-    num_listed = min(num_sizes, limit)
-    sizes, users = (column[::-1][:num_listed] for column in (histogram.sizes, histogram.users))
+    num_listed = min(num_sizes, max_sizes)
+    sizes, users = histogram.sizes[::-1][:num_listed], histogram.users[::-1][:num_listed]
     columns: dict[str, FloatArray | IntArray] = {
         "size": sizes,
         "users": users,

@@ -54,10 +54,10 @@ class PrivacyForm(Option):
     OWN = "own", "Power"
 
 
-TERMS = (BiasTerm.TIGHTEST, *(term for term in BiasTerm if term is not BiasTerm.TIGHTEST))
+BIAS_TERMS = (BiasTerm.TIGHTEST, *(term for term in BiasTerm if term is not BiasTerm.TIGHTEST))
 """The bounds on the bias in the order of the list."""
-TERM_NAMES = {term: f"{term.title} ({term.group})" for term in TERMS}
-NEEDS_VARIANCE = tuple(term for term in TERMS if term.needs_variance)
+TERM_NAMES = {term: f"{term.title} ({term.ways})" for term in BIAS_TERMS}
+NEEDS_VARIANCE = tuple(term for term in BIAS_TERMS if term.needs_variance)
 
 
 # Of the public fields, bias, privacy term and constants describe the learner and the theorem, which are fixed before
@@ -149,7 +149,7 @@ class LearningParameters(Parameters):
         """Return the question on given data."""
         return build_from(BiasProblem, self, histogram=histogram)
 
-    def population(self, num_rows: int | None) -> PopulationProblem:
+    def population_problem(self, num_rows: int | None) -> PopulationProblem:
         """Return the question on the population, bias plus privacy noise only, as in the paper's figure 3.
 
         Args:

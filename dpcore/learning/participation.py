@@ -30,7 +30,7 @@ ALPHA_RANGE = (0.05, 10.0)
 
 FRACTION_RANGE = (1e-15, 1.0)
 
-TABLE = 4096
+TABLE_SIZE = 4096
 """Powers up to here are summed one by one; beyond, by Euler and Maclaurin."""
 
 
@@ -59,11 +59,11 @@ class PowerLaw:
 
     @cached_property
     def normaliser(self) -> float:
-        """zeta(1 + alpha), the sum of j^-(1 + alpha)."""
+        """Return zeta(1 + alpha), the sum of j^-(1 + alpha)."""
         return float(self._zeta_from(np.array(1.0)))
 
     @property
-    def largest(self) -> float:
+    def largest_share(self) -> float:
         """Return p_1, the share of the heaviest user."""
         return 1.0 / self.normaliser
 
@@ -71,11 +71,11 @@ class PowerLaw:
         """Return p_j at user numbers j >= 1, any shape (real numbers allowed, for integrals)."""
         return np.asarray(np.asarray(users, dtype=np.float64) ** -self.exponent / self.normaliser)
 
-    def _zeta_from(self, first: FloatArray) -> FloatArray:
-        """Return the Hurwitz zeta function: the sum over j >= first of j^-(1 + alpha)."""
+    def _zeta_from(self, first_users: FloatArray) -> FloatArray:
+        """Return the Hurwitz zeta function of each first user: the sum over j >= that number of j^-(1 + alpha)."""
         from scipy.special import zeta
 
-        return np.asarray(zeta(self.exponent, first))
+        return np.asarray(zeta(self.exponent, first_users))
 
     def compute_tail_mass(self, users: npt.ArrayLike) -> FloatArray:
         """Return the mass of all users beyond number K, the sum over j > K of p_j; K whole, any shape."""
@@ -125,8 +125,8 @@ class PowerLaw:
 
     @cached_property
     def _cumulative_powers(self) -> FloatArray:
-        powers = np.arange(1.0, TABLE + 1.0) ** self.exponent
-        return np.concatenate(([0.0], np.cumsum(powers)))
+        """Return the sums of the first 0 to `TABLE_SIZE` powers j^(1 + alpha)."""
+        return np.concatenate(([0.0], np.cumsum(np.arange(1.0, TABLE_SIZE + 1.0) ** self.exponent)))
 
     def _sum_powers(self, num_powers: FloatArray) -> FloatArray:
         """Return the sum over j <= K of j^s, s = 1 + alpha, K whole.
@@ -137,55 +137,50 @@ class PowerLaw:
         s = self.exponent
 
         def evaluate_primitive(x: FloatArray) -> FloatArray:
+            """Return the bracket above at x."""
             return np.asarray(x ** (s + 1.0) / (s + 1.0) + x**s / 2.0 + s * x ** (s - 1.0) / 12.0)
 
-        integral_ends = np.maximum(num_powers, float(TABLE))
-        integral_start = np.array(float(TABLE))
-        summed_powers = self._cumulative_powers[np.minimum(num_powers, TABLE).astype(np.int64)]
-        return np.asarray(
-            summed_powers + (evaluate_primitive(integral_ends) - evaluate_primitive(integral_start))
-        )
+        summed_powers = self._cumulative_powers[np.minimum(num_powers, TABLE_SIZE).astype(np.int64)]
+        end_values = evaluate_primitive(np.maximum(num_powers, float(TABLE_SIZE)))
+        return np.asarray(summed_powers + (end_values - evaluate_primitive(np.array(float(TABLE_SIZE)))))
 
 
 def check_fractions(fractions: npt.ArrayLike) -> FloatArray:
-    """Return tau_0 as float64.
+    """Return tau_0 as a float64 array of its shape, all within `FRACTION_RANGE`.
 
     Raises:
         InvalidInput: A fraction outside [1e-15, 1].
     """
     tau_0 = np.asarray(fractions, dtype=np.float64)
     if not np.all((tau_0 >= FRACTION_RANGE[0]) & (tau_0 <= FRACTION_RANGE[1])):
-        raise refuse(
-            f"tau_0 must lie between {wording.entered(FRACTION_RANGE[0])} and {wording.entered(FRACTION_RANGE[1])}"
-        )
+        smallest_text, largest_text = (wording.entered(end) for end in FRACTION_RANGE)
+        raise refuse(f"tau_0 must lie between {smallest_text} and {largest_text}")
     return tau_0
 
 
 MAX_EXPECTED_ROWS = 10**9
 MAX_SIMULATED_ROWS = 10**7
 
-HEAD = 1024
+NUM_HEAD_USERS = 1024
 """Users summed one by one. Up to 1e9 rows, where users beyond change from capped to uncapped they do so over
 more than five user numbers, so that the sum over them equals an integral to well below 1e-9 of the total."""
 
-RULE = np.polynomial.legendre.leggauss(8)
+QUADRATURE_RULE = np.polynomial.legendre.leggauss(8)
 """Points and weights of Gauss and Legendre on [-1, 1]."""
-DECIDED = 45.0
+DECIDED_EXPONENT = 45.0
 """A binomial is taken as surely on one side where Chernoff's exponent is larger (probability below 3e-20)."""
 
-CELLS = 200_000
+MAX_CELLS = 200_000
 
 
-def _convert_to_rows(tau_0: FloatArray, n: int) -> FloatArray:
+def convert_to_rows(tau_0: FloatArray, n: int) -> FloatArray:
     """Return the caps tau_0 n in rows; a product within rounding of a whole number counts as that number."""
     tau = tau_0 * n
     rounded_caps = np.rint(tau)
     return np.where(np.abs(tau - rounded_caps) <= 1e-12 * tau, rounded_caps, tau)
 
 
-def _compute_binomial_parts(
-    n: int, p: FloatArray, tau: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _compute_binomial_parts(n: int, p: FloatArray, tau: FloatArray) -> tuple[FloatArray, ...]:
     """Return (E min(X, tau), E (X - tau)_+, P(X > tau)) for X ~ Binomial(n, p) and real tau >= 1, elementwise.
 
     With t = floor(tau) and I the regularised incomplete beta function, P(X > tau) = I_p(t + 1, n - t) and
@@ -200,8 +195,9 @@ def _compute_binomial_parts(
         chernoff_exponents = (
             tau * np.log(tau / np.where(mean_rows > 0.0, mean_rows, np.finfo(float).tiny)) - tau + mean_rows
         )
-    is_surely_capped = (chernoff_exponents > DECIDED) & (mean_rows > tau)
-    is_surely_uncapped = ((chernoff_exponents > DECIDED) & (mean_rows <= tau)) | (tau >= n)
+    is_decided = chernoff_exponents > DECIDED_EXPONENT
+    is_surely_capped = is_decided & (mean_rows > tau)
+    is_surely_uncapped = (is_decided & (mean_rows <= tau)) | (tau >= n)
     kept_rows = np.where(is_surely_capped, tau, mean_rows)
     excess_rows = np.where(is_surely_capped, mean_rows - tau, 0.0)
     capped_probabilities = np.where(is_surely_capped, 1.0, 0.0)
@@ -210,13 +206,14 @@ def _compute_binomial_parts(
         q, undecided_caps, m = p[is_undecided], tau[is_undecided], mean_rows[is_undecided]
         t = np.floor(undecided_caps)
         remaining_rows = n - t
-        beyond = betainc(t + 1.0, remaining_rows, q)
+        exceed_probabilities = betainc(t + 1.0, remaining_rows, q)
         # E[X; X > tau] loses digits to E[X] and the other way round: each is taken from its own side.
-        upper = betainc(t, remaining_rows, q)
-        lower = betainc(remaining_rows, t, 1.0 - q)
-        kept_rows[is_undecided] = m * lower + undecided_caps * beyond
-        excess_rows[is_undecided] = np.maximum(m * upper - undecided_caps * beyond, 0.0)
-        capped_probabilities[is_undecided] = beyond
+        upper_probabilities = betainc(t, remaining_rows, q)
+        lower_probabilities = betainc(remaining_rows, t, 1.0 - q)
+        capped_rows = undecided_caps * exceed_probabilities
+        kept_rows[is_undecided] = m * lower_probabilities + capped_rows
+        excess_rows[is_undecided] = np.maximum(m * upper_probabilities - capped_rows, 0.0)
+        capped_probabilities[is_undecided] = exceed_probabilities
     return kept_rows, excess_rows, capped_probabilities
 
 
@@ -228,7 +225,7 @@ def _choose_tail_nodes(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArr
     fall like exp(-(s (t + 1) - 1) y), so 40 over that rate is as far as is needed.
     """
     s = law.exponent
-    log_start = np.log(HEAD + 0.5)
+    log_start = np.log(NUM_HEAD_USERS + 0.5)
     log_centres = np.maximum(np.log(n / (tau * law.normaliser)) / s, log_start)
     log_widths = 1.0 / (s * np.sqrt(tau))
     relative_offsets = np.concatenate(([0.0], 2.0 ** np.arange(0.0, 12.0)))
@@ -240,7 +237,7 @@ def _choose_tail_nodes(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArr
         (log_centres[:, None] - offsets[:, :0:-1], log_centres[:, None] + offsets), axis=1
     )
     log_breakpoints = np.clip(log_breakpoints, log_start, np.maximum(log_stops, log_start)[:, None])
-    points, weights = RULE
+    points, weights = QUADRATURE_RULE
     half_widths = np.diff(log_breakpoints, axis=1)[:, :, None] / 2.0
     y = (log_breakpoints[:, :-1, None] + half_widths) + half_widths * points
     x = np.exp(y)
@@ -248,24 +245,24 @@ def _choose_tail_nodes(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArr
 
 
 def _sum_over_users(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the sums over users of E min(X_j, tau), E (X_j - tau)_+ and P(X_j > tau), for tau >= 1 of shape (q,).
+    """Return the sums over all users of E min(X_j, tau), E (X_j - tau)_+ and P(X_j > tau), for tau >= 1 of shape (q,).
 
     The first two add up to n, but each is summed by itself: their small values lose no digits.
     """
     cap_column = tau[:, None]
-    head_users = np.arange(1.0, HEAD + 1.0)
+    head_users = np.arange(1.0, NUM_HEAD_USERS + 1.0)
     head_kept_rows, head_excess, head_capped = _compute_binomial_parts(
         n, law.probability(head_users), cap_column
     )
     x, node_weights = _choose_tail_nodes(law, n, tau)
     _, node_excess, node_capped = _compute_binomial_parts(n, law.probability(x), cap_column)
     # Midpoint rule: sum_{j > J} g(j) = integral from J + 1/2 + g'(J + 1/2) / 24 - ...
-    edge_probabilities = law.probability(np.array([float(HEAD), HEAD + 1.0]))
+    edge_probabilities = law.probability(np.array([float(NUM_HEAD_USERS), NUM_HEAD_USERS + 1.0]))
     _, edge_excess, edge_capped = _compute_binomial_parts(n, edge_probabilities, cap_column)
     tail_excess = np.maximum(
         (node_excess * node_weights).sum(axis=1) + np.diff(edge_excess)[:, 0] / 24.0, 0.0
     )
-    tail_kept_rows = n * float(law.compute_tail_mass(float(HEAD))) - tail_excess
+    tail_kept_rows = n * float(law.compute_tail_mass(float(NUM_HEAD_USERS))) - tail_excess
     num_capped = (
         head_capped.sum(axis=1) + (node_capped * node_weights).sum(axis=1) + np.diff(edge_capped)[:, 0] / 24.0
     )
@@ -279,12 +276,12 @@ def _sum_over_users(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArray,
 def build_statistics(
     tau_0: FloatArray, kept_share: FloatArray, cut_share: FloatArray, users_capped: FloatArray
 ) -> CapStatistics:
-    """Build the `CapStatistics` of a sample of which only averages are known; what needs every share is nan."""
-    unknown = np.full(tau_0.shape, np.nan)
+    """Build the `CapStatistics` of a sample from averages, all of one shape; what needs every user's share is nan."""
+    nans = np.full(tau_0.shape, np.nan)
     # tau_0 / E[n_tau / n] rises with tau_0, since the expectation is concave and 0 at 0.
-    largest_share = np.where(kept_share > 0.0, tau_0 / np.where(kept_share > 0.0, kept_share, 1.0), np.nan)
+    largest_shares = np.where(kept_share > 0.0, tau_0 / np.where(kept_share > 0.0, kept_share, 1.0), np.nan)
     return CapStatistics(
-        tau_0, kept_share, cut_share, users_capped, np.minimum(largest_share, 1.0), unknown, unknown
+        tau_0, kept_share, cut_share, users_capped, np.minimum(largest_shares, 1.0), nans, nans
     )
 
 
@@ -307,36 +304,36 @@ def compute_expectations(law: PowerLaw, num_rows: int, fractions: npt.ArrayLike)
     require.whole(1, MAX_EXPECTED_ROWS, num_rows=num_rows)
     n = int(num_rows)
     tau_0 = check_fractions(fractions)
-    tau = np.atleast_1d(_convert_to_rows(tau_0, n)).ravel()
+    tau = np.atleast_1d(convert_to_rows(tau_0, n)).ravel()
     kept_rows, cut_rows, num_capped = np.empty(tau.shape), np.empty(tau.shape), np.empty(tau.shape)
-    chunk_size = max(1, CELLS // HEAD)
-    for start in range(0, tau.size, chunk_size):
-        chunk = slice(start, start + chunk_size)
+    chunk_size = max(1, MAX_CELLS // NUM_HEAD_USERS)
+    for chunk_start in range(0, tau.size, chunk_size):
+        chunk_slice = slice(chunk_start, chunk_start + chunk_size)
         # Users seen at all are those whose rows exceed 0; E min(X, 1) is the same number.
-        kept_rows[chunk], cut_rows[chunk], num_capped[chunk] = _sum_over_users(
-            law, n, np.maximum(tau[chunk], 1.0)
+        kept_rows[chunk_slice], cut_rows[chunk_slice], num_capped[chunk_slice] = _sum_over_users(
+            law, n, np.maximum(tau[chunk_slice], 1.0)
         )
     is_empty = tau < 1.0
     kept_share, cut_share, users_capped = (
-        np.where(is_empty, below_one_row, values).reshape(tau_0.shape)
-        for below_one_row, values in ((0.0, kept_rows / n), (1.0, cut_rows / n), (kept_rows, num_capped))
+        np.where(is_empty, below_one_row, cap_values).reshape(tau_0.shape)
+        for below_one_row, cap_values in ((0.0, kept_rows / n), (1.0, cut_rows / n), (kept_rows, num_capped))
     )
     return build_statistics(tau_0, kept_share, cut_share, users_capped)
 
 
 @dataclass(frozen=True)
 class Draws:
-    """Simulated samples.
+    """Simulated samples: what each cap keeps, and of how many users it takes rows, in each draw.
 
     Attributes:
         fractions: tau_0, shape (q,).
-        kept_share: n_tau / n per draw and tau_0, shape (draws, q).
+        kept_shares: n_tau / n per draw and tau_0, shape (draws, q).
         users_capped: Users with more than tau rows, shape (draws, q).
         is_stopped: True if the simulation was stopped; the draws made until then are here.
     """
 
     fractions: FloatArray
-    kept_share: FloatArray
+    kept_shares: FloatArray
     users_capped: FloatArray
     is_stopped: bool
 
@@ -349,14 +346,14 @@ def draw_rows_per_user(law: PowerLaw, num_rows: int, rng: np.random.Generator) -
     j +- 1/2, which exceeds j^-s by the factor 1 + s (s + 1) / (24 j^2) + O(j^-4); accepting with its
     inverse leaves j^-s.
     """
-    s, first_tail_user = law.exponent, float(HEAD)
+    s, first_tail_user = law.exponent, float(NUM_HEAD_USERS)
     head_probabilities = law.probability(np.arange(1.0, first_tail_user + 1.0))
     # What is left for all others may come out a rounding below 0.
-    counts = rng.multinomial(
+    row_counts = rng.multinomial(
         num_rows, np.append(head_probabilities, max(1.0 - float(head_probabilities.sum()), 0.0))
     )
     tail_users = np.empty(0)
-    num_missing = int(counts[-1])
+    num_missing = int(row_counts[-1])
     while num_missing:
         # 1 - random() is never 0, of which there is no such power.
         proposed_users = np.rint(
@@ -366,10 +363,10 @@ def draw_rows_per_user(law: PowerLaw, num_rows: int, rng: np.random.Generator) -
             rng.random(num_missing) * (1.0 + s * (s + 1.0) / 24.0 / proposed_users / proposed_users) < 1.0
         )
         tail_users = np.concatenate((tail_users, proposed_users[is_accepted]))
-        num_missing = int(counts[-1]) - tail_users.size
-    tail_counts = np.unique(tail_users, return_counts=True)[1]
-    head_counts = counts[:-1]
-    return np.concatenate((head_counts[head_counts > 0], tail_counts)).astype(np.float64)
+        num_missing = int(row_counts[-1]) - tail_users.size
+    tail_row_counts = np.unique(tail_users, return_counts=True)[1]
+    head_row_counts = row_counts[:-1]
+    return np.concatenate((head_row_counts[head_row_counts > 0], tail_row_counts)).astype(np.float64)
 
 
 def simulate(
@@ -402,7 +399,7 @@ def simulate(
     """
     require.whole(1, MAX_SIMULATED_ROWS, num_rows=num_rows)
     tau_0 = np.atleast_1d(check_fractions(fractions))
-    tau, rng = _convert_to_rows(tau_0, num_rows), np.random.default_rng(seed)
+    tau, rng = convert_to_rows(tau_0, num_rows), np.random.default_rng(seed)
     kept_shares, users_capped = np.empty((2, num_draws, tau.size))
     num_drawn = 0
     while num_drawn < num_draws and not should_stop():

@@ -83,13 +83,14 @@ class PopulationProblem(BoundSettings):
         A user whose share is tau_0 exactly is not capped.
         """
         if self.num_rows is not None:
-            row = math.floor(fraction * self.num_rows)
-            return np.arange(max(row, 1), min(row + 2, self.num_rows) + 1) / self.num_rows
+            whole_cap = math.floor(fraction * self.num_rows)
+            return np.arange(max(whole_cap, 1), min(whole_cap + 2, self.num_rows) + 1) / self.num_rows
         users_above = float(self.participation.users_above(fraction))
         return self.participation.probability(np.arange(users_above + 2.0, max(users_above - 1.0, 0.0), -1.0))
 
     @property
     def _row_limit(self) -> float:
+        """Return n; infinity in the limit of many rows."""
         return math.inf if self.num_rows is None else float(self.num_rows)
 
 
@@ -112,12 +113,12 @@ def compute_statistics(problem: PopulationProblem, fractions: npt.ArrayLike) -> 
     tau_0 = check_fractions(fractions)
     law = problem.participation
     if problem.num_rows is None:
-        return compute_cap_statistics(law.pieces, tau_0, total_rows=1.0, largest_size=law.largest)
+        return compute_cap_statistics(law.pieces, tau_0, total_rows=1.0, largest_size=law.largest_share)
     return compute_expectations(law, problem.num_rows, tau_0)
 
 
 def compute_error_parts(problem: PopulationProblem, fractions: npt.ArrayLike) -> ErrorParts:
-    """Return the bound (*) in its parts; arguments as `compute_statistics` (figure 3a)."""
+    """Return the bound (*) in its parts at each tau_0 in [1e-15, 1]; infinite where nothing is kept (figure 3a)."""
     return problem.compute_error_parts(compute_statistics(problem, fractions), problem._row_limit)
 
 
@@ -128,11 +129,9 @@ def compute_simulated_error_parts(problem: PopulationProblem, draws: Draws) -> E
         problem: The question, with the number of rows that was drawn.
         draws: From `dpcore.learning.participation.simulate`, at least one.
     """
-    kept_share = draws.kept_share.mean(axis=0)
-    cut_share = np.maximum(1.0 - kept_share, 0.0)
-    average_statistics = build_statistics(
-        draws.fractions, kept_share, cut_share, draws.users_capped.mean(axis=0)
-    )
+    kept_shares, users_capped = draws.kept_shares.mean(axis=0), draws.users_capped.mean(axis=0)
+    cut_shares = np.maximum(1.0 - kept_shares, 0.0)
+    average_statistics = build_statistics(draws.fractions, kept_shares, cut_shares, users_capped)
     return problem.compute_error_parts(average_statistics, problem._row_limit)
 
 
@@ -153,11 +152,12 @@ def find_best_fraction(
     """
     is_limit = problem.num_rows is None
     largest_fraction = (
-        problem.participation.largest if is_limit and not problem.bias.needs_only_the_fraction else 1.0
+        problem.participation.largest_share if is_limit and not problem.bias.needs_only_the_fraction else 1.0
     )
     smallest_fraction = problem.smallest_fraction
 
     def split_bound(tau_0: FloatArray) -> Split:
+        """Return the bound (*) at each tau_0 as a falling and a rising part."""
         return problem.split(compute_statistics(problem, tau_0), problem._row_limit)
 
     minimum = minimise(
@@ -176,8 +176,8 @@ def find_best_fraction(
         )
     stop_reason = describe_search(minimum)
     if is_limit:  # Below the smallest fraction: no less falling part than there, and at least no noise.
-        smallest_bias = float(split_bound(np.asarray(smallest_fraction)).falling_at_least)
-        minimum = replace(minimum, lower_bound=min(minimum.lower_bound, smallest_bias))
+        smallest_falling_part = float(split_bound(np.asarray(smallest_fraction)).falling_at_least)
+        minimum = replace(minimum, lower_bound=min(minimum.lower_bound, smallest_falling_part))
         if minimum.minimiser == smallest_fraction:
             stop_reason = (
                 f"The smallest τ₀ searched is best: in the limit there may be no best. {stop_reason}"
@@ -189,22 +189,22 @@ def find_best_fraction(
 
 @dataclass(frozen=True)
 class CostOfPrivacy:
-    """The smallest bias plus privacy noise as rows become plentiful; if the search was stopped, what it had found.
+    """The smallest bias plus privacy noise at each n and in the limit; if the search was stopped, what it had found.
 
     Attributes:
-        num_rows: n, shape (q,).
-        best: The best tau_0 at each n, and its parts.
-        limit: The same as n grows without end: the curves' floor.
+        rows_per_sample: The values of n that were done.
+        best_caps: The best tau_0 at each n, and its parts.
+        limit_cap: The same as n grows without end: the curves' floor.
     """
 
-    num_rows: tuple[int, ...]
-    best: tuple[LearningCap, ...]
-    limit: LearningCap
+    rows_per_sample: tuple[int, ...]
+    best_caps: tuple[LearningCap, ...]
+    limit_cap: LearningCap
 
 
 def find_cost_of_privacy(
     problem: PopulationProblem,
-    num_rows: Sequence[int] = ROWS_FOR_COST,
+    rows_per_sample: Sequence[int] = ROWS_FOR_COST,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> CostOfPrivacy:
@@ -212,7 +212,7 @@ def find_cost_of_privacy(
 
     Args:
         problem: The question; its ``num_rows`` is not used.
-        num_rows: The n to look at, each from 1 to 1e9.
+        rows_per_sample: The n to look at, each from 1 to 1e9.
         progress: Told the share of n done.
         should_stop: Asked between rounds of each search.
 
@@ -224,15 +224,15 @@ def find_cost_of_privacy(
     limit_problem = replace(problem, finite_sample_constant=0.0, num_rows=None)
     problems_by_rows: dict[int, PopulationProblem] = {}
     with Problems() as problems:
-        for sample_rows in num_rows:
+        for sample_rows in rows_per_sample:
             with problems.collecting():
                 problems_by_rows[sample_rows] = replace(limit_problem, num_rows=sample_rows)
     limit_cap = find_best_fraction(limit_problem, should_stop=should_stop)
     caps_by_rows: dict[int, LearningCap] = {}
     for sample_rows, sample_problem in problems_by_rows.items():
-        choice = find_best_fraction(sample_problem, should_stop=should_stop)
-        if not choice.complete:
+        best_cap = find_best_fraction(sample_problem, should_stop=should_stop)
+        if not best_cap.is_complete:
             break
-        caps_by_rows[sample_rows] = choice
-        progress(len(caps_by_rows) / len(num_rows))
+        caps_by_rows[sample_rows] = best_cap
+        progress(len(caps_by_rows) / len(rows_per_sample))
     return CostOfPrivacy(tuple(caps_by_rows), tuple(caps_by_rows.values()), limit_cap)

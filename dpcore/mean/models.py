@@ -33,7 +33,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.certificate import Certificate
-from dpcore.contributions import ContributionHistogram, FloatArray, SizeIndex, excess_sums, suffix_sums
+from dpcore.contributions import ContributionHistogram, FloatArray, SizeIndex
+from dpcore.mean.user_sums import UserSums
 
 EVERY_PIECE = "every piece between two neighbouring sizes was looked at, with its turning point"
 MAX_STEPS = 200
@@ -260,11 +261,6 @@ def interval_around(intervals: tuple[tuple[float, float], ...], bound: float) ->
     return bound, bound
 
 
-def prefix_sums(terms: FloatArray) -> FloatArray:
-    """Return the sums of the first 0, 1 .. n of n terms, shape (n + 1,)."""
-    return np.concatenate(([0.0], np.cumsum(terms)))
-
-
 ALL_PIECES = "Exact: the best of every piece between two sizes."
 
 
@@ -304,16 +300,16 @@ class CountsOnly(CountsModel):
         return np.asarray(s / (1.0 + (s - 1.0) * self.user_share))
 
     @cached_property
-    def _user_sums(self) -> _UserSums:
+    def _user_sums(self) -> UserSums:
         """Return the sums over users below and above, for 0 .. K sizes at or below a bound."""
-        return _UserSums.from_histogram(self.histogram, self._effective_sizes)
+        return UserSums.from_histogram(self.histogram, self._effective_sizes)
 
-    def _user_sums_at(self, h: FloatArray, size_index: SizeIndex | None = None) -> _UserSums:
+    def _user_sums_at(self, h: FloatArray, size_index: SizeIndex | None = None) -> UserSums:
         """Return the sums below and above bounds; ``size_index`` is the number of sizes at or below each, if known."""
         index = np.searchsorted(self.histogram.sizes, h, side="right") if size_index is None else size_index
         return self._user_sums.take(index)
 
-    def _weight_coefficients(self, h: FloatArray, user_sums: _UserSums) -> tuple[FloatArray, FloatArray]:
+    def _weight_coefficients(self, h: FloatArray, user_sums: UserSums) -> tuple[FloatArray, FloatArray]:
         """Return nu and t of the weights u_l = min(t, p_l + nu x_l) that are constant from h rows on.
 
         All weights sum to 1, which gives nu as a quotient of positive terms, so that nothing cancels: the rows that a
@@ -338,7 +334,7 @@ class CountsOnly(CountsModel):
         sampling_variances = self.value_variance * (nu * (nu * user_sums.effective_below) + terms_above)
         return MeanError(np.asarray(sampling_variances), self.unit_noise * t**2)
 
-    def _sum_inverse_sizes(self, user_sums: _UserSums) -> tuple[FloatArray, FloatArray]:
+    def _sum_inverse_sizes(self, user_sums: UserSums) -> tuple[FloatArray, FloatArray]:
         """Return the sums of 1 / x and of p / x over the users above, with 1 / x = rho + (1 - rho) / s."""
         rho, users_above = self.user_share, user_sums.users_above
         share_sum = ((1.0 - rho) * users_above + rho * user_sums.rows_above) / float(self.histogram.num_rows)
@@ -424,11 +420,9 @@ class CountsOnly(CountsModel):
         k = int(np.argmax(is_reached))
         if k == 0:
             return float(sizes[0])
-        user_sums, n, rho = (
-            self._user_sums.take(np.asarray(k)),
-            float(self.histogram.num_rows),
-            self.user_share,
-        )
+        user_sums = self._user_sums.take(np.asarray(k))
+        n = float(self.histogram.num_rows)
+        rho = self.user_share
         inverse_total, share_total = (float(total) for total in self._sum_inverse_sizes(user_sums))
         users_above, share_above = float(user_sums.users_above), float(user_sums.rows_above) / n
         effective_below = float(user_sums.effective_below)
@@ -473,61 +467,3 @@ class CountsOnly(CountsModel):
             multiplier_sum += missing_multiplier
             multiplier_share_sum += missing_multiplier / float(self.histogram.num_users)  # The sum of p is 1.
         return multiplier_share_sum - multiplier_sum**2 / 4.0 - residual_cost
-
-
-@dataclass(frozen=True)
-class _UserSums:
-    """Sums over users at or below a bound, and above it; entry k of each array is for k sizes at or below the bound.
-
-    Attributes:
-        rows_below: Sum of s over the users at or below.
-        squares_below: Sum of s^2 over them.
-        effective_below: Sum of x, the effective sizes, over them.
-        users_above: Number of users above.
-        rows_above: Sum of s over the users above.
-        squares_above: Sum of s^2 over them.
-        inverse_above: Sum of 1 / s over them.
-        next_sizes: The smallest size above, 0 after the last one.
-        excess_at_next: Rows that a cap at the next size cuts.
-    """
-
-    rows_below: FloatArray
-    squares_below: FloatArray
-    effective_below: FloatArray
-    users_above: FloatArray
-    rows_above: FloatArray
-    squares_above: FloatArray
-    inverse_above: FloatArray
-    next_sizes: FloatArray
-    excess_at_next: FloatArray
-
-    @classmethod
-    def from_histogram(cls, histogram: ContributionHistogram, effective_sizes: FloatArray) -> _UserSums:
-        """Sum over the users of a histogram; ``effective_sizes`` has x of each distinct size, shape (K,)."""
-        s, users = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
-        # The histogram keeps these three sums.
-        rows_below, users_above, inverse_above = histogram.pieces_after(slice(None))
-        return cls(
-            rows_below,
-            prefix_sums(s * s * users),
-            prefix_sums(effective_sizes * users),
-            users_above,
-            suffix_sums(s * users),
-            suffix_sums(s * s * users),
-            inverse_above,
-            np.append(s, 0.0),  # After the last size there are no users above, so the value has no effect.
-            excess_sums(s, users_above),
-        )
-
-    def excess(self, h: FloatArray) -> FloatArray:
-        """Return the rows that a cap at h cuts; all terms have one sign, as in `ContributionHistogram.excess`."""
-        return np.asarray((self.next_sizes - h) * self.users_above + self.excess_at_next)
-
-    def take(self, k: SizeIndex) -> _UserSums:
-        """Return the sums for the given numbers of sizes at or below."""
-        return _UserSums(*(sums_by_index[k] for sums_by_index in vars(self).values()))
-
-    @property
-    def between_sizes(self) -> _UserSums:
-        """Return the sums for every piece between two neighbouring sizes."""
-        return self.take(slice(1, -1))

@@ -39,10 +39,10 @@ from dpcore.mean.models import (
     MeanError,
     Numerators,
     interval_around,
-    prefix_sums,
     trivial_stop_reason,
 )
 from dpcore.mean.table_values import KnownValues, TableValues
+from dpcore.mean.user_sums import prefix_sums
 
 NEIGHBOURS = Neighbours.REPLACE_VALUES
 """The relation of the guarantee of this setting."""

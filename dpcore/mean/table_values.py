@@ -30,7 +30,8 @@ import numpy.typing as npt
 from dpcore.common.checks import require
 from dpcore.contributions import ContributionHistogram, FloatArray, SizeIndex, suffix_sums
 from dpcore.dataset import Dataset, Values
-from dpcore.mean.models import BoundCurve, BoundOptimum, MeanError, Numerators, prefix_sums
+from dpcore.mean.models import BoundCurve, BoundOptimum, MeanError, Numerators
+from dpcore.mean.user_sums import prefix_sums
 
 
 @dataclass(frozen=True)

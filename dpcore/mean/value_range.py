@@ -41,8 +41,8 @@ from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import MAX_SIZE, FloatArray, IntArray, suffix_sums
 from dpcore.dataset import Values
-from dpcore.mean.models import prefix_sums
 from dpcore.mean.threshold_search import search_thresholds
+from dpcore.mean.user_sums import prefix_sums
 
 _HALVINGS = 200
 

@@ -45,8 +45,8 @@ import numpy.typing as npt
 
 from dpcore.common.certificate import Certificate
 from dpcore.contributions import ContributionHistogram, FloatArray, suffix_sums
-from dpcore.mean.models import prefix_sums
 from dpcore.mean.public_counts import MeanProblem
+from dpcore.mean.user_sums import prefix_sums
 
 
 def _largest_weights(problem: MeanProblem, bounds: npt.ArrayLike) -> FloatArray:

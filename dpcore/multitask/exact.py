@@ -64,23 +64,23 @@ class Watch:
         tolerance: Relative gap between value and lower bound at which the search ends.
         progress: Called with a share in [0, 1] that never falls.
         should_stop: Asked once per step.
-        steps: How many were taken.
+        num_steps: How many were taken.
         is_stopped: True if a person stopped the search.
     """
 
     tolerance: float
     progress: Progress
     should_stop: ShouldStop
-    steps: int = 0
+    num_steps: int = 0
     is_stopped: bool = False
     _share: float = 0.0
 
     def take_step(self, gap: float) -> bool:
         """Count one step; return False at the step limit or if a person stopped the search."""
         self.is_stopped = self.is_stopped or self.should_stop()
-        if self.is_stopped or self.steps >= MAX_STEPS:
+        if self.is_stopped or self.num_steps >= MAX_STEPS:
             return False
-        self.steps += 1
+        self.num_steps += 1
         self._share = max(self._share, measure_progress(gap, self.tolerance))
         self.progress(self._share)
         return True
@@ -88,12 +88,12 @@ class Watch:
     def certify(self, allocation: Allocation, lower_bound: float, argument: str) -> Allocation:
         """Add a certificate to an allocation that read the graph, and the reason why the search ended."""
         certificate = Certificate(allocation.total_bound, lower_bound, argument)
-        steps_text = wording.counted(self.steps, "step")
+        steps_text = wording.counted(self.num_steps, "step")
         if certificate.relative_gap <= self.tolerance:
             stop_reason = f"Reached the required gap after {steps_text}."
         elif self.is_stopped:
             stop_reason = f"Stopped after {steps_text}; the weights are valid."
-        elif self.steps >= MAX_STEPS:
+        elif self.num_steps >= MAX_STEPS:
             stop_reason = f"Ended at the limit of {steps_text}, before the required gap."
         else:
             stop_reason = f"Ended after {steps_text}: no further progress in float64."
@@ -103,7 +103,7 @@ class Watch:
 PROVEN_POWER = 2.0
 LARGEST_POWER = 60.0
 POWER_GROWTH = 1.15
-FIRST_USERS = 1000
+NUM_FIRST_USERS = 1000
 """Of the first working set; of 70,000 users about 100 to 2,000 end up binding."""
 DEAD_SHARE = 0.01
 """A user leaves the working set below this share of an even one, times the round's tolerance."""
@@ -117,14 +117,14 @@ class _DualPoint(NamedTuple):
     """A point of the dual: users' shares, its objective S, the tasks' squared weights r, and users' loads A r."""
 
     shares: FloatArray
-    total: float
+    objective: float
     task_ratios: FloatArray
     user_loads: FloatArray
 
     @property
     def gap(self) -> float:
-        """Return the relative gap."""
-        return float(self.user_loads.max()) / self.total - 1.0
+        """Return by how much the largest load exceeds the objective S, over S: the relative gap; 0 at the optimum."""
+        return float(self.user_loads.max()) / self.objective - 1.0
 
 
 def _evaluate_dual(graph: TaskGraph, task_costs: FloatArray, user_shares: FloatArray) -> _DualPoint | None:
@@ -145,10 +145,11 @@ def _ascend(
     assert best_point is not None
     power = PROVEN_POWER
     while best_point.gap > tolerance and watch.take_step(best_point.gap):
-        raised_shares = best_point.shares * np.exp(power * np.log(best_point.user_loads / best_point.total))
+        load_ratios = best_point.user_loads / best_point.objective
+        raised_shares = best_point.shares * np.exp(power * np.log(load_ratios))
         trial_point = _evaluate_dual(graph, task_costs, raised_shares / raised_shares.sum())
         # Near the top S moves by less than its rounding: a strict comparison would end the ascent too early.
-        if trial_point is not None and trial_point.total >= best_point.total * (1.0 - 1e-14):
+        if trial_point is not None and trial_point.objective >= best_point.objective * (1.0 - 1e-14):
             best_point, power = trial_point, min(power * POWER_GROWTH, LARGEST_POWER)
         elif power > PROVEN_POWER:
             power = PROVEN_POWER
@@ -160,37 +161,41 @@ def _ascend(
 def _find_heaviest_users(
     graph: TaskGraph, user_loads: FloatArray, is_selected_task: npt.NDArray[np.bool_]
 ) -> IntArray:
-    """Find for every task in the mask its user with the largest load."""
-    pair_indices = np.flatnonzero(is_selected_task[graph.tasks])
-    tasks, users = graph.tasks[pair_indices], graph.users[pair_indices]
-    pair_order = np.lexsort((user_loads[users], tasks))
-    is_heaviest = np.append(np.diff(tasks[pair_order]) > 0, True) if pair_order.size else np.zeros(0, bool)
-    return np.unique(users[pair_order][is_heaviest]).astype(np.int64)
+    """Return the codes of the users who have the largest load of any task in the mask, ascending; empty for none."""
+    pair_indices = np.flatnonzero(is_selected_task[graph.task_codes])
+    pair_tasks, pair_users = graph.task_codes[pair_indices], graph.user_codes[pair_indices]
+    pair_order = np.lexsort((user_loads[pair_users], pair_tasks))
+    is_heaviest = np.append(np.diff(pair_tasks[pair_order]) > 0, True)[: pair_order.size]
+    return np.unique(pair_users[pair_order][is_heaviest]).astype(np.int64)
 
 
 def _choose_first_set(graph: TaskGraph, user_loads: FloatArray) -> IntArray:
     """Choose the heaviest users, and for every task that they miss, its heaviest user."""
-    if graph.num_users <= FIRST_USERS:
+    if graph.num_users <= NUM_FIRST_USERS:
         return np.flatnonzero(graph.tasks_per_user)
-    heaviest_users = np.argpartition(-user_loads, FIRST_USERS)[:FIRST_USERS]
+    heaviest_users = np.argpartition(-user_loads, NUM_FIRST_USERS)[:NUM_FIRST_USERS]
     heaviest_users = heaviest_users[user_loads[heaviest_users] > 0.0]  # A user without a task binds nothing.
-    is_missed = np.bincount(graph.select_users(heaviest_users).tasks, minlength=graph.num_tasks) == 0
+    is_missed = np.bincount(graph.select_users(heaviest_users).task_codes, minlength=graph.num_tasks) == 0
     return np.union1d(heaviest_users, _find_heaviest_users(graph, user_loads, is_missed))
 
 
 def _choose_next_set(
-    user_codes: IntArray, subgraph: TaskGraph, point: _DualPoint, user_loads: FloatArray, tolerance: float
+    user_codes: IntArray,
+    subgraph: TaskGraph,
+    dual_point: _DualPoint,
+    user_loads: FloatArray,
+    tolerance: float,
 ) -> tuple[IntArray, FloatArray]:
     """Drop users whose share died out, and add the most violated ones with a small share."""
-    is_kept = point.shares > DEAD_SHARE * tolerance / user_codes.size
+    is_kept = dual_point.shares > DEAD_SHARE * tolerance / user_codes.size
     # A task whose last users would go keeps all that it has.
     is_lost = subgraph.sum_by_task(is_kept.astype(np.float64)) == 0.0
     is_kept |= subgraph.sum_by_user(is_lost.astype(np.float64)) > 0.0
     user_loads = user_loads.copy()
     user_loads[user_codes] = 0.0
-    violated_users = np.flatnonzero(user_loads > point.total * (1.0 + tolerance / 4.0))
-    violated_users = violated_users[np.argsort(-user_loads[violated_users])[:FIRST_USERS]]
-    kept_shares = point.shares[is_kept]
+    violated_users = np.flatnonzero(user_loads > dual_point.objective * (1.0 + tolerance / 4.0))
+    violated_users = violated_users[np.argsort(-user_loads[violated_users])[:NUM_FIRST_USERS]]
+    kept_shares = dual_point.shares[is_kept]
     # Not 0, from which a multiplicative step never gets away; a tenth of the average hardly disturbs the others.
     next_shares = np.concatenate((kept_shares, np.full(violated_users.size, 0.1 * kept_shares.mean())))
     return np.concatenate((user_codes[is_kept], violated_users)), next_shares / next_shares.sum()
@@ -226,23 +231,25 @@ def find_best_task_weights(
     smallest_gap, num_idle_rounds = np.inf, 0
     while True:
         subgraph = graph.select_users(user_codes)
-        point = _ascend(subgraph, task_costs, user_shares, round_tolerance, watch)
-        user_loads = graph.sum_by_user(point.task_ratios)
-        gap = float(user_loads.max()) / point.total - 1.0
+        dual_point = _ascend(subgraph, task_costs, user_shares, round_tolerance, watch)
+        user_loads = graph.sum_by_user(dual_point.task_ratios)
+        gap = float(user_loads.max()) / dual_point.objective - 1.0
         is_idle = round_tolerance <= final_tolerance and gap > 0.99 * smallest_gap
         num_idle_rounds, smallest_gap = num_idle_rounds + 1 if is_idle else 0, min(gap, smallest_gap)
         if gap <= tolerance or num_idle_rounds > MAX_IDLE_ROUNDS or not watch.take_step(gap):
             break
-        user_codes, user_shares = _choose_next_set(user_codes, subgraph, point, user_loads, round_tolerance)
-        round_tolerance = max(min(round_tolerance, point.gap) * ROUND_FACTOR, final_tolerance)
+        user_codes, user_shares = _choose_next_set(
+            user_codes, subgraph, dual_point, user_loads, round_tolerance
+        )
+        round_tolerance = max(min(round_tolerance, dual_point.gap) * ROUND_FACTOR, final_tolerance)
     # Scaled to the heaviest user of the whole graph, and by a rounding less: nobody is above the budget.
-    squared_weights = problem.budget * point.task_ratios / user_loads.max() * (1.0 - ROUNDING_MARGIN)
+    squared_weights = problem.budget * dual_point.task_ratios / user_loads.max() * (1.0 - ROUNDING_MARGIN)
     # Both sides of the certificate are computed from the full graph and nothing else.
     user_multipliers = np.zeros(graph.num_users)
-    user_multipliers[user_codes] = point.shares
-    allocation_name, user_scales = "exact optimum, one weight per task", np.ones(graph.num_users)
+    user_multipliers[user_codes] = dual_point.shares
+    allocation_name, task_weights = "exact optimum, one weight per task", np.sqrt(squared_weights)
     allocation = Allocation(
-        allocation_name, problem, np.sqrt(squared_weights), user_scales, clipped_user_share=0.0
+        allocation_name, problem, task_weights, np.ones(graph.num_users), clipped_user_share=0.0
     )
     lower_bound = compute_lower_bound(problem, user_multipliers)
     return watch.certify(allocation, lower_bound, "a dual bound computed from the same graph")
@@ -347,8 +354,8 @@ def solve(
     graph = problem.graph
     task_costs = problem.unclipped_costs
     # In units of equation 11, unclipped: entries near 1, where solvers are at their best.
-    rule = WeightRule(problem.loss.best_exponent, BudgetFit.NOBODY_CLIPPED)
-    unit_squares = rule.allocate(problem).task_weights ** 2 / problem.budget
+    weight_rule = WeightRule(problem.loss.best_exponent, BudgetFit.NOBODY_CLIPPED)
+    unit_squares = weight_rule.allocate(problem).task_weights ** 2 / problem.budget
     p = cp.Variable(problem.num_tasks)
     budget_constraint = graph.matrix.multiply(unit_squares).tocsr() @ p <= 1.0
     scaled_costs = task_costs / unit_squares / np.sum(task_costs / unit_squares)
@@ -367,15 +374,11 @@ def solve(
     squared_weights = unit_squares * np.maximum(solver_weights, 1e-9)
     # Scaled to the budget: a solver's violation of it must not pass for a lower value.
     squared_weights *= problem.budget / graph.sum_by_user(squared_weights).max()
-    raw_multipliers = (
-        np.zeros(graph.num_users)
-        if budget_constraint.dual_value is None
-        else np.asarray(budget_constraint.dual_value)
-    )
-    user_multipliers = np.maximum(raw_multipliers, 0.0)
-    lower_bound = (
-        compute_lower_bound(problem, user_multipliers) if np.any(user_multipliers > 0.0) else -np.inf
-    )
+    user_multipliers, lower_bound = np.zeros(graph.num_users), -math.inf
+    if budget_constraint.dual_value is not None:
+        user_multipliers = np.maximum(np.asarray(budget_constraint.dual_value), 0.0)
+    if np.any(user_multipliers > 0.0):
+        lower_bound = compute_lower_bound(problem, user_multipliers)
     total_bound = float(np.sum(task_costs / squared_weights))
     return Certificate(total_bound, lower_bound, f"the multipliers of {solver}"), stop_reason
 
@@ -386,7 +389,7 @@ def compare_with_cvxpy(problem: TaskProblem, should_stop: ShouldStop = never) ->
     problem.graph.sum_by_user(np.zeros(problem.num_tasks))  # The index too.
 
     def solve_ours() -> tuple[Certificate, str]:
-        """Solve by our own method."""
+        """Return the certificate and the stop reason of our own search."""
         allocation = find_best_task_weights(problem, should_stop=should_stop)
         assert allocation.certificate is not None
         return allocation.certificate, allocation.stop_reason

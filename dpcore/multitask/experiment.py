@@ -41,7 +41,7 @@ from dpcore.multitask.learners import (
 from dpcore.multitask.problem import PrivacyTarget, TaskGraph, TaskProblem, compute_exact_budget
 from dpcore.multitask.weights import allocate_normalised, estimate_task_totals
 
-CHUNK = 10_000_000
+CHUNK_PAIRS = 10_000_000
 """Users times tasks that are drawn at a time."""
 
 
@@ -72,14 +72,14 @@ class SkewedTasks:
         """
         raw_probabilities = rng.power(self.power, self.num_tasks)
         probabilities = np.minimum(raw_probabilities * self.tasks_per_user / raw_probabilities.sum(), 1.0)
-        users_per_chunk = max(CHUNK // self.num_tasks, 1)
+        users_per_chunk = max(CHUNK_PAIRS // self.num_tasks, 1)
         user_chunks, task_chunks = [], []
-        for first in range(0, self.num_users, users_per_chunk):
-            shape = (min(users_per_chunk, self.num_users - first), self.num_tasks)
+        for first_user in range(0, self.num_users, users_per_chunk):
+            shape = (min(users_per_chunk, self.num_users - first_user), self.num_tasks)
             indices_in_chunk, task_codes = np.nonzero(rng.random(shape) < probabilities)
-            user_chunks.append(indices_in_chunk + first)
+            user_chunks.append(indices_in_chunk + first_user)
             task_chunks.append(task_codes)
-        if not any(codes.size for codes in user_chunks):
+        if not any(user_codes.size for user_codes in user_chunks):
             raise refuse("not a single pair came up", remedy="Take more users, or more tasks per user")
         return Pairs(np.concatenate(user_chunks), np.concatenate(task_chunks), self.num_tasks)
 
@@ -109,13 +109,12 @@ class HeavyTailed:
         """Draw the graph; tasks that nobody drew keep their codes."""
         # Of mean 1, whatever the spread.
         activities = rng.lognormal(-(self.user_spread**2) / 2.0, self.user_spread, self.num_users)
-        num_draws = np.clip(np.ceil(activities * self.tasks_per_user), 1, self.num_tasks).astype(np.int64)
+        draws_per_user = np.clip(np.ceil(activities * self.tasks_per_user), 1, self.num_tasks)
         popularity = np.arange(1, self.num_tasks + 1, dtype=np.float64) ** -self.zipf_exponent
         cumulative_popularity = np.cumsum(popularity) / popularity.sum()
-        user_codes = np.repeat(np.arange(self.num_users), num_draws)
-        task_codes = np.minimum(
-            np.searchsorted(cumulative_popularity, rng.random(user_codes.size)), self.num_tasks - 1
-        )
+        user_codes = np.repeat(np.arange(self.num_users), draws_per_user.astype(np.int64))
+        ranks = np.searchsorted(cumulative_popularity, rng.random(user_codes.size))
+        task_codes = np.minimum(ranks, self.num_tasks - 1)
         pair_keys = np.unique(user_codes * self.num_tasks + task_codes)
         return Pairs(pair_keys // self.num_tasks, pair_keys % self.num_tasks, self.num_tasks)
 
@@ -135,7 +134,7 @@ LABEL_NOISE = 1e-3
 """sigma_F of appendix C."""
 TEST_SHARE = 0.2
 """Share of pairs held out."""
-RIDGE, DESCENT = RidgeSettings(), DescentSettings(gradient_bound=0.5, steps=10)
+RIDGE_SETTINGS, DESCENT_SETTINGS = RidgeSettings(), DescentSettings(gradient_bound=0.5, steps=10)
 
 
 @dataclass(frozen=True)
@@ -173,21 +172,21 @@ class ExperimentResult:
 
     Attributes:
         experiment: What was run.
-        errors: Root mean squared test error by panel, shape (exponents, repeats); NaN for runs not reached.
+        errors_by_panel: Root mean squared test error by panel, shape (exponents, repeats); NaN for runs not reached.
     """
 
     experiment: Experiment
-    errors: Mapping[Panel, FloatArray]
+    errors_by_panel: Mapping[Panel, FloatArray]
 
     @property
     def num_runs(self) -> int:
         """Return the number of runs of the whole experiment."""
-        return sum(panel_errors.size for panel_errors in self.errors.values())
+        return sum(panel_errors.size for panel_errors in self.errors_by_panel.values())
 
     @property
     def num_runs_done(self) -> int:
         """Return the number of runs that were reached."""
-        return sum(int(np.isfinite(panel_errors).sum()) for panel_errors in self.errors.values())
+        return sum(int(np.isfinite(panel_errors).sum()) for panel_errors in self.errors_by_panel.values())
 
     def summarise(self, panel: Panel, is_relative: bool = False) -> Summary:
         """Summarise the errors of a panel over the repeats done, per exponent.
@@ -196,15 +195,16 @@ class ExperimentResult:
             panel: Algorithm, skew and epsilon.
             is_relative: True for errors relative to those of exponent 0, paired over repeats.
         """
-        errors = self.errors[panel]
-        return summarise_runs(
-            errors / errors[self.experiment.exponents.index(0.0)] if is_relative else errors
-        )
+        panel_errors = self.errors_by_panel[panel]
+        if is_relative:
+            panel_errors = panel_errors / panel_errors[self.experiment.exponents.index(0.0)]
+        return summarise_runs(panel_errors)
 
     def compare_exponents(self, panel: Panel, exponent: float, reference: float) -> Summary:
         """Summarise by how much one exponent's error is below another's, paired over repeats."""
-        errors, index = self.errors[panel], self.experiment.exponents.index
-        return summarise_runs(errors[index(reference)] - errors[index(exponent)], axis=0)
+        panel_errors, find_index = self.errors_by_panel[panel], self.experiment.exponents.index
+        gains = panel_errors[find_index(reference)] - panel_errors[find_index(exponent)]
+        return summarise_runs(gains, axis=0)
 
 
 def run_experiment(
@@ -224,57 +224,60 @@ def run_experiment(
     result = ExperimentResult(experiment, {panel: np.full(errors_shape, np.nan) for panel in panels})
     stop_event = threading.Event()
     with ThreadPoolExecutor(max_workers=num_workers) as pool:
-        run_futures = [
-            pool.submit(_run_repeat, result, power, repeat, stop_event.is_set)
-            for repeat in range(experiment.repeats)
+        futures = [
+            pool.submit(_run_repeat, result, power, repeat_index, stop_event.is_set)
+            for repeat_index in range(experiment.repeats)
             for power in experiment.powers
         ]
         try:
             are_running = True
             while are_running:
-                are_running = bool(wait(run_futures, timeout=0.25).not_done)
+                are_running = bool(wait(futures, timeout=0.25).not_done)
                 progress(result.num_runs_done / result.num_runs)
                 if should_stop():
                     stop_event.set()
         finally:
             # Also where progress or should_stop raised: the threads must not run on.
             stop_event.set()
-    for run in run_futures:
-        run.result()
+    for future in futures:
+        future.result()
     return result
 
 
-def _run_repeat(result: ExperimentResult, power: float, repeat: int, should_stop: ShouldStop) -> None:
-    """Fill in the errors of one repeat at one skew."""
+def _run_repeat(result: ExperimentResult, power: float, repeat_index: int, should_stop: ShouldStop) -> None:
+    """Write the test errors of one repeat at one skew into the result, at all exponents, until it is stopped."""
     experiment = result.experiment
     if should_stop():
         return
-    seed_sequence = np.random.SeedSequence([experiment.seed, experiment.powers.index(power), repeat])
+    seed_sequence = np.random.SeedSequence([experiment.seed, experiment.powers.index(power), repeat_index])
     data_seed, noise_seed = seed_sequence.spawn(2)
-    train, test = draw_examples(experiment, power, np.random.default_rng(data_seed))
+    data_rng = np.random.default_rng(data_seed)
+    training_examples, test_examples = draw_examples(experiment, power, data_rng)
     # Weights for a budget of 1; those for beta are sqrt(beta) times as large.
-    problem = TaskProblem(train.graph, 1.0)
-    targets = {epsilon: PrivacyTarget(epsilon, experiment.delta) for epsilon in experiment.epsilons}
-    budgets = {epsilon: compute_exact_budget(target) for epsilon, target in targets.items()}
+    problem = TaskProblem(training_examples.graph, 1.0)
+    budget_by_epsilon = {
+        epsilon: compute_exact_budget(PrivacyTarget(epsilon, experiment.delta))
+        for epsilon in experiment.epsilons
+    }
     for exponent_index, exponent in enumerate(experiment.exponents):
         pair_weights = allocate_normalised(problem, exponent).compute_pair_weights()
-        ridge_sums, task_totals = (
-            compute_weighted_sums(train, pair_weights, RIDGE),
-            estimate_task_totals(problem, exponent),
-        )
+        ridge_sums = compute_weighted_sums(training_examples, pair_weights, RIDGE_SETTINGS)
+        task_totals = estimate_task_totals(problem, exponent)
         for algorithm, epsilon in itertools.product(experiment.algorithms, experiment.epsilons):
             if should_stop():
                 return
-            budget_root, rng = math.sqrt(budgets[epsilon]), np.random.default_rng(noise_seed)
+            budget_root, rng = math.sqrt(budget_by_epsilon[epsilon]), np.random.default_rng(noise_seed)
             if algorithm is Algorithm.SUFFICIENT_STATISTICS:
                 # The sums are linear in the weights: every epsilon shares one pass over the pairs.
                 scaled_sums = RidgeSums(budget_root * ridge_sums.matrices, budget_root * ridge_sums.vectors)
-                coefficients = solve_sums(perturb(scaled_sums, RIDGE, rng), RIDGE.coefficient_bound)
+                noisy_sums = perturb(scaled_sums, RIDGE_SETTINGS, rng)
+                coefficients = solve_sums(noisy_sums, RIDGE_SETTINGS.coefficient_bound)
             else:
-                step_rates = compute_isotropic_rates(budget_root * task_totals, DIMENSION, DESCENT.steps)
-                coefficients = fit_descent(train, budget_root * pair_weights, DESCENT, step_rates, rng)
-            error = test.compute_root_mean_squared_error(coefficients)
-            result.errors[algorithm, power, epsilon][exponent_index, repeat] = error
+                scaled_totals, scaled_weights = budget_root * task_totals, budget_root * pair_weights
+                rates = compute_isotropic_rates(scaled_totals, DIMENSION, DESCENT_SETTINGS.steps)
+                coefficients = fit_descent(training_examples, scaled_weights, DESCENT_SETTINGS, rates, rng)
+            test_error = test_examples.compute_root_mean_squared_error(coefficients)
+            result.errors_by_panel[algorithm, power, epsilon][exponent_index, repeat_index] = test_error
 
 
 def draw_examples(
@@ -288,25 +291,26 @@ def draw_examples(
     Raises:
         InvalidInput: Nothing is left to train on or to test.
     """
-    generator = SkewedTasks(experiment.num_users, experiment.num_tasks, power, experiment.tasks_per_user)
-    pairs = generator.draw(rng)
-    users, tasks, num_tasks = pairs.user_codes, pairs.task_codes, pairs.num_tasks
-    features = clip_rows(rng.normal(size=(experiment.num_users, DIMENSION)), 1.0)[users]
+    skewed_tasks = SkewedTasks(experiment.num_users, experiment.num_tasks, power, experiment.tasks_per_user)
+    pairs = skewed_tasks.draw(rng)
+    pair_users, pair_tasks, num_tasks = pairs.user_codes, pairs.task_codes, pairs.num_tasks
+    pair_features = clip_rows(rng.normal(size=(experiment.num_users, DIMENSION)), 1.0)[pair_users]
     coefficients = clip_rows(rng.normal(size=(num_tasks, DIMENSION)), 1.0)
-    labels = np.einsum("pd,pd->p", features, coefficients[tasks]) + LABEL_NOISE * rng.normal(size=users.size)
+    labels = np.einsum("pd,pd->p", pair_features, coefficients[pair_tasks])
+    labels += LABEL_NOISE * rng.normal(size=pair_users.size)
     is_training = rng.random(labels.size) >= TEST_SHARE
-    has_training_user = np.bincount(tasks[is_training], minlength=num_tasks) > 0
-    is_test = ~is_training & has_training_user[tasks]
+    has_training_user = np.bincount(pair_tasks[is_training], minlength=num_tasks) > 0
+    is_test = ~is_training & has_training_user[pair_tasks]
     if not is_training.any() or not is_test.any():
         raise refuse(
             "nothing is left to train on or to test", remedy="Take more users, or more tasks per user"
         )
-    new_task_codes = (np.cumsum(has_training_user) - 1)[tasks]
-    training_pairs = Pairs(users[is_training], new_task_codes[is_training], int(has_training_user.sum()))
+    new_task_codes = (np.cumsum(has_training_user) - 1)[pair_tasks]
+    training_pairs = Pairs(pair_users[is_training], new_task_codes[is_training], int(has_training_user.sum()))
     graph = TaskGraph.from_pairs(training_pairs, experiment.num_users)
     return (
-        Examples(graph, features[is_training], labels[is_training]),
-        EvaluationExamples(new_task_codes[is_test], features[is_test], labels[is_test]),
+        Examples(graph, pair_features[is_training], labels[is_training]),
+        EvaluationExamples(new_task_codes[is_test], pair_features[is_test], labels[is_test]),
     )
 
 
@@ -318,11 +322,11 @@ FIGURE_LINES = {
 
 
 def _run_figure_6(exponent: float, seed: int) -> dict[str, float]:
-    """Run figure 6."""
+    """Return one run's test errors at one exponent, by algorithm and skew: ``sums_1``."""
     result = run_experiment(Experiment(epsilons=(1.0,), exponents=(exponent,), repeats=1, seed=seed))
     return {
-        f"{FIGURE_LINES[algorithm][0]}_{power:g}": float(errors[0, 0])
-        for (algorithm, power, _), errors in result.errors.items()
+        f"{FIGURE_LINES[algorithm][0]}_{power:g}": float(panel_errors[0, 0])
+        for (algorithm, power, _), panel_errors in result.errors_by_panel.items()
     }
 
 

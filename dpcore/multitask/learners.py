@@ -60,18 +60,18 @@ class Examples:
     @cached_property
     def sorted_by_task(self) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
         """Sort the pairs by task: their order, and features, labels and |x_ij|^2 in that order."""
-        pair_order = np.argsort(self.graph.tasks, kind="stable")
+        pair_order = np.argsort(self.graph.task_codes, kind="stable")
         features = np.ascontiguousarray(self.features[pair_order])
         return pair_order, features, self.labels[pair_order], np.einsum("pd,pd->p", features, features)
 
 
-def clip_rows(rows: FloatArray, bound: float) -> FloatArray:
+def clip_rows(rows: FloatArray, max_length: float) -> FloatArray:
     """Scale every row (last axis) down to Euclidean length ``bound``; shorter ones stay.
 
     Source: clip of Krichene et al. 2023, algorithm 1, line 2; also the projection onto a ball.
     """
     lengths = np.sqrt(np.einsum("...d,...d->...", rows, rows))
-    return np.asarray(rows * np.minimum(1.0, bound / np.maximum(lengths, bound))[..., None])
+    return np.asarray(rows * np.minimum(1.0, max_length / np.maximum(lengths, max_length))[..., None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,12 +79,12 @@ class EvaluationExamples:
     """Examples kept for testing; a task may have none.
 
     Attributes:
-        tasks: Task code of each, shape (num_examples,).
+        task_codes: Task code of each, shape (num_examples,).
         features: Shape (num_examples, dimension).
         labels: Shape (num_examples,).
     """
 
-    tasks: IntArray
+    task_codes: IntArray
     features: FloatArray
     labels: FloatArray
 
@@ -96,8 +96,8 @@ class EvaluationExamples:
 
         Source: Krichene et al. 2023, appendix D.1, "Metrics".
         """
-        predicted = np.einsum("pd,pd->p", self.features, coefficients[self.tasks])
-        return float(np.sqrt(np.mean((predicted - self.labels) ** 2)))
+        predictions = np.einsum("pd,pd->p", self.features, coefficients[self.task_codes])
+        return float(np.sqrt(np.mean((predictions - self.labels) ** 2)))
 
 
 @dataclass(frozen=True)
@@ -155,17 +155,18 @@ def compute_weighted_sums(examples: Examples, pair_weights: FloatArray, settings
     dimension = examples.dimension
     matrices = np.empty((graph.num_tasks, dimension, dimension))
     vectors = np.empty((graph.num_tasks, dimension))
-    for row in range(dimension):
-        weighted_feature = pair_weights * features[:, row]
-        vectors[:, row] = graph.sum_pairs_by_task(weighted_feature * labels)
-        for column in range(row, dimension):
-            matrices[:, row, column] = graph.sum_pairs_by_task(weighted_feature * features[:, column])
-            matrices[:, column, row] = matrices[:, row, column]
+    for row_index in range(dimension):
+        weighted_feature = pair_weights * features[:, row_index]
+        vectors[:, row_index] = graph.sum_pairs_by_task(weighted_feature * labels)
+        for column_index in range(row_index, dimension):
+            products = weighted_feature * features[:, column_index]
+            matrices[:, row_index, column_index] = graph.sum_pairs_by_task(products)
+            matrices[:, column_index, row_index] = matrices[:, row_index, column_index]
     matrices += settings.ridge * graph.sum_pairs_by_task(pair_weights)[:, None, None] * np.eye(dimension)
     return RidgeSums(matrices, vectors)
 
 
-def perturb(sums: RidgeSums, settings: RidgeSettings, rng: np.random.Generator) -> RidgeSums:
+def perturb(ridge_sums: RidgeSums, settings: RidgeSettings, rng: np.random.Generator) -> RidgeSums:
     """Add symmetric Gaussian matrices (entries on and above the diagonal independent) and vectors.
 
     The noise is scaled for weights of which a user's squares sum to beta: then both are (alpha, alpha beta / 2)-RDP.
@@ -175,30 +176,28 @@ def perturb(sums: RidgeSums, settings: RidgeSettings, rng: np.random.Generator) 
     """
     # The upper triangle is released, and the lower one mirrors it. Its L2 norm is at most the Frobenius norm by which
     # the noise is scaled, so one draw for both entries is enough.
-    raw_noise = rng.normal(size=sums.matrices.shape)
+    raw_noise = rng.normal(size=ridge_sums.matrices.shape)
     symmetric_noise = np.triu(raw_noise) + np.swapaxes(np.triu(raw_noise, 1), 1, 2)
-    matrix_noise = settings.compute_matrix_sensitivity(sums.vectors.shape[1]) * symmetric_noise
-    vector_noise = settings.vector_sensitivity * rng.normal(size=sums.vectors.shape)
-    return RidgeSums(sums.matrices + matrix_noise, sums.vectors + vector_noise)
+    matrix_noises = settings.compute_matrix_sensitivity(ridge_sums.vectors.shape[1]) * symmetric_noise
+    vector_noises = settings.vector_sensitivity * rng.normal(size=ridge_sums.vectors.shape)
+    return RidgeSums(ridge_sums.matrices + matrix_noises, ridge_sums.vectors + vector_noises)
 
 
-def solve_sums(sums: RidgeSums, coefficient_bound: float) -> FloatArray:
+def solve_sums(ridge_sums: RidgeSums, coefficient_bound: float) -> FloatArray:
     """Solve theta = A^dagger b, A projected on the positive semidefinite cone, then theta on the ball.
 
     Source: Krichene et al. 2023, algorithm 1, line 7, and section 2.1 for the dagger; the projection on the
     domain C, an input that the algorithm does not use, is post-processing.
     """
-    eigenvalues, eigenvectors = np.linalg.eigh(sums.matrices)
+    eigenvalues, eigenvectors = np.linalg.eigh(ridge_sums.matrices)
     # An eigenvalue within rounding of 0 counts as 0: its inverse would blow up the noise of b without any signal.
-    rounding_bounds = (
-        np.finfo(np.float64).eps * eigenvalues.shape[-1] * np.abs(eigenvalues).max(axis=-1, keepdims=True)
-    )
+    relative_rounding = np.finfo(np.float64).eps * eigenvalues.shape[-1]
+    rounding_bounds = relative_rounding * np.abs(eigenvalues).max(axis=-1, keepdims=True)
     is_positive = eigenvalues > rounding_bounds
     inverse_eigenvalues = np.divide(1.0, eigenvalues, out=np.zeros_like(eigenvalues), where=is_positive)
-    rotated_vectors = np.einsum("mkj,mk->mj", eigenvectors, sums.vectors)
-    return clip_rows(
-        np.einsum("mij,mj->mi", eigenvectors, inverse_eigenvalues * rotated_vectors), coefficient_bound
-    )
+    rotated_vectors = np.einsum("mkj,mk->mj", eigenvectors, ridge_sums.vectors)
+    coefficients = np.einsum("mij,mj->mi", eigenvectors, inverse_eigenvalues * rotated_vectors)
+    return clip_rows(coefficients, coefficient_bound)
 
 
 @dataclass(frozen=True)
@@ -218,7 +217,7 @@ class DescentSettings:
     ridge: float = 0.0
 
     @property
-    def noise(self) -> float:
+    def noise_scale(self) -> float:
         """Return Gamma sqrt(T / 2), the standard deviation of the noise on each entry of a summed gradient."""
         return self.gradient_bound * math.sqrt(self.steps / 2.0)
 
@@ -247,17 +246,16 @@ def sum_gradients(
         gradient_lengths += 2.0 * ridge * residuals * predictions + np.repeat(ridge_lengths, sizes)
     gradient_lengths = 2.0 * np.sqrt(np.maximum(gradient_lengths, 0.0))
     # Clipped first, then weighted: so a user moves the sum by w_ij Gamma at most, as the budget counts it.
-    clipped_weights = pair_weights[pair_order] * (
-        gradient_bound / np.maximum(gradient_lengths, gradient_bound)
-    )
-    starts, matrix_columns = np.concatenate(([0], np.cumsum(sizes))), np.arange(pair_order.size)
+    clip_factors = gradient_bound / np.maximum(gradient_lengths, gradient_bound)
+    clipped_weights = pair_weights[pair_order] * clip_factors
+    task_starts, matrix_columns = np.concatenate(([0], np.cumsum(sizes))), np.arange(pair_order.size)
     # Rows of tasks by pairs: a product sums over each task.
     task_pair_matrix = csr_matrix(
-        (clipped_weights * residuals, matrix_columns, starts), shape=(sizes.size, pair_order.size)
+        (clipped_weights * residuals, matrix_columns, task_starts), shape=(sizes.size, pair_order.size)
     )
     weighted_sums = task_pair_matrix @ features
     if ridge:
-        weighted_sums += ridge * np.add.reduceat(clipped_weights, starts[:-1])[:, None] * coefficients
+        weighted_sums += ridge * np.add.reduceat(clipped_weights, task_starts[:-1])[:, None] * coefficients
     return np.asarray(2.0 * weighted_sums)
 
 
@@ -287,12 +285,12 @@ def fit_descent(
     Source: Krichene et al. 2023, algorithm 2 and theorem 3.11, corrected as at the head of this module.
     """
     coefficients = np.zeros((examples.graph.num_tasks, examples.dimension))
-    for rate in step_rates:
-        gradient = sum_gradients(examples, pair_weights, settings, coefficients)
+    for task_rates in step_rates:
+        task_gradients = sum_gradients(examples, pair_weights, settings, coefficients)
         if rng is not None:
-            gradient += settings.noise * rng.normal(size=coefficients.shape)
+            task_gradients += settings.noise_scale * rng.normal(size=coefficients.shape)
         # The projection reads only noisy values: it costs no privacy.
-        coefficients = clip_rows(coefficients - rate[:, None] * gradient, settings.radius)
+        coefficients = clip_rows(coefficients - task_rates[:, None] * task_gradients, settings.radius)
     return coefficients
 
 

@@ -108,6 +108,7 @@ class MultitaskParameters(Parameters):
     """The seed of everything."""
 
     def _check_together(self, problems: Problems) -> None:
+        """Record what fields get wrong together: generated graphs that are too large, bad epsilons."""
         if self.source is not TaskSource.DATA and not problems.entries:
             names = {"the number of tasks per user": self.tasks_per_user}
             if self.num_users * self.num_tasks > MAX_PAGE_CELLS:
@@ -132,11 +133,11 @@ class MultitaskParameters(Parameters):
     @property
     def generator(self) -> SkewedTasks | HeavyTailed | None:
         """Return the generator of the graph; None if the data have it."""
-        users, tasks, mean = self.num_users, self.num_tasks, self.tasks_per_user
+        num_users, num_tasks, mean = self.num_users, self.num_tasks, self.tasks_per_user
         if self.source is TaskSource.SKEWED:
-            return SkewedTasks(users, tasks, self.skew, mean)
+            return SkewedTasks(num_users, num_tasks, self.skew, mean)
         if self.source is TaskSource.HEAVY_TAILED:
-            return HeavyTailed(users, tasks, mean, self.zipf_exponent, self.user_spread)
+            return HeavyTailed(num_users, num_tasks, mean, self.zipf_exponent, self.user_spread)
         return None
 
     @property

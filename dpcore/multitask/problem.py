@@ -37,15 +37,15 @@ class TaskGraph:
     Build it with `from_pairs`. A user may have no task (they count in n); a task has at least one user.
 
     Attributes:
-        starts: Where each user's tasks begin in ``tasks``, and the end, shape (num_users + 1,), int64.
-        tasks: Task codes 0 .. num_tasks - 1 sorted by user, ascending within, shape (num_pairs,), int32.
+        starts: Where each user's tasks begin in ``task_codes``, and the end, shape (num_users + 1,), int64.
+        task_codes: Task codes 0 .. num_tasks - 1 sorted by user, ascending within, shape (num_pairs,), int32.
         num_tasks: m.
 
     Source: Omega of Krichene et al. 2023, section 2.1.
     """
 
     starts: IntArray
-    tasks: TaskCodes
+    task_codes: TaskCodes
     num_tasks: int
 
     @classmethod
@@ -68,12 +68,12 @@ class TaskGraph:
     @property
     def num_pairs(self) -> int:
         """Return |Omega|."""
-        return self.tasks.size
+        return self.task_codes.size
 
     @cached_property
     def task_sizes(self) -> IntArray:
         """Count n_i, users per task, shape (num_tasks,)."""
-        return np.bincount(self.tasks, minlength=self.num_tasks).astype(np.int64)
+        return np.bincount(self.task_codes, minlength=self.num_tasks).astype(np.int64)
 
     @cached_property
     def tasks_per_user(self) -> IntArray:
@@ -81,7 +81,7 @@ class TaskGraph:
         return np.diff(self.starts)
 
     @cached_property
-    def users(self) -> npt.NDArray[np.int32]:
+    def user_codes(self) -> npt.NDArray[np.int32]:
         """Return the user code of every pair, shape (num_pairs,)."""
         return np.repeat(np.arange(self.num_users, dtype=np.int32), self.tasks_per_user)
 
@@ -92,7 +92,7 @@ class TaskGraph:
 
         # 12 bytes a pair; a product with it takes about 1.5 ns a pair, in one pass without a temporary.
         shape = (self.num_users, self.num_tasks)
-        return csr_matrix((np.ones(self.num_pairs), self.tasks, self.starts), shape=shape)
+        return csr_matrix((np.ones(self.num_pairs), self.task_codes, self.starts), shape=shape)
 
     def sum_by_user(self, task_values: FloatArray) -> FloatArray:
         """Sum a task's number over each user's tasks: (num_tasks,) -> (num_users,)."""
@@ -104,18 +104,18 @@ class TaskGraph:
 
     def sum_pairs_by_task(self, pair_values: FloatArray) -> FloatArray:
         """Sum a pair's number over each task: (num_pairs,) -> (num_tasks,)."""
-        return np.asarray(np.bincount(self.tasks, pair_values, self.num_tasks), dtype=np.float64)
+        return np.asarray(np.bincount(self.task_codes, pair_values, self.num_tasks), dtype=np.float64)
 
     def select_users(self, user_codes: IntArray) -> TaskGraph:
         """Select some users, in the given order; tasks keep their codes and may be empty."""
-        rows = self.matrix[user_codes]
-        return TaskGraph(rows.indptr.astype(np.int64), rows.indices.astype(np.int32), self.num_tasks)
+        matrix = self.matrix[user_codes]
+        return TaskGraph(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), self.num_tasks)
 
 
 def drop_empty_tasks(pairs: Pairs) -> Pairs:
     """Renumber tasks so that each has a user; their order stays."""
-    kept_tasks, codes = np.unique(pairs.task_codes, return_inverse=True)
-    return replace(pairs, task_codes=codes, num_tasks=int(kept_tasks.size))
+    kept_tasks, new_codes = np.unique(pairs.task_codes, return_inverse=True)
+    return replace(pairs, task_codes=new_codes, num_tasks=int(kept_tasks.size))
 
 
 DELTA_RANGE = (1e-30, 0.5)
@@ -162,9 +162,8 @@ class BudgetComparison:
     @property
     def weight_gain(self) -> float | None:
         """Return the factor by which all weights may be larger, sqrt(exact / sufficient); None without the latter."""
-        return (
-            None if self.sufficient_budget is None else math.sqrt(self.exact_budget / self.sufficient_budget)
-        )
+        sufficient_budget = self.sufficient_budget
+        return None if sufficient_budget is None else math.sqrt(self.exact_budget / sufficient_budget)
 
 
 def compute_exact_budget(target: PrivacyTarget) -> float:
@@ -192,8 +191,10 @@ def compare_budgets(target: PrivacyTarget) -> BudgetComparison:
     Source: Krichene et al. 2023, after theorem 3.3. There beta + 2 sqrt(beta log(1 / delta)) is at most 0.84
     epsilon, as the RDP conversion requires.
     """
-    log_inverse = math.log(1.0 / target.delta)
-    sufficient_budget = target.epsilon**2 / (8.0 * log_inverse) if target.epsilon <= log_inverse else None
+    log_inverse_delta = math.log(1.0 / target.delta)
+    sufficient_budget = (
+        target.epsilon**2 / (8.0 * log_inverse_delta) if target.epsilon <= log_inverse_delta else None
+    )
     return BudgetComparison(compute_exact_budget(target), sufficient_budget)
 
 
@@ -205,7 +206,7 @@ class Loss(Option):
 
     @property
     def gamma(self) -> int:
-        """Return gamma, the power of n_i in the error bounds."""
+        """Return gamma, the power of 1 / n_i in the error bounds: 1 for strongly convex losses, else 0."""
         return int(self is Loss.STRONGLY_CONVEX)
 
     @property
@@ -333,10 +334,11 @@ class Allocation:
 
     def with_budget(self, budget: float) -> Allocation:
         """Return the allocation for another beta: all weights grow by one factor, errors fall by another."""
-        weights = self.task_weights * math.sqrt(budget / self.problem.budget)
-        return replace(self, problem=replace(self.problem, budget=budget), task_weights=weights)
+        task_weights = self.task_weights * math.sqrt(budget / self.problem.budget)
+        return replace(self, problem=replace(self.problem, budget=budget), task_weights=task_weights)
 
     def compute_pair_weights(self) -> FloatArray:
         """Compute w_ij of every pair in the graph's order, shape (num_pairs,)."""
         graph = self.problem.graph
-        return np.asarray(self.task_weights[graph.tasks] * np.repeat(self.user_scales, graph.tasks_per_user))
+        pair_scales = np.repeat(self.user_scales, graph.tasks_per_user)
+        return np.asarray(self.task_weights[graph.task_codes] * pair_scales)

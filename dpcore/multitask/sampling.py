@@ -29,20 +29,13 @@ def allocate_uniform_sampling(problem: TaskProblem, max_tasks: int) -> Allocatio
     keep_probabilities = max_tasks / np.maximum(graph.tasks_per_user, max_tasks)
     allocation_name = f"{wording.counted(max_tasks, 'task')} per user, drawn uniformly"
     task_weights = np.full(problem.num_tasks, math.sqrt(problem.budget / max_tasks))
-    clipped_share = float(np.mean(keep_probabilities < 1.0))
-    return Allocation(
-        allocation_name,
-        problem,
-        task_weights,
-        keep_probabilities,
-        rule=UserRule.SAMPLED,
-        clipped_user_share=clipped_share,
-    )
+    sampled = Allocation(allocation_name, problem, task_weights, keep_probabilities, rule=UserRule.SAMPLED)
+    return replace(sampled, clipped_user_share=float(np.mean(keep_probabilities < 1.0)))
 
 
-def count_tasks_per_user(sampling: Allocation) -> int:
-    """Return k of a uniform sampling."""
-    return round(sampling.problem.budget / float(sampling.task_weights[0]) ** 2)
+def count_tasks_per_user(uniform_sampling: Allocation) -> int:
+    """Return k, the most tasks per user, of an allocation of `allocate_uniform_sampling`."""
+    return round(uniform_sampling.problem.budget / float(uniform_sampling.task_weights[0]) ** 2)
 
 
 def find_best_uniform_sampling(problem: TaskProblem) -> Allocation:
@@ -56,23 +49,23 @@ def find_best_uniform_sampling(problem: TaskProblem) -> Allocation:
     allocations = {max_tasks: allocate_uniform_sampling(problem, max_tasks) for max_tasks in max_tasks_grid}
 
     def compute_total_bound(max_tasks: int) -> float:
+        """Return the total bound of sampling ``max_tasks`` tasks; each allocation is computed once."""
         if max_tasks not in allocations:
             allocations[max_tasks] = allocate_uniform_sampling(problem, max_tasks)
         return allocations[max_tasks].total_bound
 
     best_index = max_tasks_grid.index(min(max_tasks_grid, key=compute_total_bound))
-    low, high = (
-        max_tasks_grid[max(best_index - 1, 0)],
-        max_tasks_grid[min(best_index + 1, len(max_tasks_grid) - 1)],
-    )
-    while high - low > 2:
-        third = (high - low) // 3
-        if compute_total_bound(low + third) <= compute_total_bound(high - third):
-            high -= third
+    least_tasks = max_tasks_grid[max(best_index - 1, 0)]
+    most_tasks = max_tasks_grid[min(best_index + 1, len(max_tasks_grid) - 1)]
+    while most_tasks - least_tasks > 2:
+        third = (most_tasks - least_tasks) // 3
+        if compute_total_bound(least_tasks + third) <= compute_total_bound(most_tasks - third):
+            most_tasks -= third
         else:
-            low += third
+            least_tasks += third
     return replace(
-        allocations[min({*range(low, high + 1), *max_tasks_grid}, key=compute_total_bound)], reads_graph=True
+        allocations[min({*range(least_tasks, most_tasks + 1), *max_tasks_grid}, key=compute_total_bound)],
+        reads_graph=True,
     )
 
 
@@ -87,7 +80,7 @@ def draw_uniformly(graph: TaskGraph, max_tasks: int, rng: np.random.Generator) -
     Returns:
         Shape (num_pairs,), in the graph's order.
     """
-    return rank_within_users(graph.users, rng.random(graph.num_pairs)) < max_tasks
+    return rank_within_users(graph.user_codes, rng.random(graph.num_pairs)) < max_tasks
 
 
 SMALLEST_COUNT = 1.0
@@ -154,25 +147,23 @@ def release_counts(
     """
     from scipy.stats import norm
 
-    sampled_counts = np.bincount(
-        graph.tasks[draw_uniformly(graph, max_tasks, rng)], minlength=graph.num_tasks
-    )
+    sampled_tasks = graph.task_codes[draw_uniformly(graph, max_tasks, rng)]
+    sampled_counts = np.bincount(sampled_tasks, minlength=graph.num_tasks)
     noise_scale = math.sqrt(max_tasks / (2.0 * budget * (1.0 - truncation_share)))
     estimates = sampled_counts + rng.normal(scale=noise_scale, size=graph.num_tasks)
     covers_truncation = truncation_share > 0.0
     # A union bound over all that can fail: either side of every count, and the maximum.
     normal_quantile = float(norm.isf(failure_probability / (2 * graph.num_tasks + covers_truncation)))
-    truncation_slack = 0.0
+    undercount_limit = 0.0
     if covers_truncation:
         truncation_scale = math.sqrt(1.0 / (2.0 * budget * truncation_share))
         largest_undercount = float((graph.task_sizes - sampled_counts).max())
         # Raised by its own quantile, so that its noise cannot leave the slack too small; that, and the floor at 0,
         # change only what is released already.
-        truncation_slack = max(
-            largest_undercount + rng.normal(scale=truncation_scale) + normal_quantile * truncation_scale, 0.0
-        )
-    slack = normal_quantile * noise_scale + truncation_slack
-    return PrivateCounts(estimates, slack, noise_scale, truncation_slack, covers_truncation, max_tasks)
+        noisy_undercount = largest_undercount + rng.normal(scale=truncation_scale)
+        undercount_limit = max(noisy_undercount + normal_quantile * truncation_scale, 0.0)
+    slack = normal_quantile * noise_scale + undercount_limit
+    return PrivateCounts(estimates, slack, noise_scale, undercount_limit, covers_truncation, max_tasks)
 
 
 def compute_cost_factor(task_sizes: IntArray, usable_counts: FloatArray) -> float:

@@ -21,7 +21,7 @@ from dpcore.common.parameters import Option
 from dpcore.contributions import FloatArray
 from dpcore.multitask.problem import Allocation, Loss, TaskGraph, TaskProblem, UserRule
 
-SIMULATED_USERS = 2_000
+NUM_SIMULATED_USERS = 2_000
 
 # Clipped weights end this much below the budget (relative), so that no order of summation can lift a user of
 # up to 10,000 tasks above it.
@@ -126,7 +126,7 @@ def estimate_task_totals(problem: TaskProblem, exponent: float) -> FloatArray:
     """
     squared_weights = compute_task_weights(problem, exponent) ** 2
     rng = np.random.default_rng(0)
-    has_task = rng.random((SIMULATED_USERS, problem.num_tasks)) < problem.task_sizes / problem.num_users
+    has_task = rng.random((NUM_SIMULATED_USERS, problem.num_tasks)) < problem.task_sizes / problem.num_users
     # A user known to have task i: their other tasks, and i.
     other_budget_uses = (has_task @ squared_weights)[:, None] - has_task * squared_weights
     mean_scales = np.sqrt(problem.budget / (other_budget_uses + squared_weights)).mean(axis=0)
@@ -214,7 +214,7 @@ def compute_skew(allocation: Allocation) -> FloatArray:
     scale_sums = graph.sum_by_task(user_scales)
     # Within a task the task's own factor cancels: only users' factors matter.
     mean_scales = scale_sums / graph.task_sizes
-    differences = np.abs(np.repeat(user_scales, graph.tasks_per_user) - mean_scales[graph.tasks])
+    differences = np.abs(np.repeat(user_scales, graph.tasks_per_user) - mean_scales[graph.task_codes])
     return np.asarray(graph.sum_pairs_by_task(differences) / (2.0 * scale_sums))
 
 
@@ -232,10 +232,10 @@ def compute_gain(task_sizes: npt.ArrayLike, loss: Loss) -> float:
 
     Source: Krichene et al. 2023, after theorem 4.2.
     """
-    sizes = np.asarray(task_sizes, dtype=np.float64)
+    size_array = np.asarray(task_sizes, dtype=np.float64)
     if loss is Loss.CONVEX:
-        return float(np.sqrt(sizes.size * sizes.sum()) / np.sqrt(sizes).sum())
-    return float((1.0 / sizes).sum() * sizes.sum() / sizes.size**2)
+        return float(np.sqrt(size_array.size * size_array.sum()) / np.sqrt(size_array).sum())
+    return float((1.0 / size_array).sum() * size_array.sum() / size_array.size**2)
 
 
 def certify_on_average(problem: TaskProblem, exponent: float) -> Certificate:
@@ -253,9 +253,9 @@ def certify_on_average(problem: TaskProblem, exponent: float) -> Certificate:
     sizes = problem.task_sizes.astype(np.float64)
     gamma, total_budget = problem.loss.gamma, problem.num_users * problem.budget
     budget_sum = np.sum(sizes ** (1.0 - 2.0 * exponent))
-    value = float(np.sum(sizes ** (2.0 * exponent - gamma)) * budget_sum / total_budget)
+    objective = float(np.sum(sizes ** (2.0 * exponent - gamma)) * budget_sum / total_budget)
     lower_bound = float(np.sum(sizes ** ((1.0 - gamma) / 2.0)) ** 2 / total_budget)
-    return Certificate(value, lower_bound, "by Cauchy and Schwarz, for problem (10)")
+    return Certificate(objective, lower_bound, "by Cauchy and Schwarz, for problem (10)")
 
 
 @dataclass(frozen=True)
@@ -303,14 +303,14 @@ def slice_by_size(allocation: Allocation, reference: Allocation, num_buckets: in
     ratios, task_order = bounds / reference_bounds, np.argsort(sizes, kind="stable")
     return tuple(
         Bucket(
-            num_tasks=tasks.size,
-            smallest_size=int(sizes[tasks[0]]),
-            largest_size=int(sizes[tasks[-1]]),
-            bound=float(bounds[tasks].sum()),
-            reference_bound=float(reference_bounds[tasks].sum()),
-            share=float(bounds[tasks].sum() / bounds.sum()),
-            least_ratio=float(ratios[tasks].min()),
-            largest_ratio=float(ratios[tasks].max()),
+            num_tasks=bucket_tasks.size,
+            smallest_size=int(sizes[bucket_tasks[0]]),
+            largest_size=int(sizes[bucket_tasks[-1]]),
+            bound=float(bounds[bucket_tasks].sum()),
+            reference_bound=float(reference_bounds[bucket_tasks].sum()),
+            share=float(bounds[bucket_tasks].sum() / bounds.sum()),
+            least_ratio=float(ratios[bucket_tasks].min()),
+            largest_ratio=float(ratios[bucket_tasks].max()),
         )
-        for tasks in np.array_split(task_order, min(num_buckets, sizes.size))
+        for bucket_tasks in np.array_split(task_order, min(num_buckets, sizes.size))
     )

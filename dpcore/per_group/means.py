@@ -117,10 +117,8 @@ def compute_mean_squares(problem: PerGroupProblem, max_groups: int, max_rows: in
     mean_squares = np.zeros(true_means.size)
     for rows, sums, sum_variances, weights in _condition_sums(m):
         if problem.parameters.noise.kind is NoiseKind.GAUSSIAN:
-            variances = sum_variances + m.sum_noise_deviation**2
-            squares = compute_normal_squares(
-                sums, rows, variances, m.rows_noise_deviation, half_range, true_means
-            )
+            scale, variances = m.rows_noise_deviation, sum_variances + m.sum_noise_deviation**2
+            squares = compute_normal_squares(sums, rows, variances, scale, half_range, true_means)
         else:
             # Half the difference of two entries with noise of scale b has variance b^2; noise of the sum itself 2 b^2.
             noise_scale = m.sum_noise_deviation / math.sqrt(2.0) if is_split else m.sum_noise_deviation
@@ -200,9 +198,8 @@ def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never)
         should_stop: Called after every evaluation; True ends the search with the best so far.
     """
     max_bounds = int(problem.pairs.groups_per_user.max()), int(problem.pairs.rows.max())
-    errors_by_pair, is_settled = search_pairs(
-        functools.partial(compute_mean_error, problem), max_bounds, GRID_POINTS, 2.0, should_stop
-    )
+    compute_error = functools.partial(compute_mean_error, problem)
+    errors_by_pair, is_settled = search_pairs(compute_error, max_bounds, GRID_POINTS, 2.0, should_stop)
     best_bounds = min(errors_by_pair, key=errors_by_pair.__getitem__)
     error, is_release_best = min((problem.error_of_nothing, False), (errors_by_pair[best_bounds], True))
     certificate = None
@@ -306,9 +303,8 @@ def _integrate_laplace(
     f1, f2 = _integrate_tails(divisors + x, noise_sizes)
     squares = (e2 + f2 + 2.0 * shifts * (e1 - f1) + shifts**2) / divisors**2
     # The density of T is (|T| + 1) exp(-|T|) / 4, or exp(-|T|) / 2; the exponential is part of the weights.
-    return np.asarray(
-        np.einsum("ij,ij->i", squares, node_weights * (0.5 if is_split else (noise_sizes + 1.0) / 4.0))
-    )
+    node_weights = node_weights * (0.5 if is_split else (noise_sizes + 1.0) / 4.0)
+    return np.asarray(np.einsum("ij,ij->i", squares, node_weights))
 
 
 def _integrate_tails(ends: FloatArray, noise_sizes: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -374,9 +370,8 @@ def _integrate_normal(
     # part.
     z0 = np.clip((MIN_ROWS - rows) / rows_noise_deviation, -max_node, max_node)
     z1 = np.where(z0 > 0.0, (z0 - max_node) / 2.0, (z0 + max_node) / 2.0)
-    edges = np.hstack(
-        (np.full_like(z0, -max_node), np.minimum(z0, z1), np.maximum(z0, z1), np.full_like(z0, max_node))
-    )
+    ends, inner_edges = np.full_like(z0, max_node), (np.minimum(z0, z1), np.maximum(z0, z1))
+    edges = np.hstack((-ends, *inner_edges, ends))
     lengths = np.diff(edges)[..., None]
     z = (edges[:, :-1, None] + lengths * v).reshape(z0.size, -1)
     node_weights = (lengths * wv).reshape(z.shape) * np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)

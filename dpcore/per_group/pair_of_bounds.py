@@ -130,9 +130,8 @@ def best_pair(
     else:
         claim_text = "Exact" if is_integer else f"Within {tolerance:g} of the best pair"
         stop_reason = f"{claim_text}: {passes_text}."
-    return PairChoice(
-        max_groups, amount, error, certificate, passes.num_passes, stop_reason, not search.is_open
-    )
+    num_passes, is_settled = passes.num_passes, not search.is_open
+    return PairChoice(max_groups, amount, error, certificate, num_passes, stop_reason, is_settled)
 
 
 def _guess_pair(problem: PerGroupProblem, sorted_pairs: SortedPairs) -> IntervalMinimum:
@@ -147,9 +146,8 @@ def _guess_pair(problem: PerGroupProblem, sorted_pairs: SortedPairs) -> Interval
     if not np.any(problem.totals[sampled_groups]):
         return IntervalMinimum(math.inf, 0)
     # The sampled groups represent all groups with rows; groups without rows keep their own entry.
-    sampled_weights = np.r_[
-        problem.weights[sampled_groups] * (num_occupied / sampled_groups.size), problem.weights[num_occupied:]
-    ]
+    group_weight = num_occupied / sampled_groups.size
+    sampled_weights = np.r_[problem.weights[sampled_groups] * group_weight, problem.weights[num_occupied:]]
     sampled_pairs = sorted_pairs.select_groups(sampled_groups, problem.pairs.num_entries)
     passes = Passes(problem.parameters, sampled_weights, sampled_pairs)
     search = _Search(passes, problem.error_of_nothing, problem.parameters.statistic.is_integer, 1e-3)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import refuse
 from dpcore.contributions import FloatArray, IntArray
+from dpcore.data import group_pairs
 from dpcore.dataset import Pairs, Values
 
 MAX_GROUPS = 100_000_000
@@ -54,42 +54,22 @@ class UserGroupPairs:
         user_codes: npt.ArrayLike,
         group_codes: npt.ArrayLike,
         num_groups: int,
-        rows: npt.ArrayLike | None = None,
-        sums: npt.ArrayLike | None = None,
-        sums_of_squares: npt.ArrayLike | None = None,
+        values: FloatArray | None = None,
     ) -> UserGroupPairs:
-        """Return the pairs from entries in any order; entries of the same user and group are added up.
+        """Build the pairs from at least one row, in any order, as `dpcore.data.group_pairs.build_pairs` does.
 
         Args:
-            user_codes: One per entry, whole numbers of at least 0, shape (num_entries,).
-            group_codes: One per entry, 0 .. num_groups - 1.
+            user_codes: One per row, whole numbers of at least 0, shape (num_rows,).
+            group_codes: One per row, 0 .. num_groups - 1.
             num_groups: Groups of the public list.
-            rows: Rows per entry; None if every entry is one row.
-            sums: Sum of a column per entry (its value if every entry is one row); None for no sums.
-            sums_of_squares: Sum of its squares per entry; None means the squares of ``sums`` if ``rows`` is None, and
-                no squares otherwise.
+            values: One per row, for sums and their squares; None for rows alone.
 
         Raises:
             InvalidInput: As the class.
         """
-        entry_users, entry_groups = np.asarray(user_codes), np.asarray(group_codes)
-        order = np.lexsort((entry_groups, entry_users))
-        entry_users, entry_groups = entry_users[order], entry_groups[order]
-        pair_starts = np.flatnonzero(np.r_[True, (np.diff(entry_users) != 0) | (np.diff(entry_groups) != 0)])
-
-        def add_up(entry_values: npt.ArrayLike) -> npt.NDArray[Any]:
-            """Add up an array over the entries of each pair."""
-            return np.add.reduceat(np.asarray(entry_values)[order], pair_starts)
-
-        pair_codes = entry_users[pair_starts], entry_groups[pair_starts]
-        pair_rows = add_up(np.ones(entry_users.size, dtype=np.int64) if rows is None else rows)
-        if sums is None:
-            return cls(*pair_codes, pair_rows, num_groups)
-        entry_sums, value_range = np.asarray(sums, dtype=np.float64), None
-        if rows is None:
-            sums_of_squares, value_range = entry_sums**2, (float(entry_sums.min()), float(entry_sums.max()))
-        pair_squares = None if sums_of_squares is None else add_up(sums_of_squares)
-        return cls(*pair_codes, pair_rows, num_groups, add_up(entry_sums), pair_squares, value_range)
+        facet = group_pairs.build_pairs(user_codes, group_codes, num_groups, "", values)
+        assert facet is not None
+        return cls.from_facet(facet)
 
     @classmethod
     def from_facet(cls, facet: Pairs, num_groups: int | None = None) -> UserGroupPairs:

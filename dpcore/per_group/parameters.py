@@ -90,7 +90,7 @@ class Objective(Option):
         return self in (Objective.MEAN_RMSE, Objective.MEAN_RELATIVE)
 
 
-NEIGHBOUR_LABELS = {
+RELATION_LABELS = {
     Neighbours.ADD_OR_REMOVE_USER: "Add or remove a user",
     Neighbours.REPLACE_USER: "Replace a user",
 }
@@ -117,7 +117,7 @@ class PerGroupParameters(Parameters):
     program: Program = program_choice(width=200)
     """The errors are those of its noise, and *Code for your library* opens with it."""
     neighbours: Neighbours = public.choice(
-        Neighbours.ADD_OR_REMOVE_USER, "Neighbouring data", NEIGHBOUR_LABELS
+        Neighbours.ADD_OR_REMOVE_USER, "Neighbouring data", RELATION_LABELS
     )
     """Add or remove one user, as libraries do, or replace one, which needs more noise."""
     objective: Objective = public.choice(
@@ -217,9 +217,8 @@ class PerGroupParameters(Parameters):
                 remedy="Choose one of these, or a public list",
             )
         if self.selection.is_private and self.neighbours is Neighbours.REPLACE_USER:
-            problems.add(
-                "private groups go with adding or removing one user", remedy="Choose that, or a public list"
-            )
+            remedy = "Choose that, or a public list"
+            problems.add("private groups go with adding or removing one user", remedy=remedy)
         has_own_selection = (self.selection, self.selection_share) == (SelectionRule.LAPLACE, 0.5)
         if self.program is Program.BIGQUERY and self.selection.is_private and not has_own_selection:
             problems.add(
@@ -257,11 +256,6 @@ class PerGroupParameters(Parameters):
             of_counts=of_counts,
             num_aggregates=num_aggregates,
         )
-
-    @property
-    def unit_noise(self) -> float:
-        """Return the noise scale at sensitivity 1: b of Laplace, standard deviation of Gaussian noise."""
-        return self.noise.unit_scale
 
     @property
     def has_vectors(self) -> bool:
@@ -351,17 +345,15 @@ class PerGroupParameters(Parameters):
         epsilon is left for each. In BigQuery the scale has the parts already.
         """
         low, high = self.mean_range
-        entry_deviation = float(
-            np.sqrt(self.noise.variance(self.pair_sensitivity(max_groups, max_rows * (high - low))))
-        )
+        sensitivity = self.pair_sensitivity(max_groups, max_rows * (high - low))
+        entry_deviation = float(np.sqrt(self.noise.variance(sensitivity)))
         # The noises of both entries are uncorrelated: half their difference has 1 / sqrt 2 of one's deviation,
         # their sum sqrt 2.
         factor = 1.0
         if self.splits_means and self.noise.kind is NoiseKind.LAPLACE:
             factor = math.sqrt(0.5 if self.program is Program.BIGQUERY else 2.0)
-        return factor * entry_deviation / math.sqrt(2.0), factor * entry_deviation * math.sqrt(2.0) / (
-            high - low
-        )
+        deviation = factor * entry_deviation
+        return deviation / math.sqrt(2.0), deviation * math.sqrt(2.0) / (high - low)
 
     def combine_errors(self, mean_squares: FloatArray, weights: FloatArray) -> float:
         """Return the objective at these mean squared errors of the groups; ``weights`` add up equal groups."""
@@ -372,9 +364,9 @@ class PerGroupParameters(Parameters):
     def divide_weights(self, mean_squares: FloatArray, weights: FloatArray) -> FloatArray:
         """Return r such that the objective is the sum of r * mean_squares, which divides it into parts."""
         # The objective is sum w s / d, with d the root of each group's s, or of all of them together.
-        group_roots = (
-            np.sqrt(mean_squares) if self.objective.is_rooted else self.combine_errors(mean_squares, weights)
-        )
+        group_roots = np.sqrt(mean_squares)
+        if not self.objective.is_rooted:
+            group_roots = np.asarray(self.combine_errors(mean_squares, weights))
         roots = np.broadcast_to(group_roots, mean_squares.shape)
         return np.asarray(np.divide(weights, roots, out=np.zeros(mean_squares.shape), where=roots > 0.0))
 
@@ -399,9 +391,8 @@ class PerGroupParameters(Parameters):
         elif self.objective.is_relative:
             assert self.floor is not None
             divisors = np.maximum(np.abs(totals), self.floor)
-            return np.asarray(
-                1.0 / (float(group_counts.sum()) * (divisors if self.objective.is_rooted else divisors**2))
-            )
+            divisors = divisors if self.objective.is_rooted else divisors**2
+            return np.asarray(1.0 / (float(group_counts.sum()) * divisors))
         return np.asarray(is_included / float(group_counts @ is_included))
 
 
@@ -425,9 +416,8 @@ class PerGroupProblem:
         p, pairs = self.parameters, self.pairs
         if p.statistic not in (Statistic.ROWS, Statistic.USERS):
             if pairs.sums is None:
-                raise refuse(
-                    "the pairs hold no sums", "", "Choose rows or distinct users, or add a column up"
-                )
+                remedy = "Choose rows or distinct users, or add a column up"
+                raise refuse("the pairs hold no sums", "", remedy)
             if p.statistic is Statistic.SUM and float(pairs.sums.min()) < 0.0:
                 num_negative = int(np.sum(pairs.sums < 0.0))
                 message = f"{num_negative:,} of {pairs.num_pairs:,} sums of a user in a group are negative"
@@ -467,9 +457,8 @@ class PerGroupProblem:
     @cached_property
     def weights(self) -> FloatArray:
         """Return each entry's weight, shape (num_entries,): of its RMSE if the objective is rooted, else of its MSE."""
-        return (
-            self.parameters.group_weights(self.totals, self.pairs.multiplicities) * self.pairs.multiplicities
-        )
+        multiplicities = self.pairs.multiplicities
+        return self.parameters.group_weights(self.totals, multiplicities) * multiplicities
 
     @property
     def num_groups(self) -> int:
@@ -478,10 +467,8 @@ class PerGroupProblem:
 
     def sum_by_group(self, pair_amounts: FloatArray) -> FloatArray:
         """Add up the amounts of each group's pairs, shape (num_entries,)."""
-        num_entries = self.pairs.num_entries
-        return np.bincount(self.pairs.group_codes, weights=pair_amounts, minlength=num_entries).astype(
-            np.float64
-        )
+        sums = np.bincount(self.pairs.group_codes, pair_amounts, self.pairs.num_entries)
+        return sums.astype(np.float64)
 
     def combine_errors(self, mean_squares: FloatArray) -> float:
         """Return the objective at these mean squared errors of the groups, shape (num_entries,)."""

@@ -71,7 +71,7 @@ class _Sums:
 
 
 @dataclass(frozen=True)
-class _PassColumns:
+class _Columns:
     """The columns that a pass sums for C in [low, high]; each has one entry per entry of the pairs.
 
     Attributes:
@@ -114,9 +114,12 @@ class _Segments:
         """Return the sum of p (1 - p) v with p = l / k, l sum v / k - l^2 sum v / k^2, shape (L0, groups)."""
         once, twice = self.square_sums[column_index]
         l0 = self.l0_values[:, None].astype(np.float64)
-        return np.asarray(
-            np.maximum(l0 * once[self.segment_indices] - l0 * l0 * twice[self.segment_indices], 0.0)
-        )
+        variances = l0 * once[self.segment_indices] - l0 * l0 * twice[self.segment_indices]
+        return np.asarray(np.maximum(variances, 0.0))
+
+
+_Bounds = tuple[FloatArray, FloatArray]
+"""Lower bounds of the error, and the C at which each is attained, by L0."""
 
 
 class Passes:
@@ -134,21 +137,19 @@ class Passes:
             fills in; None if nobody asks for them.
     """
 
-    def __init__(
-        self, parameters: PerGroupParameters, weights: FloatArray, sorted_pairs: SortedPairs
-    ) -> None:
-        self.parameters, self.weights, self.pairs, self.num_passes = parameters, weights, sorted_pairs, 0
+    def __init__(self, parameters: PerGroupParameters, weights: FloatArray, pairs: SortedPairs) -> None:
+        self.parameters, self.weights, self.pairs, self.num_passes = parameters, weights, pairs, 0
         self.num_groups = weights.size
         self.is_rooted = parameters.objective.is_rooted
         self.noise_weight = float(weights.sum()) if self.is_rooted else math.sqrt(float(weights.sum()))
         self.weight_roots = np.sqrt(weights)
         # The last entry is for groups without pairs, whose weight matters only for the noise.
-        occupied_weights = weights[: int(sorted_pairs.groups.max()) + 1]
+        occupied_weights = weights[: int(pairs.groups.max()) + 1]
         is_even = bool(occupied_weights.min() == occupied_weights.max())
         self.equal_weight = float(occupied_weights[0]) if is_even else None
-        self.is_signed = bool((sorted_pairs.signed_counts < 0.0).any())
-        self.most_groups = int(sorted_pairs.sizes[0])
-        self.largest_amount = float(sorted_pairs.amounts.max())
+        self.is_signed = bool((pairs.signed_counts < 0.0).any())
+        self.most_groups = int(pairs.sizes[0])
+        self.largest_amount = float(pairs.amounts.max())
         self.part_errors: FloatArray | None = None
 
     def find_minimum(
@@ -168,9 +169,8 @@ class Passes:
             return IntervalMinimum(limit, 0)
         open_indices = np.flatnonzero(error_bounds < limit)
         open_window = int(open_indices[0]) + first_l0, int(open_indices[-1]) + first_l0
-        return IntervalMinimum(
-            float(error_bounds[best_index]), best_index + first_l0, float(amounts[best_index]), open_window
-        )
+        amount = float(amounts[best_index])
+        return IntervalMinimum(float(error_bounds[best_index]), best_index + first_l0, amount, open_window)
 
     def _compute_noise_per_amount(self, group_bounds: IntArray, low: float) -> FloatArray:
         """Return the smallest ratio of the noise's standard deviation to C, over all C >= low: that at low.
@@ -180,9 +180,7 @@ class Passes:
         amount = low or 1.0  # Whole noise is for counts, whose C is at least 1.
         return np.asarray(self.parameters.pair_noise(group_bounds, amount) / amount)
 
-    def compute_bounds(
-        self, low: float, high: float, first_l0: int, last_l0: int
-    ) -> tuple[FloatArray, FloatArray]:
+    def compute_bounds(self, low: float, high: float, first_l0: int, last_l0: int) -> _Bounds:
         """Return the lower bound at every L0 from first to last, and the C in [low, high] that attains it.
 
         If low = high, the bound is the error itself.
@@ -193,11 +191,10 @@ class Passes:
         num_explicit = int(np.sum(pairs.sizes > first_l0))
         num_merged = int(np.sum(pairs.sizes > last_l0))
         num_entries = int(pairs.starts[num_explicit])
-        pass_columns = self._build_columns(
-            low, high, pairs.amounts[:num_entries], pairs.signed_counts[:num_entries]
-        )
+        amounts, counts = pairs.amounts[:num_entries], pairs.signed_counts[:num_entries]
+        pass_columns = self._build_columns(low, high, amounts, counts)
         error_bounds = np.full(last_l0 - first_l0 + 1, np.inf)
-        amounts = np.full(error_bounds.shape, high)
+        best_amounts = np.full(error_bounds.shape, high)
         compute_segment_bounds = (
             self._compute_explicit_bounds
             if self._is_explicit(pass_columns)
@@ -208,7 +205,7 @@ class Passes:
             """Store the bounds of all L0 from first to last of the segment that each row of sums belongs to."""
             for segments in self._list_segments(pass_columns, column_sums, first_l0s, last_l0s):
                 indices = segments.l0_values - first_l0
-                error_bounds[indices], amounts[indices] = compute_segment_bounds(pass_columns, segments)
+                error_bounds[indices], best_amounts[indices] = compute_segment_bounds(pass_columns, segments)
 
         carry = self._compute_merged_sums(pass_columns, num_merged)
         edges, block_size = [num_merged], max(1, BLOCK // self.num_groups)
@@ -223,21 +220,19 @@ class Passes:
             carry = _Sums(column_sums.linear_sums[:, :, -1], column_sums.square_sums[:, :, -1])
             first_l0s = np.maximum(np.append(pairs.sizes, 1)[begin + 1 : end + 1], first_l0)
             store_bounds(column_sums, first_l0s, pairs.sizes[begin:end] - 1)
-        return error_bounds, amounts
+        return error_bounds, best_amounts
 
-    def _build_columns(
-        self, low: float, high: float, amounts: FloatArray, counts: FloatArray
-    ) -> _PassColumns:
+    def _build_columns(self, low: float, high: float, amounts: FloatArray, counts: FloatArray) -> _Columns:
         """Build the columns that a pass sums: at one C, over an interval, or over one with amounts of any sign."""
         if low == high:
             clipped_column = np.minimum(amounts, high)
             linear_column = clipped_column * counts
             clipped_column *= np.abs(linear_column) if self.is_signed else linear_column
-            return _PassColumns((low, high), [linear_column], [clipped_column], [self._sum_cut_amounts(high)])
+            return _Columns((low, high), [linear_column], [clipped_column], [self._sum_cut_amounts(high)])
         low_column = np.minimum(amounts, low)
         if self.is_signed:
             clipped_columns = [np.minimum(amounts, high), low_column]
-            return _PassColumns(
+            return _Columns(
                 (low, high),
                 [x * np.maximum(sign * counts, 0.0) for sign in (1.0, -1.0) for x in clipped_columns],
                 [low_column * low_column * np.abs(counts)],
@@ -246,7 +241,7 @@ class Passes:
         reach_counts = (amounts >= high) * counts
         low_column *= low_column
         low_column *= counts - reach_counts
-        return _PassColumns(
+        return _Columns(
             (low, high),
             [np.minimum(amounts, high) * counts, reach_counts],
             [low_column, reach_counts],
@@ -270,12 +265,11 @@ class Passes:
         """Add up weights by group, shape (groups,)."""
         return np.asarray(np.bincount(entry_groups, entry_weights, self.num_groups), dtype=np.float64)
 
-    def _compute_merged_sums(self, columns: _PassColumns, num_sizes: int) -> _Sums:
+    def _compute_merged_sums(self, columns: _Columns, num_sizes: int) -> _Sums:
         """Return the sums over all users of the given number of largest sizes."""
         linear_sums = np.zeros((len(columns.linear_columns), 2, self.num_groups))
-        square_sums = np.zeros(
-            (len(columns.square_columns), 2, self.num_groups if self._is_explicit(columns) else 1)
-        )
+        width = self.num_groups if self._is_explicit(columns) else 1
+        square_sums = np.zeros((len(columns.square_columns), 2, width))
         entry_slice = slice(0, int(self.pairs.starts[num_sizes]))
         entry_groups = self.pairs.groups[entry_slice]
         inverses = np.repeat(1.0 / self.pairs.sizes[:num_sizes], np.diff(self.pairs.starts[: num_sizes + 1]))
@@ -293,11 +287,11 @@ class Passes:
                 )
         return _Sums(linear_sums, square_sums)
 
-    def _is_explicit(self, columns: _PassColumns) -> bool:
+    def _is_explicit(self, columns: _Columns) -> bool:
         """Return True if every L0 and group is evaluated separately, as their sum over groups is not a parabola."""
         return self.is_rooted or len(columns.linear_columns) == 4
 
-    def _compute_running_sums(self, columns: _PassColumns, begin: int, end: int, carry: _Sums) -> _Sums:
+    def _compute_running_sums(self, columns: _Columns, begin: int, end: int, carry: _Sums) -> _Sums:
         """Return running sums: row i covers the users of the sizes up to index begin + i and of all larger sizes."""
         pairs, num_rows = self.pairs, end - begin
         entry_slice = slice(int(pairs.starts[begin]), int(pairs.starts[end]))
@@ -332,7 +326,7 @@ class Passes:
         return _Sums(linear_sums, square_sums)
 
     def _list_segments(
-        self, columns: _PassColumns, sums: _Sums, first_l0s: IntArray, last_l0s: IntArray
+        self, columns: _Columns, sums: _Sums, first_l0s: IntArray, last_l0s: IntArray
     ) -> Iterator[_Segments]:
         """Yield the L0 of the segments, one per row of the sums: all at once, or in blocks if `_is_explicit`.
 
@@ -361,13 +355,10 @@ class Passes:
         block_size = max(1, BLOCK // self.num_groups) if self._is_explicit(columns) else l0s.size
         for begin in range(0, l0s.size, block_size):
             block = slice(begin, begin + block_size)
-            yield _Segments(
-                base_values, slopes, sums.square_sums, segment_indices[block], offsets[block], l0s[block]
-            )
+            parts = segment_indices[block], offsets[block], l0s[block]
+            yield _Segments(base_values, slopes, sums.square_sums, *parts)
 
-    def _compute_parabola_bounds(
-        self, columns: _PassColumns, segments: _Segments
-    ) -> tuple[FloatArray, FloatArray]:
+    def _compute_parabola_bounds(self, columns: _Columns, segments: _Segments) -> _Bounds:
         """Return the roots of the weighted mean squares, which are parabolas in l within a segment, and in C."""
         low, high = columns.amount_interval
         index, f = segments.segment_indices, segments.offsets.astype(np.float64)
@@ -376,9 +367,8 @@ class Passes:
             """Return the weighted sums over groups of (x - f x_by)(y - f y_by)."""
             constants, slope_squares = np.einsum("ij,ij->i", x, y), np.einsum("ij,ij->i", x_by, y_by)
             linear_terms = np.einsum("ij,ij->i", x, y_by) + np.einsum("ij,ij->i", x_by, y)
-            return np.asarray(
-                equal_weight * (constants[index] - f * linear_terms[index] + f * f * slope_squares[index])
-            )
+            parabolas = constants[index] - f * linear_terms[index] + f * f * slope_squares[index]
+            return np.asarray(equal_weight * parabolas)
 
         # An equal weight of all groups is applied last, so that the tables of sizes and groups need no multiplication.
         equal_weight = self.equal_weight or 1.0
@@ -400,18 +390,13 @@ class Passes:
         growths = segments.compute_sampling_variances(1)[:, 0] + noise_per_amount**2
         # If slopes and grows are 0 the mean square does not fall in x: its minimum is at x = 0.
         with np.errstate(invalid="ignore", divide="ignore"):
-            x = np.nan_to_num(
-                (growths * high - products) / (slope_squares + growths), nan=0.0, posinf=0.0, neginf=0.0
-            )
-        x = np.clip(x, 0.0, high - low)
-        squares = (
-            bias_squares + x * (2.0 * products + x * slope_squares) + variances + growths * (high - x) ** 2
-        )
+            x = (growths * high - products) / (slope_squares + growths)
+        x = np.clip(np.nan_to_num(x, nan=0.0, posinf=0.0, neginf=0.0), 0.0, high - low)
+        squares = bias_squares + x * (2.0 * products + x * slope_squares)
+        squares += variances + growths * (high - x) ** 2
         return np.sqrt(squares), high - x
 
-    def _compute_explicit_bounds(
-        self, columns: _PassColumns, segments: _Segments
-    ) -> tuple[FloatArray, FloatArray]:
+    def _compute_explicit_bounds(self, columns: _Columns, segments: _Segments) -> _Bounds:
         """Return the bounds and their C from arrays of shape (L0, groups), each group evaluated separately."""
         w, l0s, (low, high) = self.weights, segments.l0_values, columns.amount_interval
         noise_factors = self._compute_noise_per_amount(l0s, low)[:, None] ** 2
@@ -438,9 +423,8 @@ class Passes:
             # The bias lies in [negative missing at high - positive at low, negative at low - positive at high].
             positive_high, positive_low, negative_high, negative_low = missing_parts
             min_bias = np.maximum(np.maximum(negative_high - positive_low, positive_high - negative_low), 0.0)
-            return compute_objective(min_bias**2 + variances + noise_factors * low**2), np.full(
-                l0s.shape, high
-            )
+            squares = min_bias**2 + variances + noise_factors * low**2
+            return compute_objective(squares), np.full(l0s.shape, high)
         biases, slopes = np.maximum(missing_parts[0], 0.0), missing_parts[1]
         growths, width = segments.compute_sampling_variances(1) + noise_factors, high - low
 

@@ -76,6 +76,8 @@ MECHANISM = "exponential mechanism"
 EXPECTED_EXCESS = ((5.0, 0.05), (2.0, 0.15), (1.0, 0.30))
 """Public figures and their excess; see `find_expected_excess`."""
 _MAX_MAGNITUDE = 2**61
+AnyPairs = UserGroupPairs | PairSizes
+"""The pairs of user and group, or their distribution."""
 
 
 @dataclass(frozen=True)
@@ -129,11 +131,6 @@ class PrivatePairProblem:
         assert self.parameters.num_groups is not None
         return self.parameters.num_groups
 
-    @property
-    def public_figure(self) -> float:
-        """Return epsilon of the choice times groups, over epsilon of the release; larger means a better choice."""
-        return self.epsilon * self.num_groups / self.parameters.epsilon
-
     @cached_property
     def candidates(self) -> tuple[IntArray, IntArray]:
         """Return the public grid: L0 and L-infinity in units of every pair, both int64 of shape (c,)."""
@@ -177,13 +174,13 @@ class PrivatePairProblem:
         """Return the log weight of every pair, the largest 0."""
         return np.asarray(-POWER * np.log(self._pair_norms.astype(np.float64)))
 
-    def sum_kept_amounts(self, pairs: UserGroupPairs | PairSizes) -> npt.NDArray[np.object_]:
+    def sum_kept_amounts(self, pairs: AnyPairs) -> npt.NDArray[np.object_]:
         """Return K of every pair of bounds in steps, integers of any size; computed from private data."""
         k, kept_sums = self.sum_kept_by_groups(pairs)
         # Python's integers have no limit, so sums of any size are exact.
         return self.combine_shares(k.astype(object), kept_sums.astype(object))
 
-    def sum_kept_by_groups(self, pairs: UserGroupPairs | PairSizes) -> tuple[IntArray, npt.NDArray[Any]]:
+    def sum_kept_by_groups(self, pairs: AnyPairs) -> tuple[IntArray, npt.NDArray[Any]]:
         """Return the total of min(a, C) over users in k groups, for each L-infinity C of the grid, in units.
 
         Returns:
@@ -219,7 +216,7 @@ class PrivatePairProblem:
         ]
         return np.stack(kept_totals, axis=-1)
 
-    def _build_pair_table(self, pairs: UserGroupPairs | PairSizes) -> tuple[IntArray, IntArray, IntArray]:
+    def _build_pair_table(self, pairs: AnyPairs) -> tuple[IntArray, IntArray, IntArray]:
         """Return columns for pairs of user and group: groups of the user, integer amount, number of such pairs."""
         if isinstance(pairs, PairSizes):
             user_groups, pair_counts = pairs.groups, pairs.pairs
@@ -235,7 +232,7 @@ class PrivatePairProblem:
             whole_amounts = np.rint(np.clip(pair_sums / self.unit, 0.0, float(self.largest))).astype(np.int64)
         return user_groups, whole_amounts, pair_counts
 
-    def compute_distances(self, pairs: UserGroupPairs | PairSizes | None) -> list[int]:
+    def compute_distances(self, pairs: AnyPairs | None) -> list[int]:
         """Return s of every pair in steps; None means data without users. Computed from private data."""
         no_amounts = np.zeros(self._pair_norms.size, dtype=object)
         kept_amounts = no_amounts if pairs is None else self.sum_kept_amounts(pairs)
@@ -265,12 +262,11 @@ class PrivatePairProblem:
             if is_other.any():
                 # If a difference changes by at most d 2^20 + r steps, r an integer, its floor over d changes by at most
                 # 2^20 + r.
-                scores[..., i] = (
-                    (pair_costs[..., i, None] - pair_costs[..., is_other]) // difference_bounds[is_other]
-                ).max(axis=-1)
+                differences = pair_costs[..., i, None] - pair_costs[..., is_other]
+                scores[..., i] = (differences // difference_bounds[is_other]).max(axis=-1)
         return scores
 
-    def compute_scores(self, pairs: UserGroupPairs | PairSizes | None) -> list[int]:
+    def compute_scores(self, pairs: AnyPairs | None) -> list[int]:
         """Return the scores of the exponential mechanism: -s plus the public weights, in steps."""
         # This many steps correspond to a factor of e. Clipping a score does not increase its sensitivity.
         steps_per_e = 2.0 * self.sensitivity / self.epsilon
@@ -288,17 +284,15 @@ def _build_grid(largest_bound: int) -> list[int]:
     return grid_bounds
 
 
-def compute_probabilities(
-    problem: PrivatePairProblem, pairs: UserGroupPairs | PairSizes | None
-) -> FloatArray:
+def compute_probabilities(problem: PrivatePairProblem, pairs: AnyPairs | None) -> FloatArray:
     """Return the probability of every pair, in closed form, shape (c,); computed from private data."""
     scores = np.array([float(s) for s in problem.compute_scores(pairs)])
     logits = problem.epsilon / (2.0 * problem.sensitivity) * (scores - scores.max())
     return np.asarray(np.exp(logits) / np.exp(logits).sum())
 
 
-def compute_errors(problem: PrivatePairProblem, pairs: UserGroupPairs | PairSizes) -> FloatArray:
-    """Return F of every pair in the statistic's unit, with amounts rounded to units; computed from private data."""
+def compute_errors(problem: PrivatePairProblem, pairs: AnyPairs) -> FloatArray:
+    """Return the error F of every pair of bounds, in the statistic's unit, with amounts rounded; from private data."""
     kept_amounts = np.array([float(k) / RESOLUTION for k in problem.sum_kept_amounts(pairs)])
     _, whole_amounts, pair_counts = problem._build_pair_table(pairs)
     all_amounts = float(np.dot(whole_amounts.astype(np.float64), pair_counts))
@@ -325,10 +319,7 @@ class PrivatePair:
 
 
 def choose_pair(
-    problem: PrivatePairProblem,
-    pairs: UserGroupPairs | PairSizes | None,
-    charge: Charge | None = None,
-    group_column: str = "",
+    problem: PrivatePairProblem, pairs: AnyPairs | None, charge: Charge | None = None, group_column: str = ""
 ) -> PrivatePair:
     """Choose the pair privately: a DP release of both numbers together, drawn anew at every call.
 
@@ -370,7 +361,8 @@ def find_expected_excess(problem: PrivatePairProblem) -> float | None:
     Returns:
         The share; None if a private choice is little better than a guess.
     """
-    figure = problem.public_figure
+    # The epsilon of the choice times groups, over that of the release; larger means a better choice.
+    figure = problem.epsilon * problem.num_groups / problem.parameters.epsilon
     return next((excess for min_figure, excess in EXPECTED_EXCESS if figure >= min_figure), None)
 
 

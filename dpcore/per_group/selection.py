@@ -106,9 +106,8 @@ class Selection:
     def tabulate_rule(self, max_groups: int) -> FloatArray:
         """Return the probability of keeping a group by its number of kept users, shape (most_users + 1,)."""
         if max_groups not in self._rule_tables:
-            self._rule_tables[max_groups] = _tabulate_rule(
-                self.parameters, max_groups, self.max_users_per_group
-            )
+            rule_table = _tabulate_rule(self.parameters, max_groups, self.max_users_per_group)
+            self._rule_tables[max_groups] = rule_table
         return self._rule_tables[max_groups]
 
     def compute_keep_probabilities(self, max_groups: int, rule_max_groups: int | None = None) -> FloatArray:
@@ -139,9 +138,8 @@ class Selection:
         """Build the release probabilities and errors of the groups from their moments and the noise variance."""
         keep_probabilities = moments.keep_probabilities
         dropped_squares = (1.0 - keep_probabilities) * self.problem.totals**2
-        return SelectedGroups(
-            keep_probabilities, moments.kept_squares + keep_probabilities * noise_variance, dropped_squares
-        )
+        released_squares = moments.kept_squares + keep_probabilities * noise_variance
+        return SelectedGroups(keep_probabilities, released_squares, dropped_squares)
 
     def bound_vectors(self, cut_amounts: FloatArray, max_norm: float, max_groups: int) -> SelectedGroups:
         """Return the release probability and error of every group if only the selection uses a sample.
@@ -157,28 +155,20 @@ class Selection:
             float(self.parameters.norm_noise(max_norm)) ** 2,
         )
 
-    def _compute_moments(
-        self, sample_max_groups: int, rule_max_groups: int, max_amount: float
-    ) -> KeptMoments:
+    def _compute_moments(self, sample_l0: int, rule_l0: int, max_amount: float) -> KeptMoments:
         """Compute the groups' moments under a sample of one L0 and the rule of another, and cache the probabilities."""
         self.num_evaluations += 1
         moments = compute_kept_moments(
-            self.pairs,
-            sample_max_groups,
-            self.tabulate_rule(rule_max_groups),
-            max_amount,
-            self.problem.totals,
+            self.pairs, sample_l0, self.tabulate_rule(rule_l0), max_amount, self.problem.totals
         )[0]
-        self._keep_probabilities[sample_max_groups, rule_max_groups] = moments.keep_probabilities
+        self._keep_probabilities[sample_l0, rule_l0] = moments.keep_probabilities
         return moments
 
     def compute_error(self, max_groups: int, max_amount: float) -> float:
         """Return the problem's objective under a pair of bounds; arguments as `evaluate_groups`."""
         return self.problem.combine_errors(self.evaluate_groups(max_groups, max_amount).mean_squares)
 
-    def evaluate_over_epsilon(
-        self, epsilons: FloatArray, max_groups: int, max_amount: float
-    ) -> list[SelectedGroups]:
+    def evaluate_at(self, epsilons: FloatArray, max_groups: int, max_amount: float) -> list[SelectedGroups]:
         """Return the release probability and error of every group at other epsilons, for a fixed pair of bounds.
 
         Args:
@@ -186,21 +176,15 @@ class Selection:
             max_groups: As `evaluate_groups`.
             max_amount: As `evaluate_groups`.
         """
-        parameter_variants = [replace(self.parameters, epsilon=float(e)) for e in epsilons]
-        rule_tables = np.array(
-            [_tabulate_rule(p, max_groups, self.max_users_per_group) for p in parameter_variants]
-        )
-        kept_moments = compute_kept_moments(
-            self.pairs, max_groups, rule_tables, max_amount, self.problem.totals
-        )
-        noise_variances = [float(p.pair_noise(max_groups, max_amount)) ** 2 for p in parameter_variants]
-        return [self._split_errors(f, n) for f, n in zip(kept_moments, noise_variances, strict=True)]
+        variants = [replace(self.parameters, epsilon=float(e)) for e in epsilons]
+        rule_tables = np.array([_tabulate_rule(p, max_groups, self.max_users_per_group) for p in variants])
+        moments = compute_kept_moments(self.pairs, max_groups, rule_tables, max_amount, self.problem.totals)
+        noise_variances = [float(p.pair_noise(max_groups, max_amount)) ** 2 for p in variants]
+        return [self._split_errors(f, n) for f, n in zip(moments, noise_variances, strict=True)]
 
-    def compute_lower_bound(
-        self, l0_interval: tuple[int, int], amount_interval: tuple[float, float]
-    ) -> float:
+    def compute_lower_bound(self, l0_range: tuple[int, int], amount_range: tuple[float, float]) -> float:
         """Return a lower bound on the objective of every pair in a box: L0 and L-infinity in closed intervals."""
-        (a, b), (c, d), t2 = l0_interval, amount_interval, self.problem.totals**2
+        (a, b), (c, d), t2 = l0_range, amount_range, self.problem.totals**2
         # The sample of b under the rule of a keeps at least as much as every pair in the box; below, the sample of a
         # under the rule of b keeps at most as much. U, V and H are those of the module.
         most_kept = self._compute_moments(b, a, d)
@@ -222,9 +206,8 @@ class Selection:
 def _tabulate_rule(parameters: PerGroupParameters, max_groups: int, max_users: int) -> FloatArray:
     """Return the probability of keeping a group by its number of kept users, shape (most_users + 1,)."""
     assert parameters.selection_delta is not None
-    return compute_keep_probabilities(
-        parameters.selection, parameters.selection_epsilon, parameters.selection_delta, max_groups, max_users
-    )
+    budget = parameters.selection_epsilon, parameters.selection_delta
+    return compute_keep_probabilities(parameters.selection, *budget, max_groups, max_users)
 
 
 def best_selected_pair(
@@ -245,7 +228,7 @@ def best_selected_pair(
         should_stop: Called after every evaluation.
 
     Returns:
-        `PairChoice`; in its error dropped groups count as 0, and ``passes`` is the number of evaluations.
+        `PairChoice`; in its error dropped groups count as 0.
     """
     first_evaluation = selection.num_evaluations
     search = _Search(selection)
@@ -285,7 +268,7 @@ class _Search:
         self._evaluated_pairs: set[tuple[int, float]] = set()
 
     def evaluate(self, max_groups: int, max_amount: float) -> float:
-        """Evaluate a pair, keep it if it is the best so far, and return its error (inf if evaluated before)."""
+        """Move a pair into the range of bounds, keep it if it is the best so far, return its error; inf if known."""
         if self.is_integer:
             max_amount = float(round(max_amount))
         max_groups = min(max(max_groups, 1), self.selection.max_groups_per_user)
@@ -321,37 +304,37 @@ class _Search:
                 ratio = math.sqrt(ratio)
         self._add((1, s.max_groups_per_user), (1.0 if self.is_integer else 0.0, s.largest_amount))
 
-    def _add(self, l0_interval: tuple[int, int], amount_interval: tuple[float, float]) -> None:
+    def _add(self, l0_range: tuple[int, int], amount_range: tuple[float, float]) -> None:
         """Evaluate a box of one pair, or bound a larger box and keep it if it may hold a better pair."""
-        if l0_interval[0] > l0_interval[1] or amount_interval[0] > amount_interval[1]:
+        if l0_range[0] > l0_range[1] or amount_range[0] > amount_range[1]:
             return
-        if l0_interval[0] == l0_interval[1] and amount_interval[0] == amount_interval[1]:
-            self.evaluate(l0_interval[0], amount_interval[0])
+        if l0_range[0] == l0_range[1] and amount_range[0] == amount_range[1]:
+            self.evaluate(l0_range[0], amount_range[0])
             return
-        error_bound = self.selection.compute_lower_bound(l0_interval, amount_interval)
+        error_bound = self.selection.compute_lower_bound(l0_range, amount_range)
         if error_bound < self.best_error:
-            heapq.heappush(self.heap, (error_bound, l0_interval, amount_interval))
+            heapq.heappush(self.heap, (error_bound, l0_range, amount_range))
 
     def split(self, tolerance: float) -> None:
         """Halve the most promising box along the bound whose ends differ most in ratio."""
-        error_bound, l0_interval, amount_interval = heapq.heappop(self.heap)
-        (a, b), (c, d) = l0_interval, amount_interval
+        error_bound, l0_range, amount_range = heapq.heappop(self.heap)
+        (a, b), (c, d) = l0_range, amount_range
         amount_ratio = d / c if c > 0.0 else math.inf
         if b / a >= amount_ratio:
             middle_groups = min(max(math.isqrt(a * b), a), b - 1)
-            self._add((a, middle_groups), amount_interval)
-            self._add((middle_groups + 1, b), amount_interval)
+            self._add((a, middle_groups), amount_range)
+            self._add((middle_groups + 1, b), amount_range)
         elif self.is_integer:
             middle_amount = min(max(float(math.floor(math.sqrt(c * d))), c), d - 1.0)
-            self._add(l0_interval, (c, middle_amount))
-            self._add(l0_interval, (middle_amount + 1.0, d))
+            self._add(l0_range, (c, middle_amount))
+            self._add(l0_range, (middle_amount + 1.0, d))
         elif amount_ratio < 1.0 + tolerance * 1e-2:  # A narrower box would not improve the bound.
             self.evaluate(b, d)
             self.closed_bound = min(self.closed_bound, error_bound)
         else:
             middle_amount = math.sqrt(c * d) if c > 0.0 else d / 8.0
-            self._add(l0_interval, (c, middle_amount))
-            self._add(l0_interval, (middle_amount, d))
+            self._add(l0_range, (c, middle_amount))
+            self._add(l0_range, (middle_amount, d))
 
 
 @dataclass(frozen=True)

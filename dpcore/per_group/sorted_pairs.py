@@ -53,9 +53,8 @@ class SortedPairs:
             pair_keys = pair_keys[entry_starts]
             amounts = (pair_keys % num_amounts).astype(np.float64)
             pair_keys //= num_amounts
-            return cls._from_sorted(
-                max_groups_per_user - pair_keys // num_entries, pair_keys % num_entries, amounts, entry_counts
-            )
+            sizes, codes = max_groups_per_user - pair_keys // num_entries, pair_keys % num_entries
+            return cls._from_sorted(sizes, codes, amounts, entry_counts)
         sorted_indices = np.argsort(size_ranks, kind="stable")
         amounts = problem.amounts[sorted_indices]
         signs = np.where(amounts < 0.0, -1.0, 1.0)
@@ -81,6 +80,5 @@ class SortedPairs:
         entry_groups = new_codes[self.groups]
         is_selected = entry_groups >= 0
         entry_sizes = np.repeat(self.sizes, np.diff(self.starts))[is_selected]
-        return self._from_sorted(
-            entry_sizes, entry_groups[is_selected], self.amounts[is_selected], self.signed_counts[is_selected]
-        )
+        amounts, counts = self.amounts[is_selected], self.signed_counts[is_selected]
+        return self._from_sorted(entry_sizes, entry_groups[is_selected], amounts, counts)

@@ -50,13 +50,11 @@ class SummaryProblem:
                 problems.add("private groups need the pairs themselves", remedy="Choose a public list")
             num_occupied_groups = pair_sizes.task_rows.size
             if parameters.num_groups is not None and parameters.num_groups < num_occupied_groups:
-                problems.add(
-                    f"the data hold {num_occupied_groups:,} groups, more than the {parameters.num_groups:,} entered"
-                )
+                sizes_text = f"{num_occupied_groups:,} groups, more than the {parameters.num_groups:,}"
+                problems.add(f"the data hold {sizes_text} entered")
         self.pair_sizes, self.parameters = pair_sizes, parameters
-        self.num_empty_groups = (
-            0 if parameters.num_groups is None else parameters.num_groups - num_occupied_groups
-        )
+        num_listed = num_occupied_groups if parameters.num_groups is None else parameters.num_groups
+        self.num_empty_groups = num_listed - num_occupied_groups
         parameters.check_sizes(self.totals)
 
     @cached_property

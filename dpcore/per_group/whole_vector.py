@@ -191,9 +191,8 @@ class _Cap(_Vectors):
         num_larger = np.repeat(self.groups_per_user, self.groups_per_user) - amount_ranks
         powers_of_earlier_users = np.repeat(smaller_powers[self.user_starts], self.groups_per_user)
         # A difference of running sums over all users, which rounding can make negative.
-        self.norms_at_amounts = self.take_root(
-            np.maximum(smaller_powers - powers_of_earlier_users, 0.0) + num_larger * self.amount_powers
-        )
+        own_powers = np.maximum(smaller_powers - powers_of_earlier_users, 0.0)
+        self.norms_at_amounts = self.take_root(own_powers + num_larger * self.amount_powers)
 
     def _keep_sorted(self, max_norm: float) -> FloatArray:
         """Return the kept part of every amount under the cap, in the order of users and amounts."""

@@ -75,9 +75,8 @@ def _find_slope(beta: FloatArray, v: FloatArray, whole_noise: NoiseKind | None) 
     if whole_noise is None:
         return beta
     finite_v = np.where(np.isfinite(v), v, 1.0)
-    above, below = (
-        compute_noise_variance(beta * finite_v * (1.0 + sign), whole_noise) for sign in (1e-4, -1e-4)
-    )
+    above = compute_noise_variance(beta * finite_v * (1.0 + 1e-4), whole_noise)
+    below = compute_noise_variance(beta * finite_v * (1.0 - 1e-4), whole_noise)
     return np.where(np.isfinite(v), (above - below) / (2e-4 * finite_v), beta)
 
 
@@ -122,20 +121,21 @@ class TotalCurve:
         totals, scaled_v = self.amounts.values, self.variance * v
         # Half the slope at T is variance v T - users above * excess: at the first total where it is not negative the
         # piece ends.
-        piece = np.minimum(np.searchsorted(-self._bias_slopes, -scaled_v, side="left"), totals.size - 1)
-        left_ends = np.where(piece > 0, totals[piece - 1], 0.0)
-        users, sum_above = self.amounts.users_above(left_ends), self.amounts.sum_above(left_ends)
+        pieces = np.searchsorted(-self._bias_slopes, -scaled_v, side="left")
+        pieces = np.minimum(pieces, totals.size - 1)
+        left_ends = np.where(pieces > 0, totals[pieces - 1], 0.0)
+        num_above, sum_above = self.amounts.users_above(left_ends), self.amounts.sum_above(left_ends)
         with np.errstate(invalid="ignore"):
             # On a piece the error is (sum above - users T)^2 + k T^2.
-            bounds = np.where(
-                np.isinf(scaled_v) | (users == 0.0), 0.0, users * sum_above / (users**2 + scaled_v)
-            )
-        bounds = np.clip(bounds, np.where(np.isinf(scaled_v), 0.0, left_ends), totals[piece])
+            bounds = num_above * sum_above / (num_above**2 + scaled_v)
+        bounds = np.where(np.isinf(scaled_v) | (num_above == 0.0), 0.0, bounds)
+        bounds = np.clip(bounds, np.where(np.isinf(scaled_v), 0.0, left_ends), totals[pieces])
         if self.is_integer:
             # The excess is convex and at least 0, and so is its square: the best whole bound is next to the best real
             # one.
-            low, high = np.floor(bounds), np.ceil(bounds)
-            bounds = np.where(self._square_real_error(low, v) <= self._square_real_error(high, v), low, high)
+            floors, ceilings = np.floor(bounds), np.ceil(bounds)
+            is_floor_best = self._square_real_error(floors, v) <= self._square_real_error(ceilings, v)
+            bounds = np.where(is_floor_best, floors, ceilings)
         if self.whole_noise is not None:
             bounds = self._search_around(bounds, v)
         slopes = _find_slope(self.variance * bounds**2, v, self.whole_noise)
@@ -150,8 +150,8 @@ class TotalCurve:
         reach = min(reach, MAX_REACH)
         offsets = np.arange(-reach, reach + 1.0)
         candidates = np.clip(bounds[..., None] + offsets, 0.0, self.amounts.values[-1])
-        best = np.argmin(self._square_error(candidates, v[..., None]), axis=-1)
-        return np.take_along_axis(candidates, best[..., None], axis=-1)[..., 0]
+        best_indices = np.argmin(self._square_error(candidates, v[..., None]), axis=-1)
+        return np.take_along_axis(candidates, best_indices[..., None], axis=-1)[..., 0]
 
     def find_short_bound(self, bound: float, v: float) -> tuple[float, float]:
         """Find a best bound in few digits, as the exact one is often one user's total, and its squared error.
@@ -210,7 +210,7 @@ class BoundCurve:
         # In the order of their noise. A bound with more noise is kept only if it has less error without noise.
         order = np.lexsort((alpha, beta))
         order = order[alpha[order] < np.minimum.accumulate(np.r_[np.inf, alpha[order][:-1]])]
-        candidates = order
+        kept_indices = order
         while True:
             # v below which the next bound is better. A bound is lowest at some v only if it becomes the better one
             # before the next does: only at corners of the lower hull of (beta, alpha) is that so. A corner is better
@@ -225,13 +225,13 @@ class BoundCurve:
             # Under whole noise no bound is best that errs more than the hull by more than `GAIN` at every v. The
             # difference to the hull is convex between its corners' crossings: it is smallest at one of them, or at 0.
             v = np.r_[0.0, crossings]
-            hull = (alpha[order, None] + beta[order, None] * v).min(axis=0)
-            excess = (alpha[candidates, None] + beta[candidates, None] * v - hull).min(axis=1)
-            order = candidates[excess <= GAIN * (1.0 + 1e-9)]
+            hull_errors = (alpha[order, None] + beta[order, None] * v).min(axis=0)
+            errors = alpha[kept_indices, None] + beta[kept_indices, None] * v
+            excesses = (errors - hull_errors).min(axis=1)
+            order = kept_indices[excesses <= GAIN * (1.0 + 1e-9)]
         self._alpha, self._beta = alpha[order], beta[order]
-        self._bounds, self._second_bounds = (
-            np.asarray(values, dtype=np.float64)[order] for values in (bounds, second_bounds)
-        )
+        self._bounds = np.asarray(bounds, dtype=np.float64)[order]
+        self._second_bounds = np.asarray(second_bounds, dtype=np.float64)[order]
 
     @property
     def floor(self) -> float:
@@ -274,8 +274,8 @@ class RankCurve:
         least_errors = errors.min(axis=0)
         # The smallest error at this v or at any larger one, and where it is attained first.
         reachable_errors = np.minimum.accumulate(least_errors[::-1])[::-1]
-        minima = np.flatnonzero(least_errors == reachable_errors)
-        release_indices = minima[np.searchsorted(minima, np.arange(v.size))]
+        minimum_indices = np.flatnonzero(least_errors == reachable_errors)
+        release_indices = minimum_indices[np.searchsorted(minimum_indices, np.arange(v.size))]
         self._v, self._release_v, self._least_errors = v, v[release_indices], reachable_errors
         self._best_bounds = bounds[errors.argmin(axis=0)[release_indices]]
 

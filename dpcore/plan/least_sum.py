@@ -65,8 +65,8 @@ def evaluate_split(
     curves: Sequence[Curve], weights: FloatArray, budget: Budget, shares: FloatArray
 ) -> tuple[float, FloatArray]:
     """Compute the weighted sum of least squared errors, and each line's noise variance at v = 1, at these shares."""
-    squared_scales = budget.divide(shares)
-    line_optima = [curve.find_best(squared_scales[index : index + 1]) for index, curve in enumerate(curves)]
+    line_vs = budget.divide(shares)[:, None]
+    line_optima = [curve.find_best(v) for curve, v in zip(curves, line_vs, strict=True)]
     squared_errors = np.array([optimum.squared_errors[0] for optimum in line_optima])
     noise_variances = np.array([optimum.noise_variances[0] for optimum in line_optima])
     return math.fsum((weights * squared_errors).tolist()), noise_variances
@@ -86,9 +86,8 @@ def find_least_sum(curves: Sequence[Curve], weights: FloatArray, budget: Budget)
         search.exchange_shares()
         return Split(search.shares, None)
     # The bound holds for this split as well: where it is above the value, rounding has put it there.
-    return Split(
-        search.shares, Certificate(search.best_objective, min(lower_bound, search.best_objective), ARGUMENT)
-    )
+    lower_bound = min(lower_bound, search.best_objective)
+    return Split(search.shares, Certificate(search.best_objective, lower_bound, ARGUMENT))
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,20 +115,20 @@ class _Box:
         None if no line has a point between its ends.
         """
         smallest_share = grid[0] / 2.0
-        above_shares, below_shares = (
-            np.maximum(s, smallest_share) for s in (self.shares_above, self.shares_below)
-        )
+        above_shares = np.maximum(self.shares_above, smallest_share)
+        below_shares = np.maximum(self.shares_below, smallest_share)
         widths = self.high_indices - self.low_indices
         log_ratios = np.where(widths > 1, np.abs(np.log(above_shares / below_shares)), 0.0)
-        line = int(np.argmax(log_ratios))
-        cut_share = math.sqrt(above_shares[line] * below_shares[line])
-        if log_ratios[line] < 1e-6:
-            line = int(np.argmax(widths))
-            if widths[line] <= 1:
+        line_index = int(np.argmax(log_ratios))
+        cut_share = math.sqrt(above_shares[line_index] * below_shares[line_index])
+        if log_ratios[line_index] < 1e-6:
+            line_index = int(np.argmax(widths))
+            if widths[line_index] <= 1:
                 return None
-            cut_share = (self.shares_above[line] + self.shares_below[line]) / 2.0
+            cut_share = (self.shares_above[line_index] + self.shares_below[line_index]) / 2.0
         grid_index = int(np.searchsorted(grid, cut_share))
-        return line, min(max(grid_index, int(self.low_indices[line]) + 1), int(self.high_indices[line]) - 1)
+        lowest, highest = int(self.low_indices[line_index]) + 1, int(self.high_indices[line_index]) - 1
+        return line_index, min(max(grid_index, lowest), highest)
 
 
 class _Search:
@@ -140,9 +139,9 @@ class _Search:
         self.grid = np.geomspace(1.0 / NUM_PARTS, 1.0, GRID_SIZE)
         grid_vs = budget.divide(self.grid)
         # Weighted squared error of each line at each share of the grid, shape (lines, GRID_SIZE).
-        self.errors = np.array(
-            [weight * curve.find_best(grid_vs).squared_errors for weight, curve in self._weighted_curves]
-        )
+        lines = self._weighted_curves
+        best_errors = [weight * curve.find_best(grid_vs).squared_errors for weight, curve in lines]
+        self.errors = np.array(best_errors)
         # Step 1. A concave f lies above the chord between any two of its points. It never falls as v grows: a slope
         # below 0 is rounding, and 0 in its place keeps the chord below f.
         slopes = np.maximum((self.errors[:, :-1] - self.errors[:, 1:]) / (grid_vs[:-1] - grid_vs[1:]), 0.0)
@@ -151,9 +150,8 @@ class _Search:
         # What whole noise takes the curve below its chord: see `dpcore.plan.curves`.
         bulges = np.array([weight * curve.bulge for weight, curve in self._weighted_curves])
         cell_width = float(grid_vs[0] / grid_vs[1]) - 1.0
-        self.chord_constants = (
-            self.errors[:, 1:] - slopes * grid_vs[1:] - bulges[:, None] * (cell_width**2 / 8.0)
-        )
+        margins = bulges[:, None] * (cell_width**2 / 8.0)
+        self.chord_constants = self.errors[:, 1:] - slopes * grid_vs[1:] - margins
         self.share_factors = (self.power * self.chord_rises) ** (1.0 / (self.power + 1))
         self.num_boxes, self.best_objective = 0, math.inf
         self.shares = np.full(len(curves), 1.0 / len(curves))
@@ -171,13 +169,13 @@ class _Search:
         """
         if not shares.sum() > 0.0:
             return
-        normalised, previous_value = shares / shares.sum(), math.inf
+        split_shares, previous_value = shares / shares.sum(), math.inf
         # The best bounds at these shares, then the best shares under these bounds: neither raises the sum. It ends
         # where both agree, which need not be the least of all.
         for _ in range(_MAX_ALTERNATIONS):
-            objective, noise_variances = evaluate_split(self.curves, self.weights, self.budget, normalised)
+            objective, noise_variances = evaluate_split(self.curves, self.weights, self.budget, split_shares)
             if objective < self.best_objective:
-                self.best_objective, self.shares = objective, normalised
+                self.best_objective, self.shares = objective, split_shares
             if objective > previous_value * (1.0 - 1e-9):
                 return
             previous_value = objective
@@ -185,7 +183,7 @@ class _Search:
             proportions = (self.weights * noise_variances) ** (1.0 / (self.power + 1))
             if not 0.0 < proportions.sum() < math.inf:
                 return
-            normalised = proportions / proportions.sum()
+            split_shares = proportions / proportions.sum()
 
     def bound_at_price(
         self, price: float, low_indices: IntArray, high_indices: IntArray
@@ -197,19 +195,18 @@ class _Search:
         is computed here for each line alone.
         """
         # Within a cell, rise / s^P + price s is least where P rise / s^(P + 1) = price, or at an end.
-        cell_shares = np.clip(
-            self.share_factors * price ** (-1.0 / (self.power + 1)), self.grid[:-1], self.grid[1:]
-        )
+        cell_shares = self.share_factors * price ** (-1.0 / (self.power + 1))
+        cell_shares = np.clip(cell_shares, self.grid[:-1], self.grid[1:])
         cell_costs = self.chord_constants + self.chord_rises / cell_shares**self.power + price * cell_shares
-        cells, lines = np.arange(GRID_SIZE - 1), np.arange(low_indices.size)
-        cell_costs[(cells < low_indices[:, None]) | (cells >= high_indices[:, None])] = np.inf
+        cell_indices, line_indices = np.arange(GRID_SIZE - 1), np.arange(low_indices.size)
+        cell_costs[(cell_indices < low_indices[:, None]) | (cell_indices >= high_indices[:, None])] = np.inf
         best_cells = np.argmin(cell_costs, axis=1)
-        costs, shares = cell_costs[lines, best_cells], cell_shares[lines, best_cells]
+        costs, shares = cell_costs[line_indices, best_cells], cell_shares[line_indices, best_cells]
         # Below the first point of the grid the only known property is that an error falls with the share: it is at
         # least that of the first point, and a share costs at least nothing. An interval of one point has no cell.
         has_no_share, end_points = low_indices < 0, np.maximum(low_indices, 0)
         end_shares = np.where(has_no_share, 0.0, self.grid[end_points])
-        end_costs = self.errors[lines, end_points] + price * end_shares
+        end_costs = self.errors[line_indices, end_points] + price * end_shares
         is_end = end_costs < costs
         return float(np.where(is_end, end_costs, costs).sum()) - price, np.where(is_end, end_shares, shares)
 
@@ -251,13 +248,13 @@ class _Search:
         # Boxes by their lower bound; the number settles ties.
         heap: list[tuple[float, int, _Box]] = []
         closed_bound = math.inf
-        starts = [(np.full(len(self.curves), -1), np.full(len(self.curves), GRID_SIZE - 1))]
+        new_boxes = [(np.full(len(self.curves), -1), np.full(len(self.curves), GRID_SIZE - 1))]
         while True:
-            for low, high in starts:
+            for low_indices, high_indices in new_boxes:
                 # The smallest shares of such a box are more than the budget: it holds no split.
-                if float(self.grid[low[low >= 0]].sum()) > 1.0:
+                if float(self.grid[low_indices[low_indices >= 0]].sum()) > 1.0:
                     continue
-                box = self.find_lower_bound(low, high)
+                box = self.find_lower_bound(low_indices, high_indices)
                 self.offer_split(box.shares_below)
                 if np.max(np.abs(box.shares_above - box.shares_below)) > 1e-3:
                     self.offer_split(box.shares_above)
@@ -271,16 +268,16 @@ class _Search:
                 return min([closed_bound, *(lower_bound for lower_bound, _, _ in heap)])
             # The open box of the smallest bound is cut in two, or closed where it cannot be cut.
             box = heapq.heappop(heap)[2]
-            cut = box.choose_cut(self.grid)
-            starts = []
-            if cut is None:
+            cut_point = box.choose_cut(self.grid)
+            new_boxes = []
+            if cut_point is None:
                 closed_bound = min(closed_bound, box.lower_bound)
                 continue
-            line, grid_index = cut
+            line_index, grid_index = cut_point
             # Both halves have the cut as an end, so that no share lies between them.
             left_high, right_low = box.high_indices.copy(), box.low_indices.copy()
-            left_high[line], right_low[line] = grid_index, grid_index
-            starts = [(box.low_indices, left_high), (right_low, box.high_indices)]
+            left_high[line_index], right_low[line_index] = grid_index, grid_index
+            new_boxes = [(box.low_indices, left_high), (right_low, box.high_indices)]
 
     def exchange_shares(self) -> None:
         """Move parts of shares between lines while that helps, for lines whose errors have no known form.
@@ -288,34 +285,34 @@ class _Search:
         Step 6. Invariant: shares stay at least 0 and add up to 1. Each round makes the best moves among disjoint
         pairs of lines, whose gains add up; without a gain the step is halved.
         """
-        shares, step, lines = self.shares / self.shares.sum(), 0.5, np.arange(self.shares.size)
-        while step > 1e-3 and lines.size > 1:
+        shares, moved_share, all_lines = self.shares / self.shares.sum(), 0.5, np.arange(self.shares.size)
+        while moved_share > 1e-3 and all_lines.size > 1:
             # The cost of each line now, without a part of its share, and with the part of each other line added.
-            candidates = np.vstack([shares, shares * (1.0 - step), shares[None, :] + step * shares[:, None]])
-            costs = np.column_stack(
-                [
-                    weight * curve.find_best(self.budget.divide(candidates[:, line])).squared_errors
-                    for line, (weight, curve) in enumerate(self._weighted_curves)
-                ]
-            )
+            taken_shares = shares[None, :] + moved_share * shares[:, None]
+            candidates = np.vstack([shares, shares * (1.0 - moved_share), taken_shares])
+            line_errors = [
+                weight * curve.find_best(self.budget.divide(line_shares)).squared_errors
+                for line_shares, (weight, curve) in zip(candidates.T, self._weighted_curves, strict=True)
+            ]
+            costs = np.column_stack(line_errors)
             with np.errstate(invalid="ignore"):
-                change = (costs[1] - costs[0])[:, None] + costs[2:] - costs[0]
-            change[lines, lines] = np.inf
-            smallest_gain, moved_shares = 1e-7 * float(costs[0].sum()), step * shares
-            is_free = np.ones(lines.size, dtype=bool)
-            for move in np.argsort(change, axis=None, kind="stable").tolist():
-                pair = giver, taker = divmod(move, lines.size)
-                if not change[pair] < -smallest_gain:
+                changes = (costs[1] - costs[0])[:, None] + costs[2:] - costs[0]
+            changes[all_lines, all_lines] = np.inf
+            smallest_gain, moved_shares = 1e-7 * float(costs[0].sum()), moved_share * shares
+            is_free = np.ones(all_lines.size, dtype=bool)
+            for move in np.argsort(changes, axis=None, kind="stable").tolist():
+                pair = giver, taker = divmod(move, all_lines.size)
+                if not changes[pair] < -smallest_gain:
                     break
                 if is_free[giver] and is_free[taker]:
                     is_free[[giver, taker]] = False
                     shares[giver] -= moved_shares[giver]
                     shares[taker] += moved_shares[giver]
             if is_free.all():
-                step /= 2.0
-        value = evaluate_split(self.curves, self.weights, self.budget, shares)[0]
-        if value < self.best_objective:
-            self.best_objective, self.shares = value, shares
+                moved_share /= 2.0
+        new_objective = evaluate_split(self.curves, self.weights, self.budget, shares)[0]
+        if new_objective < self.best_objective:
+            self.best_objective, self.shares = new_objective, shares
 
 
 _SMALLEST_AMOUNT, _LARGEST_AMOUNT = 1e-9, 1e9
@@ -334,8 +331,12 @@ def find_needed_budgets(curves: Sequence[Curve], target_errors: FloatArray, budg
     Returns:
         Shape (lines,); infinite where no budget is enough: `Curve.floor` says what stays.
     """
-    needed_amounts = map(_find_needed, curves, target_errors.tolist(), [budget.power] * len(curves))
-    return np.array(list(needed_amounts))
+    return np.array(
+        [
+            _find_needed(curve, target_error, budget.power)
+            for curve, target_error in zip(curves, target_errors.tolist(), strict=True)
+        ]
+    )
 
 
 def _find_needed(curve: Curve, target_error: float, power: int) -> float:
@@ -352,8 +353,8 @@ def _find_needed(curve: Curve, target_error: float, power: int) -> float:
         return math.inf
     if are_enough[0]:
         return 0.0 if is_enough(np.array([math.inf]))[0] else _SMALLEST_AMOUNT
-    index = are_enough.index(True)
-    low, high = float(amounts[index - 1]), float(amounts[index])
+    first_index = are_enough.index(True)
+    low, high = float(amounts[first_index - 1]), float(amounts[first_index])
     for _ in range(_NUM_HALVINGS):
         midpoint = math.sqrt(low * high)
         is_midpoint_enough = is_enough(np.array([midpoint ** -float(power)]))[0]

@@ -94,7 +94,7 @@ class Budget:
             return np.asarray(self.full_v / np.asarray(shares, dtype=np.float64) ** self.power)
 
     def convert_to_epsilon(self, amount: float) -> float:
-        """Convert an amount to the epsilon of a plan that has it; infinite if there is none.
+        """Convert an amount to the epsilon of a plan that has it; 0 for no amount, infinite if it is too large.
 
         Args:
             amount: 1 / scale with Laplace noise, mu^2 = 1 / scale^2 with Gaussian noise, at sensitivity 1.
@@ -106,8 +106,8 @@ class Budget:
             return math.inf
         if not self.is_exact:
             return mechanisms.compute_gaussian_epsilon(amount**-0.5, float(self.delta))
-        excess = self._full_scale / find_exact_sigma(self.epsilon, self.delta)
-        return compute_gaussian_epsilon(amount**-0.5 / excess, self.delta)
+        scale_ratio = self._full_scale / find_exact_sigma(self.epsilon, self.delta)
+        return compute_gaussian_epsilon(amount**-0.5 / scale_ratio, self.delta)
 
     @property
     def exact_epsilon(self) -> float:
@@ -219,34 +219,33 @@ def parse_lines(text: str, problems: Problems) -> tuple[Line, ...]:
         text: As a person writes it.
         problems: Takes what is wrong, with the number of the line.
     """
-    parsed: list[Line] = []
+    parsed_lines: list[Line] = []
     pieces = _split_text(text)
-    for number, piece in enumerate(pieces[: MAX_LINES + 1], start=1):
+    for line_number, piece in enumerate(pieces[: MAX_LINES + 1], start=1):
         with problems.collecting():
             match = _LINE.fullmatch(piece)
             if match is None:
-                names = ", ".join(statistic.value for statistic in LineStatistic)
+                names_text = ", ".join(statistic.value for statistic in LineStatistic)
                 raise refuse(
-                    f"line {number} cannot be read; got {piece[:40]!r}",
-                    remedy=f"A line is one of {names}, as in: {EXAMPLE}",
+                    f"line {line_number} cannot be read; got {piece[:40]!r}",
+                    remedy=f"A line is one of {names_text}, as in: {EXAMPLE}",
                 )
-            quantile, target_error, weight = _read_numbers(match, number)
+            quantile, target_error, weight = _read_numbers(match, line_number)
             is_relative = match["percent"] is not None or target_error is None
             if match["percent"] is not None and target_error is not None:
                 target_error /= 100.0
             statistic = STATISTIC_BY_NAME[match["statistic"]]
-            parsed.append(
-                Line(statistic, quantile, target_error, is_relative, 1.0 if weight is None else weight)
-            )
+            weight = 1.0 if weight is None else weight
+            parsed_lines.append(Line(statistic, quantile, target_error, is_relative, weight))
     if not pieces:
         problems.add("there is no line", remedy=f"Write what you release, such as: {EXAMPLE}")
     if len(pieces) > MAX_LINES:
         problems.add(f"a plan has at most {MAX_LINES} lines; there are {len(pieces)}")
-    labels = [line.label for line in parsed]
+    labels = [line.label for line in parsed_lines]
     for label in dict.fromkeys(labels):
         if labels.count(label) > 1:
             problems.add(f"{label} stands there twice", remedy="Keep the one with the smaller wanted error")
-    return tuple(parsed)
+    return tuple(parsed_lines)
 
 
 def tabulate_lines(text: str) -> list[tuple[str, float | None, str, float | None]]:
@@ -293,11 +292,11 @@ def _read_numbers(match: re.Match[str], line_number: int) -> list[float | None]:
     """
     quantile_text = "0.5" if match["statistic"] == "median" else match["quantile"]
     numbers: list[float | None] = []
-    for text in (quantile_text, match["target"], match["weight"]):
+    for number_text in (quantile_text, match["target"], match["weight"]):
         try:
-            numbers.append(None if text is None else float(text))
+            numbers.append(None if number_text is None else float(number_text))
         except ValueError as error:
-            raise refuse(f"line {line_number} holds {text[:20]!r}, which is no number") from error
+            raise refuse(f"line {line_number} holds {number_text[:20]!r}, which is no number") from error
     return numbers
 
 
@@ -383,7 +382,13 @@ class PlanParameters(Parameters):
                 f"{labels_with_range[0]} needs the range of a value",
                 remedy="Enter lower and upper, from what the quantity is and not from data",
             )
-        self._check_program(problems, lines)
+        # No program of the library releases a quantile in the way of these, so that their error is unknown.
+        quantile_labels = [line.label for line in lines if line.statistic is LineStatistic.QUANTILE]
+        if self.program in (Program.PIPELINEDP, Program.TUMULT, Program.BIGQUERY) and quantile_labels:
+            problems.add(
+                f"{self.program.value} finds {quantile_labels[0]} in a way of its own, of which no error is known",
+                remedy="Take OpenDP or plain Python",
+            )
         are_options = isinstance(self.variance_source, VarianceSource) and isinstance(self.likeness, Likeness)
         if is_range_valid and are_options and any(line.statistic is LineStatistic.MEAN for line in lines):
             with problems.collecting():
@@ -394,15 +399,6 @@ class PlanParameters(Parameters):
                 "the largest error over wanted error needs a wanted error in every line; "
                 f"{labels_without_target[0]} has none",
                 remedy="Add one: within 5%",
-            )
-
-    def _check_program(self, problems: Problems, lines: tuple[Line, ...]) -> None:
-        """Add the problems of lines that no program of the library releases, so that their error is unknown."""
-        quantile_labels = [line.label for line in lines if line.statistic is LineStatistic.QUANTILE]
-        if self.program in (Program.PIPELINEDP, Program.TUMULT, Program.BIGQUERY) and quantile_labels:
-            problems.add(
-                f"{self.program.value} finds {quantile_labels[0]} in a way of its own, of which no error is known",
-                remedy="Take OpenDP or plain Python",
             )
 
     @property

@@ -21,16 +21,10 @@ from dpcore.code.several import ReleaseShare, Several
 from dpcore.common.checks import EPSILON_RANGE, refuse
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.dataset import Dataset
+from dpcore.plan import table
 from dpcore.plan.curves import RankCurve, TotalCurve
 from dpcore.plan.least_sum import Split, find_least_sum, find_needed_budgets, split_by_largest_error
 from dpcore.plan.parameters import NUM_PARTS, Budget, LineStatistic, Objective, PlanParameters
-from dpcore.plan.table import (
-    PlannedLine,
-    choose_rank_weights,
-    compute_rank_error,
-    plan_lines,
-    search_pairs_at,
-)
 from dpcore.quantile.rows import WeightKind
 from dpcore.total.nonnegative import SHORT_COST
 from dpcore.total.parameters import Summed, compute_user_totals
@@ -46,13 +40,13 @@ def round_to_parts(shares: npt.ArrayLike) -> IntArray:
     """
     share_array = np.asarray(shares, dtype=np.float64)
     exact_parts = share_array / share_array.sum() * NUM_PARTS
-    num_parts = np.where(share_array > 0.0, np.maximum(np.floor(exact_parts), 1.0), 0.0).astype(np.int64)
-    num_missing = NUM_PARTS - int(num_parts.sum())
+    part_counts = np.where(share_array > 0.0, np.maximum(np.floor(exact_parts), 1.0), 0.0).astype(np.int64)
+    num_missing_parts = NUM_PARTS - int(part_counts.sum())
     # The largest remainders get the missing parts; if small shares were lifted to 1, the largest line pays.
-    for line in np.argsort(num_parts - exact_parts, kind="stable")[: max(num_missing, 0)]:
-        num_parts[line] += share_array[line] > 0.0
-    num_parts[int(np.argmax(num_parts))] += NUM_PARTS - int(num_parts.sum())
-    return num_parts
+    for line_index in np.argsort(part_counts - exact_parts, kind="stable")[: max(num_missing_parts, 0)]:
+        part_counts[line_index] += share_array[line_index] > 0.0
+    part_counts[int(np.argmax(part_counts))] += NUM_PARTS - int(part_counts.sum())
+    return part_counts
 
 
 @dataclass(frozen=True)
@@ -69,7 +63,7 @@ class AllocatedLine:
         error: Root of the mean square, in the line's unit; of a quantile the expected share of rows between.
     """
 
-    planned: PlannedLine
+    planned: table.PlannedLine
     num_parts: int
     amount: float
     v: float
@@ -111,7 +105,7 @@ class AllocatedLine:
 def allocate_lines(
     dataset: Dataset,
     parameters: PlanParameters,
-    planned_lines: Sequence[PlannedLine],
+    planned_lines: Sequence[table.PlannedLine],
     shares: npt.ArrayLike,
     budget: Budget | None = None,
 ) -> tuple[AllocatedLine, ...]:
@@ -134,51 +128,51 @@ def allocate_lines(
     """
     budget = budget or parameters.budget
     amount_per_part = budget.total / NUM_PARTS
-    best_without_budget = [line.curve.find_best(_NO_BUDGET) for line in planned_lines]
+    zero_optima = [planned_line.curve.find_best(_NO_BUDGET) for planned_line in planned_lines]
     # A line that cannot be published as 0, a mean or a quantile, has at least one part.
-    can_be_zero = np.array([optimum.bounds[0] == 0.0 for optimum in best_without_budget])
+    can_be_zero = np.array([optimum.bounds[0] == 0.0 for optimum in zero_optima])
     shares = np.array(shares, dtype=np.float64)
     shares = np.where((shares > 0.0) | can_be_zero, shares, shares.sum() / NUM_PARTS)
-    num_parts = round_to_parts(shares)
+    part_counts = round_to_parts(shares)
     # Each round drops a line, so that it ends. If all that are left are best published as 0, all are dropped.
     while True:
-        squared_scales = budget.divide(num_parts / NUM_PARTS).tolist()
+        squared_scales = budget.divide(part_counts / NUM_PARTS).tolist()
         lines_with_scales = zip(planned_lines, squared_scales, strict=True)
-        line_optima = [line.curve.find_best(np.array([v])) for line, v in lines_with_scales]
-        is_zero = np.array([optimum.bounds[0] == 0.0 for optimum in line_optima]) & (num_parts > 0)
-        if not is_zero.any() or is_zero[num_parts > 0].all():
+        line_optima = [planned_line.curve.find_best(np.array([v])) for planned_line, v in lines_with_scales]
+        is_zero_best = np.array([optimum.bounds[0] == 0.0 for optimum in line_optima])
+        is_dropped = is_zero_best & (part_counts > 0)
+        if not is_dropped.any() or is_dropped[part_counts > 0].all():
             break
-        shares[is_zero] = 0.0
-        num_parts = round_to_parts(np.where(num_parts > 0, shares, 0.0))
-    num_parts = np.where(is_zero, 0, num_parts)
-    allocated = []
-    for index, line in enumerate(planned_lines):
-        line_parts, v = int(num_parts[index]), squared_scales[index]
-        if line_parts == 0:
-            error = math.sqrt(best_without_budget[index].squared_errors[0])
-            allocated.append(AllocatedLine(line, 0, 0.0, math.inf, 0.0, math.nan, error))
+        shares[is_dropped] = 0.0
+        part_counts = round_to_parts(np.where(part_counts > 0, shares, 0.0))
+    part_counts = np.where(is_dropped, 0, part_counts)
+    allocated_lines = []
+    for line_index, planned_line in enumerate(planned_lines):
+        num_parts, v = int(part_counts[line_index]), squared_scales[line_index]
+        if num_parts == 0:
+            error = math.sqrt(zero_optima[line_index].squared_errors[0])
+            allocated_lines.append(AllocatedLine(planned_line, 0, 0.0, math.inf, 0.0, math.nan, error))
             continue
-        optimum = line_optima[index]
+        optimum = line_optima[line_index]
         bound, second_bound = float(optimum.bounds[0]), float(optimum.second_bounds[0])
         error = math.sqrt(max(optimum.squared_errors[0], 0.0))
-        if isinstance(line.curve, TotalCurve):
-            bound, squared_error = line.curve.find_short_bound(bound, v)
+        if isinstance(planned_line.curve, TotalCurve):
+            bound, squared_error = planned_line.curve.find_short_bound(bound, v)
             error = math.sqrt(squared_error)
-        elif isinstance(line.curve, RankCurve):
-            release_v = line.curve.find_release_v(v)
+        elif isinstance(planned_line.curve, RankCurve):
+            release_v = planned_line.curve.find_release_v(v)
             release_share = (budget.full_v / release_v) ** (1.0 / budget.power)
-            line_parts = max(1, min(line_parts, math.floor(release_share * NUM_PARTS * (1.0 + 1e-12))))
-            v = float(budget.divide(line_parts / NUM_PARTS))
-            bound = float(line.curve.find_best(np.array([v])).bounds[0])
-            error = compute_rank_error(dataset, parameters, line, v, bound)
-        elif line.group_problem is not None:
-            groups, amount, squared_error = search_pairs_at(line, v)
-            if groups and math.sqrt(squared_error) < error:
-                bound, second_bound, error = float(groups), amount, math.sqrt(squared_error)
-        allocated.append(
-            AllocatedLine(line, line_parts, line_parts * amount_per_part, v, bound, second_bound, error)
-        )
-    return tuple(allocated)
+            num_parts = max(1, min(num_parts, math.floor(release_share * NUM_PARTS * (1.0 + 1e-12))))
+            v = float(budget.divide(num_parts / NUM_PARTS))
+            bound = float(planned_line.curve.find_best(np.array([v])).bounds[0])
+            error = table.compute_rank_error(dataset, parameters, planned_line, v, bound)
+        elif planned_line.group_problem is not None:
+            max_groups, max_amount, squared_error = table.search_pairs_at(planned_line, v)
+            if max_groups and math.sqrt(squared_error) < error:
+                bound, second_bound, error = float(max_groups), max_amount, math.sqrt(squared_error)
+        amount = num_parts * amount_per_part
+        allocated_lines.append(AllocatedLine(planned_line, num_parts, amount, v, bound, second_bound, error))
+    return tuple(allocated_lines)
 
 
 def sum_weighted_squares(lines: Sequence[AllocatedLine]) -> float:
@@ -211,38 +205,38 @@ def make_program(
 
 def _make_choice(dataset: Dataset, parameters: PlanParameters, line: AllocatedLine, epsilon: float) -> Choice:
     """Make a release of one line with the names that the data have; its noise is that of the plan."""
-    bounds: dict[str, Any]
+    bound_options: dict[str, Any]
     match line.statistic:
         case LineStatistic.USERS:
-            quantity, bounds = Quantity.COUNT, {"max_rows": 1}
+            quantity, bound_options = Quantity.COUNT, {"max_rows": 1}
         case LineStatistic.ROWS:
-            quantity, bounds = Quantity.COUNT, {"max_rows": int(line.bound)}
+            quantity, bound_options = Quantity.COUNT, {"max_rows": int(line.bound)}
         case LineStatistic.SUM:
-            quantity, bounds = Quantity.SUM, {"max_total": line.bound}
+            quantity, bound_options = Quantity.SUM, {"max_total": line.bound}
             if compute_user_totals(dataset, Summed.VALUES).amounts is None:
-                bounds["min_total"] = -line.bound
+                bound_options["min_total"] = -line.bound
         case LineStatistic.MEAN:
-            quantity, bounds = Quantity.MEAN, {"max_rows": int(line.bound)}
+            quantity, bound_options = Quantity.MEAN, {"max_rows": int(line.bound)}
         case LineStatistic.QUANTILE:
-            quantity, bounds = Quantity.QUANTILE, {"quantiles": (line.planned.line.quantile,)}
-            if choose_rank_weights(parameters) is WeightKind.CAP:
-                bounds["max_rows"] = int(line.bound)
+            quantity, bound_options = Quantity.QUANTILE, {"quantiles": (line.planned.line.quantile,)}
+            if table.choose_rank_weights(parameters) is WeightKind.CAP:
+                bound_options["max_rows"] = int(line.bound)
             else:
-                bounds["threshold"] = line.bound
+                bound_options["threshold"] = line.bound
         case LineStatistic.GROUP_USERS:
-            quantity, bounds = Quantity.GROUP_COUNTS, {"max_groups": int(line.bound)}
+            quantity, bound_options = Quantity.GROUP_COUNTS, {"max_groups": int(line.bound)}
         case LineStatistic.GROUP_ROWS:
             quantity = Quantity.GROUP_ROWS
-            bounds = {"max_groups": int(line.bound), "max_rows": int(line.second_bound)}
+            bound_options = {"max_groups": int(line.bound), "max_rows": int(line.second_bound)}
         case LineStatistic.GROUP_SUMS:
             quantity = Quantity.GROUP_SUMS
-            bounds = {"max_groups": int(line.bound), "max_total": line.second_bound}
-            sums = None if dataset.pairs is None else dataset.pairs.sums
-            if sums is not None and float(sums.min(initial=0.0)) < 0.0:
-                bounds["min_total"] = -line.second_bound
+            bound_options = {"max_groups": int(line.bound), "max_total": line.second_bound}
+            pair_sums = None if dataset.pairs is None else dataset.pairs.sums
+            if pair_sums is not None and float(pair_sums.min(initial=0.0)) < 0.0:
+                bound_options["min_total"] = -line.second_bound
     if line.statistic.needs_range:
-        bounds |= {"lower": parameters.lower, "upper": parameters.upper}
-    return Choice(quantity, epsilon, **list_data_fields(dataset), **bounds)
+        bound_options |= {"lower": parameters.lower, "upper": parameters.upper}
+    return Choice(quantity, epsilon, **list_data_fields(dataset), **bound_options)
 
 
 SPARE_PARTS = 2
@@ -272,7 +266,7 @@ class PlanSolution:
     """
 
     parameters: PlanParameters
-    planned_lines: tuple[PlannedLine, ...]
+    planned_lines: tuple[table.PlannedLine, ...]
     budget: Budget
     lines: tuple[AllocatedLine, ...]
     equal_split_lines: tuple[AllocatedLine, ...]
@@ -331,7 +325,7 @@ class PlanSolution:
 
 
 def solve(
-    dataset: Dataset, parameters: PlanParameters, planned_lines: tuple[PlannedLine, ...] | None = None
+    dataset: Dataset, parameters: PlanParameters, planned_lines: tuple[table.PlannedLine, ...] | None = None
 ) -> PlanSolution:
     """Divide the budget by the objective: least sum, least largest error, or least budget for all wanted errors.
 
@@ -343,7 +337,7 @@ def solve(
     Raises:
         InvalidInput: The data lack what a line needs, or no epsilon is enough for all wanted errors.
     """
-    planned_lines = plan_lines(dataset, parameters) if planned_lines is None else planned_lines
+    planned_lines = table.plan_lines(dataset, parameters) if planned_lines is None else planned_lines
     curves = [line.curve for line in planned_lines]
     target_errors = np.array([line.target_error for line in planned_lines])
     budget, split = parameters.budget, None
@@ -368,12 +362,12 @@ def solve(
 def _find_least_budget(
     dataset: Dataset,
     parameters: PlanParameters,
-    planned_lines: Sequence[PlannedLine],
+    planned_lines: Sequence[table.PlannedLine],
     needed_amounts: FloatArray,
 ) -> tuple[Budget, FloatArray, FloatArray]:
     """Find the least budget at which all lines reach their target errors, their shares of it, and their needs."""
     labels = [line.line.label for line in planned_lines]
-    unreachable_labels = [labels[index] for index in np.flatnonzero(np.isinf(needed_amounts))]
+    unreachable_labels = [labels[line_index] for line_index in np.flatnonzero(np.isinf(needed_amounts))]
     if unreachable_labels:
         raise refuse(
             f"no ε is enough for {' and '.join(unreachable_labels)}: the error without noise is too large",

@@ -27,15 +27,7 @@ from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.passes import compute_parts_by_max_groups
 from dpcore.per_group.sorted_pairs import SortedPairs
-from dpcore.plan.curves import (
-    BoundCurve,
-    Curve,
-    RankCurve,
-    TotalCurve,
-    compute_noise_variance,
-    list_caps,
-    round_bounds,
-)
+from dpcore.plan import curves
 from dpcore.plan.parameters import DEFAULT_TARGET_SHARE, Line, LineStatistic, PlanParameters
 from dpcore.quantile import QuantileProblem, WeightKind, output
 from dpcore.quantile.base_distribution import uniform_base
@@ -79,7 +71,7 @@ class PlannedLine:
     """
 
     line: Line
-    curve: Curve
+    curve: curves.Curve
     value: float
     unit: str
     target_error: float
@@ -124,28 +116,28 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
         raise refuse(f"{line.label} needs a column of values")
     if statistic.is_per_group and dataset.pairs is None:
         raise refuse(f"{line.label} needs groups")
-    curve: Curve
+    curve: curves.Curve
     unit, quantile_problem, group_problem = dataset.value_column, None, None
     assumptions: tuple[str, ...] = ()
     match statistic:
         case LineStatistic.USERS:
             value, unit = float(dataset.histogram.num_users), "users"
             # A user counts once however many rows they have: noise at sensitivity 1 and no bias, or 0 is published.
-            curve = BoundCurve([0.0, value**2], [variance, 0.0], [1.0, 0.0], whole_noise=whole_noise)
+            curve = curves.BoundCurve([0.0, value**2], [variance, 0.0], [1.0, 0.0], whole_noise=whole_noise)
         case LineStatistic.ROWS:
             amounts = Amounts.from_histogram(dataset.histogram)
-            curve = TotalCurve(amounts, variance, is_integer=True, whole_noise=whole_noise)
+            curve = curves.TotalCurve(amounts, variance, is_integer=True, whole_noise=whole_noise)
             value, unit = amounts.total, "rows"
         case LineStatistic.SUM:
             curve, value = _make_sum_curve(dataset, variance)
         case LineStatistic.MEAN:
             mean_problem, value = build_mean_problem(dataset, parameters)
-            caps, has_all_caps = list_caps(dataset.histogram.max_size, MAX_CAPS)
+            caps, has_all_caps = curves.list_caps(dataset.histogram.max_size, MAX_CAPS)
             alpha, beta = split_mean_error(mean_problem, caps, budget.mechanism)
             if parameters.program is Program.BIGQUERY:
                 # A query of two sums has three shares, where one of one number has two of twice its scale.
                 beta = beta * (3.0 / 4.0) ** 2
-            curve = BoundCurve(alpha, beta, caps, has_all_bounds=has_all_caps)
+            curve = curves.BoundCurve(alpha, beta, caps, has_all_bounds=has_all_caps)
             assumptions = assumed_of_users(mean_problem)
         case LineStatistic.QUANTILE:
             curve, quantile_problem = _make_quantile_curve(dataset, parameters, line)
@@ -155,8 +147,8 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
             value = float(np.mean(np.abs(problem.totals)))
             if not curve.has_all_bounds and problem.pairs.num_pairs <= MAX_SEARCHED_PAIRS:
                 group_problem = problem
-            units = {LineStatistic.GROUP_USERS: "users", LineStatistic.GROUP_ROWS: "rows"}
-            unit = units.get(statistic, dataset.pairs.value_column if dataset.pairs else "")
+            units_by_statistic = {LineStatistic.GROUP_USERS: "users", LineStatistic.GROUP_ROWS: "rows"}
+            unit = units_by_statistic.get(statistic, dataset.pairs.value_column if dataset.pairs else "")
     target_error = DEFAULT_TARGET_SHARE if line.target_error is None else line.target_error
     if line.is_relative and statistic is not LineStatistic.QUANTILE:
         if value == 0.0:
@@ -172,48 +164,52 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
 def find_whole_noise(parameters: PlanParameters) -> NoiseKind | None:
     """Find the noise on users and rows if the program draws it in whole numbers, else None."""
     budget = parameters.budget
-    noise = find_share_noise(budget.program, budget.mechanism, budget.epsilon, budget.delta, of_counts=True)
-    return budget.mechanism if noise.is_discrete else None
+    arguments = budget.program, budget.mechanism, budget.epsilon, budget.delta
+    drawn_noise = find_share_noise(*arguments, of_counts=True)
+    return budget.mechanism if drawn_noise.is_discrete else None
 
 
 def check_magnitude(label: str, amount: float) -> None:
     """Raise InvalidInput if the square of a positive amount cannot be represented."""
     if not SMALLEST_AMOUNT <= amount <= LARGEST_AMOUNT:
-        size = "small" if amount < SMALLEST_AMOUNT else "large"
+        size_text = "small" if amount < SMALLEST_AMOUNT else "large"
         raise refuse(
-            f"{label} has values that are too {size} for a plan", remedy="Multiply them by a constant first"
+            f"{label} has values that are too {size_text} for a plan",
+            remedy="Multiply them by a constant first",
         )
 
 
-def _make_sum_curve(dataset: Dataset, variance: float) -> tuple[Curve, float]:
+def _make_sum_curve(dataset: Dataset, variance: float) -> tuple[curves.Curve, float]:
     """Make the curve of a sum, and its value."""
-    totals = compute_user_totals(dataset, Summed.VALUES)
-    if totals.amounts is not None:
-        return TotalCurve(totals.amounts, variance), totals.amounts.total
-    if totals.signed_totals is None:
-        raise refuse(totals.refusal_sentence.rstrip("."))
+    user_totals = compute_user_totals(dataset, Summed.VALUES)
+    if user_totals.amounts is not None:
+        return curves.TotalCurve(user_totals.amounts, variance), user_totals.amounts.total
+    if user_totals.signed_totals is None:
+        raise refuse(user_totals.refusal_sentence.rstrip("."))
     # Totals of both signs, each clamped to [-T, T]; what is cut may cancel, so the bias need not fall as T grows.
-    signed_totals = totals.signed_totals
+    signed_totals = user_totals.signed_totals
     bounds = np.unique(np.abs(signed_totals))
     largest_total = float(bounds[-1])
     if bounds.size > SIGNED_BOUNDS:
         bounds = np.quantile(bounds, np.linspace(0.0, 1.0, SIGNED_BOUNDS // 2))
     if largest_total > 0.0:
         bounds = np.union1d(bounds, log_spaced(largest_total * 1e-3, largest_total, SIGNED_BOUNDS))
-    bounds = np.union1d(round_bounds(bounds), [0.0])
-    positive, negative = (Amounts.from_totals(np.maximum(sign * signed_totals, 0.0)) for sign in (1.0, -1.0))
-    bias = positive.excess(bounds) - negative.excess(bounds)
-    return BoundCurve(bias**2, variance * bounds**2, bounds, has_all_bounds=False), float(signed_totals.sum())
+    bounds = np.union1d(curves.round_bounds(bounds), [0.0])
+    positive_amounts = Amounts.from_totals(np.maximum(signed_totals, 0.0))
+    negative_amounts = Amounts.from_totals(np.maximum(-signed_totals, 0.0))
+    bias = positive_amounts.excess(bounds) - negative_amounts.excess(bounds)
+    curve = curves.BoundCurve(bias**2, variance * bounds**2, bounds, has_all_bounds=False)
+    return curve, float(signed_totals.sum())
 
 
 def split_mean_error(
     problem: private_counts.PrivateCountsProblem, caps: FloatArray, mechanism: NoiseKind
 ) -> tuple[FloatArray, FloatArray]:
     """Compute the squared error without noise and the noise variance at v = 1 of a mean under caps, at epsilon 1."""
-    mean_errors = public_counts.capped_error(problem, caps)
+    mean_error = public_counts.capped_error(problem, caps)
     # At epsilon = 1 and Laplace noise the privacy variance is that of v = 1.
-    beta = mean_errors.privacy_variance * (mechanism.unit_variance / NoiseKind.LAPLACE.unit_variance)
-    return mean_errors.sampling_variance + mean_errors.shift**2, beta
+    beta = mean_error.privacy_variance * (mechanism.unit_variance / NoiseKind.LAPLACE.unit_variance)
+    return mean_error.sampling_variance + mean_error.shift**2, beta
 
 
 def build_mean_problem(
@@ -244,7 +240,7 @@ def build_mean_problem(
 
 def _make_group_curve(
     dataset: Dataset, parameters: PlanParameters, line_statistic: LineStatistic
-) -> tuple[BoundCurve, PerGroupProblem]:
+) -> tuple[curves.BoundCurve, PerGroupProblem]:
     """Make the curve of a line per group, and its problem."""
     pairs = dataset.pairs
     assert pairs is not None
@@ -257,9 +253,8 @@ def _make_group_curve(
         statistic = Statistic.SIGNED_SUM
     budget = parameters.budget
     # Noise of real numbers, which is proportional to its scale.
-    group_parameters = PerGroupParameters(
-        _LARGE_EPSILON, statistic, budget.mechanism, budget.delta, program=Program.PYTHON
-    )
+    arguments = _LARGE_EPSILON, statistic, budget.mechanism, budget.delta
+    group_parameters = PerGroupParameters(*arguments, program=Program.PYTHON)
     problem = PerGroupProblem(UserGroupPairs.from_facet(pairs), group_parameters)
     sorted_pairs = SortedPairs.from_problem(problem)
     absolute_amounts = np.abs(problem.amounts)
@@ -268,29 +263,31 @@ def _make_group_curve(
     if largest_amount > 0.0:
         check_magnitude(line_statistic.value, largest_amount)
     if statistic.is_integer:
-        amounts, has_all_amounts = list_caps(int(largest_amount), MAX_AMOUNTS)
+        amounts, has_all_amounts = curves.list_caps(int(largest_amount), MAX_AMOUNTS)
     elif largest_amount > 0.0:
         smallest_amount = max(float(absolute_amounts[absolute_amounts > 0.0].min()), largest_amount * 1e-4)
         amounts, has_all_amounts = (
-            round_bounds(log_spaced(smallest_amount, largest_amount, MAX_AMOUNTS)),
+            curves.round_bounds(log_spaced(smallest_amount, largest_amount, MAX_AMOUNTS)),
             False,
         )
-    groups, has_all_groups = list_caps(int(sorted_pairs.sizes[0]), MAX_GROUPS)
-    group_indices = groups.astype(np.int64) - 1
+    l0_bounds, has_all_groups = curves.list_caps(int(sorted_pairs.sizes[0]), MAX_GROUPS)
+    l0_indices = l0_bounds.astype(np.int64) - 1
     # Rows: alpha, beta, bound on groups, bound on the amount in each. The first candidate publishes 0 for every group.
-    candidates = [np.array([[problem.error_of_nothing**2], [0.0], [0.0], [0.0]])]
+    curve_rows = [np.array([[problem.error_of_nothing**2], [0.0], [0.0], [0.0]])]
     for amount in amounts.tolist():
-        noise, norm = group_parameters.pair_noise(groups, amount), group_parameters.pair_norm(groups, amount)
-        errors = compute_parts_by_max_groups(problem, amount, sorted_pairs)[0][group_indices]
+        noise_deviations, norms = (
+            group_parameters.pair_noise(l0_bounds, amount),
+            group_parameters.pair_norm(l0_bounds, amount),
+        )
+        errors = compute_parts_by_max_groups(problem, amount, sorted_pairs)[0][l0_indices]
         # Squares of bias and of noise add up in the error; a difference below 0 is rounding.
-        alpha = np.maximum(errors**2 - noise**2, 0.0)
-        beta = budget.mechanism.unit_variance * norm**2
-        candidates.append(np.stack([alpha, beta, groups, np.full(groups.shape, amount)]))
-    alpha, beta, group_bounds, amount_bounds = np.concatenate(candidates, axis=1)
+        alpha = np.maximum(errors**2 - noise_deviations**2, 0.0)
+        beta = budget.mechanism.unit_variance * norms**2
+        curve_rows.append(np.stack([alpha, beta, l0_bounds, np.full(l0_bounds.shape, amount)]))
+    alpha, beta, row_l0s, row_amounts = np.concatenate(curve_rows, axis=1)
     whole_noise = find_whole_noise(parameters) if statistic.is_integer else None
-    curve = BoundCurve(
-        alpha, beta, group_bounds, amount_bounds, has_all_amounts and has_all_groups, whole_noise
-    )
+    has_all_bounds = has_all_amounts and has_all_groups
+    curve = curves.BoundCurve(alpha, beta, row_l0s, row_amounts, has_all_bounds, whole_noise)
     return curve, problem
 
 
@@ -307,43 +304,42 @@ def search_pairs_at(planned_line: PlannedLine, v: float) -> tuple[int, float, fl
     """
     problem, curve = planned_line.group_problem, planned_line.curve
     assert problem is not None
-    assert isinstance(curve, BoundCurve)
-    settings, scale = problem.parameters, math.sqrt(v)
-    epsilon = 1.0 / scale if settings.delta is None else compute_gaussian_epsilon(scale, settings.delta)
+    assert isinstance(curve, curves.BoundCurve)
+    parameters, scale = problem.parameters, math.sqrt(v)
+    epsilon = 1.0 / scale if parameters.delta is None else compute_gaussian_epsilon(scale, parameters.delta)
     # It only steers the search: the error below is that of v itself.
-    settings_at_v = replace(settings, epsilon=float(np.clip(epsilon, *EPSILON_RANGE)))
-    pair = best_pair(PerGroupProblem(problem.pairs, settings_at_v))
-    if pair.releases_nothing:
+    parameters_at_v = replace(parameters, epsilon=float(np.clip(epsilon, *EPSILON_RANGE)))
+    pair_choice = best_pair(PerGroupProblem(problem.pairs, parameters_at_v))
+    if pair_choice.releases_nothing:
         return 0, 0.0, problem.error_of_nothing**2
-    groups = pair.max_groups
-    amount = pair.max_amount if settings.statistic.is_integer else round_up(pair.max_amount)
-    alpha = max(
-        compute_pair_error(problem, groups, amount) ** 2 - float(settings.pair_noise(groups, amount)) ** 2,
-        0.0,
-    )
-    beta = settings.mechanism.unit_variance * settings.pair_norm(groups, amount) ** 2
-    return groups, amount, alpha + float(compute_noise_variance(beta * v, curve.whole_noise))
+    bounds = pair_choice.max_groups, pair_choice.max_amount
+    if not parameters.statistic.is_integer:
+        bounds = pair_choice.max_groups, round_up(pair_choice.max_amount)
+    noise_variance = float(parameters.pair_noise(*bounds)) ** 2
+    alpha = max(compute_pair_error(problem, *bounds) ** 2 - noise_variance, 0.0)
+    beta = parameters.mechanism.unit_variance * parameters.pair_norm(*bounds) ** 2
+    return *bounds, alpha + float(curves.compute_noise_variance(beta * v, curve.whole_noise))
 
 
 def _make_quantile_curve(
     dataset: Dataset, parameters: PlanParameters, line: Line
-) -> tuple[RankCurve, QuantileProblem]:
+) -> tuple[curves.RankCurve, QuantileProblem]:
     """Make the curve of a quantile, and its problem."""
     # The curve is that of weights by user for all programs, which is one pass per bound. A bound on rows at the same h
     # errs as much to 5 % (measured on the sample events from epsilon = 0.3 to 3), and takes a pass per subsample.
     problem = build_quantile_problem(dataset, parameters, line)
     if dataset.histogram.num_rows > RANK_ROWS:
         problem = problem.with_thin_rows()
-    sizes = problem.histogram
-    bounds = np.unique(log_spaced(float(sizes.min_size), float(sizes.max_size), _RANK_BOUNDS))
+    histogram = problem.histogram
+    bounds = np.unique(log_spaced(float(histogram.min_size), float(histogram.max_size), _RANK_BOUNDS))
     if choose_rank_weights(parameters) is WeightKind.CAP:
         bounds = np.unique(np.round(bounds))
     # Descending in epsilon is ascending in v.
     epsilons = EPSILONS_OF_RANKS[::-1]
-    errors = [
-        compute_errors_over_epsilon(problem, WeightKind.SMOOTH, float(bound), epsilons) for bound in bounds
-    ]
-    return RankCurve(convert_rank_epsilon(epsilons, parameters.mechanism), np.array(errors), bounds), problem
+    weight_kind = WeightKind.SMOOTH
+    errors = [compute_errors_over_epsilon(problem, weight_kind, float(h), epsilons) for h in bounds]
+    vs = convert_rank_epsilon(epsilons, parameters.mechanism)
+    return curves.RankCurve(vs, np.array(errors), bounds), problem
 
 
 def choose_rank_weights(parameters: PlanParameters) -> WeightKind:
@@ -387,9 +383,8 @@ def compute_rank_error(
     epsilon, weight_kind = convert_rank_v(v, parameters.mechanism), choose_rank_weights(parameters)
     if weight_kind is WeightKind.SMOOTH:
         assert planned_line.quantile_problem is not None
-        errors = compute_errors_over_epsilon(
-            planned_line.quantile_problem, weight_kind, bound, np.array([epsilon])
-        )
+        problem, epsilons = planned_line.quantile_problem, np.array([epsilon])
+        errors = compute_errors_over_epsilon(problem, weight_kind, bound, epsilons)
         return float(errors[0])
     problem = build_quantile_problem(dataset, parameters, planned_line.line).with_changes(epsilon=epsilon)
     problem = problem.with_subsamples(max(4, min(64, _RANK_CELLS // dataset.histogram.num_rows)))

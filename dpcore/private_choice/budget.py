@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
 
-from dpcore.common.checks import EPSILON_RANGE, refuse
+from dpcore.common.checks import EPSILON_RANGE, InvalidInput, refuse
 from dpcore.common.privacy import Ledger, Neighbours, format_rounded_up
 
 MEAN_SHARE = 0.15
@@ -36,19 +36,21 @@ _ADDED = Neighbours.ADD_OR_REMOVE_USER
 
 
 @dataclass(frozen=True)
-class BudgetShares:
-    """The division of a total epsilon.
+class EpsilonShares:
+    """The epsilon of a private selection and that of the release, both taken from one total.
 
     Attributes:
         selection: Epsilon of the private selection.
         release: Epsilon of the release that uses what is selected, for neighbours that add or remove one user.
+        spent: Epsilon of the total that earlier releases have taken.
     """
 
     selection: float
     release: float
+    spent: float = 0.0
 
 
-def divide_budget(total: float, share: float, neighbours: Neighbours, ledger: Ledger) -> BudgetShares:
+def divide_budget(total: float, share: float, neighbours: Neighbours, ledger: Ledger) -> EpsilonShares:
     """Divide what is left of a total epsilon between a private selection and the release.
 
     The ledger's epsilons and both shares add up, exactly, to at most ``total``. A release for neighbours that add or
@@ -63,48 +65,62 @@ def divide_budget(total: float, share: float, neighbours: Neighbours, ledger: Le
     Raises:
         InvalidInput: Too little is left.
     """
-    steps = count_steps(ledger, neighbours)
-    selection_steps = steps if neighbours is _ADDED else 1
-    remainder = round_down(find_remainder(total, ledger, steps))
-    target = Decimal(repr(remainder * share)) / selection_steps
-    shares = BudgetShares(0.0, 0.0)
-    for decimal in _list_short_decimals(target):
-        release = (Decimal(repr(remainder)) - selection_steps * decimal) / steps
-        candidate_shares = BudgetShares(float(decimal), float(release))
+    num_steps = count_steps(ledger, neighbours)
+    selection_steps = num_steps if neighbours is _ADDED else 1
+    exact_remainder = find_remainder(total, ledger, num_steps)
+    remainder, spent = round_down(exact_remainder), float(Fraction(total) - exact_remainder)
+    target_epsilon = Decimal(repr(remainder * share)) / selection_steps
+    shares = EpsilonShares(0.0, 0.0)
+    for decimal in _list_short_decimals(target_epsilon):
+        release_epsilon = float((Decimal(repr(remainder)) - selection_steps * decimal) / num_steps)
+        rest = Fraction(remainder) - selection_steps * Fraction(float(decimal))
         # In float64 0.1 and 0.2 add up to more than 0.3, exactly; a smaller pair of short decimals may not.
-        if selection_steps * Fraction(candidate_shares.selection) + steps * Fraction(
-            candidate_shares.release
-        ) <= Fraction(remainder):
-            shares = candidate_shares
+        if num_steps * Fraction(release_epsilon) <= rest:
+            shares = EpsilonShares(float(decimal), release_epsilon, spent)
             break
         if not shares.selection:
-            rest = Fraction(remainder) - selection_steps * Fraction(candidate_shares.selection)
-            shares = BudgetShares(candidate_shares.selection, round_down(rest / steps))
+            shares = EpsilonShares(float(decimal), round_down(rest / num_steps), spent)
     if min(shares.selection, shares.release) < EPSILON_RANGE[0]:
-        spent_text = format_rounded_up(float(Fraction(total) - find_remainder(total, ledger, steps)))
-        raise refuse(
-            f"too little is left of ε = {format_rounded_up(total)} in all: ε = {spent_text} was spent",
-            remedy="Enter a larger ε",
-        )
+        raise _refuse_total(total, spent)
     return shares
 
 
+def _refuse_total(total: float, spent: float) -> InvalidInput:
+    """Build the refusal of a total of which too little is left."""
+    total_text, spent_text = format_rounded_up(total), format_rounded_up(spent)
+    text = f"too little is left of ε = {total_text} in all: ε = {spent_text} was spent"
+    return refuse(text, remedy="Enter a larger ε")
+
+
 def _list_short_decimals(target: Decimal) -> Iterator[Decimal]:
-    """Yield decimals of two digits from 100 down to 80 % of the target, then of three and four digits."""
+    """Yield decimals of two digits from 100 down to 80 % of the target, then of three and four; nothing for 0."""
     if target > 0:
-        for digits in (2, 3, 4):
-            step = Decimal(1).scaleb(target.adjusted() - digits + 1)
-            for k in range(int(target / step), int(Decimal("0.8") * target / step), -1):
-                yield k * step
+        for num_digits in (2, 3, 4):
+            digit_unit = Decimal(1).scaleb(target.adjusted() - num_digits + 1)
+            for k in range(int(target / digit_unit), int(Decimal("0.8") * target / digit_unit), -1):
+                yield k * digit_unit
 
 
-def find_release_share(total: float, ledger: Ledger, neighbours: Neighbours) -> float:
+def find_release_epsilon(total_epsilon: float, ledger: Ledger, neighbours: Neighbours) -> float:
     """Compute what is left of a total epsilon for a release that adds or removes one user; 0 if nothing is.
 
     ``neighbours`` is the relation of the selection whose result the release uses, which the ledger has.
     """
-    steps = count_steps(ledger, neighbours)
-    return round_down(find_remainder(total, ledger, steps) / steps)
+    num_steps = count_steps(ledger, neighbours)
+    return round_down(find_remainder(total_epsilon, ledger, num_steps) / num_steps)
+
+
+def require_release_epsilon(total_epsilon: float, ledger: Ledger) -> float:
+    """Compute what is left of a total epsilon for a release that adds or removes one user.
+
+    Raises:
+        InvalidInput: Too little is left.
+    """
+    release_epsilon = find_release_epsilon(total_epsilon, ledger, _ADDED)
+    if release_epsilon < EPSILON_RANGE[0]:
+        remainder = find_remainder(total_epsilon, ledger, count_steps(ledger, _ADDED))
+        raise _refuse_total(total_epsilon, float(Fraction(total_epsilon) - remainder))
+    return release_epsilon
 
 
 def count_steps(ledger: Ledger, neighbours: Neighbours) -> int:
@@ -113,23 +129,22 @@ def count_steps(ledger: Ledger, neighbours: Neighbours) -> int:
     return 1 if relations == {_ADDED} else 2
 
 
-def find_remainder(total: float, ledger: Ledger, num_steps: int) -> Fraction:
+def find_remainder(total_epsilon: float, ledger: Ledger, num_steps: int) -> Fraction:
     """Compute exactly what the ledger leaves of a total epsilon; below 0 if it has spent more."""
-    spent_epsilons = (
-        (num_steps if facts.neighbours is _ADDED else 1) * Fraction(facts.epsilon)
-        for facts in ledger.releases
-    )
-    return Fraction(total) - sum(spent_epsilons, Fraction(0))
+    remainder = Fraction(total_epsilon)
+    for facts in ledger.releases:
+        remainder -= (num_steps if facts.neighbours is _ADDED else 1) * Fraction(facts.epsilon)
+    return remainder
 
 
-def round_down(exact: Fraction) -> float:
+def round_down(number: Fraction) -> float:
     """Round down to a decimal of six digits whose float64 is at most this number; numbers of at most 0 become 0."""
-    if exact <= 0:
+    if number <= 0:
         return 0.0
-    decimal = Decimal(exact.numerator) / Decimal(exact.denominator)
-    step = Decimal(1).scaleb(decimal.adjusted() - 5)
+    decimal = Decimal(number.numerator) / Decimal(number.denominator)
+    last_digit = Decimal(1).scaleb(decimal.adjusted() - 5)
     # A little more first: what is a decimal but for the last digits of float64 is that decimal.
-    rounded = (decimal * (1 + Decimal("1e-14"))).quantize(step, ROUND_FLOOR)
-    while Fraction(float(rounded)) > exact:
-        rounded -= step
-    return float(rounded)
+    rounded_decimal = (decimal * (1 + Decimal("1e-14"))).quantize(last_digit, ROUND_FLOOR)
+    while Fraction(float(rounded_decimal)) > number:
+        rounded_decimal -= last_digit
+    return float(rounded_decimal)

@@ -74,8 +74,9 @@ class Prior:
     def log_weights(self, candidates: FloatArray) -> FloatArray:
         """Compute the log weight of each candidate, up to a constant: log density plus log share of the log axis."""
         logs = np.log(candidates)
-        width = np.gradient(logs) if logs.size > 1 else np.ones(1)
-        return np.asarray(-0.5 * ((logs - math.log(self.guess)) / math.log(self.factor)) ** 2 + np.log(width))
+        log_widths = np.gradient(logs) if logs.size > 1 else np.ones(1)
+        deviations = (logs - math.log(self.guess)) / math.log(self.factor)
+        return np.asarray(-0.5 * deviations**2 + np.log(log_widths))
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class SmallFirst:
             problems.between(1e-6, 4.0, power=self.power)
 
     def log_weights(self, candidates: FloatArray) -> FloatArray:
-        """Compute the log weight of each candidate, up to a constant."""
+        """Compute the log weight of each candidate, up to a constant: the smaller, the larger."""
         return np.asarray(-self.power * np.log(candidates))
 
 
@@ -121,13 +122,13 @@ def build_grid(largest: int, is_integer: bool) -> FloatArray:
         InvalidInput: ``largest`` out of range.
     """
     require.whole(1, MAX_SIZE, largest=largest)
-    unit, fine = (1.0, MAX_WHOLE_CANDIDATE) if is_integer else (8.0, MAX_EIGHTH_CANDIDATE)
-    fine_candidates = np.arange(unit, min(fine, largest) * unit + 1.0)
-    num_steps = max(math.ceil(math.log(largest / fine) / math.log(GRID_GROWTH)), 1) if largest > fine else 0
-    coarse_candidates = (
-        np.rint(np.geomspace(fine, largest, num_steps + 1) * unit) if num_steps else np.zeros(0)
-    )
-    return np.unique(np.concatenate((fine_candidates, coarse_candidates))) / unit
+    parts_per_row, fine_limit = (1.0, MAX_WHOLE_CANDIDATE) if is_integer else (8.0, MAX_EIGHTH_CANDIDATE)
+    fine_candidates = np.arange(parts_per_row, min(fine_limit, largest) * parts_per_row + 1.0)
+    coarse_candidates = np.zeros(0)
+    if largest > fine_limit:
+        num_steps = max(math.ceil(math.log(largest / fine_limit) / math.log(GRID_GROWTH)), 1)
+        coarse_candidates = np.rint(np.geomspace(fine_limit, largest, num_steps + 1) * parts_per_row)
+    return np.unique(np.concatenate((fine_candidates, coarse_candidates))) / parts_per_row
 
 
 @dataclass(frozen=True)
@@ -214,12 +215,12 @@ def compute_distances(
 
     There is a line for each budget only if the target depends on it, for a sum.
     """
-    condition, grid = problem.condition, problem.candidates
+    condition, candidates = problem.condition, problem.candidates
     if not isinstance(condition, RankedSum):
-        return np.asarray(condition.distances(histogram, grid, scales)[:, None])
-    query = scale_sums(condition.statistics(histogram, grid), scales)
+        return np.asarray(condition.distances(histogram, candidates, scales)[:, None])
+    query_sums = scale_sums(condition.statistics(histogram, candidates), scales)
     conditions = (condition.with_draw_margin(float(epsilon)) for epsilon in epsilons)
-    return np.stack([aimed.distances_from_targets(query, grid) for aimed in conditions], axis=1)
+    return np.stack([aimed.distances_from_targets(query_sums, candidates) for aimed in conditions], axis=1)
 
 
 def compute_probabilities(
@@ -245,24 +246,24 @@ def compute_logits(
     problem: ChoiceProblem, distances: npt.NDArray[np.generic], epsilons: npt.NDArray[np.float64]
 ) -> FloatArray:
     """Compute the log probabilities up to a constant; a last axis of candidates is added to ``epsilons``."""
-    slope = epsilons[..., None] / (2.0 * problem.sensitivity)
-    return np.asarray(problem.log_prior - slope * distances.astype(np.float64))
+    slopes = epsilons[..., None] / (2.0 * problem.sensitivity)
+    return np.asarray(problem.log_prior - slopes * distances.astype(np.float64))
 
 
-def log_softmax(values: FloatArray) -> FloatArray:
+def log_softmax(log_weights: FloatArray) -> FloatArray:
     """Compute the normalised log probabilities over the last axis, without overflow."""
-    shifted = values - values.max(axis=-1, keepdims=True)
-    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True)))
+    shifted_weights = log_weights - log_weights.max(axis=-1, keepdims=True)
+    return np.asarray(shifted_weights - np.log(np.exp(shifted_weights).sum(axis=-1, keepdims=True)))
 
 
-def softmax(values: FloatArray) -> FloatArray:
-    """Compute the probabilities over the last axis from log weights."""
-    return np.asarray(np.exp(log_softmax(values)))
+def softmax(log_weights: FloatArray) -> FloatArray:
+    """Compute the normalised probabilities over the last axis from log weights, without overflow."""
+    return np.asarray(np.exp(log_softmax(log_weights)))
 
 
 @dataclass(frozen=True)
 class PrivateChoice:
-    """A number that was chosen with epsilon-DP and may be published.
+    """A number that was chosen with epsilon-DP and may be published, with its guarantee and its problem.
 
     Attributes:
         value: In rows per user, or in the unit of what is bounded.
@@ -342,9 +343,9 @@ def compute_regrets(
     errors = condition.errors(histogram, bounds, scale)
     if isinstance(condition, SizeQuantile):
         return errors
-    best = compute_least_error(condition, histogram, scale)
+    least_error = compute_least_error(condition, histogram, scale)
     # A regret below 0 by a last digit is rounding: the best error is proved by its own certificate.
-    return np.maximum(errors / best - 1.0, 0.0)
+    return np.maximum(errors / least_error - 1.0, 0.0)
 
 
 def summarise_regret(
@@ -365,30 +366,30 @@ def summarise_regret(
         InvalidInput: A figure is out of its range.
     """
     eps = np.atleast_1d(np.asarray(problem.epsilon if epsilons is None else epsilons, dtype=np.float64))
-    factors = np.atleast_1d(np.asarray(scales, dtype=np.float64))
+    scale_values = np.atleast_1d(np.asarray(scales, dtype=np.float64))
     with Problems() as problems:
-        for value in eps:
-            problems.between(*EPSILON_RANGE, epsilon=float(value))
-        for value in factors:
-            problems.between(*SCALE_RANGE, scale=float(value))
-    check_users(histogram, float(factors.max()))
-    distances = compute_distances(problem, histogram, eps, [float(k) for k in factors])
+        for range_value in eps:
+            problems.between(*EPSILON_RANGE, epsilon=float(range_value))
+        for range_value in scale_values:
+            problems.between(*SCALE_RANGE, scale=float(range_value))
+    check_users(histogram, float(scale_values.max()))
+    distances = compute_distances(problem, histogram, eps, [float(k) for k in scale_values])
     statistics_by_scale = []
-    for steps, k in zip(distances, factors.tolist(), strict=True):
+    for scale_distances, k in zip(distances, scale_values.tolist(), strict=True):
         regrets = compute_regrets(problem.condition, histogram, problem.candidates, k)
-        probabilities = softmax(compute_logits(problem, steps, eps))
+        probabilities = softmax(compute_logits(problem, scale_distances, eps))
         # In the order of what candidates cost, their chances add up to the law of the regret.
         order = np.argsort(regrets)
-        cumulated = np.cumsum(probabilities[:, order], axis=1)
-        quantiles = (regrets[order][np.argmax(cumulated >= share, axis=1)] for share in (0.5, 0.95))
+        chances = np.cumsum(probabilities[:, order], axis=1)
+        quantiles = (regrets[order][np.argmax(chances >= chance, axis=1)] for chance in (0.5, 0.95))
         statistics_by_scale.append((probabilities @ regrets, *quantiles))
     return ChoiceRegret(
-        eps, factors, *(np.array(column) for column in zip(*statistics_by_scale, strict=True))
+        eps, scale_values, *(np.array(column) for column in zip(*statistics_by_scale, strict=True))
     )
 
 
 def forecast(
-    problem: ChoiceProblem, num_rows: int | None = None, users: Sequence[int] = FORECAST_USER_COUNTS
+    problem: ChoiceProblem, num_rows: int | None = None, user_counts: Sequence[int] = FORECAST_USER_COUNTS
 ) -> FloatArray:
     """Compute what a selection costs if nothing is known but roughly how many users there are.
 
@@ -397,19 +398,19 @@ def forecast(
     Args:
         problem: The selection; its variance of a value is the worst case, or known from elsewhere.
         num_rows: Of a learner, the public number of rows; None for other bounds.
-        users: Numbers of users.
+        user_counts: Numbers of users.
 
     Returns:
         What a draw adds to the error on average, as a share of the error of the best bound, the largest over the
         samples; for a quantile of the rows per user the rank error. Exact, by the probabilities of the exponential
         mechanism. One for each number of users; with ``num_rows`` one, for as many users as it takes.
     """
-    costs = []
-    for key in FORECAST_SAMPLES:
-        histogram = samples.load(key).histogram
-        scales = np.asarray(users, dtype=np.float64) / histogram.num_users
+    mean_regrets = []
+    for sample_key in FORECAST_SAMPLES:
+        histogram = samples.load(sample_key).histogram
+        scales = np.asarray(user_counts, dtype=np.float64) / histogram.num_users
         if num_rows is not None:
             # Beyond what samples are scaled to, nothing changes any more.
             scales = np.clip([num_rows / histogram.num_rows], *SCALE_RANGE)
-        costs.append(summarise_regret(problem, histogram, None, scales).mean_regrets[:, 0])
-    return np.asarray(np.max(costs, axis=0))
+        mean_regrets.append(summarise_regret(problem, histogram, None, scales).mean_regrets[:, 0])
+    return np.asarray(np.max(mean_regrets, axis=0))

@@ -42,9 +42,9 @@ class ChoiceCost:
 
 
 def compute_direct_cost(problem: ChoiceProblem, histogram: ContributionHistogram) -> ChoiceCost:
-    """Compute the exact cost of the direct choice."""
-    costs = choice.summarise_regret(problem, histogram)
-    return ChoiceCost(float(costs.median_regrets[0, 0]), float(costs.percentile_95_regrets[0, 0]))
+    """Compute the exact median and 95th percentile of the regret of the direct choice."""
+    regret = choice.summarise_regret(problem, histogram)
+    return ChoiceCost(float(regret.median_regrets[0, 0]), float(regret.percentile_95_regrets[0, 0]))
 
 
 def regret_over_epsilon(parameters: PrivateParameters, histogram: ContributionHistogram) -> ChoiceRegret:
@@ -73,16 +73,17 @@ def simulate_bounds(
     Returns:
         The bounds, ascending, shape (runs,); NaN, at the end, for copies without users.
     """
-    bins, counts = parameters.bins, parameters.bins.count_users(histogram)
-    shape, generator = parameters.noise_shape, np.random.default_rng(seed)
+    bins, bin_counts = parameters.bins, parameters.bins.count_users(histogram)
+    noise_shape, generator = parameters.noise_shape, np.random.default_rng(seed)
     bounds = np.full(num_runs, math.nan)
-    for first in range(0, num_runs, _BLOCK):
-        size = min(_BLOCK, num_runs - first), counts.size
-        noise = simulate_noise(parameters.noise, parameters.scale, size, generator)
-        for run, row in enumerate(noise, first):
-            copy = private_histogram.build_histogram(post_process(counts + row, shape, bins.lower), bins)
-            if copy is not None:
-                bounds[run] = choose(copy)
+    for first_run in range(0, num_runs, _BLOCK):
+        noise_size = min(_BLOCK, num_runs - first_run), bin_counts.size
+        noise_rows = simulate_noise(parameters.noise, parameters.scale, noise_size, generator)
+        for run, run_noise in enumerate(noise_rows, first_run):
+            fitted_users = post_process(bin_counts + run_noise, noise_shape, bins.lower)
+            copied_histogram = private_histogram.build_histogram(fitted_users, bins)
+            if copied_histogram is not None:
+                bounds[run] = choose(copied_histogram)
     return np.sort(bounds)
 
 
@@ -101,34 +102,35 @@ def simulate_noise(
         return np.rint(generator.normal(0.0, scale, shape)).astype(np.int64)
     reach = math.ceil(12.0 * scale) + 1
     support = np.arange(-reach, reach + 1)
-    cumulative = np.cumsum(np.exp(-0.5 * (support / scale) ** 2))
-    index = np.searchsorted(cumulative, generator.random(shape) * cumulative[-1], side="right")
-    return np.asarray(support[np.minimum(index, support.size - 1)], dtype=np.int64)
+    cumulative_weights = np.cumsum(np.exp(-0.5 * (support / scale) ** 2))
+    draws = generator.random(shape) * cumulative_weights[-1]
+    indices = np.searchsorted(cumulative_weights, draws, side="right")
+    return np.asarray(support[np.minimum(indices, support.size - 1)], dtype=np.int64)
 
 
 def simulate_cost(
     parameters: PrivateParameters, histogram: ContributionHistogram, num_runs: int = RUNS
 ) -> ChoiceCost:
-    """Simulate the cost of choosing on a private copy."""
+    """Simulate the median and 95th percentile of the regret of choosing on a private copy, infinite for empty ones."""
     condition = parameters.condition
     bounds = simulate_bounds(histogram, condition.best_bound, parameters.copy, num_runs)
-    finite = bounds[np.isfinite(bounds)]
-    regrets = choice.compute_regrets(condition, histogram, np.maximum(finite, 1e-12))
-    costs = np.append(np.sort(regrets), np.full(num_runs - finite.size, math.inf))
-    return ChoiceCost(find_rank_value(costs, 0.5), find_rank_value(costs, 0.95))
+    finite_bounds = bounds[np.isfinite(bounds)]
+    regrets = choice.compute_regrets(condition, histogram, np.maximum(finite_bounds, 1e-12))
+    sorted_regrets = np.append(np.sort(regrets), np.full(num_runs - finite_bounds.size, math.inf))
+    return ChoiceCost(find_rank_value(sorted_regrets, 0.5), find_rank_value(sorted_regrets, 0.95))
 
 
-def find_rank_value(ascending: FloatArray, share: float) -> float:
+def find_rank_value(ascending_values: FloatArray, share: float) -> float:
     """Return the smallest entry that at least this share of them do not exceed; NaN if there are none."""
-    if not ascending.size:
+    if not ascending_values.size:
         return math.nan
     # Less a little, as a product may be rounded above its whole number.
-    return float(ascending[max(math.ceil(share * ascending.size - 1e-9), 1) - 1])
+    return float(ascending_values[max(math.ceil(share * ascending_values.size - 1e-9), 1) - 1])
 
 
 @dataclass(frozen=True, eq=False)
 class PrivateSolution:
-    """Everything that words and plots are made of.
+    """The best number in the clear, and what choosing it directly or on a private copy costs.
 
     Attributes:
         parameters: The question, its epsilon divided.
@@ -158,8 +160,6 @@ def solve(dataset: Dataset, parameters: PrivateParameters) -> PrivateSolution:
     """
     histogram, parameters = dataset.histogram, parameters.divide()
     check_users(histogram)
-    best, direct = (
-        parameters.condition.best_bound(histogram),
-        compute_direct_cost(parameters.choice, histogram),
-    )
-    return PrivateSolution(parameters, best, direct, simulate_cost(parameters, histogram), dataset)
+    best_bound = parameters.condition.best_bound(histogram)
+    direct_cost = compute_direct_cost(parameters.choice, histogram)
+    return PrivateSolution(parameters, best_bound, direct_cost, simulate_cost(parameters, histogram), dataset)

@@ -15,7 +15,7 @@ from dpcore.common.privacy import Ledger, Neighbours
 from dpcore.common.programs import Program, find_noise
 from dpcore.contributions import MAX_SIZE
 from dpcore.dataset import Dataset
-from dpcore.private_choice.budget import MEAN_SHARE, RANGE_SHARE, SUM_SHARE, divide_budget
+from dpcore.private_choice.budget import MEAN_SHARE, RANGE_SHARE, SUM_SHARE, EpsilonShares, divide_budget
 from dpcore.private_choice.choice import FACTOR_RANGE, ChoiceProblem, Prior, SmallFirst
 from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters, PublicBins
 from dpcore.private_choice.scores import CapMean, RankedSum, SizeQuantile, SmoothMean
@@ -89,8 +89,8 @@ def find_share(number: NumberKind) -> float:
     """Return the share of a total epsilon that a selection takes."""
     if number is NumberPair.RANGE:
         return RANGE_SHARE
-    of_sum = BoundPurpose.SUM, OtherBound.TOTAL, OtherBound.MODEL, NumberPair.PAIR
-    return SUM_SHARE if number in of_sum else MEAN_SHARE
+    sum_numbers = BoundPurpose.SUM, OtherBound.TOTAL, OtherBound.MODEL, NumberPair.PAIR
+    return SUM_SHARE if number in sum_numbers else MEAN_SHARE
 
 
 FOR_MEAN, FOR_SUM = ("purpose", OF_MEAN), ("purpose", (BoundPurpose.SUM,))
@@ -219,13 +219,18 @@ class PrivateParameters(Parameters):
         Raises:
             InvalidInput: Too little is left of the total.
         """
-        if not self.is_total_epsilon:
+        shares = self.find_shares(ledger)
+        if shares is None:
             return self
+        divided = replace(self, epsilon=shares.release, selection_epsilon=shares.selection)
+        return replace(divided, is_total_epsilon=False)
+
+    def find_shares(self, ledger: Ledger | None = None) -> EpsilonShares | None:
+        """Divide the total epsilon after these releases; None if no total was entered."""
+        if not self.is_total_epsilon:
+            return None
         share, neighbours = find_share(self.purpose), self.relation.neighbours
-        shares = divide_budget(self.epsilon, share, neighbours, ledger or Ledger())
-        return replace(
-            self, is_total_epsilon=False, epsilon=shares.release, selection_epsilon=shares.selection
-        )
+        return divide_budget(self.epsilon, share, neighbours, ledger or Ledger())
 
     @property
     def trade_off(self) -> float:
@@ -262,14 +267,14 @@ class PrivateParameters(Parameters):
         if self.purpose is BoundPurpose.QUANTILE:
             return None
         if self.purpose in OF_MEAN:
-            mean = ReleaseSetting(Quantity.MEAN, self.epsilon, relation, variance_share=self.variance_share)
-            return replace(mean, is_table_mean=rho > 0.0, user_share=rho)
-        count = ReleaseSetting(Quantity.COUNT, self.epsilon, relation, noise=self.release_noise)
-        count = replace(count, delta=self.release_delta, measure=Measure.BOUND, margin=self.margin)
-        return replace(count, program=self.program)
+            release = ReleaseSetting(Quantity.MEAN, self.epsilon, relation, user_share=rho)
+            return replace(release, variance_share=self.variance_share, is_table_mean=rho > 0.0)
+        release = ReleaseSetting(Quantity.COUNT, self.epsilon, relation, noise=self.release_noise)
+        release = replace(release, delta=self.release_delta, measure=Measure.BOUND, margin=self.margin)
+        return replace(release, program=self.program)
 
     @classmethod
-    def from_release(cls, setting: ReleaseSetting, **of_the_choice: Any) -> PrivateParameters | None:
+    def from_release(cls, setting: ReleaseSetting, **choice_fields: Any) -> PrivateParameters | None:
         """Build the parameters of a draw of the bound of a release; None if no draw aims at that bound.
 
         Numbers that were read off values do not enter: the worst case of their variance takes their place, and what is
@@ -278,22 +283,24 @@ class PrivateParameters(Parameters):
 
         Args:
             setting: Of the release.
-            of_the_choice: Further fields: ``epsilon_choice``, ``largest``, ``margin``.
+            choice_fields: Further fields: ``epsilon_choice``, ``largest``, ``margin``.
         """
         if setting.neighbours is not Relation.ADD_OR_REMOVE.neighbours:
             return None
         if setting.statistic is Quantity.COUNT:
-            of_the_choice |= {"release_delta": setting.delta, "program": setting.program}
-            return cls(setting.epsilon, BoundPurpose.SUM, **of_the_choice)
+            choice_fields |= {"release_delta": setting.delta, "program": setting.program}
+            return cls(setting.epsilon, BoundPurpose.SUM, **choice_fields)
         if setting.statistic is not Quantity.MEAN or setting.noise is not NoiseKind.LAPLACE:
             return None
-        share, user_share = setting.variance_share, setting.user_share
-        if setting.uses_values or share is None:
-            share = WORST_SHARE
+        variance_share, user_share = setting.variance_share, setting.user_share
+        if setting.uses_values or variance_share is None:
+            variance_share = WORST_SHARE
         if setting.uses_values:
             user_share = ASSUMED_SHARE
         rho = user_share if setting.is_table_mean else 0.0
-        return cls(setting.epsilon, BoundPurpose.CAP, variance_share=share, user_share=rho, **of_the_choice)
+        return cls(
+            setting.epsilon, BoundPurpose.CAP, variance_share=variance_share, user_share=rho, **choice_fields
+        )
 
     @property
     def choice(self) -> ChoiceProblem:
@@ -303,8 +310,8 @@ class PrivateParameters(Parameters):
             prior = Prior(self.guess, self.guess_factor)
         elif self.purpose is not BoundPurpose.QUANTILE:
             # A quantile too high misses by as many users as one too low, and needs no such prior.
-            of_users = self.user_share and self.purpose in OF_MEAN
-            prior = SmallFirst(TABLE_POWER) if of_users else SmallFirst()
+            users_differ = self.user_share and self.purpose in OF_MEAN
+            prior = SmallFirst(TABLE_POWER) if users_differ else SmallFirst()
         largest, neighbours = int(self.largest), self.relation.neighbours
         return ChoiceProblem(self.condition, self.selection_epsilon, largest, neighbours, prior)
 

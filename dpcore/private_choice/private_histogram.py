@@ -65,12 +65,12 @@ class PublicBins:
     @cached_property
     def lower(self) -> IntArray:
         """Return the smallest size of each bin, ascending from 1, shape (k,)."""
-        edges = list(range(1, int(self.exact_up_to) + 1))
-        start = int(self.exact_up_to) + 1
-        while start <= self.largest and len(edges) <= MAX_BINS:
-            edges.append(start)
-            start = max(start + 1, math.floor(start * self.growth))
-        return read_only(np.array(edges, dtype=np.int64))
+        sizes = list(range(1, int(self.exact_up_to) + 1))
+        next_size = int(self.exact_up_to) + 1
+        while next_size <= self.largest and len(sizes) <= MAX_BINS:
+            sizes.append(next_size)
+            next_size = max(next_size + 1, math.floor(next_size * self.growth))
+        return read_only(np.array(sizes, dtype=np.int64))
 
     @cached_property
     def upper(self) -> IntArray:
@@ -99,10 +99,10 @@ class PublicBins:
         if histogram.num_users >= 2**63:  # The sums below would wrap around.
             raise refuse("there are more users than 64 bits can count")
         # The last bin has no upper end here: it takes those above ``largest`` too.
-        bin_index = np.searchsorted(self.lower, histogram.sizes, side="right") - 1
-        users = np.zeros(self.lower.size, dtype=np.int64)
-        np.add.at(users, bin_index, histogram.users)
-        return users
+        bin_indices = np.searchsorted(self.lower, histogram.sizes, side="right") - 1
+        bin_users = np.zeros(self.lower.size, dtype=np.int64)
+        np.add.at(bin_users, bin_indices, histogram.users)
+        return bin_users
 
     @property
     def sentence(self) -> str:
@@ -138,7 +138,7 @@ EXPONENTS = (1.5, 5.0)
 law: a / (a - 1)); measured, an exponent of 1 overstated rows."""
 
 
-def fit_users(noisy_counts: npt.ArrayLike, noise: NoiseShape, lower: IntArray) -> IntArray:
+def fit_users(noisy_counts: npt.ArrayLike, noise_shape: NoiseShape, lower: IntArray) -> IntArray:
     """Fit whole, non-negative users per bin, from light to heavy, to released counts.
 
     The nearest falling tail counts, and a power law beyond the last that stands out from the noise. Measured beside
@@ -163,14 +163,14 @@ def fit_users(noisy_counts: npt.ArrayLike, noise: NoiseShape, lower: IntArray) -
 
     Args:
         noisy_counts: Released counts, one per bin in ascending order of size, shape (k,).
-        noise: On each of them.
+        noise_shape: On each of them.
         lower: Smallest size of each bin, shape (k,).
 
     Returns:
         Users per bin, shape (k,).
     """
     tails = sum_tails(np.asarray(noisy_counts, dtype=np.float64))
-    phantom_limits = compute_phantom_limits(tails.size, noise)
+    phantom_limits = compute_phantom_limits(tails.size, noise_shape)
     bins_above_noise = np.flatnonzero(tails > phantom_limits)
     last_bin = int(bins_above_noise[-1]) if bins_above_noise.size else -1
     tails[last_bin + 1 :] = 0.0
@@ -185,11 +185,11 @@ def fit_users(noisy_counts: npt.ArrayLike, noise: NoiseShape, lower: IntArray) -
 def count_from_tails(tails: FloatArray) -> IntArray:
     """Convert tail counts to whole users per bin, at least 0 if the tails fall."""
     # Rounding the tails, not the counts: half users do not add up over a hundred bins.
-    rounded = np.rint(np.maximum(tails, 0.0)).astype(np.int64)
-    return np.asarray(rounded - np.append(rounded[1:], 0))
+    rounded_tails = np.rint(np.maximum(tails, 0.0)).astype(np.int64)
+    return np.asarray(rounded_tails - np.append(rounded_tails[1:], 0))
 
 
-def compute_phantom_limits(num_bins: int, noise: NoiseShape) -> FloatArray:
+def compute_phantom_limits(num_bins: int, noise_shape: NoiseShape) -> FloatArray:
     """Compute how large noise alone makes a tail count with a chance of `PHANTOM_CHANCE` at most.
 
     The last of ``num_bins`` tail counts has the noise of one bin, the first that of all: shape (bins,).
@@ -197,8 +197,9 @@ def compute_phantom_limits(num_bins: int, noise: NoiseShape) -> FloatArray:
     Source: Bernstein's inequality for sums of j sub-exponential terms, sqrt(2 j v L) + b L with
         L = ln(1 / chance) (Boucheron, Lugosi, Massart 2013, theorem 2.10).
     """
-    j, chance = np.arange(num_bins, 0, -1, dtype=np.float64), math.log(1.0 / PHANTOM_CHANCE)
-    return np.asarray(np.sqrt(2.0 * j * noise.variance * chance) + noise.tail_scale * chance)
+    j, log_chance = np.arange(num_bins, 0, -1, dtype=np.float64), math.log(1.0 / PHANTOM_CHANCE)
+    deviations = np.sqrt(2.0 * j * noise_shape.variance * log_chance)
+    return np.asarray(deviations + noise_shape.tail_scale * log_chance)
 
 
 def sum_tails(counts: FloatArray) -> FloatArray:
@@ -216,17 +217,17 @@ def fit_falling_tails(tails: FloatArray) -> FloatArray:
     """
     from scipy.optimize import isotonic_regression
 
-    weights = 1.0 / np.arange(tails.size, 0, -1)
-    return np.asarray(isotonic_regression(tails, weights=weights, increasing=False).x)
+    tail_weights = 1.0 / np.arange(tails.size, 0, -1)
+    return np.asarray(isotonic_regression(tails, weights=tail_weights, increasing=False).x)
 
 
 def _extend_by_power_law(tails: FloatArray, lower: FloatArray, last_bin: int) -> FloatArray:
     """Compute tail counts beyond ``last_bin``, falling as a power of size that fits the tail before."""
-    fitted = np.flatnonzero(tails[: last_bin + 1] >= FIT_RATIO * tails[last_bin])
-    first = int(fitted[-1]) if fitted.size else 0
+    fitted_bins = np.flatnonzero(tails[: last_bin + 1] >= FIT_RATIO * tails[last_bin])
+    fit_bin = int(fitted_bins[-1]) if fitted_bins.size else 0
     exponent = EXPONENTS[0]
-    if first < last_bin:
-        exponent = np.log(tails[first] / tails[last_bin]) / np.log(lower[last_bin] / lower[first])
+    if fit_bin < last_bin:
+        exponent = np.log(tails[fit_bin] / tails[last_bin]) / np.log(lower[last_bin] / lower[fit_bin])
     exponent = min(max(float(exponent), EXPONENTS[0]), EXPONENTS[1])
     return np.asarray(tails[last_bin] * (lower[last_bin] / lower[last_bin + 1 :]) ** exponent)
 
@@ -393,16 +394,13 @@ def release_histogram(
     counts = parameters.bins.count_users(histogram)
     if np.any(counts > MAX_USERS):
         raise InvalidInput([TOO_MANY_MESSAGE])
-    note = None if charge is None else lambda epsilon, delta: charge(build_facts(epsilon, delta))
-    noise = add_noise(counts, parameters, note)
+    charge_noise = None if charge is None else lambda epsilon, delta: charge(build_facts(epsilon, delta))
+    noise = add_noise(counts, parameters, charge_noise)
     # Of released counts, public bins and the law of the noise alone: from here on nothing costs privacy.
     users = fit_users(noise.values, compute_noise_shape(parameters.noise, noise.scale), parameters.bins.lower)
-    copy_facts, copied_histogram = (
-        build_facts(noise.epsilon, noise.delta),
-        build_histogram(users, parameters.bins),
-    )
+    facts, copied_histogram = build_facts(noise.epsilon, noise.delta), build_histogram(users, parameters.bins)
     return PrivateCopy(
-        parameters, copy_facts, read_only(noise.values), read_only(users), copied_histogram, noise.scale
+        parameters, facts, read_only(noise.values), read_only(users), copied_histogram, noise.scale
     )
 
 

@@ -115,12 +115,12 @@ class RangeProblem:
         with Problems() as problems:
             problems.between(*EPSILON_RANGE, epsilon=self.epsilon_release)
             problems.between(10.0 * EPSILON_RANGE[0], EPSILON_RANGE[1], epsilon_choice=self.epsilon)
-            sized = problems.between(1.0 / MAX_WIDTH, MAX_WIDTH, unit=self.unit, largest=self.largest)
-            if sized:
+            is_valid = problems.between(1.0 / MAX_WIDTH, MAX_WIDTH, unit=self.unit, largest=self.largest)
+            if is_valid:
                 problems.ascending(unit=self.unit, largest=self.largest)
-            for name in ("centre", "lower"):
-                if (value := getattr(self, name)) is not None:
-                    sized &= problems.between(-MAX_WIDTH, MAX_WIDTH, **{name: value})
+            for field_name in ("centre", "lower"):
+                if (field_value := getattr(self, field_name)) is not None:
+                    is_valid &= problems.between(-MAX_WIDTH, MAX_WIDTH, **{field_name: field_value})
             if self.centre is not None and self.lower is not None:
                 problems.add("a typical value goes with both ends, and with a known L only U is chosen")
             if self.clamps_users and self.lower is not None:
@@ -156,7 +156,7 @@ class RangeProblem:
 
     @property
     def epsilon_of_centre(self) -> float:
-        """Return the epsilon of the draw of the centre, if it is drawn."""
+        """Return the epsilon of the draw of the centre; without meaning if the centre is known."""
         return CENTRE_SHARE * self.epsilon
 
     @property
@@ -181,8 +181,8 @@ class RangeProblem:
         """
         if self.users is None:
             return None
-        beyond = self.users * self._beyond
-        return 0.5 * self.epsilon_of_end * (beyond - self.target) / math.log(self.largest / self.unit)
+        users_beyond = self.users * self._beyond
+        return 0.5 * self.epsilon_of_end * (users_beyond - self.target) / math.log(self.largest / self.unit)
 
     @property
     def _beyond(self) -> float:
@@ -198,15 +198,16 @@ class RangeProblem:
     @property
     def power(self) -> float:
         """Return p of the weights w^-p: the more users there are to outvote them, the larger; least without a guess."""
-        lowest, highest = POWER_RANGE
-        return min(max(lowest + 0.5 * ((self.signal_ratio or 1.0) - 1.0), lowest), highest)
+        least_power, largest_power = POWER_RANGE
+        return min(max(least_power + 0.5 * ((self.signal_ratio or 1.0) - 1.0), least_power), largest_power)
 
     @cached_property
     def grid(self) -> FloatArray:
         """Return the public distances from the centre, ascending, in four digits, in the values' unit, shape (c,)."""
-        steps = math.ceil(math.log(self.largest / self.unit) / math.log(GROWTH))
-        inside = [float(f"{width:.3e}") for width in np.geomspace(self.unit, self.largest, steps + 1)[1:-1]]
-        return np.unique(np.clip([self.unit, *inside, self.largest], self.unit, self.largest))
+        num_steps = math.ceil(math.log(self.largest / self.unit) / math.log(GROWTH))
+        widths = np.geomspace(self.unit, self.largest, num_steps + 1)
+        inner_widths = [float(f"{width:.3e}") for width in widths[1:-1]]
+        return np.unique(np.clip([self.unit, *inner_widths, self.largest], self.unit, self.largest))
 
     @cached_property
     def centres(self) -> FloatArray:
@@ -221,8 +222,8 @@ class RangeProblem:
 
     def list_widths(self, anchor: float) -> FloatArray:
         """Return the distances that can be told from 0 on both sides of the anchor; public."""
-        apart = (anchor + self.grid > anchor) & (anchor - self.grid < anchor)
-        return self.grid[apart]
+        is_apart = (anchor + self.grid > anchor) & (anchor - self.grid < anchor)
+        return self.grid[is_apart]
 
     def compute_log_prior(self, anchor: float) -> FloatArray:
         """Return the log weights of the distances that are left beside an anchor."""
@@ -233,23 +234,22 @@ class RangeProblem:
         return np.asarray(anchor + self.list_widths(anchor))
 
     def may_draw(self, lower: float, upper: float) -> bool:
-        """Return True if a draw can give this range."""
+        """Return True if a draw can give this range: both ends are candidates, of one centre if that is drawn."""
         if self.anchor is None:
             grid, centres = self.grid, self.centres.tolist()
             return any(lower in centre - grid and upper in centre + grid for centre in centres)
-        low_fits = lower == self.lower if self.lower is not None else -lower in self.list_ends(-self.anchor)
-        return low_fits and upper in self.list_ends(self.anchor)
+        lower_fits = lower == self.lower if self.lower is not None else -lower in self.list_ends(-self.anchor)
+        return lower_fits and upper in self.list_ends(self.anchor)
 
-    def compute_logits(self, query: tuple[IntArray, IntArray], anchor: float) -> FloatArray:
-        """Compute the log chances of an end up to a constant, shape (c,); ``query`` from `sum_tails`."""
-        distances = interval_distance(*query, to_steps(Fraction(self.target)))
-        return np.asarray(
-            self.compute_log_prior(anchor) - self.epsilon_of_end / (2.0 * RESOLUTION) * distances
-        )
+    def compute_logits(self, tail_sums: tuple[IntArray, IntArray], anchor: float) -> FloatArray:
+        """Compute the log chances of an end up to a constant, shape (c,); ``tail_sums`` from `sum_tails`."""
+        distances = interval_distance(*tail_sums, to_steps(Fraction(self.target)))
+        slope = self.epsilon_of_end / (2.0 * RESOLUTION)
+        return np.asarray(self.compute_log_prior(anchor) - slope * distances)
 
-    def compute_scores(self, query: tuple[IntArray, IntArray], anchor: float) -> list[int]:
-        """Compute the scores of an end in steps: minus the distances, plus the weights; ``query`` from `sum_tails`."""
-        distances = interval_distance(*query, to_steps(Fraction(self.target)))
+    def compute_scores(self, tail_sums: tuple[IntArray, IntArray], anchor: float) -> list[int]:
+        """Compute the scores of an end in steps: minus the distances plus the weights, of `sum_tails`."""
+        distances = interval_distance(*tail_sums, to_steps(Fraction(self.target)))
         return add_prior(distances, self.compute_log_prior(anchor), RESOLUTION, self.epsilon_of_end)
 
 
@@ -270,22 +270,23 @@ def sum_tails(
         return np.zeros(ends.size, dtype=np.int64), np.zeros(ends.size, dtype=np.int64)
     # Within each user the largest first, whose j-th alone decides whether j rows lie above an end. A row weighs
     # (min(h, s) / h) / s = 1 / max(h, s) users.
-    order = np.lexsort((-values.values, values.user_codes))
-    users, ordered = values.user_codes[order], values.values[order]
-    starts = np.flatnonzero(np.r_[True, np.diff(users) != 0])
-    sizes = np.diff(np.r_[starts, users.size])
-    size = np.repeat(sizes, sizes)
-    rank = np.arange(1, users.size + 1) - np.repeat(starts, sizes)
+    row_order = np.lexsort((-values.values, values.user_codes))
+    user_codes, ordered_values = values.user_codes[row_order], values.values[row_order]
+    starts = np.flatnonzero(np.r_[True, np.diff(user_codes) != 0])
+    sizes = np.diff(np.r_[starts, user_codes.size])
+    row_sizes = np.repeat(sizes, sizes)
+    row_ranks = np.arange(1, user_codes.size + 1) - np.repeat(starts, sizes)
     # A user whose j largest rows lie above adds floor(j 2^20 / max(h, s)): the j-th adds the difference.
-    divisor = np.maximum(size, max_contributions)
-    additions = rank * RESOLUTION // divisor - (rank - 1) * RESOLUTION // divisor
-    rows_above, rows_reaching = (np.searchsorted(ends, ordered, side=side) for side in ("left", "right"))
+    divisors = np.maximum(row_sizes, max_contributions)
+    additions = row_ranks * RESOLUTION // divisors - (row_ranks - 1) * RESOLUTION // divisors
+    rows_above = np.searchsorted(ends, ordered_values, side="left")
+    rows_reaching = np.searchsorted(ends, ordered_values, side="right")
     return _sum_above(rows_above, additions, ends.size), _sum_above(rows_reaching, additions, ends.size)
 
 
-def _sum_above(index: IntArray, additions: IntArray, num_candidates: int) -> IntArray:
+def _sum_above(row_positions: IntArray, additions: IntArray, num_candidates: int) -> IntArray:
     """Sum ``additions`` over the rows whose index is beyond each candidate's; exact, as they are below 2^53."""
-    sums = np.bincount(index, weights=additions.astype(np.float64), minlength=num_candidates + 1)
+    sums = np.bincount(row_positions, weights=additions.astype(np.float64), minlength=num_candidates + 1)
     return np.asarray(np.cumsum(sums[::-1])[::-1][1:].astype(np.int64))
 
 
@@ -320,17 +321,15 @@ def list_tails(
     if problem.anchor is None:
         far_values = None if values is None else replace(values, values=np.abs(values.values - anchor))
         return (sum_tails(far_values, problem.list_widths(anchor), cap),)
-    upper = sum_tails(values, problem.list_ends(anchor), cap)
-    return (
-        (upper,)
-        if problem.num_ends == 1
-        else (sum_tails(mirror(values), problem.list_ends(-anchor), cap), upper)
-    )
+    upper_tails = sum_tails(values, problem.list_ends(anchor), cap)
+    if problem.num_ends == 1:
+        return (upper_tails,)
+    return sum_tails(mirror(values), problem.list_ends(-anchor), cap), upper_tails
 
 
 def score_ends(problem: RangeProblem, values: Values | None, anchor: float) -> tuple[list[int], ...]:
-    """Compute the scores of the draws beside an anchor, in the order of `list_tails`."""
-    return tuple(problem.compute_scores(query, anchor) for query in list_tails(problem, values, anchor))
+    """Compute the scores of the draws beside an anchor: (of U,), (of L, of U), or (of the half-width,)."""
+    return tuple(problem.compute_scores(tails, anchor) for tails in list_tails(problem, values, anchor))
 
 
 def score_centres(problem: RangeProblem, values: Values | None) -> list[int]:
@@ -340,9 +339,8 @@ def score_centres(problem: RangeProblem, values: Values | None) -> list[int]:
     """
     half_users = 0 if values is None else int(np.unique(values.user_codes).size) * (RESOLUTION // 2)
     distances = interval_distance(*sum_tails(values, problem.centres), half_users)
-    return add_prior(
-        distances, problem.centre_log_prior, problem.centre_sensitivity, problem.epsilon_of_centre
-    )
+    log_prior, sensitivity = problem.centre_log_prior, problem.centre_sensitivity
+    return add_prior(distances, log_prior, sensitivity, problem.epsilon_of_centre)
 
 
 @dataclass(frozen=True)
@@ -380,15 +378,15 @@ def choose(problem: RangeProblem, values: Values, charge: Charge | None = None) 
     if charge is not None:
         charge(facts)
     if anchor is None:
-        centre = mechanisms.exponential_mechanism(
+        centre_release = mechanisms.exponential_mechanism(
             score_centres(problem, values), problem.centre_sensitivity, problem.epsilon_of_centre
         )
         # Released, and so free to use: the candidates for the half-width may depend on it.
-        anchor = float(problem.centres[centre.index])
+        anchor = float(problem.centres[centre_release.index])
         scores = score_ends(problem, values, anchor)
     assert scores is not None
     widths = problem.list_widths(anchor)
     epsilon = problem.epsilon_of_end
-    indices = [mechanisms.exponential_mechanism(end, RESOLUTION, epsilon).index for end in scores]
+    indices = [mechanisms.exponential_mechanism(ends, RESOLUTION, epsilon).index for ends in scores]
     lower = anchor if problem.lower is not None else anchor - float(widths[indices[0]])
     return PrivateRange(lower, anchor + float(widths[indices[-1]]), facts, problem, values.column)

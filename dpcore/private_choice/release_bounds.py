@@ -35,7 +35,7 @@ distances and the approximation for a learner are ours.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -78,6 +78,7 @@ class SelectionRequest:
         num_rows: Of a learner, the public number of rows, N.
         total_epsilon: Epsilon of everything on the data, of which both budgets are shares; None if they add up to no
             total that was entered.
+        spent_epsilon: Epsilon of that total that earlier releases have taken.
     """
 
     number: NumberKind
@@ -87,14 +88,17 @@ class SelectionRequest:
     setting: ReleaseSetting | None = None
     num_rows: int | None = None
     total_epsilon: float | None = None
+    spent_epsilon: float = 0.0
 
     @classmethod
     def from_parameters(cls, parameters: PrivateParameters, ledger: Ledger | None = None) -> SelectionRequest:
         """Build the request of the direct choice of *Choose privately*; a total is divided after the ledger."""
-        total_epsilon = parameters.epsilon if parameters.is_total_epsilon else None
-        divided = parameters.divide(ledger)
-        release = divided.epsilon, divided.release_delta, divided.setting
-        return cls(divided.purpose, divided.choice, *release, total_epsilon=total_epsilon)
+        total_epsilon, spent_epsilon = None, 0.0
+        if (shares := parameters.find_shares(ledger)) is not None:
+            total_epsilon, spent_epsilon = parameters.epsilon, shares.spent
+        p = parameters.divide(ledger)
+        request = cls(p.purpose, p.choice, p.epsilon, p.release_delta, p.setting)
+        return replace(request, total_epsilon=total_epsilon, spent_epsilon=spent_epsilon)
 
     @classmethod
     def from_pair_problem(cls, problem: PrivatePairProblem) -> SelectionRequest:
@@ -115,15 +119,13 @@ class SelectionRequest:
         """Say how the budgets of selection and release go together, without a full stop."""
         if self.total_epsilon is None:
             return "ε of the draw and ε of the release add up"
-        total, selection, release = map(
-            format_rounded_up, (self.total_epsilon, self.problem.epsilon, self.epsilon)
-        )
-        twice_text = (
-            "" if self.problem.neighbours is Neighbours.ADD_OR_REMOVE_USER else ", which counts twice"
-        )
-        return (
-            f"Of ε = {total} in all, a draw takes {selection}; {release} is left for the release{twice_text}"
-        )
+        epsilons = self.total_epsilon, self.problem.epsilon, self.epsilon
+        total_text, draw_text, release_text = map(format_rounded_up, epsilons)
+        spent_text = f"{format_rounded_up(self.spent_epsilon)} was spent; " if self.spent_epsilon else ""
+        draw_sentence = f"{spent_text}a draw takes {draw_text}; {release_text} is left for the release"
+        text = f"Of ε = {total_text} in all, {draw_sentence}"
+        counts_once = self.problem.neighbours is Neighbours.ADD_OR_REMOVE_USER
+        return text if counts_once else f"{text}, which counts twice"
 
 
 def _build_request(
@@ -184,13 +186,14 @@ def request_learner_bound(
         InvalidInput: The privacy term is 0, or a parameter is out of its range.
     """
     n, power = float(num_rows), parameters.privacy.power
-    privacy = float(parameters.privacy.error(1.0 / n, parameters.epsilon, parameters.failure_probability))
-    if privacy == 0.0:
+    failure_probability = parameters.failure_probability
+    privacy_term = float(parameters.privacy.compute_error(1.0 / n, parameters.epsilon, failure_probability))
+    if privacy_term == 0.0:
         raise refuse("the privacy term is 0, so that no cap is best", remedy="Enter a constant C above 0")
-    vc_log_term = parameters.vc_dimension * math.log(n / parameters.failure_probability)
+    vc_log_term = parameters.vc_dimension * math.log(n / failure_probability)
     finite_term = parameters.finite_sample_constant * math.sqrt(vc_log_term / n)
     # Amin et al. 2019, theorem 1, to first order in the rows cut: see `scores`.
-    condition = RisingPrice(power * privacy * n / (THEOREM_FACTOR + finite_term / 2.0), power - 1.0)
+    condition = RisingPrice(power * privacy_term * n / (THEOREM_FACTOR + finite_term / 2.0), power - 1.0)
     return _build_request(
         OtherBound.MODEL, setting, condition, epsilon_choice, largest, num_rows=int(num_rows)
     )
@@ -214,20 +217,15 @@ def request_total_bound(
         raise refuse(f"the highest total must lie between 1e-06 and 1e+15; got {largest_total!r}")
     # Against rounding: a logarithm just below its whole number would give a unit ten times too small, and a
     # quotient just above its own one unit too many.
-    unit = 10.0 ** math.floor(math.log10(largest_total / UNITS) + 1e-9)
+    unit_size = 10.0 ** math.floor(math.log10(largest_total / UNITS) + 1e-9)
     noise = find_noise(setting.program, setting.noise, setting.epsilon, setting.delta)
-    largest = math.ceil(largest_total / unit * (1.0 - 1e-9))
-    return _build_request(
-        OtherBound.TOTAL,
-        setting,
-        RankedSum(float(noise.mean_magnitude(1.0)), margin),
-        epsilon_choice,
-        largest,
-        float(f"{unit:.0e}"),
-    )
+    largest = math.ceil(largest_total / unit_size * (1.0 - 1e-9))
+    condition = RankedSum(float(noise.mean_magnitude(1.0)), margin)
+    unit = float(f"{unit_size:.0e}")
+    return _build_request(OtherBound.TOTAL, setting, condition, epsilon_choice, largest, unit)
 
 
-def count_units(totals: FloatArray, unit: float, largest: int) -> ContributionHistogram:
+def count_units(totals: FloatArray, unit_size: float, largest: int) -> ContributionHistogram:
     """Convert totals to a histogram of units, each rounded up: at least 1, at most one more than ``largest``.
 
     0.3 is three units of 0.1, whatever float64 says of it. Totals of 0 or less cost nothing to any bound, nor does 1.
@@ -235,5 +233,5 @@ def count_units(totals: FloatArray, unit: float, largest: int) -> ContributionHi
     if not totals.size:
         return ContributionHistogram.nobody()
     with np.errstate(over="ignore"):
-        units = np.ceil(totals / unit * (1.0 - 1e-9))
-    return ContributionHistogram.from_counts(np.clip(units, 1.0, largest + 1.0).astype(np.int64))
+        unit_counts = np.ceil(totals / unit_size * (1.0 - 1e-9))
+    return ContributionHistogram.from_counts(np.clip(unit_counts, 1.0, largest + 1.0).astype(np.int64))

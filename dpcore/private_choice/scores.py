@@ -71,9 +71,9 @@ MAX_DISTANCE = 2**61
 """Steps at which a distance is cut off: beyond any number of users."""
 
 
-def to_steps(value: float | Fraction) -> int:
+def to_steps(num_users: float | Fraction) -> int:
     """Convert a public number of users to whole steps, rounded; cut off far beyond any number of users."""
-    return min(round(Fraction(value) * RESOLUTION), MAX_DISTANCE)
+    return min(round(Fraction(num_users) * RESOLUTION), MAX_DISTANCE)
 
 
 def check_users(histogram: ContributionHistogram, scale: float = 1.0) -> None:
@@ -90,8 +90,8 @@ def count_tails(histogram: ContributionHistogram, candidates: FloatArray) -> Int
     """Count the users with sizes of at least, and above, each candidate: #{s >= t} and #{s > t}, shape (2, c)."""
     users_from = np.append(np.cumsum(histogram.users[::-1])[::-1], 0)
     # The number of smaller sizes, and of sizes up to the candidate.
-    index = [np.searchsorted(histogram.sizes, candidates, side=side) for side in ("left", "right")]
-    return np.asarray(users_from[np.stack(index)])
+    size_positions = [np.searchsorted(histogram.sizes, candidates, side=side) for side in ("left", "right")]
+    return np.asarray(users_from[np.stack(size_positions)])
 
 
 def scale_sums(statistics: IntArray, scales: Sequence[float]) -> IntArray:
@@ -108,9 +108,9 @@ def add_prior(distances: IntArray, log_prior: FloatArray, sensitivity: int, epsi
     """Compute the scores that noise is added to, in steps: minus the distances, plus the public log weights."""
     # So many steps of score are worth a factor of e in probability. Both cuts keep scores within 64 bits: the first
     # changes public weights alone, and under the second no score moves by more than before.
-    per_unit = 2.0 * sensitivity / epsilon
-    weights_in_steps = (max(round(per_unit * float(weight)), -MAX_DISTANCE) for weight in log_prior)
-    return [weight - min(int(d), MAX_DISTANCE) for weight, d in zip(weights_in_steps, distances, strict=True)]
+    steps_per_unit = 2.0 * sensitivity / epsilon
+    weights_in_steps = (max(round(steps_per_unit * float(w)), -MAX_DISTANCE) for w in log_prior)
+    return [w - min(int(d), MAX_DISTANCE) for w, d in zip(weights_in_steps, distances, strict=True)]
 
 
 class SumsOverUsers(ABC):
@@ -140,9 +140,8 @@ class SumsOverUsers(ABC):
         self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
     ) -> IntArray:
         """Compute the distances of the targets from the sums, with every user so many times there, shape (n, c)."""
-        return self.distances_from_targets(
-            scale_sums(self.statistics(histogram, candidates), scales), candidates
-        )
+        scaled_sums = scale_sums(self.statistics(histogram, candidates), scales)
+        return self.distances_from_targets(scaled_sums, candidates)
 
 
 def on_curve(a: npt.ArrayLike, k: float) -> FloatArray:
@@ -167,19 +166,20 @@ def distance_if_too_high(
     Between sizes the sum of both is concave in the number removed, so the least is where all users of some sizes
     are gone, or where removing alone is just enough.
     """
-    remaining, gone = a.astype(np.float64), users[-1] - users.astype(np.float64)
-    lacking = np.maximum(on_curve(remaining, k) - q, 0.0)
+    remaining_a, users_gone = a.astype(np.float64), users[-1] - users.astype(np.float64)
+    users_lacking = np.maximum(on_curve(remaining_a, k) - q, 0.0)
     # The last entry has everybody there: nobody need come or go.
-    if lacking[-1] == 0.0:
+    if users_lacking[-1] == 0.0:
         return 0.0
-    best = float(np.min(gone + lacking))
+    fewest_steps = float(np.min(users_gone + users_lacking))
     # q*(a) = q there. What remains is at most its largest share times its users, and q and users are exact (39 bits
     # times 2^20), so that rounding stays below 2^9 steps even after the division by a tiny share.
-    enough = q / (k - q) * q if q < k else math.inf
-    j = int(np.searchsorted(remaining, enough, side="right"))
-    if 0 < j < remaining.size:
-        best = min(best, float(gone[j] + (remaining[j] - enough) / float(shares[j - 1]) * RESOLUTION))
-    return best
+    sufficient_a = q / (k - q) * q if q < k else math.inf
+    j = int(np.searchsorted(remaining_a, sufficient_a, side="right"))
+    if 0 < j < remaining_a.size:
+        further_steps = (remaining_a[j] - sufficient_a) / float(shares[j - 1]) * RESOLUTION
+        fewest_steps = min(fewest_steps, float(users_gone[j] + further_steps))
+    return fewest_steps
 
 
 def distance_if_too_low(a: float, q: float, k: float) -> float:
@@ -189,12 +189,12 @@ def distance_if_too_low(a: float, q: float, k: float) -> float:
     q* = (k - a') / 3. Adding alone is enough at a' = q^2 / (k - q).
     """
     excess = q - float(on_curve(a, k))
-    turn = k * (math.sqrt(4.5) - 2.0)
-    if excess <= 0.0 or a >= turn:
+    turning_a = k * (math.sqrt(4.5) - 2.0)
+    if excess <= 0.0 or a >= turning_a:
         return max(excess, 0.0)
-    height = (k - turn) / 3.0
-    if q >= height:
-        return (turn - a) + (q - height)
+    turning_q = (k - turning_a) / 3.0
+    if q >= turning_q:
+        return (turning_a - a) + (q - turning_q)
     # Here q < (k - turn) / 3 < k, so that the quotient is positive.
     return max(q / (k - q) * q - a, 0.0)
 
@@ -213,7 +213,7 @@ TRADE_OFF_RANGE = (1e-12, weights.MAX_TRADE_OFF)
 
 @dataclass(frozen=True)
 class MeanCondition:
-    """A bound of a mean.
+    """The condition of a bound of a mean, with the public trade-off A on which its targets depend.
 
     Attributes:
         trade_off: A = sigma^2 / (2 (B / epsilon)^2), in `TRADE_OFF_RANGE`; public.
@@ -249,10 +249,10 @@ class SmoothMean(MeanCondition, SumsOverUsers):
         for j, h in enumerate(candidates):
             # Candidates are multiples of 1/8: (1 - h / s) is a ratio of integers.
             eighths = round(float(h) * 8)
-            first = int(np.searchsorted(sizes, float(h), side="right"))
+            first_above = int(np.searchsorted(sizes, float(h), side="right"))
             # At most 8e12 times 2^17 before the division: within 64 bits.
-            s = 8 * sizes[first:]
-            sums[0, j] = np.dot(users[first:], (s - eighths) * (RESOLUTION // 8) // (s // 8))
+            s = 8 * sizes[first_above:]
+            sums[0, j] = np.dot(users[first_above:], (s - eighths) * (RESOLUTION // 8) // (s // 8))
         return sums
 
     def targets(self, candidates: FloatArray) -> IntArray:
@@ -279,30 +279,30 @@ class CapMean(MeanCondition):
     is_integer = True
 
     def sensitivity(self, neighbours: Neighbours) -> int:
-        """Return the steps: 1 user, 2 where one is replaced (one goes, one comes); rounding on top."""
-        moves = 2 if neighbours is Neighbours.REPLACE_USER else 1
-        return moves * RESOLUTION + CAP_ROUNDING
+        """Return the steps by which one user can move a distance: 1 user, 2 if replaced; rounding on top."""
+        num_moves = 2 if neighbours is Neighbours.REPLACE_USER else 1
+        return num_moves * RESOLUTION + CAP_ROUNDING
 
     def distances(
         self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
     ) -> IntArray:
         """Compute the users to add or remove until each cap is best, in steps, shape (n, c); rounded down for each."""
         distances = np.zeros((len(scales), candidates.size))
-        cumulated = np.concatenate(([0], np.cumsum(histogram.users)))
+        cumulated_users = np.concatenate(([0], np.cumsum(histogram.users)))
         for j, h in enumerate(candidates):
             cap = int(h)
             k = float(2 * Fraction(cap) / Fraction(self.trade_off)) * RESOLUTION
             # Users of exactly so many rows count as above the cap where it may be too high, and as below where it
             # may be too low: the limits from the left and from the right.
-            lighter, upto = np.searchsorted(histogram.sizes, [cap, cap + 1])
-            shares = histogram.sizes[:upto] * RESOLUTION // cap
-            a = np.concatenate(([0], np.cumsum(histogram.users[:upto] * shares)))
-            users_below = cumulated[: lighter + 1] * RESOLUTION
-            users_above = (cumulated[-1] - cumulated[[lighter, upto]]) * RESOLUTION
+            num_lighter, num_upto = np.searchsorted(histogram.sizes, [cap, cap + 1])
+            added_shares = histogram.sizes[:num_upto] * RESOLUTION // cap
+            a = np.concatenate(([0], np.cumsum(histogram.users[:num_upto] * added_shares)))
+            users_below = cumulated_users[: num_lighter + 1] * RESOLUTION
+            users_above = (cumulated_users[-1] - cumulated_users[[num_lighter, num_upto]]) * RESOLUTION
             for i, scale in enumerate(scales):
-                a_below, q = a[: lighter + 1] * scale, users_above * scale
-                high = distance_if_too_high(a_below, users_below * scale, shares[:lighter], q[0], k)
-                distances[i, j] = max(high, distance_if_too_low(a[-1] * scale, q[1], k))
+                a_below, q, below = a[: num_lighter + 1] * scale, users_above * scale, users_below * scale
+                if_too_high = distance_if_too_high(a_below, below, added_shares[:num_lighter], q[0], k)
+                distances[i, j] = max(if_too_high, distance_if_too_low(a[-1] * scale, q[1], k))
         return np.rint(np.minimum(distances, MAX_DISTANCE)).astype(np.int64)
 
     def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
@@ -360,8 +360,8 @@ class RankedSum(SumsOverUsers):
         """Find the T >= 0 of least error, in the clear; 0 where there are fewer users than it takes."""
         amounts = Amounts.from_histogram(histogram)
         price = self.price / scale
-        nearest = math.floor(price + 0.5)  # As in `dpcore.total.critical_rank`.
-        rank = nearest if abs(price - nearest) <= 1e-12 * price else math.ceil(price)
+        nearest_rank = math.floor(price + 0.5)  # As in `dpcore.total.critical_rank`.
+        rank = nearest_rank if abs(price - nearest_rank) <= 1e-12 * price else math.ceil(price)
         return amounts.largest_at_rank(max(rank, 1))
 
 
@@ -429,7 +429,7 @@ class SizeQuantile(SumsOverUsers):
         return round(Fraction(self.share) * RESOLUTION)
 
     def sensitivity(self, neighbours: Neighbours) -> int:
-        """Return the steps: max(q, 1 - q) where a user comes or goes, 1 where one is replaced."""
+        """Return the steps by which one user can move a distance: max(q, 1 - q) users, 1 user if one is replaced."""
         if neighbours is Neighbours.REPLACE_USER:
             return RESOLUTION
         return max(self._below_weight, RESOLUTION - self._below_weight)

@@ -79,10 +79,11 @@ class TableCondition(MeanCondition, SumsOverUsers):
         for j, h in enumerate(candidates.tolist()):
             # Whoever has more than REACH h rows counts as having so many, where g is D_h, and adds 1. The others'
             # shares are rounded down one by one, before they are added up.
-            first, first_full = np.searchsorted(sizes, [h, REACH * h], side="right")
-            additions = self._additions(sizes[first:first_full].astype(np.float64), h) / self._max_addition(h)
-            steps = np.floor(np.clip(additions, 0.0, 1.0) * RESOLUTION).astype(np.int64)
-            sums[0, j] = np.dot(users[first:first_full], steps) + RESOLUTION * int(users[first_full:].sum())
+            first_above, first_full = np.searchsorted(sizes, [h, REACH * h], side="right")
+            partial = slice(first_above, first_full)
+            additions = self._additions(sizes[partial].astype(np.float64), h) / self._max_addition(h)
+            added_steps = np.floor(np.clip(additions, 0.0, 1.0) * RESOLUTION).astype(np.int64)
+            sums[0, j] = np.dot(users[partial], added_steps) + RESOLUTION * int(users[first_full:].sum())
         return sums
 
     def _max_addition(self, h: float) -> float:
@@ -91,11 +92,11 @@ class TableCondition(MeanCondition, SumsOverUsers):
 
     def targets(self, candidates: FloatArray) -> IntArray:
         """Compute h / (A D_h) in steps, shape (c,)."""
-        each = (
+        target_fractions = (
             Fraction(h) / (Fraction(self.trade_off) * Fraction(self._max_addition(h)))
             for h in candidates.tolist()
         )
-        return np.array([to_steps(target) for target in each])
+        return np.array([to_steps(target) for target in target_fractions])
 
     def _model(self, histogram: ContributionHistogram, scale: float = 1.0) -> CountsOnly:
         """Build the model of the error with every user ``scale`` times there."""
@@ -152,24 +153,24 @@ class TableSmooth(TableCondition):
 
     def _curve(self, histogram: ContributionHistogram, scale: float) -> BoundCurve:
         """Build the curve of caps with (1 - rho) sum_l k_l^2 / s_l for (1 - rho) sum_l k_l: no row is drawn."""
-        model, weight = self._model(histogram, scale), self.trade_off * scale * (1.0 - self.user_share)
+        model = self._model(histogram, scale)
+        variance_weight = self.trade_off * scale * (1.0 - self.user_share)
 
-        def error(h: FloatArray, size_index: SizeIndex) -> FloatArray:
+        def compute_error(h: FloatArray, size_index: SizeIndex) -> FloatArray:
             """Compute the squared error at each threshold, up to a factor."""
-            smooth = weights.smooth_losses(histogram, h).squared_weights
+            squared_weights = weights.smooth_losses(histogram, h).squared_weights
             capped_squared_weights = 1.0 / histogram.kept_rows(h)
             return np.asarray(
-                model.capped(h, size_index).variance + weight * (smooth - capped_squared_weights)
+                model.capped(h, size_index).variance
+                + variance_weight * (squared_weights - capped_squared_weights)
             )
 
-        pieces, pieces_at_sizes = model.cap_curve.numerators, histogram.pieces_at_sizes()
-        users_above, inverse = pieces_at_sizes.users_above[:-1], pieces_at_sizes.inverse_above[:-1]
-        smooth_pieces = Numerators(
-            pieces.constant_terms,
-            pieces.linear_terms - weight * users_above,
-            pieces.square_terms + weight * inverse,
-        )
-        return BoundCurve(histogram, error, smooth_pieces)
+        numerators, pieces_at_sizes = model.cap_curve.numerators, histogram.pieces_at_sizes()
+        users_above, inverse_sums = pieces_at_sizes.users_above[:-1], pieces_at_sizes.inverse_above[:-1]
+        linear_terms = numerators.linear_terms - variance_weight * users_above
+        square_terms = numerators.square_terms + variance_weight * inverse_sums
+        smooth_numerators = Numerators(numerators.constant_terms, linear_terms, square_terms)
+        return BoundCurve(histogram, compute_error, smooth_numerators)
 
 
 Condition = CountCondition | TableSmooth | TableCap
@@ -177,6 +178,6 @@ Condition = CountCondition | TableSmooth | TableCap
 
 
 def compute_least_error(condition: Condition, histogram: ContributionHistogram, scale: float = 1.0) -> float:
-    """Compute the least of ``condition.errors`` over all bounds of its kind."""
-    best = np.array([condition.best_bound(histogram, scale)])
-    return float(condition.errors(histogram, best, scale)[0])
+    """Compute the least of ``condition.errors`` over all bounds of its kind, with every user ``scale`` times there."""
+    best_bounds = np.array([condition.best_bound(histogram, scale)])
+    return float(condition.errors(histogram, best_bounds, scale)[0])

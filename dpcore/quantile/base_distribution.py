@@ -28,18 +28,18 @@ class Base(Protocol):
 
     @property
     def breaks(self) -> FloatArray:
-        """Finite points where the density changes its form, ascending."""
+        """Return the finite points where the density changes its form, ascending."""
 
     def log_density(self, y: npt.ArrayLike) -> FloatArray:
         """Return the log density at y (any shape); -inf outside the support."""
 
-    def log_mass(self, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
-        """Return the log probability of each interval [low, high]; ends may be infinite."""
+    def log_mass(self, lows: npt.ArrayLike, highs: npt.ArrayLike) -> FloatArray:
+        """Return the log probability of each interval from ``lows`` to ``highs``; ends may be infinite."""
 
-    def mean_between(self, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
+    def mean_between(self, lows: npt.ArrayLike, highs: npt.ArrayLike) -> FloatArray:
         """Return the mean within each interval of positive probability; 0 for the others."""
 
-    def draw_between(self, low: npt.ArrayLike, high: npt.ArrayLike, shares: npt.ArrayLike) -> FloatArray:
+    def draw_between(self, lows: npt.ArrayLike, highs: npt.ArrayLike, shares: npt.ArrayLike) -> FloatArray:
         """Return the point of each interval (of positive probability) at the share ``shares`` of its mass."""
 
 
@@ -67,17 +67,12 @@ class HistogramBase:
         with Problems() as problems:
             if not (is_ascending and np.all(np.isfinite(edges))):
                 problems.add("edges must be at least two finite numbers, strictly ascending")
-            if (
-                weights.ndim != 1
-                or not np.all(np.isfinite(weights))
-                or np.any(weights < 0)
-                or not weights.sum()
-            ):
+            is_finite = weights.ndim == 1 and np.all(np.isfinite(weights))
+            if not is_finite or np.any(weights < 0) or not weights.sum():
                 problems.add("weights must be finite numbers of at least 0, not all 0")
             if weights.shape != (edges.size - 1,):
-                problems.add(
-                    f"there must be one weight per bin; got {weights.size} for {edges.size - 1} bins"
-                )
+                counts_text = f"{weights.size} for {edges.size - 1} bins"
+                problems.add(f"there must be one weight per bin; got {counts_text}")
         if math.isinf(float(edges[-1]) - float(edges[0])):
             raise refuse("the edges are further apart than float64 holds")
         weights = weights / weights.sum()
@@ -90,9 +85,11 @@ class HistogramBase:
             object.__setattr__(self, name, read_only(array))
 
     def __eq__(self, other: object) -> bool:
+        """Return True if the other object is a histogram with the same edges and weights."""
         return isinstance(other, HistogramBase) and self._content == other._content
 
     def __hash__(self) -> int:
+        """Return the hash of edges and weights."""
         return hash(self._content)
 
     @property
@@ -111,25 +108,25 @@ class HistogramBase:
             return np.log(self._densities[np.searchsorted(self.edges, edges_from, side="right")])
 
     def log_density(self, y: npt.ArrayLike) -> FloatArray:
-        """See `Base`; at an edge that of the bin to the right."""
+        """Return the log density at y (any shape), -inf outside; at an edge that of the bin to the right."""
         return self._log_density_from(np.asarray(y, dtype=np.float64))
 
-    def log_mass(self, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
-        """See `Base`."""
-        a, b = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
-        density = self._log_density_from(a)
+    def log_mass(self, lows: npt.ArrayLike, highs: npt.ArrayLike) -> FloatArray:
+        """Return the log probability of each interval from ``lows`` to ``highs``; ends may be infinite."""
+        a, b = np.asarray(lows, dtype=np.float64), np.asarray(highs, dtype=np.float64)
+        log_densities = self._log_density_from(a)
         with np.errstate(divide="ignore", invalid="ignore"):
             # Outside the support the density is 0 and the interval may be infinite.
-            return np.where(density > -np.inf, density + np.log(b - a), -np.inf)
+            return np.where(log_densities > -np.inf, log_densities + np.log(b - a), -np.inf)
 
-    def mean_between(self, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
-        """See `Base`."""
+    def mean_between(self, lows: npt.ArrayLike, highs: npt.ArrayLike) -> FloatArray:
+        """Return the mean within each interval of positive probability; 0 for other ones."""
         # The density is constant within an interval, so that the mean is its middle.
-        return self.draw_between(low, high, 0.5)
+        return self.draw_between(lows, highs, 0.5)
 
-    def draw_between(self, low: npt.ArrayLike, high: npt.ArrayLike, shares: npt.ArrayLike) -> FloatArray:
-        """See `Base`."""
-        a, b = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+    def draw_between(self, lows: npt.ArrayLike, highs: npt.ArrayLike, shares: npt.ArrayLike) -> FloatArray:
+        """Return the point of each interval (of positive probability) at the share ``shares`` of its mass."""
+        a, b = np.asarray(lows, dtype=np.float64), np.asarray(highs, dtype=np.float64)
         is_finite = np.isfinite(a) & np.isfinite(b)
         a, b = np.where(is_finite, a, 0.0), np.where(is_finite, b, 0.0)
         return np.asarray(np.clip(a + np.asarray(shares) * (b - a), a, b))
@@ -173,23 +170,22 @@ class CandidateBase:
         """Return the log mass of the candidate at y, as `log_mass` has it; there is no density."""
         return self.log_mass(y, y)
 
-    def log_mass(self, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
-        """See `Base`."""
+    def log_mass(self, lows: npt.ArrayLike, highs: npt.ArrayLike) -> FloatArray:
+        """Return the log probability of each interval from ``lows`` to ``highs``; ends may be infinite."""
         cumulated = np.concatenate(([0.0], np.cumsum(self.weights)))
-        first = np.searchsorted(self.points, low, side="left")
-        stop = np.maximum(
-            np.searchsorted(self.points, high, side="left"), np.searchsorted(self.points, low, side="right")
-        )
+        first_indices = np.searchsorted(self.points, lows, side="left")
+        stop_indices = np.searchsorted(self.points, highs, side="left")
+        stop_indices = np.maximum(stop_indices, np.searchsorted(self.points, lows, side="right"))
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(cumulated[stop] - cumulated[first]))
+            return np.asarray(np.log(cumulated[stop_indices] - cumulated[first_indices]))
 
-    def mean_between(self, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
+    def mean_between(self, lows: npt.ArrayLike, highs: npt.ArrayLike) -> FloatArray:
         """Return the lower end of each interval that begins at a candidate; 0 for infinite ones."""
-        return np.where(np.isfinite(low), low, 0.0)
+        return np.where(np.isfinite(lows), lows, 0.0)
 
-    def draw_between(self, low: npt.ArrayLike, high: npt.ArrayLike, shares: npt.ArrayLike) -> FloatArray:
+    def draw_between(self, lows: npt.ArrayLike, highs: npt.ArrayLike, shares: npt.ArrayLike) -> FloatArray:
         """Return the lower end of each interval that begins at a candidate."""
-        return self.mean_between(low, high)
+        return self.mean_between(lows, highs)
 
 
 # Gauss-Legendre nodes for intervals on which the normal density hardly bends: relative error below 1e-15
@@ -233,15 +229,15 @@ class NormalBase:
         return np.clip(z, -1e150, 1e150)
 
     def log_density(self, y: npt.ArrayLike) -> FloatArray:
-        """See `Base`."""
+        """Return the log density at y (any shape)."""
         z = self._standardise(y)
         return np.asarray(-z * z / 2.0 - math.log(self.standard_deviation * math.sqrt(2.0 * math.pi)))
 
     def _mirror(
-        self, low: npt.ArrayLike, high: npt.ArrayLike
+        self, lows: npt.ArrayLike, highs: npt.ArrayLike
     ) -> tuple[FloatArray, FloatArray, npt.NDArray[np.bool_]]:
         """Return the ends in standard units, mirrored to the left of 0, and which intervals were mirrored."""
-        a, b = np.broadcast_arrays(self._standardise(low), self._standardise(high))
+        a, b = np.broadcast_arrays(self._standardise(lows), self._standardise(highs))
         # Right of the mean Phi is near 1, and differences of it lose their digits; left of it they do not.
         is_mirrored = a >= 0.0
         return np.where(is_mirrored, -b, a), np.minimum(np.where(is_mirrored, -a, b), 0.0), is_mirrored
@@ -254,13 +250,13 @@ class NormalBase:
     @staticmethod
     def _evaluate_nodes(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return middles, half lengths, and the density at the nodes (last axis) over that of the middle."""
-        midpoint, half_width = (a + b) / 2.0, (b - a) / 2.0
-        t = half_width[..., None] * _NODES
-        return midpoint, half_width, np.exp(-t * (midpoint[..., None] + t / 2.0))
+        midpoints, half_widths = (a + b) / 2.0, (b - a) / 2.0
+        t = half_widths[..., None] * _NODES
+        return midpoints, half_widths, np.exp(-t * (midpoints[..., None] + t / 2.0))
 
-    def log_mass(self, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
-        """See `Base`."""
-        a, b, _ = self._mirror(low, high)
+    def log_mass(self, lows: npt.ArrayLike, highs: npt.ArrayLike) -> FloatArray:
+        """Return the log probability of each interval from ``lows`` to ``highs``; ends may be infinite."""
+        a, b, _ = self._mirror(lows, highs)
         return self._log_mass(a, b)
 
     def _log_mass(self, a: FloatArray, b: FloatArray) -> FloatArray:
@@ -269,47 +265,42 @@ class NormalBase:
 
         is_narrow = self._find_narrow(a, b)
         log_masses = np.empty(a.shape)
-        midpoint, half_width, node_densities = self._evaluate_nodes(a[is_narrow], b[is_narrow])
+        midpoints, half_widths, node_densities = self._evaluate_nodes(a[is_narrow], b[is_narrow])
         with np.errstate(divide="ignore"):
-            log_masses[is_narrow] = (
-                np.log(half_width)
-                - midpoint**2 / 2.0
-                - math.log(2.0 * math.pi) / 2.0
-                + np.log(node_densities @ _WEIGHTS)
-            )
+            log_middles = np.log(half_widths) - midpoints**2 / 2.0 - math.log(2.0 * math.pi) / 2.0
+            log_masses[is_narrow] = log_middles + np.log(node_densities @ _WEIGHTS)
         # log(Phi(b) - Phi(a)) in logs throughout, as both may underflow. They are far enough apart here not to
         # cancel.
-        upper, lower = log_ndtr(b[~is_narrow]), log_ndtr(a[~is_narrow])
-        log_masses[~is_narrow] = upper + np.log1p(-np.exp(lower - upper))
+        log_upper, log_lower = log_ndtr(b[~is_narrow]), log_ndtr(a[~is_narrow])
+        log_masses[~is_narrow] = log_upper + np.log1p(-np.exp(log_lower - log_upper))
         return log_masses
 
-    def mean_between(self, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
-        """See `Base`."""
-        a, b, is_mirrored = self._mirror(low, high)
+    def mean_between(self, lows: npt.ArrayLike, highs: npt.ArrayLike) -> FloatArray:
+        """Return the mean within each interval of positive probability; 0 for other ones."""
+        a, b, is_mirrored = self._mirror(lows, highs)
         is_narrow = self._find_narrow(a, b)
         z = np.empty(a.shape)
-        midpoint, half_width, node_densities = self._evaluate_nodes(a[is_narrow], b[is_narrow])
-        z[is_narrow] = midpoint + half_width * ((node_densities * _NODES) @ _WEIGHTS) / (
-            node_densities @ _WEIGHTS
-        )
+        midpoints, half_widths, node_densities = self._evaluate_nodes(a[is_narrow], b[is_narrow])
+        node_means = ((node_densities * _NODES) @ _WEIGHTS) / (node_densities @ _WEIGHTS)
+        z[is_narrow] = midpoints + half_widths * node_means
         # (phi(a) - phi(b)) / mass, both sides over phi(b): the mean of a normal variable within [a, b].
         wide_a, wide_b = a[~is_narrow], b[~is_narrow]
         log_phi_b = -(wide_b**2) / 2.0 - math.log(2.0 * math.pi) / 2.0
-        mass = self._log_mass(wide_a, wide_b)
-        z[~is_narrow] = np.expm1((wide_b**2 - wide_a**2) / 2.0) * np.exp(log_phi_b - mass)
+        log_masses = self._log_mass(wide_a, wide_b)
+        z[~is_narrow] = np.expm1((wide_b**2 - wide_a**2) / 2.0) * np.exp(log_phi_b - log_masses)
         z = np.clip(z, a, b)
         return np.asarray(self.mean + self.standard_deviation * np.where(is_mirrored, -z, z))
 
-    def draw_between(self, low: npt.ArrayLike, high: npt.ArrayLike, shares: npt.ArrayLike) -> FloatArray:
-        """See `Base`."""
+    def draw_between(self, lows: npt.ArrayLike, highs: npt.ArrayLike, shares: npt.ArrayLike) -> FloatArray:
+        """Return the point of each interval (of positive probability) at the share ``shares`` of its mass."""
         from scipy.special import log_ndtr, ndtri_exp
 
-        a, b, is_mirrored = self._mirror(low, high)
+        a, b, is_mirrored = self._mirror(lows, highs)
         # A mirrored interval runs the other way.
         u = np.where(is_mirrored, 1.0 - np.asarray(shares), np.asarray(shares, dtype=np.float64))
         with np.errstate(divide="ignore"):
             # The z sought has Phi(z) = (1 - u) Phi(a) + u Phi(b), at most 1/2 as b <= 0.
-            log_share = np.logaddexp(log_ndtr(a) + np.log1p(-u), log_ndtr(b) + np.log(u))
-        z = np.clip(ndtri_exp(np.minimum(log_share, math.log(0.5))), a, b)
+            log_shares = np.logaddexp(log_ndtr(a) + np.log1p(-u), log_ndtr(b) + np.log(u))
+        z = np.clip(ndtri_exp(np.minimum(log_shares, math.log(0.5))), a, b)
         answers = self.mean + self.standard_deviation * np.where(is_mirrored, -z, z)
-        return np.clip(answers, low, high)
+        return np.clip(answers, lows, highs)

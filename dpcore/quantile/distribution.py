@@ -77,17 +77,14 @@ class QuantileOutput:
         """Return the probability that the answer is at most y, of the shape of y."""
         points = np.asarray(y, dtype=np.float64)
         k = self._find_intervals(points)
-        partial = np.exp(self.base.log_mass(self.edges[k], points) + self.log_tilts[k])
-        return np.asarray(np.minimum(self._cumulative_probabilities[k] + partial, 1.0))
+        partial_masses = np.exp(self.base.log_mass(self.edges[k], points) + self.log_tilts[k])
+        return np.asarray(np.minimum(self._cumulative_probabilities[k] + partial_masses, 1.0))
 
     def find_answers(self, shares: npt.ArrayLike) -> FloatArray:
         """Return the quantiles of the answer's own distribution at ``shares`` in (0, 1), any shape."""
         u = np.asarray(shares, dtype=np.float64)
-        k = np.clip(
-            np.searchsorted(self._cumulative_probabilities, u, side="left") - 1,
-            0,
-            self.probabilities.size - 1,
-        )
+        k = np.searchsorted(self._cumulative_probabilities, u, side="left") - 1
+        k = np.clip(k, 0, self.probabilities.size - 1)
         with np.errstate(divide="ignore", invalid="ignore"):
             interval_shares = (u - self._cumulative_probabilities[k]) / self.probabilities[k]
         # 0 / 0 where the interval's probability underflows: any point of it will do.
@@ -140,12 +137,11 @@ class QuantileOutput:
         """
         logs = self.log_probabilities
         possible_indices = np.flatnonzero(logs > -np.inf)
-        block = max(1, _CELLS // possible_indices.size)
+        block_size = max(1, _CELLS // possible_indices.size)
         intervals = np.empty(size, dtype=np.int64)
-        for start in range(0, size, block):
-            noise = generator.gumbel(size=(min(block, size - start), possible_indices.size))
-            intervals[start : start + block] = possible_indices[
-                np.argmax(logs[possible_indices] + noise, axis=1)
-            ]
-        share = generator.random(size)
-        return self.base.draw_between(self.edges[intervals], self.edges[intervals + 1], share)
+        for start in range(0, size, block_size):
+            gumbel_noise = generator.gumbel(size=(min(block_size, size - start), possible_indices.size))
+            drawn_indices = np.argmax(logs[possible_indices] + gumbel_noise, axis=1)
+            intervals[start : start + block_size] = possible_indices[drawn_indices]
+        shares = generator.random(size)
+        return self.base.draw_between(self.edges[intervals], self.edges[intervals + 1], shares)

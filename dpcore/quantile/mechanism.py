@@ -154,9 +154,9 @@ class QuantileProblem:
     @cached_property
     def rows(self) -> Rows:
         """Return the rows, sorted; computed once."""
-        count = self.values.values.size
-        subsamples = self.subsamples or choose_num_subsamples(_ROWS_OF_SUBSAMPLES, count, SUBSAMPLES)
-        return Rows(self.values, self.base, self.subsample, subsamples)
+        num_rows = self.values.values.size
+        num_subsamples = self.subsamples or choose_num_subsamples(_ROWS_OF_SUBSAMPLES, num_rows, SUBSAMPLES)
+        return Rows(self.values, self.base, self.subsample, num_subsamples)
 
     @property
     def histogram(self) -> ContributionHistogram:
@@ -170,15 +170,15 @@ class QuantileProblem:
             rows: The rows of the changed question; None for the same.
             changes: Changed epsilon, quantile, neighbours or subsamples.
         """
-        changed = replace(self, **changes)
-        object.__setattr__(changed, "rows", self.rows if rows is None else rows)
-        return changed
+        changed_problem = replace(self, **changes)
+        object.__setattr__(changed_problem, "rows", self.rows if rows is None else rows)
+        return changed_problem
 
     def with_base(self, base: Base) -> QuantileProblem:
         """Return the same question and subsamples under another base distribution; the rows are sorted again."""
-        changed = replace(self, base=base)
+        changed_problem = replace(self, base=base)
         # Random orders are of rows sorted by value, which no base changes.
-        return changed.with_changes(changed.rows.with_draws(self.rows.draws))
+        return changed_problem.with_changes(changed_problem.rows.with_draws(self.rows.draws))
 
     def with_subsamples(self, num_subsamples: int) -> QuantileProblem:
         """Return the same question with a cap's figures averaged over so many subsamples, without sorting again."""
@@ -255,14 +255,15 @@ def outputs(
     num_subsamples = rows.count_subsamples(weighting, bound)
     rank_sums = np.zeros(rows.shares_below.shape)
     log_density_sums = [np.full(rows.shares_below.shape, -np.inf) for _ in problems]
-    errors: list[list[FloatArray]] = [[] for _ in problems]
+    problem_errors: list[list[FloatArray]] = [[] for _ in problems]
     # Steps 1 and 2 give the ranks. Step 5. Invariant after each block: the sums hold the ranks and the normalised
-    # densities (as logs, over the base density) of all subsamples so far, and `errors` one expected rank error of each.
+    # densities (as logs, over the base density) of all subsamples so far, and `problem_errors` one expected rank error
+    # of each.
     for ranks in rows.compute_weighted_ranks(weighting, bound, problems[0].uncounted_share):
         rank_sums += ranks.sum(axis=0)
         for k, problem in enumerate(problems):
             log_tilts, log_totals, block_errors = _compute_tilts(problem, ranks, bound)
-            errors[k].append(block_errors)
+            problem_errors[k].append(block_errors)
             # Summed in log space: far from the quantile every subsample's density may underflow.
             block_sum = np.logaddexp.reduce(log_tilts - log_totals[:, None], axis=0)
             log_density_sums[k] = np.logaddexp(log_density_sums[k], block_sum)
@@ -276,9 +277,9 @@ def outputs(
             log_base_masses=rows.log_base_masses,
             log_tilts=log_density_sum - math.log(num_subsamples),
             largest_user_weight=rows.compute_largest_user_weight(bound),
-            subsample_errors=np.concatenate(subsample_errors),
+            subsample_errors=np.concatenate(errors),
         )
-        for problem, log_density_sum, subsample_errors in zip(problems, log_density_sums, errors, strict=True)
+        for problem, log_density_sum, errors in zip(problems, log_density_sums, problem_errors, strict=True)
     )
 
 
@@ -321,10 +322,10 @@ def _simulate(problem: QuantileProblem, bound: float) -> tuple[FloatArray, Float
     max_rows, noise_rows = bound, bound
     if problem.program is Program.BIGQUERY:
         max_rows, noise_rows = min(bound, BIGQUERY_ROWS), float(BIGQUERY_ROWS)
-    ends = float(problem.base.breaks[0]), float(problem.base.breaks[-1])
+    base_ends = float(problem.base.breaks[0]), float(problem.base.breaks[-1])
     # A row of a user is counted on every one of the four levels.
     noise_scale = 4.0 * noise_rows / problem.epsilon
-    answers = simulate_tree(problem.rows, ends, problem.quantile, noise_scale, max_rows)
+    answers = simulate_tree(problem.rows, base_ends, problem.quantile, noise_scale, max_rows)
     values = problem.rows.ordered_values
     shares_below = np.searchsorted(values, answers, side="right") / values.size
     return answers, np.abs(shares_below - problem.quantile)

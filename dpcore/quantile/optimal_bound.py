@@ -52,14 +52,14 @@ class RankErrors:
     standard_errors: FloatArray
     is_cancelled: bool = False
 
-    def with_more(self, further: RankErrors) -> RankErrors:
+    def with_more(self, other_errors: RankErrors) -> RankErrors:
         """Return these errors and those of another search together, by ascending bound."""
-        order = np.argsort(bounds := np.concatenate((self.bounds, further.bounds)))
+        order = np.argsort(bounds := np.concatenate((self.bounds, other_errors.bounds)))
         return RankErrors(
             bounds[order],
-            np.concatenate((self.rank_errors, further.rank_errors))[order],
-            np.concatenate((self.standard_errors, further.standard_errors))[order],
-            self.is_cancelled or further.is_cancelled,
+            np.concatenate((self.rank_errors, other_errors.rank_errors))[order],
+            np.concatenate((self.standard_errors, other_errors.standard_errors))[order],
+            self.is_cancelled or other_errors.is_cancelled,
         )
 
 
@@ -97,10 +97,8 @@ def rank_errors(
         if should_stop():
             return RankErrors(h[:k], mean_errors[:k], standard_errors[:k], is_cancelled=True)
         errors_by_subsample = compute_subsample_errors(problems, weighting, bound)
-        mean_errors[k], standard_errors[k] = (
-            np.mean(errors_by_subsample),
-            standard_error(errors_by_subsample, weighting, bound, problem.rows),
-        )
+        mean_errors[k] = np.mean(errors_by_subsample)
+        standard_errors[k] = standard_error(errors_by_subsample, weighting, bound, problem.rows)
         progress((k + 1) / h.size)
     return RankErrors(h, mean_errors, standard_errors)
 
@@ -179,25 +177,24 @@ def best_bound(
 
         return rank_errors(search_problem, weighting, bounds, report, should_stop, quantiles)
 
-    grid = np.arange(low, high + 1.0) if tries_all else _build_grid(weighting, low, high, num_points)
+    grid_bounds = np.arange(low, high + 1.0) if tries_all else _build_grid(weighting, low, high, num_points)
     if problem.program is Program.BIGQUERY:
-        grid, tries_all = np.array([float(BIGQUERY_ROWS)]), True
+        grid_bounds, tries_all = np.array([float(BIGQUERY_ROWS)]), True
     # The unbounded case first: it is there whenever anything is.
-    errors = coarse_errors = evaluate(grid[::-1], 0.0)
+    tried_errors = coarse_errors = evaluate(grid_bounds[::-1], 0.0)
     # Refined once: the error may have several local minima, so more digits at one of them would prove nothing.
-    if not (tries_all or coarse_errors.is_cancelled or grid.size < 3):
+    if not (tries_all or coarse_errors.is_cancelled or grid_bounds.size < 3):
         best_index = int(np.argmin(coarse_errors.rank_errors))
-        # `coarse` runs from the largest bound down.
+        # `coarse_errors` runs from the largest bound down.
         upper = coarse_errors.bounds[max(best_index - 1, 0)]
-        lower = coarse_errors.bounds[min(best_index + 1, grid.size - 1)]
-        finer_bounds = np.setdiff1d(_build_grid(weighting, lower, upper, num_points), grid)
+        lower = coarse_errors.bounds[min(best_index + 1, grid_bounds.size - 1)]
+        finer_bounds = np.setdiff1d(_build_grid(weighting, lower, upper, num_points), grid_bounds)
         if finer_bounds.size:
-            errors = coarse_errors.with_more(evaluate(finer_bounds, 0.5))
-    if not errors.bounds.size:  # Stopped before the first: the unbounded case is owed all the same.
-        errors = replace(
-            rank_errors(search_problem, weighting, grid[-1:], quantiles=quantiles), is_cancelled=True
-        )
-    choice = _build_choice(search_problem, weighting, errors, tries_all)
+            tried_errors = coarse_errors.with_more(evaluate(finer_bounds, 0.5))
+    if not tried_errors.bounds.size:  # Stopped before the first: the unbounded case is owed all the same.
+        tried_errors = rank_errors(search_problem, weighting, grid_bounds[-1:], quantiles=quantiles)
+        tried_errors = replace(tried_errors, is_cancelled=True)
+    choice = _build_choice(search_problem, weighting, tried_errors, tries_all)
     if weighting is WeightKind.SMOOTH:
         return choice
     # The least of many noisy averages is too low on average, so the winner is measured again on other subsamples.
@@ -220,15 +217,15 @@ def _build_grid(weighting: WeightKind, low: float, high: float, num_points: int)
 
 
 def _build_choice(
-    problem: QuantileProblem, weighting: WeightKind, errors: RankErrors, tries_all: bool
+    problem: QuantileProblem, weighting: WeightKind, tried_errors: RankErrors, tries_all: bool
 ) -> QuantileChoice:
     """Build the choice of the bound with the least error of those tried, with certificate and stop reason."""
-    num_subsamples = problem.count_trials(weighting, float(errors.bounds.min()))
-    best_index = int(np.argmin(errors.rank_errors))
-    error, num_bounds = float(errors.rank_errors[best_index]), errors.bounds.size
-    is_proved = tries_all and not errors.is_cancelled
+    num_subsamples = problem.count_trials(weighting, float(tried_errors.bounds.min()))
+    best_index = int(np.argmin(tried_errors.rank_errors))
+    least_error, num_bounds = float(tried_errors.rank_errors[best_index]), tried_errors.bounds.size
+    is_proved = tries_all and not tried_errors.is_cancelled
     bounds_text = wording.counted(num_bounds, "bound")
-    if errors.is_cancelled:
+    if tried_errors.is_cancelled:
         stop_reason = f"Stopped early: the best of {bounds_text} tried."
     elif not is_proved:
         stop_reason = f"The best of {bounds_text} tried; nothing is proved between them."
@@ -244,14 +241,14 @@ def _build_choice(
         argument = "only some bounds were tried"
     return QuantileChoice(
         weight_kind=weighting,
-        bound=float(errors.bounds[best_index]),
-        rank_error=error,
-        standard_error=float(errors.standard_errors[best_index]),
+        bound=float(tried_errors.bounds[best_index]),
+        rank_error=least_error,
+        standard_error=float(tried_errors.standard_errors[best_index]),
         num_subsamples=num_subsamples,
-        unbounded_rank_error=float(errors.rank_errors[int(np.argmax(errors.bounds))]),
-        certificate=Certificate(error, error if is_proved else -math.inf, argument),
+        unbounded_rank_error=float(tried_errors.rank_errors[int(np.argmax(tried_errors.bounds))]),
+        certificate=Certificate(least_error, least_error if is_proved else -math.inf, argument),
         stop_reason=stop_reason,
-        search_errors=errors.with_more(RankErrors(*np.empty((3, 0)))),
+        search_errors=tried_errors.with_more(RankErrors(*np.empty((3, 0)))),
     )
 
 
@@ -310,12 +307,12 @@ def compute_base_mass(problem: QuantileProblem, alpha: float) -> float:
 
 
 def compute_trade_off(
-    rows: float, epsilon: float, beta: float, gamma: float, is_for_population: bool
+    num_rows: float, epsilon: float, beta: float, gamma: float, is_for_population: bool
 ) -> float:
-    """Return A of `RankBound.trade_off` for a number of rows; public if ``rows`` is."""
-    log_rows, log_good = math.log(2.0 * rows) - math.log(gamma), -math.log(gamma) - math.log(beta)
-    weighted = epsilon**2 * log_rows / (8.0 * log_good**2)
-    return 4.0 * weighted if is_for_population else weighted
+    """Return A of `RankBound.trade_off` for a number of rows; public if ``num_rows`` is."""
+    log_rows, log_good = math.log(2.0 * num_rows) - math.log(gamma), -math.log(gamma) - math.log(beta)
+    trade_off = epsilon**2 * log_rows / (8.0 * log_good**2)
+    return 4.0 * trade_off if is_for_population else trade_off
 
 
 @dataclass(frozen=True)
@@ -370,26 +367,27 @@ class RankBound:
         epsilon^2 ln(2 n / gamma) / (8 ln^2(1 / (gamma beta))); four times that for the population's quantile.
         The bound itself adds the two terms: that is at most sqrt(2) times the root of the sum of squares.
         """
-        rows = self.histogram.num_rows if self.public_rows is None else self.public_rows
-        return compute_trade_off(rows, self.epsilon, self.beta, self.gamma, self.is_for_population)
+        num_rows = self.histogram.num_rows if self.public_rows is None else self.public_rows
+        return compute_trade_off(num_rows, self.epsilon, self.beta, self.gamma, self.is_for_population)
 
     def compute(self, weighting: WeightKind, bounds: npt.ArrayLike) -> FloatArray:
         """Return the paper's bound on the rank error at each h > 0 (any shape)."""
         h = np.asarray(bounds, dtype=np.float64)
         # Heaviest row: one of the lightest user's, min(h, s_1) / (s_1 n_h); under a cap every kept row.
-        lightest = float(self.histogram.min_size)
-        largest_row = 1.0 / self.histogram.kept_rows(h)
+        min_size = float(self.histogram.min_size)
+        row_weights = 1.0 / self.histogram.kept_rows(h)
         if weighting is WeightKind.SMOOTH:
             losses = weights.smooth_losses(self.histogram, h)
-            largest_row = largest_row * np.minimum(h, lightest) / lightest
+            row_weights = row_weights * np.minimum(h, min_size) / min_size
         else:
             losses = weights.capped_losses(self.histogram, h)
         # A user with h rows or more weighs most; above s_m nobody has h rows.
-        largest_user = losses.largest_weight * np.minimum(h, self.histogram.max_size) / h
+        user_weights = losses.largest_weight * np.minimum(h, self.histogram.max_size) / h
         log_rows = math.log(2.0 * self.histogram.num_rows) - math.log(self.gamma)
-        eta = np.sqrt(log_rows / 2.0 * losses.squared_weights) + largest_row
-        times, log_good = 2.0 if self.is_for_population else 1.0, -math.log(self.gamma) - math.log(self.beta)
-        return np.asarray(self.alpha + times * eta + 2.0 * largest_user / self.epsilon * log_good)
+        eta = np.sqrt(log_rows / 2.0 * losses.squared_weights) + row_weights
+        log_good = -math.log(self.gamma) - math.log(self.beta)
+        total_eta = eta * (2.0 if self.is_for_population else 1.0)
+        return np.asarray(self.alpha + total_eta + 2.0 * user_weights / self.epsilon * log_good)
 
     def find_best(self, weighting: WeightKind) -> weights.Optimum:
         """Return the h that minimises the trade-off form, exactly, with a certificate for that form."""

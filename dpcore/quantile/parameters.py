@@ -187,17 +187,17 @@ class QuantileParameters(Parameters):
     def _check_base(self, problems: Problems) -> None:
         """Check that the settings of the base distribution fit its kind and make a distribution."""
         num_problems = len(problems.entries)
-        ends: dict[str, float | None] = {}
+        ends_by_name: dict[str, float | None] = {}
         if self.base is BaseKind.HISTOGRAM:
             edges = _read_numbers(problems, "edges", self.edges)
             _read_numbers(problems, "masses", self.masses)
-            ends = {f"edge {k + 1}": edge for k, edge in enumerate(edges or ())}
+            ends_by_name = {f"edge {k + 1}": edge for k, edge in enumerate(edges or ())}
         elif self.base is BaseKind.UNIFORM:
-            ends = dict(zip(("lowest answer", "highest answer"), self._range_ends, strict=True))
+            ends_by_name = dict(zip(("lowest answer", "highest answer"), self._range_ends, strict=True))
         for name, end in (("the lowest value L", self.low), ("the highest value U", self.high)):
             if end is not None and self.base is not BaseKind.UNIFORM:
                 problems.add(f"{name} goes only with a uniform base distribution")
-        problems.between(-LARGEST_VALUE, LARGEST_VALUE, **ends)
+        problems.between(-LARGEST_VALUE, LARGEST_VALUE, **ends_by_name)
         if self.base is not BaseKind.NORMAL and len(problems.entries) == num_problems:
             with problems.collecting():
                 self.build_base()
@@ -210,11 +210,11 @@ class QuantileParameters(Parameters):
                 remedy="Choose smooth weights or bounded rows, or protect one user's values only",
             )
         if self.own_bound is not None:
-            own_bound = {"your own bound": self.own_bound}
+            bound_by_name = {"your own bound": self.own_bound}
             if self.weighting is Weighting.CAP:
-                problems.whole(1, MAX_SIZE, **own_bound)
+                problems.whole(1, MAX_SIZE, **bound_by_name)
             else:
-                problems.between(1e-3, MAX_SIZE, **own_bound)
+                problems.between(1e-3, MAX_SIZE, **bound_by_name)
 
     @property
     def _range_ends(self) -> tuple[float, float]:
@@ -315,16 +315,15 @@ class QuantileParameters(Parameters):
             edges = np.array(_read_numbers(Problems(), "edges", self.edges) or ())
             masses = np.array(_read_numbers(Problems(), "masses", self.masses) or ())
         if (stretch, shift) != (1.0, 0.0):
-            midpoint, width = (edges[0] + edges[-1]) / 2.0, edges[-1] - edges[0]
-            edges = midpoint + stretch * (edges - midpoint) + shift * width
+            midpoint, unstretched_width = (edges[0] + edges[-1]) / 2.0, edges[-1] - edges[0]
+            edges = midpoint + stretch * (edges - midpoint) + shift * unstretched_width
         return HistogramBase(edges, masses)
 
     def build_rank_bound(self, histogram: ContributionHistogram) -> RankBound:
         """Return the paper's bound on the error of each quantile, from the numbers of rows alone."""
-        rows = PUBLIC_ROWS if self.protects_users else None
-        return RankBound(
-            histogram, self._least_drawn_epsilon, self.alpha, self.beta, self.gamma, self.population, rows
-        )
+        public_rows = PUBLIC_ROWS if self.protects_users else None
+        confidence = self.alpha, self.beta, self.gamma
+        return RankBound(histogram, self._least_drawn_epsilon, *confidence, self.population, public_rows)
 
     @property
     def _least_drawn_epsilon(self) -> float:

@@ -45,11 +45,13 @@ def lay_base(program: Program, low: float, high: float) -> Base:
     """Build a program's candidates between two ends, or the uniform distribution if it has none."""
     if program is Program.OPENDP:
         num_steps = with_opendp.CANDIDATES - 1
-        return CandidateBase.build_even(np.unique(low + (high - low) * np.arange(num_steps + 1) / num_steps))
-    if program is Program.PYTHON:
-        count = with_python.CANDIDATES
-        return CandidateBase.build_even(np.unique(low + (high - low) * (np.arange(count) + 0.5) / count))
-    return uniform_base(low, high)
+        steps = np.arange(num_steps + 1.0)
+    elif program is Program.PYTHON:
+        num_steps = with_python.CANDIDATES
+        steps = np.arange(num_steps) + 0.5
+    else:
+        return uniform_base(low, high)
+    return CandidateBase.build_even(np.unique(low + (high - low) * steps / num_steps))
 
 
 def divide_epsilon(program: Program, epsilon: float, num_quantiles: int) -> float:
@@ -93,8 +95,8 @@ def permute_and_flip(log_ratios: FloatArray) -> FloatArray:
     # p^2 are exact, so that many small p add up to no error. Columns that nobody picks are left out.
     log_ratios = log_ratios - log_ratios.max(axis=1, keepdims=True)
     likely_indices = np.flatnonzero((log_ratios > _LOG_NEVER).any(axis=0))
-    first, stop = likely_indices[0], likely_indices[-1] + 1
-    ratios = np.exp(log_ratios[:, first:stop])
+    first_index, stop_index = likely_indices[0], likely_indices[-1] + 1
+    ratios = np.exp(log_ratios[:, first_index:stop_index])
     knot_positions = np.sqrt(1.0 - ratios)
     knot_positions *= _NUM_KNOTS - 1
     knots = np.minimum(knot_positions.astype(np.int64), _NUM_KNOTS - 2)
@@ -102,15 +104,15 @@ def permute_and_flip(log_ratios: FloatArray) -> FloatArray:
     knots += (np.arange(ratios.shape[0]) * _NUM_KNOTS)[:, None]
     flat_knots, size = knots.ravel(), ratios.shape[0] * _NUM_KNOTS
     moved_counts = np.bincount(flat_knots, shares.ravel(), size)
-    counts = np.bincount(flat_knots, minlength=size) - moved_counts
-    counts[1:] += moved_counts[:-1]
-    sums, squares = ratios.sum(axis=1), np.einsum("ij,ij->i", ratios, ratios)
-    log_products = counts.reshape(-1, _NUM_KNOTS) @ _LOG_BEYOND_SQUARES
-    log_products -= sums[:, None] * _U + squares[:, None] * (_U**2 / 2.0)
+    knot_counts = np.bincount(flat_knots, minlength=size) - moved_counts
+    knot_counts[1:] += moved_counts[:-1]
+    ratio_sums, ratio_squares = ratios.sum(axis=1), np.einsum("ij,ij->i", ratios, ratios)
+    log_products = knot_counts.reshape(-1, _NUM_KNOTS) @ _LOG_BEYOND_SQUARES
+    log_products -= ratio_sums[:, None] * _U + ratio_squares[:, None] * (_U**2 / 2.0)
     integrals = ((np.exp(log_products) * _U_WEIGHTS) @ _INVERSE).ravel()
-    steps = np.diff(integrals, append=0.0)
+    knot_steps = np.diff(integrals, append=0.0)
     probabilities = np.zeros(log_ratios.shape)
-    probabilities[:, first:stop] = ratios * (integrals[knots] + shares * steps[knots])
+    probabilities[:, first_index:stop_index] = ratios * (integrals[knots] + shares * knot_steps[knots])
     probabilities /= probabilities.sum(axis=1, keepdims=True)
     return probabilities
 
@@ -137,17 +139,17 @@ def simulate_tree(
     """
     leaf_rows = _find_leaves(rows, *ends)
     num_trials_per_subsample = count_trials(rows)
-    noise = _draw_noise(rows.draws.first_seed, rows.draws.num_orders * num_trials_per_subsample)
-    shares, first = [], 0
-    for num_kept in rows.count_kept(max_rows):
+    unit_noise = _draw_noise(rows.draws.first_seed, rows.draws.num_orders * num_trials_per_subsample)
+    share_blocks, first_trial = [], 0
+    for kept_counts in rows.count_kept(max_rows):
         # With no bound to draw for there is one choice of rows, for all trials.
-        subsamples = np.repeat(np.arange(num_kept.shape[0]), num_trials_per_subsample)
+        subsample_indices = np.repeat(np.arange(kept_counts.shape[0]), num_trials_per_subsample)
         if max_rows >= rows.histogram.max_size:
-            subsamples = np.zeros(noise.shape[0], dtype=np.int64)
-        block_noise = np.rint(noise_scale * noise[first : first + subsamples.size])
-        shares.append(_walk_tree(leaf_rows, num_kept, subsamples, quantile, block_noise))
-        first += subsamples.size
-    answer_shares = np.concatenate(shares)
+            subsample_indices = np.zeros(unit_noise.shape[0], dtype=np.int64)
+        block_noise = np.rint(noise_scale * unit_noise[first_trial : first_trial + subsample_indices.size])
+        share_blocks.append(_walk_tree(leaf_rows, kept_counts, subsample_indices, quantile, block_noise))
+        first_trial += subsample_indices.size
+    answer_shares = np.concatenate(share_blocks)
     return np.asarray((1.0 - answer_shares) * ends[0] + answer_shares * ends[1])
 
 
@@ -171,13 +173,21 @@ def _draw_noise(seed: int, num_trials: int) -> FloatArray:
 
 def _walk_tree(
     leaf_rows: IntArray,
-    num_kept: npt.NDArray[np.int32],
-    subsamples: IntArray,
+    kept_counts: npt.NDArray[np.int32],
+    subsample_indices: IntArray,
     quantile: float,
-    noise: FloatArray,
+    level_noise: FloatArray,
 ) -> FloatArray:
-    """Walk from the root to the quantile, and return its place between the ends, from 0 to 1, shape (trials,)."""
-    num_trials = subsamples.size
+    """Walk from the root to the quantile, and return its place between the ends, from 0 to 1, shape (trials,).
+
+    Args:
+        leaf_rows: Number of rows in the leaves before each leaf, shape (leaves + 1,).
+        kept_counts: How many of the first i rows each subsample keeps, shape (subsamples, n + 1).
+        subsample_indices: The subsample of each trial, shape (trials,).
+        quantile: q.
+        level_noise: Noise on the children of each level of the walk, in rows, shape (trials, levels, children).
+    """
+    num_trials = subsample_indices.size
     node_starts, node_sizes = np.zeros(num_trials, dtype=np.int64), np.full(num_trials, _NUM_LEAVES)
     remaining_shares = np.full(num_trials, min(max(quantile, _EMPTY_SHARE), 1.0 - _EMPTY_SHARE))
     # Invariant: the quantile is `rest` of the way through the node of `size` leaves from `start` on. A walk whose
@@ -185,26 +195,25 @@ def _walk_tree(
     for level in range(_HEIGHT):
         child_size = _NUM_LEAVES // _BRANCHES ** (level + 1)
         ends = node_starts[:, None] + child_size * np.arange(_BRANCHES + 1)
-        counts = np.diff(num_kept[subsamples[:, None], leaf_rows[np.minimum(ends, _NUM_LEAVES)]], axis=1)
-        counts = counts + noise[:, level]
-        total_counts = counts.sum(axis=1)
-        filled_counts = np.where(counts >= total_counts[:, None] * _EMPTY_SHARE, counts, 0.0)
+        end_rows = leaf_rows[np.minimum(ends, _NUM_LEAVES)]
+        noisy_counts = (
+            np.diff(kept_counts[subsample_indices[:, None], end_rows], axis=1) + level_noise[:, level]
+        )
+        total_counts = noisy_counts.sum(axis=1)
+        filled_counts = np.where(noisy_counts >= total_counts[:, None] * _EMPTY_SHARE, noisy_counts, 0.0)
         filled_total = filled_counts.sum(axis=1)
         goes_deeper = (node_sizes == child_size * _BRANCHES) & (total_counts > 0.0) & (filled_total > 0.0)
         cumulated = np.cumsum(filled_counts, axis=1)
-        child_indices = np.argmax(
-            cumulated >= (filled_total * (remaining_shares - _TOLERANCE))[:, None], axis=1
-        )
+        target_counts = filled_total * (remaining_shares - _TOLERANCE)
+        child_indices = np.argmax(cumulated >= target_counts[:, None], axis=1)
         counts_up_to_child, child_counts = (
-            array[np.arange(num_trials), child_indices] for array in (cumulated, counts)
+            array[np.arange(num_trials), child_indices] for array in (cumulated, noisy_counts)
         )
+        counts_before_child = counts_up_to_child - child_counts
         with np.errstate(divide="ignore", invalid="ignore"):
-            child_shares = (
-                remaining_shares * filled_total - (counts_up_to_child - child_counts)
-            ) / child_counts
-        remaining_shares = np.where(
-            goes_deeper, np.clip(np.nan_to_num(child_shares, nan=1.0), 0.0, 1.0), remaining_shares
-        )
+            child_shares = (remaining_shares * filled_total - counts_before_child) / child_counts
+        child_shares = np.clip(np.nan_to_num(child_shares, nan=1.0), 0.0, 1.0)
+        remaining_shares = np.where(goes_deeper, child_shares, remaining_shares)
         node_starts = np.where(goes_deeper, node_starts + child_indices * child_size, node_starts)
         node_sizes = np.where(goes_deeper, child_size, node_sizes)
     return np.asarray((node_starts + remaining_shares * node_sizes) / _NUM_LEAVES)

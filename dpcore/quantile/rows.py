@@ -36,7 +36,10 @@ class WeightKind(enum.Enum):
 
 
 def choose_num_subsamples(num_cells: int, num_rows: int, limit: int) -> int:
-    """Return the number of subsamples that keeps rows times subsamples below ``num_cells``; enough for a spread."""
+    """Return how many subsamples fit into ``num_cells`` cells of rows times subsamples.
+
+    At least `FEWEST_SUBSAMPLES`, which is enough for a spread, but never more than ``limit``.
+    """
     return min(max(num_cells // num_rows, FEWEST_SUBSAMPLES), limit)
 
 
@@ -64,10 +67,9 @@ class Draws:
     @cached_property
     def search_draws(self) -> Draws:
         """Return other draws for the search: none is among these, and no more than a search can afford."""
-        count = min(
-            choose_num_subsamples(_ROWS_OF_SEARCH, self.value_order.size, SEARCH_SUBSAMPLES), self.num_orders
-        )
-        return replace(self, first_seed=self.first_seed + self.num_orders, num_orders=count)
+        limit = min(SEARCH_SUBSAMPLES, self.num_orders)
+        num_orders = choose_num_subsamples(_ROWS_OF_SEARCH, self.value_order.size, limit)
+        return replace(self, first_seed=self.first_seed + self.num_orders, num_orders=num_orders)
 
     def find_positions(self, first: int, stop: int) -> npt.NDArray[np.int32]:
         """Return the random position of each row, in value order, within its user, shape (subsamples, n)."""
@@ -88,10 +90,8 @@ class Draws:
         positions = np.empty(user_indices.size, dtype=np.int32)
         for k in range(first, stop):
             # 1e-6 off the draw, so that user + draw never rounds up to the next user (codes stay below 2e7).
-            order = np.argsort(
-                user_indices
-                + np.random.default_rng(self.first_seed + k).random(user_indices.size) * (1.0 - 1e-6)
-            )
+            draws = np.random.default_rng(self.first_seed + k).random(user_indices.size)
+            order = np.argsort(user_indices + draws * (1.0 - 1e-6))
             positions[order] = ranks
             orders[k - first] = positions[self.value_order]
         return orders
@@ -118,8 +118,8 @@ class Rows:
         self.ordered_values = ordered_values = values.values[order]
         row_ends = np.flatnonzero(np.concatenate((np.diff(ordered_values) > 0, [True])))
         distinct_values = ordered_values[row_ends]
-        size_index = np.searchsorted(self.histogram.sizes, rows_per_user)
-        self._size_index = np.repeat(size_index, rows_per_user)[order]
+        size_indices = np.searchsorted(self.histogram.sizes, rows_per_user)
+        self._size_index = np.repeat(size_indices, rows_per_user)[order]
         self.draws = Draws(starts, rows_per_user, order, subsample, num_subsamples)
         rows_up_to = np.concatenate(([0], row_ends + 1))
         self._num_rows_below = rows_up_to[self._cut(distinct_values, base)]
@@ -131,16 +131,16 @@ class Rows:
     def _count_users(self, values: Values) -> tuple[int, IntArray, IntArray]:
         """Set the histogram; return the number of rows, where each user's rows begin, and how many each user has."""
         starts = find_user_starts(values)
-        per_user = np.diff(np.append(starts, values.values.size))
-        self.histogram = ContributionHistogram.from_counts(per_user)
-        return values.values.size, starts, per_user
+        rows_per_user = np.diff(np.append(starts, values.values.size))
+        self.histogram = ContributionHistogram.from_counts(rows_per_user)
+        return values.values.size, starts, rows_per_user
 
-    def _cut(self, distinct: FloatArray, base: Base) -> IntArray:
+    def _cut(self, distinct_values: FloatArray, base: Base) -> IntArray:
         """Set the intervals with their base masses; return the number of distinct values at or below each left end."""
-        cuts = base.breaks if base.is_discrete else np.union1d(distinct, base.breaks)
-        self.edges = np.concatenate(([-np.inf], cuts, [np.inf]))
+        cut_points = base.breaks if base.is_discrete else np.union1d(distinct_values, base.breaks)
+        self.edges = np.concatenate(([-np.inf], cut_points, [np.inf]))
         self.log_base_masses = base.log_mass(self.edges[:-1], self.edges[1:])
-        return np.searchsorted(distinct, self.edges[:-1], side="right")
+        return np.searchsorted(distinct_values, self.edges[:-1], side="right")
 
     def find_quantile(self, share: float) -> float:
         """Return the least value with F(value) >= ``share``, for a share in (0, 1]: the exact quantile of the rows."""
@@ -149,9 +149,9 @@ class Rows:
 
     def with_draws(self, draws: Draws) -> Rows:
         """Return the same rows with these subsamples."""
-        changed = copy.copy(self)
-        changed.draws = draws
-        return changed
+        changed_rows = copy.copy(self)
+        changed_rows.draws = draws
+        return changed_rows
 
     def count_subsamples(self, weighting: WeightKind, bound: float) -> int:
         """Return the number of subsamples to average over: one if all rows are kept or weighted smoothly."""
@@ -164,9 +164,7 @@ class Rows:
     @property
     def has_ties(self) -> bool:
         """Return True if a candidate of a discrete base equals a value."""
-        return self.num_rows_strictly_below is not self._num_rows_below and bool(
-            np.any(self.num_rows_strictly_below < self._num_rows_below)
-        )
+        return bool(np.any(self.num_rows_strictly_below < self._num_rows_below))
 
     def compute_weighted_ranks(
         self, weighting: WeightKind, bound: float, uncounted_share: float = 0.0
@@ -178,30 +176,30 @@ class Rows:
             bound: The bound.
             uncounted_share: The share of rows equal to a candidate that is not counted; 0 for smooth weights.
         """
-        sizes, subsamples = self.histogram.sizes.astype(np.float64), self.count_subsamples(weighting, bound)
-        if subsamples == 1 and (weighting is WeightKind.SMOOTH or bound >= sizes[-1]):
+        sizes = self.histogram.sizes.astype(np.float64)
+        if weighting is WeightKind.SMOOTH or bound >= sizes[-1]:
             weights = (np.minimum(bound, sizes) / sizes)[self._size_index]
             cumulated = np.concatenate(([0.0], np.cumsum(weights)))
             # Divided by the last entry itself, so that the rank ends at 1 exactly.
             blocks: Iterable[npt.NDArray[Any]] = (cumulated[None, :],)
         else:
             blocks = self.count_kept(bound)
-        for block in blocks:
-            below = np.take(block, self._num_rows_below, axis=1)
+        for cumulated_weights in blocks:
+            weights_below = np.take(cumulated_weights, self._num_rows_below, axis=1)
             if uncounted_share > 0.0:
-                strictly_below = np.take(block, self.num_rows_strictly_below, axis=1)
-                below = below - uncounted_share * (below - strictly_below)
-            yield below / block[:, -1:]
+                strictly_below = np.take(cumulated_weights, self.num_rows_strictly_below, axis=1)
+                weights_below = weights_below - uncounted_share * (weights_below - strictly_below)
+            yield weights_below / cumulated_weights[:, -1:]
 
     def count_kept(self, bound: float) -> Iterator[npt.NDArray[np.int32]]:
         """Yield how many of the first i rows, by value, a cap keeps, in blocks of shape (subsamples, n + 1)."""
-        count, subsamples = self._size_index.size, self.count_subsamples(WeightKind.CAP, bound)
-        block = max(1, _SUBSAMPLE_CELLS // count)
-        for first in range(0, subsamples, block):
-            stop = min(first + block, subsamples)
-            num_kept = np.zeros((stop - first, count + 1), dtype=np.int32)
-            np.cumsum(self.draws.find_positions(first, stop) < bound, axis=1, out=num_kept[:, 1:])
-            yield num_kept
+        num_rows, num_subsamples = self._size_index.size, self.count_subsamples(WeightKind.CAP, bound)
+        block_size = max(1, _SUBSAMPLE_CELLS // num_rows)
+        for first in range(0, num_subsamples, block_size):
+            stop = min(first + block_size, num_subsamples)
+            kept_counts = np.zeros((stop - first, num_rows + 1), dtype=np.int32)
+            np.cumsum(self.draws.find_positions(first, stop) < bound, axis=1, out=kept_counts[:, 1:])
+            yield kept_counts
 
 
 class ThinRows(Rows):
@@ -213,19 +211,19 @@ class ThinRows(Rows):
     def __init__(self, values: Values, base: Base, quantile: float) -> None:
         """Sort the rows of ``values`` once; ``base`` and ``quantile`` as in `QuantileProblem`."""
         n, _, rows_per_user = self._count_users(values)
-        ordered = np.sort(values.values)
+        ordered_values = np.sort(values.values)
         # Distances from the quantile's place that grow by 1 % or one row each: lowered to the next, no row's distance
         # changes by more. The smallest value is among them, so that every row has one at or below it.
-        steps = np.unique(np.round(np.geomspace(1.0, n, math.ceil(math.log(n) / 0.01) + 1)))
-        target = quantile * n
-        positions = np.clip(np.concatenate((target - steps, [0.0, target], target + steps)), 0.0, n - 1.0)
-        few_values = np.unique(ordered[positions.astype(np.int64)])
+        step_sizes = np.unique(np.round(np.geomspace(1.0, n, math.ceil(math.log(n) / 0.01) + 1)))
+        target_position = quantile * n
+        distances = np.concatenate((-step_sizes, [-target_position, 0.0], step_sizes))
+        positions = np.clip(target_position + distances, 0.0, n - 1.0)
+        few_values = np.unique(ordered_values[positions.astype(np.int64)])
         few_index = np.searchsorted(few_values, values.values, side="right") - 1
         size_indices = np.repeat(np.searchsorted(self.histogram.sizes, rows_per_user), rows_per_user)
-        cells, self._counts = np.unique(
-            few_index * self.histogram.sizes.size + size_indices, return_counts=True
-        )
-        self._value_index, self._size_index = np.divmod(cells, self.histogram.sizes.size)
+        num_sizes = self.histogram.sizes.size
+        cell_codes, self._counts = np.unique(few_index * num_sizes + size_indices, return_counts=True)
+        self._value_index, self._size_index = np.divmod(cell_codes, num_sizes)
         self._num_rows_below = self._cut(few_values, base)  # Here it counts values, not rows.
         num_rows_up_to = np.cumsum(np.bincount(few_index, minlength=few_values.size))
         self.shares_below = np.concatenate(([0.0], num_rows_up_to))[self._num_rows_below] / n
@@ -233,7 +231,11 @@ class ThinRows(Rows):
     def compute_weighted_ranks(
         self, weighting: WeightKind, bound: float, uncounted_share: float = 0.0
     ) -> Iterator[FloatArray]:
-        """See `Rows`."""
+        """Yield the rank on each interval under smooth weights, one block of shape (1, k).
+
+        Raises:
+            ValueError: ``weighting`` is a cap, which needs single rows.
+        """
         if weighting is not WeightKind.SMOOTH:
             raise ValueError("a cap needs single rows")
         sizes = self.histogram.sizes.astype(np.float64)

@@ -36,14 +36,14 @@ class Draw:
 
     Attributes:
         question: Digest of the problem that they answer.
-        names: Of the coefficients, shape (num_features,).
+        feature_names: One for each coefficient, num_features of them.
         release: The coefficients as they may be published, with epsilon, shape (num_features,).
         standard_errors: Of each, noise and sampling together, label unit / unit of the feature.
         half_widths: Of 95 % intervals, shape (num_features,).
     """
 
     question: str
-    names: tuple[str, ...]
+    feature_names: tuple[str, ...]
     release: LaplaceRelease
     standard_errors: FloatArray
     half_widths: FloatArray
@@ -55,32 +55,32 @@ class Draw:
 
 
 def _list_facts(epsilon: float) -> ReleaseFacts:
+    """Return what a release at this epsilon guarantees: epsilon-DP for the labels of one user."""
     # Features and who owns which row are public, and C is made of nothing else: neighbours differ in one user's labels.
     return ReleaseFacts(epsilon, 0.0, Neighbours.REPLACE_VALUES, "Laplace")
 
 
-def clip_labels(problem: RegressionProblem, labels: npt.ArrayLike, low: float = 0.0) -> FloatArray:
-    """Clip the labels to [low, low + B]; one that is not a number counts as ``low``.
+def clip_labels(problem: RegressionProblem, labels: npt.ArrayLike, lower: float = 0.0) -> FloatArray:
+    """Clip the labels to [lower, lower + B]; one that is not a number counts as ``lower``.
 
-    ``low`` must be chosen without a look at the labels.
+    ``lower`` must be chosen without a look at the labels.
 
     Raises:
-        InvalidInput: Not one number per row, or ``low`` not finite.
+        InvalidInput: Not one number per row, or ``lower`` not finite.
     """
-    require.finite(low=low)
+    require.finite(low=lower)
     numeric_labels = convert_labels(problem, labels)
-    # One label must not decide whether there is a release; infinite ones go to the nearer end.
-    return np.where(
-        np.isnan(numeric_labels), float(low), np.clip(numeric_labels, *_compute_interval(problem, low))
-    )
+    clipped_labels = np.clip(numeric_labels, *_compute_interval(problem, lower))
+    # One label must not decide whether there is a release; infinite ones went to the nearer end.
+    return np.where(np.isnan(numeric_labels), float(lower), clipped_labels)
 
 
-def _compute_interval(problem: RegressionProblem, low: float) -> tuple[float, float]:
-    """Return the ends to which labels are clipped, as float64 has them."""
-    return float(low), float(low) + float(problem.value_bound)
+def _compute_interval(problem: RegressionProblem, lower: float) -> tuple[float, float]:
+    """Return both ends of the interval to which labels are clipped, lower and lower + B, as float64 has them."""
+    return float(lower), float(lower) + float(problem.value_bound)
 
 
-def compute_sensitivity(problem: RegressionProblem, estimate: LinearEstimate, low: float = 0.0) -> float:
+def compute_sensitivity(problem: RegressionProblem, estimate: LinearEstimate, lower: float = 0.0) -> float:
     """Return the L1 sensitivity of C y as computed: B max_l sum |c|, plus what floating point may add, never less.
 
     Write u = 2^-53 and M = max |y|. A product c y is off by at most u |c| M, or by 2^-1075 where it is subnormal;
@@ -89,8 +89,8 @@ def compute_sensitivity(problem: RegressionProblem, estimate: LinearEstimate, lo
     1. the exact sums of the rounded products differ by at most sum_l |c| (|y - y'| + 2 u M) + 2^-1074 for each of
        the user's entries, over whose |c| sum_l runs;
     2. rounding both sums adds 2 u (1 + u) M sum |c|, over everybody's entries, and no more than 2^-1074;
-    3. |y - y'| is at most the length of the interval *as clipped to*, fl(low + B) - low. It exceeds B by up to
-       u M, a fifth rounding beside the four of 1 and 2: where |low| is 2^50 B, an eighth of B.
+    3. |y - y'| is at most the length of the interval *as clipped to*, fl(L + B) - L. It exceeds B by up to
+       u M, a fifth rounding beside the four of 1 and 2: where |L| is 2^50 B, an eighth of B.
     Four roundings of sum |c| M, as if the length were B, are too few: a test has two rows where it takes 4.32.
 
     The sums of |c| below are float64 sums of k terms of one sign, hence too small by at most a factor of 1 + 2 u k;
@@ -99,11 +99,11 @@ def compute_sensitivity(problem: RegressionProblem, estimate: LinearEstimate, lo
     Raises:
         InvalidInput: C and the interval reach beyond float64: judged by public figures alone.
     """
-    low, high = _compute_interval(problem, low)
+    lower, upper = _compute_interval(problem, lower)
     absolute_weights = np.abs(estimate.matrix)
     with np.errstate(over="ignore"):
         total_weight = float(absolute_weights.sum())
-    largest_label = max(abs(low), abs(high))
+    largest_label = max(abs(lower), abs(upper))
     if not total_weight * max(largest_label, 1.0) < sys.float_info.max / 4.0:
         raise refuse(
             "the coefficients of the largest labels reach beyond float64",
@@ -111,15 +111,13 @@ def compute_sensitivity(problem: RegressionProblem, estimate: LinearEstimate, lo
         )
     num_terms = problem.num_features * problem.histogram.max_size
     u, m, smallest_float = Fraction(1, 2**53), Fraction(largest_label), Fraction(math.ulp(0.0))
-    user_weight = Fraction(
-        problem.whitened.find_largest_user_weight(problem.whitened.sort_rows(absolute_weights))
-    )
-    user_weight *= 1 + 2 * u * num_terms
-    range_length = max(Fraction(problem.value_bound), Fraction(high) - Fraction(low))
-    user_change = user_weight * (range_length + 2 * u * m) + num_terms * smallest_float
-    rounding_error = (
-        2 * u * (1 + u) * m * Fraction(total_weight) * (1 + 2 * u * absolute_weights.size) + smallest_float
-    )
+    sorted_weights = problem.whitened.sort_rows(absolute_weights)
+    largest_user_weight = Fraction(problem.whitened.find_largest_user_weight(sorted_weights))
+    largest_user_weight *= 1 + 2 * u * num_terms
+    range_length = max(Fraction(problem.value_bound), Fraction(upper) - Fraction(lower))
+    user_change = largest_user_weight * (range_length + 2 * u * m) + num_terms * smallest_float
+    exact_total_weight = Fraction(total_weight) * (1 + 2 * u * absolute_weights.size)
+    rounding_error = 2 * u * (1 + u) * m * exact_total_weight + smallest_float
     return round_up_to_float(user_change + rounding_error)
 
 
@@ -127,7 +125,7 @@ def draw_coefficients(
     problem: RegressionProblem,
     estimate: LinearEstimate,
     labels: npt.ArrayLike,
-    low: float = 0.0,
+    lower: float = 0.0,
     charge: Charge | None = None,
 ) -> Draw:
     """Spend epsilon once: a fresh draw of the coefficients at every call.
@@ -135,8 +133,8 @@ def draw_coefficients(
     Args:
         problem: The question; its epsilon is spent.
         estimate: A feasible C and its noise, for this problem.
-        labels: y, shape (num_rows,); clipped to [low, low + B] first.
-        low: Lower end of the labels' interval, chosen without a look at them.
+        labels: y, shape (num_rows,); clipped to [lower, lower + B] first.
+        lower: Lower end of the labels' interval, chosen without a look at them.
         charge: Told what the draw guarantees before anything is drawn.
 
     Raises:
@@ -148,8 +146,8 @@ def draw_coefficients(
     # All that can be refused is refused before the charge: after it, noise may have been drawn.
     if not estimate.infeasibility <= FEASIBILITY:
         raise refuse("the estimator is biased: C X differs from I")
-    y = clip_labels(problem, labels, low)
-    sensitivity = compute_sensitivity(problem, estimate, low)
+    y = clip_labels(problem, labels, lower)
+    sensitivity = compute_sensitivity(problem, estimate, lower)
     # `fsum` rounds once: the sensitivity counts on it. A plain sum would add an error for every row.
     exact_coefficients = [math.fsum(row * y) for row in estimate.matrix]
     # From public figures: before anything is spent.
@@ -181,12 +179,19 @@ def compute_half_widths(
         InvalidInput: ``confidence`` is not strictly between 0 and 1.
     """
     require.inside(0.0, 1.0, confidence=confidence)
-    deviations = np.sqrt(compute_sampling_variances(problem, estimate))
-    return np.array([_solve_half_width(float(s), estimate.noise.scale, 1.0 - confidence) for s in deviations])
+    standard_deviations = np.sqrt(compute_sampling_variances(problem, estimate))
+    return np.array(
+        [
+            _solve_half_width(float(s), estimate.laplace_noise.scale, 1.0 - confidence)
+            for s in standard_deviations
+        ]
+    )
 
 
-def _solve_half_width(normal_deviation: float, laplace_scale: float, tail_probability: float) -> float:
-    """Return the x with P(|N(0, s^2) + Lap(b)| > x) = outside, from the closed form of the tail.
+def _solve_half_width(
+    normal_standard_deviation: float, laplace_scale: float, tail_probability: float
+) -> float:
+    """Return the x with P(|N(0, s^2) + Lap(b)| > x) = ``tail_probability``, from the closed form of the tail.
 
     For x > 0 and r = s/b,
     P(N + L > x) = Phi(-x/s) + exp(r^2/2) (exp(-x/b) Phi(x/s - r) - exp(x/b) Phi(-x/s - r)) / 2.
@@ -194,20 +199,20 @@ def _solve_half_width(normal_deviation: float, laplace_scale: float, tail_probab
     from scipy.optimize import brentq
     from scipy.special import erfcx, ndtr
 
-    s, b = normal_deviation, laplace_scale
+    s, b = normal_standard_deviation, laplace_scale
     # The sampling part is lost in float64 beside Lap(b), whose quantile is in closed form.
     if s <= 1e-9 * b:
         return b * math.log(1.0 / tail_probability)
     r = s / b
 
     def compute_tilted_tail(z: float) -> float:
-        """exp(r^2/2 + r z) Phi(-z - r), where x = s z: the squares cancel before they overflow."""
+        """Return exp(r^2/2 + r z) Phi(-z - r), where x = s z: the squares cancel before they overflow."""
         if z + r >= 0.0:
             return 0.5 * math.exp(-z * z / 2.0) * float(erfcx((z + r) / math.sqrt(2.0)))
         return math.exp(r * (r / 2.0 + z)) * float(ndtr(-z - r))
 
     def compute_tail_excess(x: float) -> float:
-        """Return P(|N + L| > x) minus ``outside``; it is 0 at the half-width."""
+        """Return P(|N + L| > x) minus ``tail_probability``; it is 0 at the half-width."""
         z = x / s
         return 2.0 * float(ndtr(-z)) + compute_tilted_tail(-z) - compute_tilted_tail(z) - tail_probability
 
@@ -216,7 +221,7 @@ def _solve_half_width(normal_deviation: float, laplace_scale: float, tail_probab
     return float(brentq(compute_tail_excess, 0.0, upper_end, xtol=1e-12 * upper_end, rtol=1e-12))
 
 
-def write_matrix(problem: RegressionProblem, estimate: LinearEstimate, disclosure: Provenance) -> bytes:
+def write_matrix(problem: RegressionProblem, estimate: LinearEstimate, provenance: Provenance) -> bytes:
     """Write C as Parquet, one line per row of the data.
 
     Columns: ``row`` (from 0, complete rows only), ``user_code``, and one per coefficient. The released coefficients
@@ -224,15 +229,15 @@ def write_matrix(problem: RegressionProblem, estimate: LinearEstimate, disclosur
     in the file's metadata.
     """
     frame = pd.DataFrame({"row": np.arange(problem.num_rows), "user_code": problem.user_codes})
-    for j, name in enumerate(make_distinct(problem.feature_names, ("row", "user_code"))):
-        frame[name] = estimate.matrix[j]
+    for j, column_name in enumerate(make_distinct(problem.feature_names, ("row", "user_code"))):
+        frame[column_name] = estimate.matrix[j]
     frame.attrs = {
-        "label": disclosure.label,
+        "label": provenance.label,
         "made_with": MADE_WITH,
         "epsilon": problem.epsilon,
         "value_bound": problem.value_bound,
         "residual_variance": problem.residual_variance,
-        "laplace_scale": estimate.noise.scale,
+        "laplace_scale": estimate.laplace_noise.scale,
         "proved_relative_gap": estimate.certificate.relative_gap,
     }
     parquet_buffer = io.BytesIO()
@@ -252,33 +257,35 @@ def tabulate_users(problem: RegressionProblem, estimate: LinearEstimate) -> pd.D
     return pd.DataFrame(columns, index=pd.Index(user_codes, name="user"))
 
 
-def make_distinct(names: Sequence[str], taken_names: tuple[str, ...]) -> list[str]:
+def make_distinct(feature_names: Sequence[str], taken_names: tuple[str, ...]) -> list[str]:
     """Return the names of coefficients, with a word after those that are taken, repeated until all names differ."""
     distinct_names = []
-    for name in names:
-        new_name = name
-        while new_name in taken_names or (new_name != name and new_name in names):
-            new_name = f"{new_name} (coefficient)"
-        distinct_names.append(new_name)
+    for feature_name in feature_names:
+        distinct_name = feature_name
+        while distinct_name in taken_names or (
+            distinct_name != feature_name and distinct_name in feature_names
+        ):
+            distinct_name = f"{distinct_name} (coefficient)"
+        distinct_names.append(distinct_name)
     return distinct_names
 
 
 def write_draws(draws: Sequence[Draw]) -> str:
-    """Return every draw of the coefficients, one line per coefficient.
+    """Write every draw of the coefficients as CSV, one line per coefficient and draw.
 
     Columns: ``draw``, ``coefficient``, ``value``, ``noise_scale``, ``half_width_95``, ``label``.
     """
     frames = [
         pd.DataFrame(
             {
-                "draw": number,
-                "coefficient": [escape_formula(name) for name in draw.names],
+                "draw": draw_number,
+                "coefficient": [escape_formula(name) for name in draw.feature_names],
                 "value": draw.release.values,
                 "noise_scale": draw.release.scale,
                 "half_width_95": draw.half_widths,
                 "label": draw.facts.label,
             }
         )
-        for number, draw in enumerate(draws, 1)
+        for draw_number, draw in enumerate(draws, 1)
     ]
     return pd.concat(frames).to_csv(index=False, lineterminator="\n")

@@ -49,16 +49,16 @@ class PricedEntries:
     Attributes:
         prices: G = A M, shape (n, d).
         multipliers: lambda, shape (m,).
-        entries: Flat positions i d + j of the entries with |G_ij| > lambda_l, grouped by user, shape (k,).
-        excesses: |G_ij| - lambda_l there, positive, shape (k,).
+        used_positions: Flat positions i d + j of the entries with |G_ij| > lambda_l, grouped by user, shape (k,).
+        price_excesses: |G_ij| - lambda_l there, positive, shape (k,).
         reward: <M, E>.
         penalty: Q(M, lambda).
     """
 
     prices: FloatArray
     multipliers: FloatArray
-    entries: IntArray
-    excesses: FloatArray
+    used_positions: IntArray
+    price_excesses: FloatArray
     reward: float
     penalty: float
 
@@ -71,25 +71,24 @@ class PricedEntries:
     def build_weights(self, trade_off: float) -> FloatArray:
         """Return the W that minimises the Lagrangian, sign(G) max(|G| - lambda, 0) / (2 a); needs a > 0."""
         w = np.zeros(self.prices.shape)
-        w.ravel()[self.entries] = self._compute_entry_weights(trade_off)
+        w.ravel()[self.used_positions] = self._compute_entry_weights(trade_off)
         return w
 
     def sum_weighted_rows(self, whitened: Whitened, trade_off: float) -> FloatArray:
         """Return a^T W for that W, shape (d, d), at the cost of its non-zero entries alone."""
         d = self.prices.shape[1]
-        row_positions, column_indices = self.entries // d, self.entries % d
+        row_positions, column_indices = self.used_positions // d, self.used_positions % d
         entry_weights = self._compute_entry_weights(trade_off)
         weighted_sums = np.empty((d, d))
         for j in range(d):
-            entries_in_column = np.flatnonzero(column_indices == j)
-            weighted_sums[:, j] = (
-                whitened.rows[row_positions[entries_in_column]].T @ entry_weights[entries_in_column]
-            )
+            is_in_column = column_indices == j
+            weighted_sums[:, j] = whitened.rows[row_positions[is_in_column]].T @ entry_weights[is_in_column]
         return weighted_sums
 
     def _compute_entry_weights(self, trade_off: float) -> FloatArray:
-        signs = np.sign(self.prices.ravel()[self.entries])
-        return np.asarray(signs * self.excesses / (2.0 * trade_off))
+        """Return w_ij of that W at the used positions alone, shape (k,)."""
+        signs = np.sign(self.prices.ravel()[self.used_positions])
+        return np.asarray(signs * self.price_excesses / (2.0 * trade_off))
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,22 +96,23 @@ class _SortedPrices:
     """Prices that may exceed their user's multiplier, descending within each user.
 
     Attributes:
-        entries: Flat positions, shape (k,).
-        values: |G| there, shape (k,).
+        positions: Flat positions i d + j of the entries, shape (k,).
+        absolute_prices: |G| there, shape (k,).
         starts: Where each user's entries begin, shape (m,): every user has at least one.
-        sums: Sums of the values from the user's start, shape (k,).
-        breaks: theta at which the next smaller entry of the user comes in: sum - rank * value, shape (k,).
+        running_sums: Sums of the absolute prices from the user's start, shape (k,).
+        theta_breaks: theta at which the next smaller entry of the user comes in: sum - rank * value, shape (k,).
     """
 
-    entries: IntArray
-    values: FloatArray
+    positions: IntArray
+    absolute_prices: FloatArray
     starts: IntArray
-    sums: FloatArray
-    breaks: FloatArray
+    running_sums: FloatArray
+    theta_breaks: FloatArray
 
     @property
     def entries_per_user(self) -> IntArray:
-        return np.diff(self.starts, append=self.values.size)
+        """Count the entries of each user, shape (m,)."""
+        return np.diff(self.starts, append=self.absolute_prices.size)
 
 
 def _sort_candidates(whitened: Whitened, absolute_prices: FloatArray, trade_off: float) -> _SortedPrices:
@@ -126,29 +126,28 @@ def _sort_candidates(whitened: Whitened, absolute_prices: FloatArray, trade_off:
     largest_theta = trade_off * float(largest_prices.sum())
     # A little lower, so that rounding leaves out no entry that ties with the bound.
     smallest_prices = np.maximum(largest_prices - largest_theta, 0.0) * (1.0 - 1e-12)
-    positions = np.flatnonzero((absolute_prices >= smallest_prices[whitened.users, None]).ravel())
-    users_of_entries = whitened.users[positions // d]
-    sorted_prices = absolute_prices.ravel()[positions]
-    order = np.lexsort((-sorted_prices, users_of_entries))
-    positions, sorted_prices = positions[order], sorted_prices[order]
+    positions = np.flatnonzero((absolute_prices >= smallest_prices[whitened.row_users, None]).ravel())
+    users_of_entries = whitened.row_users[positions // d]
+    descending_prices = absolute_prices.ravel()[positions]
+    order = np.lexsort((-descending_prices, users_of_entries))
+    positions, descending_prices = positions[order], descending_prices[order]
     starts = np.flatnonzero(np.diff(users_of_entries, prepend=-1))
     entries_per_user = np.diff(starts, append=users_of_entries.size)
-    running_totals = np.cumsum(sorted_prices)
-    cumulated_prices = running_totals - np.repeat(
-        running_totals[starts] - sorted_prices[starts], entries_per_user
-    )
+    running_sums = np.cumsum(descending_prices)
+    running_sums -= np.repeat(running_sums[starts] - descending_prices[starts], entries_per_user)
     ranks = np.arange(1, users_of_entries.size + 1) - np.repeat(starts, entries_per_user)
-    breakpoints = cumulated_prices - ranks * sorted_prices
-    breakpoints[starts] = -1.0  # The largest entry is always in.
-    return _SortedPrices(positions, sorted_prices, starts, cumulated_prices, breakpoints)
+    theta_breaks = running_sums - ranks * descending_prices
+    theta_breaks[starts] = -1.0  # The largest entry is always in.
+    return _SortedPrices(positions, descending_prices, starts, running_sums, theta_breaks)
 
 
 def _compute_multipliers(sorted_prices: _SortedPrices, theta: float) -> tuple[FloatArray, FloatArray]:
     """Return lambda(theta) of each user, and the derivative of each with respect to theta, from the right."""
     # Values descend within a user, so that breaks ascend, by r (v_r - v_(r+1)): the entries that count are the first
     # ones.
-    num_entries = np.add.reduceat((sorted_prices.breaks <= theta).astype(np.int64), sorted_prices.starts)
-    multipliers = (sorted_prices.sums[sorted_prices.starts + num_entries - 1] - theta) / num_entries
+    is_used = (sorted_prices.theta_breaks <= theta).astype(np.int64)
+    num_entries = np.add.reduceat(is_used, sorted_prices.starts)
+    multipliers = (sorted_prices.running_sums[sorted_prices.starts + num_entries - 1] - theta) / num_entries
     return np.maximum(multipliers, 0.0), np.where(multipliers > 0.0, -1.0 / num_entries, 0.0)
 
 
@@ -161,9 +160,9 @@ def find_root_from_left(evaluate: Callable[[float], tuple[float, float]], trade_
     """
     theta = 0.0
     for _ in range(500):  # Finite by convexity; 5 to 15 in practice.
-        value, slope = evaluate(theta)
+        f_value, slope = evaluate(theta)
         # A convex function lies above its tangents, so a step from the left never passes the root.
-        next_theta = trade_off * (value - slope * theta) / (1.0 - trade_off * slope)
+        next_theta = trade_off * (f_value - slope * theta) / (1.0 - trade_off * slope)
         if not next_theta > theta * (1.0 + 1e-15):
             break
         theta = next_theta
@@ -182,12 +181,13 @@ def price(whitened: Whitened, trade_off: float, m: FloatArray) -> PricedEntries:
     sorted_prices = _sort_candidates(whitened, np.abs(prices), trade_off)
 
     def sum_multipliers(theta: float) -> tuple[float, float]:
+        """Return sum_l lambda_l(theta) and its derivative from the right."""
         multipliers, slopes = _compute_multipliers(sorted_prices, theta)
         return float(multipliers.sum()), float(slopes.sum())
 
     theta = find_root_from_left(sum_multipliers, trade_off)
     multipliers, _ = _compute_multipliers(sorted_prices, theta)
-    excesses = sorted_prices.values - np.repeat(multipliers, sorted_prices.entries_per_user)
+    excesses = sorted_prices.absolute_prices - np.repeat(multipliers, sorted_prices.entries_per_user)
     is_used = excesses > 0.0 if trade_off > 0.0 else excesses >= 0.0
     excesses = excesses[is_used]
     # Weak duality holds for any lambda of at least 0: what theta is off by makes the bound looser, never wrong.
@@ -197,14 +197,14 @@ def price(whitened: Whitened, trade_off: float, m: FloatArray) -> PricedEntries:
     return PricedEntries(
         prices=prices,
         multipliers=multipliers,
-        entries=sorted_prices.entries[is_used],
-        excesses=excesses,
-        reward=float(np.vdot(m, whitened.target)),
+        used_positions=sorted_prices.positions[is_used],
+        price_excesses=excesses,
+        reward=float(np.vdot(m, whitened.right_side)),
         penalty=penalty,
     )
 
 
-CHUNK = 2_000_000
+CHUNK_NUMBERS = 2_000_000
 """Numbers held at a time for the Hessian: 16 MB."""
 
 
@@ -214,15 +214,15 @@ class DualPoint:
 
     Attributes:
         m: M, scaled by its best factor.
-        priced: Prices and multipliers there.
+        priced_entries: Prices and multipliers there.
         gradient: E - A^T W(M), shape (d, d).
-        missing: Its largest entry relative to the largest of E: 0 at the optimum.
+        relative_residual: The gradient's largest entry relative to the largest of E: 0 at the optimum.
     """
 
     m: FloatArray
-    priced: PricedEntries
+    priced_entries: PricedEntries
     gradient: FloatArray
-    missing: float
+    relative_residual: float
 
 
 def _sum_user_products(
@@ -240,14 +240,10 @@ def _sum_user_products(
     product_sum = np.zeros((d * d, d * d))
     weighted_rows = np.flatnonzero(user_weights[row_users] > 0.0)
     first_rows = weighted_rows[np.flatnonzero(np.diff(row_users[weighted_rows], prepend=-1))]
-    users_per_chunk = max(CHUNK // (d * d), 1)
-    for first in range(0, first_rows.size, users_per_chunk):
-        chunk_first_rows = first_rows[first : first + users_per_chunk]
-        chunk_end = (
-            first_rows[first + users_per_chunk]
-            if first + users_per_chunk < first_rows.size
-            else row_users.size
-        )
+    users_per_chunk = max(CHUNK_NUMBERS // (d * d), 1)
+    for first_index in range(0, first_rows.size, users_per_chunk):
+        chunk_first_rows = first_rows[first_index : first_index + users_per_chunk]
+        chunk_end = [*first_rows[first_index + users_per_chunk :][:1], row_users.size][0]
         chunk_rows = np.arange(chunk_first_rows[0], chunk_end)
         chunk_rows = chunk_rows[user_weights[row_users[chunk_rows]] > 0.0]
         chunk_starts = np.flatnonzero(np.diff(row_users[chunk_rows], prepend=-1))
@@ -259,23 +255,24 @@ def _sum_user_products(
     return product_sum
 
 
-def compute_hessian(whitened: Whitened, trade_off: float, priced: PricedEntries) -> FloatArray:
+def compute_hessian(whitened: Whitened, trade_off: float, priced_entries: PricedEntries) -> FloatArray:
     """Return the generalised Hessian of Q at M, times 2 a; M is read column after column, shape (d^2, d^2).
 
     W(M) moves with M directly, through the multipliers (lambda_l has 1/p_l of a change in the sum of its
     p_l entries) and through theta, which all binding users share. A binding user with one entry cancels out.
     """
-    d = priced.prices.shape[1]
-    used_rows, row_indices = np.unique(priced.entries // d, return_inverse=True)
-    rows, row_users = whitened.rows[used_rows], whitened.users[used_rows]
+    d = priced_entries.prices.shape[1]
+    used_rows, row_indices = np.unique(priced_entries.used_positions // d, return_inverse=True)
+    rows, row_users = whitened.rows[used_rows], whitened.row_users[used_rows]
     num_entries = np.bincount(row_users[row_indices], minlength=whitened.starts.size)
-    is_binding = (priced.multipliers > 0.0) & (num_entries > 0)
+    is_binding = (priced_entries.multipliers > 0.0) & (num_entries > 0)
     entry_shares = np.where(is_binding, 1.0 / np.maximum(num_entries, 1), 0.0)
     signs = np.zeros((used_rows.size, d))
-    signs[row_indices, priced.entries % d] = np.sign(priced.prices.ravel()[priced.entries])
+    used_prices = priced_entries.prices.ravel()[priced_entries.used_positions]
+    signs[row_indices, priced_entries.used_positions % d] = np.sign(used_prices)
     shared_direction = (rows.T @ (signs * entry_shares[row_users, None])).T.ravel()
     # A binding user with one entry: u u^T is taken off what A^T A has of it, whole. Only now, as through theta it
-    # counts in `shared` still.
+    # counts in `shared_direction` still.
     has_single_entry = is_binding & (num_entries == 1)
     signs[has_single_entry[row_users]] = 0.0
     hessian = np.zeros((d * d, d * d))
@@ -283,33 +280,31 @@ def compute_hessian(whitened: Whitened, trade_off: float, priced: PricedEntries)
         a = rows[np.flatnonzero(signs[:, j])]
         hessian[j * d : (j + 1) * d, j * d : (j + 1) * d] = a.T @ a
     hessian -= _sum_user_products(rows, row_users, signs, np.where(has_single_entry, 0.0, entry_shares))
-    # theta = a sum of lambda_l, and lambda_l falls by 1/p_l of a rise in theta, so that d theta = a <shared, dM> / (1 +
-    # a sum of 1/p_l); what lambda_l falls by goes to the user's entries.
-    hessian += (
-        trade_off
-        / (1.0 + trade_off * float(entry_shares.sum()))
-        * np.outer(shared_direction, shared_direction)
-    )
-    return hessian
+    # theta = a sum of lambda_l, and lambda_l falls by 1/p_l of a rise in theta, so that d theta = a <shared_direction,
+    # dM> / (1 + a sum of 1/p_l); what lambda_l falls by goes to the user's entries.
+    theta_effect = trade_off / (1.0 + trade_off * float(entry_shares.sum()))
+    return np.asarray(hessian + theta_effect * np.outer(shared_direction, shared_direction))
 
 
 def _evaluate_dual(whitened: Whitened, trade_off: float, m: FloatArray) -> DualPoint:
-    priced = price(whitened, trade_off, m)
-    # The best multiple of M, see `PricedEntries.lower_bound`.
-    scale = priced.reward / (2.0 * priced.penalty) if priced.lower_bound > 0.0 else 0.0
+    """Return the point of the ascent at the best multiple of M; at M itself if no multiple has a bound above 0."""
+    priced_entries, scale = price(whitened, trade_off, m), 0.0
+    if priced_entries.lower_bound > 0.0:
+        scale = priced_entries.reward / (2.0 * priced_entries.penalty)
     if scale > 0.0 and abs(scale - 1.0) > 1e-15:
         # Everything is homogeneous in M: no second pass over the data.
         m = m * scale
-        priced = replace(
-            priced,
-            prices=priced.prices * scale,
-            multipliers=priced.multipliers * scale,
-            excesses=priced.excesses * scale,
-            reward=priced.reward * scale,
-            penalty=priced.penalty * scale**2,
+        priced_entries = replace(
+            priced_entries,
+            prices=priced_entries.prices * scale,
+            multipliers=priced_entries.multipliers * scale,
+            price_excesses=priced_entries.price_excesses * scale,
+            reward=priced_entries.reward * scale,
+            penalty=priced_entries.penalty * scale**2,
         )
-    gradient = whitened.target - priced.sum_weighted_rows(whitened, trade_off)
-    return DualPoint(m, priced, gradient, float(np.abs(gradient).max() / np.abs(whitened.target).max()))
+    gradient = whitened.right_side - priced_entries.sum_weighted_rows(whitened, trade_off)
+    relative_residual = float(np.abs(gradient).max() / np.abs(whitened.right_side).max())
+    return DualPoint(m, priced_entries, gradient, relative_residual)
 
 
 def ascend(
@@ -332,38 +327,36 @@ def ascend(
         The last, hence highest, point.
     """
     d = whitened.rows.shape[1]
-    point = _evaluate_dual(whitened, trade_off, m)
+    dual_point = _evaluate_dual(whitened, trade_off, m)
     damping = 1e-8
     for _ in range(num_steps):
-        if is_settled(point):
+        if is_settled(dual_point):
             break
-        curvature = compute_hessian(whitened, trade_off, point.priced) / (2.0 * trade_off)
+        curvature = compute_hessian(whitened, trade_off, dual_point.priced_entries) / (2.0 * trade_off)
         largest_curvature = float(np.diag(curvature).max())
-        if (
-            not largest_curvature > 0.0
-        ):  # One entry per user, all of them binding: nothing to learn from here.
+        # One entry per user, all of them binding: nothing to learn from here.
+        if not largest_curvature > 0.0:
             break
-        higher_point = None
         # Each try costs a pass over the data; twelve span as many orders of magnitude of damping.
         for _ in range(12):
             damped_curvature = curvature + damping * largest_curvature * np.eye(d * d)
             # Columns of M one after the other, as the Hessian has them.
-            step = np.linalg.solve(damped_curvature, point.gradient.T.ravel()).reshape(d, d).T
+            multiplier_step = np.linalg.solve(damped_curvature, dual_point.gradient.T.ravel()).reshape(d, d).T
             # The quadratic model gains half of gradient times step, and more where it is damped.
-            predicted_gain = float(np.vdot(point.gradient, step)) / 2.0
-            next_point = _evaluate_dual(whitened, trade_off, point.m + step)
-            gain = next_point.priced.lower_bound - point.priced.lower_bound
+            predicted_gain = float(np.vdot(dual_point.gradient, multiplier_step)) / 2.0
+            next_point = _evaluate_dual(whitened, trade_off, dual_point.m + multiplier_step)
+            gain = next_point.priced_entries.lower_bound - dual_point.priced_entries.lower_bound
             # Where the dual no longer tells two points apart, its gradient still does.
             is_within_rounding = (
-                abs(gain) <= 1e-12 * point.priced.lower_bound and next_point.missing < point.missing
+                abs(gain) <= 1e-12 * dual_point.priced_entries.lower_bound
+                and next_point.relative_residual < dual_point.relative_residual
             )
             if gain > 1e-4 * predicted_gain > 0.0 or is_within_rounding:
-                higher_point = next_point
                 break
             damping *= 10.0
-        if higher_point is None:
+        else:  # No try rose.
             break
         # As Levenberg and Marquardt: trust the quadratic model more where it kept its promise, less where not.
         damping = max(damping / 10.0, 1e-14) if gain > 0.5 * predicted_gain else damping * 2.0
-        point = higher_point
-    return point
+        dual_point = next_point
+    return dual_point

@@ -22,20 +22,20 @@ FEASIBILITY = 1e-9
 
 
 @dataclass(frozen=True)
-class Step:
+class SearchStep:
     """How good the best answer so far was proved to be, at one moment of a search.
 
     Attributes:
         seconds: Since the search began.
         variance: Total variance of the best C so far, (label unit / feature unit)^2.
         lower_bound: The best lower bound so far, same unit.
-        entries: Entries of C that the search looked at.
+        num_entries: Entries of C that the search looked at.
     """
 
     seconds: float
     variance: float
     lower_bound: float
-    entries: int
+    num_entries: int
 
     @property
     def relative_gap(self) -> float:
@@ -53,22 +53,22 @@ class LinearEstimate:
         largest_user_weight: max_l sum_{i in S_l, j} |c_ij|, 1 / unit of the feature.
         sampling_variance: sigma^2 sum c^2, summed over coefficients, (label unit / feature unit)^2.
         privacy_variance: Laplace noise, summed over coefficients, same unit.
-        noise: The Laplace noise that each coefficient receives.
+        laplace_noise: The Laplace noise that each coefficient receives.
         infeasibility: Largest entry of C X - I, features measured in their root mean squares.
         certificate: Total variance beside a lower bound for every C, both recomputed from the data.
         stop_reason: How the search ended, a sentence.
-        steps: The search in time, which grows while it goes on; empty for closed forms.
+        search_steps: The search in time, which grows while it goes on; empty for closed forms.
     """
 
     matrix: FloatArray
     largest_user_weight: float
     sampling_variance: float
     privacy_variance: float
-    noise: LaplaceNoise
+    laplace_noise: LaplaceNoise
     infeasibility: float
     certificate: Certificate
     stop_reason: str
-    steps: Sequence[Step] = field(default=(), repr=False)
+    search_steps: Sequence[SearchStep] = field(default=(), repr=False)
 
     @property
     def variance(self) -> float:
@@ -83,14 +83,14 @@ class ErrorTarget(enum.Enum):
     PREDICTIONS = "predictions"
 
 
-def compute_lower_bound(problem: RegressionProblem, dual: FloatArray) -> float:
+def compute_lower_bound(problem: RegressionProblem, m: FloatArray) -> float:
     """Compute a total variance below which no C with C X = I goes, from the data and any multipliers.
 
     Args:
         problem: The question.
-        dual: M, multipliers of the whitened constraint, shape (num_features, num_features).
+        m: M, multipliers of the whitened constraint, shape (num_features, num_features).
     """
-    return problem.unit_noise * price(problem.whitened, problem.trade_off, dual).lower_bound
+    return problem.unit_noise * price(problem.whitened, problem.trade_off, m).lower_bound
 
 
 def evaluate(
@@ -98,16 +98,16 @@ def evaluate(
     matrix: FloatArray,
     dual: FloatArray | None = None,
     stop_reason: str = "A closed form.",
-    steps: Sequence[Step] = (),
+    search_steps: Sequence[SearchStep] = (),
 ) -> LinearEstimate:
     """Compute the variances, the noise and the certificate of a matrix C from the data.
 
     Args:
         problem: The question.
         matrix: C, shape (num_features, num_rows).
-        dual: M as in `lower_bound`; None where the method claims no optimality.
+        dual: M as in `compute_lower_bound`; None where the method claims no optimality.
         stop_reason: How the search ended, a sentence.
-        steps: The search in time.
+        search_steps: The search in time.
 
     Returns:
         The answer. Where C X differs from I by more than `FEASIBILITY`, its certificate proves nothing.
@@ -125,20 +125,17 @@ def evaluate(
     whitened = problem.whitened
     w = whitened.sort_rows(matrix)
     largest_user_weight = whitened.find_largest_user_weight(w)
-    noise = LaplaceNoise.for_release(problem.value_bound * largest_user_weight, problem.epsilon)
+    laplace_noise = LaplaceNoise.for_release(problem.value_bound * largest_user_weight, problem.epsilon)
     sampling_variance = problem.residual_variance * float(np.vdot(w, w))
     privacy_variance = problem.unit_noise * largest_user_weight**2
     # C X - I, each entry in the features' own units (root mean squares).
-    differences = (whitened.rows.T @ w - whitened.target).T @ whitened.triangular_factor
-    infeasibility = float(
-        np.max(np.abs(differences) * (whitened.feature_scales[:, None] / whitened.feature_scales))
-    )
+    infeasibilities = (whitened.rows.T @ w - whitened.right_side).T @ whitened.triangular_factor
+    unit_ratios = whitened.feature_scales[:, None] / whitened.feature_scales
+    infeasibility = float(np.max(np.abs(infeasibilities) * unit_ratios))
     lower_bound, argument_text = -math.inf, "this method does not claim to be the best"
     if dual is not None:
-        lower_bound, argument_text = (
-            compute_lower_bound(problem, dual),
-            "a dual bound computed from the same data",
-        )
+        lower_bound = compute_lower_bound(problem, dual)
+        argument_text = "a dual bound computed from the same data"
     total_variance = sampling_variance + privacy_variance
     # Not `>`: where C X leaves float64 the difference is NaN, which proves nothing either.
     if not infeasibility <= FEASIBILITY:
@@ -148,21 +145,21 @@ def evaluate(
         largest_user_weight=largest_user_weight,
         sampling_variance=sampling_variance,
         privacy_variance=privacy_variance,
-        noise=noise,
+        laplace_noise=laplace_noise,
         infeasibility=infeasibility,
         certificate=Certificate(total_variance, lower_bound, argument_text),
         stop_reason=stop_reason,
-        steps=steps,
+        search_steps=search_steps,
     )
 
 
 def evaluate_repaired_weights(problem: RegressionProblem, w: FloatArray) -> LinearEstimate:
-    """Evaluate the nearest feasible C to sorted weights W, which claims no optimality."""
+    """Evaluate the nearest feasible C to sorted weights W, shape (n, d); its certificate claims no optimality."""
     return evaluate(problem, problem.whitened.restore_order(problem.whitened.repair(w)))
 
 
 def compute_sampling_variances(problem: RegressionProblem, estimate: LinearEstimate) -> FloatArray:
-    """Return the part of `compute_variances` before noise, sigma^2 sum_i c_ji^2."""
+    """Return the variance of each coefficient before noise, sigma^2 sum_i c_ji^2, shape (num_features,)."""
     return np.asarray(problem.residual_variance * np.einsum("ji,ji->j", estimate.matrix, estimate.matrix))
 
 
@@ -172,7 +169,7 @@ def compute_variances(problem: RegressionProblem, estimate: LinearEstimate) -> F
     Returns:
         In (label unit / unit of that feature)^2; they add up to `LinearEstimate.variance`.
     """
-    return np.asarray(compute_sampling_variances(problem, estimate) + estimate.noise.variance)
+    return np.asarray(compute_sampling_variances(problem, estimate) + estimate.laplace_noise.variance)
 
 
 def compute_user_weights(problem: RegressionProblem, estimate: LinearEstimate) -> FloatArray:
@@ -226,7 +223,8 @@ def compute_prediction_error(
     """
     y = check_labels(problem, labels)
     fitted_labels = problem.features @ (estimate.matrix @ y)
-    return float(np.mean((y - fitted_labels) ** 2)) + estimate.noise.variance * problem.total_mean_square
+    privacy_error = estimate.laplace_noise.variance * problem.total_mean_square
+    return float(np.mean((y - fitted_labels) ** 2)) + privacy_error
 
 
 def estimate_residual_variance(features: npt.ArrayLike, labels: npt.ArrayLike) -> float:

@@ -89,6 +89,7 @@ class RegressionParameters(Parameters):
     """The same seed gives the same data."""
 
     def _check_together(self, problems: Problems) -> None:
+        """Record what fields get wrong together: a label range that is empty or too wide, bad generators."""
         if problems.ascending(lower=self.lower, upper=self.upper):
             problems.between(*VALUE_BOUND_RANGE, **{"upper − lower": self.value_bound})
         if not problems.entries:
@@ -105,9 +106,9 @@ class RegressionParameters(Parameters):
         """Return B = U - L."""
         return self.upper - self.lower
 
-    def clip_labels(self, table: LabelledRows) -> FloatArray:
-        """Clip the labels as they enter the release."""
-        return np.clip(table.labels, self.lower, self.upper)
+    def clip_labels(self, labelled_rows: LabelledRows) -> FloatArray:
+        """Return the labels clipped to [L, U], as they enter the release."""
+        return np.clip(labelled_rows.labels, self.lower, self.upper)
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ class RegressionGenerator:
 
     def build_dataset(self) -> tuple[Dataset, FloatArray]:
         """Generate the table as a public data set, and return its true coefficients, too."""
-        table = self.generate()
+        generated_table = self.generate()
         feature_names = tuple(f"x{j + 1}" for j in range(self.num_features))
         dataset = Dataset(
             name=f"Generated, {self.num_rows:,} rows",
@@ -167,50 +168,58 @@ class RegressionGenerator:
                 f"{wording.entered(self.exponent)}, seed {self.seed}."
             ),
             disclosure=Disclosure.PUBLIC,
-            histogram=ContributionHistogram.from_counts(np.bincount(table.user_codes)),
-            table=LabelledRows(table.features, table.labels, table.user_codes, feature_names, "y"),
+            histogram=ContributionHistogram.from_counts(np.bincount(generated_table.user_codes)),
+            table=LabelledRows(
+                generated_table.features,
+                generated_table.labels,
+                generated_table.user_codes,
+                feature_names,
+                "y",
+            ),
         )
-        return dataset, table.coefficients
+        return dataset, generated_table.coefficients
 
 
-def round_outwards(low: float, high: float) -> tuple[float, float]:
+def round_outwards(least_value: float, largest_value: float) -> tuple[float, float]:
     """Return an interval that contains [low, high], with ends of two significant digits and a positive length."""
-    largest_end = max(abs(low), abs(high))
+    largest_end = max(abs(least_value), abs(largest_value))
     rounding_unit = 10.0 ** (math.floor(math.log10(largest_end)) - 1) if largest_end > 0.0 else 1.0
-    lower, upper = (
-        math.floor(low / rounding_unit) * rounding_unit,
-        math.ceil(high / rounding_unit) * rounding_unit,
-    )
+    lower = math.floor(least_value / rounding_unit) * rounding_unit
+    upper = math.ceil(largest_value / rounding_unit) * rounding_unit
     return float(f"{lower:.6g}"), float(f"{upper if upper > lower else lower + rounding_unit:.6g}")
 
 
-Kinds = tuple[FloatArray, IntArray, IntArray]
+RowKinds = tuple[FloatArray, IntArray, IntArray]
 """Rows of one user with the same features: these, shape (kinds, 2), whose they are, ascending, and how many."""
 
 
-def list_rows_of_example_1(g: int) -> Kinds:
+def list_rows_of_example_1(g: int) -> RowKinds:
     """Return example 1: one far point against many users with g rows, one with g rows against many with one."""
     num_light_users = g * g
     features = np.zeros((2 * num_light_users + 2, 2))
     features[: num_light_users + 1, 0] = 1.0
     features[0, 0] = g
     features[num_light_users + 1 :, 1] = 1.0
-    counts = np.ones(2 * num_light_users + 2, dtype=np.int64)
-    counts[1 : num_light_users + 2] = g
-    return features, np.arange(2 * num_light_users + 2), counts
+    row_counts = np.ones(2 * num_light_users + 2, dtype=np.int64)
+    row_counts[1 : num_light_users + 2] = g
+    return features, np.arange(2 * num_light_users + 2), row_counts
 
 
-def list_rows_of_example_3(g: int) -> Kinds:
+def list_rows_of_example_3(g: int) -> RowKinds:
     """Return example 3: user 1 with g rows; for each other user one in the first direction and g - 1 in the second."""
     features = np.concatenate(([[1.0, 0.0]], np.tile([[1.0, 0.0], [0.0, 1.0]], (g, 1))))
-    codes = np.concatenate(([0], np.repeat(np.arange(1, g + 1), 2)))
-    return features, codes, np.concatenate(([g], np.tile([1, g - 1], g)))
+    user_codes = np.concatenate(([0], np.repeat(np.arange(1, g + 1), 2)))
+    return features, user_codes, np.concatenate(([g], np.tile([1, g - 1], g)))
 
 
-def _problem(kinds: Kinds, value_bound: float, residual_variance: float) -> RegressionProblem:
-    features, codes, counts = kinds
-    rows, row_users = np.repeat(features, counts, axis=0), np.repeat(codes, counts)
-    return RegressionProblem(rows, row_users, 2.0, value_bound, residual_variance)
+def _build_problem(row_kinds: RowKinds, value_bound: float, residual_variance: float) -> RegressionProblem:
+    """Build the problem of an example at epsilon = 2, with each kind of row repeated as often as it stands for."""
+    features, user_codes, row_counts = row_kinds
+    all_features, row_user_codes = (
+        np.repeat(features, row_counts, axis=0),
+        np.repeat(user_codes, row_counts),
+    )
+    return RegressionProblem(all_features, row_user_codes, 2.0, value_bound, residual_variance)
 
 
 def example_1(g: int) -> RegressionProblem:
@@ -226,7 +235,7 @@ def example_1(g: int) -> RegressionProblem:
         not satisfy C X = I; 1/g^3 does, and the variance 1/g^4 stands.)
     """
     require.whole(1, 300, g=g)
-    return _problem(list_rows_of_example_1(g), 1.0, 0.0)
+    return _build_problem(list_rows_of_example_1(g), 1.0, 0.0)
 
 
 def example_3(g: int) -> RegressionProblem:
@@ -238,7 +247,7 @@ def example_3(g: int) -> RegressionProblem:
     Source: Epasto et al. 2020, example 3 and claim 9: sigma = 1 and 2 d (B / epsilon)^2 = g.
     """
     require.whole(2, 1000, g=g)
-    return _problem(list_rows_of_example_3(g), float(np.sqrt(g)), 1.0)
+    return _build_problem(list_rows_of_example_3(g), float(np.sqrt(g)), 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,9 +281,8 @@ def compute_zipf_sizes(num_rows: int, exponent: float) -> IntArray:
     """
     i = np.arange(1, num_rows + 1, dtype=np.float64)
     relative_counts = i**-exponent
-    users_by_size = np.diff(
-        np.round(np.cumsum(relative_counts * (num_rows / float(relative_counts @ i)))), prepend=0.0
-    ).astype(np.int64)
+    cumulated_users = np.round(np.cumsum(relative_counts * (num_rows / float(relative_counts @ i))))
+    users_by_size = np.diff(cumulated_users, prepend=0.0).astype(np.int64)
     sizes = np.repeat(np.arange(1, num_rows + 1), users_by_size)
     sizes = sizes[np.cumsum(sizes) <= num_rows]
     num_remaining_rows = num_rows - int(sizes.sum())

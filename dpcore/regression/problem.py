@@ -39,23 +39,23 @@ class Whitened:
         order: Positions in the original data of the sorted rows, shape (n,).
         starts: Where each user's rows begin, shape (m,).
         sizes: Rows of each user, shape (m,).
-        users: User 0 .. m - 1 of each sorted row, ascending, shape (n,).
+        row_users: User 0 .. m - 1 of each sorted row, ascending, shape (n,).
         rows: A, shape (n, d), with A^T A = n I.
-        target: E, shape (d, d): the constraint is A^T W = E.
+        right_side: E, shape (d, d): the constraint is A^T W = E.
         triangular_factor: R, shape (d, d).
         feature_scales: Root mean square of each feature, shape (d,), in its unit.
-        condition: Condition number of X with its columns scaled to equal length; infinite where dependent.
+        condition_number: That of X with its columns scaled to equal length; infinite where dependent.
     """
 
     order: IntArray
     starts: IntArray
     sizes: IntArray
-    users: IntArray
+    row_users: IntArray
     rows: FloatArray
-    target: FloatArray
+    right_side: FloatArray
     triangular_factor: FloatArray
     feature_scales: FloatArray
-    condition: float
+    condition_number: float
 
     def sum_per_user(self, row_values: FloatArray) -> FloatArray:
         """Sum over each user's rows, shape (m, ...)."""
@@ -72,7 +72,7 @@ class Whitened:
 
     def solve_least_squares(self) -> FloatArray:
         """Return W of ordinary least squares, X (X^T X)^-1 = A E / n."""
-        return np.asarray(self.rows @ (self.target / self.rows.shape[0]))
+        return np.asarray(self.rows @ (self.right_side / self.rows.shape[0]))
 
     def restore_order(self, w: FloatArray) -> FloatArray:
         """Return C, shape (d, n), in the original order of rows."""
@@ -90,53 +90,55 @@ class Whitened:
         Where little is missing it is made up on the non-zero entries alone, so that a sparse W stays sparse;
         otherwise (or where they do not suffice) over all rows.
         """
-        constraint_residual = self.target - self.rows.T @ w
-        column_scales = np.maximum(np.abs(self.target).max(axis=0), np.finfo(float).tiny)
-        if float(np.max(np.abs(constraint_residual) / column_scales)) < 1e-6:
-            w = self._repair_on_support(w, constraint_residual)
-            constraint_residual = self.target - self.rows.T @ w
-            if float(np.max(np.abs(constraint_residual) / column_scales)) < 1e-13:
+        residual = self.right_side - self.rows.T @ w
+        column_scales = np.maximum(np.abs(self.right_side).max(axis=0), np.finfo(float).tiny)
+        if float(np.max(np.abs(residual) / column_scales)) < 1e-6:
+            w = self._repair_on_support(w, residual)
+            residual = self.right_side - self.rows.T @ w
+            if float(np.max(np.abs(residual) / column_scales)) < 1e-13:
                 return w
         # A^T A = n I: the pseudo-inverse of A^T is A / n.
         for _ in range(2):  # The second pass removes the rounding of the first.
-            w = w + self.rows @ ((self.target - self.rows.T @ w) / self.rows.shape[0])
+            w = w + self.rows @ ((self.right_side - self.rows.T @ w) / self.rows.shape[0])
         return w
 
-    def _repair_on_support(self, w: FloatArray, constraint_residual: FloatArray) -> FloatArray:
+    def _repair_on_support(self, w: FloatArray, residual: FloatArray) -> FloatArray:
+        """Return W with A^T W = E as far as its non-zero entries allow; ``residual``, E - A^T W, is overwritten."""
         w = w.copy()
         for j in range(w.shape[1]):
             support_rows = np.flatnonzero(w[:, j])
             a = self.rows[support_rows]
             for _ in range(2):
                 # The support may have too few independent rows: least squares then makes up what it can.
-                w[support_rows, j] += a @ np.linalg.lstsq(a.T @ a, constraint_residual[:, j], rcond=1e-12)[0]
-                constraint_residual[:, j] = self.target[:, j] - a.T @ w[support_rows, j]
+                w[support_rows, j] += a @ np.linalg.lstsq(a.T @ a, residual[:, j], rcond=1e-12)[0]
+                residual[:, j] = self.right_side[:, j] - a.T @ w[support_rows, j]
         return w
 
 
 def whiten(features: FloatArray, user_codes: IntArray) -> Whitened:
     """Sort rows by user and factor X = A R by QR with columns first scaled to equal length."""
     n, d = features.shape
-    _, users = np.unique(user_codes, return_inverse=True)
-    order = np.argsort(users, kind="stable")
-    users = users[order].astype(np.int64)
-    starts = np.flatnonzero(np.diff(users, prepend=-1))
-    units = _compute_root_mean_squares(features)
-    q, r = np.linalg.qr(features[order] / (units * np.sqrt(n)))
+    _, row_users = np.unique(user_codes, return_inverse=True)
+    order = np.argsort(row_users, kind="stable")
+    row_users = row_users[order].astype(np.int64)
+    starts = np.flatnonzero(np.diff(row_users, prepend=-1))
+    feature_scales = _compute_root_mean_squares(features)
+    q, r = np.linalg.qr(features[order] / (feature_scales * np.sqrt(n)))
     singular_values = np.linalg.svd(r, compute_uv=False)
-    condition = float(singular_values[0] / singular_values[-1]) if singular_values[-1] > 0.0 else np.inf
+    smallest_value = float(singular_values[-1])
+    condition_number = float(singular_values[0]) / smallest_value if smallest_value > 0.0 else np.inf
     # Dependent columns are refused by their names once the problem is put together; until then there is no E.
-    triangle_inverse = np.linalg.inv(r) if condition < 1.0 / RANK_TOLERANCE else np.full((d, d), np.nan)
+    inverse_factor = np.linalg.inv(r) if condition_number < 1.0 / RANK_TOLERANCE else np.full((d, d), np.nan)
     return Whitened(
         order=order,
         starts=starts,
         sizes=np.diff(starts, append=n),
-        users=users,
+        row_users=row_users,
         rows=q * np.sqrt(n),
-        target=np.ascontiguousarray((triangle_inverse / units[:, None]).T),
-        triangular_factor=r * units,
-        feature_scales=units,
-        condition=condition,
+        right_side=np.ascontiguousarray((inverse_factor / feature_scales[:, None]).T),
+        triangular_factor=r * feature_scales,
+        feature_scales=feature_scales,
+        condition_number=condition_number,
     )
 
 
@@ -152,14 +154,12 @@ def find_dependent_columns(features: FloatArray) -> list[int]:
     """Return the columns that the others already span, by QR with pivoting on columns scaled to equal length."""
     from scipy.linalg import qr
 
-    r, pivots = qr(
-        np.linalg.qr(features / _compute_root_mean_squares(features), mode="r"), mode="r", pivoting=True
-    )
+    scaled_features = features / _compute_root_mean_squares(features)
+    r, pivots = qr(np.linalg.qr(scaled_features, mode="r"), mode="r", pivoting=True)
     diagonal = np.abs(np.diag(r))
     is_small = diagonal <= 10.0 * RANK_TOLERANCE * diagonal[0]
-    is_small[-1] = (
-        True  # Asked only where the condition number is too large: the last pivot is one in any case.
-    )
+    # Asked only where the condition number is too large: the last pivot is one in any case.
+    is_small[-1] = True
     return sorted(int(j) for j in pivots[is_small])
 
 
@@ -195,11 +195,12 @@ class RegressionProblem(ByDigest):
     feature_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        names = self.feature_names or tuple(f"x{j + 1}" for j in range(np.shape(self.features)[-1]))
+        feature_names = self.feature_names or tuple(f"x{j + 1}" for j in range(np.shape(self.features)[-1]))
         # The facet has the same columns, makes them read-only, and checks them. Of its largest size the solver holds up
         # to 17 copies (measured; 4 GB).
-        table = LabelledRows(self.features, np.zeros(len(self.features)), self.user_codes, names)
-        vars(self).update(features=table.features, user_codes=table.user_codes, feature_names=names)
+        no_labels = np.zeros(len(self.features))
+        facet = LabelledRows(self.features, no_labels, self.user_codes, feature_names)
+        vars(self).update(features=facet.features, user_codes=facet.user_codes, feature_names=feature_names)
         n, d = self.features.shape
         with Problems() as problems:
             if d > MAX_FEATURES:
@@ -208,14 +209,15 @@ class RegressionProblem(ByDigest):
                 problems.add(f"{d:,} coefficients need at least as many rows; got {n:,}")
             self._check_settings(problems)
         with problems:
-            if self.whitened.condition > 1.0 / RANK_TOLERANCE:
-                columns_text = ", ".join(names[j] for j in find_dependent_columns(self.features))
+            if self.whitened.condition_number > 1.0 / RANK_TOLERANCE:
+                columns_text = ", ".join(feature_names[j] for j in find_dependent_columns(self.features))
                 problems.add(
                     f"the features are linearly dependent: {columns_text} can be written through the others",
                     remedy="Leave these out, or one level of each one-hot group, or the intercept",
                 )
 
     def _check_settings(self, problems: Problems) -> None:
+        """Collect what is wrong with epsilon, value_bound and residual_variance."""
         problems.positive(epsilon=self.epsilon, value_bound=self.value_bound)
         problems.non_negative(residual_variance=self.residual_variance)
         if problems.entries:
@@ -241,9 +243,8 @@ class RegressionProblem(ByDigest):
         """
         # What is cached goes along: all but the digest depends on features and owners alone.
         new_problem = copy.copy(self)
-        vars(new_problem).update(
-            epsilon=epsilon, value_bound=value_bound, residual_variance=residual_variance
-        )
+        settings = {"epsilon": epsilon, "value_bound": value_bound, "residual_variance": residual_variance}
+        vars(new_problem).update(settings)
         vars(new_problem).pop("digest", None)
         with Problems() as problems:
             new_problem._check_settings(problems)
@@ -308,8 +309,9 @@ def build_dataset(table: Table, design: Design, disclosure: Disclosure) -> Datas
         InvalidInput: As of `dpcore.data.design_matrix.build_dataset`, and if features are linearly dependent, by name.
     """
 
-    def check_rank(features: FloatArray, codes: IntArray, names: tuple[str, ...]) -> None:
-        RegressionProblem(features, codes, 1.0, 1.0, 0.0, names)  # The settings only fill their places.
+    def check_rank(features: FloatArray, user_codes: IntArray, feature_names: tuple[str, ...]) -> None:
+        """Raise `InvalidInput` if the features are linearly dependent; the settings only fill their places."""
+        RegressionProblem(features, user_codes, 1.0, 1.0, 0.0, feature_names)
 
     return design_matrix.build_dataset(table, design, disclosure, check_rank)
 
@@ -319,13 +321,13 @@ read_labelled_table = build_dataset
 
 
 def check(dataset: Dataset) -> RegressionProblem:
-    """Check and sort features and owners of a data set with the facet `table`, once for all settings.
+    """Build the problem of a data set with the facet `table`, with 1 for each setting, checked and sorted.
 
-    `RegressionProblem.with_settings` replaces those that stand in here.
+    `RegressionProblem.with_settings` puts other settings in place, without a second check.
 
     Raises:
         InvalidInput: Features are linearly dependent, by name, or not fewer than the rows.
     """
-    table = dataset.table
-    assert table is not None
-    return RegressionProblem(table.features, table.user_codes, 1.0, 1.0, 1.0, table.feature_names)
+    facet = dataset.table
+    assert facet is not None
+    return RegressionProblem(facet.features, facet.user_codes, 1.0, 1.0, 1.0, facet.feature_names)

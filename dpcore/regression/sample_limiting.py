@@ -22,7 +22,7 @@ from dpcore.contributions import FloatArray, IntArray, log_spaced, rank_within_u
 from dpcore.regression.estimate import ErrorTarget, LinearEstimate, check_labels, evaluate_repaired_weights
 from dpcore.regression.problem import RegressionProblem, Whitened
 
-DEPENDENT = 1e-12
+DEPENDENCE_TOLERANCE = 1e-12
 """Smallest over largest eigenvalue of the drawn rows' Gram matrix below which rank is lost."""
 
 
@@ -32,21 +32,21 @@ class CapDraws:
 
     Attributes:
         caps: Ascending, shape (k,).
-        squares: Sum of c^2, shape (draws, k), 1 / (unit of the feature)^2.
+        squared_weights: Sum of c^2, shape (draws, k), 1 / (unit of the feature)^2.
         squared_largest_weights: (max_l sum |c|)^2, shape (draws, k), same unit.
-        fit: (1/n) |y - X C y|^2, shape (draws, k), label unit squared; NaN where no labels were given.
+        fit_errors: (1/n) |y - X C y|^2, shape (draws, k), label unit squared; NaN where no labels were given.
             Computed from private labels.
     """
 
     caps: IntArray
-    squares: FloatArray
+    squared_weights: FloatArray
     squared_largest_weights: FloatArray
-    fit: FloatArray
+    fit_errors: FloatArray
 
     @property
     def num_draws(self) -> int:
         """Return the number of draws that were finished for every cap; 0 where it was stopped before."""
-        return int(self.squares.shape[0])
+        return int(self.squared_weights.shape[0])
 
 
 _EMPTY = np.empty((0, 0))
@@ -60,40 +60,40 @@ class CapCurve:
 
     Attributes:
         caps: Ascending, shape (k,).
-        num_full_rank: Draws that were averaged, shape (k,). None where every one was deficient: the means are NaN.
-        num_rank_deficient: Draws whose rows are linearly dependent: no estimate exists there, shape (k,).
-        sampling_variance: Mean over draws, summed over coefficients, (label unit / feature unit)^2.
-        privacy_variance: Mean over draws, same unit.
+        num_full_rank_draws: Draws that were averaged, shape (k,). Where there is none, the means are NaN.
+        num_rank_deficient_draws: Draws whose rows are linearly dependent: no estimate exists there, shape (k,).
+        sampling_variances: Mean over draws, summed over coefficients, (label unit / feature unit)^2.
+        privacy_variances: Mean over draws, same unit.
         prediction_errors: Mean over draws of the expected squared error of the prediction, label unit squared;
             NaN where no labels were given. Computed from private labels.
         prediction_noises: The part of it that is privacy noise.
     """
 
     caps: IntArray
-    num_full_rank: IntArray
-    num_rank_deficient: IntArray
-    sampling_variance: FloatArray
-    privacy_variance: FloatArray
+    num_full_rank_draws: IntArray
+    num_rank_deficient_draws: IntArray
+    sampling_variances: FloatArray
+    privacy_variances: FloatArray
     prediction_errors: FloatArray
     prediction_noises: FloatArray
 
     @property
-    def variance(self) -> FloatArray:
+    def variances(self) -> FloatArray:
         """Return the mean total variance."""
-        return np.asarray(self.sampling_variance + self.privacy_variance)
+        return np.asarray(self.sampling_variances + self.privacy_variances)
 
     @property
     def has_estimate(self) -> npt.NDArray[np.bool_]:
         """Return True for each cap at which every draw gave an estimate; the largest one keeps all rows and does."""
-        return np.asarray((self.num_rank_deficient == 0) & (self.num_full_rank > 0))
+        return np.asarray((self.num_rank_deficient_draws == 0) & (self.num_full_rank_draws > 0))
 
     def get_errors(self, target: ErrorTarget) -> FloatArray:
         """Return the mean total variance of the coefficients, or the mean squared error of the prediction."""
-        return self.variance if target is ErrorTarget.COEFFICIENTS else self.prediction_errors
+        return self.variances if target is ErrorTarget.COEFFICIENTS else self.prediction_errors
 
-    def list_errors(self, index: int) -> list[float]:
+    def list_errors(self, cap_index: int) -> list[float]:
         """Return total variance, privacy variance and prediction error of the cap at a position."""
-        return [float(c[index]) for c in (self.variance, self.privacy_variance, self.prediction_errors)]
+        return [float(c[cap_index]) for c in (self.variances, self.privacy_variances, self.prediction_errors)]
 
     def find_best(self, target: ErrorTarget) -> int:
         """Return the position of the cap of least error, of those that never lost rank.
@@ -104,28 +104,28 @@ class CapCurve:
         return int(np.argmin(np.where(self.has_estimate & ~np.isnan(errors), errors, np.inf)))
 
     @property
-    def best(self) -> int:
+    def best_index(self) -> int:
         """Return the position of the cap of least mean variance."""
         return self.find_best(ErrorTarget.COEFFICIENTS)
 
     @property
     def max_contributions(self) -> int:
-        """Return the cap at `best`."""
-        return int(self.caps[self.best])
+        """Return the cap of least mean variance."""
+        return int(self.caps[self.best_index])
 
 
-def solve_least_squares(rows: FloatArray, target: FloatArray) -> FloatArray | None:
+def solve_least_squares(rows: FloatArray, right_side: FloatArray) -> FloatArray | None:
     """Return W of ordinary least squares, rows (rows^T rows)^-1 E, or None if the rows are linearly dependent."""
     gram_matrix = rows.T @ rows
     eigenvalues = np.linalg.eigvalsh(gram_matrix)
-    if not eigenvalues[0] > DEPENDENT * eigenvalues[-1]:
+    if not eigenvalues[0] > DEPENDENCE_TOLERANCE * eigenvalues[-1]:
         return None
-    return np.asarray(rows @ np.linalg.solve(gram_matrix, target))
+    return np.asarray(rows @ np.linalg.solve(gram_matrix, right_side))
 
 
 def draw_ranks(whitened: Whitened, seed: int) -> IntArray:
     """Return 0, 1, 2 ... for each user's rows in a random order, shape (n,)."""
-    return rank_within_users(whitened.users, np.random.default_rng(seed).random(whitened.users.size))
+    return rank_within_users(whitened.row_users, np.random.default_rng(seed).random(whitened.row_users.size))
 
 
 def draw_estimate(problem: RegressionProblem, max_contributions: int, seed: int = 0) -> LinearEstimate:
@@ -142,7 +142,7 @@ def draw_estimate(problem: RegressionProblem, max_contributions: int, seed: int 
     require.whole(1, 10**12, max_contributions=max_contributions)
     whitened = problem.whitened
     kept_rows = np.flatnonzero(draw_ranks(whitened, seed) < max_contributions)
-    kept_weights = solve_least_squares(whitened.rows[kept_rows], whitened.target)
+    kept_weights = solve_least_squares(whitened.rows[kept_rows], whitened.right_side)
     if kept_weights is None:
         bound_text = wording.counted(max_contributions, "row")
         message = f"with at most {bound_text} per user, this draw's rows are linearly dependent"
@@ -183,42 +183,43 @@ def try_caps(
     Raises:
         InvalidInput: The labels do not fit.
     """
-    y = None if labels is None else check_labels(problem, labels)[problem.whitened.order]
+    sorted_labels = None if labels is None else check_labels(problem, labels)[problem.whitened.order]
     tried_caps = _list_caps(problem, caps)
     costs = np.full((num_draws, tried_caps.size, 3), np.nan)
-    costs[:, -1] = _compute_costs(problem, np.arange(problem.num_rows), y)  # The largest cap keeps all rows.
+    # The largest cap keeps all rows.
+    costs[:, -1] = _compute_costs(problem, np.arange(problem.num_rows), sorted_labels)
     for draw_index in range(num_draws):
         ranks = draw_ranks(problem.whitened, draw_index)
         for k, cap in enumerate(tried_caps[:-1]):
             if should_stop():
                 return CapDraws(tried_caps, *np.moveaxis(costs[:draw_index], 2, 0))
-            costs[draw_index, k] = _compute_costs(problem, np.flatnonzero(ranks < cap), y)
+            costs[draw_index, k] = _compute_costs(problem, np.flatnonzero(ranks < cap), sorted_labels)
         progress((draw_index + 1) / num_draws)
     return CapDraws(tried_caps, *np.moveaxis(costs, 2, 0))
 
 
-def average_draws(problem: RegressionProblem, draws: CapDraws) -> CapCurve:
+def average_draws(problem: RegressionProblem, cap_draws: CapDraws) -> CapCurve:
     """Average the variances and errors of each cap over draws, for a problem on the same features and owners.
 
     Prediction errors are right for another epsilon or sigma^2, and for another B where no label is clipped
     otherwise than in the study.
     """
-    sampling_variances = problem.residual_variance * draws.squares
-    privacy_variances = problem.unit_noise * draws.squared_largest_weights
+    sampling_variances = problem.residual_variance * cap_draws.squared_weights
+    privacy_variances = problem.unit_noise * cap_draws.squared_largest_weights
     has_rank = ~np.isnan(sampling_variances)
-    num_full_rank = has_rank.sum(axis=0)
+    num_full_rank_draws = has_rank.sum(axis=0)
     # Noise of variance v on each coefficient adds v tr(X^T X) / n to the squared error of predictions.
     noise_effect = problem.total_mean_square / problem.num_features
-    prediction_noises = privacy_variances * noise_effect
-    costs = np.stack((sampling_variances, privacy_variances, draws.fit + prediction_noises), axis=2)
+    prediction_errors = cap_draws.fit_errors + privacy_variances * noise_effect
+    costs = np.stack((sampling_variances, privacy_variances, prediction_errors), axis=2)
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean_costs = np.where(has_rank[:, :, None], costs, 0.0).sum(axis=0) / num_full_rank[:, None]
+        mean_costs = np.where(has_rank[:, :, None], costs, 0.0).sum(axis=0) / num_full_rank_draws[:, None]
     return CapCurve(
-        caps=draws.caps,
-        num_full_rank=num_full_rank,
-        num_rank_deficient=draws.squares.shape[0] - num_full_rank,
-        sampling_variance=mean_costs[:, 0],
-        privacy_variance=mean_costs[:, 1],
+        caps=cap_draws.caps,
+        num_full_rank_draws=num_full_rank_draws,
+        num_rank_deficient_draws=cap_draws.squared_weights.shape[0] - num_full_rank_draws,
+        sampling_variances=mean_costs[:, 0],
+        privacy_variances=mean_costs[:, 1],
         prediction_errors=mean_costs[:, 2],
         prediction_noises=mean_costs[:, 1] * noise_effect,
     )
@@ -229,16 +230,15 @@ def _compute_costs(
 ) -> tuple[float, float, float]:
     """Return sum c^2, (largest user weight)^2 and (1/n) |y - X C y|^2 of a draw; NaN where rank is lost."""
     whitened = problem.whitened
-    kept_weights = solve_least_squares(whitened.rows[kept_rows], whitened.target)
+    kept_weights = solve_least_squares(whitened.rows[kept_rows], whitened.right_side)
     if kept_weights is None:
         return (np.nan, np.nan, np.nan)
-    user_weights = np.bincount(whitened.users[kept_rows], weights=np.abs(kept_weights).sum(axis=1))
+    user_weights = np.bincount(whitened.row_users[kept_rows], weights=np.abs(kept_weights).sum(axis=1))
     fit_error = np.nan
     if sorted_labels is not None:
         # X = A R.
-        fitted_labels = whitened.rows @ (
-            whitened.triangular_factor @ (kept_weights.T @ sorted_labels[kept_rows])
-        )
+        coefficients = kept_weights.T @ sorted_labels[kept_rows]
+        fitted_labels = whitened.rows @ (whitened.triangular_factor @ coefficients)
         fit_error = float(np.mean((sorted_labels - fitted_labels) ** 2))
     return float(np.vdot(kept_weights, kept_weights)), float(user_weights.max()) ** 2, fit_error
 
@@ -258,7 +258,7 @@ def estimate_on_averages(problem: RegressionProblem) -> LinearEstimate:
     """
     whitened = problem.whitened
     average_rows = whitened.sum_per_user(whitened.rows) / whitened.sizes[:, None]
-    user_weights = solve_least_squares(average_rows, whitened.target)
+    user_weights = solve_least_squares(average_rows, whitened.right_side)
     if user_weights is None:
         users_text = wording.counted(problem.num_users, "user")
         raise refuse(f"the averaged features of {users_text} are linearly dependent", "", "Use rows instead")

@@ -28,14 +28,14 @@ TOLERANCE = 1e-6
 
 
 def describe_stop(sweep: Mapping[str, FloatArray]) -> str:
-    """Say how far `sweep_epsilon` came if it was stopped; empty if it is complete."""
+    """Write how many of all points `sweep_epsilon` solved if it was stopped; empty if it is complete."""
     num_points = sweep["epsilon"].size
     return "" if num_points == len(EPSILONS) else f"Stopped after {num_points} of {len(EPSILONS)} points."
 
 
 def sweep_epsilon(
     problem: RegressionProblem,
-    draws: CapDraws,
+    cap_draws: CapDraws,
     labels: FloatArray,
     epsilons: Sequence[float] = EPSILONS,
     *,
@@ -46,7 +46,7 @@ def sweep_epsilon(
 
     Args:
         problem: The problem; its epsilon is not used.
-        draws: At least one draw of caps on the same features and owners, with prediction errors.
+        cap_draws: At least one draw of caps on the same features and owners, with prediction errors.
         labels: y, shape (num_rows,), as they enter the release.
         epsilons: To solve at.
         progress: Told the share done.
@@ -62,30 +62,32 @@ def sweep_epsilon(
     Raises:
         InvalidInput: An epsilon is not above 0.
     """
-    results: list[dict[str, float]] = []
+    points: list[dict[str, float]] = []
     for epsilon in epsilons:
         epsilon_problem = problem.with_settings(epsilon, problem.value_bound, problem.residual_variance)
         estimate = working_set.solve(epsilon_problem, TOLERANCE, should_stop=should_stop)
         if should_stop():
             break
-        cap_curve = sample_limiting.average_draws(epsilon_problem, draws)
-        errors = {
+        cap_curve = sample_limiting.average_draws(epsilon_problem, cap_draws)
+        best_prediction_index = cap_curve.find_best(ErrorTarget.PREDICTIONS)
+        point = {
             "epsilon": epsilon,
             "ours_coefficients": estimate.variance,
             "ours_predictions": compute_prediction_error(epsilon_problem, estimate, labels),
-            "best_cap_coefficients": float(cap_curve.variance[cap_curve.best]),
-            "best_cap_predictions": float(
-                cap_curve.prediction_errors[cap_curve.find_best(ErrorTarget.PREDICTIONS)]
-            ),
-            "no_cap_coefficients": float(cap_curve.variance[-1]),
+            "best_cap_coefficients": float(cap_curve.variances[cap_curve.best_index]),
+            "best_cap_predictions": float(cap_curve.prediction_errors[best_prediction_index]),
+            "no_cap_coefficients": float(cap_curve.variances[-1]),
             "no_cap_predictions": float(cap_curve.prediction_errors[-1]),
             "best_cap": cap_curve.max_contributions,
             "gap": estimate.certificate.relative_gap,
         }
-        results.append(errors)
-        progress(len(results) / len(epsilons))
-    column_names = results[0] if results else ("epsilon",)
-    return {name: np.array([result[name] for result in results], dtype=np.float64) for name in column_names}
+        points.append(point)
+        progress(len(points) / len(epsilons))
+    column_names = points[0] if points else ("epsilon",)
+    return {
+        column_name: np.array([point[column_name] for point in points], dtype=np.float64)
+        for column_name in column_names
+    }
 
 
 EXPONENT, PAPER_ROWS, EPSILON = 1.5, 3000, 1.0
@@ -95,26 +97,30 @@ ROUNDS = 10
 """Data sets of a figure, as in the paper."""
 DRAWS = 10
 """Draws of a cap's rows that are averaged."""
-DRUGS = {"weights": (3.1, 2.5, 2.3), "best_bound": (24.8, 7.7, 4.5), "no_bound": (95.4, 25.2, 12.4)}
-NEWS = {
+PRINTED_ERRORS_ON_DRUGS = {
+    "weights": (3.1, 2.5, 2.3),
+    "best_bound": (24.8, 7.7, 4.5),
+    "no_bound": (95.4, 25.2, 12.4),
+}
+PRINTED_ERRORS_ON_NEWS = {
     "weights": (1696.3, 440.1, 166.2),
     "best_bound": (96344.4, 24110.0, 10648.3),
     "no_bound": (4862670.7, 1201568.9, 550989.2),
 }
 """Table 1 as printed, at the three ε."""
-METHODS = (
+METHOD_LINES = (
     ("no_bound", "No bound", Style.ENTERED, "square"),
     ("best_bound", "Best bound", Style.CAP, "diamond"),
     ("weights", "Best weights", Style.SMOOTH, "circle"),
 )
-COLUMNS = {"no_bound": "no_cap", "best_bound": "best_cap", "weights": "ours"}
-"""First word of a sweep's columns, by the keys of `METHODS`."""
-DATA = (
+COLUMN_PREFIXES = {"no_bound": "no_cap", "best_bound": "best_cap", "weights": "ours"}
+"""First words of a sweep's columns, by the keys of `METHOD_LINES`."""
+DATA_NOTE = (
     "Generated as in the paper: 10 features, 5 of them with a coefficient, label noise 20, rows per user by Zipf's "
     "law. σ² is the generator's, B the range of its labels. 10 data sets; over noise the expectation is exact."
 )
-STAND_IN = "These are made-up rows with the paper's numbers of rows and users; 10 data sets."
-OPEN = (
+STAND_IN_NOTE = "These are made-up rows with the paper's numbers of rows and users; 10 data sets."
+OPEN_NOTE = (
     "As in the paper, weights always have less error. It leaves open how many of the 10 features have a coefficient, "
     "and B."
 )
@@ -129,14 +135,14 @@ def compute_errors(num_rows: float, exponent: float, epsilon: float, seed: int) 
     Source: Epasto et al. 2020, figures 1 to 3 (which average 10 draws of noise; here its expectation is exact).
     """
     generator = RegressionGenerator(num_rows=int(num_rows), exponent=exponent, seed=seed + 1)
-    table = generator.generate()
-    value_bound, residual_variance = float(np.ptp(table.labels)), generator.label_noise**2
+    table, residual_variance = generator.generate(), generator.label_noise**2
+    value_bound = float(np.ptp(table.labels))
     problem = RegressionProblem(table.features, table.user_codes, epsilon, value_bound, residual_variance)
     return _compare_predictions(problem, table.labels)
 
 
 def compute_errors_on_rows(rows: RegressionRows, epsilon: float) -> dict[str, float]:
-    """Return the expected squared error of the prediction by each method, label unit squared.
+    """Return the expected squared error of the prediction by each method on these rows, label unit squared.
 
     B is the largest label, and σ² that of ordinary least squares: both are read off data that are public.
 
@@ -152,21 +158,26 @@ def compute_errors_on_rows(rows: RegressionRows, epsilon: float) -> dict[str, fl
 def _compute_on_simulated(
     simulate: Callable[[int], RegressionRows], epsilon: float, seed: int
 ) -> dict[str, float]:
+    """Return the errors of `compute_errors_on_rows` on the rows that a simulator draws with a seed."""
     return compute_errors_on_rows(simulate(seed), epsilon)
 
 
 def _compare_predictions(problem: RegressionProblem, labels: FloatArray) -> dict[str, float]:
-    """Return the squared errors of the prediction, by the keys of `METHODS`."""
-    draws = sample_limiting.try_caps(problem, labels, DRAWS)
-    columns = sweep_epsilon(problem, draws, labels, (problem.epsilon,))
-    return {key: float(columns[f"{name}_predictions"][0]) for key, name in COLUMNS.items()}
+    """Return the expected squared error of the prediction at the problem's epsilon, by the keys of `METHOD_LINES`."""
+    cap_draws = sample_limiting.try_caps(problem, labels, DRAWS)
+    sweep = sweep_epsilon(problem, cap_draws, labels, (problem.epsilon,))
+    return {
+        method_key: float(sweep[f"{column_prefix}_predictions"][0])
+        for method_key, column_prefix in COLUMN_PREFIXES.items()
+    }
 
 
 def _compute_at_epsilons(num_rows: float, seed: int) -> dict[str, float]:
+    """Return the errors of `compute_errors` at all `PAPER_EPSILONS`, by method and epsilon: ``weights_1``."""
     return {
-        f"{key}_{epsilon:g}": error
+        f"{method_key}_{epsilon:g}": error
         for epsilon in PAPER_EPSILONS
-        for key, error in compute_errors(num_rows, EXPONENT, epsilon, seed).items()
+        for method_key, error in compute_errors(num_rows, EXPONENT, epsilon, seed).items()
     }
 
 
@@ -186,9 +197,9 @@ build_figure = functools.partial(
     page_title="Regression",
     tab_name="Figures 1 and 2",
     y=ERROR,
-    lines=tuple(Line(*method) for method in METHODS),
+    lines=tuple(Line(*method) for method in METHOD_LINES),
     num_runs=ROUNDS,
-    difference_note=OPEN,
+    difference_note=OPEN_NOTE,
 )
 
 
@@ -197,7 +208,7 @@ FIGURES = (
         "epasto-figure-1",
         item_name="Figure 1",
         title="error over the number of rows",
-        setting_text=f"α = {EXPONENT}, ε = {EPSILON:g}. {DATA}",
+        setting_text=f"α = {EXPONENT}, ε = {EPSILON:g}. {DATA_NOTE}",
         x=OVER_ROWS,
         values=ROWS,
         run_once=lambda rows, seed: compute_errors(rows, EXPONENT, EPSILON, seed),
@@ -206,22 +217,22 @@ FIGURES = (
         "epasto-figure-2",
         item_name="Figure 2",
         title="error over the inequality of users",
-        setting_text=f"n = {PAPER_ROWS:,}, ε = {EPSILON:g}. {DATA}",
+        setting_text=f"n = {PAPER_ROWS:,}, ε = {EPSILON:g}. {DATA_NOTE}",
         x=OVER_EXPONENTS,
         values=EXPONENTS,
         run_once=lambda exponent, seed: compute_errors(PAPER_ROWS, exponent, EPSILON, seed),
-        difference_note=f"{OPEN} Its caption names α = 1.5, which is what it varies.",
+        difference_note=f"{OPEN_NOTE} Its caption names α = 1.5, which is what it varies.",
     ),
     build_figure(
         "epasto-figure-3",
         item_name="Figure 3",
         title="figure 1 at three ε",
-        setting_text=f"α = {EXPONENT}, ε = 1, 2 and 3. {DATA}",
+        setting_text=f"α = {EXPONENT}, ε = 1, 2 and 3. {DATA_NOTE}",
         x=OVER_ROWS,
         values=ROWS,
         lines=tuple(
             Line(f"{key}_{epsilon:g}", f"{name}, ε = {epsilon:g}", style, symbol, DASHES[epsilon])
-            for key, name, style, symbol in METHODS
+            for key, name, style, symbol in METHOD_LINES
             for epsilon in PAPER_EPSILONS
         ),
         run_once=_compute_at_epsilons,
@@ -231,16 +242,26 @@ FIGURES = (
             f"epasto-table-1-{data_name}",
             item_name=f"Table 1, {data_name}",
             title=f"errors on {data_name}",
-            setting_text=f"The paper takes {description}. {STAND_IN}",
+            setting_text=f"The paper takes {description}. {STAND_IN_NOTE}",
             x=OVER_EPSILON,
             values=PAPER_EPSILONS,
-            lines=tuple(Line(*method, paper_values=errors[method[0]]) for method in METHODS),
+            lines=tuple(Line(*method, paper_values=errors[method[0]]) for method in METHOD_LINES),
             run_once=functools.partial(_compute_on_simulated, simulate),
             difference_note="Other data, so that only directions can be compared.",
         )
         for data_name, description, errors, simulate in (
-            ("drugs", "3,107 reviews of 502 drugs, which may not be passed on", DRUGS, simulate_drugs),
-            ("news", "3,452 posts of 297 news sources, which the app lacks", NEWS, simulate_news),
+            (
+                "drugs",
+                "3,107 reviews of 502 drugs, which may not be passed on",
+                PRINTED_ERRORS_ON_DRUGS,
+                simulate_drugs,
+            ),
+            (
+                "news",
+                "3,452 posts of 297 news sources, which the app lacks",
+                PRINTED_ERRORS_ON_NEWS,
+                simulate_news,
+            ),
         )
     ),
 )

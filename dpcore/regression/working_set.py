@@ -27,7 +27,7 @@ from dpcore.common.progress import Progress, ShouldStop, measure_progress, never
 from dpcore.contributions import FloatArray, IntArray, rank_within_users
 from dpcore.regression import dual
 from dpcore.regression.dual import PricedEntries, price
-from dpcore.regression.estimate import LinearEstimate, Step, evaluate
+from dpcore.regression.estimate import LinearEstimate, SearchStep, evaluate
 from dpcore.regression.problem import RegressionProblem, Whitened
 
 TOLERANCE = 1e-11
@@ -40,19 +40,19 @@ class RestrictedSolution:
 
     Attributes:
         sparse_weights: W = C^T, sorted rows, zero outside the given entries, shape (n, d).
-        dual: M, shape (d, d).
+        constraint_multipliers: M, shape (d, d).
         multipliers: lambda of the users, 0 for those without entries, shape (m,).
     """
 
     sparse_weights: FloatArray
-    dual: FloatArray
+    constraint_multipliers: FloatArray
     multipliers: FloatArray
 
 
 def solve_restricted(
     whitened: Whitened,
     trade_off: float,
-    entries: IntArray,
+    positions: IntArray,
     signs: FloatArray,
     scale: float,
     should_stop: ShouldStop = never,
@@ -62,7 +62,7 @@ def solve_restricted(
     Args:
         whitened: The data.
         trade_off: a, at least 0.
-        entries: Flat positions i d + j, shape (k,); an entry may stand twice, once with each sign.
+        positions: Flat positions i d + j, shape (k,); an entry may stand twice, once with each sign.
         signs: 1 or -1 each, shape (k,).
         scale: The expected t; v is counted in it, so that Clarabel sees numbers near 1.
         should_stop: Asked at every iteration; stopping leaves no solution.
@@ -74,15 +74,14 @@ def solve_restricted(
     from scipy.sparse import block_array, csc_array, diags_array
 
     n, d = whitened.rows.shape
-    k = entries.size
-    rows, columns = entries // d, entries % d
-    used_users, user_rank = np.unique(whitened.users[rows], return_inverse=True)
+    k = positions.size
+    row_indices, column_indices = positions // d, positions % d
+    used_users, user_rank = np.unique(whitened.row_users[row_indices], return_inverse=True)
     # A^T W = E, column after column: line j d + r, one sparse column of d numbers per entry.
-    constraint_indices = columns[:, None] * d + np.arange(d)
-    signed_rows = whitened.rows[rows] * signs[:, None]
-    equalities = csc_array(
-        (signed_rows.ravel(), constraint_indices.ravel(), np.arange(k + 1) * d), shape=(d * d, k)
-    )
+    constraint_indices = column_indices[:, None] * d + np.arange(d)
+    signed_rows = whitened.rows[row_indices] * signs[:, None]
+    equality_data = (signed_rows.ravel(), constraint_indices.ravel(), np.arange(k + 1) * d)
+    equalities = csc_array(equality_data, shape=(d * d, k))
     user_sums = csc_array((np.ones(k), (user_rank, np.arange(k))), shape=(used_users.size, k))
     constraints = block_array(
         [
@@ -92,26 +91,25 @@ def solve_restricted(
         ],
         format="csc",
     )
-    right_sides = np.concatenate((whitened.target.T.ravel() / scale, np.zeros(used_users.size + k)))
+    right_sides = np.concatenate((whitened.right_side.T.ravel() / scale, np.zeros(used_users.size + k)))
     quadratic_matrix = diags_array(np.append(np.full(k, 2.0 * trade_off), 2.0)).tocsc()
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = TOLERANCE
     cones = [clarabel.ZeroConeT(d * d), clarabel.NonnegativeConeT(used_users.size + k)]
-    solver = clarabel.DefaultSolver(
-        quadratic_matrix, np.zeros(k + 1), constraints, right_sides, cones, settings
-    )
+    linear_costs = np.zeros(k + 1)
+    solver = clarabel.DefaultSolver(quadratic_matrix, linear_costs, constraints, right_sides, cones, settings)
     if should_stop is not never:
         solver.set_termination_callback(lambda _: should_stop())
-    solution = solver.solve()
-    v, z = np.array(solution.x), np.array(solution.z)
-    status_text = str(solution.status)
+    clarabel_solution = solver.solve()
+    v, z = np.array(clarabel_solution.x), np.array(clarabel_solution.z)
+    status_text = str(clarabel_solution.status)
     if "Infeasible" in status_text or not (np.all(np.isfinite(v)) and np.all(np.isfinite(z))):
         return status_text
     w, multipliers = np.zeros((n, d)), np.zeros(whitened.starts.size)
     # What interior points leave at the border counts as 0: C stays sparse, and the repair makes up for it.
     entry_sizes = np.where(v[:k] > 1e-9 * max(float(v[k]), 0.0), v[:k], 0.0)
-    np.add.at(w, (rows, columns), signs * entry_sizes * scale)
+    np.add.at(w, (row_indices, column_indices), signs * entry_sizes * scale)
     # The objective was counted in scale^2 and the constraints in scale, so multipliers in their ratio. Clarabel's z has
     # P x + A^T z = 0: for the equalities that is -M.
     multipliers[used_users] = z[d * d : d * d + used_users.size] * scale
@@ -129,11 +127,11 @@ MAX_WORKING_SET = 500_000
 FIRST_GAP = 0.1
 """Relative gap at which an answer is shown while the search goes on: its standard error is at most 5 % above the
 least."""
-ENTERING = 32
+MAX_ENTERING = 32
 """Most entries of one user that enter the working set at a time: a heavy user has many alike."""
 
 
-ROUNDS, NEWTON_STEPS = 50, 60
+MAX_ROUNDS, MAX_NEWTON_STEPS = 50, 60
 """Most restricted problems, and most Newton steps on the true dual."""
 
 
@@ -149,52 +147,55 @@ class _Search:
 
     def __post_init__(self) -> None:
         self.whitened, self.trade_off = self.problem.whitened, self.problem.trade_off
-        self.began = time.perf_counter()
-        self.steps: list[Step] = []
+        self.start_time = time.perf_counter()
+        self.search_steps: list[SearchStep] = []
         self.best_w = self.whitened.repair(self.whitened.solve_least_squares())
-        self.value = self.whitened.evaluate_objective(self.best_w, self.trade_off)
-        self.bound = 0.0  # A variance is never below 0.
+        self.best_objective = self.whitened.evaluate_objective(self.best_w, self.trade_off)
+        self.best_lower_bound = 0.0  # A variance is never below 0.
         # M = E prices entries as ordinary least squares weighs them: exact where privacy noise does not count.
-        self.best_dual = self.whitened.target
+        self.best_dual = self.whitened.right_side
         self.try_dual(self.best_dual)
 
     @property
-    def gap(self) -> float:
-        return (self.value - self.bound) / self.value
+    def relative_gap(self) -> float:
+        """Return how far the best objective is above the best lower bound, over the objective."""
+        return (self.best_objective - self.best_lower_bound) / self.best_objective
 
     @property
     def is_proved(self) -> bool:
-        return self.gap <= self.tolerance
+        """Return True if the gap is within the tolerance."""
+        return self.relative_gap <= self.tolerance
 
     def try_primal(self, w: FloatArray) -> None:
-        """Repair a candidate and keep it if it is the best."""
+        """Repair a candidate W and keep it if its objective is the least so far."""
         # Repaired before it is valued: a W that misses A^T W = E has a value that no feasible one need reach.
         w = self.whitened.repair(w)
-        value = self.whitened.evaluate_objective(w, self.trade_off)
-        if value < self.value:
-            self.best_w, self.value = w, value
+        objective = self.whitened.evaluate_objective(w, self.trade_off)
+        if objective < self.best_objective:
+            self.best_w, self.best_objective = w, objective
 
     def try_dual(self, m: FloatArray, priced_entries: PricedEntries | None = None) -> PricedEntries:
-        """Price with M and keep it if its bound is the best."""
-        priced_entries = price(self.whitened, self.trade_off, m) if priced_entries is None else priced_entries
-        if priced_entries.lower_bound > self.bound:
-            self.best_dual, self.bound = m, priced_entries.lower_bound
+        """Keep M if its lower bound is the highest so far; return its prices, computed here if they are not given."""
+        if priced_entries is None:
+            priced_entries = price(self.whitened, self.trade_off, m)
+        if priced_entries.lower_bound > self.best_lower_bound:
+            self.best_dual, self.best_lower_bound = m, priced_entries.lower_bound
         return priced_entries
 
     def record(self, num_entries: int) -> None:
-        """Add the present bounds to the steps, and call the listeners."""
-        unit_noise = self.problem.unit_noise
-        seconds = time.perf_counter() - self.began
-        self.steps.append(Step(seconds, unit_noise * self.value, unit_noise * self.bound, num_entries))
-        self.progress(measure_progress(self.gap, self.tolerance))
-        if self.on_first is not None and self.gap <= FIRST_GAP and not self.is_proved:
+        """Add a step with the best variance and bound so far, report progress, and give out the first answer once."""
+        unit_noise, seconds = self.problem.unit_noise, time.perf_counter() - self.start_time
+        variance, lower_bound = unit_noise * self.best_objective, unit_noise * self.best_lower_bound
+        self.search_steps.append(SearchStep(seconds, variance, lower_bound, num_entries))
+        self.progress(measure_progress(self.relative_gap, self.tolerance))
+        if self.on_first is not None and self.relative_gap <= FIRST_GAP and not self.is_proved:
             on_first, self.on_first = self.on_first, None
             on_first(self.build_estimate("The search goes on: the best so far."))
 
     def build_estimate(self, stop_reason: str) -> LinearEstimate:
         """Return the best C so far, with what is proved of it."""
         c = self.whitened.restore_order(self.best_w)
-        return evaluate(self.problem, c, self.best_dual, stop_reason, self.steps)
+        return evaluate(self.problem, c, self.best_dual, stop_reason, self.search_steps)
 
 
 def solve(
@@ -233,7 +234,7 @@ def solve(
 
 
 def _ascend_dual(search: _Search) -> IntArray:
-    """Ascend the dual, smoothed less and less; returns the signed entries that the last points use."""
+    """Ascend the dual, smoothed less and less; return codes of the signed entries that the last points use."""
     whitened, a = search.whitened, search.trade_off
     m = search.best_dual
     codes_by_smoothing: list[IntArray] = []
@@ -241,27 +242,30 @@ def _ascend_dual(search: _Search) -> IntArray:
         is_exact = smoothing == a
         # Where privacy noise rules, Newton on the true dual only refines what the smoothed ones found.
         is_brief = not is_exact or a * whitened.starts.size < BRIEF_BELOW
-        num_steps = min(NEWTON_STEPS, BRIEF_STEPS) if is_brief else NEWTON_STEPS
+        num_steps = BRIEF_STEPS if is_brief else MAX_NEWTON_STEPS
 
-        def is_settled(point: dual.DualPoint, exact: bool = is_exact) -> bool:
-            if not exact:
+        def is_settled(dual_point: dual.DualPoint, is_true_dual: bool = is_exact) -> bool:
+            """Return True if the ascent may end here; on the true dual, also try the point and record it."""
+            if not is_true_dual:
                 # A smoothed dual only says where to go on from: few digits of its optimum do.
-                return point.missing < 1e-4 or search.should_stop()
-            search.try_dual(point.m, point.priced)
+                return dual_point.relative_residual < 1e-4 or search.should_stop()
+            search.try_dual(dual_point.m, dual_point.priced_entries)
             # Farther from A^T W = E the repair changes the candidate too much for it to be the best.
-            if point.missing < 1e-2:
-                search.try_primal(point.priced.build_weights(a))
-            search.record(point.priced.entries.size)
+            if dual_point.relative_residual < 1e-2:
+                search.try_primal(dual_point.priced_entries.build_weights(a))
+            search.record(dual_point.priced_entries.used_positions.size)
             return search.is_proved or search.should_stop()
 
         last_point = dual.ascend(whitened, smoothing, m, num_steps, is_settled)
         if not is_exact:
             search.try_dual(last_point.m)
-            search.try_primal(last_point.priced.build_weights(smoothing))
-            search.record(last_point.priced.entries.size)
+            search.try_primal(last_point.priced_entries.build_weights(smoothing))
+            search.record(last_point.priced_entries.used_positions.size)
         if search.is_proved or search.should_stop():
             break
-        codes_by_smoothing.append(_encode_used_entries(last_point.priced))
+        used_positions = last_point.priced_entries.used_positions
+        used_prices = last_point.priced_entries.prices.ravel()[used_positions]
+        codes_by_smoothing.append(_encode_entries(used_positions, used_prices))
         m = last_point.m
     # Points smoothed more use more entries, most of them for nothing; a few of them save rounds later.
     return np.unique(np.concatenate((*codes_by_smoothing[-3:], np.empty(0, dtype=np.int64))))
@@ -275,10 +279,6 @@ def _list_smoothings(trade_off: float, num_users: int) -> list[float]:
     return smoothings
 
 
-def _encode_used_entries(priced: PricedEntries) -> IntArray:
-    return _encode_entries(priced.entries, np.sign(priced.prices.ravel()[priced.entries]))
-
-
 def _find_feasible_basis(search: _Search) -> IntArray:
     """Return the signed entries of d independent rows that alone satisfy A^T W = E."""
     from scipy.linalg import qr
@@ -286,34 +286,29 @@ def _find_feasible_basis(search: _Search) -> IntArray:
     _, pivots = qr(search.whitened.rows.T, mode="r", pivoting=True)
     d = search.whitened.rows.shape[1]
     basis_rows = np.sort(pivots[:d])
-    w = np.linalg.solve(search.whitened.rows[basis_rows].T, search.whitened.target)
+    w = np.linalg.solve(search.whitened.rows[basis_rows].T, search.whitened.right_side)
     # With the signs of a solution, as the restricted problem holds every entry to its sign.
     entries = (basis_rows[:, None] * d + np.arange(d)).ravel()
     return _encode_entries(entries, np.asarray(w).ravel())
 
 
 def _grow_working_set(search: _Search, entry_codes: IntArray) -> str:
-    """Solve on the working set, price everything, let in what pays, until the gap closes."""
+    """Solve on the working set, price everything, let in what pays, until the gap closes; return the stop reason."""
     whitened, a = search.whitened, search.trade_off
     # Without d independent rows the restricted problem could have no feasible point at all.
     entry_codes = np.union1d(entry_codes, _find_feasible_basis(search))
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         if entry_codes.size > MAX_WORKING_SET:
             return f"The working set outgrew {MAX_WORKING_SET:,} entries: the best so far."
         largest_user_weight = whitened.find_largest_user_weight(search.best_w)
-        positions = entry_codes // 2
+        signs = np.where(entry_codes % 2 == 1, 1.0, -1.0)
         restricted_solution = solve_restricted(
-            whitened,
-            a,
-            positions,
-            np.where(entry_codes % 2 == 1, 1.0, -1.0),
-            largest_user_weight,
-            search.should_stop,
+            whitened, a, entry_codes // 2, signs, largest_user_weight, search.should_stop
         )
         if isinstance(restricted_solution, RestrictedSolution):
             search.try_primal(restricted_solution.sparse_weights)
-            priced = search.try_dual(restricted_solution.dual)
-            prices = priced.prices.ravel()
+            priced_entries = search.try_dual(restricted_solution.constraint_multipliers)
+            prices = priced_entries.prices.ravel()
         search.record(entry_codes.size)
         if search.is_proved:
             return "The gap closed."
@@ -323,13 +318,10 @@ def _grow_working_set(search: _Search, entry_codes: IntArray) -> str:
             return f"The restricted problem could not be solved ({restricted_solution}): the best so far."
         # Two opinions on what pays: the multipliers that Clarabel found, and the best ones for its M. They agree at
         # the optimum only; before it, either may pass over entries that pay.
-        entering_positions = np.union1d(
-            _find_entering(search, prices, restricted_solution.multipliers), priced.entries
-        )
+        entering_positions = _find_entering(search, prices, restricted_solution.multipliers)
+        entering_positions = np.union1d(entering_positions, priced_entries.used_positions)
         # Entries are never dropped, so the working set cannot go round in circles.
-        next_codes = np.union1d(
-            entry_codes, _encode_entries(entering_positions, np.sign(prices[entering_positions]))
-        )
+        next_codes = np.union1d(entry_codes, _encode_entries(entering_positions, prices[entering_positions]))
         if next_codes.size == entry_codes.size:
             return "No entry is left to let in: what remains of the gap is rounding."
         entry_codes = next_codes
@@ -337,21 +329,22 @@ def _grow_working_set(search: _Search, entry_codes: IntArray) -> str:
 
 
 def _find_entering(search: _Search, prices: FloatArray, multipliers: FloatArray) -> IntArray:
-    """Return the entries priced above their user's multiplier, of each user the `ENTERING` highest."""
+    """Return the entries priced above their user's multiplier, of each user the `MAX_ENTERING` highest."""
     whitened = search.whitened
     d = whitened.rows.shape[1]
     absolute_prices = np.abs(prices)
     paying_positions = np.flatnonzero(absolute_prices > np.repeat(multipliers, whitened.sizes * d))
-    users = whitened.users[paying_positions // d]
-    return paying_positions[rank_within_users(users, -absolute_prices[paying_positions]) < ENTERING]
+    users_of_positions = whitened.row_users[paying_positions // d]
+    ranks = rank_within_users(users_of_positions, -absolute_prices[paying_positions])
+    return paying_positions[ranks < MAX_ENTERING]
 
 
-def _encode_entries(entries: IntArray, signs: FloatArray) -> IntArray:
-    """Encode signed entries as distinct ascending whole numbers: twice the position, plus 1 for a positive sign."""
-    return np.unique(2 * entries + (signs > 0.0))
+def _encode_entries(positions: IntArray, signs: FloatArray) -> IntArray:
+    """Encode signed entries as distinct ascending whole numbers: twice the position, plus 1 if the sign is above 0."""
+    return np.unique(2 * positions + (signs > 0.0))
 
 
-MOST_ENTRIES = 60_000
+MAX_CVXPY_ENTRIES = 60_000
 """Most entries of C for a general solver: 30,000 took Clarabel 4 s."""
 
 
@@ -377,15 +370,14 @@ def solve_with_cvxpy(
     n, d = problem.features.shape
     whitened = problem.whitened
     original_users = np.empty(n, dtype=np.int64)
-    original_users[whitened.order] = whitened.users
+    original_users[whitened.order] = whitened.row_users
     ownership_matrix = csr_array((np.ones(n), (np.arange(n), original_users)), shape=(n, problem.num_users))
     c = cp.Variable((d, n))
     unbiasedness = c @ problem.features == np.eye(d)
     largest_user_weight = cp.max(cp.sum(cp.abs(c), axis=0) @ ownership_matrix)
-    total_variance = problem.residual_variance * cp.sum_squares(c) + problem.unit_noise * cp.square(
-        largest_user_weight
-    )
-    cvxpy_problem = cp.Problem(cp.Minimize(total_variance), [unbiasedness])
+    sampling_variance = problem.residual_variance * cp.sum_squares(c)
+    privacy_variance = problem.unit_noise * cp.square(largest_user_weight)
+    cvxpy_problem = cp.Problem(cp.Minimize(sampling_variance + privacy_variance), [unbiasedness])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "Solution may be inaccurate": the certificate says how much.
         try:
@@ -394,12 +386,12 @@ def solve_with_cvxpy(
             stop_reason = f"{solver} failed ({error}); ordinary least squares stands in."
         else:
             stop_reason = f"{solver} ended with “{cvxpy_problem.status}”."
-    weights = np.zeros((d, n)) if c.value is None else np.asarray(c.value)
+    raw_matrix = np.zeros((d, n)) if c.value is None else np.asarray(c.value)
     multipliers = np.zeros((d, d)) if unbiasedness.dual_value is None else np.asarray(unbiasedness.dual_value)
-    w = whitened.repair(whitened.sort_rows(weights))
+    w = whitened.repair(whitened.sort_rows(raw_matrix))
     # CVXPY adds <Y, C X - I> to the loss where we subtract <M, X^T C^T - I>; X = A R takes M to R M.
-    dual = -whitened.triangular_factor @ multipliers.T
-    return evaluate(problem, whitened.restore_order(w), dual, stop_reason)
+    m = -whitened.triangular_factor @ multipliers.T
+    return evaluate(problem, whitened.restore_order(w), m, stop_reason)
 
 
 def compare_solvers(problem: RegressionProblem, should_stop: ShouldStop = never) -> tuple[Solved, ...]:
@@ -408,6 +400,7 @@ def compare_solvers(problem: RegressionProblem, should_stop: ShouldStop = never)
     _ = problem.whitened
 
     def get_proof(estimate: LinearEstimate) -> tuple[Certificate, str]:
+        """Return the certificate of an estimate and how its search ended."""
         return estimate.certificate, estimate.stop_reason
 
     own_solved = solve_timed("Sweet Spot", lambda: get_proof(solve(problem, should_stop=should_stop)))

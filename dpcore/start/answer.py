@@ -94,8 +94,8 @@ def against_epsilon(dataset: Dataset, parameters: StartParameters) -> BoundCompa
 
     def find_best(epsilon: float) -> tuple[float, float]:
         """Find the best bound at this epsilon, and return it with its error."""
-        bound = total.find_optimal_bound(replace_epsilon(epsilon))
-        return bound, float(evaluate_errors(epsilon, np.array(bound)))
+        best_bound = total.find_optimal_bound(replace_epsilon(epsilon))
+        return best_bound, float(evaluate_errors(epsilon, np.array(best_bound)))
 
     return BoundComparison(
         "Sweet spot (rows per user)", f"Error of each of {CELLS} private counts (share of it)",
@@ -131,30 +131,32 @@ HEIGHT = 330
 
 def plot_tradeoff(solution: Tradeoff, bound: int | None, disclosure: Provenance) -> Plot:
     """Plot bias, noise and error over the bound, with the best one and the bound that the user entered."""
-    best, histogram, num_rows = solution.best, solution.histogram, solution.num_rows
+    best_choice, histogram, num_rows = solution.best, solution.histogram, solution.num_rows
     columns = {
         "bound": solution.errors.bounds,
         "bias": solution.errors.bias / num_rows,
         "mean_noise": solution.errors.mean_noise / num_rows,
         "expected_error": solution.errors.absolute_errors / num_rows,
     }
-    bounds, bias, noise, error = columns.values()
+    bounds, bias_shares, noise_shares, error_shares = columns.values()
     items: list[Item] = [
-        Curve("Expected error", bounds, error, Style.TOTAL),
-        Curve(BIAS, bounds, bias, PART_STYLES[BIAS]),
-        Curve(NOISE, bounds, noise, PART_STYLES[NOISE]),
+        Curve("Expected error", bounds, error_shares, Style.TOTAL),
+        Curve(BIAS, bounds, bias_shares, PART_STYLES[BIAS]),
+        Curve(NOISE, bounds, noise_shares, PART_STYLES[NOISE]),
     ]
-    if best.max_total > 0:
-        items.append(Mark("Sweet spot", best.max_total, best.absolute_error / num_rows, Style.SMOOTH, "star"))
+    if best_choice.max_total > 0:
+        best_error = float(best_choice.errors.absolute_errors) / num_rows
+        items.append(Mark("Sweet spot", best_choice.max_total, best_error, Style.SMOOTH, "star"))
     if bound is not None:
         items.append(Mark("Your own bound", bound, solution.evaluate_error(bound), Style.ENTERED, "square"))
     noise_draws = draw_unit_noise(solution.problem.mechanism)
-    dots_limit = MAX_ERRORS * float(error.min())
+    dots_limit = MAX_ERRORS * float(error_shares.min())
     handle = Handle(
-        "Bound", bounds, error, bound or best.max_total or 1.0, "bound", is_integer=True,
-        error_parts={BIAS: bias, NOISE: noise}, user_bars=(sample_users(histogram.sizes, histogram.users, "rows"),),
-        dots=Dots(bias, noise, noise_draws, Spread.MEAN, dots_limit, "%", dots_name="counts"),
-        best_bound=best.max_total or None,
+        "Bound", bounds, error_shares, bound or best_choice.max_total or 1.0, "bound", is_integer=True,
+        error_parts={BIAS: bias_shares, NOISE: noise_shares},
+        user_bars=(sample_users(histogram.sizes, histogram.users, "rows"),),
+        dots=Dots(bias_shares, noise_shares, noise_draws, Spread.MEAN, dots_limit, "%", dots_name="counts"),
+        best_bound=best_choice.max_total or None,
     )  # fmt: skip
     return Plot(
         "start-tradeoff", "What a bound throws away, and the noise it needs",
@@ -185,7 +187,7 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
     Source: Amin et al. 2019, section 3; the exact error as in `dpcore.total.errors`.
     """
     solution = solve(dataset, parameters) if solution is None else solution
-    bound, best, num_rows = parameters.bound, solution.best, solution.num_rows
+    bound, best_choice, num_rows = parameters.bound, solution.best, solution.num_rows
     disclosure = start_parameters.choose_dataset(dataset, parameters.users).provenance
     answer = Answer(
         "With so few users and so small an ε, every bound gives more noise than count.",
@@ -193,20 +195,28 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
         disclosure=disclosure, parameters=parameters, solution=solution,
         plots={"start-tradeoff": lambda: plot_tradeoff(solution, bound, disclosure)},
     )  # fmt: skip
-    if best.max_total == 0:
+    if best_choice.max_total == 0:
         return answer
-    rows_text, error = wording.counted(best.max_total, "row"), best.absolute_error / num_rows
+    rows_text = wording.counted(best_choice.max_total, "row")
+    error_share = float(best_choice.errors.absolute_errors) / num_rows
     low_text, high_text = map(wording.number, solution.near_optimal_range)
-    near_optimal = (
-        f"{low_text} to {high_text} rows, within 5{wording.PERCENT}." if low_text != high_text else ""
+    near_optimal_text = ""
+    if low_text != high_text:
+        near_optimal_text = f"{low_text} to {high_text} rows, within 5{wording.PERCENT}."
+    bound_unit, bound_key = "rows per user", "max_contributions"
+    bound_number = Number(
+        "Sweet spot", rows_text, "per user", value=best_choice.max_total, unit=bound_unit, key=bound_key
     )
-    unit, key = "rows per user", "max_contributions"
-    bound_number = Number("Sweet spot", rows_text, "per user", value=best.max_total, unit=unit, key=key)
-    error_number = Number("Error", wording.percent(error), "of a count", value=error, unit="share of a count")
-    parts = {BIAS: best.bias / num_rows, NOISE: best.mean_noise / num_rows}
+    percent_text = wording.percent(error_share)
+    error_number = Number("Error", percent_text, "of a count", value=error_share, unit="share of a count")
+    best_errors = best_choice.errors
+    share_by_part = {
+        BIAS: float(best_errors.bias) / num_rows,
+        NOISE: float(best_errors.mean_noise) / num_rows,
+    }
     return replace(
         answer, headline=standard.instruct_to_cap(rows_text), numbers=(bound_number, error_number),
-        near_optimal=near_optimal, error_parts=build_error_parts(parts, wording.percent),
+        near_optimal=near_optimal_text, error_parts=build_error_parts(share_by_part, wording.percent),
     )  # fmt: skip
 
 
@@ -217,11 +227,12 @@ def _write_detail(solution: Tradeoff, parameters: StartParameters) -> str:
         rows_text = wording.counted(solution.single_count_bound, "row")
         sentences.append(f"A single count is best at {rows_text}.")
     if parameters.bound is not None:
-        errors = solution.evaluate(parameters.bound)
+        own_errors = solution.evaluate(parameters.bound)
         error_text, bias_text, noise_text = (
-            wording.percent(float(rows) / solution.num_rows)
-            for rows in (errors.absolute_errors, errors.bias, errors.mean_noise)
+            wording.percent(float(error_rows) / solution.num_rows)
+            for error_rows in (own_errors.absolute_errors, own_errors.bias, own_errors.mean_noise)
         )
-        rows_text, parts = wording.counted(parameters.bound, "row"), f"bias {bias_text}, noise {noise_text}"
-        sentences.append(f"With **{rows_text}** a count is off by **{error_text}**: {parts}.")
+        rows_text = wording.counted(parameters.bound, "row")
+        parts_text = f"bias {bias_text}, noise {noise_text}"
+        sentences.append(f"With **{rows_text}** a count is off by **{error_text}**: {parts_text}.")
     return " ".join(sentences)

@@ -40,11 +40,11 @@ _SIZES_AND_USERS: Mapping[UserPreset, list[tuple[int, int]]] = {
 """Pairs of rows of each user, and how many users have so many."""
 
 
-def make_dataset(users: UserPreset) -> Dataset:
+def make_dataset(preset: UserPreset) -> Dataset:
     """Make simulated users as public data.
 
     Args:
-        users: Any kind but `UserPreset.IN_USE`.
+        preset: Any kind but `UserPreset.IN_USE`.
 
     Returns:
         A `Dataset` with a histogram and no other facet; its source is the kind's sentence.
@@ -52,14 +52,14 @@ def make_dataset(users: UserPreset) -> Dataset:
     Raises:
         KeyError: The data in use were asked for, which are not invented.
     """
-    sizes, num_users = np.array(_SIZES_AND_USERS[users]).T
+    sizes, num_users = np.array(_SIZES_AND_USERS[preset]).T
     histogram = ContributionHistogram(sizes=sizes, users=num_users)
-    return Dataset(f"Invented users: {users.value}", SENTENCES[users], Disclosure.PUBLIC, histogram)
+    return Dataset(f"Invented users: {preset.value}", SENTENCES[preset], Disclosure.PUBLIC, histogram)
 
 
-def choose_dataset(dataset: Dataset, users: UserPreset) -> Dataset:
+def choose_dataset(dataset: Dataset, preset: UserPreset) -> Dataset:
     """Return the data in use, or the simulated users that replace them."""
-    return dataset if users is UserPreset.IN_USE else make_dataset(users)
+    return dataset if preset is UserPreset.IN_USE else make_dataset(preset)
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,6 @@ from dpcore.total.nonnegative import (
     TotalErrors,
     TotalProblem,
     best_bound,
-    certify,
-    compute_critical_rank,
     compute_error_interval,
     compute_errors,
     find_near_optimal_bounds,

@@ -32,6 +32,8 @@ PROBES = 64
 """Totals evaluated at once in the search, and most bounds that a certificate compares under whole noise."""
 MAX_CANDIDATES = 10_000
 """Whole bounds that are compared under whole noise."""
+Interval = tuple[float, float]
+"""Low and high end."""
 SHORT_COST = 1e-3
 """Share of the least error that rounding the bound may add."""
 
@@ -72,9 +74,9 @@ class TotalProblem:
             noise_error.check_noise(problems, self.mechanism, self.epsilon, self.delta)
         with problems:
             if self.is_integer and self.amounts.largest > MAX_WHOLE:
-                largest = wording.entered(self.amounts.largest)
+                largest_text = wording.entered(self.amounts.largest)
                 problems.add(
-                    f"whole bounds go up to 2⁵³ only, and a total is {largest}",
+                    f"whole bounds go up to 2⁵³ only, and a total is {largest_text}",
                     remedy="Allow any bound, or use a larger unit",
                 )
             if not math.isfinite(self.unit_noise * max(self.amounts.largest, 1.0)):
@@ -141,15 +143,15 @@ def compute_errors(problem: TotalProblem, bounds: npt.ArrayLike) -> TotalErrors:
     return build_errors(problem.noise, bounds, problem.amounts.excess(bounds))
 
 
-def build_errors(noise: DrawnNoise, bounds: npt.ArrayLike, bias: npt.ArrayLike) -> TotalErrors:
+def build_errors(drawn_noise: DrawnNoise, bounds: npt.ArrayLike, bias: npt.ArrayLike) -> TotalErrors:
     """Compute the errors of bounds from the size of their bias and the noise."""
     bound_array, bias_array = np.asarray(bounds, dtype=np.float64), np.asarray(bias, dtype=np.float64)
     return TotalErrors(
         bounds=bound_array,
         bias=bias_array,
-        mean_noise=noise.mean_magnitude(bound_array),
-        absolute_errors=noise.expected_absolute(bias_array, bound_array),
-        rmse=noise.measure_error(Measure.RMSE, bias_array, bound_array),
+        mean_noise=drawn_noise.mean_magnitude(bound_array),
+        absolute_errors=drawn_noise.expected_absolute(bias_array, bound_array),
+        rmse=drawn_noise.measure_error(Measure.RMSE, bias_array, bound_array),
     )
 
 
@@ -165,10 +167,7 @@ class TotalChoice:
 
     Attributes:
         max_total: T, in the totals' unit; 0 where nothing useful can be released.
-        bias: What it cuts away, in the totals' unit.
-        mean_noise: Mean magnitude of the noise, in the totals' unit.
-        absolute_error: E|release - sum|.
-        rmse: Root mean squared error.
+        errors: The errors of T, each of shape ().
         num_users_affected: Users with more than T.
         error_of_nothing: The error of always publishing 0, which is the sum itself.
         certificate: The error by the problem's measure beside a lower bound for every T >= 0 (every whole
@@ -177,19 +176,11 @@ class TotalChoice:
     """
 
     max_total: float
-    bias: float
-    mean_noise: float
-    absolute_error: float
-    rmse: float
+    errors: TotalErrors
     num_users_affected: int
     error_of_nothing: float
     certificate: Certificate
     stop_reason: str
-
-    @property
-    def bias_plus_noise(self) -> float:
-        """Return the bias plus mean noise."""
-        return self.bias + self.mean_noise
 
     @property
     def gain(self) -> float:
@@ -209,8 +200,8 @@ def compute_critical_rank(problem: TotalProblem) -> int:
     Source: Amin et al. 2019, equation 6.
     """
     price = problem.noise.kind.mean_magnitude * problem.unit_noise
-    nearest = math.floor(price + 0.5)
-    return max(nearest if abs(price - nearest) <= 1e-12 * price else math.ceil(price), 1)
+    nearest_integer = math.floor(price + 0.5)
+    return max(nearest_integer if abs(price - nearest_integer) <= 1e-12 * price else math.ceil(price), 1)
 
 
 def best_bound(problem: TotalProblem) -> TotalChoice:
@@ -224,13 +215,9 @@ def best_bound(problem: TotalProblem) -> TotalChoice:
         `TotalChoice`. For the bound, T is the ceil(1 / epsilon)-th largest total (`critical_rank`), or 0.
     """
     max_total = find_optimal_bound(problem)
-    best_errors = compute_errors(problem, max_total)
     return TotalChoice(
         max_total=max_total,
-        bias=float(best_errors.bias),
-        mean_noise=float(best_errors.mean_noise),
-        absolute_error=float(best_errors.absolute_errors),
-        rmse=float(best_errors.rmse),
+        errors=compute_errors(problem, max_total),
         num_users_affected=int(problem.amounts.users_above(max_total)),
         error_of_nothing=problem.amounts.total,
         certificate=certify(problem, max_total),
@@ -246,13 +233,13 @@ def find_optimal_bound(problem: TotalProblem) -> float:
         candidates = _list_candidates(problem, find_optimal_bound(replace(problem, rounds_noise=False)))
         return float(candidates[int(np.argmin(measure_errors(problem, candidates)))])
     if problem.measure is Measure.BOUND:
-        best = problem.amounts.largest_at_rank(compute_critical_rank(problem))
+        real_best = problem.amounts.largest_at_rank(compute_critical_rank(problem))
     else:
-        best = _minimise_exact(problem)
+        real_best = _minimise_exact(problem)
     if not problem.is_integer:
-        return best
+        return real_best
     # Convex: the best whole T is a neighbour of the best T.
-    candidates = np.array([math.floor(best), math.ceil(best)], dtype=np.float64)
+    candidates = np.array([math.floor(real_best), math.ceil(real_best)], dtype=np.float64)
     return float(candidates[int(np.argmin(measure_errors(problem, candidates)))])
 
 
@@ -274,8 +261,8 @@ def _list_candidates(problem: TotalProblem, real_best: float) -> FloatArray:
         is_integer=True,
     )
     # More would have to be nearly equal by chance, over so many bounds that the best one's error is in the thousands.
-    evenly_spaced = np.round(np.linspace(low, high, min(int(high - low) + 1, MAX_CANDIDATES)))
-    return np.union1d(evenly_spaced, [real_best])
+    bounds = np.round(np.linspace(low, high, min(int(high - low) + 1, MAX_CANDIDATES)))
+    return np.union1d(bounds, [real_best])
 
 
 def _minimise_exact(problem: TotalProblem) -> float:
@@ -285,36 +272,37 @@ def _minimise_exact(problem: TotalProblem) -> float:
     depends on T only through the ratio of bias to noise. No tolerance is needed: the piece is found by a
     sign, not by a distance.
     """
-    amounts, unit = problem.amounts, problem.unit_noise
-    shape = noise_error.make_perspective(problem.noise.kind, problem.measure)
+    amounts, unit_noise = problem.amounts, problem.unit_noise
+    perspective = noise_error.make_perspective(problem.noise.kind, problem.measure)
     # Convexity makes the sign of the slope monotone over the totals: that is what the search needs.
     low, high = 0, amounts.values.size - 1  # At the largest total nobody lies above: the error rises.
     while low < high:
         # Many at once: a call takes longer than so many totals in it.
-        probes = np.unique(np.linspace(low, high - 1, PROBES).astype(np.int64))
-        totals = amounts.values[probes]
+        probe_indices = np.unique(np.linspace(low, high - 1, PROBES).astype(np.int64))
+        totals = amounts.values[probe_indices]
         slopes = _compute_slopes(problem, totals, amounts.excess(totals), amounts.users_above(totals))
         rising_indices = np.flatnonzero(slopes >= 0.0)
-        first = int(rising_indices[0]) if rising_indices.size else probes.size
-        low = int(probes[first - 1]) + 1 if first else low
-        high = int(probes[first]) if rising_indices.size else high
+        first_rising = int(rising_indices[0]) if rising_indices.size else probe_indices.size
+        low = int(probe_indices[first_rising - 1]) + 1 if first_rising else low
+        high = int(probe_indices[first_rising]) if rising_indices.size else high
     left_total = float(amounts.values[low - 1]) if low else 0.0
     # On this piece the bias is S - q T: the ratio r to the noise unit * T fixes T = S / (q + r unit).
     q, s = float(amounts.users_above(left_total)), float(amounts.sum_above(left_total))
-    r = noise_error.find_balance(shape, q / unit)
+    r = noise_error.find_balance(perspective, q / unit_noise)
     # The root may round just outside the piece on which its formula holds.
-    return min(max(s / (q + r * unit), left_total), float(amounts.values[low]))
+    return min(max(s / (q + r * unit_noise), left_total), float(amounts.values[low]))
 
 
 def _compute_slopes(
     problem: TotalProblem, bounds: npt.ArrayLike, bias: npt.ArrayLike, users: npt.ArrayLike
 ) -> FloatArray:
     """Return the derivative of the error at T on the side where ``users`` users lie above; all of one shape."""
-    shape = noise_error.make_perspective(problem.noise.kind, problem.measure)
-    scale = problem.unit_noise * np.asarray(bounds, dtype=np.float64)
+    perspective = noise_error.make_perspective(problem.noise.kind, problem.measure)
+    noise_scales = problem.unit_noise * np.asarray(bounds, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
-        r = np.where(scale > 0.0, np.asarray(bias, dtype=np.float64) / scale, math.inf)
-    return np.asarray(problem.unit_noise * shape.intercept(r) - np.asarray(users) * shape.slope(r))
+        r = np.where(noise_scales > 0.0, np.asarray(bias, dtype=np.float64) / noise_scales, math.inf)
+    intercepts, slopes = perspective.intercept(r), perspective.slope(r)
+    return np.asarray(problem.unit_noise * intercepts - np.asarray(users) * slopes)
 
 
 def certify(problem: TotalProblem, bound: float) -> Certificate:
@@ -329,11 +317,11 @@ def certify(problem: TotalProblem, bound: float) -> Certificate:
         return _certify_whole(problem, bound)
     value, slope_left, slope_right = _recompute(problem, bound)
     # Beyond the largest total (rounded up where only whole bounds count) more noise is all there is.
-    largest = problem.amounts.largest
-    largest = float(math.ceil(largest)) if problem.is_integer else largest
+    largest_bound = problem.amounts.largest
+    largest_bound = float(math.ceil(largest_bound)) if problem.is_integer else largest_bound
     lower_bound = min(
         _bound_one_side(problem, bound, value, slope_left, 0.0),
-        _bound_one_side(problem, bound, value, slope_right, largest),
+        _bound_one_side(problem, bound, value, slope_right, largest_bound),
     )
     allowed_text = "whole bounds" if problem.is_integer else "bounds"
     return Certificate(value, lower_bound, f"convex in the bound; subgradients for all {allowed_text}")
@@ -362,12 +350,12 @@ def _certify_whole(problem: TotalProblem, bound: float) -> Certificate:
 
 def _recompute(problem: TotalProblem, bound: float) -> tuple[float, float, float]:
     """Return the error at T and its slopes to the left and right, by sums over the totals instead of prefix sums."""
-    values, users = problem.amounts.values, problem.amounts.users
-    bias = float(np.sum(np.maximum(values - bound, 0.0) * users))
+    totals, user_counts = problem.amounts.values, problem.amounts.users
+    bias = float(np.sum(np.maximum(totals - bound, 0.0) * user_counts))
     value = float(problem.noise.measure_error(problem.measure, bias, bound))
-    users_above = float(np.sum(users, where=values > bound, dtype=np.float64))
-    users_at_or_above = float(np.sum(users, where=values >= bound, dtype=np.float64))
-    left_slope, right_slope = _compute_slopes(problem, bound, bias, [users_at_or_above, users_above])
+    num_above = float(np.sum(user_counts, where=totals > bound, dtype=np.float64))
+    num_at_or_above = float(np.sum(user_counts, where=totals >= bound, dtype=np.float64))
+    left_slope, right_slope = _compute_slopes(problem, bound, bias, [num_at_or_above, num_above])
     return value, float(left_slope), float(right_slope)
 
 
@@ -376,17 +364,17 @@ def _bound_one_side(problem: TotalProblem, bound: float, value: float, slope: fl
     # A convex error lies above each of its tangents. The one at T alone would be a poor bound far away from it, so a
     # second tangent, taken where the error no longer falls, covers everything beyond that point.
     direction = math.copysign(1.0, end - bound)
-    fall = -slope * direction  # How fast the error falls when T moves toward the end.
-    if fall <= 0.0 or end == bound:
+    descent = -slope * direction  # How fast the error falls when T moves toward the end.
+    if descent <= 0.0 or end == bound:
         return value
     turning_point = _find_second_point(problem, bound, direction, end)
     turning_value, *slopes = _recompute(problem, turning_point)
     # Between the two points the first tangent holds; a whole step leaves nothing between them.
     bound_beyond = turning_value - max(-slopes[direction > 0.0] * direction, 0.0) * abs(end - turning_point)
     distance = abs(turning_point - bound)
-    bound_between = value if problem.is_integer and distance <= 1.0 else value - fall * distance
+    bound_between = value if problem.is_integer and distance <= 1.0 else value - descent * distance
     # Both are valid lower bounds on this side, so the larger one is, too.
-    return max(min(bound_between, bound_beyond), value - fall * abs(end - bound))
+    return max(min(bound_between, bound_beyond), value - descent * abs(end - bound))
 
 
 def _find_second_point(problem: TotalProblem, bound: float, direction: float, end: float) -> float:
@@ -394,15 +382,14 @@ def _find_second_point(problem: TotalProblem, bound: float, direction: float, en
     # Near T rounding of the slope decides, so the distance doubles until the slope has clearly turned. Whole bounds
     # near 2^53 are whole steps apart that float64 can hardly tell from each other, so that one step may be too few.
     for exponent in range(53):
-        whole_steps, relative = direction * 2.0**exponent, direction * 2.0 ** (exponent - 52)
-        point = bound + whole_steps if problem.is_integer else bound * (1.0 + relative)
-        if (end - point) * direction <= 0.0:
+        whole_steps, relative_step = direction * 2.0**exponent, direction * 2.0 ** (exponent - 52)
+        candidate = bound + whole_steps if problem.is_integer else bound * (1.0 + relative_step)
+        if (end - candidate) * direction <= 0.0:
             break
-        slope = _compute_slopes(
-            problem, point, problem.amounts.excess(point), problem.amounts.users_above(point)
-        )
+        bias, users = problem.amounts.excess(candidate), problem.amounts.users_above(candidate)
+        slope = _compute_slopes(problem, candidate, bias, users)
         if slope * direction >= 0.0:
-            return point
+            return candidate
     return end
 
 
@@ -424,9 +411,7 @@ def _describe_stop(problem: TotalProblem, max_total: float) -> str:
     return "Exact: bisection over the totals, then a root."
 
 
-def compute_error_interval(
-    problem: TotalProblem, bound: float, coverage: float = 0.95
-) -> tuple[float, float]:
+def compute_error_interval(problem: TotalProblem, bound: float, coverage: float = 0.95) -> Interval:
     """Return an interval that holds release - sum with probability ``coverage``, as far to either side of -bias.
 
     Returns:
@@ -467,32 +452,31 @@ def round_to_few_digits(best: float, compute_errors: Callable[[FloatArray], Floa
     if best == 0.0:
         return best
     limit = float(compute_errors(np.array([best]))[0]) * (1.0 + SHORT_COST)
-    exact = Decimal(best)
+    exact_best = Decimal(best)
     for digits in range(1, 5):
-        step = Decimal(1).scaleb(exact.adjusted() + 1 - digits)
-        rounded_down = exact.quantize(step, ROUND_FLOOR)
-        candidate_bounds = np.array(
-            [float(rounded_down), float(rounded_down if rounded_down == exact else rounded_down + step)]
-        )
+        place = Decimal(1).scaleb(exact_best.adjusted() + 1 - digits)
+        rounded_down = exact_best.quantize(place, ROUND_FLOOR)
+        rounded_up = rounded_down if rounded_down == exact_best else rounded_down + place
+        candidate_bounds = np.array([float(rounded_down), float(rounded_up)])
         candidate_errors = compute_errors(candidate_bounds)
         if float(candidate_errors.min()) <= limit:
             return float(candidate_bounds[int(np.argmin(candidate_errors))])
     return best
 
 
-def find_near_optimal_bounds(problem: TotalProblem, excess: float = 0.05) -> tuple[float, float]:
+def find_near_optimal_bounds(problem: TotalProblem, excess: float = 0.05) -> Interval:
     """Return the bounds T with an error of at most (1 + ``excess``) times the best; an interval, by convexity.
 
     Whole bounds end at the largest total: beyond it a cap on rows cuts nothing.
     """
     best = find_optimal_bound(problem)
     # Above the largest total there is noise alone, which grows with T: so far a T within the limit can lie.
-    largest = problem.amounts.largest
+    largest_total = problem.amounts.largest
     return weights.find_interval_within(
         lambda bounds: measure_errors(problem, bounds),
         minimiser=best,
         low=0.0,
-        high=math.ceil(largest) if problem.is_integer else largest * (1.0 + excess),
+        high=math.ceil(largest_total) if problem.is_integer else largest_total * (1.0 + excess),
         limit=float(measure_errors(problem, best)) * (1.0 + excess),
         is_integer=problem.is_integer,
     )

@@ -122,31 +122,24 @@ class TotalParameters(Parameters):
     def _check_together(self, problems: Problems) -> None:
         """Check the user's own bound, and that L and U are entered together and in order."""
         if self.own_bound is not None:
-            own_bound = {"your own bound": self.own_bound}
+            named_bound = {"your own bound": self.own_bound}
             if self.summed is Summed.ROWS:
-                problems.whole(0, MAX_SIZE, **own_bound)
+                problems.whole(0, MAX_SIZE, **named_bound)
             else:
-                problems.between(0.0, 1e15, **own_bound)
+                problems.between(0.0, 1e15, **named_bound)
         if (self.lower is None) != (self.upper is None):
             problems.add("L and U go together", remedy="Enter both, or leave both empty")
         elif self.lower is not None and self.upper is not None:
-            ends = problems.between(-1e15, 1e15, lower=self.lower, upper=self.upper)
-            if ends and self.lower > self.upper:
-                low, high = wording.entered(self.lower), wording.entered(self.upper)
-                problems.add(f"lower must not lie above upper; got {low} and {high}")
+            are_valid = problems.between(-1e15, 1e15, lower=self.lower, upper=self.upper)
+            if are_valid and self.lower > self.upper:
+                low_text, high_text = wording.entered(self.lower), wording.entered(self.upper)
+                problems.add(f"lower must not lie above upper; got {low_text} and {high_text}")
 
     def build_problem(self, amounts: Amounts) -> TotalProblem:
         """Build the problem on given totals; a bound on rows is whole."""
         is_integer = self.summed is Summed.ROWS
-        return TotalProblem(
-            amounts,
-            self.epsilon,
-            self.mechanism,
-            self.delta,
-            self.objective,
-            is_integer,
-            self.program,
-        )
+        noise_arguments = self.epsilon, self.mechanism, self.delta
+        return TotalProblem(amounts, *noise_arguments, self.objective, is_integer, self.program)
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,9 +178,8 @@ def compute_user_totals(dataset: Dataset, summed: Summed) -> UserTotals:
         sums = sum_per_user(dataset.values)
         absolute_sum = float(np.abs(sums).sum())
     if not np.isfinite(absolute_sum):
-        return UserTotals(
-            None, column_name=column_name, refusal_sentence="The totals are too large to add up."
-        )
+        refusal_sentence = "The totals are too large to add up."
+        return UserTotals(None, None, column_name, refusal_sentence)
     if sums.min() >= 0.0:
         return UserTotals(Amounts.from_totals(sums), column_name=column_name)
     num_negative = int(np.sum(sums < 0.0))

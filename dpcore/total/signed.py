@@ -11,13 +11,8 @@ from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.programs import Program
 from dpcore.contributions import FloatArray
 from dpcore.data.totals_per_user import Amounts
-from dpcore.total.nonnegative import (
-    TotalErrors,
-    TotalProblem,
-    build_errors,
-    find_optimal_bound,
-    find_short_bound,
-)
+from dpcore.total import nonnegative
+from dpcore.total.nonnegative import TotalErrors, TotalProblem
 
 
 @dataclass(frozen=True)
@@ -74,7 +69,8 @@ class SignedProblem:
         """
         x = np.asarray(totals, dtype=np.float64)
         amounts = Amounts.from_totals(np.abs(x))
-        return cls(x, TotalProblem(amounts, epsilon, mechanism, delta, Measure.BOUND, program=program))
+        measure = Measure.BOUND
+        return cls(x, TotalProblem(amounts, epsilon, mechanism, delta, measure, program=program))
 
     def clip(self, low: float, high: float) -> ClippedSum:
         """Compute the error of clipping every total to [L, U], in the totals' unit."""
@@ -90,7 +86,8 @@ class SignedProblem:
         itself can be smaller; this bound does not count on it. It comes in few digits (`dpcore.total.short_bound`),
         because the exact value equals one user's total.
         """
-        return find_short_bound(self.size_problem, find_optimal_bound(self.size_problem))
+        best_bound = nonnegative.find_optimal_bound(self.size_problem)
+        return nonnegative.find_short_bound(self.size_problem, best_bound)
 
     def compute_symmetric_errors(self, bounds: npt.ArrayLike) -> TotalErrors:
         """Compute the errors of clipping to [-T, T], for T >= 0 of any shape.
@@ -105,11 +102,10 @@ class SignedProblem:
         """Return the sum less the sum of totals clipped to [-T, T]; below 0 where the clipped sum is larger."""
         t = np.asarray(bounds, dtype=np.float64)
         # The sum lacks what is cut above T, and has too much by what is raised to -T.
-        positive, negative = (
-            Amounts.from_totals(np.maximum(part, 0.0)) for part in (self.totals, -self.totals)
-        )
-        return np.asarray(positive.excess(t) - negative.excess(t))
+        positive_amounts = Amounts.from_totals(np.maximum(self.totals, 0.0))
+        negative_amounts = Amounts.from_totals(np.maximum(-self.totals, 0.0))
+        return np.asarray(positive_amounts.excess(t) - negative_amounts.excess(t))
 
     def _build_errors(self, bounds: npt.ArrayLike, bias: npt.ArrayLike) -> TotalErrors:
         """Compute the errors of bounds T from the size of their bias."""
-        return build_errors(self.size_problem.noise, bounds, bias)
+        return nonnegative.build_errors(self.size_problem.noise, bounds, bias)

@@ -111,14 +111,14 @@ def _choose_bounds(
     problem: TotalProblem, epsilons: FloatArray, strategies: Sequence[Strategy]
 ) -> tuple[FloatArray, FloatArray]:
     """Return T of every strategy (rows) at every epsilon (columns), and the noise scale there."""
-    problems = [replace(problem, epsilon=float(epsilon)) for epsilon in epsilons]
+    problem_variants = [replace(problem, epsilon=float(epsilon)) for epsilon in epsilons]
     bounds = np.empty((len(strategies), epsilons.size))
     for row, strategy in enumerate(strategies):
         if strategy.share is None:
-            bounds[row] = [nonnegative.find_optimal_bound(p) for p in problems]
+            bounds[row] = [nonnegative.find_optimal_bound(p) for p in problem_variants]
         else:
             bounds[row] = problem.amounts.quantile(strategy.share)
-    return bounds, bounds * np.array([p.unit_noise for p in problems])
+    return bounds, bounds * np.array([p.unit_noise for p in problem_variants])
 
 
 def compute_strategy_curves(
@@ -132,9 +132,10 @@ def compute_strategy_curves(
         strategies: What to compare.
     """
     e = np.asarray(epsilons, dtype=np.float64)
-    bounds, scale = _choose_bounds(problem, e, strategies)
-    error = noise_error.expected_absolute(problem.mechanism, problem.amounts.excess(bounds), scale)
-    return StrategyCurves(e, tuple(strategies), bounds, np.asarray(error / problem.amounts.total))
+    bounds, noise_scales = _choose_bounds(problem, e, strategies)
+    bias = problem.amounts.excess(bounds)
+    absolute_errors = noise_error.expected_absolute(problem.mechanism, bias, noise_scales)
+    return StrategyCurves(e, tuple(strategies), bounds, np.asarray(absolute_errors / problem.amounts.total))
 
 
 def simulate_strategies(
@@ -158,20 +159,21 @@ def simulate_strategies(
         should_stop: Asked before each point; True ends the simulation with what there is.
     """
     e = np.asarray(epsilons, dtype=np.float64)
-    bounds, scales = _choose_bounds(problem, e, strategies)
+    bounds, noise_scales = _choose_bounds(problem, e, strategies)
     mean_errors, standard_errors = np.full(bounds.shape, np.nan), np.full(bounds.shape, np.nan)
     generator = np.random.default_rng(seed)
-    draw = generator.laplace if problem.mechanism is NoiseKind.LAPLACE else generator.normal
-    is_cancelled = False
-    for num_done, index in enumerate(np.ndindex(bounds.shape)):
+    draw_noise = generator.laplace if problem.mechanism is NoiseKind.LAPLACE else generator.normal
+    for num_done, position in enumerate(np.ndindex(bounds.shape)):
         if should_stop():
-            is_cancelled = True
             break
         # Less the sum itself: noise, and what the bound cuts away.
-        deviations = draw(0.0, scales[index], size=num_runs) - problem.amounts.excess(bounds[index])
-        error = np.abs(deviations) / problem.amounts.total
-        mean_errors[index], standard_errors[index] = error.mean(), error.std(ddof=1) / np.sqrt(num_runs)
+        noise = draw_noise(0.0, noise_scales[position], size=num_runs)
+        run_deviations = noise - problem.amounts.excess(bounds[position])
+        run_errors = np.abs(run_deviations) / problem.amounts.total
+        mean_errors[position] = run_errors.mean()
+        standard_errors[position] = run_errors.std(ddof=1) / np.sqrt(num_runs)
         progress((num_done + 1) / bounds.size)
+    is_cancelled = bool(np.isnan(mean_errors).any())
     return StrategyPoints(e, tuple(strategies), mean_errors, standard_errors, int(num_runs), is_cancelled)
 
 
@@ -191,10 +193,10 @@ def _draw_ratings(seed: int) -> Amounts:
 
 def compute_relative_errors(amounts: Amounts, epsilon: float) -> dict[str, float]:
     """Compute the expected relative error of the released number of ratings under each bound."""
-    curves = compute_strategy_curves(TotalProblem(amounts, epsilon), [epsilon])
+    strategy_curves = compute_strategy_curves(TotalProblem(amounts, epsilon), [epsilon])
     return {
         strategy.key: float(error)
-        for strategy, error in zip(PAPER_STRATEGIES, curves.relative_errors[:, 0], strict=True)
+        for strategy, error in zip(PAPER_STRATEGIES, strategy_curves.relative_errors[:, 0], strict=True)
     }
 
 

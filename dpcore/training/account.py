@@ -48,7 +48,7 @@ class Cell:
     """One row of the table: a method at a bound.
 
     Attributes:
-        method: What is done.
+        method: How a user is bounded, and what trains the model.
         bound: h, in rows: real and above 0 for weights and clipped sums, whole and at least 1 for a cap. Smooth
             weights of h at most 1 average each user's rows (Epasto et al. 2020, claim 1, where every user has a
             row); any method of h at least the largest user bounds nobody. Followed clipped sums begin there or above.
@@ -79,6 +79,36 @@ class Cell:
         return self.bound * self.clip
 
 
+def list_doubled_cells(max_size: int, includes_output: bool) -> tuple[Cell, ...]:
+    """List the cells of a descent by the rule: followed clipped sums, then each method at bounds that double.
+
+    The bounds are the powers of two below ``max_size``, and ``max_size``, which bounds nobody. Smooth weights, caps and
+    clipped sums also have fractions of a row, which shorten the gradient of every row for weights and caps, and a
+    user's sum for clipped sums.
+
+    Args:
+        max_size: Rows of the largest user.
+        includes_output: True for output perturbation as well.
+    """
+    num_powers = math.ceil(math.log2(max(max_size, 1)))
+    doubled_bounds = [*(2.0**exponent for exponent in range(num_powers)), float(max_size)]
+    row_fractions = (0.25, 0.5)
+    cells = [Cell(Method.FOLLOWED)]
+    for method in (Method.SMOOTH, Method.CAP):
+        cells += [Cell(method, 1.0, clip) for clip in row_fractions]
+        cells += [Cell(method, bound) for bound in doubled_bounds]
+    cells += [Cell(Method.CLIPPED_SUM, bound) for bound in (0.125, *row_fractions, *doubled_bounds)]
+    if includes_output:
+        cells += [Cell(Method.OUTPUT, bound) for bound in doubled_bounds]
+    return tuple(cells)
+
+
+def list_bounds(max_size: int) -> tuple[int, ...]:
+    """List integer bounds, ascending: 1 to 4, then about evenly apart in their logarithm up to ``max_size``."""
+    spaced_bounds = np.round(np.geomspace(1.0, max(max_size, 1), 9)).astype(int)
+    return tuple(sorted({*range(1, min(max_size, 4) + 1), *spaced_bounds.tolist()}))
+
+
 def compute_smooth_weights(sizes: IntArray, bound: float) -> FloatArray:
     """Compute the weight of each row of a user, by user: min(h, s) / s, so that a user weighs min(h, s).
 
@@ -87,17 +117,17 @@ def compute_smooth_weights(sizes: IntArray, bound: float) -> FloatArray:
     return np.asarray(np.minimum(bound, sizes) / sizes)
 
 
-def draw_ranks(rows: ClassifierRows, seed: int, runs: Sequence[int]) -> IntArray:
+def draw_ranks(rows: ClassifierRows, seed: int, run_numbers: Sequence[int]) -> IntArray:
     """Rank each user's rows 0, 1, 2 … in a random order, anew for every run, shape (num_rows, runs).
 
     A cap of h keeps ranks below h. The order of a run depends on seed and number of the run alone, and a user's
     order on no other user's presence in distribution, so that a cap drawn here is as private as one drawn in
     advance.
     """
-    ranks = np.empty((rows.num_rows, len(runs)), dtype=np.int64)
-    for run_index, run in enumerate(runs):
-        random_keys = np.random.default_rng([seed, 1, run]).random(rows.num_rows)
-        ranks[:, run_index] = rank_within_users(rows.users, random_keys)
+    ranks = np.empty((rows.num_rows, len(run_numbers)), dtype=np.int64)
+    for run_index, run_number in enumerate(run_numbers):
+        random_keys = np.random.default_rng([seed, 1, run_number]).random(rows.num_rows)
+        ranks[:, run_index] = rank_within_users(rows.user_codes, random_keys)
     return ranks
 
 
@@ -152,18 +182,18 @@ def plan_noise(mechanism: Mechanism, bound: float) -> NoisePlan:
     """
     unit_noise = GaussianNoise.for_release(1.0, mechanism.epsilon, mechanism.delta).scale
     sensitivity = get_gradient_sensitivity(mechanism.neighbours) * bound * mechanism.clip
-    weight = compute_weight_sensitivity(mechanism.neighbours, bound)
-    weight_share = WEIGHT_SHARE if weight else 0.0
+    weight_sensitivity = compute_weight_sensitivity(mechanism.neighbours, bound)
+    weight_share = WEIGHT_SHARE if weight_sensitivity else 0.0
     # The whole (Δ/σ)² is 1 / unit_noise²: the steps take 1 - share of it, and the sum of weights the rest.
     multiplier = unit_noise * math.sqrt(mechanism.steps / (1.0 - weight_share))
     if mechanism.sampled < 1.0:
-        weight_multiplier = unit_noise / math.sqrt(weight_share) if weight else 0.0
+        weight_multiplier = unit_noise / math.sqrt(weight_share) if weight_sensitivity else 0.0
         multiplier = _find_sampled_multiplier(mechanism, weight_multiplier, multiplier)
     # With a share of the users, the same share of the noise makes a mean gradient as noisy as with all of them.
     return NoisePlan(
         gradient_noise=mechanism.user_share * (multiplier * sensitivity),
-        weight_sum_noise=mechanism.user_share * (unit_noise * weight / math.sqrt(weight_share))
-        if weight
+        weight_sum_noise=mechanism.user_share * (unit_noise * weight_sensitivity / math.sqrt(weight_share))
+        if weight_sensitivity
         else 0.0,
     )
 
@@ -172,11 +202,15 @@ def plan_noise(mechanism: Mechanism, bound: float) -> NoisePlan:
 def _find_sampled_multiplier(
     mechanism: Mechanism, weight_multiplier: float, multiplier_without_sampling: float
 ) -> float:
-    """Compute the least noise multiplier of a step in which a share of the users is sampled, to 0.1 %, rounded up."""
+    """Compute the least noise multiplier of a step in which a share of the users is sampled, to 0.1 %, rounded up.
+
+    It is never above ``multiplier_without_sampling``, the multiplier if all users take part in every step.
+    """
     # A grid of a thousandth of a small ε would take minutes; the rounding is upwards, so it only costs noise.
     grid_step = min(1e-3, max(mechanism.epsilon / 1000.0, 1e-4))
 
     def compute_epsilon(multiplier: float) -> float:
+        """Return the ε of all steps and the sum of weights together at a noise multiplier, rounded up."""
         return bound_sampled_epsilon(
             multiplier, mechanism.sampled, mechanism.steps, weight_multiplier, mechanism.delta, grid_step
         )
@@ -192,7 +226,7 @@ def _find_sampled_multiplier(
     )
 
 
-NUMBER_SHARE = 0.03
+NUM_USERS_SHARE = 0.03
 """Share of the budget for a private number of users, in a descent by the rule."""
 COUNT_SHARE = 0.03
 """Likewise for counting the users within the bound in every step."""
@@ -218,7 +252,7 @@ class RulePlan:
 
 def split_budget(neighbours: Neighbours, bound_follows: bool) -> tuple[float, float, float]:
     """Return the shares of the budget, in (Δ/σ)²: all gradients, all counts, and the number of users."""
-    num_users_share = NUMBER_SHARE if neighbours is Neighbours.ADD_OR_REMOVE_USER else 0.0
+    num_users_share = NUM_USERS_SHARE if neighbours is Neighbours.ADD_OR_REMOVE_USER else 0.0
     count_share = COUNT_SHARE if bound_follows else 0.0
     return 1.0 - count_share - num_users_share, count_share, num_users_share
 

@@ -66,7 +66,7 @@ def train_bassily(
     cell: Cell,
     epsilon: float,
     seed: int,
-    runs: range,
+    run_numbers: range,
     step_size: StepSize = StepSize.PRINTED,
     step_share: float = 1.0,
 ) -> FloatArray:
@@ -77,14 +77,14 @@ def train_bassily(
         cell: Smooth weights or a cap, and its bound; a bound of the largest user is none.
         epsilon: ε.
         seed: Of all runs.
-        runs: Their numbers.
+        run_numbers: The numbers of the runs.
         step_size: How η(t) is read.
         step_share: Of the m² steps that are made, the last ones, above 0: η(t) goes on as if the others had been made.
 
     Returns:
         θ, shape (num_features, runs), the last iterate.
     """
-    num_users, num_features, num_runs = rows.num_users, rows.num_features, len(runs)
+    num_users, num_features, num_runs = rows.num_users, rows.num_features, len(run_numbers)
     weight_sum = float(rows.histogram.kept_rows(cell.bound))
     # No user has more rows than the largest: a bound above that changes nothing.
     lipschitz = min(cell.bound, float(rows.sizes.max())) / weight_sum
@@ -95,36 +95,33 @@ def train_bassily(
     else:
         first_rate = radius * (2.0 if step_size is StepSize.DIAMETER else 1.0)
     if cell.method is Method.CAP:
-        weights = (draw_ranks(rows, seed, runs) < cell.bound) / weight_sum
+        weights = (draw_ranks(rows, seed, run_numbers) < cell.bound) / weight_sum
     else:
-        weights = compute_smooth_weights(rows.sizes, cell.bound)[rows.users][:, None] / weight_sum
-    order = np.argsort(rows.sizes, kind="stable")
-    largest_size = int(rows.sizes[order[-1]])
+        weights = compute_smooth_weights(rows.sizes, cell.bound)[rows.user_codes][:, None] / weight_sum
     with np.errstate(divide="ignore"):
         max_slopes = 1.0 / rows.norms
-    rng = np.random.default_rng([seed, 3, runs.start])
+    rng = np.random.default_rng([seed, 3, run_numbers.start])
     theta = np.zeros((num_runs, num_features))
     num_steps = num_users * num_users - 1
     # With one user there is no step: the model stays at 0.
     num_steps_run = min(max(round(num_steps * step_share), 1), num_steps)
-    row_positions = np.arange(largest_size)
+    all_offsets = np.arange(int(rows.sizes.max()))
     weight_columns = np.arange(num_runs)[:, None] * (weights.shape[1] > 1)
-    for step in range(num_steps - num_steps_run + 1, num_steps + 1):
-        users = rng.integers(0, num_users, num_runs)
-        sizes = rows.sizes[users]
-        largest_drawn_size = int(sizes.max())
+    for step_number in range(num_steps - num_steps_run + 1, num_steps + 1):
+        drawn_users = rng.integers(0, num_users, num_runs)
+        drawn_sizes = rows.sizes[drawn_users]
         # Smaller users are filled up with their last row, whose slope is then set to 0.
-        row_indices = rows.starts[users][:, None] + np.minimum(
-            row_positions[:largest_drawn_size], sizes[:, None] - 1
-        )
+        row_offsets = all_offsets[: int(drawn_sizes.max())]
+        row_indices = rows.starts[drawn_users][:, None] + np.minimum(row_offsets, drawn_sizes[:, None] - 1)
         signed_rows = rows.signed[row_indices]
         slopes = LossKind.LOGISTIC.differentiate(np.einsum("rwd,rd->rw", signed_rows, theta))
         # Slopes of the logistic loss are below 0: clipping has one side.
         slopes = np.maximum(slopes, -max_slopes[row_indices]) * weights[row_indices, weight_columns]
-        slopes[row_positions[:largest_drawn_size] >= sizes[:, None]] = 0.0
+        slopes[row_offsets >= drawn_sizes[:, None]] = 0.0
         gradient = np.einsum("rw,rwd->rd", slopes, signed_rows)
-        noise = sigma * rng.standard_normal((num_runs, num_features))
-        theta = np.clip(theta - first_rate / math.sqrt(step) * (num_users * gradient + noise), -BOX, BOX)
+        gradient_noise = sigma * rng.standard_normal((num_runs, num_features))
+        noisy_gradient = num_users * gradient + gradient_noise
+        theta = np.clip(theta - first_rate / math.sqrt(step_number) * noisy_gradient, -BOX, BOX)
     return np.asarray(theta.T)
 
 
@@ -132,19 +129,19 @@ PAPER = "Epasto et al. 2020"
 BOUNDS = (1.0, 2.0, 3.0, 4.0, 5.0)
 NO_BOUND = BOUNDS[-1]
 """Stands for no bound."""
-WEIGHTS: dict[int, tuple[float | None, ...]] = {
+PRINTED_WEIGHT_LOSSES: dict[int, tuple[float | None, ...]] = {
     30: (0.514, 0.557, 0.628, 0.700, 2.846),
     40: (0.433, 0.469, 0.510, 0.551, 2.611),
     50: (0.401, 0.416, 0.445, 0.472, 2.307),
 }
-CAPS: dict[int, tuple[float | None, ...]] = {
+PRINTED_CAP_LOSSES: dict[int, tuple[float | None, ...]] = {
     30: (0.553, 0.580, 0.654, 0.725, None),
     40: (0.474, 0.472, 0.522, 0.553, None),
     50: (0.436, 0.423, 0.454, 0.464, None),
 }
 """As printed, by ε; the last of the weights' is that of no bound."""
 DASHES = {30: "solid", 40: "dash", 50: "dot"}
-RUNS = 10
+NUM_RUNS = 10
 """Runs of the algorithm behind one number; the paper has 50."""
 
 
@@ -158,21 +155,20 @@ def compute_losses(
     cells_by_name = {"weights": Cell(Method.SMOOTH, int(rows.sizes.max()))}
     if bound != NO_BOUND:
         cells_by_name = {"weights": Cell(Method.SMOOTH, bound), "cap": Cell(Method.CAP, bound)}
-    mean_losses: dict[str, float] = {}
-    for epsilon, (key, cell) in itertools.product(WEIGHTS, cells_by_name.items()):
-        theta = train_bassily(rows, cell, epsilon, seed, range(RUNS), step_size, step_share)
-        mean_losses[f"{key}_{epsilon}"] = float(
-            compute_scores(rows, LossKind.LOGISTIC, theta)[:, 0, 0].mean()
-        )
-    return mean_losses
+    loss_by_line_key: dict[str, float] = {}
+    for epsilon, (method_name, cell) in itertools.product(PRINTED_WEIGHT_LOSSES, cells_by_name.items()):
+        theta = train_bassily(rows, cell, epsilon, seed, range(NUM_RUNS), step_size, step_share)
+        run_losses = compute_scores(rows, LossKind.LOGISTIC, theta)[:, 0, 0]
+        loss_by_line_key[f"{method_name}_{epsilon}"] = float(run_losses.mean())
+    return loss_by_line_key
 
 
 @functools.lru_cache(maxsize=4)
 def _draw_reviews(seed: int) -> ClassifierRows:
     """Draw invented reviews whose label is 1 if the rating is above the median."""
-    rows = simulate_drugs(seed, num_users=40, num_rows=240, largest=30)
-    signs = np.where(rows.labels > np.median(rows.labels), 1.0, -1.0)
-    return ClassifierRows(rows.features, signs, rows.users)
+    regression_rows = simulate_drugs(seed, num_users=40, num_rows=240, max_size=30)
+    signs = np.where(regression_rows.labels > np.median(regression_rows.labels), 1.0, -1.0)
+    return ClassifierRows(regression_rows.features, signs, regression_rows.users)
 
 
 FIGURES = (
@@ -183,7 +179,7 @@ FIGURES = (
         "loss of a classifier over the bound on a user's rows",
         "ε = 30, 40 and 50 with δ = 0.1, which protects nobody. The paper takes the 3,107 reviews of 502 drugs "
         f"of its table 1, which may not be passed on. These are 240 made-up reviews of 40 drugs; all m² steps, "
-        f"{RUNS} runs on each data set.",
+        f"{NUM_RUNS} runs on each data set.",
         "Training",
         "Against the bound",
         linear_axis(
@@ -197,8 +193,8 @@ FIGURES = (
             Line(f"{key}_{epsilon}", f"{name}, ε = {epsilon}", style, symbol, dash, losses[epsilon])
             for epsilon, dash in DASHES.items()
             for key, name, style, symbol, losses in (
-                ("cap", "Cap", Style.CAP, "diamond", CAPS),
-                ("weights", "Weights", Style.SMOOTH, "circle", WEIGHTS),
+                ("cap", "Cap", Style.CAP, "diamond", PRINTED_CAP_LOSSES),
+                ("weights", "Weights", Style.SMOOTH, "circle", PRINTED_WEIGHT_LOSSES),
             )
         ),
         lambda bound, seed: compute_losses(_draw_reviews(seed), StepSize.DIAMETER, bound, seed),

@@ -38,7 +38,7 @@ from dpcore.training.experiment import (
     summarise_splits,
 )
 from dpcore.training.mechanism import Average, Mechanism
-from dpcore.training.rows import ClassifierRows, Measure, ScoreUnit, concatenate_rows
+from dpcore.training.rows import ClassifierRows, concatenate_rows
 
 CLOSE_RUNS, CLOSE_SPLITS, CLOSE_CELLS = 4, 4, 3
 """Factors by which runs and splits grow to decide between methods that are close, and the most cells compared."""
@@ -46,21 +46,22 @@ CLOSE_RUNS, CLOSE_SPLITS, CLOSE_CELLS = 4, 4, 3
 
 @dataclass(frozen=True)
 class BestBound:
-    """The bound of smallest mean loss in the table.
+    """The cell of smallest mean loss of one method, and the near-optimal bounds around its bound.
 
     Attributes:
-        cell_index: Position of its cell.
-        low: Smallest bound of the stretch around it whose mean loss is within 5 % of it.
-        high: Largest.
+        cell_index: Position of the cell in the table.
+        lowest_near_optimal: Smallest bound (times clip, in rows) down to which every cell has a mean loss of at most
+            1.05 times the smallest.
+        highest_near_optimal: Largest bound up to which every cell has.
     """
 
     cell_index: int
-    low: float
-    high: float
+    lowest_near_optimal: float
+    highest_near_optimal: float
 
 
 def find_best(table: Table, method: Method, cell_index: int | None = None) -> BestBound | None:
-    """Find the bound of a method with the least loss on users held out, or take ``cell_index``; None without a run.
+    """Find a method's bound of least loss on users held out, or take that of ``cell_index``; None without a run.
 
     Args:
         table: The finished runs.
@@ -68,71 +69,73 @@ def find_best(table: Table, method: Method, cell_index: int | None = None) -> Be
         cell_index: Position of the cell that is taken as the best; None for that of the smallest mean loss.
     """
     cell_indices = table.find_cell_indices(method)
-    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).means[cell_indices]
-    if not np.isfinite(means).any():
+    mean_losses = table.summarise().means[cell_indices]
+    if not np.isfinite(mean_losses).any():
         return None
-    position = int(np.nanargmin(means)) if cell_index is None else cell_indices.tolist().index(cell_index)
-    is_near_optimal = means <= 1.05 * means[position]
-    low_position = high_position = position
-    while low_position > 0 and is_near_optimal[low_position - 1]:
-        low_position -= 1
-    while high_position < is_near_optimal.size - 1 and is_near_optimal[high_position + 1]:
-        high_position += 1
-    reaches = [table.experiment.cells[index].reach for index in cell_indices]
-    return BestBound(int(cell_indices[position]), reaches[low_position], reaches[high_position])
+    if cell_index is None:
+        cell_index = int(cell_indices[np.nanargmin(mean_losses)])
+    best_position = cell_indices.tolist().index(cell_index)
+    # A NaN is not near-optimal, either.
+    far_positions = np.flatnonzero(~(mean_losses <= 1.05 * mean_losses[best_position]))
+    low_position = max(far_positions[far_positions < best_position], default=-1) + 1
+    high_position = min(far_positions[far_positions > best_position], default=mean_losses.size) - 1
+    reaches = [table.experiment.cells[i].reach for i in cell_indices[[low_position, high_position]]]
+    return BestBound(cell_index, *reaches)
 
 
 def plan_close_call(table: Table) -> Experiment | None:
     """Plan more runs to decide between the bound that follows and the cells that the table does not distinguish.
 
     Returns:
-        The question for them, with noise of its own; None where the table is not finished, or nothing is open.
+        The experiment with new runs of these cells, with noise of its own; None where the table is not finished, where
+        the bound that follows is clearly worse than the best cell, or where it is the only cell in question.
     """
-    adaptive_best = find_best(table, Method.FOLLOWED)
-    if adaptive_best is None or not table.is_finished:
+    adaptive_bound = find_best(table, Method.FOLLOWED)
+    if adaptive_bound is None or not table.is_finished:
         return None
-    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).means
-    least_loss_index, *_ = indices_by_loss = np.argsort(means).tolist()
+    mean_losses = table.summarise().means
     # Step 1: the cells whose loss is within two standard errors of the smallest, about a 95 % interval.
-    differences_by_index = {
-        cell_index: compare_losses(table, cell_index, least_loss_index) for cell_index in indices_by_loss
-    }
-    undecided_indices = [
-        cell_index
-        for cell_index, (difference, error) in differences_by_index.items()
-        if difference <= 2.0 * error
-    ]
-    compared_indices = sorted({adaptive_best.cell_index, least_loss_index, *undecided_indices[:CLOSE_CELLS]})
-    if len(compared_indices) < 2 or adaptive_best.cell_index not in undecided_indices:
+    indices_by_loss = np.argsort(mean_losses).tolist()
+    undecided_indices = []
+    for cell_index in indices_by_loss:
+        loss_difference, standard_error = compare_losses(table, cell_index, indices_by_loss[0])
+        if loss_difference <= 2.0 * standard_error:
+            undecided_indices.append(cell_index)
+    always_compared = {adaptive_bound.cell_index, indices_by_loss[0]}
+    compared_indices = sorted(always_compared | {*undecided_indices[:CLOSE_CELLS]})
+    if len(compared_indices) < 2 or adaptive_bound.cell_index not in undecided_indices:
         return None
     previous_experiment = table.experiment
     # Step 2: fresh runs for them. In the runs that chose it, the best of many looks better than it is.
-    seed = (previous_experiment.seed + 1_000_003) % 2**31
-    runs = min(CLOSE_RUNS * previous_experiment.runs, MAX_RUNS)
+    new_seed = (previous_experiment.seed + 1_000_003) % 2**31
+    num_runs = min(CLOSE_RUNS * previous_experiment.num_runs, MAX_RUNS)
     cells = tuple(previous_experiment.cells[cell_index] for cell_index in compared_indices)
-    splits = tuple(_draw_more_splits(previous_experiment, seed, runs))
-    return Experiment(splits, previous_experiment.mechanism, cells, runs, seed)
+    splits = tuple(_draw_more_splits(previous_experiment, new_seed, num_runs))
+    return Experiment(splits, previous_experiment.mechanism, cells, num_runs, new_seed)
 
 
 def _draw_more_splits(
     experiment: Experiment, seed: int, max_splits: int
 ) -> list[tuple[ClassifierRows, ClassifierRows]]:
-    """Draw new splits with as many users held out, nobody twice in a permutation; keep the old ones for many rows.
+    """Draw new splits with as many users held out; return the old ones if they are one, or of many rows.
 
-    At a large ε the users who are held out move a difference more than noise does, of few rows above all.
+    A permutation of the users is cut into parts, each held out in one split. At a large ε the users who are held out
+    move a difference more than noise does, of few rows above all.
     """
     if experiment.train.num_rows > 2 * FIRST_LOOK_ROWS or len(experiment.splits) < 2:
         return list(experiment.splits)
-    rows, num_test = concatenate_rows(experiment.train, experiment.test), experiment.test.num_users
-    splits_per_permutation = max(rows.num_users // num_test, 1)
+    all_rows, num_test = concatenate_rows(experiment.train, experiment.test), experiment.test.num_users
+    splits_per_permutation = max(all_rows.num_users // num_test, 1)
     splits: list[tuple[ClassifierRows, ClassifierRows]] = []
     for split_index in range(min(CLOSE_SPLITS * len(experiment.splits), max_splits)):
         permutation_index, part_index = divmod(split_index, splits_per_permutation)
-        user_order = np.random.default_rng([seed, 7, permutation_index]).permutation(rows.num_users)
+        user_order = np.random.default_rng([seed, 7, permutation_index]).permutation(all_rows.num_users)
         test_positions = np.arange(part_index * num_test, (part_index + 1) * num_test)
         codes_by_side = np.delete(user_order, test_positions), user_order[test_positions]
-        train, test = (rows.select_users(np.sort(users)) for users in codes_by_side)
-        splits.append((train, test))
+        training_rows, test_rows = (
+            all_rows.select_users(np.sort(side_codes)) for side_codes in codes_by_side
+        )
+        splits.append((training_rows, test_rows))
     return splits
 
 
@@ -145,55 +148,52 @@ def choose_answer(
     it, run by run: they need no choice of a bound by these curves, which ε would not cover.
 
     Args:
-        table: Of all methods.
-        close_table: Of the question of `plan_close_call`, which then decides; with whatever runs are done of all its
-            cells.
+        table: The runs of all methods.
+        close_table: The runs of the experiment of `plan_close_call`, which decide if every cell has at least two.
         choice_costs_no_privacy: True if the rows are public, so that a bound chosen by the curves costs nothing:
             what ``close_table`` finds best answers, by however little.
     """
     if close_table is not None and close_table.runs_done.min() > 1:
         close_cells = close_table.experiment.cells
-        decided_index = int(np.argmin(close_table.summarise(Measure.LOSS, ScoreUnit.ROWS).means))
+        decided_index = int(np.argmin(close_table.summarise().means))
         if not choice_costs_no_privacy:
             decided_index = _choose_least_loss(close_table, range(len(close_cells)))
         cell = close_cells[decided_index]
         return find_best(table, cell.method, table.experiment.cells.index(cell))
     best_bounds = [find_best(table, method) for method in Method]
-    bounds_by_index = {bound.cell_index: bound for bound in best_bounds if bound is not None}
-    return bounds_by_index[_choose_least_loss(table, list(bounds_by_index))] if bounds_by_index else None
+    bound_by_index = {bound.cell_index: bound for bound in best_bounds if bound is not None}
+    return bound_by_index[_choose_least_loss(table, list(bound_by_index))] if bound_by_index else None
 
 
 def _choose_least_loss(table: Table, cell_indices: Sequence[int]) -> int:
     """Return the index of the cell of least mean loss, or of followed clipped sums if within one standard error."""
-    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).means
-    least_loss_index = min(cell_indices, key=lambda cell_index: means[cell_index])
+    mean_losses = table.summarise().means
+    least_loss_index = min(cell_indices, key=lambda cell_index: mean_losses[cell_index])
     for cell_index in cell_indices:
         if table.experiment.cells[cell_index].method is Method.FOLLOWED:
-            loss_difference, error = compare_losses(table, cell_index, least_loss_index)
+            loss_difference, standard_error = compare_losses(table, cell_index, least_loss_index)
             # Without a standard error, the method that needs no choice answers.
-            return cell_index if not math.isfinite(error) or loss_difference <= error else least_loss_index
+            if not math.isfinite(standard_error) or loss_difference <= standard_error:
+                return cell_index
     return least_loss_index
 
 
-def compare_losses(table: Table, cell_index: int, other_index: int) -> tuple[float, float]:
-    """Return the mean of loss(cell) - loss(other) on users held out, and its standard error, by noise or by splits.
+def compare_losses(table: Table, cell_index: int, other_cell_index: int) -> tuple[float, float]:
+    """Return the mean of loss(cell) - loss(other) on users held out, and the larger of its two errors.
 
     Runs of the same number share their noise, so this is far more certain than the difference of two means.
     """
-    losses = table.select_scores(Measure.LOSS, ScoreUnit.ROWS)
-    difference_summary = summarise_splits(losses[cell_index] - losses[other_index], table.experiment)
-    return float(difference_summary.means), float(
-        np.fmax(difference_summary.standard_errors, difference_summary.split_error)
-    )
+    run_losses = select_score(table.scores)
+    summary = summarise_splits(run_losses[cell_index] - run_losses[other_cell_index], table.experiment)
+    return float(summary.means), float(np.fmax(summary.standard_errors, summary.split_errors))
 
 
 def compare_with_guessing(table: Table, references: References, cell_index: int) -> SplitSummary:
-    """Summarise loss - loss of guessing on the same splits, over rows held out; below 0 where training pays."""
+    """Return mean and errors of a cell's loss less that of guessing, over rows held out; below 0 if training pays."""
     experiment = table.experiment
-    guessing_losses = select_score(references.guessing, Measure.LOSS, ScoreUnit.ROWS)
-    losses = table.select_scores(Measure.LOSS, ScoreUnit.ROWS)[cell_index]
-    split_indices = np.arange(experiment.runs) % len(experiment.splits)
-    return summarise_splits(losses - guessing_losses[split_indices], experiment)
+    split_indices = np.arange(experiment.num_runs) % len(experiment.splits)
+    guessing_losses = select_score(references.guessing_scores)[split_indices]
+    return summarise_splits(select_score(table.scores)[cell_index] - guessing_losses, experiment)
 
 
 def solve_linear_descent(
@@ -216,9 +216,7 @@ def solve_linear_descent(
     factor_powers = contraction_factors ** np.arange(num_steps + 1)
     start_share = factor_powers[:, first_averaged:].mean(axis=1)
     # Noise of step s is in iterate t >= s with η (1 - η λ)^(t - s): sums over t = max(s, first) .. T.
-    power_sums = np.concatenate(
-        (np.zeros((contraction_factors.size, 1)), np.cumsum(factor_powers, axis=1)), axis=1
-    )
+    power_sums = np.pad(np.cumsum(factor_powers, axis=1), ((0, 0), (1, 0)))
     step_numbers = np.arange(1, num_steps + 1)
     power_sums_after_step = (
         power_sums[:, num_steps - step_numbers + 1]
@@ -277,11 +275,10 @@ def predict_excess(
     Args:
         histogram: Rows of the users trained on.
         thresholds: h > 0 in rows per user; above the heaviest user's rows nothing changes.
-        sampling_and_noise_costs: (a, b) from `calibrate_parts`.
+        sampling_and_noise_costs: (a, b) from `calibrate_costs`.
     """
-    weight_losses = weights.smooth_losses(
-        histogram, np.minimum(np.asarray(thresholds, dtype=np.float64), histogram.max_size)
-    )
+    effective_thresholds = np.minimum(np.asarray(thresholds, dtype=np.float64), histogram.max_size)
+    weight_losses = weights.smooth_losses(histogram, effective_thresholds)
     sampling_cost, noise_cost = sampling_and_noise_costs
     return np.asarray(
         0.5 * (sampling_cost * weight_losses.squared_weights + noise_cost * weight_losses.largest_weight**2)

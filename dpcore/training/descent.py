@@ -50,12 +50,12 @@ BLOCK = 200_000
 
 @dataclass(frozen=True, eq=False)
 class _UserBlock:
-    """A block of users with the sparse matrix from their rows' slopes to their sums, a line per user and feature."""
+    """Consecutive users, with the sparse matrix from their rows' slopes to their summed gradients."""
 
     user_slice: slice
     row_slice: slice
     user_positions: IntArray  # The position of each row's user in the block.
-    summing_matrix: Any
+    summing_matrix: Any  # SciPy sparse array: a line per user and feature, a column per row.
 
 
 def _cut_into_blocks(rows: ClassifierRows, num_runs: int) -> list[_UserBlock]:
@@ -68,20 +68,19 @@ def _cut_into_blocks(rows: ClassifierRows, num_runs: int) -> list[_UserBlock]:
 
     first_users = np.searchsorted(rows.starts, np.arange(0, rows.num_rows, max(BLOCK // num_runs, 1)))
     user_cuts = np.unique(np.append(first_users, rows.num_users)).tolist()
-    blocks = []
+    row_cuts = np.append(rows.starts, rows.num_rows)
+    user_blocks = []
     for first_user, last_user in itertools.pairwise(user_cuts):
-        first_row = int(rows.starts[first_user])
-        row_slice = slice(first_row, int(rows.starts[last_user - 1] + rows.sizes[last_user - 1]))
-        user_positions = rows.users[row_slice] - first_user
+        row_slice = slice(int(row_cuts[first_user]), int(row_cuts[last_user]))
+        user_positions = rows.user_codes[row_slice] - first_user
         # One line per user and feature, with the signed feature of each of the user's rows.
         matrix_rows = (user_positions[:, None] * rows.num_features + np.arange(rows.num_features)).ravel()
         matrix_columns = np.repeat(np.arange(user_positions.size), rows.num_features)
         shape = ((last_user - first_user) * rows.num_features, user_positions.size)
-        summing_matrix = coo_array(
-            (rows.signed[row_slice].ravel(), (matrix_rows, matrix_columns)), shape=shape
-        ).tocsr()
-        blocks.append(_UserBlock(slice(first_user, last_user), row_slice, user_positions, summing_matrix))
-    return blocks
+        entries = (rows.signed[row_slice].ravel(), (matrix_rows, matrix_columns))
+        matrix = coo_array(entries, shape=shape).tocsr()
+        user_blocks.append(_UserBlock(slice(first_user, last_user), row_slice, user_positions, matrix))
+    return user_blocks
 
 
 CLIPPED_USERS = 12.0
@@ -101,31 +100,36 @@ None."""
 
 def make_clipped_gradient(rows: ClassifierRows, mechanism: Mechanism, num_runs: int) -> Gradient:
     """Return the function that sums users' gradients, each clipped to its run's bound, and counts users within it."""
-    blocks, signed_rows = _cut_into_blocks(rows, num_runs), rows.signed
+    user_blocks, signed_rows = _cut_into_blocks(rows, num_runs), rows.signed
 
     def sum_clipped_gradients(
         theta: FloatArray, bounds: FloatArray, participation: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
+        """Return the clipped sum, and the number of users within the bound who take part, as `Gradient` has them."""
         gradient_sum, num_within = np.zeros_like(theta), np.zeros(theta.shape[1])
-        for block in blocks:
-            row_slopes = clip_slopes(rows, mechanism, signed_rows[block.row_slice] @ theta, block.row_slice)
-            user_sums = (block.summing_matrix @ row_slopes).reshape(-1, *theta.shape)
+        for user_block in user_blocks:
+            margins = signed_rows[user_block.row_slice] @ theta
+            row_slopes = clip_slopes(rows, mechanism, margins, user_block.row_slice)
+            user_sums = (user_block.summing_matrix @ row_slopes).reshape(-1, *theta.shape)
             norms = np.sqrt(np.einsum("ukr,ukr->ur", user_sums, user_sums))
             clip_factors = bounds / np.maximum(norms, bounds)
             is_within = norms <= bounds
             if participation is not None:
-                clip_factors *= participation[block.user_slice]
-                is_within = is_within & (participation[block.user_slice] > 0.0)
+                clip_factors *= participation[user_block.user_slice]
+                is_within &= participation[user_block.user_slice] > 0.0
             num_within += is_within.sum(axis=0)
-            gradient_sum += signed_rows[block.row_slice].T @ (row_slopes * clip_factors[block.user_positions])
+            gradient_sum += signed_rows[user_block.row_slice].T @ (
+                row_slopes * clip_factors[user_block.user_positions]
+            )
         return gradient_sum, num_within
 
     return sum_clipped_gradients
 
 
-def choose_quantile(unit_noise: float, num_features: int, num_users: FloatArray) -> FloatArray:
-    """Compute γ, the share of users within the bound that the bound aims at, shape of ``num_users``."""
-    return np.asarray(1.0 - np.minimum(0.5, CLIPPED_USERS * unit_noise * np.sqrt(num_features) / num_users))
+def choose_quantile(unit_noise: float, num_features: int, num_users_by_run: FloatArray) -> FloatArray:
+    """Compute γ, the share of users within the bound that the bound aims at, shape of ``num_users_by_run``."""
+    clipped_shares = CLIPPED_USERS * unit_noise * np.sqrt(num_features) / num_users_by_run
+    return np.asarray(1.0 - np.minimum(0.5, clipped_shares))
 
 
 Direction = Callable[[FloatArray, FloatArray, int], tuple[FloatArray, FloatArray | None]]
@@ -137,7 +141,7 @@ def descend_by_rule(
     take_direction: Direction,
     mechanism: Mechanism,
     num_features: int,
-    num_users: FloatArray,
+    num_users_by_run: FloatArray,
     bounds: FloatArray,
     *,
     unit_noise: float,
@@ -154,7 +158,7 @@ def descend_by_rule(
         take_direction: Reads the data, with noise.
         mechanism: By the rule.
         num_features: d.
-        num_users: As released, shape (runs,).
+        num_users_by_run: The number of users, as released in each run, shape (runs,).
         bounds: How far a user moves the sum at most, shape (runs,); where the bound follows, the least that it may
             begin with.
         unit_noise: κ.
@@ -163,13 +167,14 @@ def descend_by_rule(
         should_stop: Asked between steps.
 
     Returns:
-        θ, shape (d, runs), and the bounds of the last step; None where it was stopped.
+        The mean of the iterates θ, shape (d, runs), and the bounds of the last step, shape (runs,); None where it was
+        stopped.
     """
-    target_quantiles = choose_quantile(unit_noise, num_features, num_users)
+    target_quantiles = choose_quantile(unit_noise, num_features, num_users_by_run)
     stable_share = 1.0 if bound_follows else np.minimum(bounds * mechanism.clip, 1.0)
     next_bounds = bounds
     if bound_follows:  # The first bound reads only the released number of users.
-        first_bounds = np.sqrt(num_users / (unit_noise * np.sqrt(num_features))) / START_DIVISOR
+        first_bounds = np.sqrt(num_users_by_run / (unit_noise * np.sqrt(num_features))) / START_DIVISOR
         next_bounds = np.clip(np.maximum(first_bounds, bounds), *BOUND_RANGE)
     step_factors, total_weights = np.ones(bounds.size), np.zeros(bounds.size)
     theta = previous_theta = mean_theta = fading_mean = np.zeros((num_features, bounds.size))
@@ -178,23 +183,22 @@ def descend_by_rule(
             return None
         bounds = next_bounds
         extrapolated_theta = theta + MOMENTUM * (theta - previous_theta)
-        direction, shares_within = take_direction(extrapolated_theta, bounds, step)
+        direction, shares_within_bound = take_direction(extrapolated_theta, bounds, step)
         fading_mean = fade_mean(fading_mean, direction)
         agreements = measure_agreement(fading_mean, step_noise, step)
         step_factors = grow_steps(step_factors, agreements, step, mechanism.steps)
         step_lengths = choose_step_length(
-            unit_noise, num_features, num_users, mechanism, stable_share, step_factors
+            unit_noise, num_features, num_users_by_run, mechanism, stable_share, step_factors
         )
         previous_theta, theta = theta, mechanism.project(extrapolated_theta - step_lengths * direction)
         mean_theta, total_weights = average_iterate(mean_theta, total_weights, theta, agreements, step)
-        if shares_within is not None:
+        if shares_within_bound is not None:
             # Without the division by 1 - γ it would be slow where few users are to be clipped: there the share within
             # can be off by 1 - γ at most, however far the bound is from its target.
-            log_changes = (
-                BOUND_RATE / mechanism.steps * (target_quantiles - shares_within) / (1.0 - target_quantiles)
-            )
-            log_changes = np.clip(log_changes, -MAX_LOG_CHANGE, MAX_LOG_CHANGE)
-            next_bounds = np.clip(bounds * np.exp(log_changes), *BOUND_RANGE)
+            log_changes = BOUND_RATE / mechanism.steps * (target_quantiles - shares_within_bound)
+            log_changes /= 1.0 - target_quantiles
+            bound_factors = np.exp(np.clip(log_changes, -MAX_LOG_CHANGE, MAX_LOG_CHANGE))
+            next_bounds = np.clip(bounds * bound_factors, *BOUND_RANGE)
     return mean_theta, bounds
 
 
@@ -218,10 +222,10 @@ def simulate_descents(
     mechanism: Mechanism,
     num_users: int,
     first_bounds: FloatArray,
-    draws: RuleNoise,
+    rule_noise: RuleNoise,
     *,
     bound_follows: bool,
-    noise_plan: RulePlan,
+    rule_plan: RulePlan,
     should_stop: ShouldStop = never,
 ) -> tuple[FloatArray, FloatArray] | None:
     """Simulate several runs at each of several bounds; the runs have the same noise at each bound.
@@ -231,41 +235,34 @@ def simulate_descents(
         mechanism: By the rule.
         num_users: m.
         first_bounds: As ``bounds`` in `descend_by_rule`, shape (bounds,).
-        draws: Standard normal noise of the runs.
+        rule_noise: Standard normal noise of the runs.
         bound_follows: Whether the bound follows the users.
-        noise_plan: How large the noise is.
+        rule_plan: How large the noise is.
         should_stop: Asked between steps.
 
     Returns:
         θ, shape (d, bounds × runs), the runs at each bound in turn, and the bounds of the last step, shape
         (bounds × runs,); None where it was stopped.
     """
-    _, num_features, runs_per_bound = draws.gradient_draws.shape
-
+    _, num_features, runs_per_bound = rule_noise.gradient_draws.shape
     repeat_for_bounds = functools.partial(np.tile, reps=first_bounds.size)
-    noisy_num_users = np.full(runs_per_bound, float(num_users))
-    if noise_plan.num_users_noise:
-        noisy_num_users = np.maximum(
-            num_users + noise_plan.num_users_noise * draws.num_users_draws, noise_plan.unit_noise
-        )
-    noisy_num_users = repeat_for_bounds(noisy_num_users)
+    noisy_num_users = np.full(runs_per_bound * first_bounds.size, float(num_users))
+    if rule_plan.num_users_noise:
+        num_users_noise = rule_plan.num_users_noise * repeat_for_bounds(rule_noise.num_users_draws)
+        noisy_num_users = np.maximum(num_users + num_users_noise, rule_plan.unit_noise)
 
     def take_direction(
         theta: FloatArray, bounds: FloatArray, step: int
     ) -> tuple[FloatArray, FloatArray | None]:
+        """Return the noisy sum of gradients over the bound, and the noisy share of users within it, as `Direction`."""
         gradient_sum, num_within = sum_gradients(theta, bounds * mechanism.clip, None)
-        direction = gradient_sum / (bounds * mechanism.clip) + noise_plan.gradient_noise * repeat_for_bounds(
-            draws.gradient_draws[step - 1]
-        )
+        gradient_noise = rule_plan.gradient_noise * repeat_for_bounds(rule_noise.gradient_draws[step - 1])
+        direction = gradient_sum / (bounds * mechanism.clip) + gradient_noise
         if not bound_follows or num_within is None:
             return direction, None
         # The count is taken from half of all, so that a user moves it by half of one.
-        noisy_balance = (
-            num_within
-            - num_users / 2.0
-            + noise_plan.count_noise * repeat_for_bounds(draws.count_draws[step - 1])
-        )
-        return direction, noisy_balance / noisy_num_users + 0.5
+        count_noise = rule_plan.count_noise * repeat_for_bounds(rule_noise.count_draws[step - 1])
+        return direction, (num_within - num_users / 2.0 + count_noise) / noisy_num_users + 0.5
 
     return descend_by_rule(
         take_direction,
@@ -273,25 +270,26 @@ def simulate_descents(
         num_features,
         noisy_num_users,
         np.repeat(first_bounds, runs_per_bound),
-        unit_noise=noise_plan.unit_noise,
-        step_noise=noise_plan.gradient_noise,
+        unit_noise=rule_plan.unit_noise,
+        step_noise=rule_plan.gradient_noise,
         bound_follows=bound_follows,
         should_stop=should_stop,
     )
 
 
 def draw_noise(
-    mechanism: Mechanism, num_features: int, seed: int, runs: Sequence[int]
+    mechanism: Mechanism, num_features: int, seed: int, run_numbers: Sequence[int]
 ) -> tuple[FloatArray, FloatArray]:
     """Draw standard normal noise for every run: of gradients (steps, num_features, runs), of weight sums (runs,).
 
     It depends on the seed and the number of the run alone, so that bounds are compared on the same noise.
     """
-    gradient_draws, weight_draws = np.empty((mechanism.steps, num_features, len(runs))), np.empty(len(runs))
-    for run_index, run in enumerate(runs):
+    gradient_draws = np.empty((mechanism.steps, num_features, len(run_numbers)))
+    weight_draws = np.empty(len(run_numbers))
+    for run_index, run_number in enumerate(run_numbers):
         # Second numbers keep the streams of a seed apart: 0 noise, 1 rows under a cap, 2 users held out, 3 the paper's
         # learner, 4 users of a step, 5 counts, 6 a first look, 7 further splits.
-        rng = np.random.default_rng([seed, 0, run])
+        rng = np.random.default_rng([seed, 0, run_number])
         weight_draws[run_index] = rng.standard_normal()
         gradient_draws[:, :, run_index] = rng.standard_normal((mechanism.steps, num_features))
     return gradient_draws, weight_draws
@@ -323,6 +321,7 @@ def make_weighted_gradient(rows: ClassifierRows, mechanism: Mechanism, weights: 
     def sum_weighted_gradients(
         theta: FloatArray, bounds: FloatArray, participation: FloatArray | None = None
     ) -> tuple[FloatArray, None]:
+        """Return the weighted sum and None: the bounds are not read, and nobody is counted."""
         gradient_sum = np.zeros_like(theta)
         block_size = max(BLOCK // theta.shape[1], 1)
         for start in range(0, rows.num_rows, block_size):
@@ -330,7 +329,7 @@ def make_weighted_gradient(rows: ClassifierRows, mechanism: Mechanism, weights: 
             slopes = clip_slopes(rows, mechanism, rows.signed[row_slice] @ theta, row_slice)
             slopes = slopes * weights[row_slice]
             if participation is not None:
-                slopes *= participation[rows.users[row_slice]]
+                slopes *= participation[rows.user_codes[row_slice]]
             gradient_sum += rows.signed[row_slice].T @ slopes
         return gradient_sum, None
 
@@ -342,7 +341,7 @@ def make_bounded_gradient(
     mechanism: Mechanism,
     cells: Sequence[Cell],
     seed: int,
-    runs: Sequence[int],
+    run_numbers: Sequence[int],
     ranks: IntArray | None = None,
 ) -> Gradient:
     """Make the gradient of a method; ``mechanism`` includes the cells' clip.
@@ -351,14 +350,15 @@ def make_bounded_gradient(
     """
     method = cells[0].method
     if method in (Method.FOLLOWED, Method.CLIPPED_SUM):
-        return make_clipped_gradient(rows, mechanism, len(cells) * len(runs))
+        return make_clipped_gradient(rows, mechanism, len(cells) * len(run_numbers))
     if method is Method.CAP:
-        row_ranks = draw_ranks(rows, seed, runs) if ranks is None else ranks
+        row_ranks = draw_ranks(rows, seed, run_numbers) if ranks is None else ranks
         weights = np.concatenate([row_ranks < cell.bound for cell in cells], axis=1).astype(np.float64)
     else:
-        cell_weights = [compute_smooth_weights(rows.sizes, cell.bound)[rows.users] for cell in cells]
+        cell_weights = [compute_smooth_weights(rows.sizes, cell.bound)[rows.user_codes] for cell in cells]
         # With a single bound, one column serves all runs.
-        weights = np.repeat(np.stack(cell_weights, axis=1), 1 if len(cells) == 1 else len(runs), axis=1)
+        num_columns = 1 if len(cells) == 1 else len(run_numbers)
+        weights = np.repeat(np.stack(cell_weights, axis=1), num_columns, axis=1)
     return make_weighted_gradient(rows, mechanism, weights)
 
 
@@ -372,30 +372,31 @@ def descend_without_noise(
     Returns:
         θ, shape (num_features, 1); None where it was stopped.
     """
-    mechanism, cell = apply_rule(mechanism), Cell(Method.FOLLOWED)
-    sum_bounded_gradients = make_bounded_gradient(rows, mechanism, [cell], 0, range(1))
+    mechanism = apply_rule(mechanism)
+    sum_clipped_gradients = make_clipped_gradient(rows, mechanism, 1)
     sum_plain_gradients = make_weighted_gradient(rows, mechanism, np.ones((rows.num_rows, 1)))
 
     def sum_gradients(
         theta: FloatArray, bounds: FloatArray, participation: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray | None]:
-        gradient_sum, num_within = sum_bounded_gradients(theta, bounds, participation)
-        return gradient_sum if has_clipping else sum_plain_gradients(theta, bounds, participation)[
-            0
-        ], num_within
+        """Return the sum of gradients, clipped only if ``has_clipping``, and the number of users within the bound."""
+        gradient_sum, num_within = sum_clipped_gradients(theta, bounds, participation)
+        if not has_clipping:
+            gradient_sum, _ = sum_plain_gradients(theta, bounds, participation)
+        return gradient_sum, num_within
 
     steps, num_features = mechanism.steps, rows.num_features
-    result = simulate_descents(
+    theta_and_bounds = simulate_descents(
         sum_gradients,
         mechanism,
         rows.num_users,
-        np.array([cell.bound]),
+        np.array([account.FIRST_BOUND]),
         RuleNoise(np.zeros((steps, num_features, 1)), np.zeros((steps, 1)), np.zeros(1)),
         bound_follows=True,
-        noise_plan=account.plan_rule_noise(replace(mechanism, user_share=1.0), True),
+        rule_plan=account.plan_rule_noise(replace(mechanism, user_share=1.0), True),
         should_stop=should_stop,
     )
-    return None if result is None else result[0]
+    return None if theta_and_bounds is None else theta_and_bounds[0]
 
 
 def descend_as_entered(
@@ -433,7 +434,7 @@ def train_cells(
     mechanism: Mechanism,
     cells: Sequence[Cell],
     seed: int,
-    runs: Sequence[int],
+    run_numbers: Sequence[int],
     *,
     ranks: IntArray | None = None,
     should_stop: ShouldStop = never,
@@ -449,7 +450,7 @@ def train_cells(
         cells: A method (not output perturbation, which is `optimum.perturb_minimiser`) with its bound; by the rule,
             several that differ only in their bound.
         seed: Of all runs.
-        runs: Their numbers; the same noise at every bound.
+        run_numbers: The numbers of the runs; a run has the same noise at every bound.
         ranks: As `draw_ranks` gives them for these runs, for a cap; made here where they are not given.
         should_stop: Asked between steps.
 
@@ -461,37 +462,36 @@ def train_cells(
     bound_follows = first_cell.method is Method.FOLLOWED
     if bound_follows:
         mechanism = apply_rule(mechanism)
-    sum_gradients = make_bounded_gradient(rows, mechanism, cells, seed, runs, ranks)
-    gradient_draws, weight_draws = draw_noise(mechanism, rows.num_features, seed, runs)
+    sum_gradients = make_bounded_gradient(rows, mechanism, cells, seed, run_numbers, ranks)
+    gradient_draws, weight_draws = draw_noise(mechanism, rows.num_features, seed, run_numbers)
     if mechanism.pace is Pace.RULE:
-        count_draws = [np.random.default_rng([seed, 5, run]).standard_normal(mechanism.steps) for run in runs]
-        result = simulate_descents(
+        count_rngs = [np.random.default_rng([seed, 5, run_number]) for run_number in run_numbers]
+        count_draws = np.stack([rng.standard_normal(mechanism.steps) for rng in count_rngs], axis=1)
+        theta_and_bounds = simulate_descents(
             sum_gradients,
             mechanism,
             rows.num_users,
             np.array([cell.bound for cell in cells]),
-            RuleNoise(gradient_draws, np.stack(count_draws, axis=1), weight_draws),
+            RuleNoise(gradient_draws, count_draws, weight_draws),
             bound_follows=bound_follows,
-            noise_plan=account.plan_rule_noise(mechanism, bound_follows),
+            rule_plan=account.plan_rule_noise(mechanism, bound_follows),
             should_stop=should_stop,
         )
-        return None if result is None else result[0]
-    bound = first_cell.bound
-    noise_plan, bounds = account.plan_noise(mechanism, bound), np.full(len(runs), bound * mechanism.clip)
+        return None if theta_and_bounds is None else theta_and_bounds[0]
+    bound, noise_plan = first_cell.bound, account.plan_noise(mechanism, first_cell.bound)
+    bounds = np.full(len(run_numbers), bound * mechanism.clip)
     # At least one user's weight: a sum that noise made 0 or negative would reverse the steps.
-    weight_sums = np.maximum(
-        float(rows.histogram.kept_rows(bound)) + noise_plan.weight_sum_noise * weight_draws, bound
-    )
+    noisy_sums = float(rows.histogram.kept_rows(bound)) + noise_plan.weight_sum_noise * weight_draws
+    weight_sums = np.maximum(noisy_sums, bound)
     weight_sums *= mechanism.sampled  # What takes part in a step is that share of all, in expectation.
-    rngs = [np.random.default_rng([seed, 4, run]) for run in runs] if mechanism.sampled < 1.0 else []
+    is_sampled = mechanism.sampled < 1.0
+    rngs = [np.random.default_rng([seed, 4, run_number]) for run_number in run_numbers if is_sampled]
 
     def take_gradient(theta: FloatArray, step: int) -> FloatArray:
-        # The users who take part in this step, 1 or 0, shape (num_users, runs).
+        """Return the noisy sum of the bounded gradients of the users who take part in the step, shape of θ."""
         takes_part_by_run = [rng.random(rows.num_users) < mechanism.sampled for rng in rngs]
-        participation = np.stack(takes_part_by_run, axis=1).astype(np.float64) if takes_part_by_run else None
-        return np.asarray(
-            sum_gradients(theta, bounds, participation)[0]
-            + noise_plan.gradient_noise * gradient_draws[step - 1]
-        )
+        participation = np.stack(takes_part_by_run, axis=1).astype(np.float64) if is_sampled else None
+        gradient_sum, _ = sum_gradients(theta, bounds, participation)
+        return np.asarray(gradient_sum + noise_plan.gradient_noise * gradient_draws[step - 1])
 
     return descend_as_entered(take_gradient, mechanism, rows.num_features, weight_sums, should_stop)

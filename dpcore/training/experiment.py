@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,14 @@ from dpcore.training import descent, optimum
 from dpcore.training.account import Cell, Method, draw_ranks
 from dpcore.training.descent import BLOCK
 from dpcore.training.mechanism import Mechanism, Pace
-from dpcore.training.rows import SHAPE, ClassifierRows, Measure, ScoreUnit, compute_scores, score_constant
+from dpcore.training.rows import (
+    SCORE_SHAPE,
+    ClassifierRows,
+    Measure,
+    ScoreUnit,
+    compute_scores,
+    score_constant,
+)
 
 MAX_RUNS = 500
 BATCH = 10
@@ -56,69 +63,70 @@ class Experiment:
         splits: Splits of the same users, (users to train on, users held out): run r is made on split r modulo their
             number, so that any few runs are on all splits.
         mechanism: What is trained and how.
-        cells: Methods and bounds.
-        runs: Of each, 2 to `MAX_RUNS`.
-        seed: Of all of them.
+        cells: The cells (a method at a bound) that are trained.
+        num_runs: The number of runs of each cell, 2 to `MAX_RUNS`.
+        seed: The seed of all runs.
 
     Raises:
-        InvalidInput: No cells, or ``runs`` or ``seed`` out of range.
+        InvalidInput: No cells, or ``num_runs`` or ``seed`` out of range.
     """
 
     splits: tuple[tuple[ClassifierRows, ClassifierRows], ...]
     mechanism: Mechanism
     cells: tuple[Cell, ...]
-    runs: int = 50
+    num_runs: int = 50
     seed: int = 0
 
     def __post_init__(self) -> None:
         with Problems() as problems:
-            problems.whole(2, MAX_RUNS, runs=self.runs)
+            problems.whole(2, MAX_RUNS, runs=self.num_runs)
             problems.whole(0, 2**31, seed=self.seed)
             if not self.cells:
                 problems.add("there is no method to try")
 
     @property
     def train(self) -> ClassifierRows:
-        """Return the users to train on in the first split."""
+        """Return the rows of the users to train on in the first split."""
         return self.splits[0][0]
 
     @property
     def test(self) -> ClassifierRows:
-        """Return the users held out in the first split."""
+        """Return the rows of the users held out in the first split."""
         return self.splits[0][1]
 
     def make_empty_table(self) -> Table:
-        """Make the table before the first run."""
-        return Table(self, np.full((len(self.cells), self.runs, 2, *SHAPE), np.nan))
+        """Make the table before the first run: every score is NaN."""
+        return Table(self, np.full((len(self.cells), self.num_runs, 2, *SCORE_SHAPE), np.nan))
 
     @cached_property
     def key(self) -> tuple[object, ...]:
         """Return all that the table depends on, to recognise a table of this experiment."""
-        digests = tuple(split_rows.digest for split in self.splits for split_rows in split)
-        return (digests, self.mechanism, self.cells, self.runs, self.seed)
+        digests = tuple(side_rows.digest for split in self.splits for side_rows in split)
+        return (digests, self.mechanism, self.cells, self.num_runs, self.seed)
 
 
 def make_first_look(experiment: Experiment) -> Experiment | None:
-    """Return the experiment on some of the users, with the noise that all would have; None if there are few rows.
+    """Return the experiment on some of the users, one split and few runs and bounds; None if there are few rows.
 
     The noise of a mean gradient is that of the whole data. The model without privacy alone is less certain.
     """
-    train = experiment.train
-    if train.num_rows <= 2 * FIRST_LOOK_ROWS:
+    if experiment.train.num_rows <= 2 * FIRST_LOOK_ROWS:
         return None
-    row_share = FIRST_LOOK_ROWS / train.num_rows
+    row_share = FIRST_LOOK_ROWS / experiment.train.num_rows
     # The second number keeps this stream apart from those of the noise and of the splits.
     rng = np.random.default_rng([experiment.seed, 6])
 
     def draw_users(rows: ClassifierRows) -> ClassifierRows:
+        """Draw the share ``row_share`` of the users, at least one, and return their rows."""
         num_chosen = max(round(row_share * rows.num_users), 1)
         return rows.select_users(np.sort(rng.choice(rows.num_users, num_chosen, replace=False)))
 
-    training_rows, test_rows = draw_users(train), draw_users(experiment.test)
-    mechanism = replace(experiment.mechanism, user_share=training_rows.num_users / train.num_users)
+    training_rows, test_rows = draw_users(experiment.train), draw_users(experiment.test)
+    user_share = training_rows.num_users / experiment.train.num_users
+    mechanism = replace(experiment.mechanism, user_share=user_share)
     cells = tuple(cell for cell in experiment.cells if cell.reach <= FIRST_LOOK_BOUND)
-    runs = min(FIRST_LOOK_RUNS, experiment.runs)
-    return Experiment(((training_rows, test_rows),), mechanism, cells, runs, experiment.seed)
+    num_runs = min(FIRST_LOOK_RUNS, experiment.num_runs)
+    return Experiment(((training_rows, test_rows),), mechanism, cells, num_runs, experiment.seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,29 +150,28 @@ class Table:
     @property
     def is_finished(self) -> bool:
         """Return True if every run is finished."""
-        return bool((self.runs_done == self.experiment.runs).all())
+        return bool((self.runs_done == self.experiment.num_runs).all())
 
-    def summarise(self, measure: Measure, unit: ScoreUnit, side: int = Side.HELD_OUT) -> SplitSummary:
-        """Return means and their errors, one entry per cell."""
-        return summarise_splits(self.select_scores(measure, unit, side), self.experiment)
-
-    def select_scores(self, measure: Measure, unit: ScoreUnit, side: int = Side.HELD_OUT) -> FloatArray:
-        """Select one score of every run, shape (cells, runs)."""
-        return select_score(self.scores, measure, unit, side)
+    def summarise(
+        self, measure: Measure = Measure.LOSS, unit: ScoreUnit = ScoreUnit.ROWS, side: int = Side.HELD_OUT
+    ) -> SplitSummary:
+        """Return the means of one score over the finished runs and their errors, one entry per cell."""
+        return summarise_splits(select_score(self.scores, measure, unit, side), self.experiment)
 
     def find_cell_indices(self, method: Method) -> IntArray:
-        """Return the positions of a method's cells, ordered by their bound."""
-        indexed_cells = list(enumerate(self.experiment.cells))
-        reaches_with_index = sorted(
-            (cell.reach, cell_index) for cell_index, cell in indexed_cells if cell.method is method
-        )
-        return np.array([cell_index for _, cell_index in reaches_with_index], dtype=np.int64)
+        """Return the positions of a method's cells, ordered by bound times clip; empty if it has none."""
+        cells = self.experiment.cells
+        cell_indices = [cell_index for cell_index, cell in enumerate(cells) if cell.method is method]
+        return np.array(sorted(cell_indices, key=lambda i: cells[i].reach), dtype=np.int64)
 
 
 def select_score(
-    scores: FloatArray, measure: Measure, unit: ScoreUnit, side: int = Side.HELD_OUT
+    scores: FloatArray,
+    measure: Measure = Measure.LOSS,
+    unit: ScoreUnit = ScoreUnit.ROWS,
+    side: int = Side.HELD_OUT,
 ) -> FloatArray:
-    """Select one score from an array whose last axes are the side, the unit and the measure."""
+    """Select one score from an array whose last axes are the side, the unit and the measure; the other axes stay."""
     return np.asarray(scores[..., side, list(ScoreUnit).index(unit), list(Measure).index(measure)])
 
 
@@ -173,17 +180,17 @@ class SplitSummary(Summary):
     """Means over runs on several splits of the users, and two kinds of uncertainty.
 
     ``standard_errors``, ``half_widths`` and ``spreads`` are within the splits: how noise and drawn rows vary on
-    these users. ``users_half_width`` estimates how far other users held out would move the mean.
+    these users. ``users_half_widths`` estimate how far other users held out would move the mean.
 
     Attributes:
-        degrees_of_freedom: Within the splits.
-        users_half_width: Half of a 95 % interval over the splits; NaN with fewer than `MIN_SPLITS`.
-        split_error: Standard error of the mean, from the means of the splits; NaN with one.
+        degrees_of_freedom: Within the splits, one entry per mean.
+        users_half_widths: Half of a 95 % interval over the splits; NaN with fewer than `MIN_SPLITS`.
+        split_errors: Standard error of the mean, from the means of the splits; NaN with one.
     """
 
     degrees_of_freedom: IntArray
-    users_half_width: FloatArray
-    split_error: FloatArray
+    users_half_widths: FloatArray
+    split_errors: FloatArray
 
     @property
     def half_widths(self) -> FloatArray:
@@ -193,7 +200,7 @@ class SplitSummary(Summary):
     @property
     def is_clear(self) -> NDArray[np.bool_]:
         """Return True where the interval for other users, or for noise if splits are too few, excludes 0."""
-        half_widths = np.where(np.isfinite(self.users_half_width), self.users_half_width, self.half_widths)
+        half_widths = np.where(np.isfinite(self.users_half_widths), self.users_half_widths, self.half_widths)
         return np.asarray(np.abs(self.means) > half_widths)
 
 
@@ -205,8 +212,8 @@ def _compute_student_quantile(degrees_of_freedom: IntArray) -> FloatArray:
     return np.asarray(np.where(degrees_of_freedom > 0, quantiles, np.nan))
 
 
-def summarise_splits(values: FloatArray, experiment: Experiment) -> SplitSummary:
-    """Summarise values of every run, the runs along the last axis.
+def summarise_splits(run_values: FloatArray, experiment: Experiment) -> SplitSummary:
+    """Return means and errors of a number of every run, the runs along the last axis; NaN marks a run not done.
 
     The splits share users, so that their means are no independent draws: the variance of their mean is taken as
     (1/S + held out / trained on) times that between them.
@@ -214,137 +221,130 @@ def summarise_splits(values: FloatArray, experiment: Experiment) -> SplitSummary
     Source: Nadeau and Bengio 2003, Inference for the generalization error, equation 7, for the correction.
     """
     num_splits = len(experiment.splits)
-    is_done = np.isfinite(values)
+    is_done = np.isfinite(run_values)
     num_runs = is_done.sum(axis=-1)
     # The mean of the runs on each split; NaN where there is none.
     split_means = np.stack(
-        [summarise_runs(values[..., split::num_splits], axis=-1).means for split in range(num_splits)],
-        axis=-1,
+        [summarise_runs(run_values[..., i::num_splits], axis=-1).means for i in range(num_splits)], axis=-1
     )
     # Step 1: the noise is what runs deviate from the mean of their own split. Invariant: no residual depends on how
-    # splits differ, which is the uncertainty about users.
-    residuals = np.where(is_done, values - split_means[..., np.arange(values.shape[-1]) % num_splits], 0.0)
+    # splits differ, which is the uncertainty about users; a run that is not done has the residual 0.
+    split_indices = np.arange(run_values.shape[-1]) % num_splits
+    residuals = np.where(is_done, run_values - split_means[..., split_indices], 0.0)
     num_split_means = np.isfinite(split_means).sum(axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
         # Each mean of a split takes one degree of freedom.
         degrees_of_freedom = np.maximum(num_runs - num_split_means, 0)
-        spread = np.sqrt(
-            (residuals * residuals).sum(axis=-1)
-            / np.where(degrees_of_freedom > 0, degrees_of_freedom, np.nan)
-        )
-        mean = np.where(is_done, values, 0.0).sum(axis=-1) / num_runs
-        # Step 2: other users, from the means of the splits.
+        residual_variances = (residuals * residuals).sum(axis=-1) / degrees_of_freedom
+        spreads = np.sqrt(np.where(degrees_of_freedom > 0, residual_variances, np.nan))
+        means = np.where(is_done, run_values, 0.0).sum(axis=-1) / num_runs
+        # Step 2: other users, from the means of the splits. Invariant: the width uses nothing but these means and the
+        # ratio of users, so that more runs on the same splits make it no smaller than the users allow.
         between_splits = summarise_runs(split_means, axis=-1)
         test_ratio = experiment.test.num_users / experiment.train.num_users
-        users_half_width = (
+        users_half_widths = (
             _compute_student_quantile(num_split_means - 1)
             * between_splits.spreads
             * np.sqrt(1.0 / np.maximum(num_split_means, 1) + test_ratio)
         )
-        users_half_width = np.where(num_split_means >= MIN_SPLITS, users_half_width, np.nan)
-        noise_error = spread / np.sqrt(num_runs)
+        users_half_widths = np.where(num_split_means >= MIN_SPLITS, users_half_widths, np.nan)
         return SplitSummary(
-            mean,
-            noise_error,
+            means,
+            spreads / np.sqrt(num_runs),
             num_runs,
-            spread,
+            spreads,
             degrees_of_freedom,
-            users_half_width,
+            users_half_widths,
             between_splits.standard_errors,
         )
 
 
+class ReferenceScores(NamedTuple):
+    """One score on users held out of each model of `References`, averaged over the splits."""
+
+    without_privacy: float
+    guessing: float
+    without_noise: float
+    without_noise_and_clipping: float
+
+    @property
+    def distance(self) -> float:
+        """Return how far guessing is from no privacy, at least 0.02: the scale of figures."""
+        return max(abs(self.guessing - self.without_privacy), 0.02)
+
+
 @dataclass(frozen=True, eq=False)
 class References:
-    """The models that the table is compared with; scores have shape (splits, 2, 2, 2), as in `Table.scores`.
+    """Scores of the models that the table is compared with, each of shape (splits, 2, 2, 2) as in `Table.scores`.
 
     Attributes:
-        certificate: Of the model without privacy, on the first split.
-        no_privacy: All rows with weight 1, no noise, the same ball.
-        guessing: The best score that is the same for every row.
-        without_noise: Followed clipped sums as trained, without their noise.
-        without_noise_and_clipping: That without clipping, too: what is left is stopping early.
+        certificate: That of the model without privacy, on the first split.
+        scores_without_privacy: Of the model with weight 1 for all rows and no noise, in the same ball.
+        guessing_scores: Of the best constant, the same for every row.
+        scores_without_noise: Of followed clipped sums as trained, without their noise.
+        scores_without_noise_and_clipping: Of the same without clipping, too: what is left is stopping early.
     """
 
     certificate: Certificate
-    no_privacy: FloatArray
-    guessing: FloatArray
-    without_noise: FloatArray
-    without_noise_and_clipping: FloatArray
+    scores_without_privacy: FloatArray
+    guessing_scores: FloatArray
+    scores_without_noise: FloatArray
+    scores_without_noise_and_clipping: FloatArray
 
-    def average(self, measure: Measure, unit: ScoreUnit) -> tuple[float, ...]:
-        """Return one score on users held out of each model, averaged over the splits, in the order of the fields."""
-        models = (self.no_privacy, self.guessing, self.without_noise, self.without_noise_and_clipping)
-        return tuple(float(select_score(scores, measure, unit).mean()) for scores in models)
+    def average(self, measure: Measure, unit: ScoreUnit) -> ReferenceScores:
+        """Return one score on users held out of each model, averaged over the splits."""
+        plain_scores = (self.scores_without_privacy, self.guessing_scores)
+        descent_scores = (self.scores_without_noise, self.scores_without_noise_and_clipping)
+        scores_by_model = (*plain_scores, *descent_scores)
+        return ReferenceScores(*(float(select_score(x, measure, unit).mean()) for x in scores_by_model))
 
 
 def compute_references(experiment: Experiment, should_stop: ShouldStop = never) -> References | None:
     """Compute the model without privacy, the best constant, and the descent without noise, on the training users.
 
-    On a large table the latter is run on the first split alone, and its loss there is taken for all.
+    On a large table the descent without noise is run on the first split alone: on every other split its scores are
+    those without privacy, plus the difference between the two on the first split.
 
     Returns:
-        None where it was stopped.
+        The scores of the four models on every split; None where it was stopped.
     """
     mechanism, loss = experiment.mechanism, experiment.mechanism.loss
-    # Invariant: every split has the scores without privacy, of guessing, without noise, and also without clipping.
+    # Invariant: each split that is done has four arrays of scores, in the order of the fields of `References`: without
+    # privacy, of guessing, without noise, and without noise and clipping.
     scores_by_split: list[list[FloatArray]] = []
     certificate: Certificate | None = None
-    for train, test in experiment.splits:
+    for training_rows, test_rows in experiment.splits:
         # Step 1: train without privacy, and without noise; the latter takes long, so on a large table just once.
-        weights = np.ones(train.num_rows)
-        fitted_model = optimum.fit_model(train, loss, weights, mechanism.radius, should_stop=should_stop)
-        runs_descent = certificate is None or train.num_rows <= 2 * FIRST_LOOK_ROWS
+        # Invariant: no model has seen a row of a user held out, and a list of one model or three holds no None.
+        ones = np.ones(training_rows.num_rows)
+        fitted_model = optimum.fit_model(training_rows, loss, ones, mechanism.radius, should_stop=should_stop)
+        is_descent_run = certificate is None or training_rows.num_rows <= 2 * FIRST_LOOK_ROWS
         thetas = [fitted_model.theta[:, None]] + [
-            descent.descend_without_noise(train, mechanism, has_clipping, should_stop)
+            descent.descend_without_noise(training_rows, mechanism, has_clipping, should_stop)
             for has_clipping in (True, False)
-            if runs_descent
+            if is_descent_run
         ]
         if should_stop() or any(theta is None for theta in thetas):
             return None
-        # Step 2: score the models on both sides of the split.
+        # Step 2: score the models on both sides of the split. Invariant: every array has shape (2, 2, 2), the side
+        # first.
+        sides = (training_rows, test_rows)
         scores_without_privacy, *scores_without_noise = (
-            np.stack([compute_scores(rows, loss, theta)[0] for rows in (train, test)])
+            np.stack([compute_scores(rows, loss, theta)[0] for rows in sides])
             for theta in thetas
             if theta is not None
         )
-        if not runs_descent:  # Its losses over the model without privacy are those on the first split.
-            first_scores = scores_by_split[0]
+        if not is_descent_run:  # Its losses over the model without privacy are those on the first split.
+            first_without_privacy, _, *first_without_noise = scores_by_split[0]
             scores_without_noise = [
-                scores_without_privacy + first_scores[k] - first_scores[0] for k in (2, 3)
+                scores_without_privacy + scores - first_without_privacy for scores in first_without_noise
             ]
-        best_constant = optimum.find_best_constant(train, loss)
-        guessing_scores = np.stack([score_constant(rows, loss, best_constant) for rows in (train, test)])
+        best_constant = optimum.find_best_constant(training_rows, loss)
+        guessing_scores = np.stack([score_constant(rows, loss, best_constant) for rows in sides])
         scores_by_split.append([scores_without_privacy, guessing_scores, *scores_without_noise])
         certificate = certificate or fitted_model.certificate
     assert certificate is not None
     return References(certificate, *map(np.stack, zip(*scores_by_split, strict=True)))
-
-
-def list_doubled_cells(max_size: int, includes_output: bool) -> tuple[Cell, ...]:
-    """List all methods with the bounds of a descent by the rule: powers of two, fractions of a row, no bound.
-
-    A bound below one row shortens the gradient of every row for weights and caps, and a user's sum for clipped
-    sums.
-    """
-    exponents = range(max(math.ceil(math.log2(max(max_size, 1))), 0))
-    doubled_bounds = [*(2.0**power for power in exponents), float(max_size)]
-    row_fractions = (0.25, 0.5)
-    cells = [Cell(Method.FOLLOWED)]
-    for method in (Method.SMOOTH, Method.CAP):
-        cells += [Cell(method, 1.0, clip) for clip in row_fractions]
-        cells += [Cell(method, bound) for bound in doubled_bounds]
-    cells += [Cell(Method.CLIPPED_SUM, bound) for bound in (0.125, *row_fractions, *doubled_bounds)]
-    if includes_output:
-        cells += [Cell(Method.OUTPUT, bound) for bound in doubled_bounds]
-    return tuple(cells)
-
-
-def list_bounds(max_size: int) -> tuple[int, ...]:
-    """List integer bounds, about evenly apart in their logarithm: 1, 2, 3 … up to the largest user."""
-    spaced_bounds = np.round(np.geomspace(1.0, max(max_size, 1), 9))
-    small_bounds = np.arange(1, min(max_size, 4) + 1)
-    return tuple(int(bound) for bound in np.unique(np.concatenate((small_bounds, spaced_bounds))))
 
 
 def fill_table(
@@ -356,7 +356,7 @@ def fill_table(
 ) -> Table:
     """Return a copy of a table with the runs that it lacks, or those made before a stop.
 
-    With ``on_update``, all cells get their first `BATCH` runs before any gets others, so that there is a whole
+    With ``on_update``, all cells get their first `BATCH` runs before any gets later ones, so that there is a whole
     curve soon.
 
     Args:
@@ -373,23 +373,24 @@ def fill_table(
     # Hence every table that is passed on or returned is valid, and NaN alone says what is missing.
     #
     # Step 1: put the missing runs in order. Invariant: each of them is in exactly one batch.
-    batches = _order_missing_runs(experiment, scores, BATCH if on_update is not None else experiment.runs)
-    num_missing = sum(len(cell_indices) * len(runs) for cell_indices, runs in batches)
+    first_batch_size = experiment.num_runs if on_update is None else BATCH
+    batches = _order_missing_runs(experiment, scores, first_batch_size)
+    num_missing = int(np.isnan(scores[:, :, 0, 0, 0]).sum())
     # All caps of a batch share the ranks of their rows: those of one batch are kept at a time.
     draw_ranks_once = functools.lru_cache(len(experiment.splits))(draw_ranks)
-    for batch_index, (cells, runs) in enumerate(batches):
+    for batch_index, (cell_indices, run_numbers) in enumerate(batches):
         # Step 2: train and score a batch, split by split. Invariant: what is finished before a stop is in the scores.
-        if not _fill_batch(experiment, scores, cells, runs, draw_ranks_once, should_stop):
+        if not _fill_batch(experiment, scores, cell_indices, run_numbers, draw_ranks_once, should_stop):
             break
-        num_missing -= len(cells) * len(runs)
-        progress(1.0 - num_missing / (len(experiment.cells) * experiment.runs))
+        num_missing -= len(cell_indices) * len(run_numbers)
+        progress(1.0 - num_missing / (len(experiment.cells) * experiment.num_runs))
         # Step 3: pass on a copy when all bounds of a method have as many runs. Invariant: its curve has no steps that
         # come from more runs at one bound than at another.
         next_batch = batches[batch_index + 1] if batch_index + 1 < len(batches) else None
         is_method_filled = (
             next_batch is None
-            or experiment.cells[next_batch[0][0]].method is not experiment.cells[cells[0]].method
-            or next_batch[1][0] > runs[0]
+            or experiment.cells[next_batch[0][0]].method is not experiment.cells[cell_indices[0]].method
+            or next_batch[1][0] > run_numbers[0]
         )
         if on_update is not None and is_method_filled:
             on_update(Table(experiment, scores.copy()))
@@ -399,14 +400,20 @@ def fill_table(
 def _order_missing_runs(
     experiment: Experiment, scores: FloatArray, first_batch_size: int
 ) -> list[tuple[list[int], tuple[int, ...]]]:
-    """List the missing (cells, runs): those of the first ``first_batch`` runs of all cells come first."""
+    """List the batches that fill what is missing: (indices of cells, numbers of runs), the first runs of all first.
+
+    Args:
+        experiment: The cells and splits.
+        scores: As `Table.scores`, NaN where a run is missing.
+        first_batch_size: Most runs in a batch of the first runs.
+    """
     # Step 1: cut the runs into intervals, a small one first, so that a whole curve is shown soon, and then large ones,
     # for larger matrices and one set of ranks for all caps, within the memory of `_RANKS`. Invariant: the intervals
     # cover all runs once.
     later_batch_size = max(min(4 * BATCH * len(experiment.splits), _RANKS // experiment.train.num_rows), 1)
-    interval_ends = [0, min(first_batch_size, later_batch_size, experiment.runs)]
-    while interval_ends[-1] < experiment.runs:
-        interval_ends.append(min(interval_ends[-1] + later_batch_size, experiment.runs))
+    interval_ends = [0, min(first_batch_size, later_batch_size, experiment.num_runs)]
+    while interval_ends[-1] < experiment.num_runs:
+        interval_ends.append(min(interval_ends[-1] + later_batch_size, experiment.num_runs))
     # Step 2: list what each interval lacks, method by method, output perturbation last. A cell joins the batch before
     # it if both lack the same runs and are trained in one descent. Invariant: the runs of a batch are of one interval.
     batches: list[tuple[list[int], tuple[int, ...]]] = []
@@ -429,15 +436,15 @@ def _order_missing_runs(
 
 
 def _can_join(
-    experiment: Experiment, cell_indices: Sequence[int], cell_index: int, runs: Sequence[int]
+    experiment: Experiment, cell_indices: Sequence[int], cell_index: int, run_numbers: Sequence[int]
 ) -> bool:
-    """Return True if one more cell is trained together with others, as long as a step fits into the cache.
+    """Return True if one more cell can be trained in one descent with others, whose step still fits into the cache.
 
-    They differ only in their bound, and descend by the rule. For few rows a step is mostly the calls of some thirty
-    functions, which take as long for one bound as for all.
+    They must differ only in their bound, and descend by the rule. For few rows a step is mostly the calls of some
+    thirty functions, which take as long for one bound as for all.
     """
     first_cell, cell = experiment.cells[cell_indices[0]], experiment.cells[cell_index]
-    num_models = (len(cell_indices) + 1) * -(-len(runs) // len(experiment.splits))
+    num_models = (len(cell_indices) + 1) * -(-len(run_numbers) // len(experiment.splits))
     return (
         num_models * experiment.train.num_rows <= BLOCK
         and (first_cell.method, first_cell.clip) == (cell.method, cell.clip)
@@ -450,31 +457,36 @@ def _fill_batch(
     experiment: Experiment,
     scores: FloatArray,
     cell_indices: Sequence[int],
-    runs: Sequence[int],
+    run_numbers: Sequence[int],
     draw_ranks_once: Callable[..., IntArray],
     should_stop: ShouldStop,
 ) -> bool:
-    """Train the runs of some cells and write their scores; return False if it was stopped."""
+    """Train the runs of some cells and write their scores into ``scores``; return False if it was stopped.
+
+    Cells of output perturbation come one at a time.
+    """
     splits, mechanism, seed = experiment.splits, experiment.mechanism, experiment.seed
     cells = [experiment.cells[cell_index] for cell_index in cell_indices]
-    for split_index, (train, test) in enumerate(splits):
-        # A run is made on one split, by its number: whichever runs are made together, it is the same.
-        runs_of_split = tuple(run for run in runs if run % len(splits) == split_index)
-        if not runs_of_split:
+    for split_index, (training_rows, test_rows) in enumerate(splits):
+        # Invariant: a run is made on one split, by its number, so that it is the same whichever runs are made together;
+        # and its scores are written when all of its split are there, or not at all.
+        split_runs = tuple(i for i in run_numbers if i % len(splits) == split_index)
+        if not split_runs:
             continue
         if cells[0].method is Method.OUTPUT:
             theta = optimum.perturb_minimiser(
-                train, mechanism, cells[0], seed, runs_of_split, should_stop=should_stop
+                training_rows, mechanism, cells[0], seed, split_runs, should_stop=should_stop
             )
         else:
-            ranks = draw_ranks_once(train, seed, runs_of_split) if cells[0].method is Method.CAP else None
+            is_cap = cells[0].method is Method.CAP
+            ranks = draw_ranks_once(training_rows, seed, split_runs) if is_cap else None
             theta = descent.train_cells(
-                train, mechanism, cells, seed, runs_of_split, ranks=ranks, should_stop=should_stop
+                training_rows, mechanism, cells, seed, split_runs, ranks=ranks, should_stop=should_stop
             )
         if theta is None:
             return False
-        positions = np.array(cell_indices)[:, None], np.array(runs_of_split)
-        for side_index, side_rows in enumerate((train, test)):
+        score_positions = np.array(cell_indices)[:, None], np.array(split_runs)
+        for side_index, side_rows in enumerate((training_rows, test_rows)):
             model_scores = compute_scores(side_rows, mechanism.loss, theta)
-            scores[*positions, side_index] = model_scores.reshape(len(cells), len(runs_of_split), *SHAPE)
+            scores[*score_positions, side_index] = model_scores.reshape(len(cells), -1, *SCORE_SHAPE)
     return True

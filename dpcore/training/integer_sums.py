@@ -54,9 +54,8 @@ def bound_difference(sigma: float, num_draws: int, epsilon: float, delta: float)
     log_ratio_down = -math.log1p(-1.0 / (24.0 * sigma**2))
     log_ratio_up = tail_width * tail_width / (8.0 * sigma**2) + 1e-300
     added_epsilon = num_draws * (log_ratio_down + log_ratio_up)
-    return added_epsilon, math.expm1(num_draws * log_ratio_down) * delta + math.exp(
-        num_draws * log_ratio_down - 40.0
-    ) * delta
+    tail_delta = math.exp(num_draws * log_ratio_down - 40.0) * delta
+    return added_epsilon, math.expm1(num_draws * log_ratio_down) * delta + tail_delta
 
 
 def account_exactly(squared_sensitivity: int, num_draws: int, epsilon: float, delta: float) -> GaussianSteps:
@@ -82,17 +81,17 @@ def account_exactly(squared_sensitivity: int, num_draws: int, epsilon: float, de
     unit_noise = GaussianNoise.for_release(1.0, usable_share * epsilon, usable_share * delta).scale
     # A little more, so that the rounding of root and product leaves no less noise than is accounted for.
     sigma = unit_noise * math.sqrt(squared_sensitivity) * (1.0 + 1e-15)
-    added_budget = bound_difference(sigma, num_draws, usable_share * epsilon, usable_share * delta)
-    total_budget = usable_share * epsilon + added_budget[0], usable_share * delta + added_budget[1]
-    if total_budget[0] <= epsilon and total_budget[1] <= delta:
+    usable_epsilon, usable_delta = usable_share * epsilon, usable_share * delta
+    added_epsilon, added_delta = bound_difference(sigma, num_draws, usable_epsilon, usable_delta)
+    if usable_epsilon + added_epsilon <= epsilon and usable_delta + added_delta <= delta:
         # The rest of a millionth is not worth a number of its own: the requested ε and δ are returned.
         return GaussianSteps(epsilon, delta, sigma, squared_sensitivity)
     return start_gaussian_steps(squared_sensitivity, epsilon, delta)
 
 
-CELLS = 2**22
+GRID_STEPS = 2**22
 """Steps of the grid in the longest gradient of a user: rounding is far below the noise."""
-USER_NORM = CELLS + 1
+USER_NORM = GRID_STEPS + 1
 """Largest norm of a user's integers: the bound, and one step for the rounding of float64, which is below 1e-12 of
 it."""
 
@@ -107,9 +106,8 @@ for _power in range(1, 15):
 def exponentiate_exactly(values: FloatArray) -> FloatArray:
     """Compute e^x to about 2 units in the last place, each entry by the same operations; |x| <= 700."""
     powers_of_two = np.rint(values * _LOG2_E)
-    remainders = (
-        values - powers_of_two * _LN2_HIGH
-    ) - powers_of_two * _LN2_LOW  # at most 0.35: the series ends below 1e-18
+    # At most 0.35: the series ends below 1e-18.
+    remainders = (values - powers_of_two * _LN2_HIGH) - powers_of_two * _LN2_LOW
     exponentials = np.full_like(remainders, _TAYLOR[-1])
     for taylor_coefficient in reversed(_TAYLOR[:-1]):
         exponentials = exponentials * remainders + taylor_coefficient
@@ -117,7 +115,7 @@ def exponentiate_exactly(values: FloatArray) -> FloatArray:
 
 
 def compute_slopes_exactly(loss: LossKind, margins: FloatArray) -> FloatArray:
-    """Compute slopes as `LossKind.differentiate` does, each entry from its own margin by the same operations."""
+    """Compute the derivative of the loss at each margin, each entry from its own margin by the same operations."""
     if loss is not LossKind.LOGISTIC:
         return loss.differentiate(margins)
     # -1 / (1 + e^m); beyond 700 the exponential would overflow, and the slope is 0 to 300 digits.
@@ -126,12 +124,12 @@ def compute_slopes_exactly(loss: LossKind, margins: FloatArray) -> FloatArray:
 
 
 def _clip_slopes(rows: ClassifierRows, mechanism: Mechanism, theta: FloatArray) -> FloatArray:
-    """Compute the slope of each row, clipped so that its gradient has norm at most the clip."""
+    """Compute the slope of each row's loss at θ, clipped so that the row's gradient has norm at most the clip."""
     margins = np.zeros(rows.num_rows)
     squared_norms = np.zeros(rows.num_rows)
-    for column, coefficient in zip(rows.signed.T, theta.tolist(), strict=True):
-        margins += column * coefficient
-        squared_norms += column * column
+    for column_values, coefficient in zip(rows.signed.T, theta.tolist(), strict=True):
+        margins += column_values * coefficient
+        squared_norms += column_values * column_values
     with np.errstate(divide="ignore"):
         max_slopes = mechanism.clip / np.sqrt(squared_norms)
     return np.asarray(np.clip(compute_slopes_exactly(mechanism.loss, margins), -max_slopes, max_slopes))
@@ -140,12 +138,12 @@ def _clip_slopes(rows: ClassifierRows, mechanism: Mechanism, theta: FloatArray) 
 def round_gradients(rows: ClassifierRows, mechanism: Mechanism, bound: float, theta: FloatArray) -> IntArray:
     """Round the weighted, clipped gradient of each row to steps of the grid, shape (num_rows, num_features).
 
-    A step is ``bound × clip / CELLS``. The rows of a user add up to a vector of norm at most `USER_NORM`.
+    A step is ``bound × clip / GRID_STEPS``. The rows of a user add up to a vector of norm at most `USER_NORM`.
     """
     # s rows of weight min(h, s) / s, none with a gradient beyond the clip: together at most h times the clip, which is
-    # `CELLS` steps. Rounding toward 0 makes no entry larger.
-    weights = compute_smooth_weights(rows.sizes, bound)[rows.users]
-    slopes_in_steps = weights * _clip_slopes(rows, mechanism, theta) * (CELLS / (bound * mechanism.clip))
+    # `GRID_STEPS` steps. Rounding toward 0 makes no entry larger.
+    weights = compute_smooth_weights(rows.sizes, bound)[rows.user_codes]
+    slopes_in_steps = weights * _clip_slopes(rows, mechanism, theta) * (GRID_STEPS / (bound * mechanism.clip))
     return np.trunc(rows.signed * slopes_in_steps[:, None]).astype(np.int64)
 
 
@@ -154,19 +152,20 @@ def round_user_sums(
 ) -> tuple[IntArray, IntArray]:
     """Round each user's sum of clipped gradients, clipped to the bound, to the grid; also return who is within.
 
-    A step is ``bound × clip / CELLS``. Rows are rounded to integers first, so that a user's sum is exact in any
+    A step is ``bound × clip / GRID_STEPS``. Rows are rounded to integers first, so that a user's sum is exact in any
     order of its rows.
 
     Returns:
         Whole vectors of norm at most `USER_NORM`, shape (num_users, num_features), and 1 or 0, shape (num_users,).
     """
-    slopes_in_steps = _clip_slopes(rows, mechanism, theta) * (CELLS / mechanism.clip)
+    slopes_in_steps = _clip_slopes(rows, mechanism, theta) * (GRID_STEPS / mechanism.clip)
     gradients_in_steps = np.trunc(rows.signed * slopes_in_steps[:, None]).astype(np.int64)
     # Up to 200,000 rows of 2^22: float64 holds the sums exactly.
     user_sums = np.add.reduceat(gradients_in_steps, rows.starts, axis=0).astype(np.float64) / bound
     squared_norms = np.zeros(rows.num_users)
-    for column in user_sums.T:
-        squared_norms += column * column
+    for column_values in user_sums.T:
+        squared_norms += column_values * column_values
     norms = np.sqrt(squared_norms)
-    clip_factors = CELLS / np.maximum(norms, CELLS)
-    return np.trunc(user_sums * clip_factors[:, None]).astype(np.int64), (norms <= CELLS).astype(np.int64)
+    clip_factors = GRID_STEPS / np.maximum(norms, GRID_STEPS)
+    rounded_sums = np.trunc(user_sums * clip_factors[:, None]).astype(np.int64)
+    return rounded_sums, (norms <= GRID_STEPS).astype(np.int64)

@@ -68,9 +68,8 @@ class LossKind(Option):
         if self is LossKind.SQUARED:
             return 0.5 * shortfalls * shortfalls
         clipped_shortfalls = np.clip(shortfalls, 0.0, HINGE_WIDTH)
-        return clipped_shortfalls * clipped_shortfalls / (2.0 * HINGE_WIDTH) + np.maximum(
-            shortfalls - HINGE_WIDTH, 0.0
-        )
+        linear_losses = np.maximum(shortfalls - HINGE_WIDTH, 0.0)
+        return clipped_shortfalls * clipped_shortfalls / (2.0 * HINGE_WIDTH) + linear_losses
 
     def differentiate(self, margins: FloatArray) -> FloatArray:
         """Compute the derivative by the margin; the gradient by θ is this times y x."""
@@ -217,32 +216,27 @@ def apply_rule(mechanism: Mechanism) -> Mechanism:
 def choose_step_length(
     unit_noise: float,
     num_features: int,
-    num_users: FloatArray,
+    num_users_by_run: FloatArray,
     mechanism: Mechanism,
     stable_share: FloatArray | float = 1.0,
     step_factor: FloatArray | float = 1.0,
 ) -> FloatArray:
-    """Choose η, the factor of the summed gradient over the bound, shape of ``num_users``.
+    """Choose η, the factor of the summed gradient over the bound, shape of ``num_users_by_run``.
 
     Args:
         unit_noise: κ, noise of one release of the whole budget of a vector that a user moves by 1 (or comes or goes
             with 1).
         num_features: d.
-        num_users: n, public or as a private release says.
+        num_users_by_run: n in each run, public or as released, shape (runs,).
         mechanism: Its loss and steps.
         stable_share: Of the longest stable step: below 1 where a fixed bound below a row makes gradients over it
             steeper.
         step_factor: What the travel is multiplied with, by `grow_steps`.
     """
-    noise_limited_length = (
-        (1.0 - MOMENTUM) * NOISE_NORM / (unit_noise * np.sqrt(num_features) * mechanism.steps)
-    )
-    return np.asarray(
-        np.minimum(
-            step_factor * noise_limited_length,
-            STABLE_SHARE * stable_share / (mechanism.loss.smoothness * num_users),
-        )
-    )
+    step_noise_norm = unit_noise * np.sqrt(num_features) * mechanism.steps
+    noise_limited_length = (1.0 - MOMENTUM) * NOISE_NORM / step_noise_norm
+    stable_lengths = STABLE_SHARE * stable_share / (mechanism.loss.smoothness * num_users_by_run)
+    return np.asarray(np.minimum(step_factor * noise_limited_length, stable_lengths))
 
 
 def fade_mean(fading_mean: FloatArray, direction: FloatArray) -> FloatArray:
@@ -266,14 +260,17 @@ def measure_agreement(fading_mean: FloatArray, noise_scale: float, step: int) ->
     """
     squared_lengths = np.einsum("kr,kr->r", fading_mean, fading_mean)
     # The mean began at 0: after few steps it holds less noise.
-    expected_squared_length = (
-        fading_mean.shape[0] * compute_faded_variance(noise_scale) * (1.0 - FADE ** (2 * step))
+    faded_share = 1.0 - FADE ** (2 * step)
+    return np.asarray(
+        squared_lengths / (len(fading_mean) * compute_faded_variance(noise_scale) * faded_share)
     )
-    return np.asarray(squared_lengths / expected_squared_length)
 
 
 def grow_steps(step_factors: FloatArray, agreements: FloatArray, step: int, num_steps: int) -> FloatArray:
-    """Return the factors by which the next steps are longer than the rule's, shape (runs,): grown or shrunk.
+    """Return the factors by which the next steps are longer than the rule's, shape (runs,).
+
+    They stay for the first `SETTLED_SHARE` of the steps; then each grows where gradients point one way, up to
+    `MAX_GROWTH`, and else shrinks, down to 1.
 
     Args:
         step_factors: How many times as long they were until now.
@@ -293,7 +290,7 @@ def grow_steps(step_factors: FloatArray, agreements: FloatArray, step: int, num_
 def average_iterate(
     mean_theta: FloatArray, total_weight: FloatArray, theta: FloatArray, agreements: FloatArray, step: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the mean of the iterates and the weight of all of them, with one iterate more.
+    """Return the weighted mean of the iterates and the sum of their weights, with the iterate of one step more.
 
     Args:
         mean_theta: Until now, shape (d, runs).

@@ -27,7 +27,7 @@ from dpcore.training.mechanism import LossKind, Mechanism
 from dpcore.training.rows import ClassifierRows
 
 _NEWTON_STEPS = 300
-_SMALL = 1e-13
+_SMALLEST_DECREMENT = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +71,7 @@ def fit_model(
     normalised_weights = weights / math.fsum(weights)
 
     def minimise(multiplier: float, start_theta: FloatArray) -> FloatArray:
+        """Return the minimiser of the loss with (Λ + multiplier)/2 |θ|², anywhere, from a point to start from."""
         penalty = regularisation + multiplier
         return _minimise(rows, loss, normalised_weights, penalty, start_theta, should_stop)
 
@@ -91,11 +92,10 @@ def fit_model(
             low_multiplier, high_multiplier = (
                 (midpoint, high_multiplier) if np.linalg.norm(theta) > radius else (low_multiplier, midpoint)
             )
-        # At the upper end the minimiser lies in the ball.
+        # At the upper end the minimiser lies in the ball, but for a rounding.
         theta = minimise(high_multiplier, theta)
-        # Bisection ends a rounding away from the sphere.
         theta *= min(1.0, radius / float(np.linalg.norm(theta)))
-    value, gradient, _ = _evaluate(rows, loss, normalised_weights, regularisation, theta)
+    objective, gradient, _ = _evaluate(rows, loss, normalised_weights, regularisation, theta)
     gradient_norm = float(np.linalg.norm(gradient))
     # Without a ball and without a penalty no tangent bounds anything.
     gap_bounds = [math.inf]
@@ -103,9 +103,8 @@ def fit_model(
         gap_bounds.append(max(float(theta @ gradient) + radius * gradient_norm, 0.0))
     if regularisation:
         gap_bounds.append(gradient_norm**2 / (2.0 * regularisation))
-    return FittedModel(
-        theta, Certificate(value, value - min(gap_bounds), "the tangent plane of a convex function")
-    )
+    lower_bound = objective - min(gap_bounds)
+    return FittedModel(theta, Certificate(objective, lower_bound, "the tangent plane of a convex function"))
 
 
 def fit_to_gradient(
@@ -139,25 +138,21 @@ def fit_to_gradient(
     weight_sum = math.fsum(weights)
     theta = fit_model(rows, loss, weights, math.inf, penalty / weight_sum, should_stop=should_stop).theta
 
-    def compute_gradient(coefficients: FloatArray) -> FloatArray:
-        return np.asarray(
-            rows.signed.T @ (weights * loss.differentiate(rows.signed @ coefficients))
-            + penalty * coefficients
-        )
+    def compute_gradient(theta: FloatArray) -> FloatArray:
+        """Return the gradient of the sum of losses with its penalty, shape (num_features,)."""
+        slopes = weights * loss.differentiate(rows.signed @ theta)
+        return np.asarray(rows.signed.T @ slopes + penalty * theta)
 
     weighted_moments = rows.features.T @ (rows.features * (weights * loss.smoothness)[:, None])
     # Rounded up: the rate is proved for steps of at most 1/L.
     largest_curvature = float(np.linalg.eigvalsh(weighted_moments)[-1]) * (1.0 + 1e-9) + penalty
     convergence_root = math.sqrt(penalty / largest_curvature)
+    momentum = (1.0 - convergence_root) / (1.0 + convergence_root)
     extrapolated_theta = theta
     while float(np.linalg.norm(compute_gradient(theta))) > max_gradient_norm and not should_stop():
-        previous_theta, theta = (
-            theta,
-            extrapolated_theta - compute_gradient(extrapolated_theta) / largest_curvature,
-        )
-        extrapolated_theta = theta + (1.0 - convergence_root) / (1.0 + convergence_root) * (
-            theta - previous_theta
-        )
+        previous_theta = theta
+        theta = extrapolated_theta - compute_gradient(extrapolated_theta) / largest_curvature
+        extrapolated_theta = theta + momentum * (theta - previous_theta)
     return theta
 
 
@@ -168,14 +163,15 @@ def _evaluate(
     regularisation: float,
     theta: FloatArray,
 ) -> tuple[float, FloatArray, FloatArray]:
-    """Evaluate value, gradient and Hessian of Σ c loss + Λ/2 |θ|²."""
+    """Return value, gradient and Hessian of Σ c loss + Λ/2 |θ|² at θ; c are the weights, Λ the regularisation."""
     margins = rows.signed @ theta
-    value = float(normalised_weights @ loss.evaluate(margins)) + 0.5 * regularisation * float(theta @ theta)
+    mean_loss = float(normalised_weights @ loss.evaluate(margins))
+    objective = mean_loss + 0.5 * regularisation * float(theta @ theta)
     gradient = rows.signed.T @ (normalised_weights * loss.differentiate(margins)) + regularisation * theta
     curvatures = normalised_weights * loss.differentiate_twice(margins)
     hessian = rows.features.T @ (rows.features * curvatures[:, None])
     hessian[np.diag_indices_from(hessian)] += regularisation
-    return value, gradient, hessian
+    return objective, gradient, hessian
 
 
 def _minimise(
@@ -186,8 +182,12 @@ def _minimise(
     theta: FloatArray,
     should_stop: ShouldStop = never,
 ) -> FloatArray:
-    """Return the minimiser, or the point after at most 1e8 of travel from θ: without a penalty there may be none."""
-    value, gradient, hessian = _evaluate(rows, loss, normalised_weights, regularisation, theta)
+    """Minimise Σ c loss + Λ/2 |θ|² from θ by Newton's method with damping; return the minimiser, shape of θ.
+
+    Where it is stopped, where |θ| is above 1e8 (without a penalty there may be no minimum), or after `_NEWTON_STEPS`,
+    the point reached is returned instead.
+    """
+    objective, gradient, hessian = _evaluate(rows, loss, normalised_weights, regularisation, theta)
     # No curvature is larger than this anywhere, so that a step by it alone always gains half of its predicted gain.
     # It is used where the hinge is flat or Newton's step goes beyond a kink.
     curvature_bound = rows.features.T @ (rows.features * (normalised_weights * loss.smoothness)[:, None])
@@ -199,34 +199,35 @@ def _minimise(
         while True:
             newton_step = _solve_semidefinite(hessian + damping * curvature_bound, gradient)
             squared_decrement = float(gradient @ newton_step)
-            candidate = theta - newton_step
-            evaluation = _evaluate(rows, loss, normalised_weights, regularisation, candidate)
-            if evaluation[0] <= value - 1e-4 * squared_decrement or damping >= 1.0:
+            candidate_theta = theta - newton_step
+            evaluation = _evaluate(rows, loss, normalised_weights, regularisation, candidate_theta)
+            if evaluation[0] <= objective - 1e-4 * squared_decrement or damping >= 1.0:
                 break
             damping = min(max(damping * 100.0, 1e-6), 1.0)
-        if squared_decrement <= _SMALL**2 or evaluation[0] >= value:
+        if squared_decrement <= _SMALLEST_DECREMENT**2 or evaluation[0] >= objective:
             break  # Rounding hides the remaining gain.
-        theta, (value, gradient, hessian) = candidate, evaluation
+        theta, (objective, gradient, hessian) = candidate_theta, evaluation
         damping = max(damping / 100.0, 1e-12)
     return theta
 
 
-def _solve_semidefinite(matrix: FloatArray, target: FloatArray) -> FloatArray:
-    """Solve for a positive semidefinite matrix; flat directions stay nearly where they are.
+def _solve_semidefinite(matrix: FloatArray, right_side: FloatArray) -> FloatArray:
+    """Solve matrix x = right side for a positive semidefinite matrix; x is nearly 0 in flat directions.
 
     A feature that its range has made constant is parallel to the intercept: the loss is flat in their
     difference.
     """
-    eigenvalues, vectors = np.linalg.eigh(matrix)
+    eigenvalues, eigenvectors = np.linalg.eigh(matrix)
     smallest_eigenvalue = max(1e-13 * float(eigenvalues[-1]), 1e-300)
-    return np.asarray(vectors @ (vectors.T @ target / np.maximum(eigenvalues, smallest_eigenvalue)))
+    rotated_solution = eigenvectors.T @ right_side / np.maximum(eigenvalues, smallest_eigenvalue)
+    return np.asarray(eigenvectors @ rotated_solution)
 
 
 def find_best_constant(rows: ClassifierRows, loss: LossKind) -> float:
     """Find the score z of smallest mean loss over rows, the same for every row: guessing without features.
 
-    With p the share of rows whose label is 1: logistic log(p / (1 - p)); squared 2 p - 1; the smoothed hinge by
-    search. If all labels agree, a score of ±20, at which the logistic loss is 2e-9.
+    With p the share of rows whose label is 1: squared 2 p - 1; logistic log(p / (1 - p)); the smoothed hinge by
+    search. If all labels agree, ±20 for the latter two, at which the logistic loss is 2e-9.
     """
     positive_share = float(np.mean(rows.signs > 0.0))
     if loss is LossKind.SQUARED:
@@ -238,8 +239,9 @@ def find_best_constant(rows: ClassifierRows, loss: LossKind) -> float:
     from scipy.optimize import minimize_scalar
 
     def compute_mean_loss(score: float) -> float:
-        losses = loss.evaluate(np.array([score, -score]))
-        return positive_share * float(losses[0]) + (1.0 - positive_share) * float(losses[1])
+        """Return the mean loss over rows if every row has this score."""
+        losses_by_label = loss.evaluate(np.array([score, -score]))
+        return float(np.array([positive_share, 1.0 - positive_share]) @ losses_by_label)
 
     return float(
         minimize_scalar(compute_mean_loss, bounds=(-2.0, 2.0), method="bounded", options={"xatol": 1e-12}).x
@@ -266,7 +268,7 @@ def perturb_minimiser(
     mechanism: Mechanism,
     cell: Cell,
     seed: int,
-    runs: Sequence[int],
+    run_numbers: Sequence[int],
     *,
     should_stop: ShouldStop = never,
 ) -> FloatArray | None:
@@ -282,12 +284,12 @@ def perturb_minimiser(
         raise ValueError("output perturbation needs a loss of bounded slope")
     if should_stop():
         return None
-    weights = compute_smooth_weights(rows.sizes, cell.bound)[rows.users]
+    weights = compute_smooth_weights(rows.sizes, cell.bound)[rows.user_codes]
     unit_noise = account.plan_rule_noise(mechanism, False).unit_noise
     penalty = choose_penalty(unit_noise, rows.num_features, cell.bound)
     # `fit_model` takes the mean of the losses: μ beside their sum is μ over the sum of weights beside that.
     regularisation = penalty / float(rows.histogram.kept_rows(cell.bound))
     theta = fit_model(rows, mechanism.loss, weights, math.inf, regularisation).theta
-    unit_draws, _ = draw_noise(mechanism, rows.num_features, seed, runs)
+    unit_draws, _ = draw_noise(mechanism, rows.num_features, seed, run_numbers)
     # A user moves the minimiser by at most h / μ; κ includes the factor 2 for a user who is replaced.
     return mechanism.project(theta[:, None] + unit_noise * cell.bound / penalty * unit_draws[0])

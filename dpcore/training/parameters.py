@@ -12,7 +12,7 @@ from dpcore.common.checks import Problems, refuse
 from dpcore.common.parameters import LINE, SOURCE, Option, Parameters, of_data, public
 from dpcore.common.privacy import Neighbours
 from dpcore.common.text_fields import build_from
-from dpcore.training import experiment
+from dpcore.training import account, experiment
 from dpcore.training.account import Cell, Method
 from dpcore.training.experiment import Experiment
 from dpcore.training.mechanism import Average, LossKind, Mechanism, Pace, apply_rule
@@ -33,7 +33,7 @@ class DataSource(Option):
     UPLOAD = "upload", "Upload a table"
 
 
-NEIGHBOURS = {
+RELATION_LABELS = {
     Neighbours.ADD_OR_REMOVE_USER: "Add or remove a user",
     Neighbours.REPLACE_USER: "Replace a user",
     Neighbours.REPLACE_VALUES: "Change a user's values",
@@ -51,7 +51,12 @@ class TrainingParameters(Parameters):
     delta: float = public.number(1e-5, "δ", name="δ", width=110, place=LINE)
     """The probability with which ε may fail to hold. Choose it well below 1 / (number of users)."""
     neighbours: Neighbours = public.choice(
-        Neighbours.ADD_OR_REMOVE_USER, "Neighbouring data", NEIGHBOURS, as_list=True, width=190, place=LINE
+        Neighbours.ADD_OR_REMOVE_USER,
+        "Neighbouring data",
+        RELATION_LABELS,
+        as_list=True,
+        width=190,
+        place=LINE,
     )
     """What privacy hides about a user. The number of rows of each user is public only if neighbours change values."""
     loss: LossKind = public.choice(LossKind.LOGISTIC, "Loss", as_list=True)
@@ -108,6 +113,7 @@ class TrainingParameters(Parameters):
     """The same seed generates the same data."""
 
     def _check_together(self, problems: Problems) -> None:
+        """Record what fields get wrong together: a cap of a broken number, and what mechanism or generator refuse."""
         problems.finite(positive_above=self.positive_above)
         if self.bounded_by is Method.CAP and self.bound > 1.0 and self.bound % 1.0:
             problems.add(f"a release under a cap draws a whole number of rows; the bound is {self.bound:g}")
@@ -118,13 +124,13 @@ class TrainingParameters(Parameters):
 
     @property
     def mechanism(self) -> Mechanism:
-        """Return the mechanism of the training."""
+        """Return the mechanism of the training; by the rule, the entered steps and step size do not count."""
         mechanism: Mechanism = build_from(Mechanism, self)
         return apply_rule(mechanism) if self.pace is Pace.RULE else mechanism
 
     @property
     def release_cell(self) -> Cell:
-        """Return the method and the bound of a release."""
+        """Return the cell of a release; weights and caps of a bound below one row get bound 1 and that clip."""
         if self.bounded_by is Method.FOLLOWED:
             return Cell(Method.FOLLOWED)
         if self.bounded_by in (Method.SMOOTH, Method.CAP) and self.bound < 1.0:
@@ -133,20 +139,21 @@ class TrainingParameters(Parameters):
 
     @property
     def generator(self) -> TrainingGenerator:
-        """Return the generator of the data."""
+        """Return the generator of the data; its fields are checked whatever the source of the data."""
         return build_from(TrainingGenerator, self, seed=self.data_seed)
 
     @property
     def methods(self) -> tuple[Method, ...]:
         """Return the methods to compare; output perturbation only if the loss has a bounded slope."""
-        return tuple(m for m in Method if self.loss.has_bounded_slope or m is not Method.OUTPUT)
+        has_output = self.loss.has_bounded_slope
+        return tuple(method for method in Method if has_output or method is not Method.OUTPUT)
 
     def list_cells(self, max_size: int) -> tuple[Cell, ...]:
-        """List the methods and bounds to compare if the largest user has so many rows."""
+        """List the cells to compare: bounds that double by the rule, else integer bounds, up to ``max_size`` rows."""
         if self.pace is Pace.RULE:
-            return experiment.list_doubled_cells(max_size, self.loss.has_bounded_slope)
+            return account.list_doubled_cells(max_size, self.loss.has_bounded_slope)
         fixed_methods = [method for method in self.methods if method is not Method.FOLLOWED]
-        bounds = experiment.list_bounds(max_size)
+        bounds = account.list_bounds(max_size)
         return (Cell(Method.FOLLOWED), *itertools.starmap(Cell, itertools.product(fixed_methods, bounds)))
 
     def make_experiment(self, rows: ClassifierRows, max_runs: int = experiment.MAX_RUNS) -> Experiment:

@@ -35,7 +35,13 @@ from dpcore.training.account import (
     get_gradient_sensitivity,
 )
 from dpcore.training.descent import descend_as_entered, descend_by_rule
-from dpcore.training.integer_sums import CELLS, USER_NORM, account_exactly, round_gradients, round_user_sums
+from dpcore.training.integer_sums import (
+    GRID_STEPS,
+    USER_NORM,
+    account_exactly,
+    round_gradients,
+    round_user_sums,
+)
 from dpcore.training.mechanism import Mechanism, Pace, apply_rule
 from dpcore.training.rows import ClassifierRows, Scaling
 
@@ -51,7 +57,7 @@ class Model:
         theta: Of the scaled features, shape (num_features,); it may be published.
         facts: What is guaranteed and how.
         cell: The method and its bound h.
-        noise: Standard deviation of the noise on each coordinate of a step's summed gradient, in rows; of output
+        noise_scale: Standard deviation of the noise on each coordinate of a step's summed gradient, in rows; of output
             perturbation, on each coordinate of θ.
         last_bound: The bound of the last step, in rows: where followed clipped sums came to, which may be published.
     """
@@ -59,7 +65,7 @@ class Model:
     theta: FloatArray
     facts: ReleaseFacts
     cell: Cell
-    noise: float
+    noise_scale: float
     last_bound: float
 
 
@@ -70,24 +76,22 @@ def draw_rows(rows: ClassifierRows, cap: float) -> ClassifierRows:
     user has half a million; then the first of them is kept, which favours a row and costs no privacy.
     """
     random_keys = np.frombuffer(secrets.token_bytes(8 * rows.num_rows), dtype=np.uint64)
-    is_drawn = rank_within_users(rows.users, random_keys) < cap
-    return ClassifierRows(rows.features[is_drawn], rows.signs[is_drawn], rows.users[is_drawn])
+    is_drawn = rank_within_users(rows.user_codes, random_keys) < cap
+    return ClassifierRows(rows.features[is_drawn], rows.signs[is_drawn], rows.user_codes[is_drawn])
 
 
 def _compute_squared_sensitivity(mechanism: Mechanism) -> int:
-    """Return the squared sensitivity of a step's integers, as an integer."""
+    """Return the squared sensitivity of a step's summed gradient to one user, in squared steps of the grid."""
     return int(get_gradient_sensitivity(mechanism.neighbours)) ** 2 * USER_NORM**2
 
 
 def _choose_weight_grid(mechanism: Mechanism, bound: float, num_users: int) -> tuple[int, float]:
-    """Return the squared sensitivity of the sum of weights in grid steps (0 if it is public), and the step."""
+    """Return the squared sensitivity of the sum of weights in grid steps, and a step in rows; 0 and 1 if public."""
     sensitivity = compute_weight_sensitivity(mechanism.neighbours, bound)
     if not sensitivity:
         return 0, 1.0
-    squared_gradient_sensitivity = mechanism.steps * _compute_squared_sensitivity(mechanism)
-    sensitivity_in_steps = math.isqrt(
-        round(squared_gradient_sensitivity * WEIGHT_SHARE / (1.0 - WEIGHT_SHARE))
-    )
+    squared_sensitivity = mechanism.steps * _compute_squared_sensitivity(mechanism)
+    sensitivity_in_steps = math.isqrt(round(squared_sensitivity * WEIGHT_SHARE / (1.0 - WEIGHT_SHARE)))
     # A user's weight is rounded toward 0, so that two users' differ by one step more than their weights do; one more
     # covers float64, as long as a weight is at most 2^40 steps: with bounds near 1, where a replaced user moves next to
     # nothing, finer steps would be lost in rounding. A coarser step moves by fewer.
@@ -178,10 +182,8 @@ def _price_release(
     mechanism = apply_rule(mechanism) if bound_follows else mechanism
     num_features, steps = rows.num_features, mechanism.steps
     if is_output:
-        squared_sensitivity, num_draws = (
-            _compute_output_sensitivity(mechanism, num_features) ** 2,
-            num_features,
-        )
+        squared_sensitivity = _compute_output_sensitivity(mechanism, num_features) ** 2
+        num_draws = num_features
     elif mechanism.pace is Pace.RULE:
         squared_sensitivity = choose_rule_grid(mechanism, bound_follows).squared_total_sensitivity
         num_draws = steps * (num_features + bound_follows) + 1
@@ -190,12 +192,9 @@ def _price_release(
         squared_sensitivity = steps * _compute_squared_sensitivity(mechanism) + squared_weight_sensitivity
         num_draws = steps * num_features + 1
     gaussian_steps = account_exactly(squared_sensitivity, num_draws, mechanism.epsilon, mechanism.delta)
-    name = OUTPUT_MECHANISM if is_output else MECHANISM
-    return (
-        mechanism,
-        gaussian_steps,
-        ReleaseFacts(gaussian_steps.epsilon, gaussian_steps.delta, mechanism.neighbours, name),
-    )
+    mechanism_name = OUTPUT_MECHANISM if is_output else MECHANISM
+    epsilon, delta = gaussian_steps.epsilon, gaussian_steps.delta
+    return mechanism, gaussian_steps, ReleaseFacts(epsilon, delta, mechanism.neighbours, mechanism_name)
 
 
 @dataclass(frozen=True)
@@ -221,28 +220,23 @@ def choose_rule_grid(mechanism: Mechanism, bound_follows: bool) -> RuleGrid:
     """Return integer sensitivities that split the budget as `account.split_budget` does, to a millionth."""
     gradient_share, count_share, num_users_share = account.split_budget(mechanism.neighbours, bound_follows)
     squared_gradient_sensitivity = _compute_squared_sensitivity(mechanism)
-    squared_user_change = int(get_gradient_sensitivity(mechanism.neighbours)) ** 2
     count_unit = math.isqrt(round(USER_NORM**2 * count_share / gradient_share))
-    num_users_unit = math.isqrt(
-        round(mechanism.steps * squared_gradient_sensitivity * num_users_share / gradient_share)
-    )
-    # The total of the rounded integers: it pays for what rounding shifts from one part to another.
-    squared_total_sensitivity = (
-        mechanism.steps * (squared_gradient_sensitivity + squared_user_change * count_unit**2)
-        + num_users_unit**2
-    )
+    squared_count_sensitivity = int(get_gradient_sensitivity(mechanism.neighbours)) ** 2 * count_unit**2
+    squared_sensitivity_of_all_steps = mechanism.steps * squared_gradient_sensitivity
+    num_users_unit = math.isqrt(round(squared_sensitivity_of_all_steps * num_users_share / gradient_share))
     return RuleGrid(
         squared_gradient_sensitivity,
         count_unit,
-        squared_user_change * count_unit**2,
+        squared_count_sensitivity,
         num_users_unit,
-        squared_total_sensitivity,
+        # The total of the rounded integers: it pays for what rounding shifts from one part to another.
+        squared_sensitivity_of_all_steps + mechanism.steps * squared_count_sensitivity + num_users_unit**2,
     )
 
 
 @dataclass(frozen=True)
 class _Release:
-    """A release that is paid for; the noise is drawn in integers."""
+    """A release whose (ε, δ) is charged already, and its three ways to a model; the noise is drawn in integers."""
 
     rows: ClassifierRows
     mechanism: Mechanism
@@ -252,18 +246,21 @@ class _Release:
     progress: Progress
     should_stop: ShouldStop
 
-    def report(self, share: float, was_drawn: bool) -> None:
-        """Report the progress, and raise `StoppedError` if the work is to stop."""
-        self.progress(share)
+    def report(self, share_done: float, was_drawn: bool) -> None:
+        """Report the share of the work that is done; raise `StoppedError` with ``was_drawn`` if the work is to stop."""
+        self.progress(share_done)
         if self.should_stop():
             raise StoppedError(was_drawn)
 
     def choose_rows(self) -> ClassifierRows:
-        """Return the rows to train on; under a cap, draw them once."""
+        """Return the rows to train on: all, or under a cap a new random draw of at most the cap of each user."""
         return draw_rows(self.rows, self.cell.bound) if self.cell.method is Method.CAP else self.rows
 
     def sum_gradients(self, rows: ClassifierRows, bound: float, theta: FloatArray) -> tuple[IntArray, int]:
-        """Sum bounded gradients in steps of ``bound × clip / CELLS``, and count the users within the bound."""
+        """Sum bounded gradients in steps of ``bound × clip / GRID_STEPS``, and count the users within the bound.
+
+        The count is 0 for weights and caps, which count nobody.
+        """
         if self.cell.method in (Method.FOLLOWED, Method.CLIPPED_SUM):
             sums, is_within = round_user_sums(rows, self.mechanism, bound, theta)
             return sums.sum(axis=0), int(is_within.sum())
@@ -274,80 +271,70 @@ class _Release:
         """Release a model of the descent by the rule, as `descent.simulate_descents` trains it in one run."""
         rows, mechanism, gaussian_steps = self.choose_rows(), self.mechanism, self.gaussian_steps
         bound_follows = self.cell.method is Method.FOLLOWED
-        grid = choose_rule_grid(mechanism, bound_follows)
-        unit_noise = (
-            get_gradient_sensitivity(mechanism.neighbours)
-            * gaussian_steps.scale
-            / math.sqrt(grid.squared_total_sensitivity)
-        )
+        rule_grid = choose_rule_grid(mechanism, bound_follows)
+        noise_over_sensitivity = gaussian_steps.scale / math.sqrt(rule_grid.squared_total_sensitivity)
+        unit_noise = get_gradient_sensitivity(mechanism.neighbours) * noise_over_sensitivity
         # The number of users is public, or released with noise.
         num_users = float(rows.num_users)
-        if grid.num_users_unit:
-            noisy_num_users_units = gaussian_steps.release(
-                np.array([grid.num_users_unit * rows.num_users]), grid.num_users_unit**2
-            )[0]
-            num_users = max(float(noisy_num_users_units) / grid.num_users_unit, unit_noise)
+        if rule_grid.num_users_unit:
+            num_users_unit = rule_grid.num_users_unit
+            noisy_units = gaussian_steps.release(
+                np.array([num_users_unit * rows.num_users]), num_users_unit**2
+            )
+            num_users = max(float(noisy_units[0]) / num_users_unit, unit_noise)
 
         def take_direction(
             theta: FloatArray, bounds: FloatArray, step: int
         ) -> tuple[FloatArray, FloatArray | None]:
+            """Release the sum of gradients over the bound, and, if the bound follows, the share of users within it."""
             # Before the first step noise was drawn for the number of users only, where that is released.
-            self.report((step - 1) / mechanism.steps, was_drawn=step > 1 or grid.num_users_unit > 0)
+            self.report((step - 1) / mechanism.steps, was_drawn=step > 1 or rule_grid.num_users_unit > 0)
             gradient_sum, num_within = self.sum_gradients(rows, float(bounds[0]), theta[:, 0])
-            direction = np.asarray(
-                gaussian_steps.release(gradient_sum, grid.squared_gradient_sensitivity) / CELLS
-            )[:, None]
+            noisy_sum = gaussian_steps.release(gradient_sum, rule_grid.squared_gradient_sensitivity)
+            direction = np.asarray(noisy_sum / GRID_STEPS)[:, None]
             if not bound_follows:
                 return direction, None
-            balance = np.array([grid.count_unit * (2 * num_within - rows.num_users)])
-            noisy_balance = float(gaussian_steps.release(balance, grid.squared_count_sensitivity)[0])
+            balance = np.array([rule_grid.count_unit * (2 * num_within - rows.num_users)])
+            noisy_balance = gaussian_steps.release(balance, rule_grid.squared_count_sensitivity)
             # (2 within - n) / (2 n) + 1/2 = within / n, of released numbers.
-            return direction, np.array([noisy_balance / (2.0 * grid.count_unit * num_users) + 0.5])
+            return direction, noisy_balance / (2.0 * rule_grid.count_unit * num_users) + 0.5
 
-        result = descend_by_rule(
+        theta_and_bounds = descend_by_rule(
             take_direction,
             mechanism,
             rows.num_features,
             np.array([num_users]),
             np.array([self.cell.bound]),
             unit_noise=unit_noise,
-            step_noise=gaussian_steps.scale / CELLS,
+            step_noise=gaussian_steps.scale / GRID_STEPS,
             bound_follows=bound_follows,
         )
-        assert result is not None  # `report` raises where it is stopped.
-        last_bound = float(result[1][0])
-        noise_deviation = gaussian_steps.scale * last_bound * mechanism.clip / CELLS
-        return Model(result[0][:, 0], self.facts, self.cell, noise_deviation, last_bound)
+        assert theta_and_bounds is not None  # `report` raises where it is stopped.
+        mean_theta, last_bounds = theta_and_bounds
+        noise_scale = gaussian_steps.scale * float(last_bounds[0]) * mechanism.clip / GRID_STEPS
+        return Model(mean_theta[:, 0], self.facts, self.cell, noise_scale, float(last_bounds[0]))
 
     def descend_as_entered(self) -> Model:
         """Release a model of the descent with entered steps, as `descent.train_cells` trains it in one run."""
-        rows, mechanism, gaussian_steps, bound = (
-            self.choose_rows(),
-            self.mechanism,
-            self.gaussian_steps,
-            self.cell.bound,
-        )
+        rows, mechanism = self.choose_rows(), self.mechanism
+        gaussian_steps, bound = self.gaussian_steps, self.cell.bound
         squared_weight_sensitivity, weight_step = _choose_weight_grid(mechanism, bound, rows.num_users)
         # The sum of weights, public or with noise, at least that of one user.
         user_weights = np.minimum(bound, rows.sizes)
         weight_sum = math.fsum(user_weights)
         if squared_weight_sensitivity:
             weight_steps = np.trunc(user_weights / weight_step).astype(np.int64).sum(keepdims=True)
-            weight_sum = max(
-                float(gaussian_steps.release(weight_steps, squared_weight_sensitivity)[0]) * weight_step,
-                bound,
-            )
-        grid_step, squared_gradient_sensitivity = (
-            bound * mechanism.clip / CELLS,
-            _compute_squared_sensitivity(mechanism),
-        )
+            noisy_weight_steps = float(gaussian_steps.release(weight_steps, squared_weight_sensitivity)[0])
+            weight_sum = max(noisy_weight_steps * weight_step, bound)
+        grid_step = bound * mechanism.clip / GRID_STEPS
+        squared_gradient_sensitivity = _compute_squared_sensitivity(mechanism)
 
         def take_gradient(theta: FloatArray, step: int) -> FloatArray:
+            """Release the sum of bounded gradients, shape of θ; raise `StoppedError` if the work is to stop."""
             self.report((step - 1) / mechanism.steps, was_drawn=step > 1 or squared_weight_sensitivity > 0)
             gradient_sum, _ = self.sum_gradients(rows, bound, theta[:, 0])
-            return np.asarray(grid_step * gaussian_steps.release(gradient_sum, squared_gradient_sensitivity))[
-                :, None
-            ]
+            noisy_sum = gaussian_steps.release(gradient_sum, squared_gradient_sensitivity)
+            return np.asarray(grid_step * noisy_sum)[:, None]
 
         theta = descend_as_entered(take_gradient, mechanism, rows.num_features, np.array([weight_sum]))
         assert theta is not None  # `report` raises where it is stopped.
@@ -360,41 +347,32 @@ class _Release:
         g. The search ends where that is small enough, on any data, so that no failure reveals anything about them;
         the sensitivity has twice the slack in it, and √d for rounding to the nearest step.
         """
-        rows, mechanism, gaussian_steps, bound = (
-            self.rows,
-            self.mechanism,
-            self.gaussian_steps,
-            self.cell.bound,
-        )
+        rows, mechanism, bound = self.rows, self.mechanism, self.cell.bound
         unit_noise = account.plan_rule_noise(mechanism, False).unit_noise
         penalty = optimum.choose_penalty(unit_noise, rows.num_features, bound)
-        weights = compute_smooth_weights(rows.sizes, bound)[rows.users]
+        weights = compute_smooth_weights(rows.sizes, bound)[rows.user_codes]
         theta = optimum.fit_to_gradient(
             rows, mechanism.loss, weights, penalty, _MINIMISER_TOLERANCE * bound, self.should_stop
         )
         self.report(0.9, was_drawn=False)
-        grid_step, sensitivity = (
-            bound / penalty / _OUTPUT_CELLS,
-            _compute_output_sensitivity(mechanism, rows.num_features),
-        )
-        noisy_steps = gaussian_steps.release(np.rint(theta / grid_step).astype(np.int64), sensitivity**2)
+        grid_step = bound / penalty / _OUTPUT_GRID_STEPS
+        theta_steps = np.rint(theta / grid_step).astype(np.int64)
+        squared_sensitivity = _compute_output_sensitivity(mechanism, rows.num_features) ** 2
+        noisy_steps = self.gaussian_steps.release(theta_steps, squared_sensitivity)
         noisy_theta = mechanism.project(np.asarray(grid_step * noisy_steps, dtype=np.float64)[:, None])
-        return Model(noisy_theta[:, 0], self.facts, self.cell, gaussian_steps.scale * grid_step, bound)
+        return Model(noisy_theta[:, 0], self.facts, self.cell, self.gaussian_steps.scale * grid_step, bound)
 
 
 _MINIMISER_TOLERANCE = 1e-6
 """Largest distance to the exact minimiser, as a share of how far a user moves it."""
-_OUTPUT_CELLS = 2**28
+_OUTPUT_GRID_STEPS = 2**28
 """Steps of the grid in how far a user moves the minimiser."""
 
 
 def _compute_output_sensitivity(mechanism: Mechanism, num_features: int) -> int:
     """Return the sensitivity of the minimiser to one user, in steps of the grid."""
-    sensitivity = get_gradient_sensitivity(mechanism.neighbours)
-    return (
-        math.ceil(sensitivity * _OUTPUT_CELLS * (1.0 + 2.0 * _MINIMISER_TOLERANCE) + math.sqrt(num_features))
-        + 1
-    )
+    sensitivity = get_gradient_sensitivity(mechanism.neighbours) * (1.0 + 2.0 * _MINIMISER_TOLERANCE)
+    return math.ceil(sensitivity * _OUTPUT_GRID_STEPS + math.sqrt(num_features)) + 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -435,9 +413,9 @@ def write_models(records: Sequence[ReleaseRecord]) -> str:
     to it, and all are divided by it. A score above 0 means the class in ``positive``.
     """
     frames = []
-    for number, record in enumerate(records, 1):
+    for draw_number, record in enumerate(records, 1):
         columns = {
-            "draw": number,
+            "draw": draw_number,
             "feature": record.feature_names,
             "lowest": record.range_ends[0],
             "highest": record.range_ends[1],

@@ -40,11 +40,11 @@ class Scaling:
     def __post_init__(self) -> None:
         with Problems() as problems:
             for feature_number, value_range in enumerate(self.ranges, 1):
-                low, high = value_range or (-1.0, 1.0)
-                name = f"the range of feature {feature_number}"
-                is_finite = all(problems.finite(**{f"an end of {name}": end}) for end in (low, high))
-                if is_finite and not (low < high and math.isfinite(high - low)):
-                    problems.add(f"{name} must go from a lower to a higher number")
+                lower, upper = value_range or (-1.0, 1.0)
+                range_text = f"the range of feature {feature_number}"
+                is_finite = all(problems.finite(**{f"an end of {range_text}": end}) for end in (lower, upper))
+                if is_finite and not (lower < upper and math.isfinite(upper - lower)):
+                    problems.add(f"{range_text} must go from a lower to a higher number")
             problems.positive(norm=self.norm)
 
     def apply(self, features: FloatArray) -> FloatArray:
@@ -56,16 +56,14 @@ class Scaling:
         if len(self.ranges) != features.shape[1]:
             raise refuse(f"{len(self.ranges)} ranges for {features.shape[1]} features")
         # Halved before they are added up: the sum of two large ends may leave float64.
-        half_low, half_high = (
-            np.array([value_range or (-1.0, 1.0) for value_range in self.ranges]).reshape(-1, 2).T / 2
-        )
-        mapped_features = (
-            np.clip((features - (half_low + half_high)) / (half_high - half_low), -1.0, 1.0) / self.norm
-        )
+        half_ranges = np.array([value_range or (-1.0, 1.0) for value_range in self.ranges]).reshape(-1, 2) / 2
+        half_low, half_high = half_ranges.T
+        centred_features = (features - (half_low + half_high)) / (half_high - half_low)
+        mapped_features = np.clip(centred_features, -1.0, 1.0) / self.norm
         # Added up column by column: a row's result must not depend on where it stands (`release` rests on that).
         squared_norms = np.zeros(mapped_features.shape[0])
-        for column in mapped_features.T:
-            squared_norms += column * column
+        for column_values in mapped_features.T:
+            squared_norms += column_values * column_values
         return np.asarray(mapped_features / np.maximum(np.sqrt(squared_norms), 1.0)[:, None])
 
 
@@ -96,32 +94,34 @@ def make_scaling(dataset: Dataset, design: Design, ranges: Mapping[str, tuple[fl
         raise InvalidInput([f"the range of {column} is missing" for column in missing_columns])
     feature_names = dataset.table.feature_names
     # Features stand in the order of the design; a number keeps its column's name.
-    ranges_of_features = tuple(ranges[name] if name in numeric_columns else None for name in feature_names)
+    ranges_of_features = tuple(
+        ranges[feature_name] if feature_name in numeric_columns else None for feature_name in feature_names
+    )
     return Scaling(ranges_of_features, math.sqrt(len(design.features) + design.intercept))
 
 
 @dataclass(frozen=True, eq=False)
 class ClassifierRows:
-    """Rows sorted by user.
+    """The rows that a classifier learns from or is judged on, sorted by user.
 
     Attributes:
         features: Norm of a row at most 1, shape (num_rows, num_features).
         signs: 1 or -1, shape (num_rows,).
-        users: Codes 0 .. num_users - 1, ascending, each with at least one row, shape (num_rows,).
+        user_codes: 0 .. num_users - 1, ascending, each with at least one row, shape (num_rows,).
     """
 
     features: FloatArray
     signs: FloatArray
-    users: IntArray
+    user_codes: IntArray
 
     def __post_init__(self) -> None:
-        for array in (self.features, self.signs, self.users):
+        for array in (self.features, self.signs, self.user_codes):
             read_only(array)
 
     @cached_property
     def sizes(self) -> IntArray:
         """Count the rows of each user, shape (num_users,)."""
-        return np.bincount(self.users).astype(np.int64)
+        return np.bincount(self.user_codes).astype(np.int64)
 
     @cached_property
     def starts(self) -> IntArray:
@@ -147,33 +147,33 @@ class ClassifierRows:
     def digest(self) -> str:
         """Return the SHA-256 of the content, hexadecimal: as private as the data."""
         sha256 = hashlib.sha256()
-        for array in (self.features, self.signs, self.users):
+        for array in (self.features, self.signs, self.user_codes):
             sha256.update(np.ascontiguousarray(array).tobytes())
         return sha256.hexdigest()
 
     @property
     def num_rows(self) -> int:
-        """Return n."""
-        return int(self.users.size)
+        """Return n, the number of rows."""
+        return int(self.user_codes.size)
 
     @property
     def num_users(self) -> int:
-        """Return m."""
+        """Return m, the number of users."""
         return int(self.sizes.size)
 
     @property
     def num_features(self) -> int:
-        """Return d."""
+        """Return d, the number of features."""
         return int(self.features.shape[1])
 
     def select_users(self, user_codes: IntArray) -> ClassifierRows:
         """Select the rows of some users, by their codes."""
         is_selected = np.zeros(self.num_users, dtype=bool)
         is_selected[user_codes] = True
-        is_kept = is_selected[self.users]
+        is_kept = is_selected[self.user_codes]
         new_codes = np.cumsum(is_selected) - 1
         return ClassifierRows(
-            self.features[is_kept], self.signs[is_kept], new_codes[self.users[is_kept]].astype(np.int64)
+            self.features[is_kept], self.signs[is_kept], new_codes[self.user_codes[is_kept]].astype(np.int64)
         )
 
 
@@ -190,9 +190,9 @@ def prepare_rows(table: LabelledRows, scaling: Scaling, positive_above: float) -
     """
     require.finite(positive_above=positive_above)
     row_order = np.argsort(table.user_codes, kind="stable")
-    users = np.unique(table.user_codes[row_order], return_inverse=True)[1].astype(np.int64)
+    user_codes = np.unique(table.user_codes[row_order], return_inverse=True)[1].astype(np.int64)
     signs = np.where(table.labels[row_order] > positive_above, 1.0, -1.0)
-    return ClassifierRows(scaling.apply(table.features[row_order]), signs, users)
+    return ClassifierRows(scaling.apply(table.features[row_order]), signs, user_codes)
 
 
 def hold_out(rows: ClassifierRows, test_share: float, seed: int) -> tuple[ClassifierRows, ClassifierRows]:
@@ -200,11 +200,11 @@ def hold_out(rows: ClassifierRows, test_share: float, seed: int) -> tuple[Classi
 
     Args:
         rows: Of at least two users.
-        test_share: Of the users that is held out, strictly between 0 and 1; at least one user stays on either side.
+        test_share: Share of the users held out, strictly between 0 and 1; at least one user stays on either side.
         seed: Of the draw.
 
     Raises:
-        InvalidInput: ``share`` out of range, or fewer than two users.
+        InvalidInput: ``test_share`` out of range, or fewer than two users.
     """
     with Problems() as problems:
         problems.inside(0.0, 1.0, **{"the share of users that is held out": test_share})
@@ -212,9 +212,8 @@ def hold_out(rows: ClassifierRows, test_share: float, seed: int) -> tuple[Classi
             problems.add("one user cannot be split into users to train on and users held out")
     num_test = min(max(round(test_share * rows.num_users), 1), rows.num_users - 1)
     user_order = np.random.default_rng([seed, 2]).permutation(rows.num_users)
-    return rows.select_users(np.sort(user_order[num_test:])), rows.select_users(
-        np.sort(user_order[:num_test])
-    )
+    test_users, training_users = np.sort(user_order[:num_test]), np.sort(user_order[num_test:])
+    return rows.select_users(training_users), rows.select_users(test_users)
 
 
 def concatenate_rows(rows: ClassifierRows, other_rows: ClassifierRows) -> ClassifierRows:
@@ -222,7 +221,7 @@ def concatenate_rows(rows: ClassifierRows, other_rows: ClassifierRows) -> Classi
     return ClassifierRows(
         np.concatenate((rows.features, other_rows.features)),
         np.concatenate((rows.signs, other_rows.signs)),
-        np.concatenate((rows.users, other_rows.users + rows.num_users)),
+        np.concatenate((rows.user_codes, other_rows.user_codes + rows.num_users)),
     )
 
 
@@ -237,13 +236,13 @@ class Measure(enum.Enum):
 
 
 class ScoreUnit(enum.Enum):
-    """The units of a mean: all rows count equally, or all users. They differ if heavy users differ."""
+    """The units of a mean score: all rows count equally, or all users do; both agree unless heavy users differ."""
 
     ROWS = "rows"
     USERS = "users"
 
 
-SHAPE = (len(ScoreUnit), len(Measure))
+SCORE_SHAPE = (len(ScoreUnit), len(Measure))
 
 
 def compute_scores(rows: ClassifierRows, loss: LossKind, theta: FloatArray) -> FloatArray:
@@ -258,20 +257,20 @@ def compute_scores(rows: ClassifierRows, loss: LossKind, theta: FloatArray) -> F
         Shape (runs, 2, 2): over rows and over users; loss, and share of rows told right (a margin of 0 counts half).
     """
     num_runs = theta.shape[1]
-    scores = np.zeros((num_runs, *SHAPE))
-    user_weights = 1.0 / rows.num_users / rows.sizes[rows.users]
+    model_scores = np.zeros((num_runs, *SCORE_SHAPE))
+    user_weights = 1.0 / rows.num_users / rows.sizes[rows.user_codes]
     row_weights = np.stack((np.full(rows.num_rows, 1.0 / rows.num_rows), user_weights))
     block_size = max(_BLOCK // num_runs, 1)
     for start in range(0, rows.num_rows, block_size):
         row_slice = slice(start, start + block_size)
         margins = rows.signed[row_slice] @ theta
         accuracies = 0.5 * (np.sign(margins) + 1.0)
-        for measure_index, values in enumerate((loss.evaluate(margins), accuracies)):
-            scores[:, :, measure_index] += (row_weights[:, row_slice] @ values).T
-    return scores
+        for measure_index, measure_values in enumerate((loss.evaluate(margins), accuracies)):
+            model_scores[:, :, measure_index] += (row_weights[:, row_slice] @ measure_values).T
+    return model_scores
 
 
 def score_constant(rows: ClassifierRows, loss: LossKind, score: float) -> FloatArray:
-    """Compute the scores of the model that gives every row the same score, shape (2, 2)."""
+    """Compute loss and accuracy of a model with one score for every row, over rows and over users, shape (2, 2)."""
     rows_of_ones = replace(rows, features=np.ones((rows.num_rows, 1)))
     return np.asarray(compute_scores(rows_of_ones, loss, np.array([[score]]))[0])

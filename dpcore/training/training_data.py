@@ -99,22 +99,21 @@ def read_labelled_table(
         design = replace(design, positive=str(positive).strip())
     finite_ranges = {column: (float(low), float(high)) for column, (low, high) in (ranges or {}).items()}
     numeric_columns = list_numeric_columns(design)
-    problems = [
+    range_problems = [
         InputProblem(
             f"the range of {shorten(column)} is missing: ranges={{{column[:40]!r}: (lowest, highest)}}"
         )
         for column in numeric_columns
         if column not in finite_ranges
     ]
-    problems += [
+    range_problems += [
         InputProblem(f"ranges names {shorten(column)}, which is no feature that enters as a number")
         for column in finite_ranges
         if column not in numeric_columns
     ]
-    dataset = build_dataset(table, design, disclosure, problems)
-    return TrainingData(
-        dataset, dataset.digest, design, make_scaling(dataset, design, finite_ranges), finite_ranges
-    )
+    dataset = build_dataset(table, design, disclosure, range_problems)
+    scaling = make_scaling(dataset, design, finite_ranges)
+    return TrainingData(dataset, dataset.digest, design, scaling, finite_ranges)
 
 
 def build_dataset(
@@ -132,7 +131,7 @@ def build_dataset(
     return design_matrix.build_dataset(table, design, disclosure, check_rows)
 
 
-def check_rows(features: FloatArray, codes: IntArray, names: tuple[str, ...]) -> None:
+def check_rows(features: FloatArray, user_codes: IntArray, feature_names: tuple[str, ...]) -> None:
     """Check that rows can be trained on; features and their names do not matter.
 
     Raises:
@@ -140,7 +139,7 @@ def check_rows(features: FloatArray, codes: IntArray, names: tuple[str, ...]) ->
     """
     if features.shape[0] > MAX_ROWS:
         raise refuse(f"there are {features.shape[0]:,} rows; at most {MAX_ROWS:,} are trained on")
-    if np.unique(codes).size < 2:
+    if np.unique(user_codes).size < 2:
         raise refuse("there is one user; at least two are needed, one to be held out")
 
 
@@ -160,15 +159,14 @@ def find_unnamed_class(table: Table, design: Design) -> list[InputProblem]:
     """List a problem if the label holds words and no class is named to count as 1; else an empty list."""
     if design.positive or design.label not in table.columns:
         return []
-    text_rows = np.flatnonzero(read_numbers(table, design.label).is_text)
-    if not text_rows.size:
+    text_row_indices = np.flatnonzero(read_numbers(table, design.label).is_text)
+    if not text_row_indices.size:
         return []
-    lines_text = ", ".join(f"{table.line(int(row)):,}" for row in text_rows[:3])
-    lines_text += f" and {text_rows.size - 3:,} more" if text_rows.size > 3 else ""
-    line_text = wording.agreeing(text_rows.size, "line", "lines")
-    problem_text = (
-        f"the label {shorten(design.label)} holds words ({line_text} {lines_text}): which one is 1?"
-    )
+    lines_text = ", ".join(f"{table.line(int(row)):,}" for row in text_row_indices[:3])
+    lines_text += f" and {text_row_indices.size - 3:,} more" if text_row_indices.size > 3 else ""
+    line_text = wording.agreeing(text_row_indices.size, "line", "lines")
+    label = shorten(design.label)
+    problem_text = f"the label {label} holds words ({line_text} {lines_text}): which one is 1?"
     remedy = "Name the class that counts as 1 (positive), or correct these cells"
     return [InputProblem(problem_text, remedy=remedy)]
 
@@ -187,16 +185,16 @@ def describe_label_rule(data: TrainingData, positive_above: float) -> str:
 
     How many different labels there are is as private as the data.
     """
-    table = data.dataset.table
-    assert table is not None
+    labelled_rows = data.dataset.table
+    assert labelled_rows is not None
     if data.design is not None and data.design.positive:
         meaning_text = describe_positive(data, positive_above)
         return f"A row counts as 1 where {meaning_text}, else as −1"
-    num_labels = np.unique(table.labels).size
+    num_labels = np.unique(labelled_rows.labels).size
     if num_labels <= 2:
         return ""
     rule_text = f"those above {wording.entered(positive_above)} count as 1"
-    return f"The label {shorten(table.label)} has {num_labels:,} different values: {rule_text}"
+    return f"The label {shorten(labelled_rows.label)} has {num_labels:,} different values: {rule_text}"
 
 
 def load_sample() -> TrainingData:
@@ -283,12 +281,12 @@ class TrainingGenerator:
                 f"these users have {num_rows:,} rows; at most {MAX_GENERATED_ROWS:,} are generated",
                 remedy="Take fewer users, fewer rows of one user, or a larger exponent",
             )
-        users = rng.permutation(np.repeat(np.arange(self.num_users), sizes))
+        user_codes = rng.permutation(np.repeat(np.arange(self.num_users), sizes))
         features = np.column_stack((np.ones(num_rows), rng.uniform(-1.0, 1.0, (num_rows, self.informative))))
         scaling = Scaling((None, *((-1.0, 1.0),) * self.informative), float(np.sqrt(1 + self.informative)))
         user_effects = self.user_effect * rng.standard_normal(self.num_users)
         user_effects *= np.sqrt(sizes / np.median(sizes))
-        true_scores = scaling.apply(features) @ self.theta + user_effects[users]
+        true_scores = scaling.apply(features) @ self.theta + user_effects[user_codes]
         labels = (rng.random(num_rows) < 1.0 / (1.0 + np.exp(-true_scores))).astype(np.float64)
         feature_names = ("intercept", *(f"x{feature_index + 1}" for feature_index in range(self.informative)))
         source_text = (
@@ -302,6 +300,6 @@ class TrainingGenerator:
             source=source_text,
             disclosure=Disclosure.PUBLIC,
             histogram=ContributionHistogram.from_counts(sizes),
-            table=LabelledRows(features, labels, users, feature_names, "y"),
+            table=LabelledRows(features, labels, user_codes, feature_names, "y"),
         )
         return TrainingData(dataset, dataset.digest, scaling=scaling)

@@ -38,6 +38,7 @@ def show(parameters: OwnersParameters) -> None:
 
 
 def _show_training(parameters: OwnersParameters) -> None:
+    """Draw the training: inputs, *Train*, progress, and the latest results if they are for these records."""
     st.markdown(
         "Logistic regression with a shared part W and a personal part V of every owner. *Joint privacy*: W is trained "
         "with noise, then every owner fits V by itself. "
@@ -46,23 +47,20 @@ def _show_training(parameters: OwnersParameters) -> None:
     )
     records: Records | LabelledRecords = fields.draw(QUESTION, "train_on")
     study, account = parameters.study, ""
-    disclosure: Provenance = Disclosure.PUBLIC
+    provenance: Provenance = Disclosure.PUBLIC
     if records is Records.UPLOAD:
         if (own_table := upload.show_table()) is None:
             return
-        records, account, disclosure = (
-            own_table.records,
-            own_table.dataset.digest,
-            own_table.dataset.provenance,
-        )
-        study = replace(study, owners=(own_table.records.num_owners,))
-    columns = st.columns([3, 3, 2, 2, 3], vertical_alignment="bottom")
-    for column, name in zip(columns, TRAINING_FIELDS[1:], strict=False):
-        with column:
-            fields.draw(QUESTION, name, is_disabled=name == "train_owners" and bool(account))
-    with columns[-1]:
+        records, account = own_table.records, own_table.dataset.digest
+        provenance = own_table.dataset.provenance
+        study = replace(study, numbers_of_owners=(own_table.records.num_owners,))
+    slots = st.columns([3, 3, 2, 2, 3], vertical_alignment="bottom")
+    for slot, field_name in zip(slots, TRAINING_FIELDS[1:], strict=False):
+        with slot:
+            fields.draw(QUESTION, field_name, is_disabled=field_name == "train_owners" and bool(account))
+    with slots[-1]:
         is_started = fields.button("Train", "owners_train", "play_arrow", is_main=True, width="stretch")
-    training_key = (parameters.train_on, account, study, disclosure)
+    training_key = (parameters.train_on, account, study, provenance)
     try:
         check_records(study, records)
     except InvalidInput as refused:
@@ -90,31 +88,35 @@ def _show_training(parameters: OwnersParameters) -> None:
         if is_running:
             return
         st.caption(":material/history: These are for earlier settings; train again.")
-    _show_results(latest_training[1], is_running, disclosure, has_paper=not account)
+    _show_results(latest_training[1], is_running, provenance, has_paper=not account)
 
 
-def _show_results(result: StudyResult, is_running: bool, disclosure: Provenance, has_paper: bool) -> None:
+def _show_results(result: StudyResult, is_running: bool, provenance: Provenance, has_paper: bool) -> None:
+    """Draw the figure of accuracies; once training has ended also the sentences, the table, settings and label."""
     if not is_running and result.share_done < 1.0:
         st.caption(f":material/stop_circle: Stopped after {wording.percent(result.share_done)}.")
-    figures.draw(answer_plots.plot_accuracy(result, disclosure, has_paper))
+    figures.draw(answer_plots.plot_accuracy(result, provenance, has_paper))
     if is_running:
         return
-    directions = answer_plots.write_directions(result, has_paper)
-    st.markdown("\n".join(f"- **{heading}:** {text}" for heading, text in directions.items()))
+    text_by_heading = answer_plots.write_directions(result, has_paper)
+    st.markdown("\n".join(f"- **{heading}:** {text}" for heading, text in text_by_heading.items()))
     st.dataframe(
         answer_plots.tabulate_accuracy(result).style.format("{:.3f}", na_rep="not run"),
         alt="Test accuracy of every form",
     )
-    st.caption(f"{wording.plain(wording.capital(result.name))}: {answer_plots.write_settings(result)}")
-    cards.label(disclosure)
+    st.caption(
+        f"{wording.plain(wording.capital(result.records_name))}: {answer_plots.write_settings(result)}"
+    )
+    cards.label(provenance)
 
 
 def build_report(answer: Answer, source: Source, training_card: TrainingCard | None = None) -> Report:
     """Build the report of the page, with the results of training, if any."""
 
     def write_disclosure(code: Code, source: Source, public_only: bool) -> str:
-        disclosure = code.write(answer.disclosure)
-        return f"data = {disclosure}  # The kind of numbers that the settings hold."
+        """Write the cell that sets ``data`` to the kind of numbers that were entered."""
+        disclosure_code = code.write(answer.disclosure)
+        return f"data = {disclosure_code}  # The kind of numbers that the settings hold."
 
     solution, hidden_fields, summary = answer.solution, {*TRAINING_FIELDS, "x_axis", "y_axis"}, None
     if solution.is_of_data:
@@ -140,14 +142,11 @@ def build_report(answer: Answer, source: Source, training_card: TrainingCard | N
 def show_files(answer: Answer) -> None:
     """Offer the whole answer, and the choice as a file."""
     assert answer.write_choice is not None
-    source, latest_training, training_card = (
-        report_content.build_session_source(),
-        jobs.find_result(JOB_KEY),
-        None,
-    )
+    source, training_card = report_content.build_session_source(), None
+    latest_training = jobs.find_result(JOB_KEY)
     if latest_training is not None and latest_training[1].share_done > 0.0:
-        (records, _, _, disclosure), result = latest_training
-        training_card = TrainingCard(result, disclosure, records is not Records.UPLOAD)
+        (records, _, _, disclosure), study_result = latest_training
+        training_card = TrainingCard(study_result, disclosure, records is not Records.UPLOAD)
     report_content.draw(
         "owners",
         answer.disclosure

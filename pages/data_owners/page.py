@@ -19,7 +19,7 @@ from pages.shared.screen import layout
 
 
 def solve_with_label(dataset: Dataset, parameters: OwnersParameters) -> Solver:
-    """Evaluate the bounds; of owners who are entered the data matter for the label alone."""
+    """Evaluate the bounds for the page; for entered owners only the label of the data counts, not the data."""
     own_table = upload.find_table()
     disclosure = find_disclosure(parameters, dataset, None if own_table is None else own_table.dataset)
     data_or_label = dataset if parameters.source is OwnersSource.DATA else disclosure
@@ -31,7 +31,7 @@ class OwnersPage(Page):
     """The page."""
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> OwnersParameters | None:
-        """Draw the inputs in two columns."""
+        """Draw the inputs in two columns; *Your own cap* is hidden for entered owners. Return None if they are bad."""
         parameters: OwnersParameters | None = question_page.read_inputs(
             QUESTION,
             slots,

@@ -31,12 +31,14 @@ class OwnersTable:
 
 
 def _build(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
+    """Build the dataset of an uploaded table; raise `InvalidInput` if models cannot be trained on it."""
     dataset = design_matrix.build_dataset(table, design, disclosure)
     read_table(dataset)  # What cannot be trained on is said before it is used.
     return dataset
 
 
 def _build_entry(dataset: Dataset, account: str, design: Design | None) -> OwnersTable:
+    """Build what the page keeps of a table: its records and its dataset; account and design are not kept."""
     # What the columns mean makes other records of the same file.
     return OwnersTable(read_table(dataset), dataset)
 
@@ -54,23 +56,23 @@ UPLOAD = TableUpload(
 
 def find_table() -> OwnersTable | None:
     """Return the page's own table; None if there is none."""
-    table: OwnersTable | None = st.session_state.get(QUESTION.key("loaded"))
-    return table
+    owners_table: OwnersTable | None = st.session_state.get(QUESTION.key("loaded"))
+    return owners_table
 
 
 def show_table() -> OwnersTable | None:
-    """Show the page's own table and the uploader; return the table, or None."""
-    table = find_table()
+    """Show the uploader and what is in use of the page's own table; return the table, or None if there is none."""
+    owners_table = find_table()
     UPLOAD.show_uploader()
     UPLOAD.show_choices()
-    if table is None:
+    if owners_table is None:
         return None
-    records = table.records
+    records = owners_table.records
     st.markdown(
-        f"In use: **{wording.plain(table.dataset.name)}**, {wording.counted(records.labels.size, 'record')} of "
+        f"In use: **{wording.plain(owners_table.dataset.name)}**, {wording.counted(records.labels.size, 'record')} of "
         f"{wording.counted(records.num_owners, 'owner')}, {records.num_classes} classes. Each record is scaled to "
         "norm 1: bring columns to like scales before."
     )
-    for note in table.dataset.notes:
+    for note in owners_table.dataset.notes:
         st.caption(wording.plain(note, 600))
-    return table
+    return owners_table

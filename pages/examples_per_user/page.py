@@ -8,10 +8,10 @@ from pages.shared.render.question_page import Page
 
 
 class ExamplesPage(Page):
-    """The page."""
+    """The page *Examples per user*."""
 
     def describe_files(self, answer: Answer) -> str:
-        """Name the part of the downloads that has single files."""
+        """Return the heading of the single files among the downloads."""
         return "**Parts of it**"
 
     def file_label(self, name: str) -> str:

@@ -31,7 +31,7 @@ SERVED_RATINGS, SERVED_REPEATS = 600_000, 3
 """Limits of a public demo."""
 NOT_ANSWERED = ("item", "chosen_from", "unobserved")
 """Fields of tabs."""
-PAIRS = (
+FIELD_PAIRS = (
     ("steps", "gradient_bound"),
     RANGE,
     ("num_users", "num_items"),
@@ -49,57 +49,59 @@ def write_data_cell(code: Code, source: Source, public_only: bool) -> str:
 
 
 class FactorisationPage(Page):
-    """The page."""
+    """The page *Factorisation*."""
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> FactorisationParameters | None:
-        """Draw the inputs; ratings of one's own need their range first."""
-        ends = {QUESTION.key("lowest"): "the lowest rating", QUESTION.key("highest"): "the highest rating"}
+        """Draw the inputs; return None until they are valid and, for ratings of the data, their range is entered."""
+        end_names = {QUESTION.key(name): f"the {name} rating" for name in RANGE}
         has_ratings = dataset.pairs is not None and dataset.pairs.sums is not None
         sources = list(RatingSource) if has_ratings else [RatingSource.GENERATED]
 
-        def list_empty() -> list[str]:
-            return [name for key, name in ends.items() if st.session_state[key] is None]
+        def list_missing_ends() -> list[str]:
+            """List in words the ends of the range that are not entered."""
+            return [name for key, name in end_names.items() if st.session_state[key] is None]
 
         def draw_source() -> None:
+            """Draw the choice of the source, and a way to bring ratings if the data have none."""
             fields.draw(QUESTION, "source", options=sources)
             if not has_ratings:
                 st.caption("The data in use hold no ratings, so these are generated.")
                 session.draw_data_link("Bring ratings")
 
         def draw_training() -> None:
+            """Draw the settings of the training."""
             fields.draw(QUESTION, "train_epsilons")
             fields.draw_row(QUESTION, "repeats", "train_seed", shares=(1, 1))
 
         def ask_range(unused: Collection[str]) -> bool:
+            """Ask for the range and return True, if it is used and an end is missing."""
             if RANGE[0] in unused:
                 return False
-            session.explain_cleared(ends)
-            if not list_empty():
+            session.explain_cleared(end_names)
+            if not list_missing_ends():
                 return False
             # Below the line, where they are seen; once both are filled they stand under *More settings*.
             fields.draw_row(QUESTION, *RANGE)
-            st.info(
-                f"**What range can a rating have?** Enter {' and '.join(list_empty())} by design, not from data.",
-                icon=":material/straighten:",
-            )
+            ends_text = " and ".join(list_missing_ends())
+            question_text = f"**What range can a rating have?** Enter {ends_text} by design, not from data."
+            st.info(question_text, icon=":material/straighten:")
             return True
 
-        in_pairs = {
-            pair[0]: functools.partial(fields.draw_row, QUESTION, *pair, shares=(1, 1)) for pair in PAIRS
-        }
+        draw_row = functools.partial(fields.draw_row, QUESTION, shares=(1, 1))
+        row_widgets = {p[0]: functools.partial(draw_row, *p) for p in FIELD_PAIRS}
         parameters: FactorisationParameters | None = question_page.read_inputs(
             QUESTION,
             slots,
             options={"source": sources},
-            is_hidden=lambda name: name in RANGE and bool(list_empty()),
-            widgets={"source": draw_source, **in_pairs, **{pair[1]: lambda: None for pair in PAIRS}},
+            is_hidden=lambda name: name in RANGE and bool(list_missing_ends()),
+            widgets={"source": draw_source, **row_widgets, **{pair[1]: lambda: None for pair in FIELD_PAIRS}},
             draw_more=draw_training,
             ask_first=ask_range,
         )
         return parameters
 
     def refuse(self, slots: layout.PageSlots, dataset: Dataset, parameters: FactorisationParameters) -> bool:
-        """Refuse in a public demo what trains for too long."""
+        """Show in a public demo what would train for too long, and return True if anything does; elsewhere False."""
         if not access.is_served():
             return False
         problems, generator = Problems(), parameters.generator
@@ -134,7 +136,7 @@ class FactorisationPage(Page):
         )
 
     def fields_in_report(self, answer: Answer) -> Sequence[str]:
-        """Leave out the fields that do not apply, and those of tabs."""
+        """List the fields for the report, without those that do not apply and those of tabs."""
         unused = {*answer.parameters.unused_names, *NOT_ANSWERED}
         return [name for name in QUESTION.fields if name not in unused]
 

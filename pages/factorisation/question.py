@@ -12,7 +12,7 @@ from pages.shared.data import uploads
 
 RANGE = ("lowest", "highest")
 """Fields that only ratings of one's own use."""
-JOBS = ("train_job", "implicit_job")
+JOB_KEYS = ("train_job", "implicit_job")
 
 
 def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
@@ -40,7 +40,7 @@ QUESTION = Question(
     parameters=FactorisationParameters,
     other_origins=uploads.ENTRIES
     | FieldOrigin.PUBLIC.each("tabs", "measure", "paper_figure")
-    | FieldOrigin.DATA.each(*JOBS, *(f"{job}_earlier" for job in JOBS)),
-    propose=propose,
+    | FieldOrigin.DATA.each(*JOB_KEYS, *(f"{job}_earlier" for job in JOB_KEYS)),
+    propose_values=propose,
     proposed_fields=("source", "lowest", "highest"),
 )

@@ -27,26 +27,26 @@ def build_with_range(dataset: Dataset, parameters: GapParameters, solution: GapS
 
 
 def explain_cleared_variance(unused: Collection[str]) -> bool:
-    """Say why the variance is empty, if a release emptied it."""
+    """Say why the variance is empty, if a release emptied it; return False, as no field was drawn."""
     if "value_variance" not in unused:
         session.explain_cleared({QUESTION.key("value_variance"): "σ²"})
     return False
 
 
 class GapPage(Page):
-    """The page."""
+    """The page *What weights gain*."""
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> GapParameters | None:
-        """Draw the variance of a value."""
+        """Draw the variance of a value, and return the parameters; None if they are refused."""
         return question_page.read_inputs(QUESTION, slots, ask_first=explain_cleared_variance)
 
     def fields_in_report(self, answer: Answer) -> tuple[str, ...]:
-        """Leave out what only the steps on instances ask for."""
+        """Return the fields for the report: not those that only the steps on instances ask for."""
         return ("variance_source", "value_variance")
 
     def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
         """Say why *Mean* finds another bound, if it does."""
-        cap = answer.solution.comparison.cap.max_contributions
+        cap = answer.solution.comparison.best_cap.max_contributions
         if reason := elsewhere.differing(session.dataset(), answer.setting, cap):
             slots.notes.caption(reason)
 

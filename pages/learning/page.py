@@ -13,17 +13,17 @@ GLOSSARY = """
 
 
 class LearningPage(Page):
-    """The page."""
+    """The page *Learning under a bound*."""
 
     def describe_files(self, answer: Answer) -> str:
-        """Describe what curves and choice hold."""
+        """Describe what the files of curves and choice hold."""
         return (
             "**Choice** holds the best bound and its proof, **Curves** the excess risk and every limit on the bias, "
             f"twice; `inf` does not apply. Label in both: *{answer.disclosure.label}*."
         )
 
     def fields_in_report(self, answer: Answer) -> list[str]:
-        """Leave out what tabs ask for."""
+        """List the fields for the report, without those of tabs."""
         return self.question.list_fields(*(set(Place) - {Place.TAB}))
 
 

@@ -13,7 +13,7 @@ from pages.shared.session.tour import Step
 
 
 def solve(dataset: Dataset, parameters: LearningParameters) -> LearningCap:
-    """Return the best cap."""
+    """Return the best cap for these data under these parameters."""
     return optimal_cap.find_best_cap(parameters.problem(dataset.histogram))
 
 
@@ -25,9 +25,8 @@ def answer(dataset: Dataset, parameters: LearningParameters) -> str:
     change_text = "It rises" if cap_change > 0 else "It falls" if cap_change < 0 else "It stays"
     rows_text = wording.counted(current_cap.max_contributions, "row")
     return (
-        f"**{change_text}**, from {wording.number(first_cap.max_contributions)} to {rows_text}: if users differ, "
-        "a better "
-        f"mix of them is worth noise of {wording.number(current_cap.privacy)} instead of "
+        f"**{change_text}**, from {wording.number(first_cap.max_contributions)} to {rows_text}: if users differ, a "
+        f"better mix of them is worth noise of {wording.number(current_cap.privacy)} instead of "
         f"{wording.number(first_cap.privacy)}."
     )
 
@@ -36,10 +35,10 @@ _BEGIN = LearningParameters(1.0, loss_variance=0.0)
 STEP = Step(
     origin=session.Origin("online-retail-lines"),
     parameters=_BEGIN,
-    field="loss_variance",
-    goal=0.25,
+    field_name="loss_variance",
+    goal_value=0.25,
     is_enough=lambda variance: variance >= 0.05,
-    question="If users are alike, a low bound costs little. Must it rise or fall if they differ?",
-    move="Move Var(H) from 0 to its right end, 0.25",
-    answer=answer,
+    question_sentence="If users are alike, a low bound costs little. Must it rise or fall if they differ?",
+    instruction="Move Var(H) from 0 to its right end, 0.25",
+    write_answer=answer,
 )

@@ -50,14 +50,14 @@ QUESTION = Question(
     group="Choose a bound",
     lead="You release the mean of a column, with ε-differential privacy for every user. **How many rows may one user "
     "contribute?**",
-    step="a mean",
+    release_text="a mean",
     sentence="I release a mean: how many rows may one user contribute, or how should rows be weighted?",
     release_phrase="A mean (an average over rows)",
     answers_from=(Facet.ROWS, Facet.VALUES),
     parameters=MeanParameters,
     other_origins=FieldOrigin.PUBLIC.each("proposed", *(f"{name}_proposed" for name in FROM_DATA), "tabs")
     | FieldOrigin.VALUES.each("range_search", "users_range_search"),
-    propose=propose,
+    propose_values=propose,
     proposed_fields=(*FROM_DATA, *ENDS),
     former_fields={"noise": "variance_source", "noise_variance": "value_variance"},
 )

@@ -43,10 +43,10 @@ _BEGIN = MeanParameters(10.0, lower=0.0, upper=1.0)
 STEP = Step(
     origin=session.Origin("online-retail-lines"),
     parameters=_BEGIN,
-    field="epsilon",
-    goal=0.3,
-    question="A bound leaves rows out; smooth weights keep them all, lighter. When does that pay?",
-    move="Move ε from 10 down to 0.3",
+    field_name="epsilon",
+    goal_value=0.3,
+    question_sentence="A bound leaves rows out; smooth weights keep them all, lighter. When does that pay?",
+    instruction="Move ε from 10 down to 0.3",
     is_enough=lambda epsilon: epsilon <= 1.0,
-    answer=answer,
+    write_answer=answer,
 )

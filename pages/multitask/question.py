@@ -40,7 +40,7 @@ QUESTION = Question(
         ),
         "download",
     ),
-    propose=propose,
+    propose_values=propose,
     proposed_fields=("source",),
 )
 

@@ -26,31 +26,35 @@ def list_statistics(dataset: Dataset) -> list[Statistic]:
     if pairs.sums is None:
         return [Statistic.ROWS, Statistic.USERS]
     # One user with a negative sum must not decide what may be drawn privately.
-    sums = [Statistic.SUM] if dataset.is_private or float(pairs.sums.min()) >= 0.0 else []
-    return [Statistic.ROWS, Statistic.USERS, *sums, Statistic.SIGNED_SUM, Statistic.MEAN]
+    sum_statistics = [Statistic.SUM] if dataset.is_private or float(pairs.sums.min()) >= 0.0 else []
+    return [Statistic.ROWS, Statistic.USERS, *sum_statistics, Statistic.SIGNED_SUM, Statistic.MEAN]
 
 
 def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters | None:
     """Draw the inputs and return the parameters; None, with the sentences on the page, if they are refused."""
     shares_dataset = dataset is session.dataset()
-    state, key = st.session_state, QUESTION.key
+    state, make_key = st.session_state, QUESTION.key
     options: dict[str, list[Any]] = {"statistic": list_statistics(dataset), "objective": list(Objective)}
-    is_mean = state.get(key("statistic")) is Statistic.MEAN and Statistic.MEAN in options["statistic"]
+    is_mean = state.get(make_key("statistic")) is Statistic.MEAN and Statistic.MEAN in options["statistic"]
     if is_mean:
         options["objective"] = [objective for objective in Objective if not objective.is_relative]
-    unused = question_page.start_fields(QUESTION, options, shares_dataset)
-    ends = {key("lower"): "L", key("upper"): "U"}
+    unused_fields = question_page.start_fields(QUESTION, options, shares_dataset)
+    range_keys = {make_key("lower"): "L", make_key("upper"): "U"}
     # A link of another statistic has no range, and leaves the fields empty.
-    if is_mean and all(state[end] is None for end in ends) and state.get(key("proposed")):
-        state[key("lower")], state[key("upper")] = state[key("proposed")]
+    if (
+        is_mean
+        and all(state[range_key] is None for range_key in range_keys)
+        and state.get(make_key("proposed"))
+    ):
+        state[make_key("lower")], state[make_key("upper")] = state[make_key("proposed")]
     # The number of groups must not be read off private data, so that the page asks for it at once.
-    asks_number = dataset.is_private and not is_mean and "num_groups" not in unused
+    asks_number = dataset.is_private and not is_mean and "num_groups" not in unused_fields
     in_line = ("lower", "upper") if is_mean else ("num_groups",) if asks_number else ("program",)
 
     def draw_fields(*names: str) -> None:
         """Draw the fields of these names, but for unused ones."""
         for name in names:
-            if name not in unused:
+            if name not in unused_fields:
                 fields.draw(QUESTION, name, options=options.get(name))
 
     with slots.line:
@@ -62,18 +66,18 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
         names = "num_groups", "mechanism", "delta", "program", "neighbours"
         draw_fields(*(name for name in names if name not in in_line))
     with slots.notes:
-        if "floor" not in unused:
-            is_large = state[key("objective")] is Objective.LARGE_GROUPS
-            start = "Groups are large from" if is_large else "Errors are divided by at least"
-            floor = "…" if state[key("floor")] is None else wording.number(state[key("floor")])
-            st.caption(f"{start} {floor} (*More settings*).")
+        if "floor" not in unused_fields:
+            is_large = state[make_key("objective")] is Objective.LARGE_GROUPS
+            start_text = "Groups are large from" if is_large else "Errors are divided by at least"
+            floor_text = "…" if state[make_key("floor")] is None else wording.number(state[make_key("floor")])
+            st.caption(f"{start_text} {floor_text} (*More settings*).")
         if dataset.pairs is not None and dataset.pairs.rows is None:
             st.caption("These data have no rows per group: only users can be counted.")
         if is_mean:
-            if question_page.ask_for_range(dataset, ends):
+            if question_page.ask_for_range(dataset, range_keys):
                 return None
-            session.explain_cleared(ends)
+            session.explain_cleared(range_keys)
         parameters: PerGroupParameters | None = fields.build(
-            QUESTION, unused_names=unused, optional_names=QUESTION.own_fields
+            QUESTION, unused_names=unused_fields, optional_names=QUESTION.own_fields
         )
     return parameters

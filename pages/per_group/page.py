@@ -25,19 +25,19 @@ class PerGroupPage(Page):
         return inputs.read_inputs(dataset, slots)
 
     def draw_refused(self, slots: layout.PageSlots, dataset: Dataset, parameters: PerGroupParameters) -> None:
-        """Offer to choose the pair with DP."""
+        """Offer to choose the pair with DP if the data are private; draw nothing otherwise."""
         if dataset.is_private:
             with slots.answer:
                 cards.draw_answer(build_refused_answer(dataset, parameters), "per_group_card")
 
     def describe_files(self, answer: Answer) -> str:
         """Return Markdown on the content of the files."""
-        text = "**Choice** holds the question, the best pair and the proofs."
+        content_text = "**Choice** holds the question, the best pair and the proofs."
         if isinstance(answer.solution, DistributionSolution):
-            text = (
+            content_text = (
                 "The **distribution of pairs**, for the script and *Your data*, names no user and no group."
             )
-        return f"{text} Label: *{answer.disclosure.label}*."
+        return f"{content_text} Label: *{answer.disclosure.label}*."
 
     def build_source(self, answer: Answer, dataset: Dataset) -> Source:
         """Return the source of the script: the data, or the file of their distribution."""
@@ -55,13 +55,11 @@ class PerGroupPage(Page):
             super().show_files(answer, dataset, label)
             return
         assert answer.write_choice is not None
-        cards.file_buttons(
-            [("Choice (JSON)", "per_group_choice.json", answer.write_choice)], dataset.provenance
-        )
+        buttons = [("Choice (JSON)", "per_group_choice.json", answer.write_choice)]
+        cards.file_buttons(buttons, dataset.provenance)
         sizes = answer.solution.problem.pair_sizes
-        st.caption(
-            f"{sizes.pairs.size:,} sizes and {sizes.task_rows.size:,} groups are too many for a file and a script."
-        )
+        counts_text = f"{sizes.pairs.size:,} sizes and {sizes.task_rows.size:,} groups"
+        st.caption(f"{counts_text} are too many for a file and a script.")
 
 
 PerGroupPage(

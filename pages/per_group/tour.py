@@ -21,28 +21,22 @@ def solve(dataset: Dataset, parameters: PerGroupParameters) -> PairChoice:
 
 def answer(dataset: Dataset, parameters: PerGroupParameters) -> str:
     """Write the best pair at the epsilon that is set, and at the first one."""
-    current_choice, first_choice = (
-        solve(dataset, parameters),
-        solve(dataset, replace(parameters, epsilon=_BEGIN.epsilon)),
-    )
-    epsilon = wording.entered(parameters.epsilon)
+    current_choice = solve(dataset, parameters)
+    first_choice = solve(dataset, replace(parameters, epsilon=_BEGIN.epsilon))
+    epsilon_text = wording.entered(parameters.epsilon)
     if current_choice.releases_nothing:
-        return f"At ε = {epsilon} no pair is worth its noise."
+        return f"At ε = {epsilon_text} no pair is worth its noise."
     texts = [
-        f"{wording.counted(pair.max_groups, 'product')} with {wording.counted(pair.max_amount, 'row')} each"
-        for pair in (first_choice, current_choice)
+        f"{wording.counted(choice.max_groups, 'product')} with {wording.counted(choice.max_amount, 'row')} each"
+        for choice in (first_choice, current_choice)
     ]
-    has_fewer_groups, has_fewer_rows = (
-        current_choice.max_groups < first_choice.max_groups,
-        current_choice.max_amount < first_choice.max_amount,
-    )
-    fallen_bounds = (
-        "Products per user" if has_fewer_groups else "Rows in each" if has_fewer_rows else "Neither"
-    )
+    has_fewer_groups = current_choice.max_groups < first_choice.max_groups
+    has_fewer_rows = current_choice.max_amount < first_choice.max_amount
+    fallen_text = "Products per user" if has_fewer_groups else "Rows in each" if has_fewer_rows else "Neither"
     if has_fewer_groups and has_fewer_rows:
-        fallen_bounds = "Both"
+        fallen_text = "Both"
     return (
-        f"**{fallen_bounds}**: from {texts[0]} to {texts[1]}. The noise grows with one bound times the other."
+        f"**{fallen_text}**: from {texts[0]} to {texts[1]}. The noise grows with one bound times the other."
     )
 
 
@@ -50,10 +44,10 @@ _BEGIN = PerGroupParameters(10.0)
 STEP = Step(
     origin=session.Origin("shop-events"),
     parameters=_BEGIN,
-    field="epsilon",
-    goal=1.0,
+    field_name="epsilon",
+    goal_value=1.0,
     is_enough=lambda epsilon: epsilon <= 3.0,
-    question="With less budget, which bound falls: products per user, or rows in each?",
-    move="Move ε from 10 down to 1",
-    answer=answer,
+    question_sentence="With less budget, which bound falls: products per user, or rows in each?",
+    instruction="Move ε from 10 down to 1",
+    write_answer=answer,
 )

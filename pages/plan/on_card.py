@@ -1,7 +1,7 @@
 """*Add to the plan* on the pages of other questions: their release becomes a line.
 
-The machinery finds this module by `Question.plans`; no question knows it. Range, noise and ε are entered once for all
-pages, so that a line has them from there.
+The machinery finds this module by `Question.takes_releases`; no question knows it. Range, noise and ε are entered once
+for all pages, so that a line has them from there.
 """
 
 from __future__ import annotations
@@ -74,6 +74,7 @@ def draw(card: Answer, key: str) -> None:
 
 def _add_lines(new_lines: tuple[str, ...]) -> None:
     """Add the lines that the plan lacks to its text."""
-    key = QUESTION.key("lines")
-    text = (st.session_state.get(key) or "").strip("; ")
-    st.session_state[key] = "; ".join([*([text] if text else []), *list_missing_lines(text, new_lines)])
+    lines_key = QUESTION.key("lines")
+    lines_text = (st.session_state.get(lines_key) or "").strip("; ")
+    lines = [*([lines_text] if lines_text else []), *list_missing_lines(lines_text, new_lines)]
+    st.session_state[lines_key] = "; ".join(lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 
@@ -44,7 +45,7 @@ class PlanPage(Page):
         return f"**Choice** holds every line with its share, bound and error. Label: *{answer.disclosure.label}*."
 
     def show_files(self, answer: Answer, dataset: Dataset, label: str) -> None:
-        """Offer the answer, and what was entered as a file for the command."""
+        """Offer the answer, and what was entered as a file for the command if the data can be read again."""
         super().show_files(answer, dataset, label)
         if not script.can_read_again(dataset):
             return
@@ -52,9 +53,8 @@ class PlanPage(Page):
             "**plan.toml** holds what you entered, with the names of your columns: `sweet-spot plan plan.toml "
             "data.csv` gives this answer. Label: *public input*."
         )
-        cards.file_button(
-            "Settings (TOML)", "plan.toml", Disclosure.PUBLIC, lambda: inputs.write_settings(dataset, answer)
-        )
+        write_settings = partial(inputs.write_settings, dataset, answer)
+        cards.file_button("Settings (TOML)", "plan.toml", Disclosure.PUBLIC, write_settings)
 
 
 PlanPage(QUESTION, solve_beside_page, build_answer).show()

@@ -30,8 +30,8 @@ def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
             "mean": has_values and not dataset.is_private and dataset.release is None,
             "rows per group": counts_rows and dataset.pairs is not None,
         }
-        text = "; ".join(line for line, is_there in is_proposed.items() if is_there)
-        settings |= {"lines": text, "lines_proposed": text}
+        lines_text = "; ".join(line_text for line_text, is_wanted in is_proposed.items() if is_wanted)
+        settings |= {"lines": lines_text, "lines_proposed": lines_text}
     return settings | propose_range(dataset, current, RANGE_FIELDS)
 
 
@@ -56,7 +56,7 @@ QUESTION = Question(
         "editor_",
         "written",
     ),
-    propose=propose,
+    propose_values=propose,
     proposed_fields=("lines", *RANGE_FIELDS, *PROPOSED_MEAN_FIELDS),
-    plans=True,
+    takes_releases=True,
 )

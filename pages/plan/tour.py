@@ -13,21 +13,21 @@ from pages.shared.session.tour import Step
 def answer(dataset: Dataset, parameters: PlanParameters) -> str:
     """Write how many numbers reach their wanted error at the epsilon that is set, and which needs most budget."""
     solution = solve(dataset, parameters)
-    label = solution.lines[solution.most_expensive_index].label
-    share = wording.percent(float(solution.needed_amounts.max() / solution.needed_amounts.sum()))
+    line_label = solution.lines[solution.most_expensive_index].label
+    share_text = wording.percent(float(solution.needed_amounts.max() / solution.needed_amounts.sum()))
     return (
-        f"**{wording.capital(label)}**. At ε = {wording.entered(parameters.epsilon)}, {solution.num_reached} of "
-        f"{len(solution.lines)} are as exact as wanted; it needs {share} of what all need."
+        f"**{wording.capital(line_label)}**. At ε = {wording.entered(parameters.epsilon)}, {solution.num_reached} of "
+        f"{len(solution.lines)} are as exact as wanted; it needs {share_text} of what all need."
     )
 
 
 STEP = Step(
     origin=session.Origin("shop-events"),
     parameters=PlanParameters(1.0, lines="users; rows; sum; mean; rows per group", lower=0.0, upper=100.0),
-    field="epsilon",
-    goal=10.0,
+    field_name="epsilon",
+    goal_value=10.0,
     is_enough=lambda epsilon: epsilon >= 3.0,
-    question="Five numbers share one ε, each wanted within 5 %. Which eats most of it?",
-    move="Move ε from 1 up to 10: which curve stays above 1?",
-    answer=answer,
+    question_sentence="Five numbers share one ε, each wanted within 5 %. Which eats most of it?",
+    instruction="Move ε from 1 up to 10: which curve stays above 1?",
+    write_answer=answer,
 )

@@ -67,15 +67,15 @@ def list_numbers() -> tuple[tuple[BoundPurpose, PrivateChoice], ...]:
 def select(request: SelectionRequest) -> None:
     """Select from the original data, note what it costs, and keep the selection; pages clamp to a selected range."""
     st.session_state[QUESTION.key("drew")] = True
-    data = session.get_original().dataset
+    original = session.get_original().dataset
     try:
-        selection = selections.select(request, data, charge=session.record)
+        selection = selections.select(request, original, charge=session.record)
     except InvalidInput as refusal:
         st.session_state[QUESTION.key("refused")] = refusal
         return
     st.session_state[QUESTION.key("choices")] = {
         **st.session_state.get(QUESTION.key("choices"), {}),
-        data.histogram.digest: (*list_choices(), (request.number, selection)),
+        original.histogram.digest: (*list_choices(), (request.number, selection)),
     }
     if isinstance(selection, PrivateRange):
         setting.enter({"lower": selection.lower, "upper": selection.upper})
@@ -83,21 +83,21 @@ def select(request: SelectionRequest) -> None:
 
 @cached(max_entries=16)
 def _count_dropped(digest: str, _dataset: Dataset) -> dict[str, int]:
-    """Count the cells and rows of a dataset that a selection drops or counts as 0, by name; cached."""
+    """Count by name: rows without a user, cells without a number, negative totals and amounts, groups; cached."""
     return amounts_of(_dataset).dropped_counts
 
 
 def describe_dropped(request: SelectionRequest) -> str:
     """Describe, for the owner of the data alone, the cells that a selection drops or counts as 0; empty for none."""
-    data = session.get_original().dataset
-    if not data.is_private:
+    original = session.get_original().dataset
+    if not original.is_private:
         return ""
-    counts = selections.count_dropped(request, _count_dropped(data.digest, data))
-    text = "; ".join(f"{name}: {count:,}" for name, count in counts.items() if count)
-    notes_text = " ".join(wording.plain(note, 200) for note in data.notes)
-    if not text and not notes_text:
+    counts_by_name = selections.count_dropped(request, _count_dropped(original.digest, original))
+    counts_text = "; ".join(f"{name}: {count:,}" for name, count in counts_by_name.items() if count)
+    notes_text = " ".join(wording.plain(note, 200) for note in original.notes)
+    if not counts_text and not notes_text:
         return ""
-    zero_text = f"a draw leaves out, or counts as 0, these: {text}. " if text else ""
+    zero_text = f"a draw leaves out, or counts as 0, these: {counts_text}. " if counts_text else ""
     return f":small[:orange[:material/lock: **Private, do not publish:**] {zero_text}{notes_text}]"
 
 
@@ -115,14 +115,14 @@ def draw_copy(parameters: PrivateCopyParameters) -> None:
     st.session_state[QUESTION.key("drew")] = True
     original = session.get_original().dataset
     try:
-        copy = private_histogram.release_histogram(original.histogram, parameters, charge=session.record)
+        private_copy = private_histogram.release_histogram(original.histogram, parameters, session.record)
     except InvalidInput as refusal:
         st.session_state[QUESTION.key("refused")] = refusal
         return
-    is_empty = copy.histogram is None
+    is_empty = private_copy.histogram is None
     st.session_state[QUESTION.key("empty_copy")] = original.histogram.digest if is_empty else None
     if not is_empty:
-        session.use_release(copy.to_dataset(original.name, original.contribution))
+        session.use_release(private_copy.to_dataset(original.name, original.contribution))
 
 
 def use_original() -> None:
@@ -153,30 +153,30 @@ def confirm_button(
         delta: Of the draw.
         options: Further arguments of `fields.button`.
     """
-    state, pending_key = st.session_state, QUESTION.key("pending")
+    session_state, pending_key = st.session_state, QUESTION.key("pending")
 
     def close() -> None:
         """Withdraw the press that waits for a confirmation."""
-        state.pop(pending_key, None)
+        session_state.pop(pending_key, None)
 
     def draw_confirmed() -> None:
         """Call the callback if this very draw waits for a confirmation."""
         # Two presses in one browser's turn: the first has drawn what was confirmed, the second confirms nothing.
-        if state.pop(pending_key, None) == (key, argument):
+        if session_state.pop(pending_key, None) == (key, argument):
             callback(argument)
 
     def ask_first() -> None:
         """Note the press, so that the confirmation is shown."""
-        state[pending_key] = key, argument
+        session_state[pending_key] = key, argument
 
     fields.button(label, key, icon, ask_first, **options)
-    if state.get(pending_key) != (key, argument):
+    if session_state.get(pending_key) != (key, argument):
         return False
     facts = replace(request.facts, delta=delta or 0.0)
     st.warning(f"{describe_spending(facts)} {describe_remainder(facts, request)}", icon=":material/casino:")
     with st.container(horizontal=True):
-        cost = format_cost(facts.epsilon, facts.delta)
-        is_drawn = fields.button(f"Spend {cost}", f"{key}_confirm", "check", draw_confirmed)
+        cost_text = format_cost(facts.epsilon, facts.delta)
+        is_drawn = fields.button(f"Spend {cost_text}", f"{key}_confirm", "check", draw_confirmed)
         fields.button("Cancel", f"{key}_cancel", "close", close)
     return is_drawn
 
@@ -185,22 +185,23 @@ def describe_remainder(facts: ReleaseFacts, request: SelectionRequest) -> str:
     """Write what a draw leaves of the total for the release, or what draws and release add up to without a total."""
     if request.total_epsilon is not None:
         return f"{request.describe_budget()}."
-    total = session.get_ledger().add(facts).add(request.release_facts).total
-    assert total is not None
-    release_cost = format_cost(request.epsilon, request.delta)
-    return f"A release at {release_cost} makes it **{format_cost(total.epsilon, total.delta)}** in all."
+    total_cost = session.get_ledger().add(facts).add(request.release_facts).total
+    assert total_cost is not None
+    release_text = format_cost(request.epsilon, request.delta)
+    return f"A release at {release_text} makes it **{format_cost(total_cost.epsilon, total_cost.delta)}** in all."
 
 
 def describe_spending(facts: ReleaseFacts) -> str:
     """Write what a release with this guarantee would spend, and the sum with everything before."""
-    cost, ledger = format_cost(facts.epsilon, facts.delta), session.get_ledger()
-    total = ledger.add(facts).total
-    assert total is not None
+    cost_text, ledger = format_cost(facts.epsilon, facts.delta), session.get_ledger()
+    total_cost = ledger.add(facts).total
+    assert total_cost is not None
     if not ledger.releases:
-        return f"**Spends {cost}**, the first on these data in this window ({facts.neighbours.short})."
+        return f"**Spends {cost_text}**, the first on these data in this window ({facts.neighbours.short})."
     return (
-        f"**Spends {cost}.** With what was spent before in this window, **{format_cost(total.epsilon, total.delta)}** "
-        f"in {len(ledger.releases) + 1} releases ({total.neighbours.short})."
+        f"**Spends {cost_text}.** With what was spent before in this window, "
+        f"**{format_cost(total_cost.epsilon, total_cost.delta)}** in {len(ledger.releases) + 1} releases "
+        f"({total_cost.neighbours.short})."
     )
 
 
@@ -235,28 +236,32 @@ def show(parameters: PrivateParameters | None, dataset: Dataset) -> None:
 def _show_buttons(parameters: PrivateParameters, dataset: Dataset) -> None:
     """Show the buttons of copy and choice, and what each would spend."""
     ledger = session.get_ledger()
-    request, divided = SelectionRequest.from_parameters(parameters, ledger), parameters.divide(ledger)
+    request = SelectionRequest.from_parameters(parameters, ledger)
     if dropped_text := describe_dropped(request):
         st.markdown(dropped_text)
-    copy_facts = replace(request.facts, delta=parameters.delta or 0.0)
-    copy_text = describe_spending(copy_facts)
+    copy_text = describe_spending(replace(request.facts, delta=parameters.delta or 0.0))
     choice_text = describe_spending(request.facts)
     if not session.get_original().dataset.is_private:
         st.caption(DEMONSTRATION_TEXT)
     elif dataset.release is not None:
         st.caption("Both draw on the private data behind the release.")
-    label = f"Release {'a' if dataset.release is None else 'another'} private copy"
+    button_label = f"Release {'a' if dataset.release is None else 'another'} private copy"
     copy_options: dict[str, Any] = {"delta": parameters.delta, "is_main": True, "help": COPY_HELP}
-    confirm_button(label, "private_release", "content_copy", draw_copy, divided.copy, request, **copy_options)
+    copy_parameters = parameters.divide(ledger).copy
+    confirm_button(
+        button_label, "private_release", "content_copy", draw_copy, copy_parameters, request, **copy_options
+    )
     if copy_text != choice_text:
         st.markdown(f":small[{copy_text}]")
+    button_label = "Choose one number privately"
     help_text = CHOICE_HELP.format(NUMBER_NAMES[parameters.purpose])
-    label = "Choose one number privately"
-    confirm_button(label, "private_choose", "casino", select, request, request, is_main=True, help=help_text)
+    choice_options: dict[str, Any] = {"is_main": True, "help": help_text}
+    confirm_button(button_label, "private_choose", "casino", select, request, request, **choice_options)
     if request.total_epsilon is not None:
         choice_text = f"{choice_text} {request.describe_budget()}."
-    text = choice_text.replace("Spends", "Either spends", 1) if copy_text == choice_text else choice_text
-    st.markdown(f":small[{text}]")
+    elif copy_text == choice_text:
+        choice_text = choice_text.replace("Spends", "Either spends", 1)
+    st.markdown(f":small[{choice_text}]")
 
 
 def _show_choices() -> None:
@@ -274,12 +279,12 @@ def _show_choices() -> None:
                         label, key, "code", page_run.request_dialog, show_code, selection, number, index
                     )
                 if isinstance(selection, PrivateRange):
-                    ends = {"lower": selection.lower, "upper": selection.upper}
+                    range_ends = {"lower": selection.lower, "upper": selection.upper}
                     key = f"private_take_{index}"
-                    fields.button("Clamp to it on all pages", key, "straighten", setting.enter, ends)
-                name, content = "private_choice.json", selections.write_json(selection, number)
+                    fields.button("Clamp to it on all pages", key, "straighten", setting.enter, range_ends)
+                file_name, json_text = "private_choice.json", selections.write_json(selection, number)
                 key, facts = f"private_choice_file_{index}", selection.facts
-                cards.file_button("Choice (JSON)", name, facts, content, key=key, is_quiet=True)
+                cards.file_button("Choice (JSON)", file_name, facts, json_text, key=key, is_quiet=True)
 
 
 def find_range(lower: float | None, upper: float | None) -> PrivateRange | None:
@@ -299,29 +304,30 @@ def find_range_facts(lower: float | None, upper: float | None) -> ReleaseFacts |
 )
 def show_code(selection: Selection, number: NumberKind, index: int) -> None:
     """Show the program with what was selected, with the ε of the release; the range of a mean is that of *Mean*."""
-    epsilon, data = st.session_state[keys.EPSILON], session.get_original().dataset
-    ends = setting.read_value(MEAN, "lower"), setting.read_value(MEAN, "upper")
+    epsilon, original = st.session_state[keys.EPSILON], session.get_original().dataset
+    range_ends = setting.read_value(MEAN, "lower"), setting.read_value(MEAN, "upper")
     st.markdown(f"**{wording.capital(NUMBER_NAMES[number])}: {format_selection(selection)}**")
     cards.label(selection.facts)
-    if number in OF_MEAN and None in ends:
+    if number in OF_MEAN and None in range_ends:
         # An invented one would clamp the values without a word.
-        text = f"**What range can a value have?** Enter L and U on *Mean*, {RANGE_SOURCE}"
-        st.info(text, icon=":material/straighten:")
+        question_text = f"**What range can a value have?** Enter L and U on *Mean*, {RANGE_SOURCE}"
+        st.info(question_text, icon=":material/straighten:")
         st.page_link(session.find_page_file("Mean"), label="Mean", icon=":material/functions:")
         return
     delta = st.session_state.get(QUESTION.key("release_delta")) if number is BoundPurpose.SUM else None
-    program = selections.build_code(selection, number, data, epsilon, delta, ends, find_range_facts(*ends))
-    if program is None:
+    release_arguments = epsilon, delta, range_ends, find_range_facts(*range_ends)
+    code_choice = selections.build_code(selection, number, original, *release_arguments)
+    if code_choice is None:
         if problems := fields.check_epsilon(epsilon):
             fields.show_problems(problems)
         else:
             st.info("No program can be written: L must lie below U on the page *Mean*.")
         return
     if number in OF_MEAN:
-        lower, upper = (wording.entered(end or 0.0) for end in ends)
-        st.caption(f"Value bounds [{lower}, {upper}] as on the page *Mean*.")
+        lower_text, upper_text = (wording.entered(range_end or 0.0) for range_end in range_ends)
+        st.caption(f"Value bounds [{lower_text}, {upper_text}] as on the page *Mean*.")
     st.caption("ε of the release as at the top of the page.")
-    cards.show_code(program, f"private_chosen_{index}")
+    cards.show_code(code_choice, f"private_chosen_{index}")
 
 
 def _show_copy(dataset: Dataset) -> None:
@@ -335,8 +341,8 @@ def _show_copy(dataset: Dataset) -> None:
         )
         cards.label(dataset.release)
         with st.container(horizontal=True, vertical_alignment="center"):
-            content = report_content.write_histogram(dataset)
-            cards.file_button("Released histogram (CSV)", "private_copy.csv", dataset.provenance, content)
+            csv_text = report_content.write_histogram(dataset)
+            cards.file_button("Released histogram (CSV)", "private_copy.csv", dataset.provenance, csv_text)
             if original.release is None:
-                name = "private" if original.is_private else "original"
-                fields.button(f"Back to the {name} data", "private_back", "undo", use_original)
+                data_name = "private" if original.is_private else "original"
+                fields.button(f"Back to the {data_name} data", "private_back", "undo", use_original)

@@ -1,16 +1,18 @@
 """Private selection on the pages of other questions: the bound of a card, a pair of bounds, and the range of a value.
 
-The machinery finds this module by `Question.draws` of the question that it belongs to; no question knows it.
+The machinery finds this module by `Question.draws_bounds` of the question that it belongs to; no question knows it.
 """
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
 
 from dpcore.answer import Answer
+from dpcore.answer.answer import without_numbers
 from dpcore.code import Choice
 from dpcore.code.forms import CodeChoice
 from dpcore.common.checks import InvalidInput
@@ -26,7 +28,7 @@ from dpcore.private_choice import choice
 from dpcore.private_choice.answer import selection as selections
 from dpcore.private_choice.answer import words
 from dpcore.private_choice.answer.selection import MissingInput, SelectionSettings
-from dpcore.private_choice.budget import divide_budget, find_release_share
+from dpcore.private_choice.budget import divide_budget, find_release_epsilon, require_release_epsilon
 from dpcore.private_choice.parameters import (
     OF_MEAN,
     BoundPurpose,
@@ -43,7 +45,7 @@ from dpcore.total.parameters import TotalParameters
 from pages.mean.question import QUESTION as MEAN
 from pages.private_choice import actions
 from pages.private_choice.question import QUESTION, KnownValue
-from pages.shared.base import keys, page_run
+from pages.shared.base import catalogue, keys, page_run
 from pages.shared.base.cache import cached
 from pages.shared.base.question import Question
 from pages.shared.fields import fields, setting
@@ -90,22 +92,22 @@ class BoundSelection:
     def help(self) -> str:
         """Write what a press of the button does and spends."""
         assert self.request is not None
-        spending = actions.describe_spending(self.request.facts)
+        spending_text = actions.describe_spending(self.request.facts)
         if self.request.number is NumberPair.PAIR:
-            return f"Draws both bounds with one ε. {spending} {words.PAIR_AIM_TEXT}"
-        return f"Draws one bound with an ε of its own. {spending}"
+            return f"Draws both bounds with one ε. {spending_text} {words.PAIR_AIM_TEXT}"
+        return f"Draws one bound with an ε of its own. {spending_text}"
 
     @property
     def cost(self) -> str:
         """Write what the selection usually costs, from public figures: these data are not looked at before."""
         if self.request is None:
             return ""
-        problem, rows = self.request.problem, self.request.num_rows
-        shares = "" if self.request.total_epsilon is None else f"{self.request.describe_budget()}. "
+        problem, num_rows = self.request.problem, self.request.num_rows
+        shares_text = "" if self.request.total_epsilon is None else f"{self.request.describe_budget()}. "
         if isinstance(problem, PrivatePairProblem):
-            return shares + words.describe_pair_cost(problem)
+            return shares_text + words.describe_pair_cost(problem)
         assert not isinstance(problem, RangeProblem)
-        return f"{shares}{self.aim} {words.describe_forecasts(_forecast(problem, rows), rows)}".strip()
+        return f"{shares_text}{self.aim} {words.describe_forecasts(_forecast(problem, num_rows), num_rows)}".strip()
 
     @property
     def dropped(self) -> str:
@@ -118,39 +120,39 @@ class BoundSelection:
         assert self.card is not None
         if isinstance(pair := self.card.bound, PrivatePair):
             return {"max_groups": float(pair.max_groups), "max_amount": float(pair.max_amount)}, ""
-        smooth = self.request is not None and self.request.number is OtherBound.QUANTILE_SMOOTH
-        return float(self.card.numbers[0].value or 0.0), "Smooth weights" if smooth else "Bounded rows"
+        is_smooth = self.request is not None and self.request.number is OtherBound.QUANTILE_SMOOTH
+        return float(self.card.numbers[0].value or 0.0), "Smooth weights" if is_smooth else "Bounded rows"
 
     def ask(self) -> None:
         """Show the fields of the public numbers that the selection needs, and of the total."""
-        question, names = self.fields
+        question, field_names = self.fields
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            fields.draw_all(question, *names)
+            fields.draw_all(question, *field_names)
             fields.draw(QUESTION, "is_total_epsilon")
 
-    def draw_button(self, key: str, kind: str) -> None:
+    def draw_button(self, key: str, button_type: str) -> None:
         """Show the button, which asks before each draw."""
         assert self.request is not None
-        options: dict[str, Any] = {"type": kind, "help": self.help}
+        button_options: dict[str, Any] = {"type": button_type, "help": self.help}
         actions.confirm_button(
-            self.name, key, "casino", actions.select, self.request, self.request, **options
+            self.name, key, "casino", actions.select, self.request, self.request, **button_options
         )
 
 
 def read_settings() -> SelectionSettings:
     """Read the settings of a selection beside those of the release, as on *Choose privately*."""
-    names = "selection_epsilon", "largest", "margin", "pair_unit", "pair_largest"
-    stored = {name: st.session_state.get(QUESTION.key(name)) for name in names}
-    values = {
+    field_names = "selection_epsilon", "largest", "margin", "pair_unit", "pair_largest"
+    stored_values = {name: st.session_state.get(QUESTION.key(name)) for name in field_names}
+    settings_by_name = {
         name: QUESTION.get_initial_value(name) if value is None else float(value)
-        for name, value in stored.items()
+        for name, value in stored_values.items()
     }
     return SelectionSettings(
-        values["selection_epsilon"],
-        int(values["largest"]),
-        values["margin"],
-        values["pair_unit"],
-        values["pair_largest"],
+        settings_by_name["selection_epsilon"],
+        int(settings_by_name["largest"]),
+        settings_by_name["margin"],
+        settings_by_name["pair_unit"],
+        settings_by_name["pair_largest"],
         is_total_epsilon(),
         session.get_ledger(),
     )
@@ -161,65 +163,113 @@ def is_total_epsilon() -> bool:
     return bool(st.session_state.get(QUESTION.key("is_total_epsilon")))
 
 
+def divide_total(question: Question, dataset: Any, parameters: Any) -> tuple[Any, str]:
+    """Return a page's parameters with what a total epsilon leaves for the release, and a sentence that says so.
+
+    The sentence is empty where the card's selection says it. Nothing changes without a total, or for other data.
+
+    Raises:
+        InvalidInput: Too little is left of the total.
+    """
+    is_of_data = question.release_text or question is catalogue.PLANNING
+    is_total = is_total_epsilon() and session.get_original().dataset.is_private
+    if not (is_of_data and is_total and dataset is session.dataset()):
+        return parameters, ""
+    ledger = session.get_ledger()
+    if isinstance(parameters, PrivateParameters):
+        return parameters.divide(ledger), ""
+    module: Any = importlib.import_module(f"dpcore.{question.name}.answer")
+    if dataset.is_private and hasattr(module, "build_setting"):
+        setting = module.build_setting(dataset, parameters)
+        card = without_numbers(parameters, dataset.provenance, setting)
+        request = _build_request(card, dataset)
+        if isinstance(request, SelectionRequest):
+            latest = _find_selection(card, request, dataset)
+            return replace(parameters, epsilon=(request if latest is None else latest[1]).epsilon), ""
+    release_epsilon = require_release_epsilon(parameters.epsilon, ledger)
+    total_text, release_text = format_rounded_up(parameters.epsilon), format_rounded_up(release_epsilon)
+    sentence = f"Of ε = {total_text} in all, ε = {release_text} is left for the release."
+    return replace(parameters, epsilon=release_epsilon), sentence
+
+
+def _restore_total(card: Answer) -> Answer:
+    """Return the card with the total epsilon that its own is the release's part of; unchanged without a total."""
+    if not is_total_epsilon():
+        return card
+    epsilon = float(st.session_state[keys.EPSILON])
+    release = None if card.setting is None else replace(card.setting, epsilon=epsilon)
+    return replace(card, parameters=replace(card.parameters, epsilon=epsilon), setting=release)
+
+
+def _build_request(card: Answer, dataset: Dataset) -> SelectionRequest | MissingInput | None:
+    """Build the request for a card, or say what it lacks; a setting that is refused counts as one that is missing."""
+    try:
+        return selections.build_request(card, dataset, read_settings())
+    except InvalidInput as refusal:
+        return MissingInput(" ".join(problem.sentence for problem in refusal.problems))
+
+
 def build_selection(card: Answer) -> BoundSelection | None:
     """Build the selection of a card's bound on the data in use; None if it cannot be selected, or need not."""
-    data, run = session.dataset(), page_run.CURRENT_RUN.get()
-    if not data.is_private:
+    dataset, run = session.dataset(), page_run.CURRENT_RUN.get()
+    if not dataset.is_private:
         return None
+    total_card = _restore_total(card)
     public_fields: Fields = NO_FIELDS
     is_own_page = isinstance(card.parameters, PrivateParameters)
     if isinstance(card.parameters, PerGroupParameters):
-        if data.pairs is None and data.pair_sizes is None:
+        if dataset.pairs is None and dataset.pair_sizes is None:
             return None  # The card is of invented data.
         if card.parameters.statistic is Statistic.SUM:
             public_fields = QUESTION, ("pair_unit", "pair_largest")
-    elif run is not None and (field := PUBLIC_NUMBERS.get(type(card.parameters))):
-        public_fields = run.question, (field,)
+    elif run is not None and (field_name := PUBLIC_NUMBERS.get(type(card.parameters))):
+        public_fields = run.question, (field_name,)
     try:
-        request = selections.build_request(card, data, read_settings())
+        request = selections.build_request(total_card, dataset, read_settings())
         if request is None or isinstance(request, MissingInput):
             return None if request is None else _ask_for_missing(card, request, public_fields)
-        check_users(data.histogram)
+        check_users(dataset.histogram)
     except InvalidInput as refusal:
         # On the page that compares ways they have been said to be wrong.
-        missing = MissingInput(" ".join(problem.sentence for problem in refusal.problems), public_fields[1])
-        return None if is_own_page else _ask_for_missing(card, missing, public_fields)
+        sentence = " ".join(problem.sentence for problem in refusal.problems)
+        missing_input = MissingInput(sentence, public_fields[1])
+        return None if is_own_page else _ask_for_missing(card, missing_input, public_fields)
     actions.show_account()
-    released = _find_selection(card, request, data)
-    if is_own_page and released is None:
+    latest = _find_selection(total_card, request, dataset)
+    if is_own_page and latest is None:
         return None
-    released_card = None if released is None else _build_card(card, *released, data)
+    released_card = None if latest is None else _build_card(card, *latest, dataset)
     public_fields = NO_FIELDS if isinstance(request.number, BoundPurpose) else public_fields
     aim = _describe_aim(card, request)
     return BoundSelection(request, released_card, has_button=not is_own_page, aim=aim, fields=public_fields)
 
 
 def _find_selection(
-    card: Answer, request: SelectionRequest, data: Dataset
+    card: Answer, request: SelectionRequest, dataset: Dataset
 ) -> tuple[words.Selection, SelectionRequest] | None:
     """Return the latest selection for a card with its request; None if there is none.
 
     Of a total, every release takes its share of what those before it left: the selection may be of a request that was
     made before any of them, and the release gets what all of them leave.
     """
-    settings, column = read_settings(), selections.find_column(request, data)
+    settings, column_name = read_settings(), selections.find_column(request, dataset)
     ledger, requests = session.get_ledger(), [request]
     if settings.is_total_epsilon:
         for k in range(len(ledger.releases) - 1, -1, -1):
             earlier_request = selections.build_request(
-                card, data, replace(settings, ledger=Ledger(ledger.releases[:k]))
+                card, dataset, replace(settings, ledger=Ledger(ledger.releases[:k]))
             )
             assert isinstance(earlier_request, SelectionRequest)
             requests.append(earlier_request)
     for earlier_request in requests:
-        key = earlier_request.number, earlier_request.problem, column
+        selection_key = earlier_request.number, earlier_request.problem, column_name
         fitting_selections = [
-            s for number, s in actions.list_choices() if (number, s.problem, s.column) == key
+            s for number, s in actions.list_choices() if (number, s.problem, s.column) == selection_key
         ]
         if fitting_selections:
             if earlier_request.total_epsilon is not None:
                 neighbours = earlier_request.problem.neighbours
-                remaining_epsilon = find_release_share(earlier_request.total_epsilon, ledger, neighbours)
+                remaining_epsilon = find_release_epsilon(earlier_request.total_epsilon, ledger, neighbours)
                 earlier_request = replace(earlier_request, epsilon=remaining_epsilon)
             return fitting_selections[-1], earlier_request
     return None
@@ -230,12 +280,12 @@ def _ask_for_missing(card: Answer, missing: MissingInput, public_fields: Fields)
     run, is_pair = page_run.CURRENT_RUN.get(), isinstance(card.parameters, PerGroupParameters)
     if missing is selections.NO_PAIR or (card.setting is None and not is_pair):
         return None
-    question, names = public_fields
+    question, field_names = public_fields
     waits_for = ""
     if run is not None and "num_groups" in missing.settings:
         waits_for = run.question.declarations["num_groups"].label
-    elif names and (is_pair or set(names) & set(missing.settings)):
-        waits_for = question.declarations[names[0]].label
+    elif field_names and (is_pair or set(field_names) & set(missing.settings)):
+        waits_for = question.declarations[field_names[0]].label
     elif not is_pair:
         public_fields = NO_FIELDS
     return BoundSelection(None, lacking=missing.sentence, fields=public_fields, waits_for=waits_for)
@@ -269,13 +319,11 @@ def _build_card(
     if request.number in OF_MEAN and None in value_range:  # On *Choose privately*.
         value_range = setting.read_value(MEAN, "lower"), setting.read_value(MEAN, "upper")
     range_facts = actions.find_range_facts(*value_range)
-    released = selections.build_answer(card, selection, request, dataset, value_range, range_facts)
+    released_card = selections.build_answer(card, selection, request, dataset, value_range, range_facts)
     subject_text = "pair" if request.number is NumberPair.PAIR else "bound"
-    names = "headline", "numbers", "disclosure", "code", "bound"
-    changes: dict[str, Any] = {name: getattr(released, name) for name in names}
-    detail = (
-        f"{released.detail} This {subject_text} may be published, but not the figure: it shows private data."
-    )
+    field_names = "headline", "numbers", "disclosure", "code", "bound"
+    changes: dict[str, Any] = {name: getattr(released_card, name) for name in field_names}
+    detail = f"{released_card.detail} This {subject_text} may be published, but not the figure: it shows private data."
     return replace(card, **changes, detail=detail, error_parts=(), near_optimal="")
 
 
@@ -285,35 +333,30 @@ def with_range(card: Answer) -> Answer:
     facts = None if release is None else actions.find_range_facts(release.lower, release.upper)
     if facts is None or release is None or not session.dataset().is_private:
         return card
-    epsilon, code = release.epsilon, card.code
-    if is_total_epsilon():
-        epsilon = find_release_share(epsilon, session.get_ledger(), facts.neighbours)
-    changes: dict[str, Any] = {"range_drawn": facts, "epsilon": epsilon}
-    if isinstance(card.disclosure, ReleaseFacts):
-        del changes["epsilon"]  # The program of a bound that was drawn has it already.
-    if code is not None:
-        code = CodeChoice(
+    code_choice = card.code
+    if code_choice is not None:
+        code_choice = CodeChoice(
             tuple(
-                (name, replace(program, **changes) if isinstance(program, Choice) else program)
-                for name, program in code.forms
+                (form_name, replace(program, range_drawn=facts) if isinstance(program, Choice) else program)
+                for form_name, program in code_choice.forms
             )
         )
     # If the bound was selected, too, the card has said what all of it is.
     if isinstance(card.disclosure, ReleaseFacts):
-        return replace(card, code=code)
-    total = format_rounded_up(facts.epsilon + epsilon)
-    left = f" {format_rounded_up(epsilon)} is left for the release." if epsilon != release.epsilon else ""
-    detail = f"{card.detail} With the draw of the range, ε = {total} in all.{left}".strip()
-    return replace(card, detail=detail, code=code)
+        return replace(card, code=code_choice)
+    sentence = f"With the draw of the range, ε = {format_rounded_up(facts.epsilon + release.epsilon)} in all."
+    if is_total_epsilon():
+        sentence = f"The draw of the range took ε = {format_rounded_up(facts.epsilon)}."
+    return replace(card, detail=f"{card.detail} {sentence}".strip(), code=code_choice)
 
 
 def offer_range(dataset: Dataset) -> None:
     """Show the button that leads to the form of a range, if the data are private and have values."""
     if dataset.values is not None and dataset.release is None and dataset.is_private:
         help_text = "Draws L and U with an ε of its own."
-        name, key = "Choose it privately", "private_range_ask"
+        button_label, key = "Choose it privately", "private_range_ask"
         fields.button(
-            name, key, "casino", page_run.request_dialog, _show_range_dialog, dataset, help=help_text
+            button_label, key, "casino", page_run.request_dialog, _show_range_dialog, dataset, help=help_text
         )
 
 
@@ -350,15 +393,16 @@ def _draw_range_form(dataset: Dataset) -> bool:
     if problem is None:
         st.caption("Fill in the fields to see what a draw spends.")
         return False
-    total = float(st.session_state[keys.EPSILON]) if is_total_epsilon() else None
-    request = SelectionRequest(NumberPair.RANGE, problem, problem.epsilon_release, total_epsilon=total)
+    total_epsilon = float(st.session_state[keys.EPSILON]) if is_total_epsilon() else None
+    epsilon = problem.epsilon_release
+    request = SelectionRequest(NumberPair.RANGE, problem, epsilon, total_epsilon=total_epsilon)
     st.markdown(f"{words.describe_range_cost(problem)} {actions.describe_spending(request.facts)}")
-    ends = "L and U" if problem.lower is None else "U"
-    label = f"Draw {ends} (ε = {format_rounded_up(problem.epsilon)})"
-    if total is not None:
+    ends_text = "L and U" if problem.lower is None else "U"
+    button_label = f"Draw {ends_text} (ε = {format_rounded_up(problem.epsilon)})"
+    if total_epsilon is not None:
         st.markdown(f"{request.describe_budget()}.")
     return actions.confirm_button(
-        label, "private_range_draw", "casino", actions.select, request, request, is_main=True
+        button_label, "private_range_draw", "casino", actions.select, request, request, is_main=True
     )
 
 
@@ -368,10 +412,10 @@ def _read_range_problem() -> RangeProblem | None:
     Raises:
         InvalidInput: The fields do not fit together.
     """
-    state, key = st.session_state, QUESTION.key
+    session_state, key = st.session_state, QUESTION.key
     # A bound on rows that was selected before is paid for. The field holds a float.
-    caps = [selection.value for number, selection in actions.list_numbers() if number is BoundPurpose.CAP]
-    bound = int(state.get(key("range_bound")) or [1, *caps][-1])
+    drawn_caps = [drawn.value for number, drawn in actions.list_numbers() if number is BoundPurpose.CAP]
+    row_bound = int(session_state.get(key("range_bound")) or [1, *drawn_caps][-1])
     is_total = is_total_epsilon()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         knowledge = fields.draw(QUESTION, "range_known")
@@ -382,19 +426,20 @@ def _read_range_problem() -> RangeProblem | None:
         unit, largest = (fields.draw(QUESTION, name) for name in ("range_unit", "range_largest"))
         fields.draw(QUESTION, "range_bound")
         # A user with fewer rows than the bound counts in part.
-        label = "" if bound == 1 else f"Users with {bound:,} rows or more, about"
-        users = fields.draw(QUESTION, "range_users", label)
+        users_label = "" if row_bound == 1 else f"Users with {row_bound:,} rows or more, about"
+        users_guess = fields.draw(QUESTION, "range_users", users_label)
     anchor = {KnownValue.TYPICAL: centre, KnownValue.LOWEST: lower, KnownValue.NEITHER: 0.0}[knowledge]
-    release = state.get(keys.EPSILON)
-    relation: Relation = state.get(key("relation")) or QUESTION.get_initial_value("relation")
-    if release is not None and is_total:
+    release_epsilon = session_state.get(keys.EPSILON)
+    relation: Relation = session_state.get(key("relation")) or QUESTION.get_initial_value("relation")
+    if release_epsilon is not None and is_total:
         neighbours = relation.neighbours
-        shares = divide_budget(float(release), find_share(NumberPair.RANGE), neighbours, session.get_ledger())
-        epsilon, release = shares.selection, shares.release
-    if release is None or epsilon is None or None in (unit, largest, anchor):
+        share, ledger = find_share(NumberPair.RANGE), session.get_ledger()
+        shares = divide_budget(float(release_epsilon), share, neighbours, ledger)
+        epsilon, release_epsilon = shares.selection, shares.release
+    if release_epsilon is None or epsilon is None or None in (unit, largest, anchor):
         return None
-    if any(key(name) in state.get(keys.ASIDE, {}) for name in QUESTION.list_fields(TAB)):
+    if any(key(name) in session_state.get(keys.ASIDE, {}) for name in QUESTION.list_fields(TAB)):
         return None  # Said below its field.
-    settings = unit, largest, centre, lower, relation.neighbours, users, bound
+    further_settings = unit, largest, centre, lower, relation.neighbours, users_guess, row_bound
     clamps_users = setting.read_value(MEAN, "clamp") is Clamp.USERS
-    return RangeProblem(float(release), epsilon, *settings, clamps_users)
+    return RangeProblem(float(release_epsilon), epsilon, *further_settings, clamps_users)

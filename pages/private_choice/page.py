@@ -17,11 +17,13 @@ from dpcore.private_choice.answer.words import Selection, format_selection
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.comparison import PrivateSolution
 from dpcore.private_choice.parameters import NUMBER_NAMES, BoundPurpose, NumberKind, PrivateParameters
+from dpcore.private_choice.release_bounds import SelectionRequest
 from dpcore.private_choice.scores import check_users
 from dpcore.report.content import Line
 from pages.mean import elsewhere
 from pages.private_choice import actions, on_card
 from pages.private_choice.question import QUESTION, PageParameters
+from pages.shared.base import keys
 from pages.shared.card import cards
 from pages.shared.card.releases import list_spent_lines
 from pages.shared.fields import fields
@@ -46,45 +48,47 @@ def build_page_answer(dataset: Dataset, parameters: PageParameters, solution: Pr
     """Build the answer, with the methods section of what was drawn last."""
     question = parameters.question
     solution = replace(solution, parameters=question.divide())
-    numbers, ledger = actions.list_numbers(), session.get_ledger()
-    answer = build_answer(dataset, question, solution)
-    total = question.epsilon if question.is_total_epsilon else None
-    return replace(answer, make_methods=lambda: build_methods(solution, numbers, ledger, total))
+    drawn_numbers, ledger = actions.list_numbers(), session.get_ledger()
+    answer, total_epsilon = build_answer(dataset, question, solution), None
+    entered: PrivateParameters = st.session_state[keys.PAGE_PARAMETERS]
+    if (
+        entered.is_total_epsilon and not question.is_total_epsilon
+    ):  # The parameters are divided after the ledger.
+        total_epsilon = entered.epsilon
+        budget_text = SelectionRequest.from_parameters(entered, ledger).describe_budget()
+        answer = replace(answer, facts={**answer.facts, "In all": f"{budget_text}."})
+    return replace(answer, make_methods=lambda: build_methods(solution, drawn_numbers, ledger, total_epsilon))
 
 
 def follow_mean(dataset: Dataset) -> None:
     """Take over the settings of *Mean* on values and users if they changed; nothing read off private values."""
-    _follow(
-        "user_share",
-        "users_followed",
-        elsewhere.share_between_users(dataset),
-        QUESTION.get_initial_value("user_share"),
-    )
-    mean = elsewhere.build_answer(dataset)
-    share = first_share = PrivateParameters(1.0).variance_share
-    release = None if mean is None else mean.setting
+    user_share = elsewhere.share_between_users(dataset)
+    _follow("user_share", "users_followed", user_share, QUESTION.get_initial_value("user_share"))
+    mean_answer = elsewhere.build_answer(dataset)
+    variance_share = worst_share = PrivateParameters(1.0).variance_share
+    release = None if mean_answer is None else mean_answer.setting
     if release is not None and not (release.uses_values and dataset.is_private):
         # Where all values are the same, nothing is to be chosen: the page says so of an empty share.
-        share = min(release.variance_share or 0.0, first_share) or first_share
-    _follow("variance_share", "variance_followed", share, first_share)
+        variance_share = min(release.variance_share or 0.0, worst_share) or worst_share
+    _follow("variance_share", "variance_followed", variance_share, worst_share)
 
 
-def _follow(name: str, followed_name: str, value: float, first_value: float) -> None:
+def _follow(field_name: str, followed_name: str, mean_value: float, first_value: float) -> None:
     """Set a field to the value of *Mean* if that changed, unless the user entered another one here."""
-    state, key, followed_key = st.session_state, QUESTION.key(name), QUESTION.key(followed_name)
-    previous = state.get(followed_key, first_value)
-    if value != previous and state[key] in (previous, None):
-        state[key] = value
-    state[followed_key] = value
+    session_state, key, followed_key = st.session_state, QUESTION.key(field_name), QUESTION.key(followed_name)
+    previous_value = session_state.get(followed_key, first_value)
+    if mean_value != previous_value and session_state[key] in (previous_value, None):
+        session_state[key] = mean_value
+    session_state[followed_key] = mean_value
 
 
 def _write_line(number: NumberKind, selection: Selection) -> Line:
     """Write what was selected as a line of the report."""
-    name, text = wording.capital(NUMBER_NAMES[number]), format_selection(selection)
+    number_name, selection_text = wording.capital(NUMBER_NAMES[number]), format_selection(selection)
     if not isinstance(selection, PrivateChoice):
-        return Line(name, text, selection.facts)
-    rows = wording.agreeing(selection.value, "row", "rows")
-    return Line(name, f"{text} {rows}", selection.facts, number=selection.value)
+        return Line(number_name, selection_text, selection.facts)
+    unit_text = wording.agreeing(selection.value, "row", "rows")
+    return Line(number_name, f"{selection_text} {unit_text}", selection.facts, number=selection.value)
 
 
 class PrivatePage(Page):
@@ -132,9 +136,9 @@ class PrivatePage(Page):
         """Show what the two ways are, what either costs, what is assumed, and why *Mean* finds another bound."""
         solution, data = answer.solution, session.dataset()
         purpose = solution.parameters.purpose
-        difference = elsewhere.differing(data, answer.setting, solution.best, purpose is BoundPurpose.SMOOTH)
-        if difference:
-            st.caption(difference)
+        is_smooth = purpose is BoundPurpose.SMOOTH
+        if reason := elsewhere.differing(data, answer.setting, solution.best, is_smooth):
+            st.caption(reason)
         choice_text = actions.CHOICE_HELP.format(NUMBER_NAMES[purpose])
         st.markdown(f"- **Private copy.** {actions.COPY_HELP}\n- **Direct choice.** {choice_text}")
         cards.draw_behind(answer)
@@ -146,17 +150,17 @@ class PrivatePage(Page):
     def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
         """Show the buttons, and what was released."""
         with slots.answer:
-            actions.show(answer.parameters, session.dataset())
+            actions.show(st.session_state[keys.PAGE_PARAMETERS], session.dataset())
 
     def fields_in_report(self, answer: Answer) -> Sequence[str]:
         """List the names of the question's fields that apply, without those of the tab."""
-        names = QUESTION.list_fields(Place.LINE, Place.MORE)
-        return [name for name in names if name not in answer.parameters.unused_names]
+        field_names = QUESTION.list_fields(Place.LINE, Place.MORE)
+        return [name for name in field_names if name not in answer.parameters.unused_names]
 
     def list_releases(self, answer: Answer, data: Dataset) -> tuple[Line, ...]:
         """List what was selected, and what everything selected cost, as lines: the user's own doing, not the data's."""
-        lines = [_write_line(number, selection) for number, selection in actions.list_choices()]
-        return (*lines, *list_spent_lines(session.get_ledger()))
+        selection_lines = [_write_line(number, selection) for number, selection in actions.list_choices()]
+        return (*selection_lines, *list_spent_lines(session.get_ledger()))
 
 
 PrivatePage(QUESTION, solve_page, build_page_answer, stem="private").show()

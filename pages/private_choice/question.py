@@ -87,7 +87,7 @@ QUESTION = Question(
     icon=":material/shield_lock:",
     url_path="choose-privately",
     group="Privacy",
-    step="{purpose}",
+    release_text="{purpose}",
     lead="A bound chosen on private data leaks. **What does it cost to choose it with an ε of its own?**",
     sentence="How do I choose the bound of private data without leaking, and what does that cost?",
     answers_from=(Facet.ROWS,),
@@ -96,6 +96,6 @@ QUESTION = Question(
         "tabs", "choices", "empty_copy", "drew", "pending", "variance_followed", "users_followed"
     )
     | FieldOrigin.DATA.each("refused"),
-    draws=True,
+    draws_bounds=True,
     range_on=lambda parameters: "Mean" if parameters.purpose in OF_MEAN else "",
 )

@@ -79,30 +79,31 @@ def _list_paths(selection_type: type[Any]) -> dict[str, str]:
     }
 
 
-def to_json(choices: Mapping[str, Choices]) -> dict[str, Any]:
+def to_json(choices_by_digest: Mapping[str, Choices]) -> dict[str, Any]:
     """Convert the selections to JSON, by digest of the data behind them, the latest `MAX_ENTRIES` of each.
 
     All of it is public or released.
     """
     return {
         digest: [_convert_selection(*entry) for entry in entries[-MAX_ENTRIES:]]
-        for digest, entries in choices.items()
+        for digest, entries in choices_by_digest.items()
         if entries
     }
 
 
 def _convert_selection(number: NumberKind, selection: Selection) -> dict[str, Any]:
     """Convert a selection to a JSON object of its number, its attributes and its guarantee."""
-    values = {name: attrgetter(path)(selection) for name, path in _list_paths(type(selection)).items()}
+    paths = _list_paths(type(selection))
+    values_by_name = {name: attrgetter(path)(selection) for name, path in paths.items()}
     if isinstance(selection, PrivateChoice):
         prior = selection.problem.prior
         guess = asdict(prior) if isinstance(prior, Prior) else {"guess": None, "factor": None}
-        values |= {"condition": asdict(selection.problem.condition), **guess}
+        values_by_name |= {"condition": asdict(selection.problem.condition), **guess}
         if isinstance(prior, SmallFirst):
-            values["small_first"] = prior.power
+            values_by_name["small_first"] = prior.power
         if selection.column:
-            values |= {"unit": selection.problem.unit, "column": selection.column}
-    json_values = {name: _CODEC.write(value) for name, value in values.items()}
+            values_by_name |= {"unit": selection.problem.unit, "column": selection.column}
+    json_values = {name: _CODEC.write(value) for name, value in values_by_name.items()}
     return {"number": number.value, **json_values, **_CODEC.write(selection.facts)}
 
 
@@ -113,7 +114,7 @@ def from_json(node: JsonValue, accounts: Mapping[str, Ledger]) -> dict[str, Choi
         node: What `to_json` wrote.
         accounts: What the file says was released, by digest of the data.
     """
-    choices: dict[str, Choices] = {}
+    choices_by_digest: dict[str, Choices] = {}
     for digest, entries in (node.get_named(MAX_ENTRIES) or {}).items():
         if JsonValue(digest, entries.location, entries.problems).get_text(MAX_DIGEST) is None:
             continue
@@ -128,8 +129,8 @@ def from_json(node: JsonValue, accounts: Mapping[str, Ledger]) -> dict[str, Choi
                 selections.append(selection)
             else:
                 entry.refuse("what this number cost does not stand on the account of its data")
-        choices[digest] = tuple(selections)
-    return choices
+        choices_by_digest[digest] = tuple(selections)
+    return choices_by_digest
 
 
 def _read_entry(node: JsonValue) -> tuple[NumberKind, Selection] | None:
@@ -171,7 +172,7 @@ def _build_selection(
     """Build a selection; None if no draw for its question can give it."""
     if selection_type is PrivateChoice:
         return _build_choice(members, facts)
-    values = {
+    fields_by_owner = {
         owner: {
             name: members[key]
             for name in names
@@ -180,51 +181,50 @@ def _build_selection(
         for owner, names in _ATTRIBUTES[selection_type].items()
     }
     if selection_type is PrivateRange:
-        problem = RangeProblem(neighbours=facts.neighbours, **values["problem."])
-        private_range = PrivateRange(facts=facts, problem=problem, **values[""])
+        problem = RangeProblem(neighbours=facts.neighbours, **fields_by_owner["problem."])
+        private_range = PrivateRange(facts=facts, problem=problem, **fields_by_owner[""])
         return private_range if problem.may_draw(private_range.lower, private_range.upper) else None
-    release = PerGroupParameters(neighbours=facts.neighbours, **values["problem.parameters."])
-    pair_problem = PrivatePairProblem(release, **values["problem."])
-    pair = PrivatePair(facts=facts, problem=pair_problem, **values[""])
-    candidates = {
-        (int(g), float(c * pair_problem.unit)) for g, c in zip(*pair_problem.candidates, strict=True)
-    }
+    release = PerGroupParameters(neighbours=facts.neighbours, **fields_by_owner["problem.parameters."])
+    pair_problem = PrivatePairProblem(release, **fields_by_owner["problem."])
+    pair = PrivatePair(facts=facts, problem=pair_problem, **fields_by_owner[""])
+    pairs = zip(*pair_problem.candidates, strict=True)
+    candidates = {(int(g), float(c * pair_problem.unit)) for g, c in pairs}
     return pair if (pair.max_groups, pair.max_amount) in candidates else None
 
 
 def _build_choice(members: dict[str, Any], facts: ReleaseFacts) -> PrivateChoice | None:
     """Build a selected number; None if no draw for its question can give it."""
-    number, column, value = members["number"], members.get("column", ""), members["value"]
+    number, column_name, drawn_value = members["number"], members.get("column", ""), members["value"]
     guess, factor, power = members["guess"], members["factor"], members.get("small_first")
     with Problems() as problems:
-        if (number is OtherBound.TOTAL) != bool(column):
+        if (number is OtherBound.TOTAL) != bool(column_name):
             problems.add("a unit and a column go with the bound on a total")
         if (guess is None) != (factor is None):
             problems.add("a guess goes with a factor that says how good it is")
         if guess is not None and power is not None:
             problems.add("where there is a guess, small bounds do not weigh more")
-    condition_type, settings = _CONDITIONS[number], members["condition"]
-    if isinstance(settings.value, dict) and "user_share" in settings.value:
+    condition_type, condition_node = _CONDITIONS[number], members["condition"]
+    if isinstance(condition_node.value, dict) and "user_share" in condition_node.value:
         condition_type = _TABLE_CONDITIONS.get(number, condition_type)
-    condition = _CODEC.read(settings, condition_type)
+    condition = _CODEC.read(condition_node, condition_type)
     if condition is None:
         return None
     prior: Prior | SmallFirst | None = None if power is None else SmallFirst(power)
     if guess is not None:
         prior = Prior(guess, factor)
-    epsilon, largest, unit = members["asked_epsilon"], members["largest"], members.get("unit", 1.0)
-    problem = ChoiceProblem(condition, epsilon, largest, facts.neighbours, prior, unit)
-    return PrivateChoice(value, facts, problem, column) if value in problem.bounds else None
+    epsilon, largest, unit_size = members["asked_epsilon"], members["largest"], members.get("unit", 1.0)
+    problem = ChoiceProblem(condition, epsilon, largest, facts.neighbours, prior, unit_size)
+    return PrivateChoice(drawn_value, facts, problem, column_name) if drawn_value in problem.bounds else None
 
 
 def merge(choices: Mapping[str, Choices], further_choices: Mapping[str, Choices]) -> dict[str, Choices]:
     """Return all selections of both, by digest, each as often as the one that holds it more often."""
     merged_choices = dict(choices)
     for digest, entries in further_choices.items():
-        unmatched = list(merged_choices.get(digest, ()))
+        unmatched_entries = list(merged_choices.get(digest, ()))
         for entry in entries:
-            if entry in unmatched:
-                unmatched.remove(entry)
+            if entry in unmatched_entries:
+                unmatched_entries.remove(entry)
             else:
                 merged_choices[digest] = (*merged_choices.get(digest, ()), entry)
         merged_choices.setdefault(digest, ())

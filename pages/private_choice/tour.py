@@ -17,13 +17,13 @@ from pages.shared.session.tour import Step
 def write_answer(dataset: Dataset, parameters: PrivateParameters) -> str:
     """Write the costs of the private choice and of that for a sum at the same epsilon."""
     sum_parameters, epsilon = replace(parameters, purpose=BoundPurpose.SUM), parameters.selection_epsilon
-    cost, sum_cost = (
+    choice_cost, sum_cost = (
         comparison.compute_direct_cost(p.choice, dataset.histogram) for p in (parameters, sum_parameters)
     )
     sum_bound = wording.counted(sum_parameters.condition.best_bound(dataset.histogram), "row")
     return (
-        f"With ε = {wording.entered(epsilon)} of its own, {format_share(cost.median)} more error in the median and "
-        f"{format_share(cost.percentile_95)} in 1 draw of 20. A sum, whose best bound is {sum_bound}, costs "
+        f"With ε = {wording.entered(epsilon)} of its own, {format_share(choice_cost.median)} more error in the median "
+        f"and {format_share(choice_cost.percentile_95)} in 1 draw of 20. A sum, whose best bound is {sum_bound}, costs "
         f"{format_share(sum_cost.median)}."
     )
 
@@ -32,10 +32,10 @@ _BEGIN = PageParameters(1.0, purpose=BoundPurpose.SMOOTH, selection_epsilon=0.01
 STEP = Step(
     origin=session.Origin("shop-events"),
     parameters=_BEGIN,
-    field="selection_epsilon",
-    goal=0.1,
+    field_name="selection_epsilon",
+    goal_value=0.1,
     is_enough=lambda epsilon: epsilon >= 0.05,
-    question="A bound that is read off the data leaks. What does a private choice cost?",
-    move="Raise *ε of the choice* from 0.01 to 0.1",
-    answer=write_answer,
+    question_sentence="A bound that is read off the data leaks. What does a private choice cost?",
+    instruction="Raise *ε of the choice* from 0.01 to 0.1",
+    write_answer=write_answer,
 )

@@ -47,20 +47,20 @@ class QuantilePage(Page):
         shares_dataset = dataset is session.dataset()
         fields.start(QUESTION, shares_dataset)
         _fill_empty_fields(dataset)
-        state, key = st.session_state, QUESTION.key
+        state = st.session_state
 
         def is_unused(name: str) -> bool:
             """Return True if a field has no effect under the other settings."""
             if name == "bound_from":
-                is_weighted = state[key("program")] in WEIGHTED_PROGRAMS
-                return (is_weighted and state[key("weighting")] is Weighting.NONE) or (
-                    state[key("program")] is Program.BIGQUERY
-                )
-            return name in ("low", "high") and state[key("base")] is not BaseKind.UNIFORM
+                program, weighting = state[QUESTION.key("program")], state[QUESTION.key("weighting")]
+                is_unbounded = program in WEIGHTED_PROGRAMS and weighting is Weighting.NONE
+                return is_unbounded or program is Program.BIGQUERY
+            return name in ("low", "high") and state[QUESTION.key("base")] is not BaseKind.UNIFORM
 
         def ask_range(unused: Collection[str]) -> bool:
             """Ask for the range of the base if private values need it, and return True if it is missing."""
-            end_names = {key(name): text for name, text in END_NAMES[state[key("base")]].items()}
+            base_kind = state[QUESTION.key("base")]
+            end_names = {QUESTION.key(name): text for name, text in END_NAMES[base_kind].items()}
             return dataset.values is not None and question_page.ask_for_range(dataset, end_names)
 
         parameters: QuantileParameters | None = question_page.read_inputs(
@@ -99,26 +99,25 @@ def _fill_empty_fields(dataset: Dataset) -> None:
     A link leaves out what does not apply: those fields hold a proposal by the time they come into use. A field in use
     that was emptied stays empty, and a sentence says so.
     """
-    state, key = st.session_state, QUESTION.key
-    low, high = key("low"), key("high")
-    if state[low] is None and state[high] is None and dataset.values is not None and not dataset.is_private:
+    state, session_key = st.session_state, QUESTION.key
+    low, high = state[session_key("low")], state[session_key("high")]
+    if low is None and high is None and dataset.values is not None and not dataset.is_private:
         # The data that the page shows may be a demonstration, of which `propose` knows nothing.
-        state[low], state[high] = question.round_out(
-            float(dataset.values.values.min()), float(dataset.values.values.max())
-        )
-        state[key("proposed")] = (state[low], state[high])
-    if state[low] is None or state[high] is None or not state[low] < state[high]:
+        values = dataset.values.values
+        low, high = question.round_out(float(values.min()), float(values.max()))
+        state[session_key("low")], state[session_key("high")] = state[session_key("proposed")] = low, high
+    if low is None or high is None or not low < high:
         return
-    center = (state[low] + state[high]) / 2.0
+    center = (low + high) / 2.0
     stand_ins = {
         "center": center,
-        "spread": (state[high] - state[low]) / 4.0,
-        "edges": ", ".join(map(wording.digits, (state[low], center, state[high]))),
+        "spread": (high - low) / 4.0,
+        "edges": ", ".join(map(wording.digits, (low, center, high))),
         "masses": QUESTION.get_initial_value("masses"),
     }
     for name in question_page.list_unused_fields(QUESTION):
-        if state[key(name)] is None:
-            state[key(name)] = stand_ins[name]
+        if state[session_key(name)] is None:
+            state[session_key(name)] = stand_ins[name]
 
 
 QuantilePage(

@@ -17,21 +17,21 @@ def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
     For private values there is no range, and the page asks for one. Their bound comes from the counts, which are
     protected, too: a bound read off the values leaks. A choice for other data is proposed anew.
     """
-    source: dict[str, Any] = {}
+    source_settings: dict[str, Any] = {}
     for name, value in choose_defaults(dataset).items():
         if dataset.is_private or current[name] == (
             current[f"{name}_proposed"] or QUESTION.get_initial_value(name)
         ):
-            source |= {name: value, f"{name}_proposed": value}
+            source_settings |= {name: value, f"{name}_proposed": value}
     if dataset.release is not None or (current["low"], current["high"]) not in (
         current["proposed"],
         (None, None),
     ):
-        return source
+        return source_settings
     low, high = None, None
     if dataset.values is not None and not dataset.is_private:
         low, high = round_out(float(dataset.values.values.min()), float(dataset.values.values.max()))
-    return source | {"low": low, "high": high, "proposed": (low, high)}
+    return source_settings | {"low": low, "high": high, "proposed": (low, high)}
 
 
 QUESTION = Question(
@@ -41,14 +41,14 @@ QUESTION = Question(
     url_path="quantile",
     group="Choose a bound",
     lead="You release quantiles with user-level differential privacy. **How many rows may one user count for?**",
-    step="a quantile",
+    release_text="a quantile",
     sentence="I release a median or other quantiles: how should I weight users' values?",
     release_phrase="A quantile or median",
     answers_from=(Facet.VALUES,),
     parameters=QuantileParameters,
     other_origins=FieldOrigin.PUBLIC.each("proposed", "bound_from_proposed", "neighbours_proposed", "tabs")
     | FieldOrigin.DATA.each("search_job", "search_job_earlier", "poorer", "poorer_job", "draws", "draws_job"),
-    propose=propose,
+    propose_values=propose,
     proposed_fields=("bound_from", "neighbours", "low", "high"),
     # It was in every link before there were programs, and is in none of a program that lacks smooth weights.
     former_fields={"weighting": {"program": Program.BEST}},

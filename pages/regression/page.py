@@ -19,7 +19,7 @@ from dpcore.dataset import Dataset
 from dpcore.regression import draw as regression_draw
 from dpcore.regression.answer import RegressionSolution, build_answer
 from dpcore.regression.answer.answer import FIT
-from dpcore.regression.answer.solution import PROVED, count_clipped, get_table, solve_beside_page
+from dpcore.regression.answer.solution import PROVED_GAP, count_clipped, get_table, solve_beside_page
 from dpcore.regression.draw import Draw, draw_coefficients
 from dpcore.regression.estimate import ErrorTarget, compute_variances
 from dpcore.regression.parameters import DataSource, RegressionGenerator, RegressionParameters, round_outwards
@@ -45,11 +45,11 @@ def show_release(answer: Answer) -> None:
     """Draw the tab: a description, the button, and the latest draw with its label."""
     solution, store = answer.solution, find_releases(answer)
     draws, latest_draw = store.draws, store.draws[-1] if store.draws else None
-    problem, estimate, labels = solution.problem, solution.best_estimate, get_table(solution.data).labels
+    problem, estimate, labels = solution.problem, solution.best_estimate, get_table(solution.dataset).labels
     epsilon_text, lower = format_rounded_up(problem.epsilon), answer.parameters.lower
     st.markdown(
-        f"A draw adds Laplace noise of scale **{wording.number(estimate.noise.scale)}** to each coefficient, by "
-        f"OpenDP, and spends **ε = {epsilon_text}**. Every further draw of the same labels spends more."
+        f"A draw adds Laplace noise of scale **{wording.number(estimate.laplace_noise.scale)}** to each coefficient, "
+        f"by OpenDP, and spends **ε = {epsilon_text}**. Every further draw of the same labels spends more."
     )
     if solution.variance_is_private:
         st.warning(
@@ -83,29 +83,24 @@ def show_release(answer: Answer) -> None:
     if latest_draw is None:
         cards.label(answer.disclosure)
     else:
-        label = "Released coefficients (CSV)"
-        store.file_button(label, lambda: regression_draw.write_draws(draws), "released-coefficients")
+        button_label = "Released coefficients (CSV)"
+        store.file_button(button_label, lambda: regression_draw.write_draws(draws), "released-coefficients")
 
 
 def tabulate_release(solution: RegressionSolution, latest_draw: Draw | None) -> dict[str, Any]:
     """Tabulate the coefficients of the latest draw with their intervals; before the first one, their errors alone."""
     problem, estimate = solution.problem, solution.best_estimate
-    coefficient_names = problem.feature_names if latest_draw is None else latest_draw.names
+    coefficient_names = problem.feature_names if latest_draw is None else latest_draw.feature_names
     columns: dict[str, Any] = {"Coefficient": [escape_formula(name) for name in coefficient_names]}
     if latest_draw is not None:
-        columns["Released"] = values = latest_draw.release.values
-        columns |= {
-            "95 % from": values - latest_draw.half_widths,
-            "95 % to": values + latest_draw.half_widths,
-        }
-    noise_scale = estimate.noise.scale if latest_draw is None else latest_draw.release.scale
-    standard_errors = (
+        columns["Released"] = released_values = latest_draw.release.values
+        columns["95 % from"] = released_values - latest_draw.half_widths
+        columns["95 % to"] = released_values + latest_draw.half_widths
+    noise_scale = estimate.laplace_noise.scale if latest_draw is None else latest_draw.release.scale
+    columns["Noise scale b"] = np.full(len(coefficient_names), noise_scale)
+    columns["Standard error"] = (
         np.sqrt(compute_variances(problem, estimate)) if latest_draw is None else latest_draw.standard_errors
     )
-    columns |= {
-        "Noise scale b": np.full(len(coefficient_names), noise_scale),
-        "Standard error": standard_errors,
-    }
     if solution.parameters.source is DataSource.GENERATED:
         columns["True (generated)"] = solution.parameters.generator.generate().coefficients
     return columns
@@ -123,9 +118,9 @@ def generate() -> RegressionData | None:
     """Return generated data; None, with the sentences on the page, if the settings are refused."""
     field_values: dict[str, Any] = {name: st.session_state[QUESTION.key(name)] for name in GENERATOR_FIELDS}
     field_labels = {name: QUESTION.declarations[name].name for name in GENERATOR_FIELDS}
-    generator, problems = fields.build_parameters(RegressionGenerator, field_values, field_labels)
+    generator, input_problems = fields.build_parameters(RegressionGenerator, field_values, field_labels)
     if generator is None:
-        fields.show_problems(problems)
+        fields.show_problems(input_problems)
         return None
     data, _ = cache.compute(Cached(RegressionGenerator.build_dataset, (generator,), 4))
     return RegressionData(data, data.digest)
@@ -133,16 +128,16 @@ def generate() -> RegressionData | None:
 
 def propose_range(dataset: Dataset) -> None:
     """Propose the range of public labels, rounded out, and none for private labels. A range that was entered stays."""
-    state, lower, upper = st.session_state, QUESTION.key("lower"), QUESTION.key("upper")
+    state, lower_key, upper_key = st.session_state, QUESTION.key("lower"), QUESTION.key("upper")
     previous_range = state.get(QUESTION.key("proposed"))
-    if (state[lower], state[upper]) not in (previous_range or (None, None), (None, None)):
+    if (state[lower_key], state[upper_key]) not in (previous_range or (None, None), (None, None)):
         return
     labels = get_table(dataset).labels
     label_range = (None, None) if dataset.is_private else round_outwards(labels.min(), labels.max())
     # Only where it differs: an assignment that reaches the browser late undoes a key press. And where the
     # person has cleared what was proposed, the page says so instead of filling it in again.
     if previous_range != label_range:
-        state[lower], state[upper] = state[QUESTION.key("proposed")] = label_range
+        state[lower_key], state[upper_key] = state[QUESTION.key("proposed")] = label_range
 
 
 class RegressionPage(Page):
@@ -180,14 +175,10 @@ class RegressionPage(Page):
             ),
         )
         outside_counts = None if parameters is None else count_clipped(dataset, parameters)
-        if (
-            outside_counts is not None
-            and outside_counts.num_outside > WARN_CLIPPED * outside_counts.num_values
-        ):
+        if outside_counts and outside_counts.num_outside > WARN_CLIPPED * outside_counts.num_values:
             slots.notes.warning(
                 f"{outside_counts.percent} of the labels are clipped, which biases the coefficients. Set L and U "
-                "from what "
-                "you know of the quantity.",
+                "from what you know of the quantity.",
                 icon=":material/warning:",
             )
             if dataset.is_private:
@@ -203,12 +194,12 @@ class RegressionPage(Page):
             return
         certificate = solution.best_estimate.certificate
         status_text = ":material/verified: Proved best."
-        if not certificate.proves(PROVED):
+        if not certificate.proves(PROVED_GAP):
             gap_text = wording.percent(certificate.relative_gap)
             status_text = (
                 f":material/pan_tool: Stopped: another C could save at most {gap_text} of the variance."
             )
-        elif not solution.draws.num_draws:
+        elif not solution.cap_draws.num_draws:
             status_text = ":material/pan_tool: The trial of bounds was stopped."
         st.caption(status_text)
 
@@ -222,7 +213,7 @@ class RegressionPage(Page):
 
     def describe_files(self, answer: Answer) -> str:
         """Return Markdown on the content of the files."""
-        label = answer.solution.data.provenance.label
+        label = answer.solution.dataset.provenance.label
         return (
             "**C** holds one line per complete row of the table and one column per coefficient, **Choice** question "
             f"and answer. Both are labelled *{label}*."
@@ -238,6 +229,7 @@ class RegressionPage(Page):
         own_data = find_own_data(answer)
 
         def write_cell(code: Code, source: Source, public_only: bool) -> str:
+            """Write the cell that makes ``data``: None for generated ones, else the table that is read."""
             if answer.parameters.source is DataSource.GENERATED:
                 return "data = None  # The settings say how data are generated."
             return write_table_cell(code, source, public_only, own_data.design, "dpcore.regression.problem")

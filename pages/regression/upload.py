@@ -52,7 +52,7 @@ SUBJECT = "these labels"
 
 def find_own_data(answer: Answer) -> RegressionData:
     """Return the data of an answer, with their account."""
-    data = answer.solution.data
+    data = answer.solution.dataset
     if answer.parameters.source is DataSource.GENERATED:
         return RegressionData(data, data.digest)
     own_data: RegressionData = st.session_state[QUESTION.key("loaded")]
@@ -71,7 +71,7 @@ def list_lines(draws: Sequence[Draw], ledger: Ledger) -> tuple[Line, ...]:
         ledger,
         SUBJECT,
         lambda latest: (
-            latest.names,
+            latest.feature_names,
             latest.release.values,
             f"Draw {len(draws)} of {SUBJECT}; Laplace noise of scale {wording.number(latest.release.scale)}.",
             latest.facts,

@@ -29,10 +29,10 @@ _FIRST_PARAMETERS = StartParameters(1.0, bound=20, users=UserPreset.ONE_HEAVY)
 STEP = Step(
     origin=session.Origin(session.DEFAULT_SAMPLE),
     parameters=_FIRST_PARAMETERS,
-    field="bound",
-    goal=20_000,
-    question="One invented user has 20,000 rows, 2,000 have 20 each. What does keeping all rows cost?",
-    move="Drag the ring to 20,000 rows or beyond",
+    field_name="bound",
+    goal_value=20_000,
+    question_sentence="One invented user has 20,000 rows, 2,000 have 20 each. What does keeping all rows cost?",
+    instruction="Drag the ring to 20,000 rows or beyond",
     is_enough=lambda bound: bound >= 10_000,
-    answer=write_answer,
+    write_answer=write_answer,
 )

@@ -33,10 +33,9 @@ REPORTED_FIELDS = (
 
 def compute_totals(dataset: Dataset) -> UserTotals:
     """Return the contributions of all users, rows or values as chosen."""
-    totals: UserTotals = cache.compute(
-        Cached(compute_user_totals, (dataset, st.session_state[QUESTION.key("summed")]))
-    )
-    return totals
+    summed = st.session_state[QUESTION.key("summed")]
+    user_totals: UserTotals = cache.compute(Cached(compute_user_totals, (dataset, summed)))
+    return user_totals
 
 
 def is_signed(answer: Answer) -> bool:
@@ -58,20 +57,21 @@ class TotalPage(Page):
 
     def refuse(self, slots: layout.PageSlots, dataset: Dataset, parameters: TotalParameters) -> bool:
         """Say why there is nothing to add up; a bound can still be chosen with DP."""
-        totals = compute_totals(dataset)
-        if not (reason := explain_refusal(totals)):
+        user_totals = compute_totals(dataset)
+        if not (reason := explain_refusal(user_totals)):
             return False
         with slots.notes:
             st.info(plain(reason, 400), icon=":material/info:")
-            if totals.amounts is None:
+            if user_totals.amounts is None:
                 session.draw_data_link("Upload values")
-        if totals.column_name and dataset.is_private:
+        if user_totals.column_name and dataset.is_private:
             with slots.answer:
-                cards.draw_answer(build_refused_answer(dataset, parameters, totals.column_name), "total_card")
+                refused_answer = build_refused_answer(dataset, parameters)
+                cards.draw_answer(refused_answer, "total_card")
         return True
 
     def draw_main(self, answer: Answer, label: str) -> Plot:
-        """Draw the error over the bound."""
+        """Draw the error over the bound; say so if the best bound is off its axis or cannot be dragged."""
         plot = super().draw_main(answer, label)
         if not is_signed(answer) and answer.solution.choice.max_total == 0.0:
             st.caption("The best bound, 0, is off the log axis.")
@@ -96,11 +96,11 @@ class TotalPage(Page):
         return "signed" if is_signed(answer) else ""
 
     def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
-        """Offer the page for sums per group."""
+        """Offer the page for sums per group, unless some user's total is negative."""
         if not is_signed(answer):
             with slots.bottom:
-                file, label = session.find_page_file("Per group"), "Per group (GROUP BY)"
-                st.page_link(file, label=label, icon=":material/table_rows:")
+                page_file, label = session.find_page_file("Per group"), "Per group (GROUP BY)"
+                st.page_link(page_file, label=label, icon=":material/table_rows:")
 
 
 TotalPage(QUESTION, solve_beside_page, build_answer).show()

@@ -11,7 +11,7 @@ from pages.shared.base.question import Facet, FieldOrigin, Question
 
 
 def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
-    """Propose to add up the column whose total is the contribution; keep what the person chose."""
+    """Propose values if a contribution is the total of a column, else rows; nothing if the person chose otherwise."""
     if current["summed"] is not (current["summed_proposed"] or Summed.ROWS):
         return {}
     summed = Summed.VALUES if dataset.contribution is Contribution.TOTAL else Summed.ROWS
@@ -25,14 +25,14 @@ QUESTION = Question(
     url_path="sum-and-count",
     group="Choose a bound",
     lead="You release a count of rows or a sum with user-level differential privacy. **How much may one user add?**",
-    step="a sum or count",
+    release_text="a sum or count",
     sentence="I release a sum or a count: how much may one user add?",
     release_phrase="A sum or a count",
     answers_from=(Facet.ROWS, Facet.VALUES),
     parameters=TotalParameters,
     other_origins=FieldOrigin.PUBLIC.each("tabs", "signed_tabs", "summed_proposed")
     | FieldOrigin.DATA.each("job"),
-    propose=propose,
+    propose_values=propose,
     proposed_fields=("summed",),
     former_fields={"noise": "mechanism"},
 )

@@ -23,10 +23,12 @@ def solve(dataset: Dataset, parameters: TotalParameters) -> total.TotalChoice:
 
 def answer(dataset: Dataset, parameters: TotalParameters) -> str:
     """Write the best bound at the epsilon that is set and at the first one, and how many users are above it."""
-    current, first = solve(dataset, parameters), solve(dataset, replace(parameters, epsilon=_BEGIN.epsilon))
+    current_choice = solve(dataset, parameters)
+    first_choice = solve(dataset, replace(parameters, epsilon=_BEGIN.epsilon))
+    first_text, current_text = (wording.number(choice.max_total) for choice in (first_choice, current_choice))
     return (
-        f"**{wording.counted(current.num_users_affected, 'user')}**: it falls from {wording.number(first.max_total)} "
-        f"to {wording.number(current.max_total)}. Raising it by 1 saves one row per user above it and costs 1/ε = "
+        f"**{wording.counted(current_choice.num_users_affected, 'user')}**: it falls from {first_text} to "
+        f"{current_text}. Raising it by 1 saves one row per user above it and costs 1/ε = "
         f"{wording.number(1.0 / parameters.epsilon)} rows of noise."
     )
 
@@ -36,10 +38,10 @@ _BEGIN = TotalParameters(1.0, objective=Measure.BOUND, program=Program.PYTHON)
 STEP = Step(
     origin=session.Origin("online-retail-lines"),
     parameters=_BEGIN,
-    field="epsilon",
-    goal=0.1,
+    field_name="epsilon",
+    goal_value=0.1,
     is_enough=lambda epsilon: epsilon <= 0.3,
-    question="At ε = 1 the best bound cuts nobody. How many users at ε = 0.1?",
-    move="Move ε down to 0.1",
-    answer=answer,
+    question_sentence="At ε = 1 the best bound cuts nobody. How many users at ε = 0.1?",
+    instruction="Move ε down to 0.1",
+    write_answer=answer,
 )

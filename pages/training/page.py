@@ -30,8 +30,8 @@ from pages.training.question import MAX_DEMO_RUNS, QUESTION
 def solve(data: TrainingData, parameters: TrainingParameters) -> Solver:
     """Train beside the page; a public demo makes fewer runs."""
     max_runs = MAX_DEMO_RUNS if access.is_served() else MAX_RUNS
-    result: SearchResult = yield from solve_beside_page(data, parameters, max_runs)
-    return result
+    search_result: SearchResult = yield from solve_beside_page(data, parameters, max_runs)
+    return search_result
 
 
 def build(data: TrainingData, parameters: TrainingParameters, solution: TrainingSolution) -> Answer:
@@ -43,10 +43,10 @@ def build(data: TrainingData, parameters: TrainingParameters, solution: Training
 
 def draw_figure_choices() -> None:
     """Draw the choices of the main figure."""
-    for name, default in (("measure", Measure.LOSS), ("over", ScoreUnit.ROWS)):
-        st.session_state.setdefault(QUESTION.key(name), default)
+    for key_name, default_choice in (("measure", Measure.LOSS), ("over", ScoreUnit.ROWS)):
+        st.session_state.setdefault(QUESTION.key(key_name), default_choice)
     with fields.row():
-        fields.choice("The figure shows", plots.TITLES, QUESTION.key("measure"))
+        fields.choice("The figure shows", plots.MEASURE_TITLES, QUESTION.key("measure"))
         fields.choice(
             "Mean over",
             {ScoreUnit.ROWS: "Rows", ScoreUnit.USERS: "Users"},
@@ -85,13 +85,13 @@ class TrainingPage(Page):
 
     def draw_main(self, answer: Answer, label: str) -> Plot:
         """Draw every method at its best bound, by the score that is chosen."""
-        measure, unit = (st.session_state[QUESTION.key(name)] for name in ("measure", "over"))
-        plot = plots.plot_methods(answer.solution, measure, unit)
+        measure, score_unit = (st.session_state[QUESTION.key(key_name)] for key_name in ("measure", "over"))
+        plot = plots.plot_methods(answer.solution, measure, score_unit)
         draw_plot(plot)
         return plot
 
     def draw_progress(self, state: SearchResult, runs: Sequence[jobs.Run]) -> None:
-        """Draw how far the runs are, or how many there are."""
+        """Draw how far the searches are; if none runs and there is an answer, how many trainings it rests on."""
         super().draw_progress(state, runs)
         if state.value is not None and not jobs.list_running(runs[0].key):
             st.caption(words.describe_runs(state.value))
@@ -104,6 +104,7 @@ class TrainingPage(Page):
         """Build the source of the script: a table with its ranges, unless the settings say what the data are."""
 
         def write_cell(code: Code, source: Source, public_only: bool) -> str:
+            """Write the cell that makes ``data``: None unless a table was uploaded, else the table with its ranges."""
             if answer.parameters.source is not DataSource.UPLOAD:
                 return "data = None  # The settings say which data."
             code.import_name("TrainingData", "dpcore.training.training_data")

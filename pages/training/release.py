@@ -46,7 +46,7 @@ class _Stopped:
     """A training that was stopped or failed; ``has_noise`` is True if noise had been drawn by then."""
 
     has_noise: bool
-    problems: tuple[InputProblem, ...] = ()
+    input_problems: tuple[InputProblem, ...] = ()
 
 
 def _get_mechanism(solution: TrainingSolution) -> Mechanism:
@@ -73,11 +73,11 @@ def find_latest(solution: TrainingSolution) -> Model | None:
 
 def collect_release() -> None:
     """Keep the model that was drawn beside the page; if the work stopped before there was noise, nothing was spent."""
-    (account, mark), result = jobs.find_result(JOB) or (("", ""), None)
+    (account, mark), job_result = jobs.find_result(JOB) or (("", ""), None)
     store = Releases(QUESTION, account)
-    if isinstance(result, ReleaseRecord) and result not in store.draws:
-        store.draws.append(result)
-    if isinstance(result, _Stopped) and not result.has_noise and mark in store.ledger.marks:
+    if isinstance(job_result, ReleaseRecord) and job_result not in store.draws:
+        store.draws.append(job_result)
+    if isinstance(job_result, _Stopped) and not job_result.has_noise and mark in store.ledger.marks:
         store.take_back(mark)
 
 
@@ -123,15 +123,13 @@ def show_release(solution: TrainingSolution) -> None:
 def _start_release(solution: TrainingSolution) -> None:
     """Note what a release costs, and start it; or keep why it is refused."""
     data, parameters = solution.data, solution.parameters
-    table, scaling = data.dataset.table, data.scaling
-    assert table is not None
+    labelled_rows, scaling = data.dataset.table, data.scaling
+    assert labelled_rows is not None
     assert scaling is not None
     rows: ClassifierRows = cache.compute(Cached(scale_rows, (data, parameters.positive_above), num_kept=4))
     mechanism, cell, releases_store = _get_mechanism(solution), parameters.release_cell, get_store(solution)
-    question_key, meaning_text = (
-        _get_question_key(solution),
-        describe_positive(data, parameters.positive_above),
-    )
+    question_key = _get_question_key(solution)
+    meaning_text = describe_positive(data, parameters.positive_above)
     collect_release()
     try:
         facts = state_guarantee(rows, mechanism, cell)
@@ -140,10 +138,12 @@ def _start_release(solution: TrainingSolution) -> None:
         return
 
     def check_noted(charged: ReleaseFacts) -> None:
+        """Raise `InvalidInput` if a release would cost something else than was noted."""
         if charged != facts:  # Asked before anything is drawn.
             raise refuse("the release would cost something else than was noted")
 
     def make(progress: jobs.Progress, should_stop: ShouldStop) -> ReleaseRecord | _Stopped:
+        """Train once and return the record of the release, or how it was stopped or failed."""
         try:
             model = train_once(
                 rows, mechanism, cell, charge=check_noted, progress=progress, should_stop=should_stop
@@ -152,7 +152,7 @@ def _start_release(solution: TrainingSolution) -> None:
             return _Stopped(stopped_error.was_drawn)
         except Exception as error:  # No second try of the same work: it would draw noise that nobody noted.
             return _Stopped(True, describe_error(error))
-        return ReleaseRecord(question_key, table.feature_names, scaling, model, meaning_text)
+        return ReleaseRecord(question_key, labelled_rows.feature_names, scaling, model, meaning_text)
 
     jobs.start(JOB, (data.account, releases_store.note(facts)), make)
 
@@ -162,8 +162,8 @@ def _show_stop(account: str) -> None:
     (stopped_account, _), stopped_release = jobs.find_result(JOB) or (("", ""), None)
     if stopped_account != account or not isinstance(stopped_release, _Stopped):
         return
-    if stopped_release.problems:
-        fields.show_problems(stopped_release.problems)
+    if stopped_release.input_problems:
+        fields.show_problems(stopped_release.input_problems)
     elif stopped_release.has_noise:
         st.info("Stopped after noise was drawn: the cost is spent.", icon=":material/stop_circle:")
     else:

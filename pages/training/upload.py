@@ -85,10 +85,14 @@ def read_data() -> TrainingData | None:
 
 def _generate() -> TrainingData | None:
     """Generate data by the page's fields; show the problems and return None if that is impossible."""
-    field_names = dict(zip(TrainingGenerator.__dataclass_fields__, GENERATOR_FIELDS, strict=True))
-    field_values = {name: st.session_state[QUESTION.key(field)] for name, field in field_names.items()}
-    field_labels = {name: QUESTION.declarations[field].name for name, field in field_names.items()}
-    generator, problems = fields.build_parameters(TrainingGenerator, field_values, field_labels)
+    attributes = tuple(TrainingGenerator.__dataclass_fields__)
+    field_values = [st.session_state[QUESTION.key(field_name)] for field_name in GENERATOR_FIELDS]
+    field_labels = [QUESTION.declarations[field_name].name for field_name in GENERATOR_FIELDS]
+    generator, input_problems = fields.build_parameters(
+        TrainingGenerator,
+        dict(zip(attributes, field_values, strict=True)),
+        dict(zip(attributes, field_labels, strict=True)),
+    )
     if generator is not None and access.is_served() and generator.num_users > MAX_DEMO_USERS:
         st.info(
             f"A public demo generates at most {MAX_DEMO_USERS:,} users. Run Sweet Spot on your computer for more.",
@@ -100,32 +104,31 @@ def _generate() -> TrainingData | None:
             data: TrainingData = cache.compute(Cached(TrainingGenerator.generate, (generator,), num_kept=4))
             return data
     except InvalidInput as refused:
-        problems = list(refused.problems)
-    fields.show_problems(problems)
+        input_problems = list(refused.problems)
+    fields.show_problems(input_problems)
     return None
 
 
-ENDS = {"low": "lowest", "high": "highest"}
+END_WORDS = {"low": "lowest", "high": "highest"}
 
 
-def _range_key(end: str, column: str) -> str:
+def _range_key(end_name: str, column: str) -> str:
     """Return the session key of the field with the low or high end of a column's range."""
-    return f"{QUESTION.key('range_')}{end}_{column}"
+    return f"{QUESTION.key('range_')}{end_name}_{column}"
 
 
 def _show_upload() -> TrainingData | None:
     """Show the upload, then the fields of its ranges; return the scaled data, or None if a range is missing or bad."""
-    table: TrainingData | None = table_upload.show_upload(UPLOAD)
-    if table is None:
+    data: TrainingData | None = table_upload.show_upload(UPLOAD)
+    if data is None:
         return None
-    _propose_ranges(table)
-    state = st.session_state
-    keys_by_column = {column: [_range_key(end, column) for end in ENDS] for column in table.numeric_columns}
+    _propose_ranges(data)
+    state, columns = st.session_state, data.numeric_columns
+    keys_by_column = {column: [_range_key(end_name, column) for end_name in END_WORDS] for column in columns}
 
     def find_empty_columns() -> list[str]:
-        return [
-            column for column, ends in keys_by_column.items() if any(state.get(key) is None for key in ends)
-        ]
+        """List the columns whose range has an empty end; after the fields are drawn there may be fewer."""
+        return [column for column in columns if any(state.get(key) is None for key in keys_by_column[column])]
 
     if keys_by_column:
         is_open = bool(find_empty_columns())
@@ -135,9 +138,9 @@ def _show_upload() -> TrainingData | None:
                 "are clipped."
             )
             with st.grid(4, min_column_width=150):
-                for column, ends in keys_by_column.items():
-                    for key, word in zip(ends, ENDS.values(), strict=True):
-                        fields.number(f"{wording.plain(column, 20)}, {word}", key)
+                for column, end_keys in keys_by_column.items():
+                    for key, end_word in zip(end_keys, END_WORDS.values(), strict=True):
+                        fields.number(f"{wording.plain(column, 20)}, {end_word}", key)
     if empty_columns := find_empty_columns():
         st.info(
             "**What range can these columns have?** Enter the lowest and the highest value of "
@@ -145,34 +148,37 @@ def _show_upload() -> TrainingData | None:
             icon=":material/straighten:",
         )
         return None
-    assert table.design is not None
+    assert data.design is not None
     ranges = {
-        column: (float(state[low]), float(state[high])) for column, (low, high) in keys_by_column.items()
+        column: (float(state[low_key]), float(state[high_key]))
+        for column, (low_key, high_key) in keys_by_column.items()
     }
     try:
-        return replace(table, scaling=make_scaling(table.dataset, table.design, ranges), ranges=ranges)
+        return replace(data, scaling=make_scaling(data.dataset, data.design, ranges), ranges=ranges)
     except InvalidInput as refused:
         fields.show_problems(refused.problems)
         return None
 
 
-def _propose_ranges(table: TrainingData) -> None:
+def _propose_ranges(data: TrainingData) -> None:
     """Set the fields to ranges of public data, rounded out, once for each table; for private data, empty them."""
-    state, key = st.session_state, QUESTION.key("proposed")
-    if state.get(key) == table.account:
+    state, proposed_key = st.session_state, QUESTION.key("proposed")
+    if state.get(proposed_key) == data.account:
         return
-    state[key], rows = table.account, table.dataset.table
-    assert rows is not None
-    for column in table.numeric_columns:
-        values = rows.features[:, rows.feature_names.index(column)]
-        ends = (None, None) if table.dataset.is_private else round_out(values.min(), values.max())
-        state.update(zip((_range_key(end, column) for end in ENDS), ends, strict=True))
+    state[proposed_key], labelled_rows = data.account, data.dataset.table
+    assert labelled_rows is not None
+    for column in data.numeric_columns:
+        feature_values = labelled_rows.features[:, labelled_rows.feature_names.index(column)]
+        value_range = (
+            (None, None) if data.dataset.is_private else round_out(feature_values.min(), feature_values.max())
+        )
+        state.update(zip((_range_key(end_name, column) for end_name in END_WORDS), value_range, strict=True))
 
 
-def show_label_rule(table: TrainingData, positive_above: float) -> None:
+def show_label_rule(data: TrainingData, positive_above: float) -> None:
     """Show how a threshold splits labels of more than two values, unless one class is named."""
-    has_named_class = table.design is not None and bool(table.design.positive)
-    if (rule_text := describe_label_rule(table, positive_above)) and not has_named_class:
+    has_named_class = data.design is not None and bool(data.design.positive)
+    if (rule_text := describe_label_rule(data, positive_above)) and not has_named_class:
         st.info(
             f"{wording.plain(rule_text, 300)}. Set the threshold under *More settings*, or load the table again "
             "and name one class.",

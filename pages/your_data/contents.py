@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 def show_samples() -> None:
     """Draw the choice of a sample, which is loaded at once: samples are public and small."""
-    sample = session.get_loaded().origin.name
-    st.session_state[QUESTION.key("sample")] = sample if sample in samples.SAMPLES else None
-    titles = {name: sample.title for name, sample in samples.SAMPLES.items()}
+    sample_key = session.get_loaded().origin.name
+    st.session_state[QUESTION.key("sample")] = sample_key if sample_key in samples.SAMPLES else None
+    titles = {name: sample_key.title for name, sample_key in samples.SAMPLES.items()}
     st.selectbox(
         "Sample", list(titles), None, titles.__getitem__, QUESTION.key("sample"), on_change=_load_sample,
         placeholder="Choose a sample",
@@ -39,46 +39,49 @@ def show_samples() -> None:
 
 def _load_sample() -> None:
     """Use the selected sample, if one is selected."""
-    sample = st.session_state.get(QUESTION.key("sample"))
-    if sample is not None:
-        origin = session.Origin(sample)
+    sample_key = st.session_state.get(QUESTION.key("sample"))
+    if sample_key is not None:
+        origin = session.Origin(sample_key)
         session.use(session.LoadedData(origin.load(), origin))
 
 
 def show_generators() -> None:
     """Draw the choice of a generator, its parameters, and the button that generates the data."""
-    titles = {name: generator.title for name, generator in samples.GENERATORS.items()}
-    name: str = fields.pick("Kind of distribution", titles, QUESTION.key("generator"))
+    generators = samples.GENERATORS.items()
+    titles_by_key = {generator_key: generator.title for generator_key, generator in generators}
+    generator_key: str = fields.pick("Kind of distribution", titles_by_key, QUESTION.key("generator"))
     with st.grid(4):
-        for field_name, field in declared_fields(samples.GENERATORS[name]).items():
-            key = _build_field_key(name, field_name)
-            st.session_state.setdefault(key, field.initial)
-            fields.number(field.label, key, field.help, is_integer=field.is_integer)
-    fields.button("Generate", "generate", "casino", _generate, name, is_main=True)
+        for field_name, field in declared_fields(samples.GENERATORS[generator_key]).items():
+            session_key = _build_field_key(generator_key, field_name)
+            st.session_state.setdefault(session_key, field.initial)
+            fields.number(field.label, session_key, field.help, is_integer=field.is_integer)
+    fields.button("Generate", "generate", "casino", _generate, generator_key, is_main=True)
     if problems := st.session_state.get(QUESTION.key("generator_problems"), ()):
         fields.show_problems(problems)
 
 
-def _build_field_key(name: str, field_name: str) -> str:
+def _build_field_key(generator_key: str, field_name: str) -> str:
     """Return the session key of a field of a generator."""
-    return f"{QUESTION.key('generator_field_')}{name}_{field_name}"
+    return f"{QUESTION.key('generator_field_')}{generator_key}_{field_name}"
 
 
-def _generate(name: str) -> None:
+def _generate(generator_key: str) -> None:
     """Generate data from the entered parameters, or store their problems."""
-    state, generator_type = st.session_state, samples.GENERATORS[name]
-    labels = {field_name: f"“{field.label}”" for field_name, field in declared_fields(generator_type).items()}
-    if any(_build_field_key(name, field_name) not in state for field_name in labels):
+    session_state, generator_type = st.session_state, samples.GENERATORS[generator_key]
+    declarations = declared_fields(generator_type).items()
+    labels_by_field = {field_name: f"“{field.label}”" for field_name, field in declarations}
+    session_keys = {field_name: _build_field_key(generator_key, field_name) for field_name in labels_by_field}
+    if any(session_key not in session_state for session_key in session_keys.values()):
         return  # A late press: the page shows another generator by now.
-    values = {field_name: state[_build_field_key(name, field_name)] for field_name in labels}
-    generator, problems = fields.build_parameters(generator_type, values, labels)
+    values_by_field = {field_name: session_state[key] for field_name, key in session_keys.items()}
+    generator, input_problems = fields.build_parameters(generator_type, values_by_field, labels_by_field)
     if generator is not None:
         try:
-            origin = session.Origin(name, to_fields(generator))
+            origin = session.Origin(generator_key, to_fields(generator))
             session.use(session.LoadedData(samples.generate_dataset(generator), origin))
         except InvalidInput as error:
-            problems += error.problems
-    state[QUESTION.key("generator_problems")] = tuple(problems)
+            input_problems += error.problems
+    session_state[QUESTION.key("generator_problems")] = tuple(input_problems)
 
 
 DEFAULT_TABLE = "events"
@@ -91,31 +94,30 @@ def show_recipes(roles: Roles | None) -> None:
     with st.expander(title, icon=":material/dns:", key=QUESTION.key("engine_open")):
         st.markdown("Run this where your data are; only the histogram comes back, and you open it here.")
         with st.grid(2):
-            titles = {name: engine.title for name, engine in counting.ENGINES.items()}
-            key: str = fields.pick("Engine", titles, QUESTION.key("engine"))
+            titles_by_key = {name: engine.title for name, engine in counting.ENGINES.items()}
+            engine_key: str = fields.pick("Engine", titles_by_key, QUESTION.key("engine"))
             st.session_state.setdefault(QUESTION.key("engine_table"), DEFAULT_TABLE)
-            table = st.text_input("Table", key=QUESTION.key("engine_table"), persist_state="session")
-        engine = counting.ENGINES[key]
+            table_name = st.text_input("Table", key=QUESTION.key("engine_table"), persist_state="session")
+        engine = counting.ENGINES[engine_key]
         if roles is None or roles.kind is not TableKind.EVENTS or not roles.user:
             roles = _DEFAULT_ROLES
             st.caption("Replace user_id by the name of your column.")
-        shell_code, python_code, sql_code = _write_recipe(key, roles, table or DEFAULT_TABLE)
+        shell_code, python_code, sql_code = _write_recipe(engine_key, roles, table_name or DEFAULT_TABLE)
         st.caption(f"Credentials come from {engine.credentials_text}.")
         command_tab, python_tab, sql_tab = st.tabs(["Shell", "Python", "SQL that runs"])
         command_tab.code(shell_code, language="bash", wrap_lines=True)
         install_command = f"pip install 'ibis-framework[{engine.key}]'"
-        command_tab.caption(
-            f"Run it in the folder of Sweet Spot, after {install_command}. Upload histogram.csv here."
-        )
+        folder_text = f"Run it in the folder of Sweet Spot, after {install_command}."
+        command_tab.caption(f"{folder_text} Upload histogram.csv here.")
         python_tab.code(python_code, language="python")
         sql_tab.code(sql_code, language="sql")
         sql_tab.caption("Columns are taken for text, and the value for a number.")
 
 
 @cache.cached(max_entries=4)
-def _write_recipe(engine: str, roles: Roles, table: str) -> tuple[str, str, str]:
+def _write_recipe(engine_key: str, roles: Roles, table_name: str) -> tuple[str, str, str]:
     """Return the recipe, cached: every run draws it, and writing the SQL takes as long as the rest."""
-    return counting.write_recipe(counting.ENGINES[engine], roles, table)
+    return counting.write_recipe(counting.ENGINES[engine_key], roles, table_name)
 
 
 ENTRY = uploads.Uploader(QUESTION, "session_")
@@ -126,17 +128,16 @@ def show_session_upload() -> None:
     if access.is_served():
         uploads.show_demo_notice()
         return
-    ENTRY.show(
-        "A file that *Save session* has made",
-        "It replaces the data and settings in use. What was released of any data stays on the account.",
-        _open_file,
+    session_help = (
+        "It replaces the data and settings in use. What was released of any data stays on the account."
     )
+    ENTRY.show("A file that *Save session* has made", session_help, _open_file)
     content_or_problems = st.session_state.get(QUESTION.key("session_opened"))
     if isinstance(content_or_problems, session_file.FileContent):
         _show_opened_session(content_or_problems)
     elif content_or_problems is not None:
-        lines = "\n".join(f"- {plain(p.sentence, 400)}" for p in content_or_problems)
-        st.error(f"{lines}\n\nNothing was changed.", icon=":material/error:")
+        lines_text = "\n".join(f"- {plain(problem.sentence, 400)}" for problem in content_or_problems)
+        st.error(f"{lines_text}\n\nNothing was changed.", icon=":material/error:")
 
 
 def _open_file(files: list[UploadedFile]) -> None:
@@ -145,10 +146,8 @@ def _open_file(files: list[UploadedFile]) -> None:
     try:
         content_or_problems = session_file.read_file(files[0].getvalue())
     except Exception as error:  # Whatever it is, the page stays usable.
-        content_or_problems = (
-            InputProblem(f"the file {files[0].name} was not opened"),
-            *describe_error(error),
-        )
+        file_problem = InputProblem(f"the file {files[0].name} was not opened")
+        content_or_problems = file_problem, *describe_error(error)
     else:
         session_file.apply_content(content_or_problems.content)
     st.session_state[QUESTION.key("session_opened")] = content_or_problems
@@ -158,15 +157,14 @@ def _open_file(files: list[UploadedFile]) -> None:
 def _show_opened_session(file_content: session_file.FileContent) -> None:
     """Show when the opened session was saved, what its file left out, and settings that were refused."""
     in_use_text = f"In use: {plain(session.dataset().name)}."
-    st.success(
-        f"The session of {plain(file_content.saved_at_text)} is open. {in_use_text}", icon=":material/check:"
-    )
+    saved_text = f"The session of {plain(file_content.saved_at_text)} is open."
+    st.success(f"{saved_text} {in_use_text}", icon=":material/check:")
     if file_content.left_out:
-        lines = "\n".join(f"- {plain(words, 400)}" for words in file_content.left_out)
-        st.info(f"The file does not hold:\n{lines}", icon=":material/info:")
-        for file in file_content.content.files:
-            if session.dataset().name != file.name:
-                st.caption(f"Bring {plain(file.name)} again, and its columns are read as they were.")
+        lines_text = "\n".join(f"- {plain(left_out_text, 400)}" for left_out_text in file_content.left_out)
+        st.info(f"The file does not hold:\n{lines_text}", icon=":material/info:")
+        for known_file in file_content.content.known_files:
+            if session.dataset().name != known_file.name:
+                st.caption(f"Bring {plain(known_file.name)} again, and its columns are read as they were.")
     if file_content.setting_problems:
         st.warning("These settings of the file were not followed.", icon=":material/warning:")
         fields.show_problems(file_content.setting_problems)
@@ -174,16 +172,17 @@ def _show_opened_session(file_content: session_file.FileContent) -> None:
 
 def list_offers(dataset: Dataset) -> list[tuple[str, list[Question]]]:
     """Return every page that the data can answer, once, under the column that it needs, or *Rows per user*."""
-    columns = {}
+    columns_by_facet = {}
     if dataset.values is not None:
-        columns[Facet.VALUES] = dataset.values.column
-    if groups := dataset.pairs or dataset.tasks:
-        columns[Facet.GROUPS] = groups.label
-    columns[Facet.ROWS] = "Rows per user"
+        columns_by_facet[Facet.VALUES] = dataset.values.column
+    if group_facet := dataset.pairs or dataset.tasks:
+        columns_by_facet[Facet.GROUPS] = group_facet.label
+    columns_by_facet[Facet.ROWS] = "Rows per user"
     offers: list[tuple[str, list[Question]]] = []
     offered_names: set[str] = set()
-    for facet, column in columns.items():
-        pages = [q for q in catalogue.PAGES if facet in q.answers_from and q.name not in offered_names]
-        offered_names |= {q.name for q in pages}
-        offers += [(column, pages)] if pages else []
+    for facet, column in columns_by_facet.items():
+        new_questions = [question for question in catalogue.PAGES if question.name not in offered_names]
+        questions = [question for question in new_questions if facet in question.answers_from]
+        offered_names |= {question.name for question in questions}
+        offers += [(column, questions)] if questions else []
     return offers

@@ -35,9 +35,9 @@ WAIT_SECONDS = 3.0
 _CUT_OFF = f"{jobs.CUT_OFF} The data in use stay as they were."
 
 
-def _build_key(name: str) -> str:
+def _build_key(entry_name: str) -> str:
     """Return the session key of an entry of the upload."""
-    return QUESTION.key(f"upload_{name}")
+    return QUESTION.key(f"upload_{entry_name}")
 
 
 def _role_key(role: str) -> str:
@@ -110,46 +110,46 @@ def _show_uploader() -> None:
     )
     if is_local():
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            label, example = "Or the path of a file on this computer, of any size", "/home/me/events.parquet"
+            label_text = "Or the path of a file on this computer, of any size"
+            example_path = "/home/me/events.parquet"
             help_text = "It is not copied. Put a semicolon between several paths."
-            st.text_input(
-                label, key=_build_key("path"), placeholder=example, help=help_text, persist_state="session"
-            )
+            path_options: dict[str, Any] = {"placeholder": example_path, "help": help_text}
+            st.text_input(label_text, key=_build_key("path"), persist_state="session", **path_options)
             st.button("Look at it", key="look_at_path", on_click=_read_paths, icon=":material/folder_open:")
 
 
 def _read_uploads(files: list[UploadedFile]) -> None:
     """Open uploaded files: small ones from memory, large ones from a temporary folder."""
-    names = [file.name for file in files]
+    file_names = [file.name for file in files]
     if sum(file.size for file in files) <= counting.HELD_BYTES:  # these never touch a disk (server.py)
         memory_files = [counting.MemoryFile(file.getvalue()) for file in files]
         ENTRY.drop(files)
-        _open_files(memory_files, names, None)
+        _open_files(memory_files, file_names, None)
         return
     try:
         workspace = counting.Workspace()
-        paths = []
+        saved_paths = []
         for index, file in enumerate(files):
             # The name is the person's; the file's own name is ours.
-            path = workspace.folder / f"upload{index}"
-            with path.open("wb") as target:
-                shutil.copyfileobj(file, target)
-            paths.append(str(path))
+            saved_path = workspace.folder / f"upload{index}"
+            with saved_path.open("wb") as output_stream:
+                shutil.copyfileobj(file, output_stream)
+            saved_paths.append(str(saved_path))
     except (InvalidInput, OSError) as error:  # the first where not even the folder could be made
         _discard()
-        ENTRY.refuse(describe_error(error), names)
+        ENTRY.refuse(describe_error(error), file_names)
     else:
-        _open_files(paths, names, workspace)
+        _open_files(saved_paths, file_names, workspace)
     finally:
         ENTRY.drop(files)
 
 
 def _read_paths() -> None:
     """Open the files at the paths that the person entered."""
-    text = str(st.session_state.get(_build_key("path")) or "")
-    folder = os.environ.get(FOLDER, "")  # the person's; the server runs in that of the app
-    texts = [path.strip().strip('"') for path in text.split(";") if path.strip()]
-    paths = [os.path.join(folder, os.path.expanduser(path)) for path in texts]
+    paths_text = str(st.session_state.get(_build_key("path")) or "")
+    base_folder = os.environ.get(FOLDER, "")  # the person's; the server runs in that of the app
+    entered_paths = [path.strip().strip('"') for path in paths_text.split(";") if path.strip()]
+    paths = [os.path.join(base_folder, os.path.expanduser(path)) for path in entered_paths]
     _open_files(paths, [os.path.basename(path) or path for path in paths], None)
 
 
@@ -188,18 +188,17 @@ def _open_files(
 
 def _use_opened_files() -> None:
     """Show the columns of files that were opened, or why that failed."""
-    state = st.session_state
-    job: jobs.Job | None = state.get(_LOOK_JOB)
+    session_state = st.session_state
+    job: jobs.Job | None = session_state.get(_LOOK_JOB)
     if job is None or job.is_running:
         return
-    state[_LOOK_JOB] = None
+    session_state[_LOOK_JOB] = None
     if job.has_failed:
-        ENTRY.refuse(job.problems, job.question)
+        ENTRY.refuse(job.input_problems, job.question)
         return
     if job.result is None:
-        state[_build_key("stopped")] = (
-            _CUT_OFF if job.was_cut_off else "Stopped; the data in use stay as they were."
-        )
+        stopped_text = "Stopped; the data in use stay as they were."
+        session_state[_build_key("stopped")] = _CUT_OFF if job.was_cut_off else stopped_text
         return
     source, roles = job.result
     if source.is_complete:
@@ -207,9 +206,10 @@ def _use_opened_files() -> None:
     known_file = own_tables.find_file(source.columns)
     _propose(roles if known_file is None else known_file.roles)
     stated_release = _find_stated_release(source, roles)
-    state[_build_key("table")], state[_build_key("copies")] = source, False
-    state[_build_key("public")] = Disclosure.PRIVATE if stated_release is None else Disclosure.DP_RELEASE
-    state[_build_key("names")] = ", ".join(source.columns)
+    session_state[_build_key("table")], session_state[_build_key("copies")] = source, False
+    disclosure = Disclosure.PRIVATE if stated_release is None else Disclosure.DP_RELEASE
+    session_state[_build_key("public")] = disclosure
+    session_state[_build_key("names")] = ", ".join(source.columns)
 
 
 def _discard() -> None:
@@ -261,10 +261,8 @@ def _propose(roles: Roles) -> None:
     state = st.session_state
     for role in ROLE_LABELS:
         state[_role_key(role)] = getattr(roles, role) or NO_COLUMN
-    state[_build_key("further")], state[_build_key("further_task")] = (
-        list(roles.further_user),
-        list(roles.further_task),
-    )
+    state[_build_key("further")] = list(roles.further_user)
+    state[_build_key("further_task")] = list(roles.further_task)
     state[_build_key("kind")], state[_build_key("contribution")] = roles.kind, roles.contribution
     state[_build_key("missing")] = roles.missing_users
 
@@ -292,32 +290,33 @@ def _choose_roles(source: counting.Source) -> Roles:
     st.markdown(":small[**2.** Which column is what?]")
     with st.grid(3):
         for role in ROLES_BY_KIND[table_kind]:
-            options = [*([NO_COLUMN] if role in ("value", "task") else []), *source.columns]
-            if st.session_state.get(_role_key(role)) not in options:
-                st.session_state[_role_key(role)] = options[0]
-            st.selectbox(ROLE_LABELS[role], options, key=_role_key(role), persist_state="session")
+            column_options = [*([NO_COLUMN] if role in ("value", "task") else []), *source.columns]
+            if st.session_state.get(_role_key(role)) not in column_options:
+                st.session_state[_role_key(role)] = column_options[0]
+            st.selectbox(ROLE_LABELS[role], column_options, key=_role_key(role), persist_state="session")
     if table_kind is TableKind.EVENTS:
         with st.expander("More about users, groups and rows"):
             _show_event_choices(source)
     roles = _read_roles(table_kind)
     known_file = own_tables.find_file(source.columns)
-    explanation = explain_roles(roles)
+    roles_text = explain_roles(roles)
     if known_file and known_file.roles == roles:
-        explanation += f" As in {known_file.name}, which has the same columns."
-    st.caption(wording.plain(explanation, 400))
-    release = _find_stated_release(source, roles)
-    _choose_disclosure("**3.** Are these data public?", list(PUBLIC)[: 2 if release is None else 3])
-    if release is not None:
-        st.caption(f"The file states *{release.label}*. Nothing here can check it.")
+        roles_text += f" As in {known_file.name}, which has the same columns."
+    st.caption(wording.plain(roles_text, 400))
+    stated_release = _find_stated_release(source, roles)
+    _choose_disclosure("**3.** Are these data public?", list(PUBLIC)[: 2 if stated_release is None else 3])
+    if stated_release is not None:
+        st.caption(f"The file states *{stated_release.label}*. Nothing here can check it.")
     return roles
 
 
-def _choose_disclosure(label: str, options: Sequence[Disclosure]) -> Any:
+def _choose_disclosure(question_text: str, disclosures: Sequence[Disclosure]) -> Any:
     """Draw the choice whether data are public, and return it."""
-    if st.session_state.get(_build_key("public")) not in options:
+    if st.session_state.get(_build_key("public")) not in disclosures:
         st.session_state[_build_key("public")] = Disclosure.PRIVATE
-    texts = {disclosure: PUBLIC[disclosure] for disclosure in options}
-    return fields.radio(label, texts, _build_key("public"), is_horizontal=True, captions=PUBLIC_FOLLOWS)
+    texts_by_disclosure = {disclosure: PUBLIC[disclosure] for disclosure in disclosures}
+    radio_options: dict[str, Any] = {"is_horizontal": True, "captions": PUBLIC_FOLLOWS}
+    return fields.radio(question_text, texts_by_disclosure, _build_key("public"), **radio_options)
 
 
 def _rename() -> None:
@@ -353,10 +352,10 @@ def _show_event_choices(source: counting.Source) -> None:
 
 
 def _show_further_columns(
-    name: str, columns: Sequence[str], used_columns: set[str], label: str, help_text: str
+    entry_name: str, columns: Sequence[str], used_columns: set[str], label: str, help_text: str
 ) -> None:
     """Draw the choice of further columns among those that have no role yet."""
-    key, options = _build_key(name), [column for column in columns if column not in used_columns]
+    key, options = _build_key(entry_name), [column for column in columns if column not in used_columns]
     st.session_state[key] = [column for column in st.session_state.get(key, []) if column in options]
     if options:
         st.multiselect(label, options, key=key, placeholder="None", persist_state="session", help=help_text)
@@ -374,18 +373,18 @@ def _read_roles(table_kind: TableKind) -> Roles:
         if columns_by_role["task"] is not None:
             columns_by_role["further_task"] = tuple(state.get(_build_key("further_task"), ()))
         columns_by_role["contribution"] = state.get(_build_key("contribution"), Contribution.ROWS)
-    return Roles(
-        table_kind, missing_users=state.get(_build_key("missing"), MissingUsers.LEAVE_OUT), **columns_by_role
-    )
+    missing_users = state.get(_build_key("missing"), MissingUsers.LEAVE_OUT)
+    return Roles(table_kind, missing_users=missing_users, **columns_by_role)
 
 
 def _choose_distribution(dataset: Dataset) -> None:
     """Show a distribution of pairs, the choice of its label, and the buttons."""
-    sizes = dataset.pair_sizes
-    assert sizes is not None
-    pairs_text = wording.counted(int(sizes.pairs.sum()), "pair")
+    pair_sizes = dataset.pair_sizes
+    assert pair_sizes is not None
+    pairs_text = wording.counted(int(pair_sizes.pairs.sum()), "pair")
     users_text = wording.counted(dataset.histogram.num_users, "user")
-    groups_text = f"{wording.counted(sizes.task_rows.size, 'group')} of {wording.plain(sizes.label)}"
+    groups_text = wording.counted(pair_sizes.task_rows.size, "group")
+    groups_text += f" of {wording.plain(pair_sizes.label)}"
     st.markdown(f"**{wording.plain(dataset.name)}**: {pairs_text} of {users_text} and {groups_text}.")
     st.caption("*Per group* answers from these numbers. Nothing can check that they are true.")
     disclosure = _choose_disclosure("Are these data public?", [Disclosure.PRIVATE, Disclosure.PUBLIC])
@@ -402,9 +401,8 @@ def _use_source(source: counting.Source, roles: Roles) -> None:
     stated_release = _find_stated_release(source, roles)
     provenance = (stated_release or disclosure) if disclosure is Disclosure.DP_RELEASE else disclosure
     remembered_disclosure = Disclosure.PRIVATE if disclosure is Disclosure.PRIVATE else Disclosure.PUBLIC
-    own_tables.add_files(
-        [own_tables.KnownFile(source.name, tuple(source.columns), roles, remembered_disclosure)]
-    )
+    known_file = own_tables.KnownFile(source.name, tuple(source.columns), roles, remembered_disclosure)
+    own_tables.add_files([known_file])
     st.session_state[_build_key("stopped")] = ""
     if not source.is_complete:
         counts_copies = bool(st.session_state.get(_build_key("copies")))
@@ -419,19 +417,19 @@ def _use_source(source: counting.Source, roles: Roles) -> None:
         st.rerun()
     try:
         with st.spinner("Counting…"):
-            result = counting.count(source, roles, provenance)
+            count_result = counting.count(source, roles, provenance)
     except Exception as error:  # Whatever it is, the panel stays usable.
         ENTRY.refuse(describe_error(error))
         st.rerun()
     ENTRY.refuse(())
-    _use_counted(result)
+    _use_counted(count_result)
 
 
 def _use_finished_jobs() -> None:
     """Use what work in the background has found, or store why it failed; either way the work is over."""
     _use_opened_files()
-    if problems := jobs.list_failures(_build_key("job")):
-        ENTRY.refuse(problems)
+    if input_problems := jobs.list_failures(_build_key("job")):
+        ENTRY.refuse(input_problems)
         st.session_state[_build_key("job")] = None
     elif (finished_job := jobs.find_result(_build_key("job"))) is not None:
         job: jobs.Job = st.session_state[_build_key("job")]
@@ -441,12 +439,12 @@ def _use_finished_jobs() -> None:
             st.session_state[_build_key("stopped")] = _CUT_OFF
 
 
-def _use_counted(result: counting.CountResult) -> None:
+def _use_counted(count_result: counting.CountResult) -> None:
     """Use the counted data; if counting was stopped, store why."""
-    if result.dataset is None:
-        st.session_state[_build_key("stopped")] = result.summary
+    if count_result.dataset is None:
+        st.session_state[_build_key("stopped")] = count_result.summary
     else:
-        _use_dataset(result.dataset)
+        _use_dataset(count_result.dataset)
 
 
 def _use_dataset(dataset: Dataset) -> None:

@@ -32,21 +32,22 @@ def body(slots: layout.PageSlots) -> None:
     """Draw the choice of data, the main figure, and where the data lead."""
     with slots.line:
         st.session_state.setdefault(QUESTION.key("data_source"), "Sample")
-        source = fields.choice("Where from", {name: name for name in SOURCES}, QUESTION.key("data_source"))
-    with slots.line if source == "Sample" else slots.notes:
-        SOURCES[source]()
-    data = session.dataset()
-    if source == "Upload a file" and file_upload.is_waiting():
-        slots.notes.caption(f"In use until then: {plain(data.name)}.")
+        source_names = {name: name for name in SOURCES}
+        source_name = fields.choice("Where from", source_names, QUESTION.key("data_source"))
+    with slots.line if source_name == "Sample" else slots.notes:
+        SOURCES[source_name]()
+    dataset = session.dataset()
+    if source_name == "Upload a file" and file_upload.is_waiting():
+        slots.notes.caption(f"In use until then: {plain(dataset.name)}.")
         return
     with slots.figure:
-        main = axes.plot_classes(data)
-        st.markdown(f"**{main.title}**")
-        figures.draw(main)
+        main_plot = axes.plot_classes(dataset)
+        st.markdown(f"**{main_plot.title}**")
+        figures.draw(main_plot)
     with slots.answer:
-        show_offers(data)
+        show_offers(dataset)
     with slots.bottom:
-        show_details(data)
+        show_details(dataset)
 
 
 def show_offers(dataset: Dataset) -> None:
@@ -70,9 +71,9 @@ def show_details(dataset: Dataset) -> None:
         st.info(plain(note, 400), icon=":material/info:")
     gini_text = f"Gini coefficient {dataset.histogram.summary().gini:.2f} {axes.GINI_SCALE}."
     st.markdown(f"{axes.describe_share(dataset.histogram)} {gini_text}")
-    grid = st.grid(2, min_column_width=240)
+    plot_grid = st.grid(2, min_column_width=240)
     for build_plot in axes.DISTRIBUTIONS.values():
-        with grid.cell():
+        with plot_grid.cell():
             plot = build_plot(dataset)
             st.markdown(f"**{plot.title}**")
             sections.show_plot(plot, keeps_y=True)
@@ -90,11 +91,11 @@ def show_heaviest(dataset: Dataset) -> None:
     with st.expander("The heaviest users", icon=":material/leaderboard:"):
         together_text = f"The {sizes.size} heaviest users hold" if sizes.size > 1 else "One user holds"
         st.markdown(f"{together_text} {wording.percent(float(shares.sum()))} of all contributions.")
-        columns = {
+        cells_by_column = {
             CONTRIBUTION_NAMES[dataset.contribution]: map(wording.number, sizes.tolist()),
             "Share of all": map(wording.percent, shares.tolist()),
         }
-        st.table(pd.DataFrame(columns, index=pd.RangeIndex(1, sizes.size + 1, name="Rank")))
+        st.table(pd.DataFrame(cells_by_column, index=pd.RangeIndex(1, sizes.size + 1, name="Rank")))
 
 
 layout.show(QUESTION, body, has_budget=False, runs_alone=False)

@@ -10,13 +10,8 @@ UPLOAD_NAMES = (
 )
 """What the upload of a table keeps in the session."""
 OTHER_NAMES = (
-    "look_job",
-    "session_file_",
-    "session_round",
-    "session_opened",
-    "engine",
-    "engine_table",
-    "engine_open",
+    *("look_job", "session_file_", "session_round", "session_opened"),
+    *("engine", "engine_table", "engine_open"),
 )
 SAMPLE_NAMES = ("data_source", "sample", "generator", "generator_field_", "generator_problems")
 

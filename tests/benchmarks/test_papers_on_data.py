@@ -55,10 +55,10 @@ def test_pictures_are_read_in_every_form(tmp_path: Path, form: str, name: str) -
     if form == "npz":
         np.savez_compressed(tmp_path / "some.npz", x_train=pixels, y_train=labels, x_test=pixels[:2])
     else:
-        for part, array in (("images-idx3", pixels), ("labels-idx1", labels)):
+        for text, array in (("images-idx3", pixels), ("labels-idx1", labels)):
             packed = form == "packed idx"
             content = gzip.compress(to_idx(array)) if packed else to_idx(array)
-            (tmp_path / f"train-{part}-ubyte{'.gz' if packed else ''}").write_bytes(content)
+            (tmp_path / f"train-{text}-ubyte{'.gz' if packed else ''}").write_bytes(content)
     pictures = readers.read_pictures(tmp_path)
     np.testing.assert_array_equal(pictures.pixels, pixels)
     np.testing.assert_array_equal(pictures.labels, labels)

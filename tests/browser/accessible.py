@@ -14,7 +14,7 @@ STREAMLITS = {
 """Rules that Streamlit 1.67 itself breaks, and where: no option and no code of ours has a say in it."""
 # Figures are pictures with a sentence each, and tests/test_theme.py holds their contrast. The label of a main button
 # has the colour of the ground (`address`) from the page's next run on: here the colours change without one.
-_LOOK = """([within, dark, streamlits]) => axe.run(
+_RUN_AXE = """([within, dark, streamlits]) => axe.run(
     {include: within, exclude: ['.js-plotly-plot', ...(dark ? ["[data-testid='stBaseButton-primary']"] : [])]},
     {resultTypes: ['violations'], preload: false, elementRef: true, ...(dark ? {runOnly: ['color-contrast']} : {})}
 ).then(({violations}) => violations.flatMap(({id, help, nodes}) => nodes
@@ -22,15 +22,15 @@ _LOOK = """([within, dark, streamlits]) => axe.run(
     .map(({target, failureSummary}) => `${id}: ${help}: ${target}: ${failureSummary}`)))"""
 
 
-def violations(page: Page, within: str = "[data-testid='stMain']", dark: bool = False) -> list[str]:
+def violations(page: Page, selector: str = "[data-testid='stMain']", dark: bool = False) -> list[str]:
     """Return what is wrong by all of axe's rules; on a dark page by that of contrast, as nothing else goes by colours.
 
     Args:
         page: Settled.
-        within: What is looked at, in CSS.
+        selector: What is looked at, in CSS.
         dark: Whether the page is.
     """
     if not page.evaluate("'axe' in window"):
         page.evaluate((resources.files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8"))
-    problems: list[str] = page.evaluate(_LOOK, [within, dark, STREAMLITS])
+    problems: list[str] = page.evaluate(_RUN_AXE, [selector, dark, STREAMLITS])
     return problems

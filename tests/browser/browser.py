@@ -60,11 +60,11 @@ def find_browser() -> str:
     Raises:
         BrowserMissingError: With one line that says how to get one.
     """
-    chosen = os.environ.get("SWEETSPOT_BROWSER")
-    if chosen:
-        if _starts(chosen):
-            return chosen
-        raise BrowserMissingError(f"SWEETSPOT_BROWSER is {chosen!r}, and no browser starts from there.")
+    named_path = os.environ.get("SWEETSPOT_BROWSER")
+    if named_path:
+        if _starts(named_path):
+            return named_path
+        raise BrowserMissingError(f"SWEETSPOT_BROWSER is {named_path!r}, and no browser starts from there.")
     path = _installed() or _installed_by_playwright()
     if path is None and _run_quietly(
         "No Chromium or Chrome found; downloading one for the tests ...",
@@ -81,8 +81,8 @@ def find_browser() -> str:
 
 def _installed() -> str | None:
     on_path = [shutil.which(name) for name in NAMES]
-    usual = [os.path.expanduser(os.path.expandvars(place)) for place in USUAL_PLACES]
-    return next((path for path in [*on_path, *usual] if path and _starts(path)), None)
+    usual_paths = [os.path.expanduser(os.path.expandvars(path_pattern)) for path_pattern in USUAL_PLACES]
+    return next((path for path in [*on_path, *usual_paths] if path and _starts(path)), None)
 
 
 def _installed_by_playwright() -> str | None:
@@ -138,8 +138,8 @@ def _run_quietly(message: str | None, command: list[str], limit: float) -> bool:
         print(f"... gave up after {limit:.0f} seconds.", file=sys.stderr, flush=True)
         return False
     if done.returncode != 0:
-        last = (done.stdout.strip().splitlines() or ["no output"])[-1]
-        print(f"... did not work: {last}", file=sys.stderr, flush=True)
+        last_line = (done.stdout.strip().splitlines() or ["no output"])[-1]
+        print(f"... did not work: {last_line}", file=sys.stderr, flush=True)
     return done.returncode == 0
 
 
@@ -217,11 +217,11 @@ class Traffic:
     waiting: bool = False
     changed: float = 0.0
 
-    def sent(self, payload: str | bytes) -> None:
+    def record_sent(self, payload: str | bytes) -> None:
         if isinstance(payload, bytes) and BackMsg.FromString(payload).WhichOneof("type") == "rerun_script":
             self.waiting, self.changed = True, time.monotonic()
 
-    def received(self, payload: str | bytes) -> None:
+    def record_received(self, payload: str | bytes) -> None:
         if isinstance(payload, bytes):
             message = ForwardMsg.FromString(payload)
             # A run that was cut short for the next one has not answered.
@@ -235,14 +235,14 @@ _traffic: WeakKeyDictionary[Page, Traffic] = WeakKeyDictionary()
 
 def listen(page: Page) -> Page:
     """Follow what the page and its server tell each other; call this before the page opens an address."""
-    heard = _traffic[page] = Traffic()
+    traffic = _traffic[page] = Traffic()
 
     def connected(socket: WebSocket) -> None:
         if not socket.url.endswith("/_stcore/stream"):
             return
-        heard.waiting = False
-        socket.on("framesent", heard.sent)
-        socket.on("framereceived", heard.received)
+        traffic.waiting = False
+        socket.on("framesent", traffic.record_sent)
+        socket.on("framereceived", traffic.record_received)
 
     page.on("websocket", connected)
     return page
@@ -273,18 +273,18 @@ _LOOKS = 0.4
 def settle(page: Page, limit: float = SETTLE_LIMIT) -> None:
     """Wait until the page is connected, no script runs and nothing is still being drawn."""
     deadline = time.monotonic() + limit
-    heard = _traffic.get(page, Traffic())
+    traffic = _traffic.get(page, Traffic())
     while True:
-        left = deadline - time.monotonic()
+        seconds_left = deadline - time.monotonic()
         try:
-            quiet = left > 0 and page.evaluate(_QUIET, left * 1000)
+            quiet = seconds_left > 0 and page.evaluate(_QUIET, seconds_left * 1000)
         except Exception as error:
             if "context was destroyed" not in str(error):
                 raise
             continue  # It was just being loaded anew.
         if not quiet:
             raise AssertionError(f"{page.url} did not settle within {limit:.0f} seconds")
-        if not heard.waiting and heard.changed <= time.monotonic() - _LOOKS:
+        if not traffic.waiting and traffic.changed <= time.monotonic() - _LOOKS:
             return
 
 

@@ -60,9 +60,9 @@ expect.set_options(timeout=PATIENCE)
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
+    folder = Path(__file__).parent
     for item in items:
-        if here in item.path.parents:
+        if folder in item.path.parents:
             item.add_marker(pytest.mark.browser)
             # Meant for one worker, one server, one browser. With pytest 9.2, xdist 3.8 does not group tests, and each
             # worker has its own.
@@ -79,10 +79,10 @@ def pytest_runtest_makereport(
     if report.failed and report.when == "call" and page is not None and not page.is_closed():
         try:
             page.mouse.move(0, 0)
-            shown = page.locator(WHERE_TO_LOOK).all_inner_texts()
+            page_texts = page.locator(WHERE_TO_LOOK).all_inner_texts()
         except Error as error:  # The test's own failure is what counts.
-            shown = [f"not to be had: {error}"]
-        lines = [line for text in shown for line in text.splitlines() if line.strip()][:LINES_SHOWN]
+            page_texts = [f"not to be had: {error}"]
+        lines = [line for text in page_texts for line in text.splitlines() if line.strip()][:LINES_SHOWN]
         report.sections.append((f"{page.url} showed", " | ".join(lines)))
         report.sections.append(("The server said", _server_output(page.url)))
     return report
@@ -115,10 +115,10 @@ class Server:
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Yield the server behind `app_url`, for tests that stop it and start it anew."""
-    one = Server(helpers.start_app(tmp_path_factory.mktemp("server") / "server.log"))
-    one.warm()
-    yield one
-    one.app.stop()
+    app_server = Server(helpers.start_app(tmp_path_factory.mktemp("server") / "server.log"))
+    app_server.warm()
+    yield app_server
+    app_server.app.stop()
 
 
 @pytest.fixture(scope="session")
@@ -199,7 +199,7 @@ class Window:
     _page: Page | None = None
 
     def page(self) -> Page:
-        """Yield a page, which must end without errors, exceptions and foreign requests; keep nothing for the next."""
+        """Return the page, as if it were new."""
         if self._page is None or self._page.is_closed():
             self._page = helpers.listen(self.context.new_page())
             self._leave(self._page)
@@ -258,7 +258,7 @@ def new_window(window_of_another: Window) -> Iterator[Page]:
 
 @pytest.fixture
 def page(window: Window, expected_problems: list[str]) -> Iterator[Page]:
-    """A page, which must end without errors, exceptions and foreign requests; nothing is kept for the next."""
+    """Yield a page, which must end without errors, exceptions and foreign requests; keep nothing for the next."""
     page = window.page()
     problems: list[str] = []
 
@@ -280,8 +280,10 @@ def page(window: Window, expected_problems: list[str]) -> Iterator[Page]:
         page.on(event, listener)  # type: ignore[call-overload]
     yield page
     if not page.is_closed():
-        shown = page.get_by_test_id("stException").all_inner_texts()
-        problems.extend(f"exception on the page: {text}\n{_server_output(page.url)}" for text in shown)
+        exception_texts = page.get_by_test_id("stException").all_inner_texts()
+        problems.extend(
+            f"exception on the page: {text}\n{_server_output(page.url)}" for text in exception_texts
+        )
         for event, listener in listeners.items():
             page.remove_listener(event, listener)
     unexpected = [text for text in problems if not any(piece in text for piece in expected_problems)]

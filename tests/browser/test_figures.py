@@ -34,11 +34,11 @@ def curves(plot: Locator) -> str:
 
 def step(page: Page, plot: Locator, key: str) -> None:
     """One step of epsilon's slider, until its curves have come."""
-    before = curves(plot)
+    curves_before = curves(plot)
     page.locator(".st-key-epsilon_slider").get_by_role("slider").press(key)
     page.wait_for_function(
         "([e, before]) => JSON.stringify(e._fullData.map(t => [t.name, Array.from(t.y)])) !== before",
-        arg=[plot.element_handle(), before],
+        arg=[plot.element_handle(), curves_before],
     )
     settle(page)
 
@@ -124,12 +124,12 @@ def zoom_place_and_element_are_kept(page: Page, plot: Locator) -> None:
         arg=plot.element_handle(),
     )
     code = page.get_by_role("button", name="Code for your library")
-    beside = code.bounding_box()
+    box = code.bounding_box()
     for key in ("ArrowRight", "ArrowRight", "ArrowRight"):
         step(page, plot, key)
         assert place(page, plot) == before
         # However many lines the answer takes, the buttons beside the figure stay where they are.
-        assert code.bounding_box() == beside
+        assert code.bounding_box() == box
     # The curves of the next range are drawn over the pale ones of the last movement, which no legend names.
     names = plot.evaluate("e => e._fullData.map(t => [t.name, t.showlegend])")
     assert ["Total, smooth weights, before", False] in names
@@ -265,10 +265,10 @@ def test_a_figure_from_its_room_to_its_leave(page: Page, app_url: str) -> None:
     # What stands below it while its bound is dragged has its room, too.
     assert plot.evaluate("e => e._fullLayout.height") + STRIP == early
     assert room.evaluate("e => e.getBoundingClientRect().height") == early
-    called = page.evaluate(CALLED_BY_HAND, [f"{app_url}{FIGURE.address}", f"{app_url}{PLOTLY.address}"])
+    value = page.evaluate(CALLED_BY_HAND, [f"{app_url}{FIGURE.address}", f"{app_url}{PLOTLY.address}"])
     # One figure stands until its place has left the page and its last call ends; pale curves come with what a person
     # changed, not with a refinement.
-    assert called == {"stands": 1, "refined": 0, "same": True, "changed": 1, "until": 1, "left": 0}
+    assert value == {"stands": 1, "refined": 0, "same": True, "changed": 1, "until": 1, "left": 0}
 
     plot.evaluate("e => { e.dataset.seen = 'yes' }")
     dark_comes_in_place_what_is_saved_is_white_and_paper_is_white_and_narrower(page, plot)

@@ -71,7 +71,7 @@ def a_large_file_by_path_shows_progress_and_stops(page: Page, tmp_path: Path) ->
     enter(field, str(path))
     press(page.get_by_role("button", name="Look at it"))
     expect(page.get_by_text("not yet counted")).to_be_visible()
-    before = page.get_by_text("In use until then:").inner_text()
+    text_before = page.get_by_text("In use until then:").inner_text()
     page.get_by_role("button", name="Use these data").click()
     bar = page.get_by_test_id("stProgress")
     expect(bar).to_be_visible()
@@ -87,7 +87,7 @@ def a_large_file_by_path_shows_progress_and_stops(page: Page, tmp_path: Path) ->
     stop_button(page).click()
     expect(page.get_by_text("Stopped; the data in use stay as they were.")).to_be_visible()
     settle(page)
-    assert page.get_by_text("In use until then:").inner_text() == before
+    assert page.get_by_text("In use until then:").inner_text() == text_before
     expect(page.get_by_role("button", name="Use these data")).to_be_enabled()  # the file still waits
     assert path.exists()
 

@@ -85,46 +85,46 @@ def main_figure(page: Page) -> Locator:
     return page.get_by_test_id("stMain").locator(".js-plotly-plot").first
 
 
-def look_at_first_screen(page: Page, most_words: float, what: str) -> None:
+def look_at_first_screen(page: Page, most_words: float, text: str) -> None:
     """At 1280 pixels the figure is whole, there is little to read, and axe finds nothing that somebody cannot read."""
     page.emulate_media(color_scheme="light")
     page.set_viewport_size(SCREEN)
     page.get_by_test_id("stMain").evaluate("e => e.scrollTo(0, 0)")  # The page before may have been scrolled.
     settle(page)
     box = main_figure(page).bounding_box()
-    assert box is not None, what
+    assert box is not None, text
     # With what stands below it while its bound is dragged.
     frame = page.get_by_test_id("stMain").locator(".sweetspot-figure").first.bounding_box()
-    assert frame is not None, what
-    assert frame["height"] >= LEAST_FIGURE, what
-    assert box["y"] + box["height"] <= SCREEN["height"], what
-    assert page.evaluate(WORDS, SCREEN["height"]) <= most_words, what
-    assert violations(page) == [], what
+    assert frame is not None, text
+    assert frame["height"] >= LEAST_FIGURE, text
+    assert box["y"] + box["height"] <= SCREEN["height"], text
+    assert page.evaluate(WORDS, SCREEN["height"]) <= most_words, text
+    assert violations(page) == [], text
 
 
-def look_in_a_narrow_window(page: Page, what: str) -> None:
+def look_in_a_narrow_window(page: Page, text: str) -> None:
     """At 390 pixels, in the dark, nothing is cut, the figure begins on the first screen, and contrasts are enough."""
     if page.viewport_size != NARROW:
         page.emulate_media(color_scheme="dark")
         page.set_viewport_size(NARROW)
         settle(page)
     narrow = main_figure(page).bounding_box()
-    assert narrow is not None, what
-    assert narrow["y"] < NARROW["height"], what
+    assert narrow is not None, text
+    assert narrow["y"] < NARROW["height"], text
     wider = page.evaluate(
         """() => [document.scrollingElement, document.querySelector("[data-testid='stMain']")]
             .map(e => e.scrollWidth - e.clientWidth)"""
     )
-    assert max(wider) <= 1, what
-    assert violations(page, dark=True) == [], what
-    assert page.get_by_role("tab").count() <= MOST_TABS, what
+    assert max(wider) <= 1, text
+    assert violations(page, dark=True) == [], text
+    assert page.get_by_role("tab").count() <= MOST_TABS, text
     # Names along the axis do not run into each other; slanted ones and those of three lines may share a place.
     meeting = """e => {
         const names = e._fullLayout.xaxis.tickangle === 0 ? [...e.querySelectorAll('.xtick text')] : [];
         const boxes = names.filter(t => t.querySelectorAll('.line').length < 3).map(t => t.getBoundingClientRect());
         return boxes.filter((box, k) => k && box.left < boxes[k - 1].right - 1).length;
     }"""
-    assert main_figure(page).evaluate(meeting) == 0, what
+    assert main_figure(page).evaluate(meeting) == 0, text
     computed = page.get_by_role("tab", name=layout.COMPUTED)
     if computed.count():
         computed.evaluate("e => e.click()")
@@ -133,7 +133,7 @@ def look_in_a_narrow_window(page: Page, what: str) -> None:
         settle(page)
         cut = """all => all.filter(e => e.scrollWidth > e.clientWidth + 1)
             .map(e => e.querySelector('annotation').textContent)"""
-        assert formulae.evaluate_all(cut) == [], what
+        assert formulae.evaluate_all(cut) == [], text
 
 
 def a_demonstration_says_so(page: Page) -> None:
@@ -163,12 +163,12 @@ def ticks_beyond_seven_digits_are_powers_of_ten(page: Page) -> None:
     assert written == [*(f"10−{k}" for k in range(6, 0, -1)), "1"]
 
 
-def all_is_seen_beside_the_sidebar(page: Page, what: str) -> None:
+def all_is_seen_beside_the_sidebar(page: Page, text: str) -> None:
     page.set_viewport_size({"width": 1024, "height": 900})
     wait_for_figures(page)
-    assert page.evaluate(UNREADABLE) == [], what
+    assert page.evaluate(UNREADABLE) == [], text
     expect(page.get_by_test_id("stSidebarNavLink")).to_have_count(len(catalogue.PAGES))
-    assert page.evaluate(CUT_NAMES) == [], what
+    assert page.evaluate(CUT_NAMES) == [], text
 
 
 ELSEWHERE = ("Choose privately", "The largest gap", "Training")

@@ -88,11 +88,11 @@ def test_a_hostile_page_reaches_nothing_and_moves_nothing(
             for name in ("localhost", "evil.example"):
                 page.goto(f"http://{name}:{hostile_port}")
                 decoy.requests.clear()
-                ended = page.evaluate(ATTACK, [app.url, f"http://127.0.0.1:{decoy.port}"])
+                value = page.evaluate(ATTACK, [app.url, f"http://127.0.0.1:{decoy.port}"])
                 # Such a page does get through to this computer: what was refused, the app refused.
-                assert ended.pop("decoy") == "answered"
+                assert value.pop("decoy") == "answered"
                 assert decoy.requests == ["GET / HTTP/1.1"]
-                assert set(ended.values()) == {"refused"}, ended
+                assert set(value.values()) == {"refused"}, value
                 page.evaluate(FRAME, app.url)
                 assert page.frames[1].url in {"", "chrome-error://chromewebdata/"}  # the browser's own page
 
@@ -100,8 +100,8 @@ def test_a_hostile_page_reaches_nothing_and_moves_nothing(
             port = app.url.rpartition(":")[2]
             answer = page.goto(f"http://rebound.example:{port}/")
             assert (answer.status, answer.text()) == (403, WRONG_HOST)
-            own = f"http://rebound.example:{port}"
-            assert page.evaluate(ATTACK, [own, f"http://127.0.0.1:{decoy.port}"])["socket"] == "refused"
+            own_text = f"http://rebound.example:{port}"
+            assert page.evaluate(ATTACK, [own_text, f"http://127.0.0.1:{decoy.port}"])["socket"] == "refused"
             assert page.evaluate("fetch('/_stcore/metrics').then(answer => answer.status)") == 403
 
             # A link from anywhere works.

@@ -68,7 +68,7 @@ def best_cap(page: Page) -> str:
 def plot(page: Page) -> dict[str, Any]:
     """Traces by name and axis ranges, as Plotly has drawn them; without those of before the last movement."""
     page.wait_for_selector(".st-key-mean_error .js-plotly-plot .scatterlayer .trace", state="attached")
-    drawn: dict[str, Any] = page.evaluate(
+    drawn_value: dict[str, Any] = page.evaluate(
         """() => {
             const plot = document.querySelector('.st-key-mean_error .js-plotly-plot');
             return {
@@ -78,7 +78,7 @@ def plot(page: Page) -> dict[str, Any]:
             };
         }"""
     )
-    return drawn
+    return drawn_value
 
 
 def epsilon_slider(page: Page) -> Locator:
@@ -261,12 +261,12 @@ def everything_is_reached_by_the_keyboard(page: Page) -> None:
     page.evaluate("document.removeEventListener('focusin', note)")
     reached = [" ".join(name.split()) for name in page.evaluate("reached")]
     everything = "\n".join(reached)
-    for wanted in (
+    for wanted_text in (
         "Start", "Your data", "Privacy budget ε", "ε, exactly", "Copy link", "Lowest value L", "Highest value U",
         "More settings", "Copy 762", "Code for your library", "Axis ranges", "CSV", "Pin this", "Downloads",
         "Sentences (text)", "Sentences (LaTeX)", "Works cited (BibTeX)", "Weights (CSV)", "Choice (JSON)",
     ):  # fmt: skip
-        assert wanted in everything, f"{wanted!r} is not among\n{everything}"
+        assert wanted_text in everything, f"{wanted_text!r} is not among\n{everything}"
     # A figure's tools are one stop, and so are tabs; arrows move between them.
     tools = page.locator(".st-key-mean_error .modebar-btn")
     tools.first.focus()
@@ -290,11 +290,11 @@ def the_keyboard_meets_the_inputs_then_the_figure_then_the_answer(page: Page) ->
     met: list[str] = []
     for _ in range(60):
         page.keyboard.press("Tab")
-        at = page.evaluate(
+        value = page.evaluate(
             "(wanted) => wanted.find(name => document.activeElement.closest(name)) ?? ''", wanted
         )
-        if at and at not in met:
-            met.append(at)
+        if value and value not in met:
+            met.append(value)
         if met == wanted:
             break
     assert met == wanted
@@ -302,13 +302,13 @@ def the_keyboard_meets_the_inputs_then_the_figure_then_the_answer(page: Page) ->
 
 def what_is_cleared_or_typed_stays_gets_a_sentence_and_can_be_filled_again(page: Page) -> None:
     """At the end ε is 0.5."""
-    before = best_cap(page)
+    best_cap_before = best_cap(page)
     field = page.get_by_role("spinbutton", name="Highest value U")
     enter(field, "")
     expect(page.get_by_test_id("stAlert")).to_be_visible()
     assert field.input_value() == ""
     enter(field, "1")
-    assert best_cap(page) == before
+    assert best_cap(page) == best_cap_before
     own = own_bound(page)
     for text in ("7", ""):
         enter(own, text)
@@ -344,9 +344,9 @@ def test_mean_is_copied_from_used_by_the_keyboard_cleared_typed_in_moved_and_rel
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto(f"{app_url}/mean")
     settle(page)
-    shown = page.locator(".st-key-mean_card .value").inner_text()
+    text = page.locator(".st-key-mean_card .value").inner_text()
     page.locator(".st-key-mean_card").get_by_role("button", name="Copy").click()
-    assert page.evaluate("navigator.clipboard.readText()") == shown.split()[0].replace(",", "")
+    assert page.evaluate("navigator.clipboard.readText()") == text.split()[0].replace(",", "")
 
     the_keyboard_meets_the_inputs_then_the_figure_then_the_answer(page)
     everything_is_reached_by_the_keyboard(page)
@@ -357,10 +357,10 @@ def test_mean_is_copied_from_used_by_the_keyboard_cleared_typed_in_moved_and_rel
     for _ in range(3):
         epsilon_slider(page).press("ArrowRight")
         settle(page)
-    moved = f"{EPSILON_STEPS[EPSILON_STEPS.index(0.5) + 3]:g}"
-    assert parse_qs(urlsplit(page.url).query)["epsilon"] == [moved]
+    moved_message = f"{EPSILON_STEPS[EPSILON_STEPS.index(0.5) + 3]:g}"
+    assert parse_qs(urlsplit(page.url).query)["epsilon"] == [moved_message]
     assert page.evaluate("history.length") == entries
     page.reload()
     settle(page)
-    assert page.get_by_role("spinbutton", name="ε, exactly").input_value() == moved
+    assert page.get_by_role("spinbutton", name="ε, exactly").input_value() == moved_message
     expect(page.locator(".st-key-link_problems")).to_have_count(0)

@@ -97,10 +97,10 @@ def test_from_an_unknown_file_to_code_that_runs(page: Page, app_url: str, tmp_pa
     for private in (True, False):
         common = file_in_use(page, private)
         ways = page.locator(".st-key-your_data_offers")
-        for kind in KINDS:
-            expect(ways.get_by_role("link", name=kind.page)).to_have_count(1)
-        for kind in KINDS if private else KINDS[::4]:
-            programs.append(path_of(ways.get_by_role("link", name=kind.page), kind, private, common))
+        for item in KINDS:
+            expect(ways.get_by_role("link", name=item.page)).to_have_count(1)
+        for item in KINDS if private else KINDS[::4]:
+            programs.append(path_of(ways.get_by_role("link", name=item.page), item, private, common))
             # A press as well, and a whole page less to draw than by way of Your data.
             ways = page.get_by_test_id("stSidebarNav")
         press(page.get_by_test_id("stSidebarNav").get_by_role("link", name="Your data"))

@@ -18,7 +18,7 @@ from tests.browser.browser import enter, settle
 def both_bounds_are_dragged(page: Page, l0: int, linf: int) -> None:
     """In the map by the pointer and by keys, and cleared again."""
     figure = page.locator(".st-key-per_group_error")
-    handle, seen = figure.get_by_role("slider"), figure.locator(".sweetspot-seen")
+    handle, locator = figure.get_by_role("slider"), figure.locator(".sweetspot-seen")
     own = (
         page.get_by_role("spinbutton", name="Own bound, groups"),
         page.get_by_role("spinbutton", name="Own bound, in each"),
@@ -37,9 +37,9 @@ def both_bounds_are_dragged(page: Page, l0: int, linf: int) -> None:
     groups, rows = int(bounds_text[1]), int(bounds_text[2])
     assert groups < l0
     assert rows > linf
-    expect(seen).to_contain_text(f"Groups {groups}: cuts")
-    expect(seen).to_contain_text(f"Rows {rows}: cuts")
-    expect(seen.locator("circle")).to_have_count(20)
+    expect(locator).to_contain_text(f"Groups {groups}: cuts")
+    expect(locator).to_contain_text(f"Rows {rows}: cuts")
+    expect(locator.locator("circle")).to_have_count(20)
     page.mouse.up()
     settle(page)
     expect(own[0]).to_have_value(str(groups))

@@ -42,8 +42,8 @@ def test_from_a_quantile_to_a_plan_a_program_that_runs_and_settings_that_answer_
     monkeypatch.chdir(ROOT)
     exec(compile(text, "program", "exec"), {"__name__": "__main__"})
     printed = capsys.readouterr().out
-    for what in ("users", "rows", "sum", "mean", "rows per group", "median"):
-        assert what in printed
+    for message in ("users", "rows", "sum", "mean", "rows per group", "median"):
+        assert message in printed
 
     press(page.get_by_role("tab", name="Downloads"))
     settings = download(page, "Settings (TOML)", tmp_path)

@@ -25,7 +25,7 @@ def numbers_drawn_stand_below_their_button_and_nothing_moves(page: Page) -> None
     button = page.get_by_role("button", name="Choose one number privately")
     button.scroll_into_view_if_needed()
     wait_for_figures(page)
-    before = button.bounding_box()
+    box_before = button.bounding_box()
     for draws in (1, 2):
         button.click()
         page.get_by_role("button", name="Spend ε").click()
@@ -33,9 +33,9 @@ def numbers_drawn_stand_below_their_button_and_nothing_moves(page: Page) -> None
             draws
         )
         settle(page)
-        after, result = button.bounding_box(), page.locator(".st-key-private_chosen").bounding_box()
-        assert after["y"] == pytest.approx(before["y"], abs=1.0)
-        assert 0.0 < result["y"] - (after["y"] + after["height"]) < 120.0
+        box_after, result = button.bounding_box(), page.locator(".st-key-private_chosen").bounding_box()
+        assert box_after["y"] == pytest.approx(box_before["y"], abs=1.0)
+        assert 0.0 < result["y"] - (box_after["y"] + box_after["height"]) < 120.0
 
 
 def test_two_numbers_are_drawn_where_they_belong(page: Page, app_url: str) -> None:
@@ -46,8 +46,8 @@ def test_two_numbers_are_drawn_where_they_belong(page: Page, app_url: str) -> No
     card = page.locator(".st-key-private_card")
     expect(card.get_by_text("against choosing in the clear").first).to_be_visible()
     # The cost figure and both buttons are there without scrolling.
-    for seen in (page.locator(".st-key-private_cost_epsilon"), page.get_by_role("button", name="Release a")):
-        box = seen.bounding_box()
+    for item in (page.locator(".st-key-private_cost_epsilon"), page.get_by_role("button", name="Release a")):
+        box = item.bounding_box()
         assert box["y"] + box["height"] <= 800
     expect(page.get_by_text("nothing needs protecting").first).to_be_visible()
     numbers_drawn_stand_below_their_button_and_nothing_moves(page)

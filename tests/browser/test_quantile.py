@@ -36,10 +36,10 @@ def test_a_long_range_is_not_cut_and_nothing_moves_when_two_quantiles_are_answer
     # A first answer, then the exact one: the figure stays, and nothing moves.
     figure, tabs = page.locator(".st-key-quantile_error .js-plotly-plot"), page.get_by_role("tablist").last
     figure.evaluate("e => { e.dataset.seen = 'yes' }")
-    before = tabs.bounding_box()
+    box_before = tabs.bounding_box()
     page.locator(".st-key-epsilon_slider").get_by_role("slider").press("ArrowRight")
     settle(page)
     expect(page.get_by_test_id("stProgress")).to_have_count(0)
     settle(page)
     assert figure.evaluate("e => e.dataset.seen") == "yes"
-    assert tabs.bounding_box() == before
+    assert tabs.bounding_box() == box_before

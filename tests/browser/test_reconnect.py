@@ -91,15 +91,15 @@ def loaded_anew(page: Page) -> None:
 
 
 def epsilon_moves_the_answer(page: Page, key: str = "ArrowLeft") -> None:
-    before = headline(page)
+    headline_before = headline(page)
     page.get_by_role("slider", name="Privacy budget ε").focus()
     for _ in range(6):
         page.keyboard.press(key)
     page.wait_for_function(
-        "before => document.querySelector('.st-key-mean_card h2')?.innerText !== before", arg=before
+        "before => document.querySelector('.st-key-mean_card h2')?.innerText !== before", arg=headline_before
     )
     settle(page)
-    assert headline(page) != before
+    assert headline(page) != headline_before
 
 
 def test_a_tab_and_an_upload_outlive_a_server_and_lost_connections(

@@ -41,10 +41,10 @@ def test_three_answers_lead_on_play_and_keys_move_the_bound_and_a_presentation_l
     handle = page.get_by_role("slider", name="Bound", exact=True)
     expect(handle).to_have_attribute("aria-valuenow", f"{best:g}")
     handle.press("Home")
-    own = page.get_by_role("spinbutton", name="Your own bound")
-    expect(own).to_have_value("1")
+    locator = page.get_by_role("spinbutton", name="Your own bound")
+    expect(locator).to_have_value("1")
     settle(page)
-    seen = page.evaluate(
+    value = page.evaluate(
         """async () => {
             const handle = document.querySelector(".sweetspot-handle");
             const player = () => [...document.querySelectorAll(".sweetspot-seen button")].find(
@@ -60,10 +60,10 @@ def test_three_answers_lead_on_play_and_keys_move_the_bound_and_a_presentation_l
         }"""
     )
     # A busy machine may leave out many, but it rises to the end of the axis before it goes to the best one.
-    assert seen == sorted(seen)
-    assert seen[-1] > 300
+    assert value == sorted(value)
+    assert value[-1] > 300
     settle(page)
-    expect(own).to_have_value(f"{best:g}")
+    expect(locator).to_have_value(f"{best:g}")
     assert plot.evaluate("e => e.dataset.seen") == "yes"
 
     press(page.get_by_role("radio", name="A model"))
@@ -78,8 +78,8 @@ def test_three_answers_lead_on_play_and_keys_move_the_bound_and_a_presentation_l
     page.wait_for_function("() => document.querySelector('.xtitle').style.fontSize !== '14px'")
     large = page.evaluate(SIZES)
     assert large[0] == page_run.TYPE_SIZE
-    for before, after in zip(usual[:3], large[:3], strict=True):
-        assert after == pytest.approx(before * page_run.TYPE_SIZE / page_run.USUAL_SIZE)
+    for item, entry in zip(usual[:3], large[:3], strict=True):
+        assert entry == pytest.approx(item * page_run.TYPE_SIZE / page_run.USUAL_SIZE)
     assert (usual[3], large[3]) == (True, False)
     page.wait_for_function(TITLE_IS_WHOLE)
     page.goto(f"{app_url}/mean?present=1")

@@ -19,9 +19,9 @@ MAIN = "e => Array.from(e._fullData.find(t => t.name === 'Expected error').y)"
 def the_bound_is_dragged(page: Page, best: int) -> None:
     """By the pointer and by keys: users are cut and releases move at once, and the server hears of the end."""
     figure = page.locator(".st-key-total_error")
-    handle, seen = figure.get_by_role("slider", name="Bound"), figure.locator(".sweetspot-seen")
+    handle, locator = figure.get_by_role("slider", name="Bound"), figure.locator(".sweetspot-seen")
     expect(handle).to_have_attribute("aria-valuenow", str(best))
-    dots = seen.locator("circle")
+    dots = locator.locator("circle")
     expect(dots).to_have_count(20)
     own = page.get_by_role("spinbutton", name="Compare your own bound")
     before = [dot.get_attribute("cx") for dot in dots.all()]
@@ -32,7 +32,7 @@ def the_bound_is_dragged(page: Page, best: int) -> None:
     page.mouse.move(x - 80, y + 40, steps=4)
     let_go = int(str(handle.get_attribute("aria-valuenow")))
     assert let_go < best / 2
-    expect(seen).to_contain_text(f"Bound {let_go}: cuts")
+    expect(locator).to_contain_text(f"Bound {let_go}: cuts")
     assert [dot.get_attribute("cx") for dot in dots.all()] != before
     expect(own).to_have_value("")
     page.mouse.up()
@@ -50,13 +50,13 @@ def the_bound_is_dragged(page: Page, best: int) -> None:
 def a_pin_is_listed_and_nothing_jumps(page: Page) -> None:
     figure = page.locator(".js-plotly-plot").first
     tab = page.get_by_role("tab", name="Compare")
-    before, place, plot = figure.evaluate(MAIN), tab.bounding_box(), figure.evaluate(PLOT)
+    value_before, box, plot = figure.evaluate(MAIN), tab.bounding_box(), figure.evaluate(PLOT)
     press(page.get_by_role("button", name="Pin this"))
     page.get_by_role("spinbutton", name="ε, exactly").fill("0.3")
     page.keyboard.press("Enter")
     settle(page)
-    assert figure.evaluate(MAIN) != before
-    assert tab.bounding_box() == place
+    assert figure.evaluate(MAIN) != value_before
+    assert tab.bounding_box() == box
     assert figure.evaluate(PLOT) == plot
     press(tab)
     expect(page.get_by_role("textbox", name="New name")).to_have_value(

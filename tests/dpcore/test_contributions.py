@@ -35,9 +35,9 @@ def test_grouping(counts: list[int]) -> None:
 @given(COUNTS, BOUNDS)
 def test_sums_on_either_side_of_a_bound(counts: list[int], bounds: list[float]) -> None:
     h = ContributionHistogram.from_counts(counts)
-    kept, pieces = h.kept_rows(bounds), h.pieces(bounds)
+    kept_rows, pieces = h.kept_rows(bounds), h.pieces(bounds)
     for k, b in enumerate(bounds):
-        assert kept[k] == pytest.approx(math.fsum(min(b, c) for c in counts), rel=1e-14)
+        assert kept_rows[k] == pytest.approx(math.fsum(min(b, c) for c in counts), rel=1e-14)
         assert pieces.rows_at_or_below[k] == sum(c for c in counts if c <= b)
         assert pieces.users_above[k] == sum(c > b for c in counts) == h.users_above(b)
         assert pieces.inverse_above[k] == pytest.approx(math.fsum(1 / c for c in counts if c > b), rel=1e-14)
@@ -46,8 +46,8 @@ def test_sums_on_either_side_of_a_bound(counts: list[int], bounds: list[float]) 
 @given(COUNTS)
 def test_pieces_at_sizes_are_pieces_of_sizes(counts: list[int]) -> None:
     h = ContributionHistogram.from_counts(counts)
-    for one, other in zip(h.pieces_at_sizes(), h.pieces(h.sizes), strict=True):
-        np.testing.assert_array_equal(one, other)
+    for item, piece in zip(h.pieces_at_sizes(), h.pieces(h.sizes), strict=True):
+        np.testing.assert_array_equal(item, piece)
 
 
 def test_kept_rows_keeps_the_shape() -> None:
@@ -108,10 +108,10 @@ def test_equal_content_is_equal_however_it_came(counts: list[int], random: objec
         ContributionHistogram.from_table(shuffled, np.ones(len(counts))),  # equal sizes are added up
         ContributionHistogram(sizes=h.sizes.tolist(), users=h.users.astype(np.uint64)),
     ]
-    for other in others:
-        assert other == h
-        assert hash(other) == hash(h)
-        assert other.digest == h.digest
+    for item in others:
+        assert item == h
+        assert hash(item) == hash(h)
+        assert item.digest == h.digest
 
 
 def test_different_content_differs() -> None:
@@ -130,10 +130,10 @@ def test_different_content_differs() -> None:
 def test_immutable_and_apart_from_its_input() -> None:
     sizes, users = np.array([1, 2]), np.array([3, 4])
     h = ContributionHistogram(sizes=sizes, users=users)
-    before = h.digest
+    digest_before = h.digest
     sizes[0], users[0] = 2, 9
     assert (h.sizes.tolist(), h.users.tolist()) == ([1, 2], [3, 4])
-    assert ContributionHistogram(h.sizes, h.users).digest == before
+    assert ContributionHistogram(h.sizes, h.users).digest == digest_before
     for column in (h.sizes, h.users):
         with pytest.raises(ValueError, match="read-only"):
             column[0] = 7
@@ -220,7 +220,7 @@ def test_users_of_one_size_that_add_up_too_far() -> None:
 
 
 def test_log_spaced_has_its_ends_and_extras() -> None:
-    grid = log_spaced(1, 1000, 4, extra=[37.5, 5000, 0.5])
+    grid = log_spaced(1, 1000, 4, extra_points=[37.5, 5000, 0.5])
     np.testing.assert_allclose(grid, [1, 10, 37.5, 100, 1000])
     assert (grid[0], grid[-1]) == (1, 1000)
     assert log_spaced(3, 3, 50).tolist() == [3]

@@ -27,13 +27,13 @@ def list_described(node: ast.AST, heading: str) -> list[str]:
 
 def list_attributes(node: ast.ClassDef) -> Iterator[str]:
     """Return the names that a class or its bases define."""
-    for part in ast.walk(node):
-        if isinstance(part, ast.FunctionDef):
-            yield part.name
-        elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
-            yield part.id
-        elif isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store):
-            yield part.attr
+    for item in ast.walk(node):
+        if isinstance(item, ast.FunctionDef):
+            yield item.name
+        elif isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store):
+            yield item.id
+        elif isinstance(item, ast.Attribute) and isinstance(item.ctx, ast.Store):
+            yield item.attr
     for base in node.bases:
         name = base.value if isinstance(base, ast.Subscript) else base
         if (parent := CLASSES.get(ast.unparse(name).rpartition(".")[2])) is not None and parent is not node:

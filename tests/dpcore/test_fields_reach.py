@@ -166,7 +166,7 @@ def test_a_field_changes_program_methods_and_json_or_the_table_says_why_not(call
         assert fields - set(question.fixed_settings) == set(VARIATIONS[call]) | of_a_sum
     for field, (beside, other) in {"epsilon": ({}, 0.3), **VARIATIONS[call]}.items():
         settings = BASES[call] | beside
-        before = list_texts(call, dict(settings))
-        after = list_texts(call, settings | (other if isinstance(other, dict) else {field: other}))
-        unchanged = {name for name in TEXTS if before[name] == after[name]}
+        texts_before = list_texts(call, dict(settings))
+        texts_after = list_texts(call, settings | (other if isinstance(other, dict) else {field: other}))
+        unchanged = {name for name in TEXTS if texts_before[name] == texts_after[name]}
         assert unchanged == UNCHANGED.get((call, field), (set(), ""))[0], field

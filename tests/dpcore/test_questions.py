@@ -245,11 +245,11 @@ def test_counts_need_no_table():
         histogram,
         to_dataset(histogram, disclosure="public"),
     )
-    answers = [ss.count_bound(one, epsilon=1, disclosure="public") for one in forms]
+    answers = [ss.count_bound(item, epsilon=1, disclosure="public") for item in forms]
     assert {list_shown_texts(answer) for answer in answers} == {list_shown_texts(answers[0])}
     assert answers[0].disclosure is Disclosure.PUBLIC
-    one = total_answered(forms[-1], TotalParameters(1.0))
-    assert list_shown_texts(answers[0]) == (str(one), *(number.text_to_copy for number in one.numbers))
+    item = total_answered(forms[-1], TotalParameters(1.0))
+    assert list_shown_texts(answers[0]) == (str(item), *(number.text_to_copy for number in item.numbers))
 
 
 def test_a_file_of_a_histogram_needs_no_columns(tmp_path):
@@ -291,10 +291,10 @@ def test_every_other_question_answers():
     quantile_settings["program"] = "plain Python"
     public = ss.quantile_bound(frame, disclosure="public", **quantile_settings).parameters
     assert (public.protects_users, public.bound_from.value) == (False, "values")
-    entered = ss.quantile_bound(
+    entered_parameters = ss.quantile_bound(
         frame, neighbours=public.neighbours.name.lower(), **quantile_settings
     ).parameters
-    assert not entered.protects_users  # What is said holds.
+    assert not entered_parameters.protects_users  # What is said holds.
     assert ss.learning_bound(frame, **user).bound >= 1
     assert len(ss.weights_gain(frame, **user).numbers)
     generated = TRAINING.generator.generate()
@@ -336,8 +336,8 @@ def test_counted_data_without_labels_are_refused_by_a_sentence():
 def test_a_table_with_labels_is_one_call_and_its_codes_are_those_of_pandas():
     frame = pd.read_csv(TICKETS)
     feature_settings = {"levels": {"channel": ["email", "phone"]}, "ranges": {"words": (0, 400)}, **SHORT}
-    trained = [ss.training_bound(one, **LABELLED, **feature_settings) for one in (frame, str(TICKETS))]
-    assert {list_shown_texts(one) for one in trained} == {list_shown_texts(trained[0])}
+    trained = [ss.training_bound(item, **LABELLED, **feature_settings) for item in (frame, str(TICKETS))]
+    assert {list_shown_texts(item) for item in trained} == {list_shown_texts(trained[0])}
     table = trained[0].subject.dataset.table
     assert table.feature_names == ("intercept", "words", "channel: phone")
     np.testing.assert_array_equal(table.features[:, 1], frame["words"])
@@ -351,7 +351,7 @@ def test_a_table_with_labels_is_one_call_and_its_codes_are_those_of_pandas():
     assert weights["rows"].sum() == len(frame)
     # What one user moves at most, in the sum of all coefficients, sets the noise (Epasto et al. 2020, section 5):
     # scale b = (U - L) times the largest weight, over epsilon.
-    scale = next(one.value for one in weighted.answer.numbers if one.label.startswith("Laplace noise"))
+    scale = next(item.value for item in weighted.answer.numbers if item.label.startswith("Laplace noise"))
     assert 48 * weights["weight"].max() == pytest.approx(scale)
     for wrong, parts in (
         ({"user": "who", "label": None}, ("there is no column who", "names the label")),
@@ -362,7 +362,7 @@ def test_a_table_with_labels_is_one_call_and_its_codes_are_those_of_pandas():
     ):
         with pytest.raises(InvalidInput) as refused:
             ss.training_bound(frame, **(LABELLED | wrong))
-        assert all(part.lower() in str(refused.value).lower() for part in parts)
+        assert all(entry.lower() in str(refused.value).lower() for entry in parts)
     with pytest.raises(InvalidInput, match="range of words is missing"):
         ss.training_bound(frame, **LABELLED, disclosure="public")
     with pytest.raises(InvalidInput, match="which is no feature"):
@@ -399,9 +399,9 @@ def test_problems_of_question_and_data_are_told_at_once():
         ss.mean_bound(frame, user="userid", value="price", epsilon=1, lowr=0, counts="privat")
     assert isinstance(refused.value, InvalidInput)
     sentences = str(refused.value).splitlines()
-    for part in ("'lowr'", "lower is missing", "Upper is missing", "'public', 'private'", "userid", "price"):
-        assert any(part.lower() in line.lower() for line in sentences), part
-    for wrong, part in (
+    for text in ("'lowr'", "lower is missing", "Upper is missing", "'public', 'private'", "userid", "price"):
+        assert any(text.lower() in line.lower() for line in sentences), text
+    for wrong, text in (
         (lambda: ss.mean_bound(frame, epsilon=1, lower=0, upper=1), "user="),
         (lambda: ss.quantile_bound([1, 2], epsilon=1, lower=0, upper=1), "value="),
         (lambda: ss.group_bounds([1, 2], epsilon=1), "group="),
@@ -414,7 +414,7 @@ def test_problems_of_question_and_data_are_told_at_once():
         (lambda: ss.regression_weights(epsilon=1, lower=0, upper=1, source="upload"), "No data were given"),
         (lambda: ss.rating_weights(epsilon=1, source="data"), "No data were given"),
     ):
-        with pytest.raises(InvalidInput, match=part):
+        with pytest.raises(InvalidInput, match=text):
             wrong()
 
 
@@ -498,9 +498,9 @@ def test_plotly_takes_every_plot_as_it_is_drawn():
     plots = [[make() for make in answer.plots.values()] for answer in answers]
     # White paper has other colours, and the same traces: the first plot of each.
     figures = [plotly_figures.draw(plot) for of in plots for plot in of]
-    for drawn in (*figures, *(plotly_figures.draw_on_white(of[0]) for of in plots)):
-        plain = json.loads(to_json(drawn, validate=False))
-        assert json.loads(to_json(go.Figure(plain), validate=False)) == plain
+    for item in (*figures, *(plotly_figures.draw_on_white(of[0]) for of in plots)):
+        plain_content = json.loads(to_json(item, validate=False))
+        assert json.loads(to_json(go.Figure(plain_content), validate=False)) == plain_content
 
 
 def written_forms(answer: Reply, library: str) -> dict[str, str]:

@@ -161,10 +161,10 @@ def test_pairs_come_back_where_they_were_allowed_and_else_their_distribution(tab
     assert sorted(sizes.task_rows.tolist()) == sorted(
         np.bincount(here.task_codes, here.rows).astype(int).tolist()
     )
-    again = counting.count_table(
+    dataset = counting.count_table(
         table, roles, Disclosure.PRIVATE, name="events", max_pairs=here.rows.size
     ).dataset
-    there = again.pairs
+    there = dataset.pairs
     assert there.num_tasks == here.num_tasks
 
     def shape(pairs):
@@ -245,11 +245,11 @@ def test_the_code_that_the_page_shows_runs(postgres, events, capsys):
     engine = replace(counting.ENGINES["postgres"], example_address=address)
     exec(counting.write_recipe(engine, QUESTIONS["distinct tasks"], name)[1], {})
     backend = counting.connect(address)
-    counted = counting.count_table(
+    table = counting.count_table(
         counting.open_table(backend, name), QUESTIONS["distinct tasks"], Disclosure.PRIVATE, name=name
     )
     backend.disconnect()
-    assert capsys.readouterr().out.strip() == repr(counted.dataset.histogram)
+    assert capsys.readouterr().out.strip() == repr(table.dataset.histogram)
 
 
 def test_a_server_that_does_not_answer_gets_a_sentence():

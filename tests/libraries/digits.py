@@ -25,9 +25,8 @@ STEPS = round(1.0 / RATE)
 
 def make_training(sampling: Sampling, rate: float = RATE, steps: int = STEPS) -> Training:
     """Make constants for the digits: 128 of them a step, or their users."""
-    return Training(
-        sampling, BOUND, rate, 128.0 if sampling is Sampling.EXAMPLES else 53.4, SIGMA, 8.0, 1e-5, steps
-    )
+    divisor = 128.0 if sampling is Sampling.EXAMPLES else 53.4
+    return Training(sampling, BOUND, rate, divisor, SIGMA, 8.0, 1e-5, steps)
 
 
 def write_examples(features: np.ndarray, folder: Path) -> np.ndarray:
@@ -145,10 +144,8 @@ def _find_problems(
     assert base.inputs
     problems = {}
     for name, rows in NEIGHBOURS.items():
-        neighbour_run = run_on(rows)
-        problems[name] = audit.describe_difference(base, neighbour_run) or _describe_excess(
-            sampling, base, neighbour_run
-        )
+        run = run_on(rows)
+        problems[name] = audit.describe_difference(base, run) or _describe_excess(sampling, base, run)
     problems |= {name: audit.describe_difference(nobody, run_on(rows)) for name, rows in EMPTY.items()}
     return problems
 

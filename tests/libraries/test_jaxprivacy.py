@@ -23,21 +23,21 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("sampling", WAYS)
 def test_one_epoch_has_no_user_above_the_bound_and_our_noise_multiplier(
-    way: Sampling, tmp_path: Path
+    sampling: Sampling, tmp_path: Path
 ) -> None:
-    digits.check_epoch("JAX Privacy", way, tmp_path)
+    digits.check_epoch("JAX Privacy", sampling, tmp_path)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_noise_has_the_size_that_was_accounted(way: Sampling, tmp_path: Path) -> None:
-    digits.check_noise("JAX Privacy", way, tmp_path, lambda space: space["parameters"]["w"])
+@pytest.mark.parametrize("sampling", WAYS)
+def test_noise_has_the_size_that_was_accounted(sampling: Sampling, tmp_path: Path) -> None:
+    digits.check_noise("JAX Privacy", sampling, tmp_path, lambda space: space["parameters"]["w"])
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_nasty_files_and_empty_steps(way: Sampling, tmp_path: Path) -> None:
-    digits.check_nasty("JAX Privacy", way, tmp_path)
+@pytest.mark.parametrize("sampling", WAYS)
+def test_nasty_files_and_empty_steps(sampling: Sampling, tmp_path: Path) -> None:
+    digits.check_nasty("JAX Privacy", sampling, tmp_path)
 
 
 @contextlib.contextmanager
@@ -49,8 +49,8 @@ def silenced(run: audit.Run) -> Iterator[None]:
     clipped_grad, default_rng = clipping.clipped_grad, np.random.default_rng
 
     class Gradient:
-        def __init__(self, *values: Any, **named: Any) -> None:
-            self._gradient = clipped_grad(*values, **named)
+        def __init__(self, *values: Any, **options: Any) -> None:
+            self._gradient = clipped_grad(*values, **options)
             self.sensitivity = self._gradient.sensitivity
 
         def __call__(self, *values: Any) -> Any:
@@ -69,6 +69,6 @@ def silenced(run: audit.Run) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_audit_of_neighbouring_tables(way: Sampling, tmp_path: Path) -> None:
-    digits.check_neighbours("JAX Privacy", way, tmp_path, silenced)
+@pytest.mark.parametrize("sampling", WAYS)
+def test_audit_of_neighbouring_tables(sampling: Sampling, tmp_path: Path) -> None:
+    digits.check_neighbours("JAX Privacy", sampling, tmp_path, silenced)

@@ -22,16 +22,16 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("sampling", WAYS)
 def test_one_epoch_has_no_user_above_the_bound_and_our_noise_multiplier(
-    way: Sampling, tmp_path: Path
+    sampling: Sampling, tmp_path: Path
 ) -> None:
-    digits.check_epoch("Opacus", way, tmp_path)
+    digits.check_epoch("Opacus", sampling, tmp_path)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_noise_has_the_size_that_was_accounted(way: Sampling, tmp_path: Path) -> None:
-    digits.check_noise("Opacus", way, tmp_path, moved)
+@pytest.mark.parametrize("sampling", WAYS)
+def test_noise_has_the_size_that_was_accounted(sampling: Sampling, tmp_path: Path) -> None:
+    digits.check_noise("Opacus", sampling, tmp_path, moved)
 
 
 def moved(space: dict[str, Any]) -> Any:
@@ -39,9 +39,9 @@ def moved(space: dict[str, Any]) -> Any:
     return space["model"]._module.weight.grad.detach().numpy()
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_nasty_files_and_empty_steps(way: Sampling, tmp_path: Path) -> None:
-    digits.check_nasty("Opacus", way, tmp_path)
+@pytest.mark.parametrize("sampling", WAYS)
+def test_nasty_files_and_empty_steps(sampling: Sampling, tmp_path: Path) -> None:
+    digits.check_nasty("Opacus", sampling, tmp_path)
 
 
 @contextlib.contextmanager
@@ -66,6 +66,6 @@ def silenced(run: audit.Run) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_audit_of_neighbouring_tables(way: Sampling, tmp_path: Path) -> None:
-    digits.check_neighbours("Opacus", way, tmp_path, silenced)
+@pytest.mark.parametrize("sampling", WAYS)
+def test_audit_of_neighbouring_tables(sampling: Sampling, tmp_path: Path) -> None:
+    digits.check_neighbours("Opacus", sampling, tmp_path, silenced)

@@ -25,11 +25,11 @@ from tests.libraries import audits, errors_of_runs, truth
 @pytest.mark.parametrize("binds", [False, True], ids=["binds nobody", "binds"])
 @pytest.mark.parametrize("name", truth.list_programs(Program.PIPELINEDP))
 def test_a_program_releases_what_plain_python_releases(name: str, binds: bool) -> None:
-    chosen = truth.make_case(name, binds)
-    expected = truth.compute_truth(chosen)
+    case = truth.make_case(name, binds)
+    expected = truth.compute_truth(case)
     for library in (Program.PYTHON, Program.PIPELINEDP):
-        released = truth.run_choice(chosen, library)
-        assert expected.covers(released), (library, released - expected.expected, expected.tolerance)
+        choice = truth.run_choice(case, library)
+        assert expected.covers(choice), (library, choice - expected.expected, expected.tolerance)
 
 
 @pytest.mark.parametrize("noise", NoiseKind)
@@ -48,19 +48,19 @@ def test_a_program_reads_a_file_as_the_app_does(
 
 @pytest.mark.usefixtures("folder")
 def test_one_program_divides_one_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = together.make_several()
-    names = run_program(asked, Program.PIPELINEDP)
-    truth.check_together(asked, names["released"], monkeypatch)
+    several = together.make_several()
+    names = run_program(several, Program.PIPELINEDP)
+    truth.check_together(several, names["released"], monkeypatch)
     # What the accountant gave to each release: its share, of a mean half of it twice.
     given = [found.mechanism_spec.eps for found in names["accountant"]._mechanisms]
     expected: list[float] = []
-    for part in asked.releases:
-        halves = 2 if part.choice.quantity is Quantity.MEAN else 1
+    for release in several.releases:
+        halves = 2 if release.choice.quantity is Quantity.MEAN else 1
         expected += [
-            part.num_parts
+            release.num_parts
             * together.EPSILON
-            / asked.num_spent_parts
-            * (asked.num_spent_parts / 2**20)
+            / several.num_spent_parts
+            * (several.num_spent_parts / 2**20)
             / halves
         ] * halves
     assert given == pytest.approx(expected, rel=1e-12)
@@ -77,14 +77,14 @@ def test_gaussian_releases_have_the_noise_of_their_shares(
     names = run_program(asked, Program.PIPELINEDP)
     drawn = [found.mechanism_spec.noise_standard_deviation for found in names["accountant"]._mechanisms]
     expected: list[float] = []
-    for part in asked.releases:
-        halves = 2 if part.choice.quantity is Quantity.MEAN else 1
-        exact = find_exact_sigma(epsilon, delta) / math.sqrt(part.num_parts / asked.num_spent_parts)
+    for release in asked.releases:
+        halves = 2 if release.choice.quantity is Quantity.MEAN else 1
+        exact = find_exact_sigma(epsilon, delta) / math.sqrt(release.num_parts / asked.num_spent_parts)
         expected += [exact * math.sqrt(halves)] * halves
-    excess = [one / other - 1.0 for one, other in zip(drawn, expected, strict=True)]
+    excess = [item / other_entry - 1.0 for item, other_entry in zip(drawn, expected, strict=True)]
     assert -1e-6 < min(excess) <= max(excess) < 5e-4, excess
     # What together they prove, exactly.
-    mu = math.sqrt(math.fsum(one**-2.0 for one in drawn))
+    mu = math.sqrt(math.fsum(item**-2.0 for item in drawn))
     assert compute_gaussian_epsilon(1.0 / mu, delta) <= epsilon * (1.0 + 1e-9)
 
 
@@ -126,10 +126,10 @@ def silenced(run: audit.Run) -> Iterator[None]:
         yield
 
 
-def lost(asked: Any, one: audit.Run, other: audit.Run) -> float:
+def lost(asked: Any, run: audit.Run, other: audit.Run) -> float:
     """What the draws lose of epsilon; of delta with Gaussian noise, whose parameter is its standard deviation."""
     moved = [
-        abs(a - b) / at.noise_parameter for (at, [a]), (_, [b]) in zip(one.inputs, other.inputs, strict=True)
+        abs(a - b) / at.noise_parameter for (at, [a]), (_, [b]) in zip(run.inputs, other.inputs, strict=True)
     ]
     assert all(map(math.isfinite, moved))
     if asked.noise is NoiseKind.LAPLACE:

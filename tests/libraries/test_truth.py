@@ -21,7 +21,7 @@ def test_the_sum_of_drawn_rows_has_the_moments_of_all_subsets() -> None:
     values = np.array([3.0, -1.0, 4.0, 1.5, 9.0])
     for most in range(1, 7):
         sums = [sum(subset) for subset in itertools.combinations(values, min(most, 5))]
-        assert truth._compute_draw_moments(values, most) == pytest.approx((np.mean(sums), np.var(sums)))
+        assert truth._find_moments(values, most) == pytest.approx((np.mean(sums), np.var(sums)))
 
 
 @pytest.mark.parametrize("chance", [0.01, 0.3, 0.5, 0.97])
@@ -69,9 +69,9 @@ def test_a_bound_that_is_a_little_off_would_be_seen(name: str, other: dict[str, 
     assert apart(right, truth.make_case(name, binds=False))
 
 
-def apart(one: Choice, other: Choice) -> bool:
+def apart(choice: Choice, other: Choice) -> bool:
     """Whether no release can be one that both choices allow."""
-    a, b = truth.compute_truth(one), truth.compute_truth(other)
+    a, b = truth.compute_truth(choice), truth.compute_truth(other)
     return len(a.tolerance) != len(b.tolerance) or bool(
         np.any(np.abs(a.expected - b.expected) > a.tolerance + b.tolerance)
     )

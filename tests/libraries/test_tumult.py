@@ -40,11 +40,11 @@ def spark(folder: Path) -> Iterator[None]:
 @pytest.mark.parametrize("binds", [False, True], ids=["binds nobody", "binds"])
 @pytest.mark.parametrize("name", truth.list_programs(Program.TUMULT))
 def test_a_program_releases_what_plain_python_releases(name: str, binds: bool) -> None:
-    chosen = truth.make_case(name, binds)
-    expected = truth.compute_truth(chosen)
+    case = truth.make_case(name, binds)
+    expected = truth.compute_truth(case)
     for library in (Program.PYTHON, Program.TUMULT):
-        released = truth.run_choice(chosen, library)
-        assert expected.covers(released), (library, released - expected.expected, expected.tolerance)
+        choice = truth.run_choice(case, library)
+        assert expected.covers(choice), (library, choice - expected.expected, expected.tolerance)
 
 
 @pytest.mark.parametrize("noise", NoiseKind)
@@ -75,18 +75,18 @@ def test_one_program_divides_one_budget(noise: NoiseKind, monkeypatch: pytest.Mo
         return evaluate(session, query, budget)
 
     monkeypatch.setattr(Session, "evaluate", recorded)
-    asked = together.make_several(noise)
-    names = run_program(asked, Program.TUMULT)
-    truth.check_together(asked, names["released"], monkeypatch)
+    several = together.make_several(noise)
+    names = run_program(several, Program.TUMULT)
+    truth.check_together(several, names["released"], monkeypatch)
     expected: list[float] = []
-    for part in asked.releases:
-        amount = part.num_parts / 2**20 * asked.compute_total(Program.TUMULT)
-        if part.choice.quantity is Quantity.MEAN:
-            half_range = 0.5 * ((part.choice.upper or 0.0) - (part.choice.lower or 0.0))
-            rows = float(part.choice.max_rows or 0)
+    for release in several.releases:
+        amount = release.num_parts / 2**20 * several.compute_total(Program.TUMULT)
+        if release.choice.quantity is Quantity.MEAN:
+            half_range = 0.5 * ((release.choice.upper or 0.0) - (release.choice.lower or 0.0))
+            rows = float(release.choice.max_rows or 0)
             expected += [scale(rows * half_range, amount / 2.0, noise), scale(rows, amount / 2.0, noise)]
         else:
-            expected.append(scale(together.compute_move(part, noise), amount, noise))
+            expected.append(scale(together.compute_move(release, noise), amount, noise))
     assert scales == pytest.approx(expected, rel=1e-6)
 
 

@@ -184,8 +184,8 @@ def _bound_sampling(variances: Sequence[float], largest: float) -> float:
     return third + math.sqrt(third**2 + 2.0 * log * COPIES * math.fsum(variances))
 
 
-def _compute_draw_moments(values: np.ndarray, max_values: int) -> tuple[float, float]:
-    """Compute expectation and variance of the sum of at most ``max_values`` values, drawn without replacement."""
+def _find_moments(values: np.ndarray, max_values: int) -> tuple[float, float]:
+    """Find expectation and variance of the sum of at most ``max_values`` values, drawn without replacement."""
     size = len(values)
     if size <= max_values:
         return float(values.sum()), 0.0
@@ -194,8 +194,8 @@ def _compute_draw_moments(values: np.ndarray, max_values: int) -> tuple[float, f
     )
 
 
-def _compute_weight(choice: Choice, rows: int) -> float:
-    """Compute what all rows of a user weigh together."""
+def _find_weight(choice: Choice, rows: int) -> float:
+    """Find what all rows of a user weigh together."""
     grown = choice.weight_of_rows + choice.weight_of_users / (1.0 + (rows - 1) * choice.user_share)
     return min(rows * grown, float(choice.threshold or choice.max_rows or 0))
 
@@ -208,12 +208,12 @@ def _compute_mean(choice: Choice) -> Truth:
     for user in USERS:
         values = np.clip(_list_rows(user), low, high) - (low + half_width)
         if choice.threshold is not None:
-            total, variance = _compute_weight(choice, len(values)) * float(values.mean()), 0.0
+            total, variance = _find_weight(choice, len(values)) * float(values.mean()), 0.0
         else:
-            total, variance = _compute_draw_moments(values, choice.max_rows or 0)
+            total, variance = _find_moments(values, choice.max_rows or 0)
         sums.append(total)
         variances.append(variance)
-    kept_weight = COPIES * math.fsum(_compute_weight(choice, _count_rows(user)) for user in USERS)
+    kept_weight = COPIES * math.fsum(_find_weight(choice, _count_rows(user)) for user in USERS)
     ratio = COPIES * math.fsum(sums) / kept_weight
     sampling = _bound_sampling(variances, bound * half_width) if any(variances) else 0.0
     if choice.has_public_counts:
@@ -226,7 +226,7 @@ def _compute_mean(choice: Choice) -> Truth:
     return Truth(np.array([low + half_width + ratio]), np.array([tolerance]))
 
 
-def _compute_group_chance(user: dict[str, np.ndarray], choice: Choice) -> float:
+def _find_chance(user: dict[str, np.ndarray], choice: Choice) -> float:
     """Return the probability that a group of the user is drawn."""
     return min(1.0, (choice.max_groups or 0) / len(user))
 
@@ -247,14 +247,14 @@ def _compute_group_totals(choice: Choice) -> Truth:
         for user in USERS:
             if group not in user:
                 continue
-            chance, amount = _compute_group_chance(user, choice), _compute_amount(choice, user[group])
+            chance, amount = _find_chance(user, choice), _find_amount(choice, user[group])
             total += chance * amount
             variances.append(amount**2 * chance * (1.0 - chance))
         expected.append(COPIES * total)
         sampling = _bound_sampling(variances, each) if any(variances) else 0.0
         tolerances.append(sampling + noise + 1.0)  # a whole number
     draw_moments = [
-        _compute_draw_moments(np.array([_compute_amount(choice, rows) for rows in user.values()]), groups)
+        _find_moments(np.array([_find_amount(choice, rows) for rows in user.values()]), groups)
         for user in USERS
     ]
     expected.append(COPIES * math.fsum(total for total, _ in draw_moments))
@@ -266,8 +266,8 @@ def _compute_group_totals(choice: Choice) -> Truth:
     return Truth(np.array(expected), np.array(tolerances))
 
 
-def _compute_amount(choice: Choice, rows: np.ndarray) -> float:
-    """Compute what a group of a user adds where it is drawn."""
+def _find_amount(choice: Choice, rows: np.ndarray) -> float:
+    """Find what a group of a user adds where it is drawn."""
     if choice.quantity is Quantity.GROUP_COUNTS:
         return 1.0
     if choice.quantity is Quantity.GROUP_ROWS:
@@ -287,11 +287,7 @@ def _compute_group_means(choice: Choice) -> Truth:
             if group in user:
                 values = np.clip(user[group], low, high) - (low + half_width)
                 user_moments.append(
-                    (
-                        _compute_group_chance(user, choice),
-                        min(len(values), max_rows),
-                        *_compute_draw_moments(values, max_rows),
-                    )
+                    (_find_chance(user, choice), min(len(values), max_rows), *_find_moments(values, max_rows))
                 )
         ratio = sum(p * total for p, _, total, _ in user_moments) / sum(
             p * rows for p, rows, _, _ in user_moments

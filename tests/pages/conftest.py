@@ -39,25 +39,30 @@ def few_subsamples() -> Iterator[None]:
 FILL, REFERENCES = experiment.fill_table, experiment.compute_references
 
 
-def first_runs(table: experiment.Table, **named: Any) -> experiment.Table:
+def first_runs(table: experiment.Table, **options: Any) -> experiment.Table:
     """Do as `experiment.fill_table`, until there is a first curve."""
-    if named.get("on_update") is None or "should_stop" not in named:
-        return FILL(table, **named)
+    if options.get("on_update") is None or "should_stop" not in options:
+        return FILL(table, **options)
     updates: list[object] = []
-    tell, stop = named["on_update"], named["should_stop"]
-    named |= {
-        "on_update": lambda more: (updates.append(more), tell(more)),
+    on_update, stop = options["on_update"], options["should_stop"]
+    options |= {
+        "on_update": lambda update: (updates.append(update), on_update(update)),
         "should_stop": lambda: bool(updates) or stop(),
     }
-    return FILL(table, **named)
+    return FILL(table, **options)
 
 
-def of_first_split(question: experiment.Experiment, *rest: Any) -> experiment.References | None:
+def of_first_split(question: experiment.Experiment, *arguments: Any) -> experiment.References | None:
     """Do as `experiment.compute_references`, with what is found on the first split in the place of all."""
-    solutions = REFERENCES(dataclasses.replace(question, splits=question.splits[:1]), *rest)
+    solutions = REFERENCES(dataclasses.replace(question, splits=question.splits[:1]), *arguments)
     if solutions is None:
         return None
-    scores = ("no_privacy", "guessing", "without_noise", "without_noise_and_clipping")
+    scores = (
+        "scores_without_privacy",
+        "guessing_scores",
+        "scores_without_noise",
+        "scores_without_noise_and_clipping",
+    )
     all_of = {name: np.repeat(getattr(solutions, name), len(question.splits), axis=0) for name in scores}
     return dataclasses.replace(solutions, **all_of)
 

@@ -30,7 +30,7 @@ def marks(text):
     return MARKS.findall(MATH_OR_CODE.sub("", text))
 
 
-MADE = datetime(2026, 11, 21, 5, 0, tzinfo=UTC)
+REPORT_TIME = datetime(2026, 11, 21, 5, 0, tzinfo=UTC)
 
 
 SHOP, ONLINE = {"data": "shop-events"}, {"data": "online-retail-lines"}
@@ -149,7 +149,7 @@ def stem_of(title):
     return STEMS.get(title, title.lower().replace(" ", "_"))
 
 
-def wait_for_searches(at):
+def wait_for_searches(app):
     """Wait for searches that run beside the page: a test has no browser that polls."""
     for key in (
         "per_group.job",
@@ -158,35 +158,35 @@ def wait_for_searches(at):
         "regression.caps",
         "training.runs_job",
     ):
-        if key in at.session_state and isinstance(at.session_state[key], jobs.Job):
-            at.session_state[key].wait(60.0)
-    return check(at.run())
+        if key in app.session_state and isinstance(app.session_state[key], jobs.Job):
+            app.session_state[key].wait(60.0)
+    return check(app.run())
 
 
 def open_case(name):
     """Open the *Downloads* of a case; what it trains only on request is trained."""
     title, link = CASES[name]
-    at = show_downloads(new_app(title), title)
+    app = show_downloads(new_app(title), title)
     for field, text in {"link": "1", "epsilon": "1", **link}.items():
-        at.query_params[field] = text
-    at = wait_for_searches(check(at.run()))
-    assert at.session_state[keys.LINK_PROBLEMS] == ()
+        app.query_params[field] = text
+    app = wait_for_searches(check(app.run()))
+    assert app.session_state[keys.LINK_PROBLEMS] == ()
     if "train_epsilons" in link:
         job = "factorisation.train_job"
-        finish(check(at.button(key="factorisation_train_job_start").click().run()), job)
-    return at
+        finish(check(app.button(key="factorisation_train_job_start").click().run()), job)
+    return app
 
 
-def show_downloads(at, title):
+def show_downloads(app, title):
     (spec,) = (spec for spec in catalogue.PAGES if spec.title == title)
-    at.session_state[spec.key("tabs")] = "Downloads"
-    return at
+    app.session_state[spec.key("tabs")] = "Downloads"
+    return app
 
 
-def numbers_shown(at, key):
-    """(label, value) of a card's large number and of its error; empty where it has none."""
-    wanted = cards.LARGE_BEGINS + key
-    proto = next((e.proto for e in at.get("bidi_component") if e.proto.id.endswith(wanted)), None)
+def list_card_numbers(app, key):
+    """Return (label, value) of a card's large number and of its error; empty where it has none."""
+    key_ending = cards.LARGE_BEGINS + key
+    proto = next((e.proto for e in app.get("bidi_component") if e.proto.id.endswith(key_ending)), None)
     if proto is None:
         return []
     payload = json.loads(proto.json)
@@ -196,10 +196,10 @@ def numbers_shown(at, key):
     ]
 
 
-def card_numbers(at, key):
-    """(label, value) of the numbers of one card: the large one and its error, and further metrics."""
-    metrics = [(metric.label, metric.value) for metric in metrics_of(at.get_by_key(key))]
-    return [*numbers_shown(at, key), *metrics]
+def card_numbers(app, key):
+    """Return (label, value) of the numbers of one card: the large one and its error, and further metrics."""
+    metrics = [(metric.label, metric.value) for metric in metrics_of(app.get_by_key(key))]
+    return [*list_card_numbers(app, key), *metrics]
 
 
 class Reader(HTMLParser):
@@ -238,8 +238,8 @@ class Reader(HTMLParser):
         return [json.loads(text) for a, text in self.scripts if a.get("class") == "figure-data"]
 
 
-def run(script, folder, as_a_person=False, names=None):
-    """What a script prints.
+def run_script(script, folder, as_a_person=False, names=None):
+    """Run a script, and return what it prints.
 
     Args:
         script: Its text.
@@ -279,58 +279,66 @@ def run(script, folder, as_a_person=False, names=None):
 
 
 def answer_of_script(content, folder):
-    """The answer that the script of a page computes anew."""
+    """Return the answer that the script of a page computes anew."""
     names: dict[str, object] = {}
     with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
-        exec(report_content.write_script(content, MADE, public_only=False), names)
+        exec(report_content.write_script(content, REPORT_TIME, public_only=False), names)
     return answer_in(names)
 
 
 def answer_in(names):
-    """The answer that a script left among its names, whether it made the call or asked the core; None for none."""
+    """Return the answer that a script left among its names, by the call or the core; None if it left none."""
     answer = names.get("answer")
     return getattr(answer, "answer", answer)
 
 
-def assert_script_has_what_the_page_has(at, content, made):
-    """The answer is one object: what a script computed anew is what the page shows, to the last digit."""
-    ((_, shown),) = content.answers
-    assert made.numbers == shown.numbers
-    assert (made.headline, made.detail, made.all_facts) == (shown.headline, shown.detail, shown.all_facts)
-    assert (made.write_choice and made.write_choice()) == (shown.write_choice and shown.write_choice())
-    assert made.methods == shown.methods
-    assert list(made.plots) == list(shown.plots)
-    for key, plot in made.plots.items():
-        mine, theirs = plot().columns, shown.plots[key]().columns
-        assert list(mine) == list(theirs)
-        for column, values in mine.items():
-            np.testing.assert_array_equal(values, theirs[column])
+def assert_script_has_what_the_page_has(app, content, script_answer):
+    """Assert that what a script computed anew is what the page shows, to the last digit: the answer is one object."""
+    ((_, page_answer),) = content.answers
+    assert script_answer.numbers == page_answer.numbers
+    assert (script_answer.headline, script_answer.detail, script_answer.all_facts) == (
+        page_answer.headline,
+        page_answer.detail,
+        page_answer.all_facts,
+    )
+    assert (script_answer.write_choice and script_answer.write_choice()) == (
+        page_answer.write_choice and page_answer.write_choice()
+    )
+    assert script_answer.methods == page_answer.methods
+    assert list(script_answer.plots) == list(page_answer.plots)
+    for key, plot in script_answer.plots.items():
+        script_columns, page_columns = plot().columns, page_answer.plots[key]().columns
+        assert list(script_columns) == list(page_columns)
+        for column, values in script_columns.items():
+            np.testing.assert_array_equal(values, page_columns[column])
     # And the page draws just that: every curve of its main figure is a column of the plot.
-    main = next(iter(made.plots.values()))()
+    main = next(iter(script_answer.plots.values()))()
     for item in main.items:
         if isinstance(item, Curve):
-            x, y = trace(chart(at, main.key.replace("-", "_")), item.name)
+            x, y = trace(chart(app, main.key.replace("-", "_")), item.name)
             np.testing.assert_array_equal(x, np.asarray(item.x))
             column = np.asarray(item.y, dtype=np.float64)
             # All main figures here have log axes, with gaps at 0 and at infinity.
             np.testing.assert_array_equal(y, np.where((column > 0.0) & (column < np.inf), column, np.nan))
         elif isinstance(item, Cells):
-            drawn = chart(at, main.key.replace("-", "_"))["data"][0]
-            np.testing.assert_array_equal(np.ravel(numbers(drawn["customdata"])), np.ravel(item.values))
+            plot_trace = chart(app, main.key.replace("-", "_"))["data"][0]
+            np.testing.assert_array_equal(np.ravel(numbers(plot_trace["customdata"])), np.ravel(item.values))
         elif isinstance(item, Bars):
-            (drawn,) = (
-                one for one in chart(at, main.key.replace("-", "_"))["data"] if one["name"] == item.name
+            (plot_trace,) = (
+                item_trace
+                for item_trace in chart(app, main.key.replace("-", "_"))["data"]
+                if item_trace["name"] == item.name
             )
-            assert list(drawn["x"]) == list(np.asarray(item.x))
-            np.testing.assert_allclose(numbers(drawn["y"]) + item.base_value, np.asarray(item.y))
+            assert list(plot_trace["x"]) == list(np.asarray(item.x))
+            np.testing.assert_allclose(numbers(plot_trace["y"]) + item.base_value, np.asarray(item.y))
         elif isinstance(item, Level) and item.is_vertical:
-            x, _ = trace(chart(at, main.key.replace("-", "_")), item.name)
+            x, _ = trace(chart(app, main.key.replace("-", "_")), item.name)
             assert list(x) == [item.value, item.value]
         elif isinstance(item, Level):
-            drawn = chart(at, main.key.replace("-", "_"))["layout"]["shapes"]
-            assert (item.value, item.value) in [(shape["y0"], shape["y1"]) for shape in drawn]
+            shapes = chart(app, main.key.replace("-", "_"))["layout"]["shapes"]
+            assert (item.value, item.value) in [(shape["y0"], shape["y1"]) for shape in shapes]
         elif isinstance(item, Mark):
-            ((x,), (y,)) = trace(chart(at, main.key.replace("-", "_")), item.name)
+            ((x,), (y,)) = trace(chart(app, main.key.replace("-", "_")), item.name)
             assert (x, y) == (item.x, item.y)
 
 
@@ -342,14 +350,14 @@ ROWS = "".join(f"u{i % 37},{i % 11},p{i % 5}\n" for i in range(2500)) + "u0,3,p1
 PRIVATE_FILE = f"{HEADER}\n{ROWS}".encode()
 
 
-def private_page(title, *entered):
-    """The *Downloads* of a page on private uploaded events whose names try to break out."""
-    at = show_downloads(on_file(PRIVATE_FILE, title, f"{HOSTILE.replace('/', '')}.csv"), title)
-    assert data(at).is_private
+def private_page(title, *settings):
+    """Open the *Downloads* of a page on private uploaded events whose names try to break out."""
+    app = show_downloads(on_file(PRIVATE_FILE, title, f"{HOSTILE.replace('/', '')}.csv"), title)
+    assert data(app).is_private
     # Of private values the page asks for the range.
     ends = {"Mean": ("mean.lower", "mean.upper"), "Quantile": ("quantile.low", "quantile.high")}.get(
         title, ()
     )
-    for key, value in (*entered, *zip(ends, (0.0, 1.0), strict=False)):
-        at.session_state[key] = value
-    return wait_for_searches(at)
+    for key, value in (*settings, *zip(ends, (0.0, 1.0), strict=False)):
+        app.session_state[key] = value
+    return wait_for_searches(app)

@@ -22,11 +22,11 @@ from dpcore.data_owners.regimes import Regime
 from dpcore.dataset import Dataset
 from dpcore.report.content import Line
 
-LEAKS = standard.warn_of_leak(
+LEAK_WARNING = standard.warn_of_leak(
     "this decision and its cap were",
     remedy_text="Joint privacy does not cover it either. Decide without these data.",
 )
-UNITS = {
+NEIGHBOURS_CLAUSES = {
     Unit.RECORD: "one record is replaced",
     Unit.USER: "all records of one user are replaced",
     Unit.OWNER: "all records of one data owner are replaced",
@@ -36,16 +36,16 @@ UNITS = {
 def write_needed_owners(solution: OwnersSolution) -> str:
     """Write how many owners must join before sharing pays, with the constants that this rests on."""
     parameters = solution.parameters
-    constants = [
+    constant_texts = [
         wording.entered(constant)
         for constant in (parameters.alone_constant, parameters.sampling_constant, parameters.privacy_constant)
     ]
-    constants_text = constants[0] if len(set(constants)) == 1 else ", ".join(constants)
+    constants_text = constant_texts[0] if len(set(constant_texts)) == 1 else ", ".join(constant_texts)
     records_text = wording.counted(float(solution.collaboration.records), "record")
     records_text += " on average" if solution.is_of_data else " each"
     rule_text = f"sharing never pays for owners of {records_text}"
-    if solution.owners_joint is not None:
-        owners_text = wording.counted(solution.owners_joint, "owner")
+    if solution.owners_needed_joint is not None:
+        owners_text = wording.counted(solution.owners_needed_joint, "owner")
         rule_text = f"{owners_text} of {records_text} must join before sharing pays"
     return f"By these bounds (constants {constants_text}), {rule_text}."
 
@@ -56,13 +56,13 @@ def write_headline(solution: OwnersSolution) -> str:
     owners_text = wording.counted(num_owners, "owner")
     if num_owners == 1.0:
         return "One owner has nobody to join."
-    if solution.cap is not None:
-        records_text = wording.counted(solution.cap.cap, "record")
+    if solution.cap_choice is not None:
+        records_text = wording.counted(solution.cap_choice.cap, "record")
         if solution.regime is Regime.ALONE:
             return f"Work alone; if owners share, keep at most {records_text} of each."
         return f"Join, and keep at most {records_text} of each owner."
     if solution.regime is Regime.ALONE:
-        if solution.owners_joint is None:
+        if solution.owners_needed_joint is None:
             return "Work alone: sharing never pays, however many join."
         return f"Work alone: for {owners_text} sharing does not pay."
     if solution.regime is Regime.JOINT_ONLY:
@@ -74,10 +74,16 @@ def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
     """Build the owners needed or the best cap, the bound, and the ε from which joining pays."""
     owners_text, full_owners_text = (
         "none suffice" if owners is None else wording.number(owners)
-        for owners in (solution.owners_joint, solution.owners_full)
+        for owners in (solution.owners_needed_joint, solution.owners_needed_full)
     )
     numbers = [
-        Number("Owners needed", owners_text, "for joint privacy", value=solution.owners_joint, unit="owners"),
+        Number(
+            "Owners needed",
+            owners_text,
+            "for joint privacy",
+            value=solution.owners_needed_joint,
+            unit="owners",
+        ),
         Number(
             "Bound on excess loss",
             wording.number(solution.bound_joint),
@@ -86,10 +92,10 @@ def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
             solution.bound_joint,
         ),
     ]
-    if (cap := solution.cap) is not None:
-        records_text = wording.counted(cap.cap, "record")
+    if (cap_choice := solution.cap_choice) is not None:
+        records_text = wording.counted(cap_choice.cap, "record")
         best_cap_number = Number(
-            "Best bound on records", records_text, "per owner", "", cap.cap, "records per owner"
+            "Best bound on records", records_text, "per owner", "", cap_choice.cap, "records per owner"
         )
         numbers = [best_cap_number, *reversed(numbers)]
     return (
@@ -101,7 +107,9 @@ def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
             value=solution.epsilon_joint,
             key="epsilon_star",
         ),
-        Number("Owners needed, full privacy", full_owners_text, value=solution.owners_full, unit="owners"),
+        Number(
+            "Owners needed, full privacy", full_owners_text, value=solution.owners_needed_full, unit="owners"
+        ),
     )
 
 
@@ -112,15 +120,15 @@ def write_detail(solution: OwnersSolution) -> str:
         sentences.append("**The bound says nothing here**: no model has a larger excess loss.")
     sentences += [f"**{sentence}**" for sentence in solution.unmet_conditions]
     if solution.disclosure is Disclosure.PRIVATE:
-        sentences.append(LEAKS)
+        sentences.append(LEAK_WARNING)
     return " ".join(sentences)
 
 
 def describe_near_optimal(solution: OwnersSolution) -> str:
     """Write which caps are near-optimal, or from where on joining pays; empty if it never does."""
-    if solution.cap is not None:
-        return standard.write_range(*solution.cap.near_optimal, "record", objective="the least bound")
-    if solution.owners_joint is None or not math.isfinite(solution.epsilon_joint):
+    if solution.cap_choice is not None:
+        return standard.write_range(*solution.cap_choice.near_optimal, "record", objective="the least bound")
+    if solution.owners_needed_joint is None or not math.isfinite(solution.epsilon_joint):
         return ""
     collaboration = solution.collaboration
     if solution.parameters.protects_owner:
@@ -134,7 +142,7 @@ def describe_near_optimal(solution: OwnersSolution) -> str:
 
 def build_facts(solution: OwnersSolution) -> dict[str, str]:
     """Build the facts behind the answer, sentences by name."""
-    parameters, cap = solution.parameters, solution.cap
+    parameters, cap_choice = solution.parameters, solution.cap_choice
     facts = {
         "What full privacy would cost": (
             f"a bound of {wording.number(solution.bound_full)}, "
@@ -147,12 +155,11 @@ def build_facts(solution: OwnersSolution) -> dict[str, str]:
         record_limit, num_gaining_owners = solution.gaining_owners
         facts["Who gains by joining"] = (
             f"{wording.counted(num_gaining_owners, 'owner')} with fewer than {wording.number(record_limit)} "
-            "records. The "
-            "joint bound holds for the average owner, not for each."
+            "records. The joint bound holds for the average owner, not for each."
         )
-    if solution.bound_at_own_cap is not None and parameters.own_bound is not None and cap is not None:
+    if solution.bound_at_own_cap is not None and parameters.own_bound is not None and cap_choice is not None:
         own_bound_name = f"Your bound on records, {wording.counted(parameters.own_bound, 'record')}"
-        own_bound, best_bound = solution.bound_at_own_cap, cap.bound
+        own_bound, best_bound = solution.bound_at_own_cap, cap_choice.joint_bound
         facts[own_bound_name] = standard.compare_own_bound("bound", own_bound, best_bound, wording.number)
     return facts
 
@@ -171,15 +178,15 @@ def write_methods(solution: OwnersSolution) -> Methods:
     owners_text = wording.counted(float(collaboration.owners), "owner")
     records_text = wording.counted(float(collaboration.records), "record")
     average_text = " on average" if solution.is_of_data else ""
-    comparison_text = (
-        f"For {owners_text} with {records_text} each{average_text}, {plots.REGIMES[solution.regime]}."
-    )
-    if solution.cap is not None:
-        comparison_text += f" At most {wording.counted(solution.cap.cap, 'record')} of each owner were used."
+    regime_text = plots.REGIME_TEXTS[solution.regime]
+    comparison_text = f"For {owners_text} with {records_text} each{average_text}, {regime_text}."
+    if solution.cap_choice is not None:
+        kept_text = wording.counted(solution.cap_choice.cap, "record")
+        comparison_text += f" At most {kept_text} of each owner were used."
     return Methods(
         guarantee_text="Training together was to satisfy joint differential privacy at ε = "
         f"{wording.entered(parameters.epsilon)} and δ = {wording.entered(parameters.delta)}. Two data sets are "
-        f"neighbours if {UNITS[parameters.unit]}.",
+        f"neighbours if {NEIGHBOURS_CLAUSES[parameters.unit]}.",
         procedure=comparison_text,
         public_procedure="Records per owner were bounded." if parameters.protects_owner else "",
         disclosure=solution.disclosure,
@@ -193,14 +200,13 @@ def write_methods(solution: OwnersSolution) -> Methods:
 
 def build_programs(solution: OwnersSolution, dataset: Dataset | None) -> CodeChoice | None:
     """Build the program of the best cap; None if there is none."""
-    if solution.cap is None or dataset is None:
+    if solution.cap_choice is None or dataset is None:
         return None
     settings = list_data_fields(dataset) | {"neighbours": Neighbours.REPLACE_USER}
-    cap = solution.cap.cap
+    cap = solution.cap_choice.cap
     form_name = f"Cap per owner, {wording.counted(cap, 'record')}"
-    return build_forms(
-        solution.parameters.epsilon, settings, [(form_name, Quantity.MODEL, {"max_rows": cap})]
-    )
+    forms = [(form_name, Quantity.MODEL, {"max_rows": cap})]
+    return build_forms(solution.parameters.epsilon, settings, forms)
 
 
 def show_bounds(answer: Answer, data: object) -> Parts:
@@ -223,7 +229,7 @@ def show_unequal(answer: Answer, data: object) -> Parts:
         yield Link("Your data", "Bring owners", "upload")
         return
     yield answer.plots["owners-cap"]()
-    if answer.solution.cap is None:
+    if answer.solution.cap_choice is None:
         yield Note("Choose *A whole owner* under *More settings* for the best cap.")
     yield Label()
 
@@ -268,7 +274,7 @@ def build_answer(
         assumptions += (
             "Every user is one owner. Bounds are for the mean loss over the records kept: a cap weighs the owners",
         )
-    cap = solution.cap
+    cap_choice = solution.cap_choice
     answer = Answer(
         headline=write_headline(solution),
         detail=write_detail(solution),
@@ -277,8 +283,8 @@ def build_answer(
         disclosure=solution.disclosure,
         facts=build_facts(solution),
         proofs=()
-        if cap is None
-        else (("Cap per owner", cap.certificate, "The search for the best cap ended."),),
+        if cap_choice is None
+        else (("Cap per owner", cap_choice.certificate, "The search for the best cap ended."),),
         code=build_programs(solution, owner_dataset),
         near_optimal=describe_near_optimal(solution),
         parameters=parameters,
@@ -303,6 +309,7 @@ def build_answer(
 
 
 def _list_details(solution: OwnersSolution) -> dict[str, object]:
+    """List the entries of the JSON answer: bounds, crossings, and the best cap if there is one."""
     details: dict[str, object] = {
         "regime": solution.regime.name.lower(),
         "bound_alone": solution.bound_alone,
@@ -310,15 +317,15 @@ def _list_details(solution: OwnersSolution) -> dict[str, object]:
         "bound_that_says_nothing": solution.trivial_bound,
         "bound_joint": solution.bound_joint,
         "epsilon_star_joint": finite_or_none(solution.epsilon_joint),
-        "owners_needed_joint": solution.owners_joint,
+        "owners_needed_joint": solution.owners_needed_joint,
         "bound_full": solution.bound_full,
         "epsilon_star_full": finite_or_none(solution.epsilon_full),
-        "owners_needed_full": solution.owners_full,
+        "owners_needed_full": solution.owners_needed_full,
     }
-    if (cap := solution.cap) is not None:
+    if (cap_choice := solution.cap_choice) is not None:
         details |= {
-            "max_records_per_owner": cap.cap,
-            "caps_within_5_percent": list(cap.near_optimal),
-            "proved_relative_gap": finite_or_none(cap.certificate.relative_gap),
+            "max_records_per_owner": cap_choice.cap,
+            "caps_within_5_percent": list(cap_choice.near_optimal),
+            "proved_relative_gap": finite_or_none(cap_choice.certificate.relative_gap),
         }
     return details

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-REGIMES = {
+REGIME_TEXTS = {
     Regime.ALONE: "working alone has the smaller bound",
     Regime.JOINT_ONLY: "joining pays with joint privacy and not with full privacy",
     Regime.FULL_TOO: "joining pays with joint and with full privacy",
@@ -43,8 +43,9 @@ def _make_axis(map_axis: MapAxis) -> Axis:
 
 def plot_regime_map(solution: OwnersSolution) -> Plot:
     """Plot the best regime over two quantities, the regions without a bound, and the person's point."""
-    regime_map = solution.map
-    x, y, joint_gains, full_gains = regime_map.x, regime_map.y, regime_map.joint_gains, regime_map.full_gains
+    regime_map = solution.regime_map
+    x, y = regime_map.x_values, regime_map.y_values
+    joint_gains, full_gains = regime_map.joint_gains, regime_map.full_gains
     file_slices = (slice(None, None, FILE_STRIDE),) * 2
     file_x, file_y = np.meshgrid(x[::FILE_STRIDE], y[::FILE_STRIDE])
     columns: dict[str, npt.ArrayLike] = {
@@ -60,8 +61,8 @@ def plot_regime_map(solution: OwnersSolution) -> Plot:
         "not_covered": regime_map.is_uncovered[file_slices].ravel().astype(int),
     }
     point_text = " and ".join(
-        f"{axis.label} = {wording.number(solution.coordinate(axis))}"
-        for axis in (regime_map.x_axis, regime_map.y_axis)
+        f"{map_axis.label} = {wording.number(solution.get_coordinate(map_axis))}"
+        for map_axis in (regime_map.x_axis, regime_map.y_axis)
     )
     is_same = np.array_equal(joint_gains, full_gains, equal_nan=True)
     regime_styles = (
@@ -81,7 +82,7 @@ def plot_regime_map(solution: OwnersSolution) -> Plot:
     return Plot(
         "owners-map",
         "Who should join",
-        f"At {point_text}, your point, {REGIMES[solution.regime]}.",
+        f"At {point_text}, your point, {REGIME_TEXTS[solution.regime]}.",
         _make_axis(regime_map.x_axis),
         _make_axis(regime_map.y_axis),
         (*items, _mark_person(solution)),
@@ -93,13 +94,13 @@ def plot_regime_map(solution: OwnersSolution) -> Plot:
 
 def _mark_person(solution: OwnersSolution) -> Mark:
     """Mark the person's point; if it is outside the map, mark the edge."""
-    axes = (solution.map.x_axis, solution.map.y_axis)
-    coordinates = [solution.coordinate(axis) for axis in axes]
+    axes = (solution.regime_map.x_axis, solution.regime_map.y_axis)
+    coordinates = [solution.get_coordinate(map_axis) for map_axis in axes]
     x, y = (float(np.clip(value, *AXIS_RANGES[axis])) for axis, value in zip(axes, coordinates, strict=True))
     if [x, y] == coordinates:
         return Mark("You", x, y, Style.SMOOTH)
-    lines = [f"{axis.label}: {wording.number(value)}" for axis, value in zip(axes, coordinates, strict=True)]
-    hover_text = "<br>".join(("In fact:", *lines))
+    pairs = zip(axes, coordinates, strict=True)
+    hover_text = "<br>".join(("In fact:", *(f"{a.label}: {wording.number(value)}" for a, value in pairs)))
     return Mark("You (outside the map)", x, y, Style.SMOOTH, "diamond-open", hover_text=hover_text)
 
 
@@ -128,7 +129,7 @@ def plot_bounds(solution: OwnersSolution) -> Plot:
             Curve("Together, joint privacy", x, Column("joint_privacy", joint_bounds), Style.CAP),
             Curve("Together, full privacy", x, Column("full_privacy", full_bounds), Style.PRIVACY),
             Level("Above: nothing is said", solution.trivial_bound),
-            Mark("You", solution.coordinate(MapAxis.OWNERS), solution.bound_joint, Style.SMOOTH),
+            Mark("You", solution.get_coordinate(MapAxis.OWNERS), solution.bound_joint, Style.SMOOTH),
         ),
         solution.disclosure,
         height=420,
@@ -137,15 +138,15 @@ def plot_bounds(solution: OwnersSolution) -> Plot:
 
 def plot_cap(solution: OwnersSolution, dataset: Dataset) -> Plot:
     """Plot the bound of joint privacy over the cap per owner, with whole owners protected."""
-    histogram, best_cap = dataset.histogram, solution.cap
+    histogram, cap_choice = dataset.histogram, solution.cap_choice
     largest_size = max(float(histogram.max_size), 2.0)
-    marked_caps = [] if best_cap is None else [float(best_cap.cap)]
-    caps = np.unique(
-        np.clip(np.rint(log_spaced(1.0, largest_size, CURVE_POINTS, extra=marked_caps)), 1, largest_size)
+    marked_caps = [] if cap_choice is None else [float(cap_choice.cap)]
+    spaced_caps = np.rint(log_spaced(1.0, largest_size, CURVE_POINTS, extra_points=marked_caps))
+    caps, collaboration = (
+        np.unique(np.clip(spaced_caps, 1, largest_size)),
+        solution.parameters.build_collaboration(),
     )
-    sampling_parts, privacy_parts = regimes.split_bound(
-        histogram, caps, solution.parameters.build_collaboration()
-    )
+    sampling_parts, privacy_parts = regimes.split_bound(histogram, caps, collaboration)
     cap_bounds = sampling_parts + privacy_parts
     lowest_limit = min(
         float(sampling_parts.min()), max(float(privacy_parts.min()), float(cap_bounds.min()) / 30.0)
@@ -156,9 +157,9 @@ def plot_cap(solution: OwnersSolution, dataset: Dataset) -> Plot:
         Curve("its sampling part", caps, sampling_parts, Style.SAMPLING),
         Curve("its privacy part", caps, privacy_parts, Style.PRIVACY),
     ]
-    if best_cap is not None:
-        items.append(Mark("Best bound on records", best_cap.cap, best_cap.bound, Style.SMOOTH))
-        alt = f"The bound is smallest at {wording.counted(best_cap.cap, 'record')} per owner."
+    if cap_choice is not None:
+        items.append(Mark("Best bound on records", cap_choice.cap, cap_choice.joint_bound, Style.SMOOTH))
+        alt = f"The bound is smallest at {wording.counted(cap_choice.cap, 'record')} per owner."
     unit, title, limits = "records per owner", "Cap τ, records per owner", (1.0, largest_size)
     kept_records = np.asarray(histogram.kept_rows(caps), dtype=np.float64)
     return Plot(
@@ -193,21 +194,21 @@ UNIT_NAMES = {Unit.RECORD: "one record", Unit.USER: "one user", Unit.OWNER: "a w
 def list_lines(result: StudyResult) -> list[tuple[str, str, Form, int]]:
     """List (name, column in the file, form, index of ε): every form, and each private form at every ε."""
     lines = []
-    for form, (name, *_) in FORM_STYLES.items():
+    for form, (form_name, *_) in FORM_STYLES.items():
         if not form.is_private:
-            lines.append((name, form.value, form, 0))
+            lines.append((form_name, form.value, form, 0))
             continue
-        for index, epsilon in enumerate(result.study.epsilons):
+        for epsilon_index, epsilon in enumerate(result.study.epsilons):
             column_name = f"{form.value}_epsilon_{wording.digits(epsilon)}"
-            lines.append((f"{name}, ε = {wording.entered(epsilon)}", column_name, form, index))
+            lines.append((f"{form_name}, ε = {wording.entered(epsilon)}", column_name, form, epsilon_index))
     return lines
 
 
 def build_columns(result: StudyResult) -> dict[str, FloatArray]:
     """Build the accuracies over the number of owners: mean, smallest and largest over runs."""
-    columns: dict[str, FloatArray] = {"owners": np.array(result.study.owners, dtype=np.float64)}
+    columns: dict[str, FloatArray] = {"owners": np.array(result.study.numbers_of_owners, dtype=np.float64)}
     for _, column_name, form, epsilon_index in list_lines(result):
-        run_accuracies = result.accuracy[form][epsilon_index]
+        run_accuracies = result.accuracies_by_form[form][epsilon_index]
         columns |= {
             column_name: result.average(form)[epsilon_index],
             f"{column_name}_smallest": np.fmin.reduce(run_accuracies, axis=1),  # NaN only where nothing ran.
@@ -220,10 +221,10 @@ def plot_accuracy(
     result: StudyResult, disclosure: Provenance = Disclosure.PUBLIC, has_paper: bool = True
 ) -> Plot:
     """Plot test accuracy over the number of owners; for a single number, plot a bar per form."""
-    columns, owner_numbers = build_columns(result), result.study.owners
+    columns, owner_numbers = build_columns(result), result.study.numbers_of_owners
     items: list[Item] = []
     smallest_accuracy = 1.0
-    for name, column_name, form, epsilon_index in list_lines(result):
+    for line_name, column_name, form, epsilon_index in list_lines(result):
         mean_accuracies = columns[column_name]
         if np.isnan(mean_accuracies).all():
             continue
@@ -231,22 +232,18 @@ def plot_accuracy(
         _, style, symbol = FORM_STYLES[form]
         item_options: dict[str, Any] = {}
         if len(result.study.seeds) > 1:
-            item_options = {
-                "low_ends": columns[f"{column_name}_smallest"],
-                "high_ends": columns[f"{column_name}_largest"],
-            }
+            item_options["low_ends"] = columns[f"{column_name}_smallest"]
+            item_options["high_ends"] = columns[f"{column_name}_largest"]
         if len(owner_numbers) == 1:
             item_options |= {"is_unnamed": True, "gap_share": 0.2, "is_overlaid": True}
-            items.insert(0, Bars(name, mean_accuracies, [name], style, **item_options))
+            items.insert(0, Bars(line_name, mean_accuracies, [line_name], style, **item_options))
         else:
             dash = DASHES[epsilon_index] if form.is_private else "longdash"
             item_options |= {"dash": dash, "width": 2.0, "symbol": symbol}
-            items.append(Curve(name, columns["owners"], mean_accuracies, style, **item_options))
+            items.append(Curve(line_name, columns["owners"], mean_accuracies, style, **item_options))
     lowest_tick = max(math.floor(10.0 * smallest_accuracy - 0.3) / 10.0, 0.0)
-    limits, ticks = (
-        (min(owner_numbers) / 1.15, max(owner_numbers) * 1.15),
-        tuple((n, wording.number(n)) for n in owner_numbers),
-    )
+    limits = min(owner_numbers) / 1.15, max(owner_numbers) * 1.15
+    ticks = tuple((n, wording.number(n)) for n in owner_numbers)
     x_axis = Axis("owners, n", "", limits, number_format=",", named_ticks=ticks)
     y_axis = share_axis("test accuracy", (lowest_tick, 1.0), number_format=".1%")
     if len(owner_numbers) == 1:
@@ -272,15 +269,15 @@ def write_directions(result: StudyResult, has_paper: bool = True) -> dict[str, s
         result: Accuracies.
         has_paper: True if the paper's figures stand beside; not for records of one's own.
     """
-    sentences, owner_numbers = {}, result.study.owners
-    for other_form, (name, paper_sentence) in COMPARED_FORMS.items():
+    sentences, owner_numbers = dict[str, str](), result.study.numbers_of_owners
+    for other_form, (form_name, paper_sentence) in COMPARED_FORMS.items():
         signs = result.compare(Form.JOINT, other_form)
         num_pairs = int(np.isfinite(signs).sum())
         if not num_pairs:
             continue
         num_above, num_below = (int((signs == direction).sum()) for direction in (1.0, -1.0))
         count_text = f"above in {num_above} of {num_pairs} pairs of ε and n, below in {num_below}."
-        sentences[f"Joint privacy against {name}"] = (
+        sentences[f"Joint privacy against {form_name}"] = (
             f"{count_text} {paper_sentence}" if has_paper else count_text
         )
     joint_gains = result.average(Form.JOINT) - result.average(Form.FULL)
@@ -299,12 +296,12 @@ def tabulate_accuracy(result: StudyResult) -> pd.DataFrame:
 
     columns = build_columns(result)
     accuracies_by_line = {name: columns[column] for name, column, *_ in list_lines(result)}
-    return pd.DataFrame(accuracies_by_line, index=[f"n = {n}" for n in result.study.owners]).T
+    return pd.DataFrame(accuracies_by_line, index=[f"n = {n}" for n in result.study.numbers_of_owners]).T
 
 
 def write_settings(result: StudyResult) -> str:
     """Write how the models were trained and tested."""
-    study, options = result.study, result.study.options
+    study, training_options = result.study, result.study.training_options
     replaced_epsilon_texts = [
         f"ε = {wording.entered(epsilon)} is ε = {format_rounded_up(compute_replaced_epsilon(epsilon, study.delta), 3)}"
         for epsilon in study.epsilons
@@ -312,10 +309,10 @@ def write_settings(result: StudyResult) -> str:
     return (
         f"{wording.number(result.num_records)} training and {wording.number(result.num_tests)} test records; "
         f"{wording.number(result.num_parameters)} shared, as many personal parameters. Full privacy is W, joint W with "
-        f"V, alone V. {wording.counted(len(study.seeds), 'run')}; whiskers show the extremes. {options.steps} "
-        f"full-batch steps, gradients clipped to {wording.entered(options.clip)}, both chosen on other seeds. ε is for "
-        "a unit whose records are zeroed, while the numbers of records and units are public. For a unit that is "
-        f"replaced, as in the bounds, {' and '.join(replaced_epsilon_texts)} at δ = "
+        f"V, alone V. {wording.counted(len(study.seeds), 'run')}; whiskers show the extremes. {training_options.steps} "
+        f"full-batch steps, gradients clipped to {wording.entered(training_options.clip)}, both chosen on other "
+        "seeds. ε is for a unit whose records are zeroed, while the numbers of records and units are public. For a "
+        f"unit that is replaced, as in the bounds, {' and '.join(replaced_epsilon_texts)} at δ = "
         f"{wording.entered(study.delta)}."
     )
 
@@ -349,13 +346,13 @@ class TrainingCard:
         """Build a card that says what was trained, and which form is more accurate."""
         study, share_done = self.result.study, self.result.share_done
         epsilons_text = ", ".join(wording.entered(epsilon) for epsilon in study.epsilons)
-        owners_text = ", ".join(wording.number(n) for n in study.owners)
+        owners_text = ", ".join(wording.number(n) for n in study.numbers_of_owners)
         stop_text = "" if share_done == 1.0 else f" It was stopped after {wording.percent(share_done)}."
         unit_text = wording.capital(UNIT_NAMES[study.unit])
         if study.unit is Unit.USER:
             unit_text += f" ({wording.counted(study.records_per_user, 'record')})"
         return Answer(
-            headline=f"Trained on {self.result.name} for n = {owners_text} owners at ε = {epsilons_text}.",
+            headline=f"Trained on {self.result.records_name} for n = {owners_text} owners at ε = {epsilons_text}.",
             detail=f"{unit_text} is protected, at δ = {wording.entered(study.delta)}.{stop_text} "
             f"{write_settings(self.result)} The script does not train.",
             numbers=(),

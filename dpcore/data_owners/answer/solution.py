@@ -22,7 +22,7 @@ from dpcore.data_owners.regimes import MapAxis, Regime, RegimeMap
 from dpcore.dataset import Dataset
 
 JOINT, FULL = ProtectedPart.JOINT, ProtectedPart.FULL
-Bound = Callable[[Collaboration], Numbers]
+ComputeBound = Callable[[Collaboration], Numbers]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,16 +34,16 @@ class OwnersSolution:
         collaboration: The owners, as entered or as the data have them (with the best cap, where a whole owner is
             protected).
         regime: What is best for them.
-        map: The map around them.
+        regime_map: The map around them.
         bound_alone: Bound of an owner alone.
         bound_joint: Bound of joint privacy.
         bound_full: Bound of full privacy.
         trivial_bound: A bound from which on nothing is said.
         epsilon_joint: ε above which joint privacy pays.
         epsilon_full: The same of full privacy.
-        owners_joint: Owners like these from whom on joint privacy pays; None where no number suffices.
-        owners_full: The same of full privacy.
-        cap: The best cap per owner, where owners of the data are one unit each.
+        owners_needed_joint: Owners like these from whom on joint privacy pays; None where no number suffices.
+        owners_needed_full: The same of full privacy.
+        cap_choice: The best cap per owner, where owners of the data are one unit each.
         bound_at_own_cap: Bound at the person's own cap; None without one.
         gaining_owners: (m†, owners with fewer records), of the data's owners; their bound alone is above the joint one.
         disclosure: Of the numbers above.
@@ -52,16 +52,16 @@ class OwnersSolution:
     parameters: OwnersParameters
     collaboration: Collaboration
     regime: Regime
-    map: RegimeMap
+    regime_map: RegimeMap
     bound_alone: float
     bound_joint: float
     bound_full: float
     trivial_bound: float
     epsilon_joint: float
     epsilon_full: float
-    owners_joint: int | None
-    owners_full: int | None
-    cap: regimes.CapChoice | None
+    owners_needed_joint: int | None
+    owners_needed_full: int | None
+    cap_choice: regimes.CapChoice | None
     bound_at_own_cap: float | None
     gaining_owners: tuple[float, int] | None
     disclosure: Provenance
@@ -86,7 +86,7 @@ class OwnersSolution:
             sentences.append("The theorem asks for δ below 1/n.")
         return tuple(sentences)
 
-    def coordinate(self, axis: MapAxis) -> float:
+    def get_coordinate(self, axis: MapAxis) -> float:
         """Return the person's coordinate on an axis of the map."""
         return float(getattr(self.collaboration, axis.value))
 
@@ -101,20 +101,20 @@ def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> Owners
     Raises:
         InvalidInput: The data do not fit the question.
     """
-    collaboration, cap, bound_at_own_cap, gaining_owners = parameters.build_collaboration(), None, None, None
-    disclosure = dataset.provenance if isinstance(dataset, Dataset) else dataset
+    collaboration, cap_choice = parameters.build_collaboration(), None
+    bound_at_own_cap = gaining_owners = None
+    provenance = dataset.provenance if isinstance(dataset, Dataset) else dataset
     if parameters.source is OwnersSource.DATA:
         if not isinstance(dataset, Dataset):
             raise refuse("there are no data to take owners from")
         histogram = dataset.histogram
         if parameters.protects_owner:
-            cap = regimes.find_best_cap(histogram, collaboration)
+            cap_choice = regimes.find_best_cap(histogram, collaboration)
             if parameters.own_bound is not None:
                 own_cap = float(min(parameters.own_bound, histogram.max_size))
                 bound_at_own_cap = float(regimes.compute_joint_bounds(histogram, own_cap, collaboration))
-        collaboration = parameters.build_collaboration_of_histogram(
-            histogram, None if cap is None else cap.cap
-        )
+        cap = None if cap_choice is None else cap_choice.cap
+        collaboration = parameters.build_collaboration_of_histogram(histogram, cap)
         # Below this size an owner's own bound is larger than the joint one, which is for the average.
         single_record = collaboration.replace(records=1.0, evenness=1.0)
         gaining_limit = float(np.square(bound_alone(single_record) / bound_together(collaboration, JOINT)))
@@ -123,7 +123,7 @@ def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> Owners
         parameters=parameters,
         collaboration=collaboration,
         regime=regimes.find_regime(collaboration),
-        map=regimes.compute_regime_map(
+        regime_map=regimes.compute_regime_map(
             collaboration, parameters.x_axis, parameters.y_axis, parameters.protects_owner
         ),
         bound_alone=float(bound_alone(collaboration)),
@@ -132,17 +132,17 @@ def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> Owners
         trivial_bound=float(bounds.bound_trivially(collaboration)),
         epsilon_joint=float(bounds.find_epsilon_star(collaboration, JOINT)),
         epsilon_full=float(bounds.find_epsilon_star(collaboration, FULL)),
-        owners_joint=bounds.find_owners_needed(collaboration, JOINT),
-        owners_full=bounds.find_owners_needed(collaboration, FULL),
-        cap=cap,
+        owners_needed_joint=bounds.find_owners_needed(collaboration, JOINT),
+        owners_needed_full=bounds.find_owners_needed(collaboration, FULL),
+        cap_choice=cap_choice,
         bound_at_own_cap=bound_at_own_cap,
         gaining_owners=gaining_owners,
-        disclosure=disclosure,
+        disclosure=provenance,
     )
 
 
 NOT_COMPARED = ("own_bound", *TRAINING_FIELDS)
-SETTINGS: dict[str, Bound] = {
+SETTINGS: dict[str, ComputeBound] = {
     "Alone": bound_alone,
     "Together, no privacy": bounds.bound_without_privacy,
     "Joint privacy": partial(bound_together, protected_part=JOINT),
@@ -159,29 +159,29 @@ def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComp
     if parameters.source is OwnersSource.ENTERED:
         return _compare_settings(parameters.build_collaboration(), Disclosure.PUBLIC)
     if not parameters.protects_owner:
-        return _compare_settings(
-            parameters.build_collaboration_of_histogram(dataset.histogram), dataset.provenance
-        )
+        collaboration = parameters.build_collaboration_of_histogram(dataset.histogram)
+        return _compare_settings(collaboration, dataset.provenance)
     histogram, collaboration = dataset.histogram, parameters.build_collaboration()
 
     @functools.lru_cache(MAX_CACHED_EPSILONS)
     def find_cap(epsilon: float) -> regimes.CapChoice:
+        """Find the best cap per owner at an epsilon."""
         return regimes.find_best_cap(histogram, collaboration.replace(epsilon=epsilon))
 
     def bound_settings_at_best_caps(epsilons: FloatArray) -> FloatArray:
+        """Compute every setting's bound at its epsilon's best cap, shape (settings, epsilons)."""
         setting_bounds = []
         for epsilon in epsilons.tolist():
             cap = find_cap(epsilon).cap
-            capped_collaboration = replace(parameters, epsilon=epsilon).build_collaboration_of_histogram(
-                histogram, cap
-            )
+            epsilon_parameters = replace(parameters, epsilon=epsilon)
+            capped_collaboration = epsilon_parameters.build_collaboration_of_histogram(histogram, cap)
             setting_bounds.append(_bound_settings(capped_collaboration))
         return np.stack(setting_bounds, axis=1)
 
     return BoundComparison(
         "Best bound (records per owner)",
         "Bound on the excess loss, joint privacy",
-        lambda epsilon: (float(find_cap(epsilon).cap), find_cap(epsilon).bound),
+        lambda epsilon: (float(find_cap(epsilon).cap), find_cap(epsilon).joint_bound),
         lambda epsilon, caps: regimes.compute_joint_bounds(
             histogram, caps, collaboration.replace(epsilon=epsilon)
         ),
@@ -197,23 +197,23 @@ def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComp
     )
 
 
-def _compare_settings(collaboration: Collaboration, disclosure: Provenance) -> MethodComparison:
+def _compare_settings(collaboration: Collaboration, provenance: Provenance) -> MethodComparison:
     """Compare all settings at any epsilon, with the epsilons at which joining begins to pay, in closed form."""
-    crossing_epsilons = {
-        name: float(bounds.find_epsilon_star(collaboration, part))
-        for name, part in (("joint privacy", JOINT), ("full privacy", FULL))
+    crossing_epsilon_by_name = {
+        part_name: float(bounds.find_epsilon_star(collaboration, protected_part))
+        for part_name, protected_part in (("joint privacy", JOINT), ("full privacy", FULL))
     }
     if collaboration.personal == 0.0:
-        crossing_epsilons = {"joint or full privacy": crossing_epsilons["joint privacy"]}
+        crossing_epsilon_by_name = {"joint or full privacy": crossing_epsilon_by_name["joint privacy"]}
     crossings_text = " and ".join(
-        f"with {name} above ε = {wording.number(epsilon)}"
+        f"with {part_name} above ε = {wording.number(epsilon)}"
         if math.isfinite(epsilon)
-        else f"with {name} at no ε"
-        for name, epsilon in crossing_epsilons.items()
+        else f"with {part_name} at no ε"
+        for part_name, epsilon in crossing_epsilon_by_name.items()
     )
     marks = sorted(
-        (epsilon, f"{wording.capital(name)} begins to pay")
-        for name, epsilon in crossing_epsilons.items()
+        (epsilon, f"{wording.capital(part_name)} begins to pay")
+        for part_name, epsilon in crossing_epsilon_by_name.items()
         if math.isfinite(epsilon)
     )
     return MethodComparison(
@@ -222,7 +222,7 @@ def _compare_settings(collaboration: Collaboration, disclosure: Provenance) -> M
         lambda epsilons: _bound_settings(collaboration.replace(epsilon=epsilons)),
         tuple(marks),
         f"by the bounds, joining pays {crossings_text}.",
-        disclosure,
+        provenance,
     )
 
 
@@ -243,20 +243,20 @@ def _list_settings(collaboration: Collaboration) -> tuple[str, ...]:
 
 def tabulate_bounds(solution: OwnersSolution) -> dict[str, list[object]]:
     """Tabulate each setting's bound for a record and for the protected unit, and the printed bound."""
-    bound_alone_setting, bound_no_privacy, bound_joint, bound_full = SETTINGS.values()
+    compute_alone, compute_without_privacy, compute_joint, compute_full = SETTINGS.values()
     collaboration, is_record = solution.collaboration, solution.parameters.unit is Unit.RECORD
-    rows: list[tuple[str, Bound, Bound | None, str]] = [
+    table_rows: list[tuple[str, ComputeBound, ComputeBound | None, str]] = [
         (
             "Alone",
-            bound_alone_setting,
+            compute_alone,
             bounds.compute_printed_bound_alone,
             "§3.2 prints D_X + D_U for the root of A.1",
         ),
-        ("Together, no privacy", bound_no_privacy, None, "A.2"),
-        ("Together, joint privacy", bound_joint, None, "theorem 3.1; privacy proof incomplete"),
+        ("Together, no privacy", compute_without_privacy, None, "A.2"),
+        ("Together, joint privacy", compute_joint, None, "theorem 3.1; privacy proof incomplete"),
         (
             "Together, full privacy",
-            bound_full,
+            compute_full,
             None if is_record else bounds.compute_printed_bound_of_users,
             "A.3; its user level prints εn for εnr, and m/δ for m/(rδ)",
         ),
@@ -270,11 +270,14 @@ def tabulate_bounds(solution: OwnersSolution) -> dict[str, list[object]]:
     ]
     record_collaboration = collaboration.replace(records_per_unit=1.0)
     columns: dict[str, list[object]] = {
-        "Setting": [name for name, *_ in rows],
-        "One record": [float(compute_bound(record_collaboration)) for _, compute_bound, *_ in rows],
-        "The unit protected": [float(compute_bound(collaboration)) for _, compute_bound, *_ in rows],
-        "As printed": [None if printed is None else float(printed(collaboration)) for *_, printed, _ in rows],
-        "Source, and what is corrected": [source for *_, source in rows],
+        "Setting": [setting_name for setting_name, *_ in table_rows],
+        "One record": [float(compute_bound(record_collaboration)) for _, compute_bound, *_ in table_rows],
+        "The unit protected": [float(compute_bound(collaboration)) for _, compute_bound, *_ in table_rows],
+        "As printed": [
+            None if compute_printed is None else float(compute_printed(collaboration))
+            for *_, compute_printed, _ in table_rows
+        ],
+        "Source, and what is corrected": [source_text for *_, source_text in table_rows],
     }
     # Theorem B.1 is about units of several records.
     smooth_row = columns["Setting"].index("Joint privacy, smooth loss")

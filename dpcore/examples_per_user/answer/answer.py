@@ -34,22 +34,26 @@ SAMPLING_STYLES = {Sampling.EXAMPLES: Style.CAP, Sampling.USERS: Style.SMOOTH}
 
 def plot_error(solution: ExamplesSolution, provenance: Provenance) -> Plot:
     """Plot the estimated error over G in both ways, with the band from diverse to similar examples."""
-    best, own_candidate = solution.best, solution.own_candidate
-    items: list[Item] = [*_make_curves(solution, "error")]
-    low, high = solution.comparison.find_near_optimal()
-    if low < high:
-        items.insert(0, Band(f"Within 5{wording.PERCENT} of the best", low, high))
-    items.append(Mark("Best bound", best.bound, best.error, SAMPLING_STYLES[best.sampling]))
+    candidate, own_candidate = solution.best_candidate, solution.own_candidate
+    plot_items: list[Item] = [*_make_curves(solution, "error")]
+    smallest_bound, largest_bound = solution.comparison.find_near_optimal()
+    if smallest_bound < largest_bound:
+        plot_items.insert(0, Band(f"Within 5{wording.PERCENT} of the best", smallest_bound, largest_bound))
+    plot_items.append(
+        Mark("Best bound", candidate.bound, candidate.error, SAMPLING_STYLES[candidate.sampling])
+    )
     if own_candidate is not None:
-        items.append(Mark("Your bound", own_candidate.bound, own_candidate.error, Style.ENTERED, "square"))
+        plot_items.append(
+            Mark("Your bound", own_candidate.bound, own_candidate.error, Style.ENTERED, "square")
+        )
     return Plot(
         "examples-error",
         "Estimated error over examples per user",
-        f"The error is least at {wording.counted(best.bound, 'example')} per user "
-        f"({words.SAMPLING_PHRASES[best.sampling]}). Shaded: from diverse to alike examples.",
+        f"The error is least at {wording.counted(candidate.bound, 'example')} per user "
+        f"({words.SAMPLING_PHRASES[candidate.sampling]}). Shaded: from diverse to alike examples.",
         _make_bound_axis(solution),
         Axis("estimated error", "gradient norms"),
-        items,
+        plot_items,
         provenance,
         is_main=True,
     )
@@ -66,7 +70,10 @@ def plot_noise(solution: ExamplesSolution, provenance: Provenance) -> Plot:
 def plot_kept_share(solution: ExamplesSolution, provenance: Provenance) -> Plot:
     """Plot the share of examples kept, and the sampling rate, over G."""
     candidates = solution.comparison.candidates_by_sampling[Sampling.EXAMPLES]
-    bounds, shares, rates = (_make_column(candidates, name) for name in ("bound", "kept_share", "rate"))
+    attribute_names = ("bound", "kept_share", "rate")
+    bound_column, share_column, rate_column = (
+        _make_column(candidates, attribute) for attribute in attribute_names
+    )
     return Plot(
         "examples-kept",
         "Examples kept, and sampling rate",
@@ -74,8 +81,8 @@ def plot_kept_share(solution: ExamplesSolution, provenance: Provenance) -> Plot:
         _make_bound_axis(solution),
         share_axis("share", (0.0, 1.0)),
         (
-            Curve("Examples kept", bounds, shares, Style.TOTAL, symbol="circle"),
-            Curve("Sampling rate q", bounds, rates, Style.SAMPLING, symbol="circle"),
+            Curve("Examples kept", bound_column, share_column, Style.TOTAL, symbol="circle"),
+            Curve("Sampling rate q", bound_column, rate_column, Style.SAMPLING, symbol="circle"),
         ),
         provenance,
         height=360,
@@ -90,40 +97,40 @@ def plot_multipliers(solution: ExamplesSolution, provenance: Provenance) -> Plot
     return Plot("examples-multiplier", title, description, x_axis, y_axis, curves, provenance, height=360)
 
 
-def _make_column(candidates: Sequence[Candidate], name: str, column_name: str = "") -> Column:
-    """Make a column of one attribute of the candidates, by default under its own name."""
-    return Column(column_name or name, collect_values(candidates, name))
+def _make_column(candidates: Sequence[Candidate], attribute_name: str, column_name: str = "") -> Column:
+    """Make a column of one attribute of the candidates, by default under the attribute's name."""
+    return Column(column_name or attribute_name, collect_values(candidates, attribute_name))
 
 
-def _make_curves(solution: ExamplesSolution, name: str, is_shaded: bool = True) -> list[Curve]:
-    """Make a curve of one quantity per way of sampling, at r as entered; shaded from r = 0 to 1."""
+def _make_curves(solution: ExamplesSolution, attribute_name: str, is_shaded: bool = True) -> list[Curve]:
+    """Make a curve of one quantity per way of sampling, at r as entered; if asked, shaded from r = 0 to 1."""
     curves = []
     for sampling, candidates in solution.comparison.candidates_by_sampling.items():
-        column_name = f"{sampling.value}_{name}"
-        ends: dict[str, Any] = {"is_shaded": is_shaded}
-        for field, suffix, similarity in (
-            (("low", "diverse", 0.0), ("high", "alike", 1.0)) if is_shaded else ()
-        ):
+        column_name = f"{sampling.value}_{attribute_name}"
+        shade_options: dict[str, Any] = {"is_shaded": is_shaded}
+        ends = (("low_ends", "diverse", 0.0), ("high_ends", "alike", 1.0)) if is_shaded else ()
+        for end_name, suffix, similarity in ends:
             changed_candidates = [
                 replace_similarity(solution.histogram, solution.parameters, candidate, similarity)
                 for candidate in candidates
             ]
-            ends[field] = _make_column(changed_candidates, name, f"{column_name}_{suffix}")
+            end_column_name = f"{column_name}_{suffix}"
+            shade_options[end_name] = _make_column(changed_candidates, attribute_name, end_column_name)
         curves.append(
             Curve(
                 wording.capital(words.SAMPLING_PHRASES[sampling]),
                 _make_column(candidates, "bound"),
-                _make_column(candidates, name, column_name),
+                _make_column(candidates, attribute_name, column_name),
                 SAMPLING_STYLES[sampling],
                 symbol="circle",
-                **ends,
+                **shade_options,
             )
         )
     return curves
 
 
 def _make_bound_axis(solution: ExamplesSolution) -> Axis:
-    """Make the axis of the bound."""
+    """Make the axis of the bound G, which ends beyond the heaviest user."""
     limits, title = (0.9, max(1.1 * solution.histogram.max_size, 2.0)), "Bound G (examples per user)"
     return Axis("bound", "examples per user", limits, title=title, number_format=",")
 
@@ -137,6 +144,9 @@ FAIRNESS = (
 )
 
 
+PROOF_HELP = "By the prices of a linear program, in whole numbers."
+
+
 def read_ownership(dataset: Dataset) -> owners.Ownership | None:
     """Read the groups of the data as records, and their users as owners; None if there are no groups."""
     if dataset.pairs is None:
@@ -145,38 +155,21 @@ def read_ownership(dataset: Dataset) -> owners.Ownership | None:
 
 
 def build_numbers(selection: owners.RecordSelection, parameters: ExamplesParameters) -> tuple[Number, ...]:
-    """Build the numbers of records kept and the proved limit; with noise multipliers if they are at least B."""
+    """Build the numbers of records kept and of the proved limit; and two noise multipliers if at least B are kept."""
+    num_kept, max_records = selection.num_kept, selection.max_records
+    total_text = f"of {wording.number(selection.ownership.num_records)}"
+    max_text = wording.number(max_records)
     numbers = [
-        Number(
-            "Records kept",
-            wording.number(selection.num_kept),
-            f"of {wording.number(selection.ownership.num_records)}",
-            value=selection.num_kept,
-        ),
-        Number(
-            "No choice keeps more than",
-            wording.number(selection.max_records),
-            "proved",
-            "By the prices of a linear program, in whole numbers.",
-            selection.max_records,
-            key="at_most",
-        ),
+        Number("Records kept", wording.number(num_kept), total_text, value=num_kept),
+        Number("No choice keeps more than", max_text, "proved", PROOF_HELP, max_records, key="at_most"),
     ]
-    if parameters.batch_size <= selection.num_kept:
-        rate = min(float(f"{parameters.batch_size / selection.num_kept:.3g}"), 1.0)
-        zeroed_multiplier, replaced_multiplier = (
-            bound_multiplier(
-                selection.bound, rate, parameters.epsilon, parameters.delta, parameters.steps, is_replaced
-            )
-            for is_replaced in (False, True)
-        )
+    if parameters.batch_size <= num_kept:
+        rate = min(float(f"{parameters.batch_size / num_kept:.3g}"), 1.0)
+        arguments = selection.bound, rate, parameters.epsilon, parameters.delta, parameters.steps
+        zeroed_multiplier, replaced_multiplier = (bound_multiplier(*arguments, r) for r in (False, True))
+        zeroed_text, rate_text = f"at most {zeroed_multiplier:.4g}", f"drawn at rate {wording.number(rate)}"
         numbers += [
-            Number(
-                "Noise multiplier, contents zeroed",
-                f"at most {zeroed_multiplier:.4g}",
-                f"drawn at rate {wording.number(rate)}",
-                value=zeroed_multiplier,
-            ),
+            Number("Noise multiplier, contents zeroed", zeroed_text, rate_text, value=zeroed_multiplier),
             Number(
                 "Noise multiplier, contents replaced",
                 f"at most {replaced_multiplier:.4g}",
@@ -189,10 +182,10 @@ def build_numbers(selection: owners.RecordSelection, parameters: ExamplesParamet
 
 
 def tabulate_owners(selection: owners.RecordSelection) -> dict[str, list[Any]]:
-    """Tabulate the records by number of owners."""
-    num_owners = selection.ownership.num_owners
-    record_counts = np.bincount(num_owners)
-    kept_counts = np.bincount(num_owners[selection.is_kept], minlength=record_counts.size)
+    """Tabulate by number of owners how many records there are, how many are kept, and their share."""
+    owner_counts = selection.ownership.owner_counts
+    record_counts = np.bincount(owner_counts)
+    kept_counts = np.bincount(owner_counts[selection.is_kept], minlength=record_counts.size)
     distinct_numbers = np.flatnonzero(record_counts)
     columns = {
         "Owners": distinct_numbers,
@@ -200,21 +193,21 @@ def tabulate_owners(selection: owners.RecordSelection) -> dict[str, list[Any]]:
         "Kept": kept_counts[distinct_numbers],
     }
     columns["Share kept"] = columns["Kept"] / columns["Records"]
-    return {name: values.tolist() for name, values in columns.items()}
+    return {name: column_values.tolist() for name, column_values in columns.items()}
 
 
 def solve_beside_page(dataset: Dataset, parameters: ExamplesParameters) -> section.Solver:
-    """Solve with the quick bound on the noise, and search for the exact noise of the chosen bound."""
+    """Solve with the quick bound on the noise; then search for the exact noise of the best bound, if that is quick."""
     quick_solution: ExamplesSolution = yield section.Cached(
         solve_quickly, (dataset.histogram, parameters), num_kept=32
     )
-    arguments = quick_solution.noise_arguments
-    if arguments is None:
+    noise_arguments = quick_solution.noise_arguments
+    if noise_arguments is None:
         return section.SearchResult(quick_solution)
-    noise: section.SearchResult = yield section.Search(
+    noise_search: section.SearchResult = yield section.Search(
         "exact_job",
-        arguments,
-        lambda tell, stop: find_multiplier(*arguments, stop),
+        noise_arguments,
+        lambda tell, stop: find_multiplier(*noise_arguments, stop),
         "Searching the least noise multiplier",
         is_complete=lambda sigma: sigma is not None,
         num_kept=32,
@@ -222,16 +215,16 @@ def solve_beside_page(dataset: Dataset, parameters: ExamplesParameters) -> secti
         later_wait_seconds=0.05,
         is_measured=False,
     )
-    if noise.stage is not Stage.FINAL:
-        return section.SearchResult(quick_solution.with_noise(None), noise.stage)
+    if noise_search.stage is not Stage.FINAL:
+        return section.SearchResult(quick_solution.with_noise(None), noise_search.stage)
     # Stopped or failed: the quick bound is what there is.
-    return section.SearchResult(
-        quick_solution if noise.value is None else quick_solution.with_noise(noise.value)
-    )
+    if noise_search.value is None:
+        return section.SearchResult(quick_solution)
+    return section.SearchResult(quick_solution.with_noise(noise_search.value))
 
 
 def show_noise(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show the noise on the mean gradient."""
+    """Show the noise on the mean gradient over the bound, in both ways of sampling."""
     yield (
         "Noise in norms of one example's gradient. If users are drawn, it depends on r: the band reaches from diverse "
         "to alike examples."
@@ -240,10 +233,9 @@ def show_noise(answer: Answer, dataset: Dataset) -> section.Parts:
 
 
 def show_kept(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show the share kept with the rate, and the noise multipliers."""
-    yield section.Figures(
-        (answer.plots["examples-kept"](), answer.plots["examples-multiplier"]()), has_titles=True
-    )
+    """Show over the bound the share of examples kept with the rate, and the noise multipliers."""
+    kept_plot, multiplier_plot = answer.plots["examples-kept"](), answer.plots["examples-multiplier"]()
+    yield section.Figures((kept_plot, multiplier_plot), has_titles=True)
     yield section.Note("Noise multipliers by Rényi accounting: 6 to 12 % more than is needed.")
 
 
@@ -282,12 +274,12 @@ def show_owners(answer: Answer, dataset: Dataset) -> section.Parts:
     yield section.Note(f"{FAIRNESS} Found by {selection.order_name}.")
     yield section.Label(Disclosure.PUBLIC if dataset.pairs is None else dataset.provenance)
     yield section.Note("The program reads a table with columns record and user.")
-    program = write_owners_program(selection.bound).text
-    yield section.File("Program for your table", "keep_records.py", lambda: program, Disclosure.PUBLIC)
+    program_text = write_owners_program(selection.bound).text
+    yield section.File("Program for your table", "keep_records.py", lambda: program_text, Disclosure.PUBLIC)
 
 
 SECTIONS: section.Sections = {
-    "Studies": {"Noise": show_noise, "Examples kept": show_kept, "Several owners": show_owners},
+    "Studies": {"Noise": show_noise, "Examples kept": show_kept, "Several owners": show_owners}
 }
 
 
@@ -330,7 +322,7 @@ def build_answer(
         near_optimal=words.write_near_optimal(solution),
         parameters=parameters,
         solution=solution,
-        error=solution.best.error,
+        error=solution.best_candidate.error,
         plots={
             "examples-error": lambda: plot_error(solution, disclosure),
             "examples-noise": lambda: plot_noise(solution, disclosure),
@@ -347,32 +339,29 @@ def build_answer(
         "training with a bounded number of examples per user",
         lambda: _list_details(solution),
         number_keys=("bound", "sampling_rate", "divisor", "kept_share", "noise"),
-        question_entries={
-            "neighbours": NEIGHBOURS.value,
-            "source": "arXiv 2407.07737; arXiv 2310.15526",
-        },
+        question_entries={"neighbours": NEIGHBOURS.value, "source": "arXiv 2407.07737; arXiv 2310.15526"},
         omitted_names=words.NOT_COMPARED,
     )
 
 
 def _write_candidates(solution: ExamplesSolution, dataset: Dataset) -> str:
-    """Write the table of all bounds, both ways."""
+    """Write the CSV of all bounds that keep at least B examples, with a group of columns for each way of sampling."""
     columns = {}
     for sampling, candidates in solution.comparison.candidates_by_sampling.items():
         columns["bound"] = collect_values(candidates, "bound")
-        for name in ("kept_share", "rate", "multiplier", "noise", "error"):
-            columns[f"{sampling.value}_{name}"] = collect_values(candidates, name)
+        for attribute_name in ("kept_share", "rate", "multiplier", "noise", "error"):
+            columns[f"{sampling.value}_{attribute_name}"] = collect_values(candidates, attribute_name)
     return write_columns(columns, dataset.provenance, list_public_inputs(to_fields(solution.parameters)))
 
 
 def _list_details(solution: ExamplesSolution) -> dict[str, object]:
-    """List the numbers of the file of the choice that no other part has."""
-    best = solution.best
+    """List the entries of the file of the choice that no number of the card has."""
+    candidate = solution.best_candidate
     return {
-        "way": best.sampling.value,
-        "noise_multiplier": round_up(best.multiplier),
-        "noise_multiplier_is_at_most": best.is_upper_bound,
-        "estimated_error": best.error,
+        "way": candidate.sampling.value,
+        "noise_multiplier": round_up(candidate.multiplier),
+        "noise_multiplier_is_at_most": candidate.is_upper_bound,
+        "estimated_error": candidate.error,
         "bounds_within_5_percent": list(solution.comparison.find_near_optimal()),
         "proof": "none: the error is an estimate",
     }

@@ -37,7 +37,7 @@ class ExamplesSolution:
         parameters: The settings.
         histogram: Of the users' examples.
         comparison: All bounds, both ways, by the quick bound on the noise.
-        best: The chosen candidate; with the exact noise once that is known.
+        best_candidate: The chosen candidate; with the exact noise once that is known.
         own_candidate: The user's own bound, the better of the ways that are compared; None without one, or where it
             keeps too few.
         stage: First while the exact noise is searched for.
@@ -46,32 +46,32 @@ class ExamplesSolution:
     parameters: ExamplesParameters
     histogram: ContributionHistogram
     comparison: Comparison
-    best: Candidate
+    best_candidate: Candidate
     own_candidate: Candidate | None
     stage: Stage = Stage.FINAL
 
     @property
     def noise_arguments(self) -> tuple[int, float, float, float, int] | None:
         """Return the arguments of `find_multiplier`; None if the quick bound is exact or the search takes minutes."""
-        parameters, best = self.parameters, self.comparison.best
-        if not best.is_upper_bound or is_too_slow(best.num_moved, best.rate):
+        parameters, candidate = self.parameters, self.comparison.best_candidate
+        if not candidate.is_upper_bound or is_too_slow(candidate.num_moved, candidate.rate):
             return None
-        return best.num_moved, best.rate, parameters.epsilon, parameters.delta, parameters.steps
+        return candidate.num_moved, candidate.rate, parameters.epsilon, parameters.delta, parameters.steps
 
     def with_noise(self, sigma: float | None) -> ExamplesSolution:
-        """Return the solution with the exact noise of the best bound; None if it is not known yet."""
+        """Return a solution with the exact noise of the best bound; for None, one whose noise is still searched for."""
         if sigma is None:
             return replace(self, stage=Stage.FIRST)
-        quick_candidate = self.comparison.best
-        best = evaluate_candidate(
+        quick_candidate = self.comparison.best_candidate
+        candidate = evaluate_candidate(
             self.histogram, self.parameters, quick_candidate.sampling, quick_candidate.bound, sigma
         )
-        assert best is not None
-        return replace(self, best=best, stage=Stage.FINAL)
+        assert candidate is not None
+        return replace(self, best_candidate=candidate, stage=Stage.FINAL)
 
 
 def solve_quickly(histogram: ContributionHistogram, parameters: ExamplesParameters) -> ExamplesSolution:
-    """Solve with the quick bound on the noise.
+    """Compare all candidates, and the user's own bound, by the quick bound on the noise.
 
     Raises:
         InvalidInput: B is more than all examples.
@@ -87,11 +87,11 @@ def solve_quickly(histogram: ContributionHistogram, parameters: ExamplesParamete
             evaluate_candidate(histogram, parameters, sampling, own_bound) for sampling in samplings
         ]
         own_candidate = min(filter(None, candidates), key=lambda candidate: candidate.error, default=None)
-    return ExamplesSolution(parameters, histogram, comparison, comparison.best, own_candidate)
+    return ExamplesSolution(parameters, histogram, comparison, comparison.best_candidate, own_candidate)
 
 
 def solve(dataset: Dataset, parameters: ExamplesParameters) -> ExamplesSolution:
-    """Solve with the exact noise of the best bound."""
+    """Solve with the exact noise of the best bound, or with the quick bound if that is exact or the search too slow."""
     solution = solve_quickly(dataset.histogram, parameters)
     arguments = solution.noise_arguments
     return solution if arguments is None else solution.with_noise(find_multiplier(*arguments))
@@ -103,7 +103,7 @@ def against_epsilon(dataset: Dataset, parameters: ExamplesParameters) -> BoundCo
     def find_best(epsilon: float) -> tuple[float, float]:
         """Return the best bound and its estimated error at another epsilon."""
         comparison = compare_candidates(dataset.histogram, replace(parameters, epsilon=epsilon))
-        return float(comparison.best.bound), comparison.best.error
+        return float(comparison.best_candidate.bound), comparison.best_candidate.error
 
     return BoundComparison(
         "Best bound (examples per user)",
@@ -119,91 +119,77 @@ SAMPLING_PHRASES = {Sampling.EXAMPLES: "draw examples", Sampling.USERS: "draw us
 
 
 def write_headline(solution: ExamplesSolution) -> str:
-    """Write the instruction."""
-    examples_text = wording.counted(solution.best.bound, "example")
-    if solution.best.sampling is Sampling.USERS:
+    """Write the instruction: whom to draw, and how many examples of each user to keep."""
+    examples_text = wording.counted(solution.best_candidate.bound, "example")
+    if solution.best_candidate.sampling is Sampling.USERS:
         return f"Draw users, not examples, and average the gradients of at most {examples_text} of each."
     return f"Draw examples, not users, and keep at most {examples_text} of each user."
 
 
 def write_detail(solution: ExamplesSolution, dataset: Dataset) -> str:
-    """Write the sentences that qualify the headline."""
+    """Write the sentences that qualify the headline; empty if there are none."""
     sentences = []
-    if too_small := solution.comparison.too_small_bounds:
-        bounds_text = f"G = {too_small[0]}"
-        if len(too_small) > 1:
-            bounds_text = f"G from {too_small[0]} to {wording.number(too_small[-1])}"
+    if too_small_bounds := solution.comparison.too_small_bounds:
+        bounds_text = f"G = {too_small_bounds[0]}"
+        if len(too_small_bounds) > 1:
+            bounds_text = f"G from {too_small_bounds[0]} to {wording.number(too_small_bounds[-1])}"
         sentences.append(f"**{bounds_text}** {TOO_SMALL}")
     if solution.parameters.delta * solution.histogram.num_users > 1.0:
         sentences.append("**δ is above 1 over the number of users**: a release may reveal one user.")
-    if solution.best.rate >= 1.0:
+    if solution.best_candidate.rate >= 1.0:
         sentences.append("Every step uses all data: drawing adds no protection.")
     if dataset.is_private:
-        sentences.append(
-            standard.warn_of_leak("these numbers were", remedy_text="Choose G without these data.")
-        )
+        remedy_text = "Choose G without these data."
+        sentences.append(standard.warn_of_leak("these numbers were", remedy_text=remedy_text))
     return " ".join(sentences)
 
 
 def _format_multiplier(candidate: Candidate) -> str:
-    """Format the noise multiplier, rounded up: less noise would not satisfy ε."""
+    """Format the noise multiplier, rounded up, as less noise would not satisfy ε; with "at most" for a quick bound."""
     prefix = "at most " if candidate.is_upper_bound else ""
     return f"{prefix}{wording.number(round_up(candidate.multiplier), 4)}"
 
 
 def round_up(multiplier: float, num_digits: int = 4) -> float:
-    """Round the noise multiplier up, for the page and for programs."""
+    """Round the noise multiplier up to so many significant digits, for the page and for programs."""
     return float(format_rounded_up(multiplier, num_digits))
 
 
 def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
     """Build the numbers of the card: bound, noise multiplier, rate, share kept; and those that explain them."""
-    best, steps = solution.best, solution.parameters.steps
-    unit = "user" if best.sampling is Sampling.USERS else "example"
-    is_searching = solution.stage is Stage.FIRST
+    candidate, num_steps = solution.best_candidate, solution.parameters.steps
+    unit_name = "user" if candidate.sampling is Sampling.USERS else "example"
+    is_searching, kept_share, divisor = solution.stage is Stage.FIRST, candidate.kept_share, candidate.divisor
+    rate_text, noise_text = wording.number(candidate.rate), wording.number(candidate.noise)
     return (
         Number(
             "Best bound G",
-            wording.counted(best.bound, "example"),
+            wording.counted(candidate.bound, "example"),
             "per user",
             "The least estimated error among the bounds tried.",
-            best.bound,
+            candidate.bound,
             "examples per user",
             "bound",
         ),
         Number(
             "Noise multiplier σ",
-            _format_multiplier(best),
+            _format_multiplier(candidate),
             "searching the exact one" if is_searching else "",
             "Standard deviation of the noise on a step's sum, over the clip norm.",
-            round_up(best.multiplier),
+            round_up(candidate.multiplier),
             "clip norms",
             "noise_multiplier",
         ),
-        Number(
-            "Sampling rate q",
-            wording.number(best.rate),
-            f"of each {unit}",
-            "",
-            best.rate,
-            key="sampling_rate",
-        ),
-        Number("Examples kept", wording.percent(best.kept_share), value=best.kept_share, key="kept_share"),
-        Number("Divisor", wording.number(best.divisor, 4), f"{unit}s expected per step", "", best.divisor),
-        Number(
-            "Noise on the mean gradient",
-            wording.number(best.noise),
-            "gradient norms",
-            "",
-            best.noise,
-            key="noise",
-        ),
+        Number("Sampling rate q", rate_text, f"of each {unit_name}", "", candidate.rate, key="sampling_rate"),
+        Number("Examples kept", wording.percent(kept_share), value=kept_share, key="kept_share"),
+        Number("Divisor", wording.number(divisor, 4), f"{unit_name}s expected per step", "", divisor),
+        Number("Noise on the mean gradient", noise_text, "gradient norms", "", candidate.noise, key="noise"),
         Number(
             "Estimated error",
-            wording.number(best.error),
-            f"gradient norms, after {wording.counted(steps, 'step')}",
+            wording.number(candidate.error),
+            f"gradient norms, after {wording.counted(num_steps, 'step')}",
             "Of a mean of d numbers over all steps: a heuristic for training.",
-            best.error,
+            candidate.error,
             key="error",
         ),
     )
@@ -211,45 +197,48 @@ def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
 
 def write_near_optimal(solution: ExamplesSolution) -> str:
     """Write the interval of near-optimal bounds."""
-    low, high = solution.comparison.find_near_optimal()
+    smallest_bound, largest_bound = solution.comparison.find_near_optimal()
     objective = "the least error, by this estimate"
-    text = standard.write_range(
-        low, high, symbol="G", objective=objective, worse_choices_text="the next bounds tried"
+    bound_range, others_text = (smallest_bound, largest_bound), "the next bounds tried"
+    range_text = standard.write_range(
+        *bound_range, symbol="G", objective=objective, worse_choices_text=others_text
     )
-    return f"{SAMPLING_PHRASES[solution.best.sampling]}: {text}"
+    return f"{SAMPLING_PHRASES[solution.best_candidate.sampling]}: {range_text}"
 
 
 def build_facts(solution: ExamplesSolution) -> dict[str, str]:
-    """Build the facts behind the choice, a sentence each."""
-    sentences = {}
-    parameters, own_candidate, best = solution.parameters, solution.own_candidate, solution.best
-    quick_error = solution.comparison.best.error
+    """Build the facts behind the choice by heading: the user's own bound if there is one, both ways, and the errors."""
+    facts = {}
+    parameters = solution.parameters
+    own_candidate = solution.own_candidate
+    candidate = solution.best_candidate
+    quick_error = solution.comparison.best_candidate.error
     if parameters.own_bound is not None:
-        text = TOO_SMALL
+        own_text = TOO_SMALL
         if own_candidate is not None and own_candidate.error == quick_error:
-            text = "that is the best of those tried."
+            own_text = "that is the best of those tried."
         elif own_candidate is not None:
-            text = (
+            own_text = (
                 f"{SAMPLING_PHRASES[own_candidate.sampling]}: noise multiplier {_format_multiplier(own_candidate)}, "
                 f"error {wording.number(own_candidate.error)}, {wording.change(own_candidate.error, quick_error)}."
             )
-        sentences[f"Your bound, {wording.counted(parameters.own_bound, 'example')}"] = text
+        facts[f"Your bound, {wording.counted(parameters.own_bound, 'example')}"] = own_text
     best_candidates = [
         min(candidates, key=lambda candidate: candidate.error)
         for candidates in solution.comparison.candidates_by_sampling.values()
     ]
     best_texts = [
-        f"{SAMPLING_PHRASES[candidate.sampling]}: G = {wording.number(candidate.bound)}, noise multiplier "
-        f"{_format_multiplier(candidate)}, error {wording.number(candidate.error)}"
-        for candidate in best_candidates
+        f"{SAMPLING_PHRASES[way_candidate.sampling]}: G = {wording.number(way_candidate.bound)}, noise multiplier "
+        f"{_format_multiplier(way_candidate)}, error {wording.number(way_candidate.error)}"
+        for way_candidate in best_candidates
     ]
-    sentences["Both ways"] = f"{'; '.join(best_texts)}, by this estimate."
-    sentences["What the error is made of"] = (
-        f"noise {wording.number(best.noise_error)}, drawn batches {wording.number(best.drawing_error)}, few users and "
-        f"examples {wording.number(best.data_error)}; squares add up."
+    facts["Both ways"] = f"{'; '.join(best_texts)}, by this estimate."
+    facts["What the error is made of"] = (
+        f"noise {wording.number(candidate.noise_error)}, drawn batches {wording.number(candidate.drawing_error)}, few "
+        f"users and examples {wording.number(candidate.data_error)}; squares add up."
     )
-    sentences["What each way learns"] = "drawing examples a mean over examples, drawing users one over users."
-    return sentences
+    facts["What each way learns"] = "drawing examples a mean over examples, drawing users one over users."
+    return facts
 
 
 ACCOUNT = "It was accounted as in [@choquettechoo2023], by [@dpaccounting]."
@@ -257,23 +246,19 @@ ACCOUNT = "It was accounted as in [@choquettechoo2023], by [@dpaccounting]."
 
 def write_methods(solution: ExamplesSolution, dataset: Dataset) -> Methods:
     """Write how the model is trained, and how the bound was chosen."""
-    best, parameters = solution.best, solution.parameters
+    candidate, parameters = solution.best_candidate, solution.parameters
     sampling_text = "examples were drawn, and each gradient was clipped"
-    if best.sampling is Sampling.USERS:
+    if candidate.sampling is Sampling.USERS:
         sampling_text = "users were drawn, and the mean of a user's gradients was clipped"
-    opening = (
-        f"In {wording.counted(parameters.steps, 'step')} of DP-SGD the examples of each user were bounded "
-        "[@charles2024]"
-    )
+    statement_text, steps_text = "A model was trained and released", wording.counted(parameters.steps, "step")
+    opening_text = f"In {steps_text} of DP-SGD the examples of each user were bounded [@charles2024]"
     return Methods(
-        guarantee_text=write_guarantee(
-            "A model was trained and released", parameters.epsilon, NEIGHBOURS, parameters.delta
-        ),
-        procedure=f"{opening}: at most {wording.number(best.bound)}. In every step {sampling_text}, each drawn "
-        f"independently at rate {wording.number(best.rate)}. Gaussian noise of "
-        f"{wording.number(round_up(best.multiplier), 4)} clip norms was added to the sum, which was divided by "
-        f"{wording.number(best.divisor, 4)}. {ACCOUNT}",
-        public_procedure=f"{opening}; Gaussian noise was added to sums of clipped gradients. {ACCOUNT}",
+        guarantee_text=write_guarantee(statement_text, parameters.epsilon, NEIGHBOURS, parameters.delta),
+        procedure=f"{opening_text}: at most {wording.number(candidate.bound)}. In every step {sampling_text}, each "
+        f"drawn independently at rate {wording.number(candidate.rate)}. Gaussian noise of "
+        f"{wording.number(round_up(candidate.multiplier), 4)} clip norms was added to the sum, which was divided by "
+        f"{wording.number(candidate.divisor, 4)}. {ACCOUNT}",
+        public_procedure=f"{opening_text}; Gaussian noise was added to sums of clipped gradients. {ACCOUNT}",
         disclosure=dataset.provenance,
         rule_sentence="The bound minimises a heuristic estimate of the error "
         f"({wording.counted(parameters.dimension, 'parameter')}, {wording.entered(parameters.batch_size)} examples "
@@ -282,22 +267,15 @@ def write_methods(solution: ExamplesSolution, dataset: Dataset) -> Methods:
 
 
 def write_programs(solution: ExamplesSolution, provenance: Provenance) -> CodeChoice:
-    """Write the programs; the label of private data stands in them and in their names."""
-    best, parameters = solution.best, solution.parameters
-    training = Training(
-        best.sampling,
-        best.bound,
-        best.rate,
-        best.divisor,
-        round_up(best.multiplier),
-        parameters.epsilon,
-        parameters.delta,
-        parameters.steps,
-    )
-    label = f"Label of its numbers: {provenance.label}."
+    """Write all `PROGRAMS` for the best candidate; the label of private data stands in them and in their file names."""
+    candidate, parameters = solution.best_candidate, solution.parameters
+    constants = candidate.rate, candidate.divisor, round_up(candidate.multiplier)
+    guarantee = parameters.epsilon, parameters.delta
+    training = Training(candidate.sampling, candidate.bound, *constants, *guarantee, parameters.steps)
+    label_text = f"Label of its numbers: {provenance.label}."
     programs = []
-    for name in PROGRAMS:
-        code = write_program(name, training, label)
+    for program_name in PROGRAMS:
+        code = write_program(program_name, training, label_text)
         stem = write_file_name(code.file_name.removesuffix(".py"), provenance)
-        programs.append((name, replace(code, file_name=f"{stem}.py")))
+        programs.append((program_name, replace(code, file_name=f"{stem}.py")))
     return CodeChoice(tuple(programs))

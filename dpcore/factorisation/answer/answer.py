@@ -28,7 +28,7 @@ from dpcore.factorisation.answer.solution import (
 )
 from dpcore.factorisation.implicit import select_choices
 from dpcore.factorisation.parameters import CHOICE_SPREAD, FactorisationParameters, RatingSource
-from dpcore.factorisation.ratings import Ratings
+from dpcore.factorisation.ratings import BUCKETS, Ratings
 from dpcore.factorisation.study import SCHEMES, ModelKind, ProgressReport, StudyResult, find_nearest, run
 
 NUM_NEIGHBOURS = 6
@@ -93,10 +93,9 @@ def tabulate_budget(solution: FactorisationSolution) -> pd.DataFrame:
     Columns: ``fewest_ratings`` and ``most_ratings`` of an item in it, then for each scheme the share of all
     squared weights that its items get.
     """
-    fewest, most = zip(*solution.spreads, strict=True)
-    shares = {scheme_shares.scheme.value: scheme_shares.shares for scheme_shares in solution.shares}
-    index = pd.RangeIndex(1, len(fewest) + 1, name="fifth")
-    return pd.DataFrame({"fewest_ratings": fewest, "most_ratings": most, **shares}, index=index)
+    fifths = pd.RangeIndex(1, BUCKETS + 1, name="fifth")
+    count_ranges_frame = pd.DataFrame(solution.count_ranges, fifths, ["fewest_ratings", "most_ratings"])
+    return count_ranges_frame.assign(**{s.scheme.value: s.bucket_shares for s in solution.budget_shares})
 
 
 def write_runs(result: StudyResult, label: str) -> str:
@@ -108,39 +107,39 @@ def write_runs(result: StudyResult, label: str) -> str:
 
     Args:
         result: Of the study.
-        label: What the numbers are, written as a comment on top.
+        label: Whether the numbers may be published, written as a comment on top.
     """
-    rows = []
-    for model_kind in result.study.models:
-        errors, recalls = (result.list_runs(model_kind, measure) for measure in ("rmse", "recall"))
+    csv_rows = []
+    for model_kind in result.study.model_kinds:
+        errors, recalls = (result.list_runs(model_kind, measure_name) for measure_name in ("rmse", "recall"))
         epsilons = result.study.epsilons if model_kind.is_private else ("",)
-        for cell in np.argwhere(np.isfinite(errors[: len(epsilons)])):
-            index, seed, bucket = cell
-            numbers = errors[index, seed, bucket], recalls[index, seed, bucket]
-            rows.append((model_kind.name.lower(), str(epsilons[index]), seed, bucket or "all", *numbers))
-    columns = ("model", "epsilon", "seed", "items", "rmse", "recall")
-    return f"# {label}\n{pd.DataFrame(rows, columns=columns).to_csv(index=False)}"
+        for i, seed, bucket in np.argwhere(np.isfinite(errors[: len(epsilons)])):
+            measures = errors[i, seed, bucket], recalls[i, seed, bucket]
+            csv_rows.append((model_kind.name.lower(), str(epsilons[i]), seed, bucket or "all", *measures))
+    column_names = ("model", "epsilon", "seed", "items", "rmse", "recall")
+    return f"# {label}\n{pd.DataFrame(csv_rows, columns=column_names).to_csv(index=False)}"
 
 
 def solve_beside_page(dataset: Dataset, parameters: FactorisationParameters) -> section.Solver:
-    """Divide the budget, and take the training as far as it is."""
-    given_data = dataset if parameters.source is RatingSource.DATA else None
-    ratings: Ratings = yield section.Cached(load_ratings, (parameters.ratings_parameters, given_data), 2)
-    shares = []
+    """Divide the budget, and take the training as far as it is: yield what the page computes, return the solution."""
+    used_dataset = dataset if parameters.source is RatingSource.DATA else None
+    ratings: Ratings = yield section.Cached(load_ratings, (parameters.ratings_parameters, used_dataset), 2)
+    budget_shares = []
     for scheme in Scheme:
-        settings = choose_share_settings(parameters, scheme)
-        shares_of_scheme = yield section.Cached(divide_budget, (ratings, scheme, *settings), 48)
-        shares.append(replace_noise(shares_of_scheme, parameters))
+        share_settings = choose_share_settings(parameters, scheme)
+        shares_of_scheme = yield section.Cached(divide_budget, (ratings, scheme, *share_settings), 48)
+        budget_shares.append(replace_noise(shares_of_scheme, parameters))
     training: section.SearchResult = yield search_training(ratings, parameters)
     result = None if training.stage is Stage.EARLIER else training.value
     disclosure = find_disclosure(parameters, dataset)
-    return section.SearchResult(FactorisationSolution(parameters, ratings, disclosure, tuple(shares), result))
+    solution = FactorisationSolution(parameters, ratings, disclosure, tuple(budget_shares), result)
+    return section.SearchResult(solution)
 
 
 def search_training(
     ratings: Ratings, parameters: FactorisationParameters, is_trained: bool = False
 ) -> section.Search:
-    """Build the search that trains all models. The page's own ε may change under its result."""
+    """Build the search that trains all models; a change of the page's own ε alone does not make its result outdated."""
     return section.Search(
         "train_job",
         (ratings.digest, replace(parameters.study, epsilons=(1.0,))),
@@ -152,13 +151,13 @@ def search_training(
         outdated_text=":material/history: The last training was for other settings.",
         depends_on_data=parameters.source is RatingSource.DATA,
         compute_first=lambda: find_stored(parameters),
-        is_complete=lambda result: result.finished,
+        is_complete=lambda result: result.is_finished,
         is_heavy=True,
     )
 
 
 def show_training(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Offer the training of all models."""
+    """Offer the training of all models, for the first time or again."""
     yield search_training(answer.solution.ratings, answer.parameters, answer.solution.result is not None)
 
 
@@ -174,7 +173,7 @@ def show_budget(answer: Answer, dataset: Dataset) -> section.Parts:
 
 
 def show_popularity(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show the differences to uniform sampling by popularity."""
+    """Show the differences to uniform sampling by popularity; before a training, a note that there is none."""
     if answer.solution.verdict is None:
         yield section.Note(NOT_TRAINED)
         return
@@ -193,44 +192,45 @@ def show_popularity(answer: Answer, dataset: Dataset) -> section.Parts:
 
 
 def show_nearest_items(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show the items that are nearest to one item, under each model."""
+    """Show the items nearest to one item under each model; a note instead if no models are there to compare."""
     verdict = answer.solution.verdict
     yield section.Fields(("item",))
-    item_names = None
+    given_names = None
     if answer.parameters.source is RatingSource.DATA:
-        item_names = yield section.ItemNames("item")
+        given_names = yield section.ItemNames("item")
     if verdict is None:
         yield section.Note(NOT_TRAINED)
         return
     result: StudyResult = verdict.result
-    if not result.models:
+    if not result.fitted_models:
         yield section.Note("This training was stored with its errors only: *Train again*.")
         return
     counts, epsilon = result.train_counts, verdict.epsilon
-    names = list(item_names or (f"item {i}" for i in range(counts.size)))
-    item = int((-counts).argsort(kind="stable")[min(answer.parameters.item, counts.size) - 1])
+    item_names = list(given_names or (f"item {i}" for i in range(counts.size)))
+    item_code = int((-counts).argsort(kind="stable")[min(answer.parameters.item, counts.size) - 1])
     model_names = {ModelKind.NO_PRIVACY: "Not private"}
     model_names |= {model_kind: words.SCHEME_NAMES[scheme] for model_kind, scheme in SCHEMES.items()}
-    columns: dict[str, list[str]] = {}
-    for model_kind, name in model_names.items():
-        model = result.models.get((model_kind, epsilon if model_kind.is_private else 0.0))
+    names_by_model: dict[str, list[str]] = {}
+    for model_kind, model_name in model_names.items():
+        model = result.fitted_models.get((model_kind, epsilon if model_kind.is_private else 0.0))
         if model is not None:
-            columns[name] = [
-                f"{escape_formula(names[neighbour])} ({wording.counted(int(counts[neighbour]), 'rating')})"
-                for neighbour in find_nearest(model.learned_coordinates, np.array([item]), NUM_NEIGHBOURS)[0]
+            nearest_items = find_nearest(model.learned_coordinates, np.array([item_code]), NUM_NEIGHBOURS)[0]
+            names_by_model[model_name] = [
+                f"{escape_formula(item_names[i])} ({wording.counted(int(counts[i]), 'rating')})"
+                for i in nearest_items
             ]
     yield (
-        f"**Nearest to {wording.plain(names[item])}** ({wording.counted(int(counts[item]), 'rating')} in training), "
-        f"at ε = {wording.entered(epsilon)}, first seed."
+        f"**Nearest to {wording.plain(item_names[item_code])}** ({wording.counted(int(counts[item_code]), 'rating')} "
+        f"in training), at ε = {wording.entered(epsilon)}, first seed."
     )
-    yield section.Table(columns, "The nearest items under each model", key="factorisation_neighbours")
+    yield section.Table(names_by_model, "The nearest items under each model", key="factorisation_neighbours")
     if (plot := plots.plot_nearest_items(answer.solution)) is not None:
         yield section.Figures((plot,), has_titles=True)
     yield section.Label()
 
 
 def show_choices(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show recall over epsilon and by popularity, trained on what users chose."""
+    """Offer a training on what users chose, and show its recall over epsilon and by popularity."""
     parameters: FactorisationParameters = answer.parameters
     ratings: Ratings = answer.solution.ratings
     uses_data = parameters.source is RatingSource.DATA
@@ -242,13 +242,14 @@ def show_choices(answer: Answer, dataset: Dataset) -> section.Parts:
     yield section.Fields(("chosen_from", "unobserved") if uses_data else ("unobserved",))
     study = parameters.choice_study
 
-    def train(report: ProgressReport, stop: ShouldStop) -> StudyResult:
+    def train(report_progress: ProgressReport, should_stop: ShouldStop) -> StudyResult:
+        """Run the study on the choices in the data, or on generated ones that taste decides."""
         if uses_data:
-            choices = select_choices(ratings, parameters.chosen_from)
+            chosen_ratings = select_choices(ratings, parameters.chosen_from)
         else:
-            population = replace(parameters.population, choice_spread=CHOICE_SPREAD)
-            choices = select_choices(population.draw(np.random.default_rng(parameters.data_seed)))
-        return run(choices, study, report, stop)
+            generator = replace(parameters.population, choice_spread=CHOICE_SPREAD)
+            chosen_ratings = select_choices(generator.draw(np.random.default_rng(parameters.data_seed)))
+        return run(chosen_ratings, study, report_progress, should_stop)
 
     result: StudyResult | None = yield section.Search(
         "implicit_job",
@@ -267,40 +268,38 @@ def show_choices(answer: Answer, dataset: Dataset) -> section.Parts:
     yield words.write_comparison(result, parameters.epsilon)
     if verdict is not None:
         yield section.Figures((plots.plot_over_epsilon(result, answer.disclosure),), has_titles=True)
-        buckets, kinds = ("All", *plots.BUCKET_NAMES), result.study.models
-        recalls = np.array([result.summarise(model_kind).means[verdict.index] for model_kind in kinds])
-        columns = {
-            "Model": [model_kind.value for model_kind in kinds],
-            **dict(zip(buckets, recalls.T.tolist(), strict=True)),
-        }
+        bucket_names, model_kinds = ("All", *plots.BUCKET_NAMES), result.study.model_kinds
+        recalls = np.array([result.summarise(kind).means[verdict.epsilon_index] for kind in model_kinds])
+        columns: dict[str, list[str]] = {"Model": [kind.value for kind in model_kinds]}
+        columns |= zip(bucket_names, recalls.T.tolist(), strict=True)
         yield (
             f"**By popularity, at ε = {wording.entered(verdict.epsilon)}.** Recall at 20 over all items; by fifths of "
             "the items at 100 on the rarest to 20 on the most chosen."
         )
-        alt, formats = "Recall of each model by popularity", dict.fromkeys(buckets, "%.3f")
+        alt, formats = "Recall of each model by popularity", dict.fromkeys(bucket_names, "%.3f")
         yield section.Table(columns, alt, formats, key="factorisation_table_recall")
     yield section.Label()
 
 
 def show_paper_figures(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show the paper's figures at its setting, on generated ratings and choices."""
+    """Show all figures and tables of the paper at its setting, on generated ratings and choices."""
     yield section.PaperFigures(paper.FIGURES)
 
 
 def show_runs(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Offer all runs as a file."""
-    for name, write in answer.files.items():
+    """Offer all runs as a file; nothing before a training."""
+    for file_name, write_file in answer.files.items():
         help_text = "Error and recall of each model, ε, seed and bucket."
-        yield section.File("Runs (CSV)", name, write, help=help_text)
+        yield section.File("Runs (CSV)", file_name, write_file, help=help_text)
 
 
 def build_sections(solution: FactorisationSolution) -> section.Sections:
-    """Build the tabs of an answer."""
-    budget = {} if solution.verdict is None else {"Who gets the budget": show_budget}
+    """Build the tabs of an answer; that on the budget only after a training, as the main figure shows it before."""
+    budget_tab = {} if solution.verdict is None else {"Who gets the budget": show_budget}
     return {
         section.BEHIND: show_basis,
         "Items": {
-            **budget,
+            **budget_tab,
             "Rare and popular items": show_popularity,
             "Nearest items": show_nearest_items,
             "Implicit feedback": show_choices,

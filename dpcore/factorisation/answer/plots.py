@@ -51,23 +51,23 @@ AXIS_MIN_EPSILON, AXIS_MAX_EPSILON = 0.2, 20.0
 
 def build_plots(solution: FactorisationSolution) -> dict[str, Callable[[], Plot]]:
     """Build the functions that make the plots, by key, the main one first."""
-    makers: dict[str, Callable[[], Plot]] = {"factorisation-shares": lambda: plot_shares(solution)}
+    plot_makers: dict[str, Callable[[], Plot]] = {"factorisation-shares": lambda: plot_shares(solution)}
     if (verdict := solution.verdict) is None:
-        return makers
+        return plot_makers
     epsilon = solution.parameters.epsilon
     return {
         "factorisation-errors": lambda: plot_over_epsilon(verdict.result, solution.disclosure, epsilon),
-        **makers,
+        **plot_makers,
         "factorisation-buckets-rmse": lambda: plot_buckets(solution, "rmse"),
         "factorisation-buckets-recall": lambda: plot_buckets(solution, "recall"),
     }
 
 
-def label_buckets(spreads: Sequence[tuple[int, int]]) -> list[str]:
-    """Write the labels of the axis, with the numbers of ratings of the items."""
+def label_buckets(count_ranges: Sequence[tuple[int, int]]) -> list[str]:
+    """Write the labels of the axis of buckets, each with the fewest and the most ratings of its items."""
     return [
-        f"{name}<br>{wording.number(low)}–{wording.number(high)}"
-        for name, (low, high) in zip(BUCKET_NAMES, spreads, strict=True)
+        f"{bucket_name}<br>{wording.number(fewest)}–{wording.number(most)}"
+        for bucket_name, (fewest, most) in zip(BUCKET_NAMES, count_ranges, strict=True)
     ]
 
 
@@ -78,42 +78,45 @@ def _bucket_axis(suffix: str = "") -> Axis:
 
 def plot_shares(solution: FactorisationSolution) -> Plot:
     """Plot the share of the budget, and beneath it noise over signal, by popularity, one series per scheme."""
-    adaptive, uniform = solution.find_shares(Scheme.ADAPTIVE), solution.find_shares(Scheme.UNIFORM)
+    adaptive_shares = solution.find_shares(Scheme.ADAPTIVE)
+    uniform_shares = solution.find_shares(Scheme.UNIFORM)
     disclosure, epsilon = solution.disclosure, solution.parameters.epsilon
     columns: dict[str, npt.ArrayLike] = {
         "bucket": list(BUCKET_NAMES),
-        "fewest_ratings": [low for low, _ in solution.spreads],
-        "most_ratings": [high for _, high in solution.spreads],
+        "fewest_ratings": [fewest for fewest, _ in solution.count_ranges],
+        "most_ratings": [most for _, most in solution.count_ranges],
     }
-    labels = label_buckets(solution.spreads)
+    labels = label_buckets(solution.count_ranges)
     bars: list[Item] = []
     noise_curves: list[Item] = []
-    for shares in solution.shares:
-        name, style = words.SCHEME_NAMES[shares.scheme], MODEL_STYLES[ModelKind[shares.scheme.name]]
-        columns[f"share_{shares.scheme.value}"] = shares.shares
-        columns[f"noise_over_signal_{shares.scheme.value}"] = shares.noise_to_signal
-        bars.append(Bars(name, labels, shares.shares, style["style"], opacity=0.8))
-        noise_curves.append(Curve(name, labels, shares.noise_to_signal, **style))
-    # Of uniform sampling, whose weights do not depend on epsilon: the axis stays put while epsilon moves.
-    noise_over_weight = uniform.noise * epsilon / np.maximum(uniform.weight, 1e-3)
-    lowest = np.log10(noise_over_weight.min() / max(AXIS_MAX_EPSILON, epsilon))
-    highest = np.log10(noise_over_weight.max() / min(AXIS_MIN_EPSILON, epsilon))
+    for scheme_shares in solution.budget_shares:
+        scheme, bucket_shares = scheme_shares.scheme, scheme_shares.bucket_shares
+        scheme_name, curve_style = words.SCHEME_NAMES[scheme], MODEL_STYLES[ModelKind[scheme.name]]
+        columns[f"share_{scheme.value}"] = bucket_shares
+        columns[f"noise_over_signal_{scheme.value}"] = scheme_shares.noise_to_signal
+        bars.append(Bars(scheme_name, labels, bucket_shares, curve_style["style"], opacity=0.8))
+        noise_curves.append(Curve(scheme_name, labels, scheme_shares.noise_to_signal, **curve_style))
+    # Uniform sampling at ε = 1, whose weights do not depend on epsilon: the axis stays put while epsilon moves.
+    uniform_noise = uniform_shares.noise_std * epsilon / np.maximum(uniform_shares.mean_weights, 1e-3)
+    lowest_decade = np.log10(uniform_noise.min() / max(AXIS_MAX_EPSILON, epsilon))
+    highest_decade = np.log10(uniform_noise.max() / min(AXIS_MIN_EPSILON, epsilon))
     # Whole decades, so that a small change of the ratings does not move the axis.
-    limits = float(10.0 ** np.floor(lowest)), float(10.0 ** np.ceil(highest))
+    axis_limits = float(10.0 ** np.floor(lowest_decade)), float(10.0 ** np.ceil(highest_decade))
     noise_plot = Plot(
         "factorisation-noise",
         "Noise over signal",
         "",
         _bucket_axis(),
-        Axis("noise over signal", "", limits),
+        Axis("noise over signal", "", axis_limits),
         (*noise_curves, Level("Noise = signal", 1.0, dash="dash")),
         disclosure,
     )
     return Plot(
         "factorisation-shares",
         "Who gets the budget",
-        f"The most popular fifth of items gets {wording.percent(float(uniform.shares[-1]))} of the budget under "
-        f"uniform sampling, {wording.percent(float(adaptive.shares[-1]))} under adaptive weights.",
+        f"The most popular fifth of items gets {wording.percent(float(uniform_shares.bucket_shares[-1]))} of the "
+        f"budget under uniform sampling, {wording.percent(float(adaptive_shares.bucket_shares[-1]))} under adaptive "
+        "weights.",
         _bucket_axis(),
         share_axis("share of the budget", (0.0, 1.0), number_format=".1%"),
         bars,
@@ -127,76 +130,80 @@ def plot_shares(solution: FactorisationSolution) -> Plot:
 
 def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon: float | None = None) -> Plot:
     """Plot the error, or recall, over epsilon: private models with intervals, others as levels, the entered epsilon."""
-    measure, epsilons = result.study.main_measure, np.array(result.study.epsilons)
+    measure_name, epsilons = result.study.main_measure, np.array(result.study.epsilons)
     ticks = tuple((epsilon, wording.entered(epsilon)) for epsilon in result.study.epsilons)
-    limits = float(epsilons.min()) / 1.5, float(epsilons.max()) * 1.5
-    epsilon_axis = Axis("privacy budget ε", "", limits, named_ticks=ticks)
+    axis_limits = float(epsilons.min()) / 1.5, float(epsilons.max()) * 1.5
+    epsilon_axis = Axis("privacy budget ε", "", axis_limits, named_ticks=ticks)
     columns: dict[str, npt.ArrayLike] = {"epsilon": epsilons}
     plot_items: list[Item] = []
-    for model_kind in result.study.models:
-        summary, style = result.summarise(model_kind), MODEL_STYLES[model_kind]
+    for model_kind in result.study.model_kinds:
+        summary, curve_style = result.summarise(model_kind), MODEL_STYLES[model_kind]
         column_name = model_kind.name.lower()
-        mean, half_width = summary.means[:, 0], summary.half_widths[:, 0]
-        if not np.isfinite(mean).any():
+        means, half_widths = summary.means[:, 0], summary.half_widths[:, 0]
+        if not np.isfinite(means).any():
             continue
-        columns |= {f"{measure}_{column_name}": mean, f"half_interval_{column_name}": half_width}
+        columns |= {f"{measure_name}_{column_name}": means, f"half_interval_{column_name}": half_widths}
         if model_kind.is_private:
-            low, high = _add_whiskers(mean, half_width)
-            plot_items.append(Curve(model_kind.value, epsilons, mean, low_ends=low, high_ends=high, **style))
+            lows, highs = _compute_interval_ends(means, half_widths)
+            plot_items.append(
+                Curve(model_kind.value, epsilons, means, low_ends=lows, high_ends=highs, **curve_style)
+            )
         else:
-            plot_items.append(Curve(model_kind.value, limits, [float(mean[0])] * 2, **style))
+            plot_items.append(Curve(model_kind.value, axis_limits, [float(means[0])] * 2, **curve_style))
     if page_epsilon is not None and epsilon_axis.contains(page_epsilon):
         plot_items.append(Level("Your ε", page_epsilon, is_vertical=True, dash="longdash"))
-    key, name, axis_name, number_format = {
+    plot_key, measure_title, axis_name, number_format = {
         "rmse": ("factorisation-errors", "Test error", "test error (RMSE)", ".4f"),
         "recall": ("factorisation-recall", f"Recall at {RECALL_SIZE}", f"recall at {RECALL_SIZE}", ".3f"),
-    }[measure]
+    }[measure_name]
     return Plot(
-        key,
-        f"{name} over ε",
+        plot_key,
+        f"{measure_title} over ε",
         words.write_comparison(result, float(epsilons[-1])).replace("**", ""),
         epsilon_axis,
         linear_axis(axis_name, number_format=number_format),
         plot_items,
         disclosure,
         columns,
-        is_main=measure == "rmse",
+        is_main=measure_name == "rmse",
     )
 
 
-def _add_whiskers(mean: FloatArray, half_width: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _compute_interval_ends(means: FloatArray, half_widths: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Compute both ends of the intervals; where there is no interval, both are the mean."""
-    return mean - np.nan_to_num(half_width), mean + np.nan_to_num(half_width)
+    return means - np.nan_to_num(half_widths), means + np.nan_to_num(half_widths)
 
 
-def plot_buckets(solution: FactorisationSolution, measure: str) -> Plot:
+def plot_buckets(solution: FactorisationSolution, measure_name: str) -> Plot:
     """Plot differences of "rmse" or "recall" to uniform sampling by popularity, paired by seed."""
     verdict = solution.verdict
     assert verdict is not None
     columns: dict[str, npt.ArrayLike] = {"items": ["All", *BUCKET_NAMES]}
-    labels, plot_items = ["All<br>items", *label_buckets(solution.spreads)], list[Item]()
+    labels, plot_items = ["All<br>items", *label_buckets(solution.count_ranges)], list[Item]()
     for model_kind in (ModelKind.TAIL, ModelKind.ADAPTIVE):
-        difference = verdict.result.compare(model_kind, ModelKind.UNIFORM, measure)
-        mean, half_width = difference.means[verdict.index], difference.half_widths[verdict.index]
-        columns[f"difference_{model_kind.name.lower()}"] = mean
-        columns[f"half_interval_{model_kind.name.lower()}"] = half_width
-        style, hover = MODEL_STYLES[model_kind]["style"], (("half of the interval", half_width),)
-        low, high = _add_whiskers(mean, half_width)
+        summary = verdict.result.compare(model_kind, ModelKind.UNIFORM, measure_name)
+        means, half_widths = summary.means[verdict.epsilon_index], summary.half_widths[verdict.epsilon_index]
+        columns[f"difference_{model_kind.name.lower()}"] = means
+        columns[f"half_interval_{model_kind.name.lower()}"] = half_widths
+        style, hover = MODEL_STYLES[model_kind]["style"], (("half of the interval", half_widths),)
+        lows, highs = _compute_interval_ends(means, half_widths)
         plot_items.append(
-            Bars(model_kind.value, labels, mean, style, low, high, opacity=0.8, hover_numbers=hover)
+            Bars(model_kind.value, labels, means, style, lows, highs, opacity=0.8, hover_numbers=hover)
         )
-    name, heading, better = {
+    measure_text, heading, better_text = {
         "rmse": ("RMSE", "Error", "below 0 is better"),
         "recall": ("recall", "Recall", "above 0 is better"),
-    }[measure]
-    title = f"{heading} against uniform sampling, rare to popular"
+    }[measure_name]
+    plot_title = f"{heading} against uniform sampling, rare to popular"
     return Plot(
-        f"factorisation-buckets-{measure}",
-        title,
-        title,
+        f"factorisation-buckets-{measure_name}",
+        plot_title,
+        plot_title,
         _bucket_axis(f" (ε = {wording.entered(verdict.epsilon)})"),
         linear_axis(
-            f"difference of {name}", title=f"Difference of {name} to uniform ({better})", number_format="+.4f"
+            f"difference of {measure_text}",
+            title=f"Difference of {measure_text} to uniform ({better_text})",
+            number_format="+.4f",
         ),
         plot_items,
         solution.disclosure,
@@ -209,35 +216,36 @@ def plot_nearest_items(solution: FactorisationSolution) -> Plot | None:
     """Plot figure 11 of the paper: overlap of nearest items with the model without privacy, and by chance.
 
     Returns:
-        None if a model is missing, or has no coordinate besides the level.
+        None if no private model can be compared: it, or the one without privacy, is missing, or has only the level.
     """
     verdict = solution.verdict
     assert verdict is not None
     result = verdict.result
-    reference = result.models.get((ModelKind.NO_PRIVACY, 0.0))
+    reference_model = result.fitted_models.get((ModelKind.NO_PRIVACY, 0.0))
     buckets = assign_buckets(result.train_counts)
-    labels, largest_overlap, plot_items = label_buckets(solution.spreads), 0.0, list[Item]()
+    labels, largest_overlap, plot_items = label_buckets(solution.count_ranges), 0.0, list[Item]()
     for model_kind, scheme in SCHEMES.items():
-        model = result.models.get((model_kind, verdict.epsilon))
-        if reference is None or model is None or model.item_vectors.shape[1] < 2:
+        model = result.fitted_models.get((model_kind, verdict.epsilon))
+        if reference_model is None or model is None or model.item_vectors.shape[1] < 2:
             continue
-        item_overlaps = compare_neighbours(
-            model.learned_coordinates, reference.learned_coordinates, np.arange(buckets.size), NUM_NEAREST
+        vectors, reference_vectors = model.learned_coordinates, reference_model.learned_coordinates
+        item_overlaps = compare_neighbours(vectors, reference_vectors, np.arange(buckets.size), NUM_NEAREST)
+        bucket_overlaps = np.array([item_overlaps[buckets == bucket].mean() for bucket in range(BUCKETS)])
+        largest_overlap = max(largest_overlap, float(bucket_overlaps.max()))
+        overlap_column = Column(f"overlap_{scheme.value}", bucket_overlaps)
+        plot_items.append(
+            Curve(words.SCHEME_NAMES[scheme], labels, overlap_column, **MODEL_STYLES[model_kind])
         )
-        overlaps = np.array([item_overlaps[buckets == bucket].mean() for bucket in range(BUCKETS)])
-        largest_overlap = max(largest_overlap, float(overlaps.max()))
-        column = Column(f"overlap_{scheme.value}", overlaps)
-        plot_items.append(Curve(words.SCHEME_NAMES[scheme], labels, column, **MODEL_STYLES[model_kind]))
     if not plot_items:
         return None
-    chance = min(NUM_NEAREST / max(result.train_counts.size - 1, 1), 1.0)
+    chance_overlap = min(NUM_NEAREST / max(result.train_counts.size - 1, 1), 1.0)
     return Plot(
         "factorisation-overlap",
         "Nearest items in common with the model without privacy",
-        f"At most {wording.percent(largest_overlap)} in common; by chance {wording.percent(chance)}.",
+        f"At most {wording.percent(largest_overlap)} in common; by chance {wording.percent(chance_overlap)}.",
         _bucket_axis(f" (ε = {wording.entered(verdict.epsilon)})"),
         share_axis(f"of the {NUM_NEAREST} nearest, in common", number_format=".1%"),
-        (*plot_items, Level("Chance", chance, dash="dash")),
+        (*plot_items, Level("Chance", chance_overlap, dash="dash")),
         solution.disclosure,
         {"bucket": list(BUCKET_NAMES)},
         height=320,

@@ -59,26 +59,26 @@ class Verdict:
 
     Attributes:
         result: The training.
-        index: Of the epsilon in the study.
+        epsilon_index: Of the epsilon in the study.
         epsilon: At which it was trained.
-        mean: Mean RMSE or recall of the factorisation over seeds.
+        score: Mean RMSE or recall of the factorisation over seeds.
         gain: By how much that is better than the baseline of the study, paired by seed; negative where it is worse.
         gain_half_width: Half of its interval; NaN with one seed.
         num_seeds: That are done.
     """
 
     result: StudyResult
-    index: int
+    epsilon_index: int
     epsilon: float
-    mean: float
+    score: float
     gain: float
     gain_half_width: float
     num_seeds: int
 
-    def find_error(self, model_kind: ModelKind) -> tuple[float, float]:
-        """Return the mean of a model over all items, and half of its interval."""
+    def find_measure(self, model_kind: ModelKind) -> tuple[float, float]:
+        """Return the mean RMSE or recall of a model over all items and seeds, and half of its interval."""
         summary = self.result.summarise(model_kind)
-        return float(summary.means[self.index, 0]), float(summary.half_widths[self.index, 0])
+        return float(summary.means[self.epsilon_index, 0]), float(summary.half_widths[self.epsilon_index, 0])
 
     @property
     def is_clear(self) -> bool:
@@ -97,21 +97,21 @@ class Verdict:
 
 
 def list_verdicts(result: StudyResult) -> list[Verdict]:
-    """Judge a training at each epsilon at which all private models have a run: the factorisation is the last one."""
+    """Judge a training at each epsilon at which the factorisation with adaptive weights, fitted last, has a run."""
     summary = result.summarise(FACTORISATION)
-    difference = result.compare(FACTORISATION, result.study.baseline)
+    difference_summary = result.compare(FACTORISATION, result.study.baseline)
     sign = -1.0 if result.study.main_measure == "rmse" else 1.0
     return [
         Verdict(
             result,
-            int(index),
-            result.study.epsilons[index],
-            float(summary.means[index, 0]),
-            sign * float(difference.means[index, 0]),
-            float(difference.half_widths[index, 0]),
-            int(summary.num_runs[index, 0]),
+            int(epsilon_index),
+            result.study.epsilons[epsilon_index],
+            float(summary.means[epsilon_index, 0]),
+            sign * float(difference_summary.means[epsilon_index, 0]),
+            float(difference_summary.half_widths[epsilon_index, 0]),
+            int(summary.num_runs[epsilon_index, 0]),
         )
-        for index in np.flatnonzero(np.isfinite(summary.means[:, 0]))
+        for epsilon_index in np.flatnonzero(np.isfinite(summary.means[:, 0]))
     ]
 
 
@@ -128,27 +128,27 @@ class FactorisationSolution:
     Attributes:
         parameters: The question.
         ratings: The table.
-        disclosure: Of everything that is computed from them.
-        shares: Who gets the budget under each scheme.
+        disclosure: Of everything that is computed from the ratings.
+        budget_shares: Who gets the budget under each scheme.
         result: Of the training for this question, as far as it is; None before.
     """
 
     parameters: FactorisationParameters
     ratings: Ratings
     disclosure: Provenance
-    shares: tuple[BudgetShares, ...]
+    budget_shares: tuple[BudgetShares, ...]
     result: StudyResult | None = None
 
     @cached_property
-    def spreads(self) -> list[tuple[int, int]]:
-        """Return the fewest and the most ratings of an item in each bucket, rarest first."""
+    def count_ranges(self) -> list[tuple[int, int]]:
+        """Return the fewest and the most ratings of an item in each bucket, rarest first; (0, 0) for an empty one."""
         counts, buckets = self.ratings.item_counts, assign_buckets(self.ratings.item_counts)
         counts_by_bucket = [counts[buckets == bucket] for bucket in range(BUCKETS)]
-        return [(int(group.min()), int(group.max())) if group.size else (0, 0) for group in counts_by_bucket]
+        return [(int(c.min()), int(c.max())) if c.size else (0, 0) for c in counts_by_bucket]
 
     def find_shares(self, scheme: Scheme) -> BudgetShares:
         """Return the shares of one scheme."""
-        return next(shares for shares in self.shares if shares.scheme is scheme)
+        return next(scheme_shares for scheme_shares in self.budget_shares if scheme_shares.scheme is scheme)
 
     @property
     def verdict(self) -> Verdict | None:
@@ -171,11 +171,10 @@ def solve(dataset: Dataset | None, parameters: FactorisationParameters) -> Facto
     if dataset is not None:
         parameters = replace(parameters, source=RatingSource.DATA)
     ratings = load_ratings(parameters, dataset)
-    divided = [divide_budget(ratings, s, *choose_share_settings(parameters, s)) for s in Scheme]
-    shares = tuple(replace_noise(shares_of_scheme, parameters) for shares_of_scheme in divided)
-    result = run(ratings, parameters.study)
-    disclosure = find_disclosure(parameters, dataset)
-    return FactorisationSolution(parameters, ratings, disclosure, shares, result)
+    shares_by_scheme = (divide_budget(ratings, s, *choose_share_settings(parameters, s)) for s in Scheme)
+    budget_shares = tuple(replace_noise(scheme_shares, parameters) for scheme_shares in shares_by_scheme)
+    disclosure, result = find_disclosure(parameters, dataset), run(ratings, parameters.study)
+    return FactorisationSolution(parameters, ratings, disclosure, budget_shares, result)
 
 
 STORED_FILE = Path(__file__).with_name("stored.json")
@@ -187,32 +186,37 @@ NUM_STORED_DIGITS = 6
 
 def find_stored(parameters: FactorisationParameters) -> StudyResult | None:
     """Return the stored training for these parameters, without its models; None if another one was stored."""
-    comparable = replace(parameters, epsilon=STORED_PARAMETERS.epsilon, item=STORED_PARAMETERS.item)
-    return _read_stored() if comparable == STORED_PARAMETERS else None
+    epsilon, item = STORED_PARAMETERS.epsilon, STORED_PARAMETERS.item
+    is_stored = replace(parameters, epsilon=epsilon, item=item) == STORED_PARAMETERS
+    return _read_stored() if is_stored else None
 
 
 @functools.cache
 def _read_stored() -> StudyResult:
-    """Read the stored training."""
-    content = json.loads(STORED_FILE.read_text(encoding="utf-8"))
-    rmse, recall = (np.array(content[measure]) for measure in ("rmse", "recall"))
-    return StudyResult(STORED_PARAMETERS.study, rmse, recall, np.zeros(0, dtype=np.int64), finished=True)
+    """Read the stored training: its errors and recalls, without models and counts."""
+    runs_by_measure = json.loads(STORED_FILE.read_text(encoding="utf-8"))
+    rmse, recall = (np.array(runs_by_measure[measure_name]) for measure_name in ("rmse", "recall"))
+    return StudyResult(STORED_PARAMETERS.study, rmse, recall, np.zeros(0, dtype=np.int64), is_finished=True)
 
 
 def train_and_store() -> None:
     """Train on the page's default ratings, and write the file of the stored training."""
     result = run(load_ratings(STORED_PARAMETERS, None), STORED_PARAMETERS.study)
     measures = {"rmse": result.rmse, "recall": result.recall}
-    content = {name: runs.round(NUM_STORED_DIGITS).tolist() for name, runs in measures.items()}
-    STORED_FILE.write_text(f"{json.dumps(content)}\n", encoding="utf-8")
+    rounded_measures = {
+        measure_name: measure_runs.round(NUM_STORED_DIGITS).tolist()
+        for measure_name, measure_runs in measures.items()
+    }
+    STORED_FILE.write_text(f"{json.dumps(rounded_measures)}\n", encoding="utf-8")
 
 
-def replace_noise(shares: BudgetShares, parameters: FactorisationParameters) -> BudgetShares:
-    """Replace the noise of the shares by that of the question, which pays for counts where they are needed."""
+def replace_noise(budget_shares: BudgetShares, parameters: FactorisationParameters) -> BudgetShares:
+    """Replace the noise of the shares by that at the page's budget, which pays for counts only if they are needed."""
+    spending = parameters.spending
     # Gradient steps need counts for their length.
-    if shares.scheme.needs_counts or parameters.gradient_steps is not None:
-        return replace(shares, noise=parameters.spending.noise)
-    return replace(shares, noise=replace(parameters.spending, count_share=0.0).noise)
+    if not budget_shares.scheme.needs_counts and parameters.gradient_steps is None:
+        spending = replace(spending, count_share=0.0)
+    return replace(budget_shares, noise_std=spending.noise_std)
 
 
 def choose_share_settings(parameters: FactorisationParameters, scheme: Scheme) -> tuple[Spending, float]:
@@ -232,7 +236,7 @@ NOT_COMPARED = (
 
 
 def against_epsilon(dataset: Dataset, parameters: FactorisationParameters) -> BoundComparison | str:
-    """Find the items per user with the least noise over signal of an average item, at any epsilon.
+    """Find the items per user with the least noise over signal of an average item, at any epsilon; or say why not.
 
     The scheme is uniform sampling. With k ratings per user, noise grows with √k, and the signal is what is
     kept: Σ min(k, ratings of a user) over the items. Between two numbers of ratings that users have, the
@@ -242,28 +246,28 @@ def against_epsilon(dataset: Dataset, parameters: FactorisationParameters) -> Bo
         ratings = load_ratings(parameters, dataset)
     except InvalidInput as refused:
         return refused.problems[0].sentence
-    counts = np.diff(ratings.starts)
-    histogram = ContributionHistogram.from_counts(counts[counts > 0])
+    ratings_per_user = np.diff(ratings.starts)
+    histogram = ContributionHistogram.from_counts(ratings_per_user[ratings_per_user > 0])
     kept_per_item = histogram.kept_rows(histogram.sizes.astype(np.float64)) / ratings.num_items
     best_size = float(histogram.sizes[int(np.argmin(np.sqrt(histogram.sizes) / kept_per_item))])
 
     @functools.lru_cache(MAX_CACHED_EPSILONS)
-    def unit_noise(epsilon: float) -> float:
+    def compute_unit_noise(epsilon: float) -> float:
         """Return s at k = 1, with nothing spent on counts, which uniform sampling does not need."""
         spending = replace(parameters, epsilon=epsilon, max_items=1).spending
-        return replace(spending, count_share=0.0).noise
+        return replace(spending, count_share=0.0).noise_std
 
-    def error(epsilon: float, max_items: FloatArray) -> FloatArray:
+    def compute_error(epsilon: float, max_items: FloatArray) -> FloatArray:
+        """Return noise over signal of an average item at each number of items per user."""
         bounds = np.asarray(max_items, dtype=np.float64)
-        return np.asarray(
-            unit_noise(epsilon) * np.sqrt(bounds) * ratings.num_items / histogram.kept_rows(bounds)
-        )
+        item_noise = compute_unit_noise(epsilon) * np.sqrt(bounds) * ratings.num_items
+        return np.asarray(item_noise / histogram.kept_rows(bounds))
 
     return BoundComparison(
         "Best number of items per user, k",
         "Noise over signal, average item",
-        lambda epsilon: (best_size, float(error(epsilon, np.array(best_size)))),
-        error,
+        lambda epsilon: (best_size, float(compute_error(epsilon, np.array(best_size)))),
+        compute_error,
         histogram.sizes,
         histogram.users,
         caption="Under uniform sampling. The best k is the same at every ε; above 1, no item's vector is learned well.",

@@ -51,25 +51,25 @@ def write_headline(solution: FactorisationSolution) -> str:
     """Write how noisy a training will be, or after it whether a factorisation is worth it."""
     if (verdict := solution.verdict) is not None:
         return write_verdict(verdict)
-    noise = float(solution.find_shares(Scheme.ADAPTIVE).noise_to_signal[0])
-    if not math.isfinite(noise):
+    noise_to_signal = float(solution.find_shares(Scheme.ADAPTIVE).noise_to_signal[0])
+    if not math.isfinite(noise_to_signal):
         return "Not trained yet."
-    return f"Not trained yet: noise on the rarest items is {wording.number(noise, 2)} times their signal."
+    return f"Not trained yet: noise on the rarest items is {wording.number(noise_to_signal, 2)} times their signal."
 
 
 def write_verdict(verdict: Verdict) -> str:
     """Write whether a factorisation is worth it, in one sentence."""
-    baseline, alternative = BASELINES[verdict.result.study.main_measure]
+    baseline_text, alternative_text = BASELINES[verdict.result.study.main_measure]
     opening_text = f"At ε = {wording.entered(verdict.epsilon)}"
     if verdict.is_worth_it:
-        return f"{opening_text}, factorise with adaptive weights: it beats {baseline}."
+        return f"{opening_text}, factorise with adaptive weights: it beats {baseline_text}."
     if verdict.is_worse:
-        return f"{opening_text}, {alternative}: factorising is worse."
-    return f"{opening_text} it is not clear whether factorising beats {baseline}."
+        return f"{opening_text}, {alternative_text}: factorising is worse."
+    return f"{opening_text} it is not clear whether factorising beats {baseline_text}."
 
 
 def write_comparison(result: StudyResult, epsilon: float) -> str:
-    """Write whether a factorisation is worth it at the trained epsilon nearest to one, with recalls if it has some."""
+    """Write if a factorisation is worth it at the trained epsilon nearest to a given one, and of recall how large."""
     verdict = judge(result, epsilon)
     if verdict is None:
         return "Nothing is trained yet."
@@ -78,7 +78,7 @@ def write_comparison(result: StudyResult, epsilon: float) -> str:
     difference_text = _add_interval(f"{verdict.gain:+.3f}".replace("-", "−"), verdict.gain_half_width, 3)
     hint_text = "" if verdict.num_seeds >= MIN_SEEDS else f" {FEW_SEEDS}"
     return (
-        f"**{write_verdict(verdict)}** Recall is {verdict.mean:.3f} against {verdict.mean - verdict.gain:.3f}, a "
+        f"**{write_verdict(verdict)}** Recall is {verdict.score:.3f} against {verdict.score - verdict.gain:.3f}, a "
         f"difference of {difference_text}.{hint_text}"
     )
 
@@ -86,13 +86,13 @@ def write_comparison(result: StudyResult, epsilon: float) -> str:
 def write_detail(solution: FactorisationSolution) -> str:
     """Write the sentences that explain the headline."""
     if (verdict := solution.verdict) is None:
-        adaptive, uniform = (
-            wording.percent(solution.find_shares(scheme).shares[:3].sum())
+        adaptive_text, uniform_text = (
+            wording.percent(solution.find_shares(scheme).bucket_shares[:3].sum())
             for scheme in (Scheme.ADAPTIVE, Scheme.UNIFORM)
         )
         return (
-            f"Adaptive weights give the rarest three fifths of items {adaptive} of the budget, uniform sampling "
-            f"{uniform}."
+            f"Adaptive weights give the rarest three fifths of items {adaptive_text} of the budget, uniform sampling "
+            f"{uniform_text}."
         )
     difference_text = _add_interval(f"{abs(verdict.gain):.4f}", verdict.gain_half_width)
     side_text = "better" if verdict.gain > 0.0 else "worse"
@@ -102,75 +102,75 @@ def write_detail(solution: FactorisationSolution) -> str:
         sentences.append(f"ε = {wording.entered(verdict.epsilon)} is the nearest trained to yours.")
     if verdict.num_seeds < MIN_SEEDS:
         sentences.append(FEW_SEEDS)
-    if not verdict.result.finished:
+    if not verdict.result.is_finished:
         sentences.append("**The training is not finished.**")
     return " ".join(sentences)
 
 
 def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
-    """Build the noise before a training, and after it the error of the recommendation."""
-    verdict, adaptive = solution.verdict, solution.find_shares(Scheme.ADAPTIVE)
-    count_noise = solution.parameters.spending.count_noise
-    rare_noise, popular_noise = (
-        Number(
-            f"Noise on {items} items",
-            f"{wording.number(noise, 2)}×",
-            "the signal (adaptive)",
-            value=finite_or_none(float(noise)),
-        )
-        for items, noise in zip(("the rarest", "popular"), adaptive.noise_to_signal[[0, -1]], strict=True)
-    )
+    """Build the numbers on noise and, after a training, before these the errors of recommendation and factorisation."""
+    verdict, adaptive_shares = solution.verdict, solution.find_shares(Scheme.ADAPTIVE)
+    count_noise_std = solution.parameters.spending.count_noise_std
+    sum_noise_std, end_ratios = adaptive_shares.noise_std, adaptive_shares.noise_to_signal[[0, -1]]
     noise_numbers = (
-        Number("Noise s on each sum", wording.number(adaptive.noise), value=adaptive.noise),
-        rare_noise,
-        popular_noise,
-        Number("Noise on each count", wording.number(count_noise), value=count_noise),
+        Number("Noise s on each sum", wording.number(sum_noise_std), value=sum_noise_std),
+        *(
+            Number(
+                f"Noise on {items_text} items",
+                f"{wording.number(ratio, 2)}×",
+                "the signal (adaptive)",
+                value=finite_or_none(float(ratio)),
+            )
+            for items_text, ratio in zip(("the rarest", "popular"), end_ratios, strict=True)
+        ),
+        Number("Noise on each count", wording.number(count_noise_std), value=count_noise_std),
     )
     if verdict is None:
         return noise_numbers
-    recommended = FACTORISATION if verdict.is_worth_it else RatingStudy.baseline
-    error, half_width = verdict.find_error(recommended)
-    interval = Number("Seeds", "only one", "so no interval")
+    recommended_kind = FACTORISATION if verdict.is_worth_it else RatingStudy.baseline
+    error, half_width = verdict.find_measure(recommended_kind)
+    interval_number = Number("Seeds", "only one", "so no interval")
     if math.isfinite(half_width):
-        name = f"Interval, 95{wording.PERCENT}"
-        interval = Number(name, f"± {half_width:.4f}", "over seeds and splits", value=half_width)
-    changes = verdict.result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM).means[verdict.index, 1:]
-    rare_changes = changes[:3][np.isfinite(changes[:3])]
+        interval_name, interval_note = f"Interval, 95{wording.PERCENT}", "over seeds and splits"
+        interval_number = Number(interval_name, f"± {half_width:.4f}", interval_note, value=half_width)
+    differences = verdict.result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM)
+    rmse_changes = differences.means[verdict.epsilon_index, 1:]
+    rare_changes = rmse_changes[:3][np.isfinite(rmse_changes[:3])]
     changes_by_items = {
         f"rarest 60{wording.PERCENT}": float(rare_changes.mean()) if rare_changes.size else math.nan,
-        "most rated": float(changes[-1]),
+        "most rated": float(rmse_changes[-1]),
     }
     return (
-        Number(f"Test error (RMSE), {recommended.value}", f"{error:.4f}", value=error),
-        interval,
-        Number("Factorisation", f"{verdict.mean:.4f}", FACTORISATION.value, value=verdict.mean),
+        Number(f"Test error (RMSE), {recommended_kind.value}", f"{error:.4f}", value=error),
+        interval_number,
+        Number("Factorisation", f"{verdict.score:.4f}", FACTORISATION.value, value=verdict.score),
         *(
             Number(
                 f"Adaptive, {items}",
-                _write_signed(change) if math.isfinite(change) else "none tested",
+                f"{rmse_change:+.4f}".replace("-", "−") if math.isfinite(rmse_change) else "none tested",
                 "RMSE against uniform",
-                value=finite_or_none(change),
+                value=finite_or_none(rmse_change),
             )
-            for items, change in changes_by_items.items()
+            for items, rmse_change in changes_by_items.items()
         ),
         *noise_numbers,
     )
 
 
 def build_facts(solution: FactorisationSolution) -> dict[str, str]:
-    """Build the facts behind the answer."""
+    """Build the facts behind the answer by heading: on the budget before a training, on the models after it."""
     if (verdict := solution.verdict) is None:
         used_shares_text = "; ".join(
-            f"{SCHEME_NAMES[shares.scheme].lower()} {wording.percent(shares.used_share)}"
-            for shares in solution.shares
+            f"{SCHEME_NAMES[scheme_shares.scheme].lower()} {wording.percent(scheme_shares.used_share)}"
+            for scheme_shares in solution.budget_shares
         )
         return {
             "Budget that is used": f"{used_shares_text}.",
             "Noise over signal": "above 1, an item's vector is mostly noise.",
         }
-    errors = {model_kind: verdict.find_error(model_kind)[0] for model_kind in PRIVATE_KINDS}
-    limit = min(errors.values()) * (1.0 + NEAR_OPTIMAL_SHARE)
-    near_optimal = [model_kind.value for model_kind, error in errors.items() if error <= limit]
+    errors_by_kind = {model_kind: verdict.find_measure(model_kind)[0] for model_kind in PRIVATE_KINDS}
+    error_limit = min(errors_by_kind.values()) * (1.0 + NEAR_OPTIMAL_SHARE)
+    near_optimal_names = [kind.value for kind, error in errors_by_kind.items() if error <= error_limit]
     trained_verdicts = list_verdicts(verdict.result)
     winning_epsilons_text = ", ".join(wording.entered(v.epsilon) for v in trained_verdicts if v.is_worth_it)
     winning_text = f"at ε = {winning_epsilons_text}" if winning_epsilons_text else "at no trained ε"
@@ -178,38 +178,38 @@ def build_facts(solution: FactorisationSolution) -> dict[str, str]:
         "A factorisation clearly beats item means with own offsets": f"{winning_text}, of "
         f"{', '.join(wording.entered(v.epsilon) for v in trained_verdicts)}.",
         "Own offsets": "how far users rate above item means, computed locally, not released.",
-        "Good enough": f"{', '.join(near_optimal)}: within 1{wording.PERCENT} of the smallest error.",
+        "Good enough": f"{', '.join(near_optimal_names)}: within 1{wording.PERCENT} of the smallest error.",
         "Intervals": f"Student's at 95{wording.PERCENT}; all models of a seed share its split and noise.",
     }
 
 
-def _write_signed(value: float) -> str:
-    """Write a value with its sign."""
-    return f"{'+' if value > 0 else '−'}{abs(value):.4f}"
-
-
-def _add_interval(text: str, half_width: float, digits: int = 4) -> str:
-    """Add half of an interval to a number, if there is one: ``−0.0042 ± 0.0013``."""
-    return f"{text} ± {half_width:.{digits}f}" if math.isfinite(half_width) else text
+def _add_interval(number_text: str, half_width: float, num_digits: int = 4) -> str:
+    """Add half of an interval to a number in words, ``−0.0042 ± 0.0013``; without an interval, return the number."""
+    return f"{number_text} ± {half_width:.{num_digits}f}" if math.isfinite(half_width) else number_text
 
 
 def describe_ratings(solution: FactorisationSolution) -> str:
-    """Describe the ratings in a line."""
-    ratings, spreads = solution.ratings, solution.spreads
+    """Write in a line how many users, items and ratings there are, and how many ratings items have."""
+    ratings, count_ranges = solution.ratings, solution.count_ranges
     return (
         f"{wording.counted(ratings.num_users, 'user')}, {wording.counted(ratings.num_items, 'item')}, "
-        f"{wording.counted(ratings.num_ratings, 'rating')}; {wording.number(spreads[0][0])} to "
-        f"{wording.counted(spreads[-1][1], 'rating')} per item."
+        f"{wording.counted(ratings.num_ratings, 'rating')}; {wording.number(count_ranges[0][0])} to "
+        f"{wording.counted(count_ranges[-1][1], 'rating')} per item."
     )
 
 
 def summarise_ratings(solution: FactorisationSolution, dataset: Dataset | None) -> tuple[Line, ...]:
-    """Summarise the ratings for a report: what they are, and how many."""
+    """List the lines of a report on the ratings: what data they are, and how many users, items and ratings."""
     ratings, disclosure = solution.ratings, solution.disclosure
-    lines = [Line("Data", "generated ratings", disclosure)] if dataset is None else summarise_dataset(dataset)
-    sizes = {"Users": ratings.num_users, "Items": ratings.num_items, "Ratings": ratings.num_ratings}
-    numbers = (Line(name, wording.number(size), disclosure, number=size) for name, size in sizes.items())
-    return (*lines, *numbers)
+    data_lines = (
+        [Line("Data", "generated ratings", disclosure)] if dataset is None else summarise_dataset(dataset)
+    )
+    counts_by_name = {"Users": ratings.num_users, "Items": ratings.num_items, "Ratings": ratings.num_ratings}
+    count_lines = (
+        Line(count_name, wording.number(count), disclosure, number=count)
+        for count_name, count in counts_by_name.items()
+    )
+    return (*data_lines, *count_lines)
 
 
 def write_methods(solution: FactorisationSolution) -> Methods | None:
@@ -228,12 +228,12 @@ def write_methods(solution: FactorisationSolution) -> Methods | None:
         f"{parameters.max_items:,}. All releases are one Gaussian mechanism [@dong2022], calibrated exactly "
         "[@balle2018]."
     )
-    recommended = RatingStudy.baseline
+    recommended_kind = RatingStudy.baseline
     step_text = "Noisy means of the items' ratings were released; users add their own offsets locally."
     if verdict.is_worth_it:
-        recommended = FACTORISATION
+        recommended_kind = FACTORISATION
         step_text = f"{learning_text} Ratings weigh less the larger their item's noisy count is."
-    mean, half_width = verdict.find_error(recommended)
+    mean, half_width = verdict.find_measure(recommended_kind)
     runs_text = wording.counted(verdict.result.study.repeats, "simulated run")
     return Methods(
         # That of the training which the choice and its error come from, not the one entered since, if they differ.
@@ -260,17 +260,17 @@ def choose_programs(solution: FactorisationSolution, dataset: Dataset | None) ->
     verdict = solution.verdict
     if verdict is not None and verdict.is_worth_it:
         return None
-    parameters, limits = solution.parameters, solution.parameters.limits
-    base = (
+    parameters, rating_range = solution.parameters, solution.parameters.rating_range
+    data_fields = (
         {"group_column": "item", "value_column": "rating"} if dataset is None else list_data_fields(dataset)
     )
-    base |= {"disclosure": solution.disclosure, "delta": parameters.delta} | ROWS_OF_THE_FILE
-    bounds = {
+    data_fields |= {"disclosure": solution.disclosure, "delta": parameters.delta} | ROWS_OF_THE_FILE
+    bound_fields = {
         "max_groups": parameters.max_items,
         "max_rows": 1,
         "noise": NoiseKind.GAUSSIAN,
-        "lower": limits.lowest,
-        "upper": limits.highest,
+        "lower": rating_range.lowest,
+        "upper": rating_range.highest,
     }
-    name = f"Item means, at most {wording.counted(parameters.max_items, 'item')}"
-    return build_forms(parameters.epsilon, base, [(name, Quantity.GROUP_MEANS, bounds)])
+    program_name = f"Item means, at most {wording.counted(parameters.max_items, 'item')}"
+    return build_forms(parameters.epsilon, data_fields, [(program_name, Quantity.GROUP_MEANS, bound_fields)])

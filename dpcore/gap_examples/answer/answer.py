@@ -27,7 +27,7 @@ WORTH_HAVING = 1.05
 
 
 def format_gain(ratio: float) -> str:
-    """Format a ratio of variances as a gain in per cent."""
+    """Format how much a ratio of variances is above 1, in per cent; 0 for rounding."""
     return wording.percent(max(ratio - 1.0, 0.0), 3) if ratio - 1.0 > 5e-6 else f"0{wording.PERCENT}"
 
 
@@ -35,9 +35,8 @@ def certify(comparison: Comparison) -> str:
     """Write the numbers between which the certificates of both optimisers put the ratio."""
     ratio_at_least, ratio_at_most = comparison.ratio_at_least, comparison.ratio_at_most
     is_exact = ratio_at_most - ratio_at_least <= 1e-9 * ratio_at_most
-    limits_text = (
-        "to within rounding" if is_exact else f"between {ratio_at_least:.6f} and {ratio_at_most:.6f}"
-    )
+    limits_text = f"between {ratio_at_least:.6f} and {ratio_at_most:.6f}"
+    limits_text = "to within rounding" if is_exact else limits_text
     return f"The exact optimisers give {comparison.ratio:.6f}, proved {limits_text}."
 
 
@@ -45,7 +44,7 @@ def write_headline(comparison: Comparison) -> str:
     """Write the instruction: a cap, or weights if they gain enough."""
     gain_text = format_gain(comparison.ratio)
     if comparison.ratio < WORTH_HAVING:
-        rows_text = wording.counted(comparison.cap.max_contributions, "row")
+        rows_text = wording.counted(comparison.best_cap.max_contributions, "row")
         return f"Keep at most {rows_text} of each user: weights gain only {gain_text}."
     return f"Use smooth weights: the best bound has {gain_text} more variance."
 
@@ -53,20 +52,16 @@ def write_headline(comparison: Comparison) -> str:
 def build_numbers(comparison: Comparison) -> tuple[Number, ...]:
     """Build the ratio of the variances and of the errors, the best bound, and the noise ratio."""
     ratio, noise_ratio, error_ratio = comparison.ratio, comparison.noise_ratio, math.sqrt(comparison.ratio)
-    cap, noise_text = comparison.cap.max_contributions, wording.number(noise_ratio)
+    cap, noise_text = comparison.best_cap.max_contributions, wording.number(noise_ratio)
     rows_text, noise_unit = wording.counted(cap, "row"), wording.agreeing(noise_ratio, "row", "rows")
     limit_note = f"(at most {math.sqrt(two_groups.compute_supremum().ratio):.4f})"
+    error_text, error_help = f"{error_ratio:.4f}", "Standard errors."
     ratio_help = "Variance of the mean with the best bound over that with the best smooth weights."
     noise_help = "2 (B/ε)²/σ²: the noise if one user holds all the weight, in variances of a row."
     return (
         Number("Variance, bounded : weights", f"{ratio:.4f}", "", ratio_help, ratio, key="ratio"),
         Number(
-            "Error, bounded : weights",
-            f"{error_ratio:.4f}",
-            limit_note,
-            "Standard errors.",
-            error_ratio,
-            key="error_ratio",
+            "Error, bounded : weights", error_text, limit_note, error_help, error_ratio, key="error_ratio"
         ),
         Number("Best bound", rows_text, "per user", "Least variance.", cap, ROWS_UNIT, "max_contributions"),
         Number("Noise ratio ρ", noise_text, noise_unit, noise_help, noise_ratio, "rows", "noise_ratio"),
@@ -74,7 +69,7 @@ def build_numbers(comparison: Comparison) -> tuple[Number, ...]:
 
 
 def build_facts(solution: GapSolution) -> dict[str, str]:
-    """Build a sentence on this ratio, one on the largest ratio, and one on the reason for the limit."""
+    """Build a sentence on this ratio, one on the largest ratio and, with sampling error, one on the limit's reason."""
     comparison = solution.comparison
     if comparison.problem.histogram.sizes.size == 1:
         ratio_text = "all users have equally many rows, so bounded rows and weights are the same."
@@ -85,17 +80,14 @@ def build_facts(solution: GapSolution) -> dict[str, str]:
         ratio_text = f"the best weights have the bound {threshold_text}. {certify(comparison)}"
     sentences_by_name = {
         "Here": ratio_text,
-        "Any data": (
-            f"the ratio is below {two_groups.compute_supremum().ratio:.5f}; theorem 3 of the paper says at most "
-            "4. See *Any "
-            "noise*."
-        ),
+        "Any data": f"the ratio is below {two_groups.compute_supremum().ratio:.5f}; theorem 3 of the paper says at "
+        "most 4. See *Any noise*.",
     }
     if solution.domination is not None:
         light_share_text = wording.percent(solution.domination.light_share)
         sentences_by_name["Why not more"] = (
             f"give {light_share_text} of the users one row and the rest unlimited rows. Their best weights are no "
-            f"worse and their best bound is no better; their ratio is {solution.domination.bound:.4f}."
+            f"worse and their best bound is no better; their ratio is {solution.domination.limit_ratio:.4f}."
         )
     return sentences_by_name
 
@@ -107,8 +99,7 @@ def write_proof(solution: GapSolution) -> tuple[str, ...]:
     if proof.case_number == 1:
         choice_text = (
             f"**Case 1**, α ≥ ½: round up, **h′ = ⌈h\\*⌉ = {cap_text}**. Only heavy users lose rows, so sampling "
-            "error at "
-            "most doubles."
+            "error at most doubles."
         )
     else:
         choice_text = (
@@ -118,12 +109,11 @@ def write_proof(solution: GapSolution) -> tuple[str, ...]:
         )
     return (
         f"The best weights have the bound **h\\* = {format_number(proof.threshold, 4)}**. Users with at most h\\* "
-        "rows hold "
-        f"the share **α = {wording.percent(proof.share_below, 3)}** of the weight.",
+        f"rows hold the share **α = {wording.percent(proof.share_below, 3)}** of the weight.",
         choice_text,
-        f"h′ has {proof.sampling_factor:.3f} times the sampling error of the best weights (at most "
-        f"{sampling_limit}) and "
-        f"{proof.privacy_factor:.3f} times their noise (at most 4), together **{proof.ratio:.3f} times (at most 4)**.",
+        f"h′ has {proof.sampling_factor:.3f} times the sampling error of the best weights (at most {sampling_limit}) "
+        f"and {proof.privacy_factor:.3f} times their noise (at most 4), together **{proof.ratio:.3f} times (at most "
+        "4)**.",
     )
 
 
@@ -131,7 +121,7 @@ def write_methods(solution: GapSolution, dataset: Dataset, parameters: GapParame
     """Write the methods section: the recommended bound, and the ratio of the variances."""
     comparison, noise_text = solution.comparison, cite_noise("Laplace")
     if comparison.ratio < WORTH_HAVING:
-        rows_text = wording.counted(comparison.cap.max_contributions, "row")
+        rows_text = wording.counted(comparison.best_cap.max_contributions, "row")
         step_text = f"At most {rows_text} of each user, drawn at random, were kept"
     else:
         threshold_text = wording.number(comparison.smooth.threshold, 6)
@@ -172,19 +162,19 @@ def show_proof(answer: Answer, dataset: Dataset) -> section.Parts:
 
 
 def offer_instance(
-    comparison: Comparison, key: str, disclosure: Provenance = Disclosure.PUBLIC
+    comparison: Comparison, file_stem: str, disclosure: Provenance = Disclosure.PUBLIC
 ) -> section.Row:
-    """Offer the instance as CSV, which *Your data* opens, and as JSON."""
+    """Offer the instance as CSV, which *Your data* opens, and as JSON with the proof, under this file stem."""
     instance_file = section.File(
         "Instance (CSV)",
-        f"{key}_instance.csv",
+        f"{file_stem}_instance.csv",
         lambda: two_groups.write_instance_csv(comparison.problem, disclosure),
         disclosure,
         "*Your data* opens it under *Upload a file*.",
     )
     proof_file = section.File(
         "Instance with proof (JSON)",
-        f"{key}_instance.json",
+        f"{file_stem}_instance.json",
         lambda: two_groups.write_instance_json(comparison, disclosure),
         disclosure,
     )
@@ -192,22 +182,18 @@ def offer_instance(
 
 
 def offer_data(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Offer the data as an instance."""
+    """Offer the rows per user of the data, with the noise ratio, as an instance."""
     yield f"Rows per user and the noise ratio. Label: *{answer.disclosure.label}*."
     yield offer_instance(answer.solution.comparison, "gap_data", answer.disclosure)
 
 
 def show_theorem_2(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show the instance of section 3.3."""
+    """Show the ratio of the paper's example 2 (section 3.3) over g, the exact variances at g, and the instance."""
     g = answer.parameters.g
     yield "The ratio approaches 3/2 as g grows."
     yield section.Fields(("g",))
     exact_variances = two_groups.compute_theorem_2(g)
-    v, v_cap, ratio = (
-        exact_variances.smooth_variance,
-        exact_variances.capped_variance,
-        exact_variances.ratio,
-    )
+    v, v_cap, ratio = exact_variances.smooth_variance, exact_variances.capped_variance, exact_variances.ratio
     yield plots.plot_theorem_2(g)
     yield (
         rf"""
@@ -228,23 +214,19 @@ In units of σ², with 2(B/ε)² = gσ². The paper gives both variances, at bou
 
 
 def show_two_groups(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show other shares than those of the paper."""
+    """Show the ratio over the share of light users, how it comes about at the entered share, and the instance."""
     yield "The paper has p = 50 %; p = 40 % is worse. Raise R: the dotted curve rises to a limit."
     yield section.Fields(("light_users", "heavy_size", "light_size"))
     parameters: GapParameters = answer.parameters
-    num_light_users, heavy_size, light_size = (
-        parameters.light_users,
-        parameters.heavy_size,
-        parameters.light_size,
-    )
+    num_light_users = parameters.light_users
+    heavy_size = parameters.heavy_size
+    light_size = parameters.light_size
     yield plots.plot_two_groups(num_light_users, heavy_size, light_size)
     p, caps = num_light_users / NUM_USERS, (1, 2, 3)
     q = 1.0 - p
     term_texts = [f"{1.0 / (p + q * x) + q * x * x / (p + q * x) ** 2:.4f}" for x in caps]
-    integer_cap_limit, real_cap_limit = (
-        two_groups.compute_integer_cap_limit(p),
-        two_groups.compute_real_cap_limit(p),
-    )
+    integer_cap_limit = two_groups.compute_integer_cap_limit(p)
+    real_cap_limit = two_groups.compute_real_cap_limit(p)
     light_share_text = f"{num_light_users}{wording.PERCENT}"
     fine_formula = "1/(1 − p)" if p <= 1.0 / 3.0 else "(5p − 1)/(4p²)" if p <= 0.5 else "2 − p"
     yield (
@@ -271,81 +253,76 @@ Best is {_name_cap(integer_cap_limit)}: **{float(integer_cap_limit.ratio):.4f}**
     yield offer_instance(comparison, "gap_two_groups")
 
 
-def _name_cap(limit: two_groups.RatioLimit) -> str:
-    """Name the best cap of a limit."""
-    return f"bound {float(limit.cap):.0f}" if math.isfinite(limit.cap) else "no bound at all"
+def _name_cap(ratio_limit: two_groups.RatioLimit) -> str:
+    """Name the best cap of a limit with one entry; without a finite one, say that there is no bound."""
+    best_cap = float(ratio_limit.best_caps)
+    return f"bound {best_cap:.0f}" if math.isfinite(best_cap) else "no bound at all"
 
 
 def show_any_noise(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show the gap with the noise set free."""
-    largest_gap = two_groups.compute_supremum()
+    """Show the ratio over the share of light users at the entered noise and at the worst noise, and the supremum."""
+    supremum = two_groups.compute_supremum()
     yield "The star is the most that any instance, also of more groups, can reach: docs/gap.md proves it."
     yield section.Fields(("noise_per_user",))
     t = answer.parameters.noise_per_user
     yield plots.plot_any_noise(t)
     p = plots.find_worst_share(t)
-    limit = two_groups.compute_integer_cap_limit(p, t)
+    ratio_limit = two_groups.compute_integer_cap_limit(p, t)
     yield (
         f"At p = {wording.percent(p, 3)}, the worst share: bound {max(1.0, (1.0 - p) / t):.3f} for the weights, "
-        f"{_name_cap(limit)}, ratio **{float(limit.ratio):.5f}**."
+        f"{_name_cap(ratio_limit)}, ratio **{float(ratio_limit.ratio):.5f}**."
     )
-    comparison: Comparison = yield section.Cached(compare, (largest_gap.problem(),))
+    comparison: Comparison = yield section.Cached(compare, (supremum.build_problem(),))
     num_light_users, num_heavy_users = comparison.problem.histogram.users.tolist()
     yield section.Note(
         f"An instance near it: {num_light_users} users with 1 row, {num_heavy_users} with "
-        f"{comparison.problem.histogram.max_size:,}, ρ = "
-        f"{comparison.noise_ratio:.4f}. {certify(comparison)}"
+        f"{comparison.problem.histogram.max_size:,}, ρ = {comparison.noise_ratio:.4f}. {certify(comparison)}"
     )
     yield offer_instance(comparison, "gap_largest")
 
 
 def show_regression(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show where the gap has no bound."""
+    """Show for linear regression, where the gap has no bound, how it grows with g, and every threshold at one g."""
     yield "For linear regression the gap grows without bound."
     yield section.Fields(("example", "regression_g"))
-    number, g = answer.parameters.example, answer.parameters.regression_g
-    step = yield section.Cached(regression.solve_regression_step, (number, g), num_kept=32)
-    growth = yield section.Cached(regression.compute_growth, (number,), num_kept=4)
-    yield section.Figures((plots.plot_growth(growth, step), plots.plot_thresholds(step)))
-    yield _write_regression(step)
+    example_number, g = answer.parameters.example, answer.parameters.regression_g
+    regression_step = yield section.Cached(regression.solve_regression_step, (example_number, g), num_kept=32)
+    growth_columns = yield section.Cached(regression.compute_growth, (example_number,), num_kept=4)
+    yield section.Figures(
+        (plots.plot_growth(growth_columns, regression_step), plots.plot_thresholds(regression_step))
+    )
+    yield _write_regression(regression_step)
     yield section.Link("Regression", "Find the best C on other data", "arrow_forward")
 
 
-def _write_regression(step: regression.RegressionStep) -> str:
+def _write_regression(regression_step: regression.RegressionStep) -> str:
     """Write how the paper's C and the best one compare with sample limiting."""
-    example, g, best_variance, format_number = (
-        step.example,
-        step.example.g,
-        step.example.best_variance,
-        wording.number,
-    )
+    example, format_number = regression_step.example, wording.number
+    g, best_variance = example.g, example.best_variance
     proof_text = "it is too large to be solved while you wait."
-    if step.certificate is not None:
-        solved_variance = step.certificate.value
-        solved_value_text = (
-            "the same"
-            if abs(solved_variance / best_variance - 1.0) <= 1e-7
-            else format_number(solved_variance, 6)
+    if regression_step.certificate is not None:
+        solved_variance = regression_step.certificate.value
+        is_same = abs(solved_variance / best_variance - 1.0) <= 1e-7
+        solved_value_text = "the same" if is_same else format_number(solved_variance, 6)
+        proof_text = (
+            f"the solver of *Regression* finds {solved_value_text}. {regression_step.certificate.sentence}"
         )
-        proof_text = f"the solver of *Regression* finds {solved_value_text}. {step.certificate.sentence}"
-    if example.number == 1:
+    if example.example_number == 1:
         remark_text = "The paper prints the weight 1/g² where CX = I asks for 1/g³, which is used here."
     else:
         remark_text = (
-            "Shown is the expected variance. The paper's bound for sample limiting, "
-            f"{format_number(example.limiting_bound)}, "
-            f"holds with probability {wording.percent(step.guaranteed_probability, 3)} or more (paper: ½)."
+            f"Shown is the expected variance. The paper's bound for sample limiting, "
+            f"{format_number(example.limiting_bound)}, holds with probability "
+            f"{wording.percent(regression_step.guaranteed_probability, 3)} or more (paper: ½)."
             + (" Below g = 8 the paper's bounds do not separate the two." if g < 8 else "")
         )
     return (
         f"**{wording.counted(example.num_rows, 'row')} of {wording.counted(example.num_users, 'user')}.** Variance of "
         f"the paper's C: {format_number(example.feasible_variance, 4)} (its bound: "
-        f"{format_number(example.weights_bound, 4)}), of "
-        f"the best C: **{format_number(best_variance, 4)}**. Sample limiting at its best bound, "
-        f"{step.best_threshold}, has "
-        f"**{format_number(step.ratio, 4)}** and {format_number(step.best_ratio, 4)} times as much. The best C is "
-        "a closed form; "
-        f"{proof_text}\n\n{remark_text}"
+        f"{format_number(example.weights_bound, 4)}), of the best C: **{format_number(best_variance, 4)}**. "
+        f"Sample limiting at its best bound, {regression_step.best_threshold}, has "
+        f"**{format_number(regression_step.ratio, 4)}** and {format_number(regression_step.best_ratio, 4)} times as "
+        f"much. The best C is a closed form; {proof_text}\n\n{remark_text}"
     )
 
 
@@ -410,16 +387,14 @@ def build_answer(
     """
     solution = solve(dataset, parameters.mean_parameters()) if solution is None else solution
     comparison = solution.comparison
-    cap, smooth, problem = comparison.cap, comparison.smooth, comparison.problem
+    best_cap, smooth, problem = comparison.best_cap, comparison.smooth, comparison.problem
     limit_text = f"For any data set the excess is at most {format_gain(two_groups.compute_supremum().ratio)}."
-    code: CodeChoice | None = None
+    code_choice: CodeChoice | None = None
     if value_range is not None and value_range[0] < value_range[1]:
-        mean_parameters, neighbours = (
-            mean.MeanParameters(parameters.epsilon, *value_range),
-            Neighbours.REPLACE_VALUES,
-        )
-        code = write_bound_forms(
-            cap.max_contributions, smooth.threshold, neighbours, dataset, mean_parameters
+        mean_parameters = mean.MeanParameters(parameters.epsilon, *value_range)
+        cap_and_threshold = best_cap.max_contributions, smooth.threshold
+        code_choice = write_bound_forms(
+            *cap_and_threshold, Neighbours.REPLACE_VALUES, dataset, mean_parameters
         )
     lower, upper = value_range or (None, None)
     return Answer(
@@ -430,10 +405,10 @@ def build_answer(
         disclosure=dataset.provenance,
         facts=build_facts(solution),
         proofs=(
-            ("Bounded rows", cap.certificate, cap.stop_reason),
+            ("Bounded rows", best_cap.certificate, best_cap.stop_reason),
             ("Smooth weights", smooth.certificate, smooth.stop_reason),
         ),
-        code=code,
+        code=code_choice,
         near_optimal=standard.write_range(*solution.near_optimal_caps, "row"),
         parameters=parameters,
         solution=solution,
@@ -449,5 +424,5 @@ def build_answer(
             variance_share=problem.value_variance / problem.value_bound**2,
         ),
         sections=SECTIONS,
-        bound=CapAndWeights(cap.max_contributions, smooth.threshold, comparison.ratio),
+        bound=CapAndWeights(best_cap.max_contributions, smooth.threshold, comparison.ratio),
     )

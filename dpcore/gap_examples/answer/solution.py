@@ -59,9 +59,8 @@ def solve(dataset: Dataset, parameters: mean.MeanParameters) -> GapSolution:
     problem = parameters.problem(dataset.histogram)
     comparison = compare(problem)
     domination = find_dominating_groups(comparison) if problem.value_variance > 0.0 else None
-    return GapSolution(
-        comparison, mean.caps_within(problem), carry_out_fourfold_proof(comparison), domination
-    )
+    proof = carry_out_fourfold_proof(comparison)
+    return GapSolution(comparison, mean.caps_within(problem), proof, domination)
 
 
 def against_epsilon(dataset: Dataset, parameters: GapParameters) -> BoundComparison:
@@ -69,18 +68,19 @@ def against_epsilon(dataset: Dataset, parameters: GapParameters) -> BoundCompari
     problem = parameters.mean_parameters().problem(dataset.histogram)
 
     def find_best_cap(epsilon: float) -> tuple[float, float]:
+        """Return the best cap, and its standard error over that of the best weights."""
         comparison = compare(replace(problem, epsilon=epsilon))
-        return float(comparison.cap.max_contributions), math.sqrt(comparison.ratio)
+        return float(comparison.best_cap.max_contributions), math.sqrt(comparison.ratio)
 
     def compute_errors(epsilon: float, caps: FloatArray) -> FloatArray:
+        """Return the standard error of each cap over that of the best weights."""
         epsilon_problem = replace(problem, epsilon=epsilon)
-        return np.asarray(
-            np.sqrt(mean.capped_variance(epsilon_problem, caps) / mean.best_smooth(epsilon_problem).variance)
-        )
+        smooth_variance = mean.best_smooth(epsilon_problem).variance
+        return np.asarray(np.sqrt(mean.capped_variance(epsilon_problem, caps) / smooth_variance))
 
     sizes, users = dataset.histogram.sizes, dataset.histogram.users
-    names = "Best bound (rows per user)", "Error (1 = best weights)"
-    return BoundComparison(*names, find_best_cap, compute_errors, sizes, users)
+    titles = "Best bound (rows per user)", "Error (1 = best weights)"
+    return BoundComparison(*titles, find_best_cap, compute_errors, sizes, users)
 
 
 # --- plots --------------------------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ SHARES = np.linspace(0.005, 0.995, 199)
 
 
 def _build_supremum_line() -> Level:
-    """Build the line at the largest ratio of any data."""
+    """Build the horizontal line at the largest ratio of any data."""
     largest_ratio = compute_supremum().ratio
     return Level(f"At most {largest_ratio:.5f}", largest_ratio, dash="longdash")
 
@@ -105,18 +105,14 @@ def _build_supremum_line() -> Level:
 def plot_variances(solution: GapSolution, dataset: Dataset) -> Plot:
     """Plot both variances over the bound, in units of the best weights', with the proof's cap h'."""
     comparison, proof = solution.comparison, solution.proof
-    problem, cap, smooth_weights = comparison.problem, comparison.cap, comparison.smooth
-    marked_bounds = [cap.max_contributions, smooth_weights.threshold, proof.max_contributions]
+    problem, best_cap, smooth_weights = comparison.problem, comparison.best_cap, comparison.smooth
+    marked_bounds = [best_cap.max_contributions, smooth_weights.threshold, proof.max_contributions]
     bound_values = np.unique(np.concatenate((choose_curve_bounds(problem.histogram), marked_bounds)))
     bound_column = Column("bound", bound_values)
-    capped_column = Column(
-        "cap_variance_over_best_weights",
-        mean.capped_variance(problem, bound_values) / smooth_weights.variance,
-    )
-    smooth_column = Column(
-        "smooth_variance_over_best_weights",
-        mean.smooth_variance(problem, bound_values) / smooth_weights.variance,
-    )
+    capped_ratios = mean.capped_variance(problem, bound_values) / smooth_weights.variance
+    smooth_ratios = mean.smooth_variance(problem, bound_values) / smooth_weights.variance
+    capped_column = Column("cap_variance_over_best_weights", capped_ratios)
+    smooth_column = Column("smooth_variance_over_best_weights", smooth_ratios)
     proof_name = f"Proof's h′ (case {proof.case_number})"
     return Plot(
         "gap-data",
@@ -131,7 +127,7 @@ def plot_variances(solution: GapSolution, dataset: Dataset) -> Plot:
             _build_supremum_line(),
             Level(f"Paper: at most {wording.entered(PAPER_BOUND)}", PAPER_BOUND),
             Mark(proof_name, proof.max_contributions, proof.ratio, Style.ENTERED, "square"),
-            Mark("Best bound", cap.max_contributions, comparison.ratio, Style.CAP),
+            Mark("Best bound", best_cap.max_contributions, comparison.ratio, Style.CAP),
             Mark("Best weights, h*", smooth_weights.threshold, 1.0, Style.SMOOTH, "circle"),
         ),
         dataset.provenance,
@@ -142,10 +138,8 @@ def plot_variances(solution: GapSolution, dataset: Dataset) -> Plot:
 def plot_theorem_2(g: int) -> Plot:
     """Plot the ratio of the paper's example over g, which approaches 3/2."""
     g_values = np.unique(np.rint(np.geomspace(THEOREM_G[0], THEOREM_G[-1], 150)))
-    ratios, chosen_ratio = (
-        [float(compute_theorem_2(int(g_value)).ratio) for g_value in g_values],
-        float(compute_theorem_2(g).ratio),
-    )
+    ratios = [float(compute_theorem_2(int(g_value)).ratio) for g_value in g_values]
+    chosen_ratio = float(compute_theorem_2(g).ratio)
     limits = THEOREM_G[0] * 0.9, THEOREM_G[-1] * 1.05
     return Plot(
         "gap-theorem-2",
@@ -169,9 +163,8 @@ def plot_two_groups(num_light_users: int, heavy_size: int, light_size: int) -> P
     group_shares, light_share = np.stack((SHARES, 1.0 - SHARES), axis=-1), num_light_users / 100.0
     integer_cap_limit, real_cap_limit = compute_integer_cap_limit(SHARES), compute_real_cap_limit(SHARES)
     ratios = compute_variance_ratios(sizes, group_shares, (1.0 - SHARES) / light_size).ratio
-    chosen_ratio = compute_variance_ratios(
-        sizes, [light_share, 1.0 - light_share], (1.0 - light_share) / light_size
-    ).ratio
+    heavy_share = 1.0 - light_share
+    here = compute_variance_ratios(sizes, [light_share, heavy_share], heavy_share / light_size)
     paper_ratio, largest_ratio = (float(compute_integer_cap_limit(share).ratio) for share in (0.5, 0.4))
     rows_text = f"R = {heavy_size:,}, s = {light_size:,}"
     return Plot(
@@ -187,13 +180,13 @@ def plot_two_groups(num_light_users: int, heavy_size: int, light_size: int) -> P
             _build_supremum_line(),
             Mark("The paper's, 3/2", 0.5, paper_ratio, Style.ENTERED, "square"),
             Mark("Maximum, 25/16", 0.4, largest_ratio, Style.CUSTOMARY, "star"),
-            Mark("Here", light_share, float(chosen_ratio), Style.CAP),
+            Mark("Here", light_share, float(here.ratio), Style.CAP),
         ),
         Disclosure.PUBLIC,
         {
             "light_share": SHARES,
             "ratio_limit_whole_caps": integer_cap_limit.ratio,
-            "best_cap_of_that_limit": integer_cap_limit.cap,
+            "best_cap_of_that_limit": integer_cap_limit.best_caps,
             "ratio_limit_finely_scaled_caps": real_cap_limit.ratio,
             "ratio_with_these_rows": ratios,
         },
@@ -203,65 +196,50 @@ def plot_two_groups(num_light_users: int, heavy_size: int, light_size: int) -> P
 
 def find_worst_share(noise_per_user: float) -> float:
     """Find the share of light users at which the ratio is largest for this noise, to a thousandth."""
-    shares = np.linspace(0.001, 0.999, 999)
-    return float(shares[int(compute_integer_cap_limit(shares, noise_per_user).ratio.argmax())])
+    light_shares = np.linspace(0.001, 0.999, 999)
+    return float(light_shares[int(compute_integer_cap_limit(light_shares, noise_per_user).ratio.argmax())])
 
 
 def plot_any_noise(noise_per_user: float) -> Plot:
     """Plot the limit over the share of light users at the chosen noise, and the maximum over all noises."""
-    largest_gap, integer_cap_limit, worst_noises = (
-        compute_supremum(),
-        compute_integer_cap_limit(SHARES, noise_per_user),
-        find_worst_noise(SHARES),
-    )
-    worst_share = find_worst_share(noise_per_user)
-    hover_column = ("t", worst_noises.noise_per_user)
-    largest_name = f"Largest of all: {largest_gap.ratio:.5f}"
+    supremum, integer_cap_limit = compute_supremum(), compute_integer_cap_limit(SHARES, noise_per_user)
+    worst_noise, worst_share = find_worst_noise(SHARES), find_worst_share(noise_per_user)
+    share_ratio = float(compute_integer_cap_limit(worst_share, noise_per_user).ratio)
+    hover, ratios = ("t", worst_noise.noise_per_user), worst_noise.ratio
+    largest_name, worst_name = f"Largest of all: {supremum.ratio:.5f}", "Worst t for each p"
     return Plot(
         "gap-any-noise",
         "Any noise",
-        f"For all p and t the ratio stays below {largest_gap.ratio:.5f}.",
+        f"For all p and t the ratio stays below {supremum.ratio:.5f}.",
         SHARE_AXIS,
         RATIO_AXIS,
         (
             Curve(f"t = {wording.entered(noise_per_user)}", SHARES, integer_cap_limit.ratio, Style.CAP),
-            Curve(
-                "Worst t for each p",
-                SHARES,
-                worst_noises.ratio,
-                Style.CUSTOMARY,
-                dash="dash",
-                width=2,
-                hover_number=hover_column,
-            ),
-            Mark(
-                "Worst p at this t",
-                worst_share,
-                float(compute_integer_cap_limit(worst_share, noise_per_user).ratio),
-                Style.CAP,
-            ),
-            Mark(largest_name, largest_gap.light_share, largest_gap.ratio, Style.CUSTOMARY, "star"),
+            Curve(worst_name, SHARES, ratios, Style.CUSTOMARY, dash="dash", width=2, hover_number=hover),
+            Mark("Worst p at this t", worst_share, share_ratio, Style.CAP),
+            Mark(largest_name, supremum.light_share, supremum.ratio, Style.CUSTOMARY, "star"),
         ),
         Disclosure.PUBLIC,
         {
             "light_share": SHARES,
             "ratio_at_this_noise": integer_cap_limit.ratio,
-            "best_cap": integer_cap_limit.cap,
-            "ratio_at_worst_noise": worst_noises.ratio,
-            "worst_noise_per_user": worst_noises.noise_per_user,
+            "best_cap": integer_cap_limit.best_caps,
+            "ratio_at_worst_noise": ratios,
+            "worst_noise_per_user": worst_noise.noise_per_user,
         },
         height=460,
     )
 
 
-def plot_growth(growth: Mapping[str, FloatArray], step: RegressionStep) -> Plot:
-    """Plot the ratio over g, which grows without bound; ``growth`` is that of `compute_growth`."""
-    g, ratios_to_paper, ratios_to_best, guaranteed_ratios = growth.values()
-    limits = REGRESSION_G[0] * 0.95, REGRESSION_G[-1] * 1.05
+def plot_growth(growth_columns: Mapping[str, FloatArray], regression_step: RegressionStep) -> Plot:
+    """Plot the ratio over g, which grows without bound, from the columns of `compute_growth`."""
+    g, ratios_to_paper, ratios_to_best, guaranteed_ratios = growth_columns.values()
+    limits, ratio = (REGRESSION_G[0] * 0.95, REGRESSION_G[-1] * 1.05), regression_step.ratio
+    best_ratio = regression_step.best_ratio
     return Plot(
         "gap-growth",
         "The gap grows",
-        f"At g = {step.example.g} it is {step.ratio:.3g} to the paper's C, {step.best_ratio:.3g} to the best.",
+        f"At g = {regression_step.example.g} it is {ratio:.3g} to the paper's C, {best_ratio:.3g} to the best.",
         Axis("size g of the example", "", limits, number_format=",.3~r"),
         Axis("ratio", "", (0.3, 1_000.0), title="Variance, sample limiting : C", number_format=".4g"),
         (
@@ -270,31 +248,36 @@ def plot_growth(growth: Mapping[str, FloatArray], step: RegressionStep) -> Plot:
             Curve("To the best C", g, ratios_to_best, Style.SMOOTH, dash="dot"),
             Curve("Paper's bounds", g, guaranteed_ratios, Style.ENTERED),
             Level("The most for a mean", compute_supremum().ratio),
-            Mark("Here", step.example.g, step.ratio, Style.CAP),
+            Mark("Here", regression_step.example.g, ratio, Style.CAP),
         ),
         Disclosure.PUBLIC,
-        growth,
+        growth_columns,
         height=400,
     )
 
 
-def plot_thresholds(step: RegressionStep) -> Plot:
+def plot_thresholds(regression_step: RegressionStep) -> Plot:
     """Plot sample limiting at every threshold, in units of the variance of the paper's C."""
-    paper_variance = step.example.feasible_variance
-    threshold_column = Column("threshold", np.arange(1.0, step.limited_variances.size + 1.0))
-    limiting_column = Column("sample_limiting_over_c", step.limited_variances / paper_variance)
-    marker_symbol = "circle" if step.limited_variances.size <= MARKED_THRESHOLDS else ""
+    paper_variance = regression_step.example.feasible_variance
+    threshold_column = Column("threshold", np.arange(1.0, regression_step.limited_variances.size + 1.0))
+    limiting_column = Column("sample_limiting_over_c", regression_step.limited_variances / paper_variance)
+    marker_symbol = "circle" if regression_step.limited_variances.size <= MARKED_THRESHOLDS else ""
     return Plot(
         "gap-thresholds",
         "Sample limiting",
-        f"At its best bound, {step.best_threshold}, it has {step.ratio:.3g} times the variance of the paper's C.",
+        f"At its best bound, {regression_step.best_threshold}, it has {regression_step.ratio:.3g} times the variance "
+        "of the paper's C.",
         Axis("bound", "rows kept per user", (0.9, REGRESSION_G[-1] * 1.1), number_format=",.3~r"),
         Axis("variance", "1 = the paper's C", (0.3, 10_000.0), number_format=".4g"),
         (
             Curve("Sample limiting", threshold_column, limiting_column, Style.CAP, symbol=marker_symbol),
             Level("The paper's C", 1.0),
-            Level("Paper's bound for it", step.example.limiting_bound / paper_variance, dash="longdash"),
-            Mark("Best bound", step.best_threshold, step.ratio, Style.CAP),
+            Level(
+                "Paper's bound for it",
+                regression_step.example.limiting_bound / paper_variance,
+                dash="longdash",
+            ),
+            Mark("Best bound", regression_step.best_threshold, regression_step.ratio, Style.CAP),
         ),
         Disclosure.PUBLIC,
         height=400,

@@ -34,7 +34,7 @@ from dpcore.report.content import list_public_inputs, write_columns
 
 
 def describe_inputs(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Say how bias and noise are bounded."""
+    """Show how the bias and the privacy noise are bounded, with the formulae."""
     yield section.Note(describe_formulae(answer.parameters))
 
 
@@ -55,16 +55,16 @@ def show_bias_bounds(answer: Answer, dataset: Dataset) -> section.Parts:
 
 
 def show_capped_users(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show who loses rows."""
+    """Show who loses rows under the best bound, or under the user's own; a note if nobody does."""
     solution, own_bound = answer.solution, answer.parameters.own_bound
-    cap = solution.choice.max_contributions
+    cap = solution.best_cap.max_contributions
     if own_bound is not None:
         uses_own_bound = yield section.Choice(
             "whose_cap", "Under which bound", {False: "Best bound", True: "Your own bound"}
         )
         cap = own_bound if uses_own_bound else cap
     histogram = solution.problem.histogram
-    columns, num_unlisted = list_capped_users(histogram, solution.fraction(cap))
+    columns, num_unlisted = list_capped_users(histogram, solution.convert_to_fraction(cap))
     if not columns["size"].size:
         yield section.Note("Nobody has more rows: this bound leaves nothing out.", "check")
         return
@@ -96,6 +96,11 @@ SECTIONS: section.Sections = {
 }
 
 
+def build_setting(dataset: Dataset, parameters: LearningParameters) -> ReleaseSetting:
+    """Build the setting of the release, by which other answers know it."""
+    return ReleaseSetting(Quantity.MODEL, parameters.epsilon, NEIGHBOURS)
+
+
 def build_answer(
     dataset: Dataset, parameters: LearningParameters, solution: LearningSolution | None = None
 ) -> Answer:
@@ -118,8 +123,8 @@ def build_answer(
     Source: Amin et al. 2019, theorem 1.
     """
     final_solution = solve(dataset, parameters) if solution is None else solution
-    choice = final_solution.choice
-    cap = choice.max_contributions
+    best_cap = final_solution.best_cap
+    cap = best_cap.max_contributions
     answer = Answer(
         headline=standard.instruct_to_cap(wording.counted(cap, "row")),
         detail=write_detail(final_solution, dataset),
@@ -127,7 +132,7 @@ def build_answer(
         assumptions=ASSUMPTIONS,
         disclosure=dataset.provenance,
         facts=write_facts(final_solution, parameters.own_bound),
-        proofs=(("Bound", choice.certificate, choice.stop_reason),),
+        proofs=(("Bound", best_cap.certificate, best_cap.stop_reason),),
         code=build_forms(
             parameters.epsilon,
             list_data_fields(dataset),
@@ -146,8 +151,8 @@ def build_answer(
                 final_solution.curve_columns, dataset.provenance, list_public_inputs(to_fields(parameters))
             )
         },
-        setting=ReleaseSetting(Quantity.MODEL, parameters.epsilon, NEIGHBOURS),
-        error_parts=build_error_parts(list_parts(choice), wording.number),
+        setting=build_setting(dataset, parameters),
+        error_parts=build_error_parts(list_parts(best_cap), wording.number),
         sections=SECTIONS,
     )
     return add_choice(
@@ -155,11 +160,11 @@ def build_answer(
         dataset,
         "learning under a bound",
         lambda: {
-            "promises_something": choice.total < 1.0,
-            "kept_share": choice.kept_share,
-            "users_capped": choice.users_capped,
+            "promises_something": best_cap.total < 1.0,
+            "kept_share": best_cap.kept_share,
+            "users_capped": best_cap.users_capped,
             "caps_within_5_percent": list(final_solution.near_optimal),
-            **certificate_fields(choice.certificate),
+            **certificate_fields(best_cap.certificate),
         },
         number_keys=("max_contributions", "tau_0", "bound", "bias_twice", "finite_sample", "privacy_noise"),
         question_entries={

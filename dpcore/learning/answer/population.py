@@ -26,13 +26,13 @@ from dpcore.learning.paper import FIGURES
 from dpcore.learning.parameters import LearningParameters
 from dpcore.learning.participation import Draws, PowerLaw, simulate
 
-PUBLIC = Label(Disclosure.PUBLIC)
-DRAWN_POINTS = 40
-FAMILY = (0.25, 0.5, 1.0, 2.0, 3.0)
+PUBLIC_LABEL = Label(Disclosure.PUBLIC)
+NUM_SIMULATED_POINTS = 40
+FAMILY_ALPHAS = (0.25, 0.5, 1.0, 2.0, 3.0)
 """Values of alpha to compare with; the paper does not give its own."""
 PAPER_EPSILON = 1.0
-POINTS = 160
-FRACTIONS = (1e-6, 1.0)
+NUM_POINTS = 160
+FRACTION_LIMITS = (1e-6, 1.0)
 """Range of tau_0 in figure 2."""
 
 
@@ -42,25 +42,25 @@ class PopulationSolution:
 
     Attributes:
         parameters: What was entered.
-        columns: The curves over tau_0, ascending, in a sample of n rows and in the limit of many rows.
-        best: Best tau_0 in a sample of n rows.
+        curve_columns: The curves over tau_0, ascending, in a sample of n rows and in the limit of many rows.
+        best_cap: Best tau_0 in a sample of n rows.
         num_capped_at_best: Expected number of users capped there.
         caps_by_epsilon: For an epsilon, the best tau_0 in the limit for every alpha of `FAMILY`.
     """
 
     parameters: LearningParameters
-    columns: dict[str, FloatArray]
-    best: LearningCap
+    curve_columns: dict[str, FloatArray]
+    best_cap: LearningCap
     num_capped_at_best: float
     caps_by_epsilon: dict[float, tuple[LearningCap, ...]]
 
 
 def solve(parameters: LearningParameters) -> PopulationSolution:
-    """Find the best share for a sample and in the limit, and compute the curves of figure 3."""
-    sample_problem = parameters.population(parameters.population_rows)
-    limit_problem = parameters.population(None)
+    """Find the best tau_0 for a sample and, for every alpha of the family, in the limit; compute figure 3's curves."""
+    sample_problem = parameters.population_problem(parameters.population_rows)
+    limit_problem = parameters.population_problem(None)
     best_cap = population.find_best_fraction(sample_problem)
-    tau_0 = log_spaced(1.0 / parameters.population_rows, 1.0, POINTS, extra=(best_cap.fraction,))
+    tau_0 = log_spaced(1.0 / parameters.population_rows, 1.0, NUM_POINTS, extra_points=(best_cap.fraction,))
     curve_columns = {"tau_0": tau_0}
     for problem, prefix, average_prefix in (
         (sample_problem, "", "expected_"),
@@ -77,7 +77,7 @@ def solve(parameters: LearningParameters) -> PopulationSolution:
     caps_by_epsilon = {}
     for epsilon in (parameters.epsilon, PAPER_EPSILON):
         problems = [
-            replace(limit_problem, epsilon=epsilon, participation=PowerLaw(alpha)) for alpha in FAMILY
+            replace(limit_problem, epsilon=epsilon, participation=PowerLaw(alpha)) for alpha in FAMILY_ALPHAS
         ]
         caps_by_epsilon[epsilon] = tuple(population.find_best_fraction(problem) for problem in problems)
     num_capped_at_best = float(population.compute_statistics(sample_problem, best_cap.fraction).users_capped)
@@ -89,45 +89,41 @@ def list_mass_columns(alpha: float) -> dict[str, FloatArray]:
     power_law = PowerLaw(alpha)
     # The heaviest users' shares, where the mass jumps, are among the points.
     heaviest_users = np.arange(1.0, 31.0)
-    jump_fractions = np.concatenate(
-        [PowerLaw(other).probability(heaviest_users) for other in (alpha, *FAMILY)]
-    )
-    tau_0 = log_spaced(
-        *FRACTIONS,
-        240,
-        extra=jump_fractions[(FRACTIONS[0] < jump_fractions) & (jump_fractions < 1.0)].tolist(),
-    )
+    laws = [PowerLaw(law_alpha) for law_alpha in (alpha, *FAMILY_ALPHAS)]
+    jump_fractions = np.concatenate([law.probability(heaviest_users) for law in laws])
+    is_on_axis = (FRACTION_LIMITS[0] < jump_fractions) & (jump_fractions < 1.0)
+    tau_0 = log_spaced(*FRACTION_LIMITS, 240, extra_points=jump_fractions[is_on_axis].tolist())
     return {
         "tau_0": tau_0,
         "uncapped_mass": power_law.compute_uncapped_mass(tau_0),
         "kept_share_in_the_limit": power_law.kept_share(tau_0),
         **{
             f"uncapped_mass_alpha_{wording.digits(other)}": PowerLaw(other).compute_uncapped_mass(tau_0)
-            for other in FAMILY
+            for other in FAMILY_ALPHAS
         },
     }
 
 
 def list_simulated_columns(solution: PopulationSolution, samples: Draws) -> dict[str, FloatArray]:
-    """List the simulated points as columns."""
-    problem = solution.parameters.population(solution.parameters.population_rows)
+    """List the averages over the simulated samples at each tau_0, as columns."""
+    problem = solution.parameters.population_problem(solution.parameters.population_rows)
     error_parts = population.compute_simulated_error_parts(problem, samples)
     return {
         "tau_0": samples.fractions,
-        "kept_share": samples.kept_share.mean(axis=0),
+        "kept_share": samples.kept_shares.mean(axis=0),
         "bias_plus_privacy": error_parts.bias + error_parts.privacy,
         "users_capped": samples.users_capped.mean(axis=0),
     }
 
 
-def has_no_best(choice: LearningCap, smallest_fraction: float) -> bool:
-    """Return True if ever smaller caps are ever better, as far as was searched."""
-    return choice.fraction <= smallest_fraction
+def has_no_best(best_cap: LearningCap, smallest_fraction: float) -> bool:
+    """Return True if the best tau_0 is the smallest searched, so that ever smaller caps may be ever better."""
+    return best_cap.fraction <= smallest_fraction
 
 
 def describe_best(solution: PopulationSolution) -> str:
     """Describe the smallest sum of bias and noise, and at which share it is."""
-    best_cap, num_capped_text = solution.best, wording.number(solution.num_capped_at_best, 2)
+    best_cap, num_capped_text = solution.best_cap, wording.number(solution.num_capped_at_best, 2)
     if has_no_best(best_cap, 1.0 / solution.parameters.population_rows):
         return f"The smallest sum, {wording.number(best_cap.total)}, is at one row per user."
     return (
@@ -139,37 +135,32 @@ def describe_best(solution: PopulationSolution) -> str:
 
 def list_family_rows(solution: PopulationSolution) -> list[dict[str, str]]:
     """List the users capped at the optimum for several alpha, in the limit of many rows."""
-    smallest_fraction = solution.parameters.population(None).smallest_fraction
-    rows = []
-    for i, alpha in enumerate(FAMILY):
-        row = {"α": f"{wording.entered(alpha)}"}
-        for epsilon, choices in solution.caps_by_epsilon.items():
-            choice = choices[i]
-            has_no_optimum, setting_text = (
-                has_no_best(choice, smallest_fraction),
-                f"ε = {wording.entered(epsilon)}",
-            )
-            row |= {
-                f"Best τ₀, {setting_text}": "ever smaller"
-                if has_no_optimum
-                else wording.number(choice.fraction),
-                f"Users who lose rows, {setting_text}": "–"
-                if has_no_optimum
-                else wording.number(choice.users_capped),
-                f"Smallest sum, {setting_text}": (
-                    "0" if has_no_optimum and choice.bias == 0.0 else wording.number(choice.total)
-                ),
+    smallest_fraction = solution.parameters.population_problem(None).smallest_fraction
+    table_rows = []
+    for i, alpha in enumerate(FAMILY_ALPHAS):
+        table_row = {"α": f"{wording.entered(alpha)}"}
+        for epsilon, best_caps in solution.caps_by_epsilon.items():
+            best_cap = best_caps[i]
+            setting_text, fraction_text = f"ε = {wording.entered(epsilon)}", wording.number(best_cap.fraction)
+            users_text, sum_text = wording.number(best_cap.users_capped), wording.number(best_cap.total)
+            if has_no_best(best_cap, smallest_fraction):
+                fraction_text, users_text = "ever smaller", "–"
+                sum_text = "0" if best_cap.bias == 0.0 else sum_text
+            table_row |= {
+                f"Best τ₀, {setting_text}": fraction_text,
+                f"Users who lose rows, {setting_text}": users_text,
+                f"Smallest sum, {setting_text}": sum_text,
             }
-        rows.append(row)
-    return rows
+        table_rows.append(table_row)
+    return table_rows
 
 
 def list_cost_columns(
     cost: population.CostOfPrivacy, parameters: LearningParameters
 ) -> dict[str, FloatArray]:
     """List the smallest bias plus privacy noise at each n, as columns."""
-    num_rows = np.array(cost.num_rows, dtype=np.float64)
-    vc_log_term = parameters.vc_dimension * np.log(num_rows / parameters.failure_probability)
+    num_rows = np.array(cost.rows_per_sample, dtype=np.float64)
+    vc_log_terms = parameters.vc_dimension * np.log(num_rows / parameters.failure_probability)
     attributes_by_column = {
         "smallest_sum": "total",
         "bias_twice": "bias",
@@ -181,31 +172,32 @@ def list_cost_columns(
     return {
         "num_rows": num_rows,
         **{
-            column: np.array([getattr(choice, attribute) for choice in cost.best], dtype=np.float64)
-            for column, attribute in attributes_by_column.items()
+            column_name: np.array([getattr(cap, attribute_name) for cap in cost.best_caps], dtype=np.float64)
+            for column_name, attribute_name in attributes_by_column.items()
         },
-        "floor": np.full(num_rows.shape, cost.limit.total),
-        "finite_sample_without_a_cap": parameters.finite_sample_constant * np.sqrt(vc_log_term / num_rows),
+        "floor": np.full(num_rows.shape, cost.limit_cap.total),
+        "finite_sample_without_a_cap": parameters.finite_sample_constant * np.sqrt(vc_log_terms / num_rows),
     }
 
 
 def is_floor_zero(cost: population.CostOfPrivacy, parameters: LearningParameters) -> bool:
-    """Return True if the floor is 0, users being alike."""
-    return cost.limit.bias == 0.0 and has_no_best(cost.limit, parameters.population(None).smallest_fraction)
+    """Return True if the smallest sum tends to 0 as rows are added, because users are alike."""
+    smallest_fraction = parameters.population_problem(None).smallest_fraction
+    return cost.limit_cap.bias == 0.0 and has_no_best(cost.limit_cap, smallest_fraction)
 
 
 def describe_cost(cost: population.CostOfPrivacy, parameters: LearningParameters) -> str:
-    """Describe how the smallest sum moves as rows are added, and why it flattens or vanishes."""
-    if not cost.best:
+    """Describe how the smallest sum moves as rows are added, and why it flattens or vanishes; or that none is known."""
+    if not cost.best_caps:
         return "Stopped before the first n was done."
-    first_text, last_text = wording.number(cost.best[0].total), wording.number(cost.best[-1].total)
-    first_n, last_n = wording.number(cost.num_rows[0]), wording.number(cost.num_rows[-1])
+    first_text, last_text = wording.number(cost.best_caps[0].total), wording.number(cost.best_caps[-1].total)
+    first_n, last_n = wording.number(cost.rows_per_sample[0]), wording.number(cost.rows_per_sample[-1])
     course_text = f"From n = {first_n} to {last_n}: {first_text} to {last_text}"
     if is_floor_zero(cost, parameters):
         return f"{course_text} **and on to 0**: users are alike (Var(H) = 0), so ever smaller shares cost no bias."
     return (
-        f"{course_text}; it **flattens at {wording.number(cost.limit.total)}**. The best τ₀ tends to "
-        f"{wording.number(cost.limit.fraction)}; a smaller one costs more bias than it saves noise."
+        f"{course_text}; it **flattens at {wording.number(cost.limit_cap.total)}**. The best τ₀ tends to "
+        f"{wording.number(cost.limit_cap.fraction)}; a smaller one costs more bias than it saves noise."
     )
 
 
@@ -222,36 +214,25 @@ ERROR_LIMITS, USER_LIMITS, COST_LIMITS = (1e-2, 1e2), (1e-1, 1e4), (1e-5, 1e2)
 
 
 def plot_mass(alpha: float) -> Plot:
-    """Plot figure 2: mass of uncapped users over tau_0."""
-    columns, chosen_alpha_name = list_mass_columns(alpha), f"α = {wording.entered(alpha)}"
+    """Plot figure 2: the mass of uncapped users over tau_0, for this alpha and the others of the family."""
+    columns, alpha_name = list_mass_columns(alpha), f"α = {wording.entered(alpha)}"
     fractions = columns["tau_0"]
     items: list[Item] = []
     for other_alpha, (style, dash) in FAMILY_STYLES.items():
         if other_alpha != alpha:
-            mass = columns[f"uncapped_mass_alpha_{wording.digits(other_alpha)}"]
-            name = f"α = {wording.entered(other_alpha)}"
-            items.append(Curve(name, fractions, mass, style, dash=dash, width=1.5, line_shape="hv"))
+            masses = columns[f"uncapped_mass_alpha_{wording.digits(other_alpha)}"]
+            curve_name = f"α = {wording.entered(other_alpha)}"
+            items.append(Curve(curve_name, fractions, masses, style, dash=dash, width=1.5, line_shape="hv"))
+    uncapped_name, kept_name = f"{alpha_name}, users who lose none", f"{alpha_name}, all rows kept"
     items += [
-        Curve(
-            f"{chosen_alpha_name}, users who lose none",
-            fractions,
-            columns["uncapped_mass"],
-            Style.TOTAL,
-            line_shape="hv",
-        ),
-        Curve(
-            f"{chosen_alpha_name}, all rows kept",
-            fractions,
-            columns["kept_share_in_the_limit"],
-            Style.TOTAL,
-            dash="dash",
-        ),
+        Curve(uncapped_name, fractions, columns["uncapped_mass"], Style.TOTAL, line_shape="hv"),
+        Curve(kept_name, fractions, columns["kept_share_in_the_limit"], Style.TOTAL, dash="dash"),
     ]
     return Plot(
         "learning-figure-2",
         "Mass of users below the bound",
         "The larger α, the larger the bound below which most rows lie.",
-        _build_fraction_axis(FRACTIONS),
+        _build_fraction_axis(FRACTION_LIMITS),
         share_axis("share of all rows", (0.0, 1.02), number_format=".3p"),
         items,
         Disclosure.PUBLIC,
@@ -261,15 +242,15 @@ def plot_mass(alpha: float) -> Plot:
 
 
 def plot_cost(solution: PopulationSolution, samples: Draws | None) -> Plot:
-    """Plot figure 3a: bias plus privacy noise over tau_0."""
-    columns, best_cap = solution.columns, solution.best
-    fractions, bias, privacy_noise = columns["tau_0"], columns["bias_twice"], columns["privacy_noise"]
-    limit_sum = columns["limit_bias_twice"] + columns["limit_privacy_noise"]
+    """Plot figure 3a: bias plus privacy noise over tau_0, with points of the samples if they are given."""
+    columns, best_cap = solution.curve_columns, solution.best_cap
+    fractions, twice_biases, privacy_terms = columns["tau_0"], columns["bias_twice"], columns["privacy_noise"]
+    limit_sums = columns["limit_bias_twice"] + columns["limit_privacy_noise"]
     items: list[Item] = [
-        Curve("Sum", fractions, bias + privacy_noise, Style.TOTAL),
-        Curve("Bias, twice", fractions, bias, Style.BIAS),
-        Curve("Privacy noise", fractions, privacy_noise, Style.PRIVACY),
-        Curve("Sum, n → ∞", fractions, limit_sum, Style.ENTERED),
+        Curve("Sum", fractions, twice_biases + privacy_terms, Style.TOTAL),
+        Curve("Bias, twice", fractions, twice_biases, Style.BIAS),
+        Curve("Privacy noise", fractions, privacy_terms, Style.PRIVACY),
+        Curve("Sum, n → ∞", fractions, limit_sums, Style.ENTERED),
     ]
     if samples is not None:
         items.append(_build_simulated_points(list_simulated_columns(solution, samples), "bias_plus_privacy"))
@@ -287,8 +268,8 @@ def plot_cost(solution: PopulationSolution, samples: Draws | None) -> Plot:
 
 
 def plot_capped(solution: PopulationSolution, samples: Draws | None) -> Plot:
-    """Plot figure 3b: users capped over tau_0; if samples were simulated, its file holds these."""
-    columns, fractions = solution.columns, solution.columns["tau_0"]
+    """Plot figure 3b: users capped over tau_0; if samples are given, with their points, and only these in its file."""
+    columns, fractions = solution.curve_columns, solution.curve_columns["tau_0"]
     items: list[Item] = [
         Curve("Users who lose rows", fractions, columns["expected_users_capped"], Style.TOTAL),
         Curve("n → ∞", fractions, columns["limit_users_capped"], Style.ENTERED),
@@ -296,14 +277,13 @@ def plot_capped(solution: PopulationSolution, samples: Draws | None) -> Plot:
     if samples is not None:
         columns = list_simulated_columns(solution, samples)
         items.append(_build_simulated_points(columns, "users_capped"))
-    if solution.num_capped_at_best > 0.0:
-        items.append(
-            Mark("At the smallest sum", solution.best.fraction, solution.num_capped_at_best, Style.CAP)
-        )
+    num_capped = solution.num_capped_at_best
+    if num_capped > 0.0:
+        items.append(Mark("At the smallest sum", solution.best_cap.fraction, num_capped, Style.CAP))
     return Plot(
         "learning-figure-3b",
         "Users who lose rows",
-        f"Users expected to lose rows at the best bound: {wording.number(solution.num_capped_at_best, 2)}.",
+        f"Users expected to lose rows at the best bound: {wording.number(num_capped, 2)}.",
         _build_fraction_axis((1.0 / solution.parameters.population_rows, 1.0)),
         Axis("users who lose rows", "expected number", USER_LIMITS),
         items,
@@ -316,17 +296,17 @@ def plot_capped(solution: PopulationSolution, samples: Draws | None) -> Plot:
 def plot_cost_over_rows(cost: population.CostOfPrivacy, parameters: LearningParameters) -> Plot:
     """Plot the smallest bias plus privacy noise over n, beside what falls to zero."""
     columns = list_cost_columns(cost, parameters)
-    num_rows, finite_sample = columns["num_rows"], columns["finite_sample_without_a_cap"]
+    num_rows, finite_sample_terms = columns["num_rows"], columns["finite_sample_without_a_cap"]
     curves = (
         Curve(
             "Smallest sum: cost of privacy", num_rows, columns["smallest_sum"], Style.TOTAL, symbol="circle"
         ),
         Curve("its bias, twice", num_rows, columns["bias_twice"], Style.BIAS),
         Curve("its privacy noise", num_rows, columns["privacy_noise"], Style.PRIVACY),
-        Curve("Finite-sample term, no bound", num_rows, finite_sample, Style.SAMPLING),
+        Curve("Finite-sample term, no bound", num_rows, finite_sample_terms, Style.SAMPLING),
     )
     items = [curve for curve in curves if np.any(np.asarray(curve.y))]
-    if not is_floor_zero(cost, parameters) and cost.limit.complete:
+    if not is_floor_zero(cost, parameters) and cost.limit_cap.is_complete:
         items.append(Curve("Floor, n → ∞", num_rows, columns["floor"], Style.ENTERED))
     return Plot(
         "learning-cost",
@@ -344,31 +324,34 @@ def plot_cost_over_rows(cost: population.CostOfPrivacy, parameters: LearningPara
 
 
 def _build_fraction_axis(limits: tuple[float, float]) -> Axis:
-    name, title = "bound, as a share of all rows", "bound as a share of all rows"
-    return Axis(name, "share of all rows", limits, title=title, limits_range=limits)
+    """Build the axis of tau_0 between these limits, which nothing moves."""
+    axis_title = "bound as a share of all rows"
+    return Axis(
+        "bound, as a share of all rows", "share of all rows", limits, title=axis_title, limits_range=limits
+    )
 
 
-def _build_simulated_points(columns: Mapping[str, npt.ArrayLike], column: str) -> Points:
-    """Build the points of simulated samples."""
-    return Points("Simulated", columns["tau_0"], columns[column], Style.CUSTOMARY, symbol="circle-open")
+def _build_simulated_points(columns: Mapping[str, npt.ArrayLike], column_name: str) -> Points:
+    """Build the points of one column of simulated samples over tau_0."""
+    return Points("Simulated", columns["tau_0"], columns[column_name], Style.CUSTOMARY, symbol="circle-open")
 
 
 # --- tabs ---
 
 
 def show_mass(answer: Answer, dataset: Dataset) -> Parts:
-    """Show figure 2."""
+    """Show figure 2: which share of the rows users below each bound hold, for the entered alpha."""
     yield (
         "Solid: the share of all rows from users below the bound (the paper's figure 2). Dashed: the share kept, "
         "$\\sum_j \\min(p_j, \\tau_0)$, to which $n_\\tau/n$ tends."
     )
     yield Fields(("alpha",))
     yield Figures((plot_mass(answer.parameters.alpha),), "xy")
-    yield PUBLIC
+    yield PUBLIC_LABEL
 
 
 def show_cost_over_caps(answer: Answer, dataset: Dataset) -> Parts:
-    """Show figure 3."""
+    """Show figure 3: bias, noise and users capped over the bound, with simulated samples if they are drawn."""
     parameters: LearningParameters = answer.parameters
     yield (
         f"Over the bound as a share τ₀ of n rows, with *{parameters.population_bias.title}*. The lines are exact; the "
@@ -377,10 +360,9 @@ def show_cost_over_caps(answer: Answer, dataset: Dataset) -> Parts:
     alpha, num_rows, num_draws = parameters.alpha, parameters.population_rows, parameters.draws
 
     def draw_samples(progress: Progress, should_stop: ShouldStop) -> Draws:
-        fractions = log_spaced(1.0 / num_rows, 1.0, DRAWN_POINTS)
-        return simulate(
-            PowerLaw(alpha), num_rows, fractions, num_draws, progress=progress, should_stop=should_stop
-        )
+        """Simulate samples of the population, with seed 0."""
+        fractions = log_spaced(1.0 / num_rows, 1.0, NUM_SIMULATED_POINTS)
+        return simulate(PowerLaw(alpha), num_rows, fractions, num_draws, 0, progress, should_stop)
 
     samples: Draws | None = yield Search(
         "draws_job",
@@ -394,7 +376,7 @@ def show_cost_over_caps(answer: Answer, dataset: Dataset) -> Parts:
         depends_on_data=False,
     )
     if samples is not None:
-        num_drawn = len(samples.kept_share)
+        num_drawn = len(samples.kept_shares)
         samples_text = f"{wording.counted(num_drawn, 'sample')} drawn (seed 0)"
         yield Note(f"Stopped after {samples_text}." if samples.is_stopped else f"{samples_text}.")
         samples = samples if num_drawn else None
@@ -409,12 +391,12 @@ def show_cost_over_caps(answer: Answer, dataset: Dataset) -> Parts:
         "constants; with C = 3 the table says 3 to 8."
     )
     yield Table(list_family_rows(solution), "Users who lose rows, by α", key="learning_family")
-    yield PUBLIC
+    yield PUBLIC_LABEL
     yield PaperFigures(FIGURES)
 
 
 def show_cost_over_rows(answer: Answer, dataset: Dataset) -> Parts:
-    """Show the cost of privacy."""
+    """Offer the search for the cost of privacy over n, and show what it finds."""
     parameters: LearningParameters = answer.parameters.cost_parameters
     yield "The smallest sum of bias and privacy noise, as rows become plentiful: it does not fall to zero."
     yield Fields(("alpha",))
@@ -422,12 +404,12 @@ def show_cost_over_rows(answer: Answer, dataset: Dataset) -> Parts:
         "cost_job",
         parameters,
         lambda tell, stop: population.find_cost_of_privacy(
-            parameters.population(None), progress=tell, should_stop=stop
+            parameters.population_problem(None), progress=tell, should_stop=stop
         ),
         "Searching the best τ₀ for each n",
         describe_stop=lambda cost: (
-            f"Stopped: {len(cost.best)} of {len(population.ROWS_FOR_COST)} values of n were done."
-            if len(cost.best) < len(population.ROWS_FOR_COST)
+            f"Stopped: {len(cost.best_caps)} of {len(population.ROWS_FOR_COST)} values of n were done."
+            if len(cost.best_caps) < len(population.ROWS_FOR_COST)
             else ""
         ),
         depends_on_data=False,
@@ -435,6 +417,6 @@ def show_cost_over_rows(answer: Answer, dataset: Dataset) -> Parts:
     if cost is None:
         return
     yield describe_cost(cost, answer.parameters)
-    if cost.best:
+    if cost.best_caps:
         yield Figures((plot_cost_over_rows(cost, answer.parameters),), "y")
-        yield PUBLIC
+        yield PUBLIC_LABEL

@@ -33,33 +33,33 @@ class LearningSolution:
 
     Attributes:
         problem: The question on these data.
-        choice: The best whole cap.
+        best_cap: The best whole cap.
         near_optimal: Smallest and largest cap within 5 % of the best bound.
         curve_columns: What the figures draw at whole caps, ascending, as columns of shape (points,);
             see `compute_curves`.
     """
 
     problem: BiasProblem
-    choice: LearningCap
+    best_cap: LearningCap
     near_optimal: tuple[int, int]
     curve_columns: Mapping[str, FloatArray]
 
-    def fraction(self, cap: float) -> float:
+    def convert_to_fraction(self, cap: float) -> float:
         """Return tau_0 of a cap in rows per user; above all rows together it stays 1."""
         return min(cap / float(self.problem.histogram.num_rows), 1.0)
 
     def compute_error_parts_at(self, cap: float) -> ErrorParts:
         """Compute the bound in its parts at one cap, in rows per user."""
-        return optimal_cap.compute_error_parts(self.problem, self.fraction(cap))
+        return optimal_cap.compute_error_parts(self.problem, self.convert_to_fraction(cap))
 
 
 def solve(dataset: Dataset, parameters: LearningParameters) -> LearningSolution:
     """Find the best cap for these data, and compute the curves around it."""
     problem = parameters.problem(dataset.histogram)
-    choice = optimal_cap.find_best_cap(problem)
-    tau_0 = np.union1d(optimal_cap.choose_fractions(problem.histogram, CURVE_POINTS), [choice.fraction])
-    near_optimal = optimal_cap.find_caps_within(problem, choice)
-    return LearningSolution(problem, choice, near_optimal, compute_curves(problem, tau_0))
+    best_cap = optimal_cap.find_best_cap(problem)
+    tau_0 = np.union1d(optimal_cap.choose_fractions(problem.histogram, CURVE_POINTS), [best_cap.fraction])
+    near_optimal = optimal_cap.find_caps_within(problem, best_cap)
+    return LearningSolution(problem, best_cap, near_optimal, compute_curves(problem, tau_0))
 
 
 def compute_curves(problem: BiasProblem, fractions: npt.ArrayLike) -> dict[str, FloatArray]:
@@ -87,8 +87,8 @@ def compute_curves(problem: BiasProblem, fractions: npt.ArrayLike) -> dict[str, 
         "privacy_noise": error_parts.privacy,
         "bound": error_parts.total,
         **{
-            f"twice_{term.value}": 2.0 * bias
-            for term, bias in optimal_cap.compute_bias_terms(problem, tau_0).items()
+            f"twice_{term.value}": 2.0 * biases
+            for term, biases in optimal_cap.compute_bias_terms(problem, tau_0).items()
         },
     }
 
@@ -101,25 +101,21 @@ def against_epsilon(dataset: Dataset, parameters: LearningParameters) -> BoundCo
     problem, histogram = parameters.problem(dataset.histogram), dataset.histogram
 
     def find_best_bound(epsilon: float) -> tuple[float, float]:
-        choice = optimal_cap.find_best_cap(replace(problem, epsilon=epsilon))
-        return float(choice.cap), choice.total
+        """Return the best cap in rows, and its bound on the excess risk."""
+        best_cap = optimal_cap.find_best_cap(replace(problem, epsilon=epsilon))
+        return float(best_cap.cap), best_cap.total
 
     def compute_errors(epsilon: float, caps: FloatArray) -> FloatArray:
+        """Return the bound on the excess risk at each cap in rows."""
         fractions = np.minimum(caps / float(histogram.num_rows), 1.0)
         return optimal_cap.compute_error_parts(replace(problem, epsilon=epsilon), fractions).total
 
-    return BoundComparison(
-        "Best bound (rows per user)",
-        "Bound on the excess risk",
-        find_best_bound,
-        compute_errors,
-        histogram.sizes,
-        histogram.users,
-    )
+    titles = "Best bound (rows per user)", "Bound on the excess risk"
+    return BoundComparison(*titles, find_best_bound, compute_errors, histogram.sizes, histogram.users)
 
 
 def find_cap_by_term(problem: BiasProblem) -> dict[BiasTerm, LearningCap]:
-    """Find the best cap under every bound on the bias."""
+    """Find the best whole cap for these data under every bound on the bias."""
     return {term: optimal_cap.find_best_cap(replace(problem, bias=term)) for term in BiasTerm}
 
 
@@ -134,16 +130,16 @@ NUMBER_HELPS = {
 }
 
 
-def list_parts(bound: LearningCap | ErrorParts) -> dict[str, float]:
+def list_parts(cap_or_parts: LearningCap | ErrorParts) -> dict[str, float]:
     """Return the parts of the excess risk by name; they add up to it."""
-    return {name: float(getattr(bound, field)) for field, name in PART_NAMES.items()}
+    return {name: float(getattr(cap_or_parts, field_name)) for field_name, name in PART_NAMES.items()}
 
 
 TRIVIAL_BOUND = Level("Above 1 it promises nothing", 1.0)
 """Above it a bound on losses in [0, 1] says nothing."""
 PART_COLUMNS = {BIAS: "bias_twice", SAMPLING: "finite_sample", NOISE: "privacy_noise"}
 # One colour a way, dash patterns within it. The smaller of two bounds stands in the table and is no line of its own.
-TERMS = {
+TERM_STYLES = {
     BiasTerm.WORST_CASE: (Style.CAP, "solid", 2.5),
     BiasTerm.CUT_SHARE: (Style.CAP, "dash", 2.0),
     BiasTerm.LOG_KEPT: (Style.SMOOTH, "solid", 2.0),
@@ -158,21 +154,19 @@ MARKED_CAPS = (("Best bound", Style.CAP, "diamond"), ("Your own bound", Style.EN
 
 def plot_bound(solution: LearningSolution, dataset: Dataset, own_bound: int | None) -> Plot:
     """Plot the bound over the cap, in its parts, with the best cap and the person's own: the main figure."""
-    best_cap, curves, histogram = solution.choice, solution.curve_columns, solution.problem.histogram
+    best_cap, curves, histogram = solution.best_cap, solution.curve_columns, solution.problem.histogram
     caps, part_curves = curves["cap_rows"], {name: curves[column] for name, column in PART_COLUMNS.items()}
     items: list[Item] = [
         Curve("Excess risk, all three", caps, curves["bound"], Style.TOTAL),
-        *(Curve(name, caps, values, PART_STYLES[name]) for name, values in part_curves.items()),
+        *(Curve(name, caps, curve_values, PART_STYLES[name]) for name, curve_values in part_curves.items()),
         TRIVIAL_BOUND,
     ]
     if solution.near_optimal[0] < solution.near_optimal[1]:
         items.append(Band(f"Within 5{wording.PERCENT}", *solution.near_optimal))
     for (name, style, symbol), cap in zip(MARKED_CAPS, (best_cap.max_contributions, own_bound), strict=True):
         # Under Corollary 1 a low cap has no bound; on a log axis 0 has no place.
-        if (
-            cap is not None
-            and 0.0 < (marked_bound := float(solution.compute_error_parts_at(cap).total)) < math.inf
-        ):
+        marked_bound = math.inf if cap is None else float(solution.compute_error_parts_at(cap).total)
+        if cap is not None and 0.0 < marked_bound < math.inf:
             items.append(Mark(name, cap, marked_bound, style, symbol))
     handle = Handle(  # Nothing is released, so there are no dots.
         "Bound",
@@ -202,17 +196,17 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, own_bound: int | No
 def plot_terms(solution: LearningSolution, dataset: Dataset, own_bound: int | None) -> Plot:
     """Plot twice every bound on the bias over the cap."""
     curves = solution.curve_columns
-    bias_terms_at_best = optimal_cap.compute_bias_terms(solution.problem, solution.choice.fraction)
+    bias_terms_at_best = optimal_cap.compute_bias_terms(solution.problem, solution.best_cap.fraction)
     worst_text, cut_text, log_text = (
         wording.number(2.0 * float(bias_terms_at_best[term]))
         for term in (BiasTerm.WORST_CASE, BiasTerm.CUT_SHARE, BiasTerm.LOG_KEPT)
     )
     items: list[Item] = []
-    for term, (style, dash, width) in TERMS.items():
-        bias = curves[f"twice_{term.value}"]
-        items.append(Curve(TERM_NAMES[term], curves["cap_rows"], bias, style, dash=dash, width=width))
+    for term, (style, dash, width) in TERM_STYLES.items():
+        twice_biases = curves[f"twice_{term.value}"]
+        items.append(Curve(TERM_NAMES[term], curves["cap_rows"], twice_biases, style, dash=dash, width=width))
     for (name, style, _), cap in zip(
-        MARKED_CAPS, (solution.choice.max_contributions, own_bound), strict=True
+        MARKED_CAPS, (solution.best_cap.max_contributions, own_bound), strict=True
     ):
         if cap is not None:
             items.append(Level(name, cap, is_vertical=True, style=style))
@@ -253,54 +247,49 @@ def _build_axes(solution: LearningSolution, bound_name: str) -> tuple[Axis, Axis
 
 def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
     """Build the best cap, the bound on the excess risk there, and the parts of that bound."""
-    choice, helps = solution.choice, NUMBER_HELPS
-    cap, total, fraction, parts_by_name = (
-        choice.max_contributions,
-        choice.total,
-        choice.fraction,
-        list_parts(choice),
-    )
+    best_cap, cap, total = solution.best_cap, solution.best_cap.max_contributions, solution.best_cap.total
+    parts_by_name = list_parts(best_cap)
     share_texts = {
-        name: wording.percent(part / total) if total > 0.0 else "" for name, part in parts_by_name.items()
+        part_name: wording.percent(part_value / total) if total > 0.0 else ""
+        for part_name, part_value in parts_by_name.items()
     }
-    largest_part_name = max(parts_by_name, key=lambda name: parts_by_name[name])
-    note = f"({share_texts[largest_part_name]} {largest_part_name.lower()})" if total > 0.0 else ""
+    largest_part_name = max(parts_by_name, key=lambda part_name: parts_by_name[part_name])
+    share_note = f"({share_texts[largest_part_name]} {largest_part_name.lower()})" if total > 0.0 else ""
     cap_text, key = wording.counted(cap, "row"), "max_contributions"
     part_numbers = [
         Number(
-            name,
-            wording.number(part),
-            share_texts[name] and f"{share_texts[name]} of it",
-            helps[key],
-            part,
+            part_name,
+            wording.number(part_value),
+            share_texts[part_name] and f"{share_texts[part_name]} of it",
+            NUMBER_HELPS[key],
+            part_value,
             key=key,
         )
-        for (name, part), key in zip(parts_by_name.items(), PART_COLUMNS.values(), strict=True)
+        for (part_name, part_value), key in zip(parts_by_name.items(), PART_COLUMNS.values(), strict=True)
     ]
+    tau_0, bound_help = best_cap.fraction, NUMBER_HELPS["bound"]
     return (
-        Number("Best bound", cap_text, "per user", helps[key], cap, ROWS_UNIT, key),
-        Number("Excess risk, at most", wording.number(total), note, helps["bound"], total, key="bound"),
-        Number("As a share of all rows", wording.number(fraction), value=fraction, key="tau_0"),
+        Number("Best bound", cap_text, "per user", NUMBER_HELPS[key], cap, ROWS_UNIT, key),
+        Number("Excess risk, at most", wording.number(total), share_note, bound_help, total, key="bound"),
+        Number("As a share of all rows", wording.number(tau_0), value=tau_0, key="tau_0"),
         *part_numbers,
     )
 
 
 def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, str]:
-    """Explain the choice in sentences, each under its heading."""
-    histogram, choice = solution.problem.histogram, solution.choice
-    cap, total = choice.max_contributions, choice.total
-    statistics = optimal_cap.compute_statistics(histogram, choice.fraction)
-    affected_text = standard.describe_affected(
-        choice.users_capped, histogram.num_users, float(statistics.cut_share)
-    )
+    """Explain the best cap in sentences, each under its heading, and compare the user's own bound if there is one."""
+    histogram, best_cap = solution.problem.histogram, solution.best_cap
+    cap, total = best_cap.max_contributions, best_cap.total
+    statistics = optimal_cap.compute_statistics(histogram, best_cap.fraction)
+    cut_share = float(statistics.cut_share)
+    affected_text = standard.describe_affected(best_cap.users_capped, histogram.num_users, cut_share)
     share_before_text = wording.percent(histogram.max_size / histogram.num_rows)
     share_after_text = wording.percent(float(statistics.max_share))
-    kept_rows = np.minimum(histogram.sizes, max(choice.cap, 1.0))
+    kept_rows = np.minimum(histogram.sizes, max(best_cap.cap, 1.0))
     factor_text = wording.number(math.sqrt(noise_error.design_effect(kept_rows, histogram.users)))
     facts = {}
-    if math.isfinite(
-        solution.compute_error_parts_at(max(cap // 2, 1)).total
-    ):  # Corollary 1 does not apply to low caps.
+    # Corollary 1 does not apply to low caps.
+    if math.isfinite(solution.compute_error_parts_at(max(cap // 2, 1)).total):
         facts["Half or double"] = standard.compare_half_and_double(
             cap,
             lambda caps: [float(solution.compute_error_parts_at(other_cap).total) for other_cap in caps],
@@ -314,9 +303,10 @@ def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, 
     }
     if own_bound is not None:
         own_parts = solution.compute_error_parts_at(own_bound)
-        parts_text = ", ".join(
+        part_texts = (
             f"{name.lower()} {wording.number(part)}" for name, part in list_parts(own_parts).items()
         )
+        parts_text = ", ".join(part_texts)
         own_total, name = float(own_parts.total), f"Your own bound, {wording.counted(own_bound, 'row')}"
         facts[name] = "this limit on the bias does not apply there: less than a quarter of the rows is kept."
         if math.isfinite(own_total):
@@ -328,9 +318,9 @@ def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, 
 
 def write_detail(solution: LearningSolution, dataset: Dataset) -> str:
     """Write the sentences that qualify the headline; empty if there are none."""
-    choice, problem = solution.choice, solution.problem
+    best_cap, problem = solution.best_cap, solution.problem
     sentences = {
-        "**An excess risk above 1 promises nothing**: it only compares bounds.": choice.total >= 1.0,
+        "**An excess risk above 1 promises nothing**: it only compares bounds.": best_cap.total >= 1.0,
         "Users are taken to be alike (Var(H) = 0), so a bound biases nothing.": (
             problem.loss_variance == 0.0 and problem.bias.needs_variance
         ),
@@ -349,17 +339,19 @@ def describe_near_optimal(solution: LearningSolution) -> str:
 
 def describe_formulae(parameters: LearningParameters) -> str:
     """Write how the bias and the privacy noise are bounded, with the formulae."""
-    term, privacy = parameters.bias, parameters.privacy
-    factor = privacy.constant * math.log(3.0 / parameters.failure_probability) ** privacy.log_power
-    exponent_text = "" if privacy.power == 1.0 else f"^{{{wording.digits(privacy.power)}}}"
+    bias_term, privacy_term = parameters.bias, parameters.privacy
+    log_factor = math.log(3.0 / parameters.failure_probability) ** privacy_term.log_power
+    exponent_text = "" if privacy_term.power == 1.0 else f"^{{{wording.digits(privacy_term.power)}}}"
     power_text = rf"$(\text{{share}}/\varepsilon){exponent_text}$"
-    sentences = [f"Bias at most ${term.formula}$. It needs: {term.needs[:1].lower()}{term.needs[1:]}."]
-    if not term.needs_variance:
+    sentences = [
+        f"Bias at most ${bias_term.formula}$. It needs: {bias_term.needs[:1].lower()}{bias_term.needs[1:]}."
+    ]
+    if not bias_term.needs_variance:
         sentences.append("Var(H) is not used.")
-    formula_text = f"F = {wording.number(factor)} {power_text}"
-    if privacy.log_power:
+    formula_text = f"F = {wording.number(privacy_term.constant * log_factor)} {power_text}"
+    if privacy_term.log_power:
         formula_text += (
-            f", that is $C \\ln^2(3/\\delta)$ {power_text} with C = {wording.number(privacy.constant)}"
+            f", that is $C \\ln^2(3/\\delta)$ {power_text} with C = {wording.number(privacy_term.constant)}"
         )
     return f"{' '.join(sentences)} {formula_text}; share is the largest of one user in what is kept."
 
@@ -368,42 +360,37 @@ def list_bias_bound_rows(
     solution: LearningSolution, caps_by_term: Mapping[BiasTerm, LearningCap], own_bound: int | None
 ) -> list[dict[str, str]]:
     """List all bounds on the bias for a table, one entry per bound, each twice as in theorem 1."""
-    fractions = {"Twice, at the best bound": solution.choice.fraction}
+    fractions = {"Twice, at the best bound": solution.best_cap.fraction}
     if own_bound is not None:
-        fractions["Twice, at your own bound"] = solution.fraction(own_bound)
+        fractions["Twice, at your own bound"] = solution.convert_to_fraction(own_bound)
     biases_by_column = {
-        column_name: optimal_cap.compute_bias_terms(solution.problem, fraction)
-        for column_name, fraction in fractions.items()
+        column_name: optimal_cap.compute_bias_terms(solution.problem, tau_0)
+        for column_name, tau_0 in fractions.items()
     }
 
     def format_twice(bias: FloatArray) -> str:
+        """Write twice one bound on the bias, or that it does not apply."""
         return wording.number(2.0 * float(bias)) if np.isfinite(bias) else "does not apply"
 
     return [
         {
-            "Way": term.group,
+            "Way": term.ways,
             "Bound": term.title,
             "Needs": term.needs,
-            **{column_name: format_twice(column[term]) for column_name, column in biases_by_column.items()},
-            "Best bound under it": wording.counted(round(choice.cap), "row"),
-            "Its excess risk": wording.number(choice.total),
+            **{column_name: format_twice(biases[term]) for column_name, biases in biases_by_column.items()},
+            "Best bound under it": wording.counted(round(best_cap.cap), "row"),
+            "Its excess risk": wording.number(best_cap.total),
             "Formula": f"${term.formula}$",
         }
-        for term, choice in caps_by_term.items()
+        for term, best_cap in caps_by_term.items()
     ]
 
 
 def write_methods(solution: LearningSolution, dataset: Dataset, parameters: LearningParameters) -> Methods:
     """Write the best cap; the bound on the excess risk that it minimises promises no accuracy, and is not stated."""
-    cap_text = wording.counted(solution.choice.max_contributions, "row")
-    failure_text, finite_sample_text, privacy_text = (
-        wording.entered(value)
-        for value in (
-            parameters.failure_probability,
-            parameters.finite_sample_constant,
-            parameters.privacy_constant,
-        )
-    )
+    cap_text = wording.counted(solution.best_cap.max_contributions, "row")
+    finite_sample_text = wording.entered(parameters.finite_sample_constant)
+    failure_text = wording.entered(parameters.failure_probability)
     statement_text = "A model was trained by a private learner, and released,"
     return Methods(
         guarantee_text=write_guarantee(statement_text, parameters.epsilon, NEIGHBOURS),
@@ -412,6 +399,6 @@ def write_methods(solution: LearningSolution, dataset: Dataset, parameters: Lear
         disclosure=dataset.provenance,
         rule_sentence="The bound minimises an upper bound on the excess risk of the learner [@amin2019, theorem 1], "
         f"with VC dimension {parameters.vc_dimension}, failure probability {failure_text}, and constants of "
-        f"{finite_sample_text} for the "
-        f"finite sample and {privacy_text} for privacy. It promises no accuracy.",
+        f"{finite_sample_text} for the finite sample and {wording.entered(parameters.privacy_constant)} for privacy. "
+        "It promises no accuracy.",
     )

@@ -68,11 +68,9 @@ def solve_beside_page(dataset: Dataset, parameters: MeanParameters) -> section.S
 
 def describe_inputs(answer: Answer, dataset: Dataset) -> section.Parts:
     """Name the quantities that the answer is computed with, and where they come from."""
-    parameters, problem, clamped_values = (
-        answer.parameters,
-        answer.solution.problem,
-        answer.solution.clamped_values,
-    )
+    parameters = answer.parameters
+    problem = answer.solution.problem
+    clamped_values = answer.solution.clamped_values
     numbers = parameters.value_bound, problem.value_variance, parameters.largest_variance
     bound_text, variance_text, largest_text = map(wording.number, numbers)
     share_text = f"ρ = {wording.number(problem.user_share, 2)}"
@@ -193,7 +191,7 @@ def build_answer(
                 mean_solution.problem, smooth_choice.threshold, cap, dataset.provenance
             )
         },
-        setting=build_setting(mean_solution, dataset, parameters),
+        setting=build_setting(dataset, parameters, mean_solution.problem),
         sections=SECTIONS,
     )
     if users_solution is not None:
@@ -246,9 +244,7 @@ def _clamp_users(
             choose_library(parameters.program, parameters.mechanism),
         ),
         files={
-            "mean_weights.csv": lambda: write_weights_csv(
-                problem, users_solution.threshold, solution.cap_choice.max_contributions, dataset.provenance
-            )
+            "mean_weights.csv": lambda: write_user_weights_csv(problem, users_solution, dataset.provenance)
         },
     )
 
@@ -273,11 +269,8 @@ def _write_user_forms(
 def _describe_release(solution: MeanSolution, clamp: Clamp) -> dict[str, str]:
     """Return the fields of the choice file on the release and its errors."""
     problem = solution.problem
-    entries = {
-        "neighbours": solution.neighbours.value,
-        "mechanism": problem.noise.kind.value,
-        "errors_are": "exact",
-    }
+    entries = {"neighbours": solution.neighbours.value, "mechanism": problem.noise.kind.value}
+    entries["errors_are"] = "exact"
     entries["source"] = "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 3"
     if isinstance(problem, PrivateCountsProblem):
         sums_text = "sums of w (y - (L + U) / 2) and w"
@@ -297,11 +290,8 @@ def _describe_values(
     solution: MeanSolution, dataset: Dataset, parameters: MeanParameters
 ) -> dict[str, object]:
     """Return the variance and the user share that the choice file states, each with its label."""
-    problem, variance_source, has_values = (
-        solution.problem,
-        parameters.variance_source,
-        dataset.values is not None,
-    )
+    problem, variance_source = solution.problem, parameters.variance_source
+    has_values = dataset.values is not None
     if not has_values and variance_source is VarianceSource.FROM_VALUES:
         variance_source = VarianceSource.WORST_CASE  # A public figure, which stands in for them.
 
@@ -320,22 +310,27 @@ def _describe_values(
     return entries
 
 
-def build_setting(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> ReleaseSetting:
-    """Build the setting of the release that the bound is for, with the mean and variance of its values if known."""
-    problem, value_bound = solution.problem, parameters.value_bound
-    uses_values = solution.clamped_values is not None and parameters.reads_values
+def build_setting(
+    dataset: Dataset, parameters: MeanParameters, problem: mean.MeanProblem | None = None
+) -> ReleaseSetting:
+    """Build the setting of the release that the bound is for, with the mean and variance of its values if known.
+
+    Without a problem nothing is read off the values.
+    """
+    problem, value_bound = problem or parameters.problem(dataset.histogram), parameters.value_bound
+    has_private_counts = isinstance(problem, private_counts.PrivateCountsProblem)
     value_mean = problem.value_mean if isinstance(problem, private_counts.PrivateCountsProblem) else None
     return ReleaseSetting(
         Quantity.MEAN,
         parameters.epsilon,
-        solution.neighbours,
+        Neighbours.ADD_OR_REMOVE_USER if has_private_counts else Neighbours.REPLACE_VALUES,
         column_name="" if dataset.values is None else dataset.values.column,
         lower=parameters.lower,
         upper=parameters.upper,
         variance_share=problem.value_variance / value_bound**2,
         mean_share=None if value_mean is None else value_mean / value_bound,
-        uses_values=uses_values,
-        is_table_mean=solution.is_about_table,
+        uses_values=dataset.values is not None and parameters.reads_values,
+        is_table_mean=problem.target is mean.Target.TABLE,
         is_exact_for_values=problem.table_values is not None,
         user_share=problem.user_share,
         noise=parameters.mechanism,
@@ -377,6 +372,27 @@ def write_weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, pro
     return write_columns(columns, provenance)
 
 
+def write_user_weights_csv(
+    problem: mean.MeanProblem, users_solution: users.UsersSolution, provenance: Provenance
+) -> str:
+    """Return the weights per distinct size if users are clamped, as the mechanism uses them.
+
+    Columns: ``size`` (rows per user), ``users``, ``user_weight`` (u, of all their rows, at most h), ``row_weight`` (of
+    one of them), ``largest_deviation`` (T, the same for all users), ``largest_distance`` (T / u: a mean farther from
+    the middle of [L, U] is clamped), ``label``.
+
+    Args:
+        problem: The question.
+        users_solution: The bound h and the limit T.
+        provenance: Whether the data are public, private or a release; the file names it.
+    """
+    sizes, threshold, limit = problem.histogram.sizes, users_solution.threshold, users_solution.limit
+    user_weights = mean.growth(problem, threshold).scaled_weights(threshold, sizes.astype(np.float64))
+    columns = {"size": sizes, "users": problem.histogram.users, "user_weight": user_weights}
+    columns |= {"row_weight": user_weights / sizes, "largest_deviation": np.full(sizes.shape, limit)}
+    return write_columns({**columns, "largest_distance": limit / user_weights}, provenance)
+
+
 # --- What a person takes away -----------------------------------------------------------------------------------------
 
 
@@ -397,10 +413,8 @@ def write_methods(solution: MeanSolution, dataset: Dataset, parameters: MeanPara
         f"Values were clamped to {interval_text}, which is treated as public, and {noise_text} was added to "
     )
     release_text += target_text
-    cap, error_text = (
-        solution.cap_choice.max_contributions,
-        wording.number(solution.cap_choice.standard_error),
-    )
+    cap_choice = solution.cap_choice
+    cap, error_text = cap_choice.max_contributions, wording.number(cap_choice.standard_error)
     rows_text, verb = wording.counted(cap, "row"), wording.agreeing(cap, "was", "were")
     error_name = "error, as root mean square," if solution.is_about_table else "standard error"
     budget = parameters.epsilon, solution.neighbours, parameters.delta or 0.0

@@ -228,10 +228,8 @@ def choose_ranges(dataset: Dataset, solution: MeanSolution, parameters: MeanPara
     mean_size = noise_kind.mean_magnitude / math.sqrt(noise_kind.unit_variance)
     low, high = weighted_rows.range_at_quantile(min(weighted_rows.noise * mean_size, 0.5), None)
 
-    best_range, ends = (
-        value_range.best_range(problem, weighted_rows.threshold),
-        (parameters.lower, parameters.upper),
-    )
+    best_range = value_range.best_range(problem, weighted_rows.threshold)
+    ends = (parameters.lower, parameters.upper)
     users_problem, current_users_range = users.build_problem(dataset, solution.problem), None
     if users_problem is not None and solution.users_solution is not None:
         threshold = solution.users_solution.threshold

@@ -250,10 +250,8 @@ def build_numbers(solution: MeanSolution) -> tuple[Number, ...]:
 
     def error_number(choice: mean.CapChoice | mean.SmoothChoice, label: str, key: str) -> Number:
         """Build the number of a choice's error, with the share of noise in its square."""
-        error, note = (
-            choice.standard_error,
-            f"({wording.percent(choice.privacy_variance / choice.variance)} noise)",
-        )
+        error = choice.standard_error
+        note = f"({wording.percent(choice.privacy_variance / choice.variance)} noise)"
         return Number(label, wording.number(error), note, error_help, error, UNIT, key)
 
     rows_text, threshold_text = wording.counted(cap, "row"), wording.number(threshold)
@@ -269,10 +267,8 @@ def build_numbers(solution: MeanSolution) -> tuple[Number, ...]:
     )
     if solution.worst_case is None:
         return numbers
-    error, help_text = (
-        solution.worst_case.cap_error,
-        "Of the best bound, for any values in [L, U]. No forecast.",
-    )
+    error = solution.worst_case.cap_error
+    help_text = "Of the best bound, for any values in [L, U]. No forecast."
     note = "at most, linearised" if solution.has_private_counts else "at most"
     return *numbers, Number("Error whatever the values", wording.number(error), note, help_text, error, UNIT)
 

@@ -182,20 +182,16 @@ def build_user_numbers(
     noise_share = float(solution.mean_error.privacy_variance) / float(solution.mean_error.variance)
     threshold_unit = wording.agreeing(threshold, "row per user", "rows per user")
     threshold_help = "The rows of a heavier user together weigh as much as this many."
-    error_note, error_label = (
-        f"({wording.percent(noise_share)} noise)",
-        wording.capital(error_key.replace("_", " ")),
-    )
+    error_note = f"({wording.percent(noise_share)} noise)"
+    error_label = wording.capital(error_key.replace("_", " "))
     error_help = "Root mean square distance of a release from the mean."
     cut_note, limit_unit = "", "rows × unit of the values"
     if solution.user_deviations is not None:
         num_cut = solution.user_deviations.count_cut(threshold)
         cut_note = f"cuts {wording.counted(num_cut, 'user')} ({wording.percent(num_cut / num_users)})"
     limit_help = "T = h (U − L)/2, on the rows' weight times the distance of the user's mean from (L + U)/2."
-    rows_note, rows_help = (
-        wording.change(rows_error, error),
-        "Of the best smooth weights, each row clamped to [L, U].",
-    )
+    rows_note = wording.change(rows_error, error)
+    rows_help = "Of the best smooth weights, each row clamped to [L, U]."
     threshold_args = threshold_text, threshold_unit, threshold_help, threshold, ROWS_UNIT, "threshold"
     limit_args = f"± {limit_text}", cut_note, limit_help, limit, limit_unit, "deviation_limit"
     return (

@@ -46,7 +46,7 @@ def choose_programs(solution: MultitaskSolution, dataset: Dataset | None) -> Cod
         "inflation": _find_public_inflation(solution),
         "fills_every_budget": rule.fit is BudgetFit.FULL,
     }
-    max_tasks = count_tasks_per_user(comparison.entered_sampling or comparison.sampling)
+    max_tasks = count_tasks_per_user(comparison.entered_sampling or comparison.best_sampling)
     groups_settings: dict[str, Any] = {"max_groups": max_tasks, "noise": NoiseKind.GAUSSIAN}
     weights_name = f"Task weights, μ = {wording.entered(rule.exponent)}"
     groups_form = (f"At most {wording.counted(max_tasks, 'task')}", Quantity.GROUP_COUNTS, groups_settings)
@@ -91,7 +91,7 @@ def build_answer(
     Source: Krichene et al. 2023, section 4.
     """
     solution = solve(dataset, parameters) if solution is None else solution
-    allocation, curve = solution.comparison.allocation, solution.comparison.curve
+    allocation, curve = solution.comparison.allocation, solution.comparison.exponent_curve
     return Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution),

@@ -60,7 +60,7 @@ def plot_buckets(solution: MultitaskSolution) -> Plot:
         "Error bounds from tail to head",
         f"{describe_tail_and_head(comparison)}, beside uniform weights.",
         comparison,
-        [(name_sampling(comparison.sampling), comparison.sampling_buckets, SAMPLING_STYLE, "diamond")],
+        [(name_sampling(comparison.best_sampling), comparison.sampling_buckets, SAMPLING_STYLE, "diamond")],
         f"{UNIFORM_WEIGHTS}, all with β = {wording.number(solution.budgets.exact_budget)}",
         is_main=True,
     )
@@ -68,10 +68,10 @@ def plot_buckets(solution: MultitaskSolution) -> Plot:
 
 def plot_optimum(comparison: WeightComparison, optima: Optima) -> Plot:
     """Plot the weights from tail to head, with both exact optima for comparison."""
-    styles = ((TASK_OPTIMUM_STYLE, "square"), (USER_OPTIMUM_STYLE, "diamond"))
+    styles_and_symbols = ((TASK_OPTIMUM_STYLE, "square"), (USER_OPTIMUM_STYLE, "diamond"))
     compared_allocations = [
-        (wording.capital(name), slice_by_size(optimum, comparison.uniform_allocation), *style)
-        for (name, optimum), style in zip(optima.by_name.items(), styles, strict=True)
+        (wording.capital(name), slice_by_size(optimum, comparison.uniform_allocation), *style_and_symbol)
+        for (name, optimum), style_and_symbol in zip(optima.by_name.items(), styles_and_symbols, strict=True)
     ]
     title = "Error from tail to head, with the optima"
     return _plot_buckets("many-tasks-optimum", title, f"{title}.", comparison, compared_allocations)
@@ -101,7 +101,10 @@ def _plot_buckets(
     has_fifths = len(buckets) == len(BUCKET_NAMES)
     bucket_names = BUCKET_NAMES if has_fifths else [f"Task {i + 1}" for i in range(len(buckets))]
     sizes_texts = [format_sizes(bucket).replace(" to ", "–") for bucket in buckets]
-    labels = [f"{name}<br>{sizes_text}" for name, sizes_text in zip(bucket_names, sizes_texts, strict=True)]
+    labels = [
+        f"{allocation_name}<br>{sizes_text}"
+        for allocation_name, sizes_text in zip(bucket_names, sizes_texts, strict=True)
+    ]
     low_column = Column("least_ratio_of_a_task", [bucket.least_ratio for bucket in buckets])
     high_column = Column("largest_ratio_of_a_task", [bucket.largest_ratio for bucket in buckets])
     share_column = Column("share_of_total", [bucket.share for bucket in buckets])
@@ -124,14 +127,14 @@ def _plot_buckets(
         )
     ]
     all_ratios = [0.8, 1.25]
-    for name, compared_buckets, style, symbol in compared_allocations:
+    for allocation_name, compared_buckets, style, symbol in compared_allocations:
         ratios = [bucket.ratio for bucket in compared_buckets]
-        ratio_column = Column(f"{name}: error_ratio", ratios)
-        items.append(Points(name, labels, ratio_column, style, symbol=symbol, size=11))
+        ratio_column = Column(f"{allocation_name}: error_ratio", ratios)
+        items.append(Points(allocation_name, labels, ratio_column, style, symbol=symbol, size=11))
         all_ratios += ratios
     # The limits do not move with mu.
-    lowest, highest = comparison.curve.ratio_limits
-    limits = min(lowest, *all_ratios) / 1.2, max(highest, *all_ratios) * 1.2
+    lowest_ratio, highest_ratio = comparison.exponent_curve.ratio_limits
+    limits = min(lowest_ratio, *all_ratios) / 1.2, max(highest_ratio, *all_ratios) * 1.2
     return Plot(
         key,
         title,
@@ -152,10 +155,10 @@ def _plot_buckets(
 # --- weight against size ------------------------------------------------------------------------------------
 
 
-def average_by_size(sizes: IntArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+def average_by_size(sizes: IntArray, task_values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Average the values per distinct size, for at most `MAX_POINTS` sizes."""
     distinct_sizes, size_codes = np.unique(sizes, return_inverse=True)
-    means = np.bincount(size_codes, values) / np.bincount(size_codes)
+    means = np.bincount(size_codes, task_values) / np.bincount(size_codes)
     indices = choose_indices(distinct_sizes.size)
     return distinct_sizes[indices].astype(np.float64), means[indices]
 
@@ -168,20 +171,24 @@ def choose_indices(num_values: int) -> IntArray:
 def plot_weights(solution: MultitaskSolution) -> Plot:
     """Plot the mean weight over the task's users against the task's size, on axes that do not move with mu."""
     comparison, task_sizes = solution.comparison, solution.comparison.problem.task_sizes
-    sizes, weights = average_by_size(task_sizes, comparison.allocation.mean_weights)
+    sizes, mean_weights = average_by_size(task_sizes, comparison.allocation.mean_weights)
     _, uniform_weights = average_by_size(task_sizes, comparison.uniform_allocation.mean_weights)
     return Plot(
         "many-tasks-weights",
         "Weight against the size of the task",
         "The larger μ, the more small tasks weigh.",
         SIZE_AXIS,
-        Axis("weight ω", "1 = √β", fit_limits(np.array(comparison.curve.weight_limits))),
+        Axis("weight ω", "1 = √β", fit_limits(np.array(comparison.exponent_curve.weight_limits))),
         (
             Curve(UNIFORM_WEIGHTS, sizes, uniform_weights, UNIFORM_STYLE),
-            Points(name_weights(comparison), sizes, weights, WEIGHTS_STYLE, opacity=0.8, size=6),
+            Points(name_weights(comparison), sizes, mean_weights, WEIGHTS_STYLE, opacity=0.8, size=6),
         ),
         comparison.tasks.disclosure,
-        {"users_of_task": sizes, "weight_over_root_beta": weights, "uniform_over_root_beta": uniform_weights},
+        {
+            "users_of_task": sizes,
+            "weight_over_root_beta": mean_weights,
+            "uniform_over_root_beta": uniform_weights,
+        },
     )
 
 
@@ -192,8 +199,8 @@ def plot_skew(comparison: WeightComparison, free_skew: FloatArray) -> Plot:
         (name_weights(comparison), comparison.weight_skew, WEIGHTS_STYLE, "circle"),
         ("Free weights", free_skew, USER_OPTIMUM_STYLE, "diamond"),
     ):
-        sizes, means = average_by_size(comparison.tasks.graph.task_sizes, weight_skew)
-        x, y = Column("users_of_task", sizes), Column(name, means)
+        sizes, mean_skews = average_by_size(comparison.tasks.graph.task_sizes, weight_skew)
+        x, y = Column("users_of_task", sizes), Column(name, mean_skews)
         items.append(Points(name, x, y, style, opacity=0.8, symbol=symbol, size=6))
     return Plot(
         "many-tasks-weight-skew",
@@ -236,23 +243,22 @@ def plot_sizes(tasks: Tasks, has_all_tasks: bool = False) -> Plot:
 
 def plot_exponents(solution: MultitaskSolution) -> Plot:
     """Plot the total bound over mu, with the paper's values marked, and the optimum where it is known."""
-    comparison, curve = solution.comparison, solution.comparison.curve
-    exponent_column = Column("mu", curve.exponents)
-    items: list[Item] = [
-        Curve("Total bound", exponent_column, Column("total_bound", curve.totals), WEIGHTS_STYLE)
-    ]
+    comparison, exponent_curve = solution.comparison, solution.comparison.exponent_curve
+    exponents, totals = exponent_curve.exponents, exponent_curve.relative_totals
+    exponent_column = Column("mu", exponents)
+    items: list[Item] = [Curve("Total bound", exponent_column, Column("total_bound", totals), WEIGHTS_STYLE)]
     if solution.optima is not None:
         relative_total = comparison.compute_relative_total(solution.optima.choose(comparison.rule.fit))
-        optimum_column = Column("optimum", np.full(curve.exponents.shape, relative_total))
+        optimum_column = Column("optimum", np.full(exponents.shape, relative_total))
         items.append(Curve("Exact optimum of this kind", exponent_column, optimum_column, USER_OPTIMUM_STYLE))
-    items.append(Mark("Best μ", *curve.best, WEIGHTS_STYLE))
+    items.append(Mark("Best μ", *exponent_curve.optimum, WEIGHTS_STYLE))
     relative_total = comparison.compute_relative_total(comparison.allocation)
     items.append(Mark("Chosen μ", comparison.rule.exponent, relative_total, SAMPLING_STYLE, "circle"))
-    limits = min(float(curve.totals.min()), 0.8) / 1.5, max(float(curve.totals.max()), 1.25) * 1.2
+    limits = min(float(totals.min()), 0.8) / 1.5, max(float(totals.max()), 1.25) * 1.2
     return Plot(
         "many-tasks-exponents",
         "Total error bound against the exponent",
-        f"The total error bound is smallest at μ = {wording.entered(curve.best[0])}.",
+        f"The total error bound is smallest at μ = {wording.entered(exponent_curve.optimum[0])}.",
         linear_axis("exponent μ of the task's size", (-0.03, 1.03), named_ticks=EXPONENT_TICKS),
         Axis("total error bound", "1 = uniform", limits),
         items,
@@ -282,14 +288,8 @@ def plot_budget_use(comparison: WeightComparison) -> Plot:
     for name, column_prefix, used_shares, style in _list_budget_uses(comparison):
         # The margin for rounding keeps a full budget just below 1: it belongs to the last bin.
         user_shares = np.histogram(np.clip(used_shares, 0.0, 1.0), bin_edges)[0] / used_shares.size
-        bars.append(
-            Bars(
-                name,
-                (bin_edges[:-1] + bin_edges[1:]) / 2.0,
-                Column(f"{column_prefix}_share_of_users", user_shares),
-                style,
-            )
-        )
+        share_column = Column(f"{column_prefix}_share_of_users", user_shares)
+        bars.append(Bars(name, (bin_edges[:-1] + bin_edges[1:]) / 2.0, share_column, style))
     return Plot(
         "many-tasks-use",
         "How much of their budget users use",
@@ -306,10 +306,9 @@ def plot_users(comparison: WeightComparison) -> Plot:
     """Plot the mean share of the budget used over the user's number of tasks."""
     tasks_per_user, curves = comparison.tasks.graph.tasks_per_user, []
     for name, column_prefix, used_shares, style in _list_budget_uses(comparison):
-        num_tasks, means = average_by_size(tasks_per_user[tasks_per_user > 0], used_shares)
-        curves.append(
-            Curve(name, Column("tasks_of_user", num_tasks), Column(f"{column_prefix}_used", means), style)
-        )
+        task_counts, mean_shares = average_by_size(tasks_per_user[tasks_per_user > 0], used_shares)
+        x, y = Column("tasks_of_user", task_counts), Column(f"{column_prefix}_used", mean_shares)
+        curves.append(Curve(name, x, y, style))
     return Plot(
         "many-tasks-users",
         "Who uses it",
@@ -324,9 +323,9 @@ def plot_users(comparison: WeightComparison) -> Plot:
 def build_budget_columns(delta: float) -> dict[str, FloatArray]:
     """Compute beta over epsilon, exact and by the paper's condition; NaN where that does not hold."""
     epsilons = np.geomspace(0.01, 20.0, 40)
-    budgets = [compare_budgets(PrivacyTarget(float(epsilon), delta)) for epsilon in epsilons]
-    exact_budgets = np.array([budget.exact_budget for budget in budgets])
-    sufficient_budgets = np.array([budget.sufficient_budget or np.nan for budget in budgets])
+    budget_comparisons = [compare_budgets(PrivacyTarget(float(epsilon), delta)) for epsilon in epsilons]
+    exact_budgets = np.array([budget_comparison.exact_budget for budget_comparison in budget_comparisons])
+    sufficient_budgets = np.array([budget.sufficient_budget or np.nan for budget in budget_comparisons])
     return {"epsilon": epsilons, "exact_beta": exact_budgets, "paper_beta": sufficient_budgets}
 
 

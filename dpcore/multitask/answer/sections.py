@@ -77,10 +77,8 @@ def show_users_and_tasks(answer: Answer, dataset: Dataset) -> section.Parts:
     item_names = (yield section.ItemNames("task")) if uses_data else None
     # Tasks without users are left out of the graph, and would shift the others' numbers.
     if item_names and dataset.pairs is not None and solution.tasks.graph.num_tasks == dataset.pairs.num_tasks:
-        columns = {
-            "Name": [escape_formula(item_names[task]) for task in np.asarray(columns["Task"])],
-            **columns,
-        }
+        names = [escape_formula(item_names[task_code]) for task_code in np.asarray(columns["Task"])]
+        columns = {"Name": names, **columns}
     yield section.Table(
         columns,
         "Tasks with size, weight and error bound, smallest first",
@@ -104,27 +102,29 @@ def compare_with_optima(comparison: WeightComparison, optima: Optima) -> list[di
         "problem (9)": ("weigh the same", {BudgetFit.NOBODY_CLIPPED: "nobody clipped"}),
         "free weights": ("may differ", {BudgetFit.CLIPPED: "clipped, c = 1", BudgetFit.FULL: "filled up"}),
     }
-    rows: list[dict[str, object]] = []
-    for optimum_name, (users_text, fits) in optimum_kinds.items():
-        optimum, allocations = optima.by_name[optimum_name], dict[str, Allocation]()
-        if BudgetFit.CLIPPED in fits:
-            allocations[words.name_sampling(comparison.sampling)] = comparison.sampling
-        for fit, fit_text in fits.items():
+    table_rows: list[dict[str, object]] = []
+    for optimum_name, (users_text, fit_texts) in optimum_kinds.items():
+        optimum, allocation_by_name = optima.by_name[optimum_name], dict[str, Allocation]()
+        if BudgetFit.CLIPPED in fit_texts:
+            allocation_by_name[words.name_sampling(comparison.best_sampling)] = comparison.best_sampling
+        for fit, fit_text in fit_texts.items():
             for exponent in sorted({0.0, comparison.rule.exponent}):
-                name = f"μ = {wording.entered(exponent)}" if exponent else "Uniform"
-                allocations[f"{name}, {fit_text}"] = WeightRule(exponent, fit).allocate(comparison.problem)
-        for name, allocation in (allocations | {f"Exact optimum, {optimum_name}": optimum}).items():
+                weights_name = f"μ = {wording.entered(exponent)}" if exponent else "Uniform"
+                rule = WeightRule(exponent, fit)
+                allocation_by_name[f"{weights_name}, {fit_text}"] = rule.allocate(comparison.problem)
+        allocation_by_name[f"Exact optimum, {optimum_name}"] = optimum
+        for weights_name, allocation in allocation_by_name.items():
             relative_excess = max(compute_total_ratio(allocation, optimum) - 1.0, 0.0)
-            rows.append(
+            table_rows.append(
                 {
                     "Users of a task": users_text,
-                    "Weights": name,
+                    "Weights": weights_name,
                     "Total bound": compute_total_ratio(allocation, optima.user_task_optimum),
                     "Above the optimum of its kind": 100.0 * relative_excess,
                     "Largest weight skew": 100.0 * compute_skew(allocation).max(),
                 }
             )
-    return rows
+    return table_rows
 
 
 def show_optimum(answer: Answer, dataset: Dataset) -> section.Parts:
@@ -183,12 +183,9 @@ def simulate_counts(
         tasks.graph, budget * count_share, parameters.count_max_tasks, rng, covered_share
     )
     problem = TaskProblem(tasks.graph, budget * (1.0 - count_share), parameters.loss)
-    allocation_without_slack = parameters.rule.allocate(problem, np.maximum(private_counts.estimates, 1.0))
-    return (
-        private_counts,
-        parameters.rule.allocate(problem, private_counts.usable_counts),
-        allocation_without_slack,
-    )
+    counts_with_slack, estimates = private_counts.usable_counts, np.maximum(private_counts.estimates, 1.0)
+    allocate = functools.partial(parameters.rule.allocate, problem)
+    return private_counts, allocate(counts_with_slack), allocate(estimates)
 
 
 def show_counts(answer: Answer, dataset: Dataset) -> section.Parts:
@@ -197,20 +194,22 @@ def show_counts(answer: Answer, dataset: Dataset) -> section.Parts:
     yield "**What does it cost** to release task sizes first, for a part of β?"
     yield section.Fields(("count_share", "count_max_tasks", "count_covers", "count_seed"), (3, 3, 4, 2))
     simulation_arguments = (tasks, answer.solution.budgets.exact_budget, parameters)
-    counts, *allocations = yield section.Cached(simulate_counts, simulation_arguments, num_kept=4)
+    private_counts, *allocations = yield section.Cached(simulate_counts, simulation_arguments, num_kept=4)
     # The bound is proportional to 1/beta, for convex losses to its root.
     loss_factor = (1.0 - parameters.count_share) ** (0.5 if parameters.loss is Loss.CONVEX else 1.0)
     ratio_with_slack, ratio_without_slack = (
         compute_total_ratio(allocation, comparison.allocation) / loss_factor for allocation in allocations
     )
-    cost_factor = compute_cost_factor(tasks.graph.task_sizes, counts.usable_counts)
+    cost_factor = compute_cost_factor(tasks.graph.task_sizes, private_counts.usable_counts)
     left_column = (
         section.Numbers(
-            words.build_count_numbers(counts, ratio_with_slack, ratio_without_slack, cost_factor)
+            words.build_count_numbers(private_counts, ratio_with_slack, ratio_without_slack, cost_factor)
         ),
-        words.describe_counts(comparison, counts, slack_helps=ratio_with_slack <= 1.05 * ratio_without_slack),
+        words.describe_counts(
+            comparison, private_counts, slack_helps=ratio_with_slack <= 1.05 * ratio_without_slack
+        ),
     )
-    yield section.Columns((left_column, (plots.plot_counts(tasks, counts),)))
+    yield section.Columns((left_column, (plots.plot_counts(tasks, private_counts),)))
     yield section.Label(preceding_text=":violet-badge[:material/casino: simulation: not a release]")
 
 
@@ -234,49 +233,35 @@ def plot_errors(result: ExperimentResult, is_relative: bool) -> list[tuple[Plot,
         is_relative: True if errors are those relative to mu = 0, paired over repeats.
     """
     experiment = result.experiment
-    summaries = {panel: result.summarise(panel, is_relative) for panel in result.errors}
+    summaries = {panel: result.summarise(panel, is_relative) for panel in result.errors_by_panel}
     means = np.array([summary.means for summary in summaries.values()])
     # All panels have one axis.
     if is_relative:
         whisker_lengths = np.nan_to_num([2.0 * summary.standard_errors for summary in summaries.values()])
-        limits = (
-            float(np.nanmin(means - whisker_lengths)) - 0.03,
-            float(np.nanmax(means + whisker_lengths)) + 0.03,
-        )
-        error_axis = linear_axis("test error", limits, "1 = uniform")
+        lowest, highest = np.nanmin(means - whisker_lengths), np.nanmax(means + whisker_lengths)
+        error_limits = float(lowest) - 0.03, float(highest) + 0.03
+        error_axis = linear_axis("test error", error_limits, "1 = uniform")
     else:
-        error_axis = Axis(
-            "test error", "RMSE", (float(np.nanmin(means)) / 1.15, float(np.nanmax(means)) * 1.15)
-        )
+        error_limits = float(np.nanmin(means)) / 1.15, float(np.nanmax(means)) * 1.15
+        error_axis = Axis("test error", "RMSE", error_limits)
 
     def plot_panel(algorithm_number: int, algorithm: Algorithm, power: float) -> Plot:
+        """Plot the mean test error of one algorithm at one skew over mu, a curve per epsilon."""
         exponents, curves = np.array(experiment.exponents), []
         columns: dict[str, npt.ArrayLike] = {"mu": exponents}
         # Fewer epsilons than styles.
         for epsilon, (style, dash, symbol) in zip(experiment.epsilons, EPSILON_STYLES, strict=False):
-            summary, column_suffix = (
-                summaries[algorithm, power, epsilon],
-                f"epsilon_{wording.digits(epsilon)}",
-            )
+            summary = summaries[algorithm, power, epsilon]
+            column_suffix = f"epsilon_{wording.digits(epsilon)}"
             columns[f"{'relative_rmse' if is_relative else 'rmse'}_{column_suffix}"] = summary.means
             columns[f"standard_error_{column_suffix}"] = summary.standard_errors
-            whisker_lengths = np.nan_to_num(2.0 * summary.standard_errors)
+            whisker_lengths, y = np.nan_to_num(2.0 * summary.standard_errors), summary.means
             whisker_ends, curve_name = (
-                (summary.means - whisker_lengths, summary.means + whisker_lengths),
+                (y - whisker_lengths, y + whisker_lengths),
                 f"ε = {wording.entered(epsilon)}",
             )
-            curves.append(
-                Curve(
-                    curve_name,
-                    exponents,
-                    summary.means,
-                    style,
-                    *whisker_ends,
-                    dash=dash,
-                    width=2.0,
-                    symbol=symbol,
-                )
-            )
+            curve = Curve(curve_name, exponents, y, style, *whisker_ends, dash=dash, width=2.0, symbol=symbol)
+            curves.append(curve)
         title = f"{ALGORITHM_NAMES[algorithm]}, a = {wording.entered(power)}"
         return Plot(
             f"many-tasks-experiment-{algorithm_number}-{wording.digits(power)}",
@@ -298,13 +283,13 @@ def plot_errors(result: ExperimentResult, is_relative: bool) -> list[tuple[Plot,
 
 def tabulate_errors(result: ExperimentResult) -> list[dict[str, object]]:
     """Tabulate per panel the exponent of the smallest error, and the paired gain of 1/2 over 0 and 1."""
-    rows: list[dict[str, object]] = []
-    for panel, errors in result.errors.items():
-        if not np.isfinite(errors).any():
+    table_rows: list[dict[str, object]] = []
+    for panel, panel_errors in result.errors_by_panel.items():
+        if not np.isfinite(panel_errors).any():
             continue
         mean_errors = result.summarise(panel).means
         best_index = int(np.nanargmin(mean_errors))
-        rows.append(
+        table_rows.append(
             {
                 "Algorithm": ALGORITHM_NAMES[panel[0]],
                 "a": panel[1],
@@ -315,7 +300,7 @@ def tabulate_errors(result: ExperimentResult) -> list[dict[str, object]]:
                 "μ = 1/2 against 1": _format_gain(result.compare_exponents(panel, 0.5, 1.0)),
             }
         )
-    return rows
+    return table_rows
 
 
 def _format_gain(gain: Summary) -> str:
@@ -397,11 +382,11 @@ def write_pair_weights(allocation: Allocation, label: str) -> str:
     """
     graph, user_scales = allocation.problem.graph, allocation.user_scales
     csv_pieces = [f"# {label}\nuser,task,weight\n"]
-    for first in range(0, graph.num_pairs, ROWS_PER_PIECE):
-        pair_slice = slice(first, first + ROWS_PER_PIECE)
-        users, tasks = graph.users[pair_slice], graph.tasks[pair_slice]
-        weights = allocation.task_weights[tasks] * user_scales[users]
-        weight_table = pd.DataFrame({"user": users, "task": tasks, "weight": weights})
+    for first_pair in range(0, graph.num_pairs, ROWS_PER_PIECE):
+        pair_slice = slice(first_pair, first_pair + ROWS_PER_PIECE)
+        user_codes, task_codes = graph.user_codes[pair_slice], graph.task_codes[pair_slice]
+        pair_weights = allocation.task_weights[task_codes] * user_scales[user_codes]
+        weight_table = pd.DataFrame({"user": user_codes, "task": task_codes, "weight": pair_weights})
         csv_pieces.append(weight_table.to_csv(header=False, index=False, lineterminator="\n"))
     return "".join(csv_pieces)
 
@@ -424,17 +409,15 @@ def show_weight_files(answer: Answer, dataset: Dataset) -> section.Parts:
     solution, comparison = answer.solution, answer.solution.comparison
     allocations = {
         f"Chosen: μ = {words.format_exponent(comparison.rule.exponent)}": comparison.allocation,
-        words.name_sampling(comparison.sampling): comparison.sampling,
+        words.name_sampling(comparison.best_sampling): comparison.best_sampling,
     }
     for allocation_name, optimum in {} if solution.optima is None else solution.optima.by_name.items():
         allocations[f"Exact optimum, {allocation_name}"] = optimum
     allocation_name = yield section.Choice(
         "download", "Which weights", {allocation_name: allocation_name for allocation_name in allocations}
     )
-    allocation, label = (
-        allocations[allocation_name].with_budget(solution.budgets.exact_budget),
-        answer.disclosure.label,
-    )
+    allocation = allocations[allocation_name].with_budget(solution.budgets.exact_budget)
+    label = answer.disclosure.label
     if allocation.reads_graph:
         yield section.Note(
             ":material/warning: They depend on who contributes to what, so they are not private."

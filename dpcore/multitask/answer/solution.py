@@ -89,32 +89,33 @@ class ExponentCurve:
 
     Attributes:
         exponents: mu, ascending from 0 to 1.
-        totals: Error bound of all tasks relative to mu = 0, shape of ``exponents``.
+        relative_totals: Error bound of all tasks relative to mu = 0, shape of ``exponents``.
         ratio_limits: Smallest and largest ratio of a task's bound to that at mu = 0, over all mu.
         weight_limits: Smallest and largest mean weight of a task in units of sqrt(beta), over all mu.
         uniform_allocation: The weights at mu = 0, which all is compared with, for a budget of 1.
     """
 
     exponents: FloatArray
-    totals: FloatArray
+    relative_totals: FloatArray
     ratio_limits: tuple[float, float]
     weight_limits: tuple[float, float]
     uniform_allocation: Allocation
 
     @property
-    def best(self) -> tuple[float, float]:
-        """Return (mu, total) where the total is smallest."""
-        index = int(np.argmin(self.totals))
-        return float(self.exponents[index]), float(self.totals[index])
+    def optimum(self) -> tuple[float, float]:
+        """Return (mu, relative total) where the total is smallest."""
+        best_index = int(np.argmin(self.relative_totals))
+        return float(self.exponents[best_index]), float(self.relative_totals[best_index])
 
     @property
     def near_optimal(self) -> tuple[float, float]:
         """Return the smallest and the largest mu of the near-optimal interval around the best one."""
-        index = int(np.argmin(self.totals))
-        not_near_optimal = np.flatnonzero(self.totals > (1.0 + NEAR_OPTIMAL_SHARE) * self.totals[index])
-        low = int(not_near_optimal[not_near_optimal < index].max(initial=-1)) + 1
-        high = int(not_near_optimal[not_near_optimal > index].min(initial=self.totals.size)) - 1
-        return float(self.exponents[low]), float(self.exponents[high])
+        best_index = int(np.argmin(self.relative_totals))
+        totals = self.relative_totals
+        excluded_indices = np.flatnonzero(totals > (1.0 + NEAR_OPTIMAL_SHARE) * totals[best_index])
+        low_index = int(excluded_indices[excluded_indices < best_index].max(initial=-1)) + 1
+        high_index = int(excluded_indices[excluded_indices > best_index].min(initial=totals.size)) - 1
+        return float(self.exponents[low_index]), float(self.exponents[high_index])
 
 
 def compute_curve(tasks: Tasks, loss: Loss, rule: WeightRule) -> ExponentCurve:
@@ -140,7 +141,7 @@ def compute_curve(tasks: Tasks, loss: Loss, rule: WeightRule) -> ExponentCurve:
 
 
 def compute_total_ratio(allocation: Allocation, reference: Allocation) -> float:
-    """Compare the error bounds of all tasks together, at equal budgets.
+    """Return the error bound of all tasks together over that of a reference, as if both had one budget.
 
     For convex losses the bound (equation 7) is proportional to the root of the sum.
     """
@@ -157,22 +158,22 @@ class WeightComparison:
         tasks: Users and tasks.
         rule: The rule of the weights.
         allocation: The weights at the chosen mu.
-        sampling: Uniform sampling with the best number of tasks per user.
+        best_sampling: Uniform sampling with the best number of tasks per user.
         entered_sampling: With the person's number; None where none was entered.
-        curve: Over all mu.
+        exponent_curve: Over all mu.
     """
 
     tasks: Tasks
     rule: WeightRule
     allocation: Allocation
-    sampling: Allocation
+    best_sampling: Allocation
     entered_sampling: Allocation | None
-    curve: ExponentCurve
+    exponent_curve: ExponentCurve
 
     @property
     def uniform_allocation(self) -> Allocation:
         """Return the weights at mu = 0, fitted in the same way: what all is compared with."""
-        return self.curve.uniform_allocation
+        return self.exponent_curve.uniform_allocation
 
     @property
     def problem(self) -> TaskProblem:
@@ -187,11 +188,11 @@ class WeightComparison:
     @cached_property
     def sampling_buckets(self) -> tuple[Bucket, ...]:
         """Slice the tasks from tail to head, the best sampling against uniform weights."""
-        return multitask_weights.slice_by_size(self.sampling, self.uniform_allocation)
+        return multitask_weights.slice_by_size(self.best_sampling, self.uniform_allocation)
 
     @cached_property
     def weight_skew(self) -> FloatArray:
-        """Compute the skew of the weights: a pass over all pairs, which takes longer than the weights."""
+        """Compute each task's share of weight that sits with other users than in the plain loss, shape (num_tasks,)."""
         return compute_skew(self.allocation)
 
     def compute_relative_total(self, allocation: Allocation) -> float:
@@ -200,11 +201,11 @@ class WeightComparison:
 
     @property
     def recommendation(self) -> tuple[float, float]:
-        """Return (mu, total): the entered mu if it is near-optimal, else the best."""
+        """Return (mu, relative total): the entered mu if it is near-optimal, else the best."""
         entered_total = self.compute_relative_total(self.allocation)
-        if entered_total <= (1.0 + NEAR_OPTIMAL_SHARE) * self.curve.best[1]:
+        if entered_total <= (1.0 + NEAR_OPTIMAL_SHARE) * self.exponent_curve.optimum[1]:
             return self.rule.exponent, entered_total
-        return self.curve.best
+        return self.exponent_curve.optimum
 
 
 def compare_weights(
@@ -217,9 +218,8 @@ def compare_weights(
     """Compute the weights and compare them; curve and sampling are those of the tasks, the loss and the fit."""
     problem = exponent_curve.uniform_allocation.problem
     entered_sampling = None if max_tasks is None else allocate_uniform_sampling(problem, max_tasks)
-    return WeightComparison(
-        tasks, rule, rule.allocate(problem), best_sampling, entered_sampling, exponent_curve
-    )
+    allocation = rule.allocate(problem)
+    return WeightComparison(tasks, rule, allocation, best_sampling, entered_sampling, exponent_curve)
 
 
 def find_best_sampling(tasks: Tasks, loss: Loss) -> Allocation:
@@ -253,6 +253,7 @@ def search_optima(tasks: Tasks, loss: Loss) -> Search:
     """Return the search for both optima; if it is stopped, both allocations are valid all the same."""
 
     def find_optima(progress: Callable[[float], None], should_stop: Callable[[], bool]) -> Optima:
+        """Find both optima for a budget of 1, the one per task first."""
         problem = TaskProblem(tasks.graph, 1.0, loss)
         return Optima(
             find_best_task_weights(problem, TOLERANCE, lambda share: progress(0.7 * share), should_stop),
@@ -303,8 +304,8 @@ def solve(dataset: Dataset | None, parameters: MultitaskParameters) -> Multitask
     """
     tasks = load_tasks(parameters.generator, parameters.graph_seed, dataset)
     loss, rule = parameters.loss, parameters.rule
-    curve, best_sampling = compute_curve(tasks, loss, rule), find_best_sampling(tasks, loss)
-    comparison = compare_weights(tasks, rule, parameters.max_tasks, curve, best_sampling)
+    exponent_curve, best_sampling = compute_curve(tasks, loss, rule), find_best_sampling(tasks, loss)
+    comparison = compare_weights(tasks, rule, parameters.max_tasks, exponent_curve, best_sampling)
     return MultitaskSolution(parameters, comparison, compare_budgets(parameters.target))
 
 
@@ -313,10 +314,10 @@ def solve_beside_page(dataset: Dataset, parameters: MultitaskParameters) -> Solv
     generator, loss, rule = parameters.generator, parameters.loss, parameters.rule
     graph_source = (generator, parameters.graph_seed, None if generator else dataset)
     tasks = yield Cached(load_tasks, graph_source, num_kept=2)
-    curve = yield Cached(compute_curve, (tasks, loss, rule.with_exponent(0.0)), num_kept=8)
+    exponent_curve = yield Cached(compute_curve, (tasks, loss, rule.with_exponent(0.0)), num_kept=8)
     best_sampling = yield Cached(find_best_sampling, (tasks, loss), num_kept=4)
     comparison = yield Cached(
-        compare_weights, (tasks, rule, parameters.max_tasks, curve, best_sampling), num_kept=4
+        compare_weights, (tasks, rule, parameters.max_tasks, exponent_curve, best_sampling), num_kept=4
     )
     budgets = yield Cached(compare_budgets, (parameters.target,), num_kept=32)
     optima_search: SearchResult = yield search_optima(tasks, loss)
@@ -341,26 +342,29 @@ def against_epsilon(dataset: Dataset, parameters: MultitaskParameters) -> Method
     """
     tasks = load_tasks(parameters.generator, parameters.graph_seed, dataset)
     loss, rule = parameters.loss, parameters.rule
-    curve = compute_curve(tasks, loss, rule)
-    best_exponent = curve.best[0]
-    best_weights = rule.with_exponent(best_exponent).allocate(curve.uniform_allocation.problem)
-    allocations = {
-        "Uniform weights": curve.uniform_allocation,
+    exponent_curve = compute_curve(tasks, loss, rule)
+    best_exponent = exponent_curve.optimum[0]
+    best_weights = rule.with_exponent(best_exponent).allocate(exponent_curve.uniform_allocation.problem)
+    allocation_by_name = {
+        "Uniform weights": exponent_curve.uniform_allocation,
         f"Best exponent, μ = {wording.number(best_exponent)}": best_weights,
         "Uniform sampling, best number": find_best_sampling(tasks, loss),
     }
 
     @functools.lru_cache(MAX_CACHED_EPSILONS)
     def compute_budget(epsilon: float) -> float:
+        """Compute beta exactly at an epsilon, with the question's delta."""
         return compute_exact_budget(replace(parameters, epsilon=epsilon).target)
 
     def compute_error_bounds(epsilons: FloatArray) -> FloatArray:
+        """Compute the total bound of every allocation at every epsilon, shape (allocations, epsilons)."""
         budgets = np.array([compute_budget(epsilon) for epsilon in epsilons.tolist()])
-        return np.array([allocation.total_bound / budgets for allocation in allocations.values()])
+        total_bounds = np.array([allocation.total_bound for allocation in allocation_by_name.values()])
+        return np.asarray(total_bounds[:, None] / budgets)
 
     return MethodComparison(
         "Error bound of all tasks",
-        tuple(allocations),
+        tuple(allocation_by_name),
         compute_error_bounds,
         best_method_sentence="the error bound of all tasks together. The best μ and its gain are the same at every ε.",
         provenance=tasks.disclosure,

@@ -48,9 +48,8 @@ def list_assumptions(solution: MultitaskSolution) -> tuple[str, ...]:
 def describe_tail_and_head(comparison: WeightComparison) -> str:
     """Describe the gain of the smallest and of the largest tasks under the weights; no full stop."""
     has_fifths = len(comparison.buckets) == 5
-    tail_text, head_text = (
-        ("The tail fifth of tasks", "the head") if has_fifths else ("The smallest task", "the largest")
-    )
+    tail_text = "The tail fifth of tasks" if has_fifths else "The smallest task"
+    head_text = "the head" if has_fifths else "the largest"
     return f"{tail_text} {_describe_gain(comparison.buckets[0])}, {head_text} {_describe_gain(comparison.buckets[-1])}"
 
 
@@ -159,8 +158,8 @@ def write_detail(solution: MultitaskSolution) -> str:
 
 def compute_inflation(comparison: WeightComparison) -> float:
     """Compute c of equation 10, the part of the budget to which the weights are scaled."""
-    problem, weights = comparison.problem, comparison.allocation.task_weights
-    return float(problem.num_users * problem.budget / (problem.task_sizes @ weights**2))
+    problem, task_weights = comparison.problem, comparison.allocation.task_weights
+    return float(problem.num_users * problem.budget / (problem.task_sizes @ task_weights**2))
 
 
 def build_facts(solution: MultitaskSolution) -> dict[str, str]:
@@ -168,11 +167,11 @@ def build_facts(solution: MultitaskSolution) -> dict[str, str]:
     comparison, facts = solution.comparison, dict[str, str]()
     if comparison.entered_sampling is not None:
         facts["Your sampling"] = _describe_sampling(comparison, comparison.entered_sampling)
-    (best_exponent, best_total), problem = comparison.curve.best, comparison.problem
+    (best_exponent, best_total), problem = comparison.exponent_curve.optimum, comparison.problem
     weight_skew, sizes = comparison.weight_skew, problem.task_sizes
     mean_skew = float(sizes @ weight_skew / sizes.sum())
     return facts | {
-        "Best uniform sampling": _describe_sampling(comparison, comparison.sampling),
+        "Best uniform sampling": _describe_sampling(comparison, comparison.best_sampling),
         "Best μ here": f"{wording.entered(best_exponent)}, total bound {format_change(best_total)}. The paper's "
         f"{format_exponent(problem.loss.best_exponent)} would gain {format_factor(compute_gain(sizes, problem.loss))} "
         "if users were alike and nobody were clipped.",
@@ -233,10 +232,12 @@ def summarise_tasks(solution: MultitaskSolution, dataset: Dataset | None) -> tup
         "Tasks of the busiest user": int(graph.tasks_per_user.max()),
     }
     generated_lines = (Line("Data", "generated users and tasks", disclosure),)
-    lines = (
-        Line(name, wording.number(count), disclosure, number=count) for name, count in counts_by_name.items()
+    data_lines = generated_lines if dataset is None else summarise_dataset(dataset)
+    counts = counts_by_name.items()
+    return (
+        *data_lines,
+        *(Line(count_name, wording.number(count), disclosure, number=count) for count_name, count in counts),
     )
-    return (*(generated_lines if dataset is None else summarise_dataset(dataset)), *lines)
 
 
 def write_methods(solution: MultitaskSolution) -> Methods:
@@ -267,7 +268,7 @@ def write_methods(solution: MultitaskSolution) -> Methods:
 
 
 def build_count_numbers(
-    counts: PrivateCounts, ratio_with_slack: float, ratio_without_slack: float, cost_factor: float
+    private_counts: PrivateCounts, ratio_with_slack: float, ratio_without_slack: float, cost_factor: float
 ) -> tuple[Number, ...]:
     """Build the cost of private counts: total bounds relative to that with exact sizes, and the slack."""
     ratio_note = "of that with exact sizes"
@@ -275,21 +276,21 @@ def build_count_numbers(
         Number("Total bound with n̂ + s", f"{wording.number(ratio_with_slack)}×", ratio_note),
         Number("With n̂ alone, at least 1", f"{wording.number(ratio_without_slack)}×", ratio_note),
         Number("Cost factor", f"{wording.number(cost_factor)}×", "theorem B.2", "(1/m) Σ (n̂ + s)/n"),
-        Number("Slack s", wording.counted(counts.slack, "user")),
+        Number("Slack s", wording.counted(private_counts.slack, "user")),
     )
 
 
-def describe_counts(comparison: WeightComparison, counts: PrivateCounts, slack_helps: bool) -> str:
+def describe_counts(comparison: WeightComparison, private_counts: PrivateCounts, slack_helps: bool) -> str:
     """Describe one draw of the private counts."""
-    num_heavy_users = int((comparison.tasks.graph.tasks_per_user > counts.max_tasks).sum())
+    num_heavy_users = int((comparison.tasks.graph.tasks_per_user > private_counts.max_tasks).sum())
     sentences = [
-        f"The noise on every count has a standard deviation of {wording.number(counts.noise_scale)}."
+        f"The noise on every count has a standard deviation of {wording.number(private_counts.noise_scale)}."
     ]
     if num_heavy_users:
-        covered_text = "" if counts.covers_truncation else ", which s does not cover"
+        covered_text = "" if private_counts.covers_truncation else ", which s does not cover"
         sentences.append(
             f"Counts miss tasks of {wording.counted(num_heavy_users, 'user')} with more than "
-            f"{wording.counted(counts.max_tasks, 'task')}{covered_text}."
+            f"{wording.counted(private_counts.max_tasks, 'task')}{covered_text}."
         )
     if not slack_helps:
         sentences.append("**The slack costs more than it saves here.**")

@@ -11,15 +11,8 @@ from dpcore.answer.answer import Answer, ReleaseSetting, add_choice, without_num
 from dpcore.answer.methods import Methods, cite_program_noise, write_guarantee
 from dpcore.answer.plot import Plot
 from dpcore.answer.section import BEHIND, Cached, Columns, Note, Parts, Search, SearchResult, Sections, Solver
+from dpcore.code import forms
 from dpcore.code.choice import Quantity
-from dpcore.code.forms import (
-    ROWS_OF_THE_FILE,
-    CodeChoice,
-    Form,
-    build_forms,
-    list_data_fields,
-    mark_combined_groups,
-)
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance, round_up_to_float, write_file_name
 from dpcore.common.programs import choose_library
@@ -57,36 +50,35 @@ QUANTITIES = {
 }
 
 
-def write_forms(solution: PerGroupSolution, dataset: Dataset) -> CodeChoice | None:
+def write_forms(solution: PerGroupSolution, dataset: Dataset) -> forms.CodeChoice | None:
     """Write programs for the best pair, then for the bounds on whole vectors; None for private groups."""
     parameters = solution.parameters
     if parameters.selection.is_private:  # The programs release every group of a public list.
         return None
-    pair, forms = solution.pair, []
+    pair, named_forms = solution.pair, []
     if pair is not None:
-        forms.append(_build_pair_form(parameters, pair.max_groups, pair.max_amount))
+        named_forms.append(_build_pair_form(parameters, pair.max_groups, pair.max_amount))
     vectors = [choice for choice in (solution.best_cap, solution.best_radial) if choice is not None]
     for vector in sorted(vectors, key=lambda choice: choice.error):
         bounds = {"max_norm": round_up(vector.max_norm), "is_scaled": vector.rule is VectorRule.RADIAL}
         rule_name = "Scaling" if bounds["is_scaled"] else "One level"
         form_name = f"{rule_name}, bound {wording.number(bounds['max_norm'])}"
-        forms.append((form_name, QUANTITIES[parameters.statistic], bounds))
-    base_options = _build_base_options(parameters, dataset, solution.value_column)
+        named_forms.append((form_name, QUANTITIES[parameters.statistic], bounds))
+    base_options = _build_options(parameters, dataset, solution.value_column)
     library = choose_library(parameters.program, parameters.mechanism)
-    return build_forms(parameters.epsilon, base_options, forms, library)
+    return forms.build_forms(parameters.epsilon, base_options, named_forms, library)
 
 
 def write_private_forms(
     private_pair: PrivatePair, dataset: Dataset, epsilon: float | None = None
-) -> CodeChoice | None:
+) -> forms.CodeChoice | None:
     """Write programs for a pair that was chosen privately; ``epsilon`` replaces that of the release, if given."""
     parameters = private_pair.problem.parameters
     is_sum = parameters.statistic is Statistic.SUM
-    base_options = _build_base_options(
-        parameters, dataset, dataset.pairs.value_column if is_sum and dataset.pairs else ""
-    )
+    value_column = dataset.pairs.value_column if is_sum and dataset.pairs else ""
+    base_options = _build_options(parameters, dataset, value_column)
     pair_form = _build_pair_form(parameters, private_pair.max_groups, private_pair.max_amount)
-    return build_forms(
+    return forms.build_forms(
         parameters.epsilon if epsilon is None else epsilon,
         base_options | {"disclosure": private_pair.facts},
         [pair_form],
@@ -94,16 +86,14 @@ def write_private_forms(
     )
 
 
-def _build_base_options(
-    parameters: PerGroupParameters, dataset: Dataset, value_column: str
-) -> dict[str, Any]:
+def _build_options(parameters: PerGroupParameters, dataset: Dataset, value_column: str) -> dict[str, Any]:
     """Build the settings that all programs of an answer share: file, noise, relation, value column and range."""
-    base_options: dict[str, Any] = list_data_fields(dataset) | {
+    base_options: dict[str, Any] = forms.list_data_fields(dataset) | {
         "noise": parameters.mechanism,
         "delta": parameters.delta,
         "neighbours": parameters.neighbours,
-        **ROWS_OF_THE_FILE,
-        **mark_combined_groups(dataset),
+        **forms.ROWS_OF_THE_FILE,
+        **forms.mark_combined_groups(dataset),
     }
     if value_column:
         base_options["value_column"] = value_column
@@ -112,7 +102,7 @@ def _build_base_options(
     return base_options
 
 
-def _build_pair_form(parameters: PerGroupParameters, max_groups: int, amount: float) -> Form:
+def _build_pair_form(parameters: PerGroupParameters, max_groups: int, amount: float) -> forms.Form:
     """Build the form of a program that applies a pair of bounds: its name, quantity and bounds."""
     statistic = parameters.statistic
     bounds: dict[str, Any] = {"max_groups": max_groups}
@@ -156,9 +146,8 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
         "and nothing was released."
     )
     delta = round_up_to_float(Fraction(p.delta or 0.0) + Fraction(p.selection_delta or 0.0))
-    guarantee_sentence = write_guarantee(
-        f"The {STATISTIC_PHRASES[p.statistic]} every group was released", p.epsilon, p.neighbours, delta
-    )
+    release_text = f"The {STATISTIC_PHRASES[p.statistic]} every group was released"
+    guarantee_sentence = write_guarantee(release_text, p.epsilon, p.neighbours, delta)
     groups_sentence = "The list of groups is public, and the budget is for all groups together."
     if p.selection.is_private:
         assert p.selection_delta is not None
@@ -259,14 +248,13 @@ def build_answer(
         plots={"per-group-error": lambda: plots.plot_pair_errors(solution, provenance)},
         make_methods=lambda: write_methods(solution, dataset),
         bound=solution.pair,
-        setting=_build_setting(parameters, solution.value_column),
+        setting=build_setting(dataset, parameters),
         sections={BEHIND: describe_inputs},
     )
     if isinstance(solution, DistributionSolution):
         if group_pairs.fits_in_file(solution.problem.pair_sizes):
-            answer = replace(
-                answer, files={"pair_distribution.json": lambda: group_pairs.write_distribution(dataset)}
-            )
+            files = {"pair_distribution.json": lambda: group_pairs.write_distribution(dataset)}
+            answer = replace(answer, files=files)
     else:
         data_entries["value_column"] = solution.facet.value_column
         data_entries["num_users"] = int(solution.problem.pairs.groups_per_user.size)
@@ -293,9 +281,8 @@ def build_answer(
 def _list_plots(solution: PerGroupSolution, provenance: Provenance) -> dict[str, Callable[[], Plot]]:
     """List the plots besides the main figure."""
     selected = solution.selected
-    plots_by_name: dict[str, Callable[[], Plot]] = {
-        "per-group-sizes": lambda: plots.plot_groups(solution, provenance)
-    }
+    plots_by_name = dict[str, Callable[[], Plot]]()
+    plots_by_name["per-group-sizes"] = lambda: plots.plot_groups(solution, provenance)
     if solution.best_cap is not None:
         plots_by_name["per-group-norm"] = lambda: plots.plot_norm_errors(solution, provenance)
     if selected is not None and (solution.pair or selected.vector):
@@ -356,18 +343,17 @@ def _list_details(solution: AnySolution) -> dict[str, object]:
 
 def build_refused_answer(dataset: Dataset, parameters: PerGroupParameters) -> Answer:
     """Build the answer without numbers, for data that do not fit the question."""
-    value_column = "" if dataset.pairs is None else dataset.pairs.value_column
-    return without_numbers(parameters, dataset.provenance, _build_setting(parameters, value_column))
+    return without_numbers(parameters, dataset.provenance, build_setting(dataset, parameters))
 
 
-def _build_setting(parameters: PerGroupParameters, value_column: str) -> ReleaseSetting:
+def build_setting(dataset: Dataset, parameters: PerGroupParameters) -> ReleaseSetting:
     """Build the setting of the release, by which other answers know it."""
     has_values = parameters.statistic not in (Statistic.ROWS, Statistic.USERS)
     return ReleaseSetting(
         QUANTITIES[parameters.statistic],
         parameters.epsilon,
         parameters.neighbours,
-        value_column if has_values else "",
+        dataset.pairs.value_column if dataset.pairs is not None and has_values else "",
         parameters.lower,
         parameters.upper,
         noise=parameters.mechanism,
@@ -403,11 +389,13 @@ def choose_pair(dataset: Dataset, parameters: PerGroupParameters) -> PerGroupSol
 
 
 def solve_beside_page(dataset: Dataset, parameters: PerGroupParameters) -> Solver:
-    """Find the best pair, at once if that is short; until then the answer before stands."""
+    """Find the best pair: at once for few pairs on a public list or a distribution of pairs, else by a search.
+
+    While the search runs the answer before stands.
+    """
     num_pairs = 0 if dataset.pairs is None else dataset.pairs.user_codes.size
-    max_immediate_pairs = (
-        MAX_IMMEDIATE_MEAN_PAIRS if parameters.statistic is Statistic.MEAN else MAX_IMMEDIATE_PAIRS
-    )
+    is_mean = parameters.statistic is Statistic.MEAN
+    max_immediate_pairs = MAX_IMMEDIATE_MEAN_PAIRS if is_mean else MAX_IMMEDIATE_PAIRS
     if dataset.pairs is None or not (parameters.selection.is_private or num_pairs > max_immediate_pairs):
         solution = yield Cached(choose_pair, (dataset, parameters), num_kept=8)
         return SearchResult(solution)
@@ -433,9 +421,8 @@ def show_scaling(answer: Answer, dataset: Dataset) -> Parts:
     if "per-group-norm" not in answer.plots:
         note_text = "Only rows, users and sums of amounts of at least 0 have it."
         if not answer.parameters.has_vectors:
-            note_text = (
-                f"{answer.parameters.program.value} has no such bound. OpenDP and plain Python have it."
-            )
+            program_name = answer.parameters.program.value
+            note_text = f"{program_name} has no such bound. OpenDP and plain Python have it."
         yield Note(note_text, "info")
         return
     yield (
@@ -452,10 +439,9 @@ def show_survival(answer: Answer, dataset: Dataset) -> Parts:
         return
     yield answer.plots["per-group-survival"]()
     yield from _describe_sample(answer, "users")
-    if plot_columns := [
-        [make_plot()] for plot_key, make_plot in answer.plots.items() if plot_key.endswith("over-epsilon")
-    ]:
-        yield Columns(tuple(plot_columns))
+    plot_makers = [make_plot for key, make_plot in answer.plots.items() if key.endswith("over-epsilon")]
+    if plot_makers:
+        yield Columns(tuple([make_plot()] for make_plot in plot_makers))
 
 
 def show_groups(answer: Answer, dataset: Dataset) -> Parts:

@@ -154,7 +154,7 @@ def evaluate_selection(
             bounds = compared_pair.max_groups, compared_pair.max_amount
             groups_by_bounds[bounds_name] = selection.evaluate_groups(*bounds)
             if compared_pair is pair and not should_stop():
-                groups_over_epsilon[bounds_name] = selection.evaluate_over_epsilon(epsilons, *bounds)
+                groups_over_epsilon[bounds_name] = selection.evaluate_at(epsilons, *bounds)
     if vector is not None:
         cut_amounts = sum_cut_amounts(problem, vector.rule, vector.max_norm)
 

@@ -96,9 +96,8 @@ def _name_unit(statistic: Statistic, mean_unit: str = "unit of the values") -> s
 
 def _name_error_unit(parameters: PerGroupParameters) -> str:
     """Return the unit of the objective, for axes."""
-    return (
-        "share of the group's size" if parameters.objective.is_relative else _name_unit(parameters.statistic)
-    )
+    is_relative = parameters.objective.is_relative
+    return "share of the group's size" if is_relative else _name_unit(parameters.statistic)
 
 
 def _build_axis(name: str, unit: str, values: FloatArray, *marked_values: float) -> Axis:
@@ -116,9 +115,8 @@ def _describe_error_map(solution: PairSolution) -> str:
     objective_text = OBJECTIVES[solution.parameters.objective]
     if solution.pair is None:
         return f"Every pair of bounds has a larger {objective_text} than publishing 0."
-    pair_text = (
-        f"{wording.counted(solution.pair.max_groups, 'group')} × {wording.number(solution.pair.max_amount)}"
-    )
+    groups_text = wording.counted(solution.pair.max_groups, "group")
+    pair_text = f"{groups_text} × {wording.number(solution.pair.max_amount)}"
     return f"The {objective_text} is smallest at {pair_text}: {wording.number(solution.pair.error)}."
 
 
@@ -327,9 +325,8 @@ def _sample_users(solution: PairSolution, is_swapped: bool) -> tuple[UserBars, .
     has_amount = amounts > 0.0
     if not has_amount.any():
         return (user_bars,)
-    pair_bars = sample_users(
-        amounts[has_amount], pair_counts[has_amount], "rows", "pair", is_cut_by_second=not is_swapped
-    )
+    pair_sizes = amounts[has_amount], pair_counts[has_amount]
+    pair_bars = sample_users(*pair_sizes, "rows", "pair", is_cut_by_second=not is_swapped)
     all_bars = (user_bars, pair_bars)
     uneven_bars = tuple(bars for bars in all_bars if bars.contributions[0] > bars.contributions[-1])
     return uneven_bars or (user_bars,)

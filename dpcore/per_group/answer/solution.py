@@ -179,7 +179,7 @@ class PerGroupSolution(PairSolution):
 
     @cached_property
     def vector_group_errors(self) -> FloatArray | None:
-        """Return the same at the better bound on whole vectors; None if there is none."""
+        """Return every group's root mean squared error at the better bound on whole vectors; None if there is none."""
         if (vector := self.best_vector) is None:
             return None
         if self.selected is not None:
@@ -224,7 +224,7 @@ class PerGroupSolution(PairSolution):
         return max(0.0, 1.0 - self.best_vector.error / self.pair_error)
 
     def find_useful_size(self, errors: FloatArray) -> float | None:
-        """Return the smallest size such that every group from it on has an error below 10 % of its size, or None."""
+        """Return the least size from which every error is below 10 % of the group's size; None if there is none."""
         sizes = np.abs(self.problem.totals)
         useless_sizes = sizes[~(errors < USEFUL_ERROR * sizes)]
         # A group of the same size with a larger error also ends the range.
@@ -271,9 +271,8 @@ def against_epsilon(dataset: Dataset, parameters: PerGroupParameters) -> BoundCo
         pair_choice = best_mean_pair(problem) if is_mean else best_pair(problem)
         return float(pair_choice.max_groups), pair_choice.error
 
-    return BoundComparison(
-        "Groups per user of the best pair", "Error of the best pair", solve_at, is_slow=True
-    )
+    labels = "Groups per user of the best pair", "Error of the best pair"
+    return BoundComparison(*labels, solve_at, is_slow=True)
 
 
 def check_data(dataset: Dataset, parameters: PerGroupParameters) -> bool:
@@ -341,9 +340,8 @@ def solve(
         cap_choice = whole_vector.best_cap(problem, tolerance=tolerance, should_stop=should_stop)
         radial_choice = whole_vector.best_radial(problem)
     if statistic.is_non_negative and num_pairs <= MAX_PAIRS and not should_stop():
-        tuner_pair = evaluate_pair(
-            *pick_as_tuner(problem, None if selection is None else selection.compute_keep_probabilities)
-        )
+        compute_probabilities = None if selection is None else selection.compute_keep_probabilities
+        tuner_pair = evaluate_pair(*pick_as_tuner(problem, compute_probabilities))
     if parameters.own_groups is not None and parameters.own_amount is not None:
         own_pair = evaluate_pair(int(parameters.own_groups), float(parameters.own_amount))
     progress(0.8)
@@ -383,10 +381,10 @@ def solve(
 def _find_near_optimal(problem: PerGroupProblem, pair: Pair, sorted_pairs: SortedPairs) -> tuple[int, int]:
     """Return the interval of near-optimal L0 around the pair, without other near-optimal intervals."""
     errors = compute_parts_by_max_groups(problem, pair.max_amount, sorted_pairs)[0]
-    worse_bounds = 1 + np.flatnonzero(errors > NEAR_OPTIMAL * pair.error)
-    pair_index = np.searchsorted(worse_bounds, pair.max_groups)
-    edges = np.r_[0, worse_bounds, errors.size + 1]
-    return int(edges[pair_index]) + 1, int(edges[pair_index + 1]) - 1
+    worse_max_groups = 1 + np.flatnonzero(errors > NEAR_OPTIMAL * pair.error)
+    num_worse_below = np.searchsorted(worse_max_groups, pair.max_groups)
+    edges = np.r_[0, worse_max_groups, errors.size + 1]
+    return int(edges[num_worse_below]) + 1, int(edges[num_worse_below + 1]) - 1
 
 
 def solve_by_distribution(dataset: Dataset, parameters: PerGroupParameters) -> DistributionSolution:
@@ -413,9 +411,8 @@ def solve_by_distribution(dataset: Dataset, parameters: PerGroupParameters) -> D
             (problem.amounts.max(), SUMMARY_MAP_SIZE[1], pair_choice.max_amount),
         )
     )
-    map_values = np.array(
-        [[problem.compute_error_parts(int(l0), float(c)) for l0 in group_bounds] for c in amounts]
-    )
+    rows = [[problem.compute_error_parts(int(l0), float(c)) for l0 in group_bounds] for c in amounts]
+    map_values = np.array(rows)
     return DistributionSolution(
         problem=problem,
         facet=dataset.pair_sizes,

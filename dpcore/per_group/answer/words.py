@@ -246,9 +246,8 @@ def describe_near_optimal(solution: PerGroupSolution) -> str:
     parameters = solution.parameters
     counts_users = parameters.statistic is Statistic.USERS
     amount_text = "" if counts_users else format_amount(parameters, solution.pair.max_amount)
-    return standard.write_range(
-        *solution.near_optimal_groups, "group", objective="", other_bound_text=amount_text
-    )
+    group_range = solution.near_optimal_groups
+    return standard.write_range(*group_range, "group", objective="", other_bound_text=amount_text)
 
 
 def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
@@ -279,9 +278,8 @@ def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
             f"{_count_share(is_above_amount, 'pair')} of user and group."
         )
     if solution.best_cap is not None and solution.best_radial is not None:
-        cap_text, radial_text = (
-            format_error(parameters, choice.error) for choice in (solution.best_cap, solution.best_radial)
-        )
+        cap_text = format_error(parameters, solution.best_cap.error)
+        radial_text = format_error(parameters, solution.best_radial.error)
         facts["Without sampling"] = f"error {cap_text} with one level, {radial_text} with scaling."
     if (outside_counts := _count_outside(solution, dataset)) is not None:
         facts["Values outside the range"] = outside_counts.write_sentence(
@@ -359,10 +357,8 @@ def _list_selection_facts(solution: PerGroupSolution, selected: SelectionSolutio
     }
     if pair_groups := selected.groups_by_bounds.get("pair"):
         part_pair = split_error(solution.problem, pair_groups)
-        released_text, lost_text = (wording.percent(part / sum(part_pair)) for part in part_pair)
-        facts["Error components"] = (
-            f"released groups {released_text}, groups that are not released {lost_text}."
-        )
+        kept_text, lost_text = (wording.percent(part / sum(part_pair)) for part in part_pair)
+        facts["Error components"] = f"released groups {kept_text}, groups that are not released {lost_text}."
     if (vector := selected.vector) is not None:
         rule_text = "one level" if vector.rule is VectorRule.CAP else "scaling"
         facts["Without sampling amounts"] = (

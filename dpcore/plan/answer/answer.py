@@ -56,15 +56,16 @@ def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
     limits = (min(EPSILONS[0], plan_epsilon / 2.0), max(EPSILONS[1], plan_epsilon * 2.0))
     epsilons, v = _sample_epsilons(solution, limits)
     plan_curves, equal_curves = (
-        [solution.compute_error_ratios(line, v) for line in split]
-        for split in (lines, solution.equal_split_lines)
+        [solution.compute_error_ratios(line, v) for line in allocated_lines]
+        for allocated_lines in (lines, solution.equal_split_lines)
     )
     columns: dict[str, FloatArray] = {"epsilon": epsilons}
     for line, plan_ratios, equal_ratios in zip(lines, plan_curves, equal_curves, strict=True):
         columns[f"{line.label}: error over wanted"] = plan_ratios
         columns[f"{line.label}: at an equal share"] = equal_ratios
-    indices_by_share = sorted(range(len(lines)), key=lambda index: -lines[index].num_parts)
-    visible_lines = list(zip(LINE_STYLES, indices_by_share, strict=False))
+    lines_with_ratios = zip(lines, plan_curves, equal_curves, strict=True)
+    ranked_lines = sorted(lines_with_ratios, key=lambda line_with_ratios: -line_with_ratios[0].num_parts)
+    visible_lines = list(zip(LINE_STYLES, ranked_lines, strict=False))
     dotted_options: dict[str, Any] = {
         "legend_entry": "Equal shares",
         "dash": "dot",
@@ -72,14 +73,13 @@ def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
         "opacity": 0.7,
     }
     items: list[Item] = [  # One after the other: they share an entry of the legend.
-        Curve(f"{lines[index].label}, equal share", epsilons, equal_curves[index], style, **dotted_options)
-        for style, index in visible_lines
+        Curve(f"{line.label}, equal share", epsilons, equal_ratios, style, **dotted_options)
+        for style, (line, _, equal_ratios) in visible_lines
         if len(lines) > 1
     ]
-    for style, index in visible_lines:
-        line = lines[index]
+    for style, (line, plan_ratios, _) in visible_lines:
         items += [
-            Curve(line.label, epsilons, plan_curves[index], style, dash="solid", width=2.5),
+            Curve(line.label, epsilons, plan_ratios, style, dash="solid", width=2.5),
             Mark(f"{line.label}, this plan", plan_epsilon, line.error_ratio, style, is_unnamed=True),
         ]
     items += [
@@ -106,9 +106,8 @@ def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
 def plot_shares(solution: PlanSolution, dataset: Dataset) -> Plot:
     """Plot the share of each line in the plan, in an equal split, and in what all target errors need."""
     labels = [line.label for line in solution.lines]
-    shares, equal_shares = (
-        np.array([line.share for line in lines]) for lines in (solution.lines, solution.equal_split_lines)
-    )
+    shares = np.array([line.share for line in solution.lines])
+    equal_shares = np.array([line.share for line in solution.equal_split_lines])
     bars = [
         Bars("This plan", labels, Column("share", shares), Style.CAP),
         Bars("Equal split", labels, Column("equal_share", equal_shares), Style.CUSTOMARY),
@@ -117,12 +116,12 @@ def plot_shares(solution: PlanSolution, dataset: Dataset) -> Plot:
     if 0.0 < total_amount < np.inf:  # Else one of them is never reached, or all are without any budget.
         needed_shares = Column("needed_share", solution.needed_amounts / total_amount)
         bars.append(Bars("What all wanted errors need", labels, needed_shares, Style.SMOOTH))
-    largest_line, largest_share = int(np.argmax(shares)), wording.percent(float(shares.max()))
+    largest_index, largest_text = int(np.argmax(shares)), wording.percent(float(shares.max()))
     limits = (0.0, min(1.0, 1.1 * max(float(np.max(bar.y)) for bar in bars)))
     return Plot(
         "plan-shares",
         "Shares of the budget",
-        f"{wording.capital(labels[largest_line])} gets {largest_share} of the budget.",
+        f"{wording.capital(labels[largest_index])} gets {largest_text} of the budget.",
         names_axis("number", " "),
         share_axis("share of the budget", limits, number_format=".1%"),
         bars,
@@ -133,10 +132,9 @@ def plot_shares(solution: PlanSolution, dataset: Dataset) -> Plot:
 
 def solve_beside_page(dataset: Dataset, parameters: PlanParameters) -> Solver:
     """Divide the budget; the curves of the lines are the same at every epsilon, and are computed once."""
-    curves = yield Cached(
-        plan_lines, (dataset, replace(parameters, epsilon=1.0, objective=Objective.SUM)), num_kept=8
-    )
-    solution = yield Cached(solve, (dataset, parameters, curves))
+    fixed_parameters = replace(parameters, epsilon=1.0, objective=Objective.SUM)
+    planned_lines = yield Cached(plan_lines, (dataset, fixed_parameters), num_kept=8)
+    solution = yield Cached(solve, (dataset, parameters, planned_lines))
     return SearchResult(solution)
 
 
@@ -238,8 +236,8 @@ def _tabulate(solution: PlanSolution) -> pd.DataFrame:
     """Tabulate the plan, a row per line."""
     import pandas as pd
 
-    names = ("share", "amount", "bound", "second_bound", "error")
-    columns = {name: [getattr(line, name) for line in solution.lines] for name in names}
+    field_names = ("share", "amount", "bound", "second_bound", "error")
+    columns = {name: [getattr(line, name) for line in solution.lines] for name in field_names}
     planned_lines = [line.planned for line in solution.lines]
     return pd.DataFrame(
         {

@@ -29,14 +29,14 @@ TINY_SHARE = 1e-4
 def write_headline(solution: PlanSolution) -> str:
     """Write for how many lines the budget suffices; for one line, whether it does."""
     count, num_reached = len(solution.lines), solution.num_reached
-    epsilon = format_rounded_up(solution.budget.epsilon, 4)
+    epsilon_text = format_rounded_up(solution.budget.epsilon, 4)
     if count == 1:
         verb = "is enough" if num_reached else "is not enough"
-        return f"All of ε = {epsilon} goes to {solution.lines[0].label}, and it {verb}."
+        return f"All of ε = {epsilon_text} goes to {solution.lines[0].label}, and it {verb}."
     count_text = f"{num_reached or 'none'} of {count} numbers"
     if num_reached == count:
         count_text = "both numbers" if count == 2 else f"all {count} numbers"
-    return f"ε = {epsilon} is enough for {count_text}."
+    return f"ε = {epsilon_text} is enough for {count_text}."
 
 
 def write_detail(solution: PlanSolution, dataset: Dataset) -> str:
@@ -64,17 +64,17 @@ def _describe_most_expensive(solution: PlanSolution) -> str:
         return f"**Never reached:** {label}, even without noise."
     if needed_amount == 0.0:
         return "Publishing 0 has every wanted error."
-    share = wording.percent(float(needed_amount / solution.needed_amounts.sum()))
-    return f"**Most expensive:** {label}, {share} of what all wanted errors need."
+    share_text = wording.percent(float(needed_amount / solution.needed_amounts.sum()))
+    return f"**Most expensive:** {label}, {share_text} of what all wanted errors need."
 
 
 def build_numbers(solution: PlanSolution) -> tuple[Number, ...]:
     """Build the least epsilon for all target errors, the size of the errors, and each line."""
     sufficient_epsilon, is_reachable = solution.sufficient_epsilon, math.isfinite(solution.sufficient_epsilon)
     size, equal_split_size = map(solution.summarise_errors, (solution.lines, solution.equal_split_lines))
-    name, help = "Largest error", "The largest error over wanted error."
+    error_name, help_text = "Largest error", "The largest error over wanted error."
     if solution.parameters.objective is Objective.SUM:
-        name, help = "Errors", "Root of the weighted mean square of error over wanted error."
+        error_name, help_text = "Errors", "Root of the weighted mean square of error over wanted error."
     size_note = f"times as wanted (equal split {wording.number(equal_split_size)})"
     return (
         Number(
@@ -84,7 +84,7 @@ def build_numbers(solution: PlanSolution) -> tuple[Number, ...]:
             unit="ε",
             key="enough",
         ),
-        Number(name, wording.number(size), size_note, help, size, "wanted errors", "size"),
+        Number(error_name, wording.number(size), size_note, help_text, size, "wanted errors", "size"),
         *(
             Number(
                 wording.capital(line.label),
@@ -93,9 +93,9 @@ def build_numbers(solution: PlanSolution) -> tuple[Number, ...]:
                 f"Root mean squared error; wanted: {format_error(line, line.planned.target_error)}.",
                 line.error,
                 line.planned.unit,
-                f"error_{number}",
+                f"error_{line_number}",
             )
-            for number, line in enumerate(solution.lines, start=1)
+            for line_number, line in enumerate(solution.lines, start=1)
         ),
     )
 
@@ -160,29 +160,29 @@ TABLE_NOTE = "Root mean squared errors; for quantiles, rank errors. *Reached at*
 
 def build_facts(solution: PlanSolution) -> dict[str, str]:
     """Build the facts behind the plan, a sentence each."""
-    sentences: dict[str, str] = {}
+    facts: dict[str, str] = {}
     if solution.parameters.objective is Objective.SUM and not list_proofs(solution):
-        sentences["How sure"] = (
+        facts["How sure"] = (
             "The best plan found, not proved: the error of a quantile need not fall with its budget."
         )
     if len(solution.lines) > 1:
         extra_error = max(solution.equal_split_factor - 1.0, 0.0)
         num_reached = sum(line.is_reached for line in solution.equal_split_lines)
-        sentences["Equal split"] = (
+        facts["Equal split"] = (
             f"its errors are {wording.percent(extra_error)} larger (root mean square over wanted errors); "
             f"{num_reached} of {len(solution.lines)} are as wanted."
         )
     for line in solution.planned_lines:
         floor = math.sqrt(max(line.curve.floor, 0.0))
         if floor > line.target_error:
-            sentences[f"{wording.capital(line.line.label)} without any noise"] = (
+            facts[f"{wording.capital(line.line.label)} without any noise"] = (
                 f"its error is {wording.number(floor)}, and {wording.number(line.target_error)} is wanted."
             )
     budget, parameters = solution.budget, solution.parameters
     account_as = budget.program if budget.is_exact or budget.program is Program.TUMULT else Program.OPENDP
     has_counts = any(line.planned.unit in ("users", "rows") for line in solution.lines)
     are_means = [line.statistic is LineStatistic.MEAN for line in solution.lines]
-    sentences["Noise"] = describe_program(
+    facts["Noise"] = describe_program(
         account_as,
         parameters.mechanism,
         budget.epsilon,
@@ -191,18 +191,15 @@ def build_facts(solution: PlanSolution) -> dict[str, str]:
         num_aggregates=2 if all(are_means) else 1,
     )
     if budget.program is Program.BIGQUERY and any(are_means) and not all(are_means):
-        sentences["Noise"] += " A mean, of two sums, gets two thirds of its share."
+        facts["Noise"] += " A mean, of two sums, gets two thirds of its share."
     if budget.mechanism is NoiseKind.GAUSSIAN:
-        sentences["What adds up"] = "ρ = (sensitivity / σ)² / 2 of the lines; their ε does not."
+        facts["What adds up"] = "ρ = (sensitivity / σ)² / 2 of the lines; their ε does not."
         # Of the exponential mechanism beside Gaussian noise no exact account is known.
         if not budget.is_exact and not budget.has_quantile:
-            exact_text, program_text = (
-                wording.number(epsilon, 4) for epsilon in (budget.exact_epsilon, budget.epsilon)
-            )
-            sentences["ε really spent"] = (
-                f"{exact_text} by an exact account, {program_text} by the program's."
-            )
-    return sentences
+            exact_text = wording.number(budget.exact_epsilon, 4)
+            program_text = wording.number(budget.epsilon, 4)
+            facts["ε really spent"] = f"{exact_text} by an exact account, {program_text} by the program's."
+    return facts
 
 
 def list_proofs(solution: PlanSolution) -> tuple[Proof, ...]:
@@ -215,9 +212,9 @@ def list_proofs(solution: PlanSolution) -> tuple[Proof, ...]:
 def describe_coverage(planned_lines: Sequence[PlannedLine]) -> str:
     """Describe the bounds that a certificate covers, without a full stop."""
     incomplete_labels = [line.line.label for line in planned_lines if not line.curve.has_all_bounds]
-    bounds_text = (
-        f"the bounds tried for {', '.join(incomplete_labels)}" if incomplete_labels else "all bounds"
-    )
+    bounds_text = "all bounds"
+    if incomplete_labels:
+        bounds_text = f"the bounds tried for {', '.join(incomplete_labels)}"
     text = f"It covers all splits of the budget and {bounds_text}"
     if any(line.group_problem is not None for line in planned_lines):
         text += "; pairs of bounds per group are then searched further at their share, which may lie below"
@@ -267,8 +264,8 @@ def write_methods(solution: PlanSolution, dataset: Dataset) -> Methods:
         for line in solution.lines
     ]
     shares_text = "; ".join(
-        f"{line.label} got {wording.percent(line.share)}{outcome}"
-        for line, outcome in zip(solution.lines, outcome_texts, strict=True)
+        f"{line.label} got {wording.percent(line.share)}{outcome_text}"
+        for line, outcome_text in zip(solution.lines, outcome_texts, strict=True)
     )
     noise_sentence = f"One budget was divided, and {noise_text} added to each release"
     release_text = f"{wording.capital(names_text)} {'was' if len(solution.lines) == 1 else 'were'} released"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -27,18 +26,18 @@ FLOOR = 1e-5
 
 def plot_over_epsilon(solution: PrivateSolution) -> Plot:
     """Plot the cost of the direct choice over its budget."""
-    parameters, axis = solution.parameters, Axis("ε of the choice", "", EPSILONS)
+    parameters, epsilon_axis = solution.parameters, Axis("ε of the choice", "", EPSILONS)
     regret = comparison.regret_over_epsilon(parameters, solution.data.histogram)
     epsilons = Column("selection_epsilon", regret.epsilons)
-    median, high = (
-        np.maximum(costs[0], FLOOR) for costs in (regret.median_regrets, regret.percentile_95_regrets)
+    median_costs, high_costs = (
+        np.maximum(regrets[0], FLOOR) for regrets in (regret.median_regrets, regret.percentile_95_regrets)
     )
-    dotted: dict[str, Any] = {"dash": "dot", "width": 1.5}
+    high_name = "Direct choice, 95th percentile"
     items: list[Item] = [
-        Curve("Direct choice, median", epsilons, Column("median", median), Style.CAP),
-        Curve("Direct choice, 95th percentile", epsilons, Column("percentile_95", high), Style.CAP, **dotted),
+        Curve("Direct choice, median", epsilons, Column("median", median_costs), Style.CAP),
+        Curve(high_name, epsilons, Column("percentile_95", high_costs), Style.CAP, dash="dot", width=1.5),
     ]
-    if axis.contains(parameters.selection_epsilon):
+    if epsilon_axis.contains(parameters.selection_epsilon):
         items.append(Level("ε as chosen", parameters.selection_epsilon, is_vertical=True, dash="longdash"))
     cost_name = f"extra {name_error(parameters)}"
     if solution.is_rank_error:
@@ -47,7 +46,7 @@ def plot_over_epsilon(solution: PrivateSolution) -> Plot:
         "private-cost-epsilon",
         "Cost over ε of the choice",
         "Choosing privately costs less the larger its budget: median and 95th percentile of the cost.",
-        axis,
+        epsilon_axis,
         Axis(cost_name, number_format=".2%"),
         items,
         solution.data.provenance,
@@ -71,16 +70,17 @@ def build_methods(
         ledger: What all draws on these cost.
         total_epsilon: The total that the budgets of choice and release are shares of; None if none was entered.
     """
-    p, name = solution.parameters, NUMBER_NAMES[solution.parameters.purpose]
-    latest = next((choice for number, choice in reversed(selections) if number is p.purpose), None)
-    if latest is not None:
-        return _describe_draw(name, latest, _describe_rule(p), ledger or Ledger(), total_epsilon)
+    p, number_name = solution.parameters, NUMBER_NAMES[solution.parameters.purpose]
+    latest_choice = next((choice for number, choice in reversed(selections) if number is p.purpose), None)
+    if latest_choice is not None:
+        rule_text = _describe_rule(p)
+        return _describe_draw(number_name, latest_choice, rule_text, ledger or Ledger(), total_epsilon)
     if solution.data.release is None:
         return None
     return Methods(
-        guarantee_text=f"The {name} for a release at ε = {wording.entered(p.epsilon)} was taken from a differentially "
-        "private release of how many users have how many rows.",
-        procedure=f"The {name} is {wording.number(solution.best, 6)}.",
+        guarantee_text=f"The {number_name} for a release at ε = {wording.entered(p.epsilon)} was taken from a "
+        "differentially private release of how many users have how many rows.",
+        procedure=f"The {number_name} is {wording.number(solution.best, 6)}.",
         public_procedure="",
         disclosure=solution.data.provenance,
         rule_sentence=f"It {_describe_rule(p)}",
@@ -89,25 +89,25 @@ def build_methods(
 
 
 def _describe_draw(
-    number_name: str, latest: PrivateChoice, rule: str, ledger: Ledger, total_epsilon: float | None
+    number_name: str, private_choice: PrivateChoice, rule: str, ledger: Ledger, total_epsilon: float | None
 ) -> Methods:
     """Write the methods section of a number that was drawn, with its rule and what was spent."""
-    facts, spending_text = latest.facts, ""
+    facts, spending_text = private_choice.facts, ""
     if total_epsilon is not None:
         spending_text = (
             f" Both are shares of a total of ε = {format_rounded_up(total_epsilon)}, which was divided by public "
             "figures alone."
         )
     if ledger.total is not None and len(ledger.releases) > 1:
-        total = words.format_cost(ledger.total.epsilon, ledger.total.delta)
-        spending_text += f" All that was drawn from these data so far spent {total} together."
+        total_text = words.format_cost(ledger.total.epsilon, ledger.total.delta)
+        spending_text += f" All that was drawn from these data so far spent {total_text} together."
     return Methods(
         guarantee_text=f"The {number_name} was itself chosen with user-level ε-differential privacy at "
         f"ε = {format_rounded_up(facts.epsilon)}. Two data sets are neighbours {NEIGHBOUR_TEXTS[facts.neighbours]}.",
-        procedure=f"The {number_name} is {choice.format_choice(latest)}. It was drawn by the exponential mechanism "
-        f"[@mcsherry2007] of the [@opendp] from public candidates of at most {wording.number(latest.problem.largest)} "
-        "rows. By basic composition [@dwork2014] its budget and that of the release that uses it add up."
-        f"{spending_text}",
+        procedure=f"The {number_name} is {choice.format_choice(private_choice)}. It was drawn by the exponential "
+        "mechanism [@mcsherry2007] of the [@opendp] from public candidates of at most "
+        f"{wording.number(private_choice.problem.largest)} rows. By basic composition [@dwork2014] its budget and that "
+        f"of the release that uses it add up.{spending_text}",
         public_procedure="",
         disclosure=facts,
         rule_sentence=f"The exact optimum, which the choice aims at, {rule}",
@@ -119,15 +119,15 @@ def _describe_draw(
 def _describe_rule(p: PrivateParameters) -> str:
     """Write the end of a sentence on what the best number minimises, or is."""
     if p.user_share and p.purpose in OF_MEAN:
-        weights = "plain smooth weights" if p.purpose is BoundPurpose.SMOOTH else "a bound on rows"
+        weights_text = "plain smooth weights" if p.purpose is BoundPurpose.SMOOTH else "a bound on rows"
         return (
-            f"minimises the expected squared error under {weights} about the mean of the rows at hand, where a share "
-            f"of {wording.entered(p.user_share)} of the variance lies between users."
+            f"minimises the expected squared error under {weights_text} about the mean of the rows at hand, where a "
+            f"share of {wording.entered(p.user_share)} of the variance lies between users."
         )
-    of_mean = "minimises the expected squared error of a released mean"
+    mean_text = "minimises the expected squared error of a released mean"
     return {
-        BoundPurpose.SMOOTH: f"{of_mean} under smooth weights [@epasto2020, section 3].",
-        BoundPurpose.CAP: f"{of_mean} [@epasto2020, section 3].",
+        BoundPurpose.SMOOTH: f"{mean_text} under smooth weights [@epasto2020, section 3].",
+        BoundPurpose.CAP: f"{mean_text} [@epasto2020, section 3].",
         BoundPurpose.SUM: "minimises bias plus mean noise of a released sum [@amin2019, section 3].",
         BoundPurpose.QUANTILE: "is the quantile of rows per user that was asked for.",
     }[p.purpose]

@@ -123,9 +123,9 @@ class SelectionSettings:
             problems.between(*EPSILON_RANGE, **{"epsilon of the draw": self.epsilon})
             problems.whole(1, MAX_SIZE, largest=self.largest)
             problems.between(0.0, 1e12, margin=self.margin)
-            for name, value in (("unit", self.unit), ("highest_amount", self.highest_amount)):
-                if value is not None:
-                    problems.between(1e-12, 1e15, **{name: value})
+            for setting_name, setting_value in (("unit", self.unit), ("highest_amount", self.highest_amount)):
+                if setting_value is not None:
+                    problems.between(1e-12, 1e15, **{setting_name: setting_value})
 
 
 def build_request(
@@ -148,16 +148,17 @@ def build_request(
     request = _build_request(card, dataset, settings)
     if not settings.is_total_epsilon or not isinstance(request, SelectionRequest):
         return request
-    total, neighbours = request.epsilon, request.problem.neighbours
-    shares = divide_budget(total, find_share(request.number), neighbours, settings.ledger or Ledger())
+    total_epsilon, neighbours = request.epsilon, request.problem.neighbours
+    share, ledger = find_share(request.number), settings.ledger or Ledger()
+    epsilon_shares = divide_budget(total_epsilon, share, neighbours, ledger)
     divided_card = replace(
         card,
-        parameters=replace(card.parameters, epsilon=shares.release),
-        setting=None if card.setting is None else replace(card.setting, epsilon=shares.release),
+        parameters=replace(card.parameters, epsilon=epsilon_shares.release),
+        setting=None if card.setting is None else replace(card.setting, epsilon=epsilon_shares.release),
     )
-    request = _build_request(divided_card, dataset, replace(settings, epsilon=shares.selection))
+    request = _build_request(divided_card, dataset, replace(settings, epsilon=epsilon_shares.selection))
     assert isinstance(request, SelectionRequest)
-    return replace(request, total_epsilon=total)
+    return replace(request, total_epsilon=total_epsilon, spent_epsilon=epsilon_shares.spent)
 
 
 def _build_request(
@@ -224,23 +225,24 @@ def build_pair_request(
         return NO_PAIR
     if parameters.num_groups is None:
         return LIST_MISSING
-    unit, limit = 1.0, float(settings.largest)
+    unit_size, largest_amount = 1.0, float(settings.largest)
     if parameters.statistic is Statistic.SUM:
         if settings.unit is None or settings.highest_amount is None:
             return UNIT_MISSING
-        unit, limit = float(settings.unit), float(settings.highest_amount)
+        unit_size, largest_amount = float(settings.unit), float(settings.highest_amount)
     # What the choice does not depend on is left out, so that a pair drawn before is known again.
-    names = "epsilon", "statistic", "mechanism", "delta", "program", "neighbours", "num_groups"
-    release = PerGroupParameters(**{name: getattr(parameters, name) for name in names})
-    units = int(min(limit / unit, private_pair.MAX_AMOUNT))
-    return SelectionRequest.from_pair_problem(PrivatePairProblem(release, settings.epsilon, units, unit))
+    field_names = "epsilon", "statistic", "mechanism", "delta", "program", "neighbours", "num_groups"
+    release = PerGroupParameters(**{name: getattr(parameters, name) for name in field_names})
+    num_units = int(min(largest_amount / unit_size, private_pair.MAX_AMOUNT))
+    problem = PrivatePairProblem(release, settings.epsilon, num_units, unit_size)
+    return SelectionRequest.from_pair_problem(problem)
 
 
 def select(
     request: SelectionRequest,
     dataset: Dataset,
     charge: Charge | None = None,
-    amounts: UserAmounts | None = None,
+    user_amounts: UserAmounts | None = None,
 ) -> Selection:
     """Select privately: a DP release, fresh at every call.
 
@@ -248,7 +250,7 @@ def select(
         request: What to select.
         dataset: Give the names of the columns, and the values for a range.
         charge: Told what the selection guarantees before anything is drawn.
-        amounts: What is selected from, private; by default the amounts of ``dataset``.
+        user_amounts: What is selected from, private; by default the amounts of ``dataset``.
 
     Raises:
         InvalidInput: The data hold no amounts of the kind that is asked for, or are beyond what a selection can hold;
@@ -259,48 +261,49 @@ def select(
         if dataset.values is None:
             raise refuse("the data have no values to choose a range from")
         return private_range.choose(problem, dataset.values, charge)
-    amounts = amounts_of(dataset) if amounts is None else amounts
-    column = find_column(request, dataset)
+    user_amounts = amounts_of(dataset) if user_amounts is None else user_amounts
+    column_name = find_column(request, dataset)
     if isinstance(problem, PrivatePairProblem):
-        return private_pair.choose_pair(problem, _build_pairs(problem, amounts), charge, column)
-    histogram = amounts.histogram
+        return private_pair.choose_pair(problem, _build_pairs(problem, user_amounts), charge, column_name)
+    histogram = user_amounts.histogram
     if request.number is OtherBound.TOTAL:
-        if amounts.totals is None:
+        if user_amounts.totals is None:
             raise refuse("there is no total for each user to draw a bound from")
-        histogram = release_bounds.count_units(amounts.totals, problem.unit, problem.largest)
-    return choice.choose(problem, histogram, charge, column)
+        histogram = release_bounds.count_units(user_amounts.totals, problem.unit, problem.largest)
+    return choice.choose(problem, histogram, charge, column_name)
 
 
-def _build_pairs(problem: PrivatePairProblem, amounts: UserAmounts) -> UserGroupPairs | PairSizes | None:
+def _build_pairs(problem: PrivatePairProblem, user_amounts: UserAmounts) -> UserGroupPairs | PairSizes | None:
     """Build pairs with made-up codes of groups, as only their number matters; else return their distribution."""
     is_sum = problem.parameters.statistic is Statistic.SUM
-    if is_sum and amounts.sums is None:
+    if is_sum and user_amounts.sums is None:
         raise refuse("the pairs hold no sums", remedy="Choose rows or distinct users, or add a column up")
-    users = amounts.user_codes
-    if users is None or amounts.rows is None or not users.size:
-        return amounts.pair_sizes
-    starts = np.flatnonzero(np.r_[True, np.diff(users) != 0])
-    groups = np.arange(users.size) - np.repeat(starts, np.diff(np.r_[starts, users.size]))
-    sums = amounts.sums if is_sum else None
-    return UserGroupPairs(users, groups, amounts.rows, int(groups.max()) + 1, sums)
+    user_codes = user_amounts.user_codes
+    if user_codes is None or user_amounts.rows is None or not user_codes.size:
+        return user_amounts.pair_sizes
+    starts = np.flatnonzero(np.r_[True, np.diff(user_codes) != 0])
+    group_codes = np.arange(user_codes.size) - np.repeat(starts, np.diff(np.r_[starts, user_codes.size]))
+    group_sums = user_amounts.sums if is_sum else None
+    return UserGroupPairs(user_codes, group_codes, user_amounts.rows, int(group_codes.max()) + 1, group_sums)
 
 
-def count_dropped(request: SelectionRequest, counts: Mapping[str, int]) -> dict[str, int]:
+def count_dropped(request: SelectionRequest, counts_by_name: Mapping[str, int]) -> dict[str, int]:
     """Count what a selection leaves out or takes as 0; as private as the data, and for their owner alone.
 
     Args:
         request: What is selected.
-        counts: `UserAmounts.dropped`.
+        counts_by_name: `UserAmounts.dropped`.
     """
-    names, problem = ["rows without a user"], request.problem
+    dropped_names, problem = ["rows without a user"], request.problem
     if isinstance(problem, PrivatePairProblem) and problem.parameters.statistic is Statistic.SUM:
-        names += ["cells without a number", "amounts below 0"]
+        dropped_names += ["cells without a number", "amounts below 0"]
     elif request.number is OtherBound.TOTAL:
-        names += ["cells without a number", "totals below 0"]
-    dropped = {name: counts.get(name, 0) for name in names}
+        dropped_names += ["cells without a number", "totals below 0"]
+    dropped_counts = {name: counts_by_name.get(name, 0) for name in dropped_names}
     if isinstance(problem, PrivatePairProblem):
-        dropped["groups beyond the list"] = max(counts.get("groups", 0) - problem.num_groups, 0)
-    return dropped
+        num_groups = counts_by_name.get("groups", 0)
+        dropped_counts["groups beyond the list"] = max(num_groups - problem.num_groups, 0)
+    return dropped_counts
 
 
 def find_column(request: SelectionRequest, dataset: Dataset) -> str:
@@ -338,16 +341,16 @@ def build_answer(
         release, which has numbers that were read off private values.
     """
     if isinstance(selection, PrivatePair):
-        headline, number = _write_pair_texts(selection)
+        headline, card_number = _write_pair_texts(selection)
     else:
         assert isinstance(selection, PrivateChoice)
-        headline, number = _write_number_texts(selection, request.number, dataset)
+        headline, card_number = _write_number_texts(selection, request.number, dataset)
     code_arguments = request.number, dataset, request.epsilon, request.delta
     value_range = value_range or find_value_range(card, request.number)
     return Answer(
         headline=headline,
         detail=describe_spending(selection.facts, request, range_facts),
-        numbers=(number,),
+        numbers=(card_number,),
         assumptions=(
             f"Neighbouring data sets differ thus: {selection.facts.neighbours.value}",
             "The settings of the draw are public: none was read off these data",
@@ -363,35 +366,33 @@ def build_answer(
 
 def _write_pair_texts(selection: PrivatePair) -> tuple[str, Number]:
     """Write the headline and the number of a selected pair of bounds."""
-    parameters, groups = selection.problem.parameters, wording.counted(selection.max_groups, "group")
+    parameters, groups_text = selection.problem.parameters, wording.counted(selection.max_groups, "group")
     if parameters.statistic is Statistic.USERS:
-        headline = f"Count each user in at most {groups}."
-        label, clipboard_text = "Bound, drawn privately", f"{selection.max_groups}"
+        headline = f"Count each user in at most {groups_text}."
+        number_label, clipboard_text = "Bound, drawn privately", f"{selection.max_groups}"
     else:
-        amount = format_amount(parameters, selection.max_amount)
-        headline = f"Keep at most {groups} of each user, and at most {amount} in each."
-        label, clipboard_text = (
-            "Pair, drawn privately",
-            f"{selection.max_groups}, {selection.max_amount:.12g}",
-        )
-    return headline, Number(label, format_selection(selection), clipboard_text=clipboard_text)
+        amount_text = format_amount(parameters, selection.max_amount)
+        headline = f"Keep at most {groups_text} of each user, and at most {amount_text} in each."
+        number_label = "Pair, drawn privately"
+        clipboard_text = f"{selection.max_groups}, {selection.max_amount:.12g}"
+    return headline, Number(number_label, format_selection(selection), clipboard_text=clipboard_text)
 
 
 def _write_number_texts(selection: PrivateChoice, number: NumberKind, dataset: Dataset) -> tuple[str, Number]:
     """Write the headline and the number of a selected bound or quantile."""
-    label, text, note = "Bound, drawn privately", format_selection(selection), "per user"
-    unit = "rows per user"
-    if column := selection.column or (number is BoundPurpose.SUM and forms.find_summed_column(dataset)):
-        unit, note = f"{column} per user", note if number is BoundPurpose.SUM else ""
-        headline = f"Clamp each user's total of {wording.plain(column)} at {text}."
+    number_label, value_text, note = "Bound, drawn privately", format_selection(selection), "per user"
+    unit_name = "rows per user"
+    if column_name := selection.column or (number is BoundPurpose.SUM and forms.find_summed_column(dataset)):
+        unit_name, note = f"{column_name} per user", note if number is BoundPurpose.SUM else ""
+        headline = f"Clamp each user's total of {wording.plain(column_name)} at {value_text}."
     elif number in (BoundPurpose.SMOOTH, BoundPurpose.QUANTILE):
-        label, note = f"{wording.capital(NUMBER_NAMES[number])}, drawn privately", ""
-        headline = f"Take {text} as the {NUMBER_NAMES[number]}."
+        number_label, note = f"{wording.capital(NUMBER_NAMES[number])}, drawn privately", ""
+        headline = f"Take {value_text} as the {NUMBER_NAMES[number]}."
     else:
-        text, is_smooth = wording.counted(selection.value, "row"), number is OtherBound.QUANTILE_SMOOTH
-        headline = (standard.instruct_to_weight if is_smooth else standard.instruct_to_cap)(text)
-    value = int(selection.value) if number in (BoundPurpose.CAP, BoundPurpose.SUM) else selection.value
-    return headline, Number(label, text, note, value=value, unit=unit)
+        value_text, is_smooth = wording.counted(selection.value, "row"), number is OtherBound.QUANTILE_SMOOTH
+        headline = (standard.instruct_to_weight if is_smooth else standard.instruct_to_cap)(value_text)
+    number_value = int(selection.value) if number in (BoundPurpose.CAP, BoundPurpose.SUM) else selection.value
+    return headline, Number(number_label, value_text, note, value=number_value, unit=unit_name)
 
 
 def find_value_range(card: Answer, number: NumberKind) -> Ends:
@@ -433,10 +434,10 @@ def build_code(
     lacks_bound = number is BoundPurpose.QUANTILE or (number in OF_MEAN and None in value_range)
     if not isinstance(selection, PrivateChoice) or lacks_bound:
         return None
-    facts, value = selection.facts, selection.value
-    form_name, bound_fields = forms.name_cap_form(value), dict[str, Any](max_rows=int(value))
+    facts, drawn_value = selection.facts, selection.value
+    form_name, bound_fields = forms.name_cap_form(drawn_value), dict[str, Any](max_rows=int(drawn_value))
     if number in (BoundPurpose.SMOOTH, OtherBound.QUANTILE_SMOOTH):
-        form_name, bound_fields = forms.name_smooth_form(value), {"threshold": value}
+        form_name, bound_fields = forms.name_smooth_form(drawn_value), {"threshold": drawn_value}
     if number in OF_QUANTILE:
         if card_code is None:
             return None
@@ -451,9 +452,9 @@ def build_code(
     elif quantity is Quantity.COUNT:
         if delta is not None:
             base_fields |= {"noise": NoiseKind.GAUSSIAN, "delta": delta}
-        if column := selection.column or forms.find_summed_column(dataset):
+        if column_name := selection.column or forms.find_summed_column(dataset):
             form_name, quantity = "Clamp", Quantity.SUM
-            bound_fields = {"max_total": value, "value_column": column} | forms.ROWS_OF_THE_FILE
+            bound_fields = {"max_total": drawn_value, "value_column": column_name} | forms.ROWS_OF_THE_FILE
     library = None if card_code is None else card_code.library
     return forms.build_forms(epsilon, base_fields, [(form_name, quantity, bound_fields)], library)
 
@@ -469,12 +470,12 @@ def write_json(selection: Selection, number: NumberKind, request: SelectionReque
     question: dict[str, Any]
     answer: dict[str, Any]
     if isinstance(selection, PrivateChoice):
-        problem, column = selection.problem, selection.column
+        problem, column_name = selection.problem, selection.column
         question = {"condition": to_values(problem.condition), "largest": problem.largest}
-        if column:
-            question |= {"unit": problem.unit, "column": column}
+        if column_name:
+            question |= {"unit": problem.unit, "column": column_name}
         question["prior"] = None if problem.prior is None else to_values(problem.prior)
-        answer = {"value": selection.value, "unit": f"{column or 'rows'} per user"}
+        answer = {"value": selection.value, "unit": f"{column_name or 'rows'} per user"}
     elif isinstance(selection, PrivatePair):
         question = to_values(selection.problem) | {"parameters": to_values(selection.problem.parameters)}
         answer = {"max_groups": selection.max_groups, "max_amount": selection.max_amount}

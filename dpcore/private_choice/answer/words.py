@@ -42,8 +42,8 @@ COST_SOURCE_TEXTS = {
 
 def format_cost(epsilon: float, delta: float | None = None) -> str:
     """Write a privacy cost, never less than it is: ``ε = 1, δ = 0.000001``."""
-    text = f"ε = {format_rounded_up(epsilon)}"
-    return f"{text}, δ = {format_rounded_up(delta)}" if delta else text
+    epsilon_text = f"ε = {format_rounded_up(epsilon)}"
+    return f"{epsilon_text}, δ = {format_rounded_up(delta)}" if delta else epsilon_text
 
 
 def format_selection(selection: Selection) -> str:
@@ -62,15 +62,16 @@ def describe_spending(
     ledger = Ledger((facts, *(() if range_facts is None else (range_facts,)), request.release_facts))
     total = ledger.total
     assert total is not None
-    sentence = f"The draw has spent {format_cost(facts.epsilon)}"
+    spent_text = f"The draw has spent {format_cost(facts.epsilon)}"
     if range_facts is not None:
-        sentence += f", that of the range {format_cost(range_facts.epsilon)}"
+        spent_text += f", that of the range {format_cost(range_facts.epsilon)}"
     release_cost = format_cost(request.epsilon, request.delta)
-    twice = "" if total.neighbours is Neighbours.ADD_OR_REMOVE_USER else ", which counts twice"
+    twice_text = "" if total.neighbours is Neighbours.ADD_OR_REMOVE_USER else ", which counts twice"
     if request.total_epsilon is not None:
         total_cost = format_cost(request.total_epsilon)
-        return f"{sentence}. Of {total_cost} in all, {release_cost} is left for the release{twice}."
-    return f"{sentence}; the release adds {release_cost}{twice}: {format_cost(total.epsilon, total.delta)} in all."
+        return f"{spent_text}. Of {total_cost} in all, {release_cost} is left for the release{twice_text}."
+    sum_text = format_cost(total.epsilon, total.delta)
+    return f"{spent_text}; the release adds {release_cost}{twice_text}: {sum_text} in all."
 
 
 PAIR_AIM_TEXT = (
@@ -80,12 +81,12 @@ PAIR_AIM_TEXT = (
 
 def describe_pair_cost(problem: PrivatePairProblem) -> str:
     """Write how far a draw of a pair usually errs, from public figures alone."""
-    share, groups = expected_of_pair(problem), wording.counted(problem.num_groups, "group")
+    share, groups_text = expected_of_pair(problem), wording.counted(problem.num_groups, "group")
     if share is None:
-        return f"With {groups}, a draw is little better than a guess: enter known bounds, or a larger ε."
+        return f"With {groups_text}, a draw is little better than a guess: enter known bounds, or a larger ε."
     return (
-        f"With {groups}, a draw usually errs within about {wording.percent(share, 1)} of the best pair. Where a few "
-        "users hold everything it can be as bad as releasing nothing."
+        f"With {groups_text}, a draw usually errs within about {wording.percent(share, 1)} of the best pair. Where a "
+        "few users hold everything it can be as bad as releasing nothing."
     )
 
 
@@ -113,9 +114,8 @@ def describe_range_cost(problem: RangeProblem) -> str:
             f"**Not recommended:** {scope_text} a draw is of no use. What helps: about {needed_text} users, a larger ε "
             "of the range, closer distances, or a range from what you know, which is free."
         )
-    is_halved = (
-        problem.anchor is not None and problem.num_ends == 2 and problem.epsilon_of_end < problem.epsilon
-    )
+    draws_both_ends = problem.anchor is not None and problem.num_ends == 2
+    is_halved = draws_both_ends and problem.epsilon_of_end < problem.epsilon
     cost_text = " Both ends cost twice: each is drawn with half of ε." if is_halved else ""
     if problem.clamps_users:
         cost_text += (
@@ -131,9 +131,9 @@ def list_assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> t
     """List the assumptions about the data, the budgets and the costs, a sentence each."""
     value_assumptions: tuple[str, ...] = ()
     if parameters.purpose in OF_MEAN and parameters.user_share:
-        share = wording.number(parameters.user_share, 2)
+        share_text = wording.number(parameters.user_share, 2)
         value_assumptions = (
-            f"The error is about this table's mean; a share of {share} of the variance lies between users",
+            f"The error is about this table's mean; a share of {share_text} of the variance lies between users",
             f"The draw counts a user as having at most {REACH} times the rows of the bound that it looks at",
         )
     elif parameters.purpose in OF_MEAN:
@@ -164,15 +164,16 @@ def describe_forecasts(forecasts: FloatArray, num_rows: int | None = None) -> st
     """
     amount_texts = [format_share(extra) for extra in forecasts.tolist()]
     if num_rows is not None:
-        text = f"with about so many rows a draw adds {amount_texts[0]} to rows cut and privacy noise"
+        forecast_text = f"with about so many rows a draw adds {amount_texts[0]} to rows cut and privacy noise"
     else:
-        first, *others = (
-            f"{amount} with {n:,}"
-            for amount, n in zip(amount_texts, choice.FORECAST_USER_COUNTS, strict=True)
+        first_text, *other_texts = (
+            f"{amount_text} with {n:,}"
+            for amount_text, n in zip(amount_texts, choice.FORECAST_USER_COUNTS, strict=True)
         )
-        text = f"a draw adds {', '.join([f'{first} users', *others])} to the error"
-    remedy = " A larger ε of the draw or a bound that you know does better." if forecasts.max() > 1.0 else ""
-    return f"On public samples {text}, on average, at most.{remedy}"
+        forecast_text = f"a draw adds {', '.join([f'{first_text} users', *other_texts])} to the error"
+    sample_text = f"On public samples {forecast_text}, on average, at most."
+    remedy_text = "A larger ε of the draw or a bound that you know does better."
+    return f"{sample_text} {remedy_text}" if forecasts.max() > 1.0 else sample_text
 
 
 def is_direct_cheaper(solution: PrivateSolution) -> bool:
@@ -183,8 +184,8 @@ def is_direct_cheaper(solution: PrivateSolution) -> bool:
 def write_headline(solution: PrivateSolution) -> str:
     """Write which way to take; on a release, the number itself."""
     if solution.data.release is not None:
-        name = NUMBER_NAMES[solution.parameters.purpose]
-        return f"Take {wording.number(solution.best)} as the {name}; it may be published."
+        number_name = NUMBER_NAMES[solution.parameters.purpose]
+        return f"Take {wording.number(solution.best)} as the {number_name}; it may be published."
     return "Choose the number directly." if is_direct_cheaper(solution) else "Choose on a private copy."
 
 
@@ -200,26 +201,26 @@ def write_detail(solution: PrivateSolution) -> str:
 def build_numbers(solution: PrivateSolution) -> tuple[Number, ...]:
     """Build the numbers: what either way costs, the cheaper one first; on a release, the number itself before them."""
     costs_by_way = [("Direct choice", solution.direct), ("Private copy", solution.copy)]
-    costs = [
+    numbers = [
         Number(
-            f"{name}, {label}",
+            f"{way_name}, {cost_label}",
             format_share(share),
             note,
             # Where every simulated copy was empty it is infinite, which JSON cannot say.
             value=share if math.isfinite(share) else None,
             clipboard_text=f"{share:.2g}",
         )
-        for name, cost in (costs_by_way if is_direct_cheaper(solution) else costs_by_way[::-1])
-        for label, share, note in (
-            ("median cost", cost.median, ""),
-            ("1 in 20", cost.percentile_95, "or more"),
+        for way_name, choice_cost in (costs_by_way if is_direct_cheaper(solution) else costs_by_way[::-1])
+        for cost_label, share, note in (
+            ("median cost", choice_cost.median, ""),
+            ("1 in 20", choice_cost.percentile_95, "or more"),
         )
     ]
     if solution.data.release is not None:
-        rows = wording.agreeing(solution.best, "row per user", "rows per user")
-        best = wording.number(solution.best)
-        costs.insert(0, Number("Best number on these data", best, rows, value=solution.best))
-    return tuple(costs)
+        rows_text = wording.agreeing(solution.best, "row per user", "rows per user")
+        best_text = wording.number(solution.best)
+        numbers.insert(0, Number("Best number on these data", best_text, rows_text, value=solution.best))
+    return tuple(numbers)
 
 
 def list_facts(solution: PrivateSolution) -> dict[str, str]:
@@ -228,21 +229,21 @@ def list_facts(solution: PrivateSolution) -> dict[str, str]:
     facts: dict[str, str] = {}
     if solution.data.release is None:
         facts["In the clear"] = f"the {NUMBER_NAMES[p.purpose]} would be {wording.number(solution.best)}."
-    if num_above := solution.data.histogram.users_above(p.largest):
+    if num_users_above := solution.data.histogram.users_above(p.largest):
         facts["Over the maximum"] = (
-            f"{wording.counted(num_above, 'user')}. Raise it only for reasons outside these data."
+            f"{wording.counted(num_users_above, 'user')}. Raise it only for reasons outside these data."
         )
     deltas_by_subject = {"a copy": p.delta, "the release": p.release_delta}.items()
-    deltas = [f", with δ = {format_rounded_up(d)} for {subject}" for subject, d in deltas_by_subject if d]
+    delta_texts = [f", with δ = {format_rounded_up(d)} for {name}" for name, d in deltas_by_subject if d]
     facts["In all"] = (
-        f"ε = {format_rounded_up(p.epsilon + p.selection_epsilon)} with the release{''.join(deltas)}, where both are "
-        f"for neighbours that {p.relation.neighbours.short}."
+        f"ε = {format_rounded_up(p.epsilon + p.selection_epsilon)} with the release{''.join(delta_texts)}, where both "
+        f"are for neighbours that {p.relation.neighbours.short}."
     )
     # As `dpcore.common.privacy` counts it; the libraries that the code is for know no other release.
     if p.relation is Relation.REPLACE:
-        doubled = format_rounded_up(2.0 * p.epsilon + p.selection_epsilon)
+        doubled_text = format_rounded_up(2.0 * p.epsilon + p.selection_epsilon)
         facts["In all"] += (
-            f" A release for neighbours that add or remove one user counts up to twice: ε = {doubled}."
+            f" A release for neighbours that add or remove one user counts up to twice: ε = {doubled_text}."
         )
     if solution.direct.median > 0.05 and not solution.is_rank_error:
         facts["What helps"] = "A larger ε of the choice, a public guess (*More settings*), or more users."

@@ -85,13 +85,13 @@ def choose_first_bounds(few_problem: QuantileProblem, quantiles: tuple[float, ..
         min(max(FIRST_CELLS // (2 * num_rows * times), 3), limit)
         for times, limit in ((1, SEARCH_POINTS), (few_problem.rows.draws.num_orders, FIRST_CAPS))
     )
-    cap = optimal_bound.best_bound(
+    cap_choice = optimal_bound.best_bound(
         few_problem, WeightKind.CAP, num_caps, quantiles=quantiles, max_tried_caps=0
     )
     if few_problem.program not in WEIGHTED_PROGRAMS:
-        return Choices(None, cap)
+        return Choices(None, cap_choice)
     return Choices(
-        optimal_bound.best_bound(few_problem, WeightKind.SMOOTH, num_points, quantiles=quantiles), cap
+        optimal_bound.best_bound(few_problem, WeightKind.SMOOTH, num_points, quantiles=quantiles), cap_choice
     )
 
 
@@ -138,8 +138,8 @@ def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
         is_light=True,
         progress_texts_by_stage=DOING_AT,
     )
-    result: SearchResult = yield search
-    return result
+    search_result: SearchResult = yield search
+    return search_result
 
 
 MAX_DRAWS, DEFAULT_DRAWS = 100_000, 2000
@@ -170,9 +170,9 @@ def _show_density(solution: QuantileSolution, dataset: Dataset) -> Parts:
 
 def _choose_values(solution: QuantileSolution, tab: str, draw: Callable[[Limits], Plot]) -> Window:
     """Build a plot over a range of values that the user can change."""
-    initial, widest = core.find_shown_ranges(solution)
+    initial_range, widest_range = core.find_shown_ranges(solution)
     key = f"quantile_values_{tab}_{solution.parameters.quantiles}"
-    return Window(draw, initial, widest, key, "Values shown", "From and to")
+    return Window(draw, initial_range, widest_range, key, "Values shown", "From and to")
 
 
 def show_poorer_bases(answer: Answer, dataset: Dataset) -> Parts:
@@ -269,6 +269,23 @@ SECTIONS: Sections = {
 }
 
 
+def build_setting(dataset: Dataset, parameters: QuantileParameters) -> ReleaseSetting | None:
+    """Build the setting of the release, by which other answers know it; None if its program fixes the bound."""
+    if parameters.fixed_bound is not None:
+        return None
+    # Not the outermost candidates, which rounding moves: pages compare this range with one that was drawn.
+    low, high = (None, None) if parameters.answer_range is None else parameters.base_range
+    return ReleaseSetting(
+        Quantity.QUANTILE,
+        parameters.epsilon,
+        parameters.neighbours,
+        "" if dataset.values is None else dataset.values.column,
+        lower=low,
+        upper=high,
+        uses_values=parameters.bound_from is BoundFrom.VALUES,
+    )
+
+
 def build_answer(
     dataset: Dataset,
     parameters: QuantileParameters,
@@ -304,8 +321,6 @@ def build_answer(
     """
     if solution is None:
         solution = core.solve(dataset, parameters, progress, should_stop)
-    # Not the outermost candidates, which rounding moves: pages compare this range with one that was drawn.
-    low, high = (None, None) if parameters.answer_range is None else parameters.base_range
     answer = Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution, dataset),
@@ -316,11 +331,11 @@ def build_answer(
         proofs=(
             *(
                 (
-                    wording.capital(words.KIND_NAMES[choice.weight_kind]),
-                    choice.certificate,
-                    choice.stop_reason,
+                    wording.capital(words.KIND_NAMES[quantile_choice.weight_kind]),
+                    quantile_choice.certificate,
+                    quantile_choice.stop_reason,
                 )
-                for choice in solution.choices.each_choice
+                for quantile_choice in solution.choices.each_choice
             ),
             ("From counts", solution.counts_certificate, "Exact, for the paper's trade-off form."),
         ),
@@ -340,17 +355,7 @@ def build_answer(
                 solution.problem.histogram, solution.weight_kind, solution.bound, dataset.provenance
             )
         },
-        setting=None
-        if parameters.fixed_bound is not None
-        else ReleaseSetting(
-            Quantity.QUANTILE,
-            parameters.epsilon,
-            parameters.neighbours,
-            "" if dataset.values is None else dataset.values.column,
-            lower=low,
-            upper=high,
-            uses_values=parameters.bound_from is BoundFrom.VALUES,
-        ),
+        setting=build_setting(dataset, parameters),
         sections=SECTIONS,
     )
     return add_choice(
@@ -368,7 +373,7 @@ def build_answer(
 
 
 def write_weights_csv(
-    histogram: ContributionHistogram, weighting: WeightKind, bound: float, disclosure: Provenance
+    histogram: ContributionHistogram, weighting: WeightKind, bound: float, provenance: Provenance
 ) -> str:
     """Return the weights per distinct size for a quantile.
 
@@ -379,21 +384,21 @@ def write_weights_csv(
         histogram: Rows per user.
         weighting: Smooth weights or a cap.
         bound: h in rows per user.
-        disclosure: Whether the data are public, private or a release; the file names it.
+        provenance: Whether the data are public, private or a release; the file names it.
 
     Source: Epasto et al. 2020, section 4 (the weights) and appendix B.
     """
     sizes = histogram.sizes
     is_cap = weighting is WeightKind.CAP
     kept_rows = np.minimum(sizes, int(bound)) if is_cap else sizes
-    weight = np.ones(sizes.shape) if is_cap else np.minimum(bound, sizes.astype(np.float64)) / sizes
+    row_weights = np.ones(sizes.shape) if is_cap else np.minimum(bound, sizes.astype(np.float64)) / sizes
     columns = {
         "size": sizes,
         "users": histogram.users,
         "rows_kept": kept_rows,
-        "row_weight": weight / float(histogram.kept_rows(bound)),
+        "row_weight": row_weights / float(histogram.kept_rows(bound)),
     }
-    return write_columns(columns, disclosure)
+    return write_columns(columns, provenance)
 
 
 def _list_details(solution: QuantileSolution, label: str) -> dict[str, object]:
@@ -403,16 +408,16 @@ def _list_details(solution: QuantileSolution, label: str) -> dict[str, object]:
         "bound_label": label,
         "best_for_the_values": [
             {
-                "weights": choice.weight_kind.value,
-                "bound": choice.bound,
-                "expected_rank_error": choice.rank_error,
+                "weights": quantile_choice.weight_kind.value,
+                "bound": quantile_choice.bound,
+                "expected_rank_error": quantile_choice.rank_error,
                 # One subsample alone has none.
-                "standard_error_over_subsamples": finite_or_none(choice.standard_error),
-                "subsamples": choice.num_subsamples,
-                "expected_rank_error_without_bound": choice.unbounded_rank_error,
-                "ended": choice.stop_reason,
+                "standard_error_over_subsamples": finite_or_none(quantile_choice.standard_error),
+                "subsamples": quantile_choice.num_subsamples,
+                "expected_rank_error_without_bound": quantile_choice.unbounded_rank_error,
+                "ended": quantile_choice.stop_reason,
             }
-            for choice in solution.choices.each_choice
+            for quantile_choice in solution.choices.each_choice
         ],
         "quantiles": [
             {

@@ -48,18 +48,19 @@ def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
     names = ("weights", "bound", "expected_rank_error", "standard_error_over_subsamples")
     columns: dict[str, npt.NDArray[Any]] = {}
     for weighting, name, style, symbol in KIND_STYLES:
-        choice = solution.choices.get(weighting)
-        if choice.weight_kind is not weighting:
+        quantile_choice = solution.choices.get(weighting)
+        if quantile_choice.weight_kind is not weighting:
             continue
-        errors = choice.search_errors
-        kinds = np.full(errors.bounds.size, name.lower())
-        lines = kinds, errors.bounds, errors.rank_errors, errors.standard_errors
+        rank_errors = quantile_choice.search_errors
+        kinds = np.full(rank_errors.bounds.size, name.lower())
+        lines = kinds, rank_errors.bounds, rank_errors.rank_errors, rank_errors.standard_errors
         for column, values in zip(names, lines, strict=True):
             columns[column] = np.append(columns.get(column, values[:0]), values)
         # Often one lies on the other: both are to be seen.
         dash = "dash" if weighting is WeightKind.CAP else ""
-        items.append(Curve(name, errors.bounds, errors.rank_errors, style, dash=dash))
-        items.append(Mark(f"Best, {name.lower()}", choice.bound, choice.rank_error, style, symbol))
+        items.append(Curve(name, rank_errors.bounds, rank_errors.rank_errors, style, dash=dash))
+        best_point = quantile_choice.bound, quantile_choice.rank_error
+        items.append(Mark(f"Best, {name.lower()}", *best_point, style, symbol))
     items.append(Level("No bound", solution.unbounded_error, dash="longdash"))
     if solution.has_ties:
         items.append(Level("Least possible (ties)", solution.least_error))
@@ -110,8 +111,8 @@ def plot_density(
         solution.outputs, STYLES, solution.exact_quantiles, strict=False
     ):
         name, column = name_quantile(output.quantile), f"density_q{wording.digits(output.quantile)}"
-        density = Column(column, output.compute_binned_density(edges))
-        curves.append(Curve(name, centers, density, style, dash=dash, width=WIDTH, line_shape="hvh"))
+        density_column = Column(column, output.compute_binned_density(edges))
+        curves.append(Curve(name, centers, density_column, style, dash=dash, width=WIDTH, line_shape="hvh"))
         for levels, label, position, level_dash in (
             (means, "Mean of the answer", output.mean, "dot"),
             (quantiles, "Quantile of the rows", quantile, "solid"),
@@ -127,8 +128,8 @@ def plot_density(
             unbounded_density = solution.unbounded_outputs[0].compute_binned_density(edges)
             curves.append(Curve("Without a bound", centers, unbounded_density, Style.ENTERED))
     if not solution.parameters.is_simulated:
-        base = Column("base_density", _compute_base_density(solution, edges))
-        curves.append(Curve("Base ν", centers, base, Style.SAMPLING, color_style=Style.ENTERED))
+        base_column = Column("base_density", _compute_base_density(solution, edges))
+        curves.append(Curve("Base ν", centers, base_column, Style.SAMPLING, color_style=Style.ENTERED))
     return Plot(
         "quantile-density",
         "Where the answer falls",
@@ -176,7 +177,7 @@ def _compute_base_density(solution: QuantileSolution, edges: FloatArray) -> Floa
 def plot_rank_distance(solution: QuantileSolution, dataset: Dataset) -> Plot:
     """Plot the probability that the answer lies within t in rank of the quantile, with the bound and without any."""
     grid, legend = np.geomspace(1e-4, 0.5, 160), "Without a bound" if len(solution.outputs) > 1 else ""
-    distances = Column("distance_in_rank", grid)
+    distance_column = Column("distance_in_rank", grid)
     curves, unbounded_curves = list[Curve](), list[Curve]()
     columns: dict[str, npt.ArrayLike] = {"distance_in_rank": grid}
     for output, unbounded_output, (style, dash) in zip(
@@ -191,9 +192,10 @@ def plot_rank_distance(solution: QuantileSolution, dataset: Dataset) -> Plot:
             unbounded_output.compute_probability_within(grid),
         )
         options: dict[str, Any] = {"color_style": style, "legend_entry": legend}
-        curves.append(Curve(name, distances, bounded_probabilities, style, dash=dash, width=WIDTH))
+        curves.append(Curve(name, distance_column, bounded_probabilities, style, dash=dash, width=WIDTH))
+        name = f"{name}, without a bound"
         unbounded_curves.append(
-            Curve(f"{name}, without a bound", distances, unbounded_probabilities, Style.ENTERED, **options)
+            Curve(name, distance_column, unbounded_probabilities, Style.ENTERED, **options)
         )
     return Plot(
         "quantile-near",
@@ -211,15 +213,14 @@ def plot_rank_distance(solution: QuantileSolution, dataset: Dataset) -> Plot:
 def plot_paper_bound(solution: QuantileSolution, dataset: Dataset) -> Plot:
     """Plot the paper's bound against h for both kinds, with the best h of its trade-off form."""
     histogram = solution.problem.histogram
-    bound, bounds = solution.parameters.build_rank_bound(histogram), choose_curve_bounds(histogram)
+    rank_bound, bounds = solution.parameters.build_rank_bound(histogram), choose_curve_bounds(histogram)
     items: list[Item] = []
     for weighting, name, style, symbol in KIND_STYLES:
-        values = Column(f"{weighting.name.lower()}_paper_bound", bound.compute(weighting, bounds))
-        best = bound.find_best(weighting).bound
-        items.append(Curve(name, Column("bound", bounds), values, style))
-        items.append(
-            Mark(f"Best, {name.lower()}", best, float(bound.compute(weighting, best)), style, symbol)
-        )
+        bound_column = Column(f"{weighting.name.lower()}_paper_bound", rank_bound.compute(weighting, bounds))
+        best = rank_bound.find_best(weighting).bound
+        least_value = float(rank_bound.compute(weighting, best))
+        items.append(Curve(name, Column("bound", bounds), bound_column, style))
+        items.append(Mark(f"Best, {name.lower()}", best, least_value, style, symbol))
     return Plot(
         "quantile-paper",
         "The paper's bound",
@@ -263,10 +264,8 @@ def plot_samples(
     items: list[Curve | Points] = []
     for output, output_answers, (style, dash) in zip(solution.outputs, answers.T, STYLES, strict=False):
         name, key = name_quantile(output.quantile), f"q{wording.digits(output.quantile)}"
-        simulated_shares, exact_probabilities = (
-            np.histogram(output_answers, edges)[0] / num_draws,
-            np.diff(output.cdf(edges)),
-        )
+        simulated_shares = np.histogram(output_answers, edges)[0] / num_draws
+        exact_probabilities = np.diff(output.cdf(edges))
         columns |= {
             f"simulated_share_{key}": simulated_shares,
             f"exact_probability_{key}": exact_probabilities,

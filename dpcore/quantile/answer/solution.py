@@ -38,17 +38,17 @@ FARTHEST = 1e15
 class Choices:
     """The best bound of both kinds for the values; no smooth weights for programs that have none."""
 
-    smooth: QuantileChoice | None
-    cap: QuantileChoice
+    smooth_choice: QuantileChoice | None
+    cap_choice: QuantileChoice
 
     @property
     def each_choice(self) -> tuple[QuantileChoice, ...]:
         """Return the best bounds of the kinds that the program has, that of smooth weights first."""
-        return (self.cap,) if self.smooth is None else (self.smooth, self.cap)
+        return (self.cap_choice,) if self.smooth_choice is None else (self.smooth_choice, self.cap_choice)
 
     def get(self, weighting: WeightKind) -> QuantileChoice:
-        """Return the best bound of one kind."""
-        return self.smooth if self.smooth is not None and weighting is WeightKind.SMOOTH else self.cap
+        """Return the best bound of one kind; that of caps if there is none for smooth weights."""
+        return (weighting is WeightKind.SMOOTH and self.smooth_choice) or self.cap_choice
 
     @property
     def is_cancelled(self) -> bool:
@@ -74,8 +74,8 @@ def search(
 
         return optimal_bound.best_bound(problem, weighting, SEARCH_POINTS, report, should_stop, quantiles)
 
-    smooth = search_kind(WeightKind.SMOOTH, 0.0) if cap_begin else None
-    return Choices(smooth, search_kind(WeightKind.CAP, cap_begin))
+    smooth_choice = search_kind(WeightKind.SMOOTH, 0.0) if cap_begin else None
+    return Choices(smooth_choice, search_kind(WeightKind.CAP, cap_begin))
 
 
 NOT_COMPARED = ("own_bound",)
@@ -117,14 +117,14 @@ def against_epsilon(dataset: Dataset, parameters: QuantileParameters) -> BoundCo
                 .find_best(weighting)
                 .bound
             )
-            errors = optimal_bound.rank_errors(
+            rank_errors = optimal_bound.rank_errors(
                 problem_at_epsilon, weighting, bound, quantiles=parameters.quantile_levels
             )
-            return bound, float(errors.rank_errors[0])
-        choice = optimal_bound.best_bound(
+            return bound, float(rank_errors.rank_errors[0])
+        quantile_choice = optimal_bound.best_bound(
             problem_at_epsilon, weighting, SEARCH_POINTS, quantiles=parameters.quantile_levels
         )
-        return choice.bound, choice.rank_error
+        return quantile_choice.bound, quantile_choice.rank_error
 
     title = f"Best bound{' from counts' if is_from_counts else ''} (rows per user)"
     return BoundComparison(title, "Rank error (share of rows)", solve_at, is_slow=True)
@@ -282,13 +282,13 @@ def find_shown_ranges(solution: QuantileSolution) -> tuple[tuple[float, float], 
     rows, p = solution.problem.rows, solution.parameters
     low = rows.find_quantile(max(p.quantile_levels[0] - WINDOW, 1e-9))
     high = rows.find_quantile(min(p.quantile_levels[-1] + WINDOW, 1.0))
-    first, last_value = solution.base_range
+    first_value, last_value = solution.base_range
     low, high = (min(max(end, -FARTHEST), FARTHEST) for end in (low, high))
     # The values tie, or are so close that a plot could not tell them apart.
-    if high - low <= 1e-9 * max(abs(low), abs(high), last_value - first):
-        margin = 0.05 * (max(last_value, high) - min(first, low))
+    if high - low <= 1e-9 * max(abs(low), abs(high), last_value - first_value):
+        margin = 0.05 * (max(last_value, high) - min(first_value, low))
         low, high = low - margin, high + margin
-    return (low, high), (min(first, low), max(last_value, high))
+    return (low, high), (min(first_value, low), max(last_value, high))
 
 
 class BaseChange(enum.Enum):
@@ -332,14 +332,14 @@ def simulate_answers(
     """
     require.whole(1, MAX_DRAWS, size=size)
     generator = np.random.default_rng(seed)
-    block = max(1, _BLOCK_CELLS // distributions[0].probabilities.size)
+    block_size = max(1, _BLOCK_CELLS // distributions[0].probabilities.size)
     ranks = np.argsort(np.argsort([output.quantile for output in distributions]))
-    samples = [np.empty((0, len(distributions)))]
-    for start in range(0, size, block):
+    answer_blocks = [np.empty((0, len(distributions)))]
+    for start in range(0, size, block_size):
         if should_stop():
             break
-        count = min(block, size - start)
-        answers = [output.sample(count, generator) for output in distributions]
-        samples.append(np.sort(answers, axis=0)[ranks].T)
-        progress((start + count) / size)
-    return np.concatenate(samples)
+        num_answers = min(block_size, size - start)
+        answers = [output.sample(num_answers, generator) for output in distributions]
+        answer_blocks.append(np.sort(answers, axis=0)[ranks].T)
+        progress((start + num_answers) / size)
+    return np.concatenate(answer_blocks)

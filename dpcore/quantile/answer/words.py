@@ -51,17 +51,17 @@ def write_headline(solution: QuantileSolution) -> str:
 def build_numbers(solution: QuantileSolution) -> tuple[Number, ...]:
     """Build the numbers: bound, rank error, and rank error without a bound."""
     p, expected_text = solution.parameters, "of rows, expected"
-    name, bound, error, note = "Best bound", solution.bound, solution.rank_error, expected_text
+    bound_label, bound, error, error_note = "Best bound", solution.bound, solution.rank_error, expected_text
     if solution.standard_error > 0.0:
         count_text = wording.counted(solution.subsample_errors.size, solution.problem.trial_name)
-        note = f"± {wording.percent(solution.standard_error)} ({count_text})"
+        error_note = f"± {wording.percent(solution.standard_error)} ({count_text})"
     if p.fixed_bound is not None:
-        name = "Rows counted"
+        bound_label = "Rows counted"
     elif p.weighting is Weighting.NONE:
-        smooth = solution.choices.get(WeightKind.SMOOTH)
-        bound, error, note = smooth.bound, smooth.rank_error, expected_text
+        smooth_choice = solution.choices.get(WeightKind.SMOOTH)
+        bound, error, error_note = smooth_choice.bound, smooth_choice.rank_error, expected_text
     elif p.bound_from is BoundFrom.COUNTS:
-        name = "Bound from counts"
+        bound_label = "Bound from counts"
 
     def build_error(label: str, value: float, note: str, key: str) -> Number:
         """Build the number of a rank error, formatted in per cent."""
@@ -70,8 +70,8 @@ def build_numbers(solution: QuantileSolution) -> tuple[Number, ...]:
     # A user who is added needs some bound all the same.
     unbounded_name = "With all rows kept" if p.protects_users else "Without a bound"
     return (
-        Number(name, wording.counted(bound, "row"), "", _BOUND, bound, ROWS_UNIT, "bound"),
-        build_error("Rank error", error, note, "rank_error"),
+        Number(bound_label, wording.counted(bound, "row"), "", _BOUND, bound, ROWS_UNIT, "bound"),
+        build_error("Rank error", error, error_note, "rank_error"),
         build_error(unbounded_name, solution.unbounded_error, expected_text, "rank_error_without_a_bound"),
     )
 
@@ -108,47 +108,48 @@ def write_detail(solution: QuantileSolution, dataset: Dataset) -> str:
 def build_facts(solution: QuantileSolution) -> dict[str, str]:
     """Build the facts behind the choice, sentences by name."""
     parameters, histogram = solution.parameters, solution.problem.histogram
-    facts, cap = describe_answers(solution), solution.choices.cap
-    facts["Best for the values"] = "; ".join(
+    fact_texts, cap_choice = describe_answers(solution), solution.choices.cap_choice
+    fact_texts["Best for the values"] = "; ".join(
         f"{KIND_NAMES[choice.weight_kind]} with a bound of {wording.number(choice.bound)}, error "
         f"{format_error(choice.rank_error, choice.standard_error)}"
         for choice in solution.choices.each_choice
     )
-    facts["Mechanism"] = describe_mechanism(parameters)
+    fact_texts["Mechanism"] = describe_mechanism(parameters)
     if parameters.own_bound is not None:
-        facts[f"Your own bound, {wording.counted(parameters.own_bound, 'row')}"] = standard.compare_own_bound(
-            "rank error", compute_mean_error(solution.own_outputs), solution.rank_error, wording.percent
-        )
-    if max(cap.standard_error, solution.standard_error) > 0.0:
-        count_text = wording.number(max(cap.num_subsamples, solution.subsample_errors.size))
+        errors = compute_mean_error(solution.own_outputs), solution.rank_error
+        own_text = standard.compare_own_bound("rank error", *errors, wording.percent)
+        fact_texts[f"Your own bound, {wording.counted(parameters.own_bound, 'row')}"] = own_text
+    if max(cap_choice.standard_error, solution.standard_error) > 0.0:
+        count_text = wording.number(max(cap_choice.num_subsamples, solution.subsample_errors.size))
         trials_text = f"{solution.problem.trial_name}s"
-        facts["Bounded rows"] = (
+        fact_texts["Bounded rows"] = (
             f"errors are averages over {count_text} random {trials_text}, ± their standard error."
         )
     counts_error_text = format_error(solution.counts_error, solution.counts_standard_error)
-    facts["From counts alone"] = (
+    fact_texts["From counts alone"] = (
         f"a bound of {wording.number(solution.counts_bound)}, error {counts_error_text}. It reveals only rows per user."
     )
     other_epsilon_text = f"the same release is {format_rounded_up(parameters.other_relation_epsilon)}-DP"
     if parameters.protects_users:
         if not parameters.is_simulated:
-            facts["If only values change"] = f"{other_epsilon_text} if rows per user are public."
+            fact_texts["If only values change"] = f"{other_epsilon_text} if rows per user are public."
     elif parameters.weighting is not Weighting.NONE:
-        facts["If a user comes or goes"] = (
+        fact_texts["If a user comes or goes"] = (
             f"{other_epsilon_text} if the bound was not computed from these data."
         )
     factor_text = wording.number(math.sqrt(noise_error.design_effect(histogram.sizes, histogram.users)))
-    facts[noise_error.ASSUMPTION_LABEL] = (
+    fact_texts[noise_error.ASSUMPTION_LABEL] = (
         f"for the population, the standard error is {factor_text} times that of independent rows at an intra-class "
         f"correlation of {noise_error.ASSUMED_SHARE}."
     )
     if solution.has_ties:
-        facts["Least possible"] = f"{wording.percent(solution.least_error)} with these ties and this base."
+        least_text = wording.percent(solution.least_error)
+        fact_texts["Least possible"] = f"{least_text} with these ties and this base."
     if parameters.weighting is Weighting.CAP:
         lost_share = 1.0 - float(histogram.kept_rows(solution.bound)) / histogram.num_rows
-        num_affected = histogram.users_above(int(solution.bound))
-        facts["Who is affected"] = standard.describe_affected(num_affected, histogram.num_users, lost_share)
-    return facts
+        num_users = histogram.users_above(int(solution.bound)), histogram.num_users
+        fact_texts["Who is affected"] = standard.describe_affected(*num_users, lost_share)
+    return fact_texts
 
 
 MECHANISMS = {
@@ -187,40 +188,42 @@ def describe_mechanism(parameters: QuantileParameters) -> str:
 
 def describe_answers(solution: QuantileSolution) -> dict[str, str]:
     """Describe where the answers fall, a sentence per quantile."""
-    sentences = {}
+    answer_texts = {}
     for output, quantile in zip(solution.outputs, solution.exact_quantiles, strict=True):
         low, high = output.find_interval()
-        sentences[name_quantile(output.quantile)] = (
+        answer_texts[name_quantile(output.quantile)] = (
             f"95{wording.PERCENT} of answers lie from {wording.number(low)} to {wording.number(high)}, mean "
             f"{wording.number(output.mean)}; true {wording.number(quantile)}; rank error "
             f"{wording.percent(output.expected_rank_error)}."
         )
-    return sentences
+    return answer_texts
 
 
 def describe_base(solution: QuantileSolution) -> str:
     """Describe what assumption 1 of the paper amounts to on these values."""
-    alpha, items = solution.parameters.alpha, []
+    alpha, base_lines = solution.parameters.alpha, []
     for problem in split_epsilon(solution.problem, solution.parameters.quantile_levels):
-        beta, text = optimal_bound.compute_base_mass(problem, alpha), "**no mass**"
+        beta, mass_text = optimal_bound.compute_base_mass(problem, alpha), "**no mass**"
         if beta > 0.0:
             epsilon = solution.parameters.compute_drawn_epsilon(problem.quantile)
             cost_text = wording.percent(
                 -2.0 * solution.outputs[0].largest_user_weight / epsilon * math.log(beta)
             )
-            text = f"β = {wording.percent(beta)}, which costs up to (2W/ε) ln(1/β) = {cost_text} of rank"
-        items.append(f"- {name_quantile(problem.quantile)}, within α = {wording.entered(alpha)}: {text}.")
-    return "\n".join(items)
+            mass_text = f"β = {wording.percent(beta)}, which costs up to (2W/ε) ln(1/β) = {cost_text} of rank"
+        quantile_text = f"{name_quantile(problem.quantile)}, within α = {wording.entered(alpha)}"
+        base_lines.append(f"- {quantile_text}: {mass_text}.")
+    return "\n".join(base_lines)
 
 
 def describe_paper_bound(solution: QuantileSolution) -> str:
     """Describe the paper's bound, and the error of its best bound on these values."""
-    bound = solution.parameters.build_rank_bound(solution.problem.histogram)
-    value_text = wording.number(float(bound.compute(solution.weight_kind, solution.counts_bound)))
+    rank_bound = solution.parameters.build_rank_bound(solution.problem.histogram)
+    value_text = wording.number(float(rank_bound.compute(solution.weight_kind, solution.counts_bound)))
     return (
-        f"**W² + A Σ c²** with A = {wording.number(bound.trade_off)} is least for {KIND_NAMES[solution.weight_kind]} "
-        f"at **{wording.counted(solution.counts_bound, 'row')}**: paper's bound {value_text} (vacuous above 1), "
-        f"expected error {format_error(solution.counts_error, solution.counts_standard_error)}."
+        f"**W² + A Σ c²** with A = {wording.number(rank_bound.trade_off)} is least for "
+        f"{KIND_NAMES[solution.weight_kind]} at **{wording.counted(solution.counts_bound, 'row')}**: "
+        f"paper's bound {value_text} (vacuous above 1), expected error "
+        f"{format_error(solution.counts_error, solution.counts_standard_error)}."
     )
 
 
@@ -263,13 +266,13 @@ def describe_inputs(dataset: Dataset, parameters: QuantileParameters) -> str:
 def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
     """Write the methods section: the bound in use and its rank error; without a bound the error alone."""
     p = solution.parameters
-    text = _describe_draw(p)
+    draw_text = _describe_draw(p)
     if p.base is BaseKind.UNIFORM:
         low, high = solution.base_range
-        text += f" Answers lie in [{wording.entered(low)}, {wording.entered(high)}]."
+        draw_text += f" Answers lie in [{wording.entered(low)}, {wording.entered(high)}]."
     if len(p.quantile_levels) > 1:
         shared_text = "came from one tree" if p.program is Program.PIPELINEDP else "shared ε evenly"
-        text += f" The {len(p.quantile_levels)} quantiles {shared_text}."
+        draw_text += f" The {len(p.quantile_levels)} quantiles {shared_text}."
     is_bounded = p.weighting is not Weighting.NONE
     template = "Rows were weighted such that no user weighs more than {}."
     if not is_bounded:
@@ -293,8 +296,8 @@ def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
         )
     return Methods(
         guarantee_text=write_guarantee(_describe_release(p), p.epsilon, p.neighbours),
-        procedure=f"{template.format(rows_text)} {text} {error_sentence}",
-        public_procedure=f"{template.format('a fixed number of rows')} {text}",
+        procedure=f"{template.format(rows_text)} {draw_text} {error_sentence}",
+        public_procedure=f"{template.format('a fixed number of rows')} {draw_text}",
         disclosure=dataset.provenance,
         rule_sentence=rule_sentence,
         subject_text="The bound" if is_bounded else "The error",
@@ -305,11 +308,11 @@ def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
 def _describe_draw(p: QuantileParameters) -> str:
     """Describe the mechanism of the program for a methods section."""
     if p.is_simulated:
-        rows = "5 rows" if p.fixed_bound is not None else "rows up to the bound"
-        share = " with half of ε or less" if p.fixed_bound is not None else ""
+        rows_text = "5 rows" if p.fixed_bound is not None else "rows up to the bound"
+        share_text = " with half of ε or less" if p.fixed_bound is not None else ""
         return (
             "The answer was found in a tree of 65,536 leaves over the public range, with Laplace noise for "
-            f"{rows} of a user on every node, as {p.program.value} draws it{share}. Its error was simulated."
+            f"{rows_text} of a user on every node, as {p.program.value} draws it{share_text}. Its error was simulated."
         )
     if p.program is Program.OPENDP:
         return (
@@ -317,19 +320,19 @@ def _describe_draw(p: QuantileParameters) -> str:
             "permute-and-flip [@mckenna2020] as OpenDP draws it. The score is the distance in rank from the quantile, "
             "and one user moves it by max(q, 1 − q) times the bound."
         )
-    base = "the public base distribution"
+    base_text = "the public base distribution"
     if p.program is Program.PYTHON:
-        base = f"the uniform distribution on {with_python.CANDIDATES:,} candidates over the public range"
-    text = (
-        f"The answer was drawn with a density proportional to {base} times exp(−ε d / (2W)) "
+        base_text = f"the uniform distribution on {with_python.CANDIDATES:,} candidates over the public range"
+    draw_text = (
+        f"The answer was drawn with a density proportional to {base_text} times exp(−ε d / (2W)) "
         "[@epasto2020, appendix B], with d the distance in weighted rank from the quantile and W the largest weight of "
         "a user."
     )
     if p.protects_users:
-        text += (
+        draw_text += (
             " The score is not divided by the number of rows; max(q, 1 − q) times a user's weight replaces W."
         )
-    return text
+    return draw_text
 
 
 def _describe_release(p: QuantileParameters) -> str:
@@ -342,10 +345,10 @@ def _describe_release(p: QuantileParameters) -> str:
 
 def write_forms(solution: QuantileSolution, dataset: Dataset) -> CodeChoice | None:
     """Write programs for the bound in use, the best bound of the other kind, and the entered bound."""
-    p, choices, kind = solution.parameters, solution.choices, solution.weight_kind
+    p, choices, weight_kind = solution.parameters, solution.choices, solution.weight_kind
     low, high = solution.base_range
-    ends = {"lower": low, "upper": high}
-    base = list_data_fields(dataset) | ends | {"quantiles": p.quantile_levels, "neighbours": p.neighbours}
+    common_fields = list_data_fields(dataset) | {"lower": low, "upper": high}
+    common_fields |= {"quantiles": p.quantile_levels, "neighbours": p.neighbours}
 
     def build_form(weighting: WeightKind, bound: float, **label: Disclosure) -> Form:
         """Build the form of a program for a bound: its name, quantity and settings."""
@@ -353,13 +356,14 @@ def write_forms(solution: QuantileSolution, dataset: Dataset) -> CodeChoice | No
             return name_cap_form(bound), Quantity.QUANTILE, {"max_rows": bound, **label}
         return name_smooth_form(bound), Quantity.QUANTILE, {"threshold": bound, **label}
 
-    best_bound = choices.get(kind).bound if p.weighting is Weighting.NONE else solution.bound
-    forms = [build_form(kind, best_bound)]
+    best_bound = choices.get(weight_kind).bound if p.weighting is Weighting.NONE else solution.bound
+    forms = [build_form(weight_kind, best_bound)]
     forms += [
         build_form(choice.weight_kind, choice.bound)
         for choice in choices.each_choice
-        if choice.weight_kind is not kind
+        if choice.weight_kind is not weight_kind
     ]
     if p.own_bound is not None:
-        forms.append(build_form(kind, p.own_bound, disclosure=Disclosure.PUBLIC))
-    return build_forms(p.epsilon, base, forms, Program.PYTHON if p.program is Program.BEST else p.program)
+        forms.append(build_form(weight_kind, p.own_bound, disclosure=Disclosure.PUBLIC))
+    library = Program.PYTHON if p.program is Program.BEST else p.program
+    return build_forms(p.epsilon, common_fields, forms, library)

@@ -21,35 +21,34 @@ from dpcore.common.strict_json import certificate_fields
 from dpcore.dataset import Dataset
 from dpcore.regression import draw, study, working_set
 from dpcore.regression.answer import plots
-from dpcore.regression.answer.solution import PROVED, Method, RegressionSolution, count_clipped, solve
+from dpcore.regression.answer.solution import PROVED_GAP, Method, RegressionSolution, count_clipped, solve
 from dpcore.regression.estimate import ErrorTarget, compute_variances
 from dpcore.regression.parameters import ASSUMPTIONS, RegressionParameters
 
-AT_ONCE = 100_000
+MAX_ENTRIES_AT_ONCE = 100_000
 """Entries of X up to which a curve against epsilon starts by itself."""
 ERROR_HELP = "Root of the coefficients' total variance: sampling error and privacy noise."
 FIT = "The weights are best for the coefficients. Where the model fits badly, a bound may predict better."
 NO_TRIAL = section.Note("No bound has been tried yet, or the trial was stopped.", "info")
-NEIGHBOURS = (
+NEIGHBOURS_CLAUSE = (
     "if they differ in the labels of one user's rows; features and owners of rows are treated as public"
 )
 
 
 def list_numbers(solution: RegressionSolution) -> tuple[Number, ...]:
     """List the error of the best weights and their noise, and the error of the best cap and of none."""
-    methods, noise_scale = solution.methods, solution.best_estimate.noise.scale
-    best_method, no_bound, best_bound = methods["ours"], methods["no bound"], methods.get("best bound")
-    prediction_error = best_method.error(ErrorTarget.PREDICTIONS)
+    methods, noise_scale = solution.methods, solution.best_estimate.laplace_noise.scale
+    best_weights, no_cap, best_cap_method = methods["ours"], methods["no bound"], methods.get("best bound")
+    prediction_error = best_weights.error(ErrorTarget.PREDICTIONS)
     noise_help = "b = B × (largest weight of a user) / ε, for each coefficient."
     number_entries = [
-        ("Standard error, total", best_method.error(), "", ERROR_HELP),
-        ("Laplace noise, scale b", noise_scale, f"({_write_noise_share(best_method)})", noise_help),
-        ("No bound, standard error", no_bound.error(), _write_noise_share(no_bound), ERROR_HELP),
+        ("Standard error, total", best_weights.error(), "", ERROR_HELP),
+        ("Laplace noise, scale b", noise_scale, f"({_write_noise_share(best_weights)})", noise_help),
+        ("No bound, standard error", no_cap.error(), _write_noise_share(no_cap), ERROR_HELP),
     ]
-    if best_bound is not None:
-        number_entries.insert(
-            2, ("Best bound, standard error", best_bound.error(), best_bound.note, ERROR_HELP)
-        )
+    if best_cap_method is not None:
+        cap_entry = ("Best bound, standard error", best_cap_method.error(), best_cap_method.note, ERROR_HELP)
+        number_entries.insert(2, cap_entry)
     prediction_number = Number(
         f"Error in predicting {wording.plain(solution.unit, 20)}",
         wording.number(prediction_error),
@@ -65,6 +64,7 @@ def list_numbers(solution: RegressionSolution) -> tuple[Number, ...]:
 
 
 def _write_noise_share(method: Method) -> str:
+    """Write the share of a method's variance that is privacy noise, in percent; "no error" if it has no variance."""
     return f"{wording.percent(method.noise_share)} privacy noise" if method.variance > 0.0 else "no error"
 
 
@@ -78,40 +78,37 @@ def describe_near_optimal(solution: RegressionSolution) -> str:
 
 def write_detail(solution: RegressionSolution) -> str:
     """Write what the best weights gain, and the sentences that qualify the headline."""
-    best_method, best_bound, caps = (
-        solution.methods["ours"],
-        solution.methods.get("best bound"),
-        solution.caps,
-    )
+    methods, cap_curve = solution.methods, solution.cap_curve
+    best_weights_method, best_cap_method = methods["ours"], methods.get("best bound")
 
     def write_ratio(method: Method) -> str:
-        ratio = method.compute_error_ratio(best_method)
-        return f"{wording.number(ratio, 3) if best_method.variance > 0.0 else '∞'} times"
+        """Write a method's standard error over that of the best weights, "∞ times" if that is 0."""
+        ratio = method.compute_error_ratio(best_weights_method)
+        return f"{wording.number(ratio, 3) if best_weights_method.variance > 0.0 else '∞'} times"
 
-    comparison_text = (
-        f"With no bound, equal weights have {write_ratio(solution.methods['no bound'])} this error"
-    )
-    if best_bound is not None:
-        bound_text = best_bound.note.removeprefix("at most ")
-        comparison_text += f"; the best bound, {bound_text}, has {write_ratio(best_bound)}"
+    comparison_text = f"With no bound, equal weights have {write_ratio(methods['no bound'])} this error"
+    if best_cap_method is not None:
+        bound_text = best_cap_method.note.removeprefix("at most ")
+        comparison_text += f"; the best bound, {bound_text}, has {write_ratio(best_cap_method)}"
     sentences = [f"{comparison_text}."]
     if solution.stage is Stage.EARLIER:
         sentences.insert(0, "**This is the answer for the previous settings.**")
-    elif solution.stage is Stage.FINAL and not solution.best_estimate.certificate.proves(PROVED):
+    elif solution.stage is Stage.FINAL and not solution.best_estimate.certificate.proves(PROVED_GAP):
         sentences.append("**Not yet the best**: the search was stopped; see *Search*.")
     if solution.variance_is_private:
         remedy = "Enter σ² (*More settings*) before you release."
         sentences.append(standard.warn_of_leak("σ² and these weights were", "your labels", remedy))
-    prediction_error = best_method.error(ErrorTarget.PREDICTIONS)
+    prediction_error = best_weights_method.error(ErrorTarget.PREDICTIONS)
     if prediction_error > float(np.std(solution.labels)):
         sentences.append(
             "**Too little budget**: the model predicts these labels worse than their mean would. Raise ε, bring more "
             "users, or drop features."
         )
     # The best weights are the best for coefficients only.
-    target = ErrorTarget.PREDICTIONS
-    if caps is not None and math.sqrt(caps.get_errors(target)[caps.find_best(target)]) < prediction_error:
-        sentences.append(f"**In predictions a bound does better here.** {FIT}")
+    if cap_curve is not None:
+        best_index = cap_curve.find_best(ErrorTarget.PREDICTIONS)
+        if math.sqrt(cap_curve.prediction_errors[best_index]) < prediction_error:
+            sentences.append(f"**In predictions a bound does better here.** {FIT}")
     if solution.problem.residual_variance == 0.0:
         sentences.append("σ² is 0, so only privacy noise counts.")
     return " ".join(sentences)
@@ -119,7 +116,7 @@ def write_detail(solution: RegressionSolution) -> str:
 
 def list_facts(solution: RegressionSolution) -> dict[str, str]:
     """List the facts on the noise, on who sets it and on the caps, sentences by name."""
-    estimate, caps, num_users = solution.best_estimate, solution.caps, solution.problem.num_users
+    estimate, cap_curve, num_users = solution.best_estimate, solution.cap_curve, solution.problem.num_users
     correlation_effect = noise_error.weighted_effect(estimate.matrix, solution.problem.user_codes)
     correlated_error = math.sqrt(correlation_effect * estimate.sampling_variance + estimate.privacy_variance)
     facts = {
@@ -130,14 +127,13 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
         f"ρ = {noise_error.ASSUMED_SHARE} of σ² between users, the standard error is "
         f"{wording.number(correlated_error)}.",
     }
-    if caps is None:
+    if cap_curve is None:
         return facts | ({"Bounds": "the trial was stopped."} if solution.stage is Stage.FINAL else {})
-    deficient_caps = caps.caps[caps.num_rank_deficient > 0]
+    deficient_caps = cap_curve.caps[cap_curve.num_rank_deficient_draws > 0]
     if deficient_caps.size:
         bound_text = wording.counted(int(deficient_caps.max()), "row")
-        facts["Bounds without an estimate"] = (
-            f"up to {bound_text} per user: some draws were linearly dependent."
-        )
+        fact = f"up to {bound_text} per user: some draws were linearly dependent."
+        facts["Bounds without an estimate"] = fact
     return facts
 
 
@@ -146,21 +142,20 @@ def show_basis(answer: Answer, _dataset: Dataset) -> Parts:
     solution: RegressionSolution = answer.solution
     problem, unit_text = solution.problem, wording.plain(solution.unit, 20)
     warning_text = " (read from private labels: do not publish)" if solution.variance_is_private else ""
-    clipped_counts = count_clipped(solution.data, solution.parameters)
+    clipped_counts = count_clipped(solution.dataset, solution.parameters)
     yield section.Note(
-        f"{wording.plain(solution.data.source, 600)} {wording.counted(problem.num_rows, 'row')} of "
+        f"{wording.plain(solution.dataset.source, 600)} {wording.counted(problem.num_rows, 'row')} of "
         f"{wording.counted(problem.num_users, 'user')}, {wording.counted(problem.num_features, 'feature')}. "
         f"B = {wording.number(problem.value_bound)}, σ² = {wording.number(problem.residual_variance)}{warning_text}. "
         f"{clipped_counts.write_sentence('[L, U]', ' and is clipped', ' and are clipped')}"
     )
     formats = {"Times the best": "%.3g", "Privacy noise": "%.2g %%"}
     formats |= dict.fromkeys(("Standard error, coefficients", "Error, predictions"), "%.4g")
-    yield section.Table(
-        tabulate_methods(solution), "Errors of all methods", formats, key="regression_methods"
-    )
+    columns = tabulate_methods(solution)
+    yield section.Table(columns, "Errors of all methods", formats, key="regression_methods")
     yield section.Note(
         f"Errors of predictions are in {unit_text}, of coefficients in {unit_text} per unit of feature. Bounds are "
-        f"averaged over {wording.counted(solution.draws.num_draws, 'draw')}."
+        f"averaged over {wording.counted(solution.cap_draws.num_draws, 'draw')}."
     )
 
 
@@ -187,16 +182,16 @@ def write_methods(solution: RegressionSolution) -> Methods:
         f"is the identity [@epasto2020, section 5], and {cite_noise('Laplace')} was added to each of them"
     )
     # A search that goes on, or was stopped, has not reached the minimum.
-    proof_text = "" if estimate.certificate.proves(PROVED) else f" {estimate.certificate.sentence}"
+    proof_text = "" if estimate.certificate.proves(PROVED_GAP) else f" {estimate.certificate.sentence}"
     return Methods(
         guarantee_text=write_guarantee(
-            "The coefficients of a linear model were released", parameters.epsilon, NEIGHBOURS
+            "The coefficients of a linear model were released", parameters.epsilon, NEIGHBOURS_CLAUSE
         ),
-        procedure=f"{clipping_text}, of scale {format_rounded_up(estimate.noise.scale)}. The root of the total "
+        procedure=f"{clipping_text}, of scale {format_rounded_up(estimate.laplace_noise.scale)}. The root of the total "
         f"variance of the coefficients, privacy noise included, is {wording.number(math.sqrt(estimate.variance))}."
         f"{proof_text}",
         public_procedure=f"{clipping_text}.",
-        disclosure=solution.data.provenance,
+        disclosure=solution.dataset.provenance,
         rule_sentence="C was chosen to minimise the total variance of the released coefficients under the linear "
         "model; no bound on rows per user was set.",
         subject_text="The matrix",
@@ -205,7 +200,7 @@ def write_methods(solution: RegressionSolution) -> Methods:
 
 def write_forms(solution: RegressionSolution) -> CodeChoice | None:
     """Describe the best weights for programs; only plain Python has them."""
-    settings = list_data_fields(solution.data) | {
+    settings = list_data_fields(solution.dataset) | {
         **ROWS_OF_THE_FILE,
         "lower": solution.parameters.lower,
         "upper": solution.parameters.upper,
@@ -219,7 +214,7 @@ def write_forms(solution: RegressionSolution) -> CodeChoice | None:
 
 def show_bounds(answer: Answer, dataset: Dataset) -> Parts:
     """Show the error against the bound."""
-    if answer.solution.caps is None:
+    if answer.solution.cap_curve is None:
         yield NO_TRIAL
     else:
         yield section.Figures((plots.plot_caps(answer.solution, answer.solution.target),), "xy")
@@ -235,17 +230,17 @@ def show_weights(answer: Answer, dataset: Dataset) -> Parts:
 def show_over_epsilon(answer: Answer, dataset: Dataset) -> Parts:
     """Show the error against epsilon, on the data of the answer."""
     solution, problem, parameters = answer.solution, answer.solution.problem, answer.parameters
-    if not solution.draws.num_draws:
+    if not solution.cap_draws.num_draws:
         yield NO_TRIAL
         return
     sweep = yield section.Search(
         "over_epsilon",
         (parameters.lower, parameters.upper, problem.residual_variance),
         lambda tell, stop: study.sweep_epsilon(
-            problem, solution.draws, solution.labels, progress=tell, should_stop=stop
+            problem, solution.cap_draws, solution.labels, progress=tell, should_stop=stop
         ),
         "Solving at 12 values of ε",
-        "" if problem.features.size <= AT_ONCE else "Solve at 12 values of ε",
+        "" if problem.features.size <= MAX_ENTRIES_AT_ONCE else "Solve at 12 values of ε",
         describe_stop=study.describe_stop,
     )
     if sweep is not None and sweep["epsilon"].size:
@@ -265,18 +260,18 @@ def show_search(answer: Answer, dataset: Dataset) -> Parts:
     """Show the gap by iteration, live while the search goes on, and the answer of a general solver."""
     problem, estimate = answer.solution.problem, answer.solution.best_estimate
     if answer.solution.stage is Stage.FIRST:
-        yield section.Live(lambda: plots.plot_gap(tuple(estimate.steps), answer.disclosure))
+        yield section.Live(lambda: plots.plot_gap(tuple(estimate.search_steps), answer.disclosure))
         return
-    plot = plots.plot_gap(estimate.steps, answer.disclosure)
+    plot = plots.plot_gap(estimate.search_steps, answer.disclosure)
     yield f"{estimate.stop_reason} {plot.alt}"
     yield plot
-    is_large = problem.features.size > working_set.MOST_ENTRIES
+    is_large = problem.features.size > working_set.MAX_CVXPY_ENTRIES
     yield from standard.show_other_solver(
         "cvxpy",
         problem.digest,
         lambda stop: working_set.compare_solvers(problem, stop),
         "Total variance",
-        f"A general solver is offered up to {working_set.MOST_ENTRIES:,} entries of C." if is_large else "",
+        f"A general solver is offered up to {working_set.MAX_CVXPY_ENTRIES:,} entries of C." * is_large,
     )
     yield section.Label()
 
@@ -322,58 +317,52 @@ def build_answer(
 
     Source: Epasto et al. 2020, section 5.
     """
-    final_solution = solve(dataset, parameters) if solution is None else solution
-    disclosure, estimate = final_solution.data.provenance, final_solution.best_estimate
+    solution = solve(dataset, parameters) if solution is None else solution
+    provenance, estimate = solution.dataset.provenance, solution.best_estimate
     # The main figure is the first.
-    targets = sorted(ErrorTarget, key=lambda target: target is not final_solution.target)
-    error_plots = {
-        plots.ERROR_KEYS[t]: functools.partial(plots.plot_errors, final_solution, t) for t in targets
-    }
-    cap_plots = {
-        plots.CAP_KEYS[t]: functools.partial(plots.plot_caps, final_solution, t) for t in ErrorTarget
-    }
+    targets = sorted(ErrorTarget, key=lambda target: target is not solution.target)
+    error_plots = {plots.ERROR_KEYS[t]: functools.partial(plots.plot_errors, solution, t) for t in targets}
+    cap_plots = {plots.CAP_KEYS[t]: functools.partial(plots.plot_caps, solution, t) for t in ErrorTarget}
     answer = Answer(
         headline="Weight the rows, do not bound them.",
-        detail=write_detail(final_solution),
-        numbers=list_numbers(final_solution),
+        detail=write_detail(solution),
+        numbers=list_numbers(solution),
         assumptions=ASSUMPTIONS,
-        disclosure=disclosure,
-        facts=list_facts(final_solution),
+        disclosure=provenance,
+        facts=list_facts(solution),
         proofs=(("Best weights", estimate.certificate, estimate.stop_reason),),
-        code=write_forms(final_solution),
-        near_optimal=describe_near_optimal(final_solution),
-        parameters=final_solution.parameters,
-        solution=final_solution,
+        code=write_forms(solution),
+        near_optimal=describe_near_optimal(solution),
+        parameters=solution.parameters,
+        solution=solution,
         plots={
             **error_plots,
-            **(cap_plots if final_solution.caps is not None else {}),
-            "regression-weights": lambda: plots.plot_weights(final_solution),
+            **(cap_plots if solution.cap_curve is not None else {}),
+            "regression-weights": lambda: plots.plot_weights(solution),
         },
-        make_methods=lambda: write_methods(final_solution),
-        bound=lambda: draw.tabulate_users(final_solution.problem, estimate),
+        make_methods=lambda: write_methods(solution),
+        bound=lambda: draw.tabulate_users(solution.problem, estimate),
         files={
-            "regression_matrix.parquet": lambda: draw.write_matrix(
-                final_solution.problem, estimate, disclosure
-            )
+            "regression_matrix.parquet": lambda: draw.write_matrix(solution.problem, estimate, provenance)
         },
         sections=SECTIONS,
     )
     return add_choice(
         answer,
-        final_solution.data,
+        solution.dataset,
         "linear regression with private labels",
-        lambda: _list_details(final_solution),
+        lambda: _list_details(solution),
         question_entries={
             # In every choice, ``source`` is the work with the method.
-            "data_source": final_solution.parameters.source.value,
+            "data_source": solution.parameters.source.value,
             "mechanism": "Laplace",
             "source": "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 5",
         },
         data_entries={
-            "feature_names": list(final_solution.problem.feature_names),
-            "residual_variance": final_solution.problem.residual_variance,
-            "residual_variance_label": disclosure.label
-            if final_solution.variance_is_estimated
+            "feature_names": list(solution.problem.feature_names),
+            "residual_variance": solution.problem.residual_variance,
+            "residual_variance_label": provenance.label
+            if solution.variance_is_estimated
             else Disclosure.PUBLIC.label,
         },
         schema="sweetspot/regression/1",
@@ -381,16 +370,19 @@ def build_answer(
 
 
 def _list_details(solution: RegressionSolution) -> dict[str, object]:
-    estimate, caps = solution.best_estimate, solution.caps
+    """List the entries of the JSON answer: variances, noise, certificate, and the best cap (None if none was tried)."""
+    estimate, cap_curve = solution.best_estimate, solution.cap_curve
     return {
         "total_variance": estimate.variance,
         "sampling_variance": estimate.sampling_variance,
         "privacy_variance": estimate.privacy_variance,
-        "laplace_scale": estimate.noise.scale,
+        "laplace_scale": estimate.laplace_noise.scale,
         "largest_user_weight": estimate.largest_user_weight,
         "standard_errors": np.sqrt(compute_variances(solution.problem, estimate)).tolist(),
         **certificate_fields(estimate.certificate),
         "ended": estimate.stop_reason,
-        "max_contributions": None if caps is None else caps.max_contributions,
-        "best_cap_total_variance": None if caps is None else float(caps.variance[caps.best]),
+        "max_contributions": None if cap_curve is None else cap_curve.max_contributions,
+        "best_cap_total_variance": None
+        if cap_curve is None
+        else float(cap_curve.variances[cap_curve.best_index]),
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,8 +17,8 @@ from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray, IntArray, log_spaced
 from dpcore.regression import sample_limiting, study
 from dpcore.regression.answer.solution import Method, RegressionSolution
-from dpcore.regression.estimate import ErrorTarget, Step, compute_user_weights
-from dpcore.regression.study import COLUMNS
+from dpcore.regression.estimate import ErrorTarget, SearchStep, compute_user_weights
+from dpcore.regression.study import COLUMN_PREFIXES
 
 HEIGHT = 420
 GAP_HEIGHT = 340
@@ -44,44 +43,39 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     """Plot the error of every method, of coefficients with the parts that it is made of: the main figure."""
     is_coefficients, best_method = target is ErrorTarget.COEFFICIENTS, solution.methods["ours"]
     methods = [method for method in solution.methods.values() if 0.0 < method.error(target) < math.inf]
-    errors = np.array([method.error(target) for method in methods])
+    method_errors = np.array([method.error(target) for method in methods])
     ratios = np.array([method.compute_error_ratio(best_method, target) for method in methods])
-    labels = np.array([write_two_line_label(method) for method in methods])
+    method_labels = np.array([write_two_line_label(method) for method in methods])
     points, error_parts = list[Points](), None
     if is_coefficients:
         noise_shares = np.array([method.noise_share for method in methods])
-        error_parts = errors * np.sqrt((1.0 - noise_shares, noise_shares))
-        sampling_column, noise_column = (
-            Column("sampling_error", error_parts[0]),
-            Column("privacy_noise", error_parts[1]),
-        )
+        error_parts = method_errors * np.sqrt((1.0 - noise_shares, noise_shares))
         points = [
-            Points("Sampling error", labels, sampling_column, Style.SAMPLING, symbol="circle", size=9),
-            Points("Privacy noise", labels, noise_column, Style.PRIVACY, symbol="diamond", size=9),
+            Points(part_name, method_labels, Column(column_name, part_errors), style, symbol=symbol, size=9)
+            for part_name, column_name, part_errors, style, symbol in (
+                ("Sampling error", "sampling_error", error_parts[0], Style.SAMPLING, "circle"),
+                ("Privacy noise", "privacy_noise", error_parts[1], Style.PRIVACY, "diamond"),
+            )
         ]
-    limits = fit_limits(errors, error_parts)
+    limits = fit_limits(method_errors, error_parts)
     is_ours = np.array([method is best_method for method in methods])
     bars = []
     for group_name, is_shown, style, opacity in (
         (OURS, is_ours, Style.SMOOTH, 1.0),
         ("Other ways", ~is_ours, Style.CAP, 0.6),
     ):
-        bar_options: dict[str, Any] = {
-            "base_value": limits[0],
-            "gap_share": 0.4,
-            "is_overlaid": True,
-            "opacity": opacity,
-        }
-        bars.append(
-            Bars(
-                group_name,
-                labels[is_shown],
-                errors[is_shown],
-                style,
-                hover_numbers=(("times the best", ratios[is_shown]),),
-                **bar_options,
-            )
+        group = Bars(
+            group_name,
+            method_labels[is_shown],
+            method_errors[is_shown],
+            style,
+            hover_numbers=(("times the best", ratios[is_shown]),),
+            base_value=limits[0],
+            gap_share=0.4,
+            is_overlaid=True,
+            opacity=opacity,
         )
+        bars.append(group)
     errors_text = ", ".join(f"{m.name.lower()} {wording.number(m.error(target))}" for m in methods)
     return Plot(
         ERROR_KEYS[target],
@@ -90,14 +84,14 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
         names_axis("method"),
         build_error_axis(solution.unit, target, limits),
         (*bars, *points),
-        solution.data.provenance,
-        {"method": [method.name for method in methods], "error": errors, "times_the_best": ratios},
+        solution.dataset.provenance,
+        {"method": [method.name for method in methods], "error": method_errors, "times_the_best": ratios},
         is_main=True,
     )
 
 
 def write_two_line_label(method: Method) -> str:
-    """Return a method's name, with its bound below it."""
+    """Return a method's name, with its bound below it; without one, the first word over the others."""
     if method.note.startswith("at most "):
         return f"{method.name}<br>{method.note.removeprefix('at most ').removesuffix(' per user')}"
     return method.name.replace(" ", "<br>", 1)
@@ -105,28 +99,25 @@ def write_two_line_label(method: Method) -> str:
 
 def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     """Plot the error against the cap, in its parts, with the best weights as a level and both ends marked."""
-    caps, best_weights_error = solution.caps, solution.methods["ours"].error(target)
-    assert caps is not None
-    is_coefficients, best_index = target is ErrorTarget.COEFFICIENTS, caps.find_best(target)
-    noise_variances = caps.privacy_variance if is_coefficients else caps.prediction_noises
-    total_variances = caps.get_errors(target)
+    cap_curve, best_weights_error = solution.cap_curve, solution.methods["ours"].error(target)
+    assert cap_curve is not None
+    is_coefficients, best_index = target is ErrorTarget.COEFFICIENTS, cap_curve.find_best(target)
+    noise_variances = cap_curve.privacy_variances if is_coefficients else cap_curve.prediction_noises
+    total_variances = cap_curve.get_errors(target)
     part_name = "sampling error" if is_coefficients else "error before noise"
     # NaN where a draw lost rank.
-    error_parts = np.sqrt(
-        [total_variances, np.maximum(total_variances - noise_variances, 0.0), noise_variances]
-    )
-    (total_errors, errors_before_noise, noise_errors), x = error_parts, caps.caps.astype(np.float64)
-    best_error, last_error = float(total_errors[best_index]), float(total_errors[-1])
-    limits, error_limits = (
-        (1.0, max(float(x[-1]), 2.0)),
-        fit_limits(np.append(total_errors, best_weights_error), error_parts),
-    )
+    other_variances = np.maximum(total_variances - noise_variances, 0.0)
+    error_parts = np.sqrt([total_variances, other_variances, noise_variances])
+    (total_errors, errors_before_noise, noise_errors), x = error_parts, cap_curve.caps.astype(np.float64)
+    best_error, error_without_cap = float(total_errors[best_index]), float(total_errors[-1])
+    limits = (1.0, max(float(x[-1]), 2.0))
+    error_limits = fit_limits(np.append(total_errors, best_weights_error), error_parts)
     return Plot(
         CAP_KEYS[target],
         "Error against the bound" if is_coefficients else "Error of predictions against the bound",
         f"The best weights have an error of {wording.number(best_weights_error)}; the best bound has, at "
         f"{wording.counted(int(x[best_index]), 'row')} per user, {wording.number(best_error)}; no bound has "
-        f"{wording.number(last_error)}.",
+        f"{wording.number(error_without_cap)}.",
         Axis("bound", "rows per user", limits, title="Bound (rows per user)", number_format=","),
         build_error_axis(solution.unit, target, error_limits),
         (
@@ -137,16 +128,16 @@ def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
             Curve("Bounded rows, privacy noise", x, noise_errors, Style.PRIVACY, color_style=Style.CAP),
             Curve(f"{OURS} (no bound)", limits, (best_weights_error, best_weights_error), Style.SMOOTH),
             Mark("Best bound", float(x[best_index]), best_error, Style.CAP),
-            Mark("No bound", float(x[-1]), last_error, Style.ENTERED, "square"),
+            Mark("No bound", float(x[-1]), error_without_cap, Style.ENTERED, "square"),
         ),
-        solution.data.provenance,
+        solution.dataset.provenance,
         {
-            "cap": caps.caps,
+            "cap": cap_curve.caps,
             "cap_error": total_errors,
             "cap_sampling_error" if is_coefficients else "cap_fit_error": errors_before_noise,
             "cap_privacy_noise": noise_errors,
             "ours_error": np.full(x.size, best_weights_error),
-            "draws_without_estimate": caps.num_rank_deficient,
+            "draws_without_estimate": cap_curve.num_rank_deficient_draws,
         },
     )
 
@@ -154,14 +145,20 @@ def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
 def plot_sweep(sweep: Mapping[str, FloatArray], solution: RegressionSolution) -> Plot:
     """Plot the error of the best weights, the best cap and no cap against ε; its file has the squares, too."""
     columns = {"epsilon": sweep["epsilon"]}
-    for target, method in itertools.product(ErrorTarget, COLUMNS.values()):
-        column_name = f"{method}_{target.value}"
+    for target, column_prefix in itertools.product(ErrorTarget, COLUMN_PREFIXES.values()):
+        column_name = f"{column_prefix}_{target.value}"
         columns |= {column_name: np.sqrt(sweep[column_name]), f"{column_name}_squared": sweep[column_name]}
     columns["best_cap"], target_name = sweep["best_cap"], solution.target.value
     ratios = columns[f"best_cap_{target_name}"] / columns[f"ours_{target_name}"]
     items: list[Item] = [
-        Curve(label, sweep["epsilon"], columns[f"{COLUMNS[method]}_{target_name}"], style, symbol=symbol)
-        for method, label, style, symbol in study.METHODS
+        Curve(
+            method_name,
+            sweep["epsilon"],
+            columns[f"{COLUMN_PREFIXES[method_key]}_{target_name}"],
+            style,
+            symbol=symbol,
+        )
+        for method_key, method_name, style, symbol in study.METHOD_LINES
     ]
     return Plot(
         "regression-epsilon",
@@ -171,33 +168,31 @@ def plot_sweep(sweep: Mapping[str, FloatArray], solution: RegressionSolution) ->
         Axis("privacy budget ε", "", (min(study.EPSILONS), max(study.EPSILONS))),
         build_error_axis(solution.unit, solution.target),
         (*items, Level("Your setting", solution.problem.epsilon, is_vertical=True)),
-        solution.data.provenance,
+        solution.dataset.provenance,
         columns,
         height=HEIGHT,
     )
 
 
-def plot_gap(steps: Sequence[Step], disclosure: Provenance) -> Plot:
+def plot_gap(search_steps: Sequence[SearchStep], provenance: Provenance) -> Plot:
     """Plot the relative gap between the best C so far and what none can go below, by iteration."""
+    step_rows = [(s.seconds, s.variance, s.lower_bound, s.relative_gap, s.num_entries) for s in search_steps]
     column_names = ("seconds", "variance", "lower_bound", "relative_gap", "entries")
-    columns = {
-        name: np.array([getattr(step, name) for step in steps], dtype=np.float64) for name in column_names
-    }
+    columns = dict(zip(column_names, np.array(step_rows, dtype=np.float64).T, strict=True))
     seconds, gaps = columns["seconds"], columns["relative_gap"]
-    iterations, hover_column = np.arange(1.0, gaps.size + 1.0), ("seconds", seconds)
-    curve = Curve(
-        "Gap", iterations, np.maximum(gaps, 1e-12), Style.SMOOTH, symbol="circle", hover_number=hover_column
-    )
+    x, y = np.arange(1.0, gaps.size + 1.0), np.maximum(gaps, 1e-12)
+    gap_curve = Curve("Gap", x, y, Style.SMOOTH, symbol="circle", hover_number=("seconds", seconds))
     iterations_text = wording.counted(gaps.size, "iteration")
     alt = f"After {iterations_text} and {seconds[-1]:.2f} seconds the gap is {gaps[-1]:.1e}."
-    x = linear_axis("iteration", (0.0, max(float(gaps.size), 9.0) + 1.0), number_format=",")
-    y = Axis("proved gap to the best", "relative", (1e-12, 1.0), number_format=".1e", named_ticks=GAP_TICKS)
-    return Plot(
-        "regression-gap", "The gap closes", alt, x, y, [curve], disclosure, columns, height=GAP_HEIGHT
+    x_axis = linear_axis("iteration", (0.0, max(float(gaps.size), 9.0) + 1.0), number_format=",")
+    y_axis = Axis(
+        "proved gap to the best", "relative", (1e-12, 1.0), number_format=".1e", named_ticks=GAP_TICKS
     )
+    curves, title = [gap_curve], "The gap closes"
+    return Plot("regression-gap", title, alt, x_axis, y_axis, curves, provenance, columns, height=GAP_HEIGHT)
 
 
-METHODS = {
+METHOD_STYLES = {
     "no bound": ("No bound", Style.ENTERED, "square-open"),
     "best bound": ("Best bound (one draw)", Style.CAP, "diamond-open"),
     "ours": (OURS, Style.SMOOTH, "circle"),
@@ -209,33 +204,33 @@ def tabulate_weights(sizes: IntArray, weights_by_method: Mapping[str, FloatArray
     class_edges = np.unique(sizes).astype(np.float64)
     if class_edges.size > MAX_POINTS:
         class_edges = log_spaced(float(class_edges[0]), float(class_edges[-1]), MAX_POINTS)
-    weight_columns = {f"{method.replace(' ', '_')}_user_weight": w for method, w in weights_by_method.items()}
-    grouped_users = pd.DataFrame({"rows_of_user": sizes, "users": 1.0, **weight_columns}).groupby(
-        np.searchsorted(class_edges, sizes, side="right")
-    )
+    weight_columns = {f"{key.replace(' ', '_')}_user_weight": w for key, w in weights_by_method.items()}
+    user_table = pd.DataFrame({"rows_of_user": sizes, "users": 1.0, **weight_columns})
+    grouped_users = user_table.groupby(np.searchsorted(class_edges, sizes, side="right"))
     class_table = grouped_users.mean().assign(users=grouped_users["users"].sum())
     return dict(zip(map(str, class_table), class_table.to_numpy().T, strict=True))
 
 
 def plot_weights(solution: RegressionSolution) -> Plot:
     """Plot how much a user's labels weigh, against the user's rows; the heaviest user sets the noise."""
-    problem, estimates = solution.problem, {"no bound": solution.no_cap}
-    if solution.caps is not None:
-        estimates["best bound"] = sample_limiting.draw_estimate(problem, solution.caps.max_contributions)
-    estimates["ours"] = solution.best_estimate
-    weights_by_method = {method: compute_user_weights(problem, c) for method, c in estimates.items()}
+    problem, estimate_by_method = solution.problem, {"no bound": solution.no_cap}
+    if solution.cap_curve is not None:
+        cap = solution.cap_curve.max_contributions
+        estimate_by_method["best bound"] = sample_limiting.draw_estimate(problem, cap)
+    estimate_by_method["ours"] = solution.best_estimate
+    weights_by_method = {key: compute_user_weights(problem, c) for key, c in estimate_by_method.items()}
     columns = tabulate_weights(problem.whitened.sizes, weights_by_method)
     rows_of_user, _, *mean_weights = columns.values()
-    low, high = fit_limits(np.concatenate(mean_weights))
-    method_styles = [METHODS[method] for method in weights_by_method]
+    lowest_weight, highest_weight = fit_limits(np.concatenate(mean_weights))
+    method_styles = [METHOD_STYLES[method] for method in weights_by_method]
     points = [
-        Points(name, rows_of_user, values, style, symbol=symbol)
-        for (name, style, symbol), values in zip(method_styles, mean_weights, strict=True)
+        Points(method_name, rows_of_user, mean_user_weights, style, symbol=symbol)
+        for (method_name, style, symbol), mean_user_weights in zip(method_styles, mean_weights, strict=True)
     ]
     alt = "With no bound the weight of a user grows with their rows; the best weights hold it at one level."
-    x = Axis(
-        "rows of the user", "rows per user", (1.0, max(float(rows_of_user.max()), 2.0)), number_format=",.3~g"
-    )
-    y = Axis("weight of a user, Σ |c|", "1 / unit of feature", (max(low, high / 1e6), high))
-    title, disclosure = "Weight of a user, by their rows", solution.data.provenance
-    return Plot("regression-weights", title, alt, x, y, points, disclosure, columns, height=HEIGHT)
+    size_limits = (1.0, max(float(rows_of_user.max()), 2.0))
+    x = Axis("rows of the user", "rows per user", size_limits, number_format=",.3~g")
+    weight_limits = (max(lowest_weight, highest_weight / 1e6), highest_weight)
+    y = Axis("weight of a user, Σ |c|", "1 / unit of feature", weight_limits)
+    title, provenance = "Weight of a user, by their rows", solution.dataset.provenance
+    return Plot("regression-weights", title, alt, x, y, points, provenance, columns, height=HEIGHT)

@@ -28,13 +28,13 @@ from dpcore.regression.parameters import DataSource, RegressionParameters, Resid
 from dpcore.regression.problem import RegressionProblem, check
 from dpcore.regression.sample_limiting import CapCurve, CapDraws
 
-PROVED = 1e-6
+PROVED_GAP = 1e-6
 """Relative gap below which the answer is taken as the best."""
 DRAWS, DRAWS_OF_MANY_ROWS, MANY_ROWS = 10, 3, 50_000
 """Draws per cap, fewer where there are many rows: they hardly differ then."""
 SOON_SECONDS = 0.25
 """How long a page waits for a first answer: a key press is answered within 0.4 s."""
-KEPT, KEPT_CELLS = 32, 200_000
+NUM_KEPT, MAX_KEPT_ENTRIES = 32, 200_000
 """Solutions that are kept, and the entries of the largest C of them: 1.6 MB."""
 
 
@@ -69,9 +69,8 @@ class Method:
         self, other_method: Method, target: ErrorTarget = ErrorTarget.COEFFICIENTS
     ) -> float:
         """Return the error over that of another method; NaN if that is 0: labels without noise, endless budget."""
-        return (
-            self.error(target) / other_method.error(target) if other_method.error(target) > 0.0 else math.nan
-        )
+        other_error = other_method.error(target)
+        return self.error(target) / other_error if other_error > 0.0 else math.nan
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,25 +78,25 @@ class RegressionSolution:
     """The best weights, and all other methods.
 
     Attributes:
-        data: With the facet `table`.
+        dataset: With the facet `table`.
         parameters: The parameters.
         problem: The problem on these data.
         best_estimate: The best C found.
         no_cap: Ordinary least squares on all rows.
-        caps: What every cap costs; None where the trial was stopped before its first round.
-        draws: The draws behind it.
+        cap_curve: What every cap costs; None where the trial was stopped before its first round.
+        cap_draws: The draws behind it.
         methods: All methods side by side: ``ours``, ``best bound`` (if bounds were tried), ``no bound`` ...
         stage: Whether it is for the present parameters, and whether more is still to come.
         target: The error that figures show.
     """
 
-    data: Dataset
+    dataset: Dataset
     parameters: RegressionParameters
     problem: RegressionProblem
     best_estimate: LinearEstimate
     no_cap: LinearEstimate
-    caps: CapCurve | None
-    draws: CapDraws
+    cap_curve: CapCurve | None
+    cap_draws: CapDraws
     methods: Mapping[str, Method]
     stage: Stage = Stage.FINAL
     target: ErrorTarget = ErrorTarget.COEFFICIENTS
@@ -105,29 +104,32 @@ class RegressionSolution:
     @property
     def labels(self) -> FloatArray:
         """Return the labels as they enter the release, clipped."""
-        return self.parameters.clip_labels(get_table(self.data))
+        return self.parameters.clip_labels(get_table(self.dataset))
 
     @property
     def unit(self) -> str:
         """Return the name of the label, which stands for its unit."""
-        return get_table(self.data).label
+        return get_table(self.dataset).label
 
     @property
     def num_users_at_limit(self) -> int:
         """Return the number of users who carry the largest weight that any user carries under the best weights."""
-        weights = compute_user_weights(self.problem, self.best_estimate)
-        return int(np.count_nonzero(weights >= self.best_estimate.largest_user_weight * (1.0 - 1e-6)))
+        user_weights = compute_user_weights(self.problem, self.best_estimate)
+        return int(np.count_nonzero(user_weights >= self.best_estimate.largest_user_weight * (1.0 - 1e-6)))
 
     @property
     def near_optimal_caps(self) -> tuple[int, int] | None:
-        """Return the smallest and largest cap tried, around the best, within 5 % of its standard error."""
-        if self.caps is None:
+        """Return the ends of the interval of near-optimal caps around the best; None if no cap was tried."""
+        if self.cap_curve is None:
             return None
-        errors, best_index = np.sqrt(self.caps.variance), self.caps.best
-        is_excluded_at = np.flatnonzero(~(self.caps.has_estimate & (errors <= 1.05 * errors[best_index])))
-        low_index = is_excluded_at[is_excluded_at < best_index].max(initial=-1) + 1
-        high_index = is_excluded_at[is_excluded_at > best_index].min(initial=errors.size) - 1
-        return int(self.caps.caps[low_index]), int(self.caps.caps[high_index])
+        curve, best_index = self.cap_curve, self.cap_curve.best_index
+        standard_errors = np.sqrt(curve.variances)
+        excluded_indices = np.flatnonzero(
+            ~(curve.has_estimate & (standard_errors <= 1.05 * standard_errors[best_index]))
+        )
+        low_index = excluded_indices[excluded_indices < best_index].max(initial=-1) + 1
+        high_index = excluded_indices[excluded_indices > best_index].min(initial=standard_errors.size) - 1
+        return int(curve.caps[low_index]), int(curve.caps[high_index])
 
     @property
     def variance_is_estimated(self) -> bool:
@@ -137,19 +139,18 @@ class RegressionSolution:
     @property
     def variance_is_private(self) -> bool:
         """Return True if sigma^2 was read from private labels."""
-        return self.variance_is_estimated and self.data.is_private
+        return self.variance_is_estimated and self.dataset.is_private
 
 
 def get_table(dataset: Dataset) -> LabelledRows:
-    """Return the table of labels, features and owners; raise `InvalidInput` if the data have none.
+    """Return the table of labels, features and owners.
 
     Raises:
         InvalidInput: The data have none.
     """
     if dataset.table is None:
-        raise refuse(
-            "the data have no labels and features", "", "Pass the table itself, and name its columns"
-        )
+        remedy = "Pass the table itself, and name its columns"
+        raise refuse("the data have no labels and features", remedy=remedy)
     return dataset.table
 
 
@@ -161,18 +162,19 @@ def count_clipped(dataset: Dataset, parameters: RegressionParameters) -> Outside
 
 
 def against_epsilon(dataset: Dataset, parameters: RegressionParameters) -> str:
-    """Say where errors over epsilon are found: each takes a search, so that they have a tab of their own."""
+    """Return a sentence that names the tab with errors over epsilon, whatever the data: each takes a search."""
     return "The tab *Against ε* has the best weights and bounds at other ε."
 
 
 def _choose_num_draws(problem: RegressionProblem) -> int:
+    """Return the number of draws per cap: `DRAWS`, or `DRAWS_OF_MANY_ROWS` beyond `MANY_ROWS` rows."""
     return DRAWS if problem.num_rows <= MANY_ROWS else DRAWS_OF_MANY_ROWS
 
 
 def estimate_variance(dataset: Dataset, lower: float, upper: float) -> float:
     """Return sigma^2 by ordinary least squares on the labels clipped to [lower, upper]."""
-    table = get_table(dataset)
-    return estimate_residual_variance(table.features, np.clip(table.labels, lower, upper))
+    labelled_rows = get_table(dataset)
+    return estimate_residual_variance(labelled_rows.features, np.clip(labelled_rows.labels, lower, upper))
 
 
 def solve(dataset: Dataset | None, parameters: RegressionParameters) -> RegressionSolution:
@@ -191,16 +193,16 @@ def solve(dataset: Dataset | None, parameters: RegressionParameters) -> Regressi
         dataset, _ = parameters.generator.build_dataset()
     else:
         raise refuse("no data were given, and the settings name a table of one's own")
-    table, residual_variance = get_table(dataset), parameters.residual_variance
+    residual_variance = parameters.residual_variance
     if residual_variance is None:
         residual_variance = estimate_variance(dataset, parameters.lower, parameters.upper)
     problem = check(dataset).with_settings(parameters.epsilon, parameters.value_bound, residual_variance)
-    labels = parameters.clip_labels(table)
-    draws = sample_limiting.try_caps(problem, labels, _choose_num_draws(problem))
-    return build_solution(dataset, parameters, problem, working_set.solve(problem), draws)
+    labels = parameters.clip_labels(get_table(dataset))
+    cap_draws = sample_limiting.try_caps(problem, labels, _choose_num_draws(problem))
+    return build_solution(dataset, parameters, problem, working_set.solve(problem), cap_draws)
 
 
-DOING_AT = {
+PROGRESS_TEXTS = {
     Stage.EARLIER: "Computing the answer for the new settings",
     Stage.FIRST: "First answer, being refined",
 }
@@ -229,10 +231,10 @@ def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Sol
         lambda tell, stop: working_set.solve(
             problem, progress=tell, should_stop=stop, on_first=lambda first: tell(None, first)
         ),
-        is_complete=lambda estimate: estimate.certificate.proves(PROVED),
+        is_complete=lambda estimate: estimate.certificate.proves(PROVED_GAP),
         settings=(parameters, problem, label_range),
-        num_kept=KEPT if problem.features.size <= KEPT_CELLS else 0,
-        progress_texts_by_stage=DOING_AT,
+        num_kept=NUM_KEPT if problem.features.size <= MAX_KEPT_ENTRIES else 0,
+        progress_texts_by_stage=PROGRESS_TEXTS,
     )
     caps_search: SearchResult = yield build_search(
         "caps",
@@ -242,17 +244,17 @@ def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Sol
         ),
         is_complete=lambda draws: draws.num_draws == num_draws,
         settings=label_range,
-        num_kept=KEPT,
-        progress_texts_by_stage=DOING_AT | {Stage.FIRST: "First answer: bounds are still being tried"},
+        num_kept=NUM_KEPT,
+        progress_texts_by_stage=PROGRESS_TEXTS | {Stage.FIRST: "First answer: bounds are still being tried"},
     )
     if weights_search.value is None:
         return weights_search
     is_trying_caps = weights_search.stage is Stage.FINAL and caps_search.stage is not Stage.FINAL
     stage = Stage.FIRST if is_trying_caps else weights_search.stage
     answered_parameters, answered_problem, answered_range = weights_search.settings
-    draws = caps_search.value if caps_search.settings == answered_range else sample_limiting.NO_DRAWS
-    results = (answered_parameters, answered_problem, weights_search.value, draws, stage)
-    solution = yield Cached(build_solution, (dataset, *results), num_kept=3)
+    cap_draws = caps_search.value if caps_search.settings == answered_range else sample_limiting.NO_DRAWS
+    solution_arguments = (answered_parameters, answered_problem, weights_search.value, cap_draws, stage)
+    solution = yield Cached(build_solution, (dataset, *solution_arguments), num_kept=3)
     return SearchResult(solution, stage)
 
 
@@ -264,12 +266,13 @@ def build_solution(
     cap_draws: CapDraws,
     stage: Stage = Stage.FINAL,
 ) -> RegressionSolution:
-    """Build the solution from the results of the searches."""
+    """Build the solution with all methods from the results of the searches; without caps if none was drawn."""
     cap_curve = sample_limiting.average_draws(problem, cap_draws) if cap_draws.num_draws else None
     uncapped_estimate = sample_limiting.estimate_on_all_rows(problem)
     labels = parameters.clip_labels(get_table(dataset))
 
     def build_method(name: str, note: str, estimate: LinearEstimate) -> Method:
+        """Build the entry of an estimate, with its variances and its error in predicting these labels."""
         squared_error = compute_prediction_error(problem, estimate, labels)
         return Method(name, note, estimate.variance, estimate.privacy_variance, squared_error)
 
@@ -277,10 +280,10 @@ def build_solution(
     methods = {"ours": build_method("Best weights", note, best_estimate)}
     if cap_curve is not None:
         note = f"at most {wording.counted(cap_curve.max_contributions, 'row')} per user"
-        methods["best bound"] = Method("Best bound", note, *cap_curve.list_errors(cap_curve.best))
+        methods["best bound"] = Method("Best bound", note, *cap_curve.list_errors(cap_curve.best_index))
     methods["no bound"] = build_method("No bound", "ordinary least squares on all rows", uncapped_estimate)
     if cap_curve is not None:
-        num_lost, num_kept = int(cap_curve.num_rank_deficient[0]), int(cap_curve.num_full_rank[0])
+        num_lost, num_kept = int(cap_curve.num_rank_deficient_draws[0]), int(cap_curve.num_full_rank_draws[0])
         note = f"{num_lost} of {num_lost + num_kept} draws had dependent rows" if num_lost else "a bound of 1"
         methods["one row"] = Method("One row per user", note, *cap_curve.list_errors(0))
     try:
@@ -290,5 +293,13 @@ def build_solution(
         note = "not defined: the averages are linearly dependent"
         methods["averages"] = Method("User averages", note)
     return RegressionSolution(
-        dataset, parameters, problem, best_estimate, uncapped_estimate, cap_curve, cap_draws, methods, stage
+        dataset,
+        parameters,
+        problem,
+        best_estimate,
+        uncapped_estimate,
+        cap_curve,
+        cap_draws,
+        methods,
+        stage,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dpcore.answer import standard
+from dpcore.answer import section, standard
 from dpcore.answer.answer import (
     BIAS,
     NOISE,
@@ -14,21 +14,6 @@ from dpcore.answer.answer import (
     build_error_parts,
     without_numbers,
 )
-from dpcore.answer.section import (
-    BEHIND,
-    Cached,
-    Columns,
-    Figures,
-    File,
-    Label,
-    Note,
-    PaperFigures,
-    Parts,
-    Search,
-    SearchResult,
-    Sections,
-    Solver,
-)
 from dpcore.code.choice import Quantity
 from dpcore.code.forms import find_summed_column
 from dpcore.common import wording
@@ -37,30 +22,31 @@ from dpcore.common.strict_json import certificate_fields
 from dpcore.dataset import Dataset
 from dpcore.total.answer import plots, words
 from dpcore.total.answer.solution import SignedSolution, TotalSolution, solve
-from dpcore.total.nonnegative import NEIGHBOURS, TotalErrors, compute_errors
+from dpcore.total.nonnegative import NEIGHBOURS, TotalErrors
 from dpcore.total.parameters import (
     ASSUMPTIONS,
     ASSUMPTIONS_ON_RELEASE,
     SIGNED_ASSUMPTIONS,
+    Summed,
     TotalParameters,
     compute_user_totals,
 )
 from dpcore.total.strategies import FIGURES, PAPER_STRATEGIES, Strategy, simulate_strategies
 
 
-def solve_beside_page(dataset: Dataset, parameters: TotalParameters) -> Solver:
+def solve_beside_page(dataset: Dataset, parameters: TotalParameters) -> section.Solver:
     """Find the best bound; what every user adds does not depend on epsilon, and is computed once."""
-    totals = yield Cached(compute_user_totals, (dataset, parameters.summed))
-    solution = yield Cached(solve, (dataset, parameters.about_data, totals))
-    return SearchResult(solution)
+    user_totals = yield section.Cached(compute_user_totals, (dataset, parameters.summed))
+    solution = yield section.Cached(solve, (dataset, parameters.about_data, user_totals))
+    return section.SearchResult(solution)
 
 
-def describe_inputs(answer: Answer, dataset: Dataset) -> Parts:
+def describe_inputs(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show what is added up."""
-    yield Note(words.describe_totals(answer.solution.user_totals, dataset))
+    yield section.Note(words.describe_totals(answer.solution.user_totals, dataset))
 
 
-def show_measures(answer: Answer, dataset: Dataset) -> Parts:
+def show_measures(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the error by every measure, and which noise has the smaller one."""
     solution = answer.solution
     sentences = (
@@ -68,17 +54,17 @@ def show_measures(answer: Answer, dataset: Dataset) -> Parts:
         words.describe_bound(solution),
         words.compare_noises(solution),
     )
-    yield Columns((sentences, (answer.plots["total-measures"](),)))
-    yield Label()
+    yield section.Columns((sentences, (answer.plots["total-measures"](),)))
+    yield section.Label()
 
 
-def show_strategies(answer: Answer, dataset: Dataset) -> Parts:
-    """Show four ways to choose T (figure 1 of the paper): on the data in use, and at the paper's setting."""
+def show_strategies(answer: Answer, dataset: Dataset) -> section.Parts:
+    """Show four ways to choose T (figure 1 of the paper): on these data, simulated on request, and at its setting."""
     yield "A fixed quantile is near the best bound only around one ε (Amin et al. 2019, figure 1)."
     # The paper's noise, of real numbers.
     parameters = answer.parameters
     problem = replace(answer.solution.problem, epsilon=1.0, program=Program.PYTHON)
-    points = yield Search(
+    points = yield section.Search(
         "job",
         replace(parameters.without("own_bound", "lower", "upper", "highest_total"), epsilon=1.0),
         lambda progress, should_stop: simulate_strategies(
@@ -96,21 +82,21 @@ def show_strategies(answer: Answer, dataset: Dataset) -> Parts:
         ("own_share", "runs", "seed"),
         idle_text="The curves are exact. *Simulate* adds simulated errors.",
     )
-    curves = yield Cached(plots.compute_curves, (problem, parameters.own_share))
-    yield Figures((plots.plot_strategies(curves, dataset, parameters.epsilon, points),), "xy")
+    curves = yield section.Cached(plots.compute_curves, (problem, parameters.own_share))
+    yield section.Figures((plots.plot_strategies(curves, dataset, parameters.epsilon, points),), "xy")
     yield f"Within 10{wording.PERCENT} of the best bound's error:"
     yield "\n".join(f"- {sentence}" for sentence in plots.write_near_best(curves))
     if points is not None:
         stop_text = "Stopped early. " if points.is_cancelled else ""
         runs_text = f"{wording.counted(points.num_runs, 'run')} per point, ± 2 standard errors."
-        yield Note(f"{stop_text}{runs_text} {standard.SIMULATION}")
-        yield File("Simulated points (CSV)", "total_simulated.csv", plots.tabulate_points(points))
-    yield Label()
-    yield PaperFigures(FIGURES)
+        yield section.Note(f"{stop_text}{runs_text} {standard.SIMULATION}")
+        yield section.File("Simulated points (CSV)", "total_simulated.csv", plots.tabulate_points(points))
+    yield section.Label()
+    yield section.PaperFigures(FIGURES)
 
 
-SIGNED_SECTIONS: Sections = {BEHIND: describe_inputs}
-SECTIONS: Sections = {
+SIGNED_SECTIONS: section.Sections = {section.BEHIND: describe_inputs}
+SECTIONS: section.Sections = {
     **SIGNED_SECTIONS,
     "Measures and noise": show_measures,
     "Four ways to choose a bound": show_strategies,
@@ -162,7 +148,7 @@ def build_answer(
         code=words.write_forms(solution, dataset, parameters),
         parameters=parameters,
         solution=solution,
-        setting=_build_setting(parameters, solution.unit.column_name or find_summed_column(dataset)),
+        setting=build_setting(dataset, parameters),
     )
     return add_choice(
         answer,
@@ -181,7 +167,7 @@ def build_answer(
 
 def _build_nonnegative(dataset: Dataset, parameters: TotalParameters, solution: TotalSolution) -> Answer:
     """Build the answer for totals of at least 0, yet without code, setting and files."""
-    error_parts = {
+    values_by_part = {
         BIAS: float(solution.bound_errors.bias),
         NOISE: float(solution.bound_errors.measure_noise(parameters.objective)),
     }
@@ -202,7 +188,7 @@ def _build_nonnegative(dataset: Dataset, parameters: TotalParameters, solution: 
             ),
         },
         make_methods=lambda: words.write_methods(solution, dataset, parameters),
-        error_parts=build_error_parts(error_parts, solution.unit.format_amount)
+        error_parts=build_error_parts(values_by_part, solution.unit.format_amount)
         if solution.choice.max_total
         else (),
         sections=SECTIONS,
@@ -238,13 +224,13 @@ def _list_errors(unit_noise: float, errors: TotalErrors, bias: float) -> dict[st
 def _list_bound_details(solution: TotalSolution) -> dict[str, object]:
     """List the numbers of the file, which are about the exact bound; card and code have the rounded one."""
     problem, choice = solution.problem, solution.choice
-    bound: dict[str, object] = {"max_total": choice.max_total, "max_total_rounded": solution.bound}
+    bound_entries: dict[str, object] = {"max_total": choice.max_total, "max_total_rounded": solution.bound}
     if problem.is_integer:
-        bound = {"max_contributions": int(choice.max_total)}
+        bound_entries = {"max_contributions": int(choice.max_total)}
     return {
-        **bound,
-        **_list_errors(problem.unit_noise, compute_errors(problem, choice.max_total), choice.bias),
-        "bound_on_absolute_error": choice.bias_plus_noise,
+        **bound_entries,
+        **_list_errors(problem.unit_noise, choice.errors, float(choice.errors.bias)),
+        "bound_on_absolute_error": float(choice.errors.bias_plus_noise),
         "error_of_publishing_zero": choice.error_of_nothing,
         "users_affected": choice.num_users_affected,
         "within_5_percent": list(solution.near_optimal_bounds),
@@ -253,13 +239,17 @@ def _list_bound_details(solution: TotalSolution) -> dict[str, object]:
     }
 
 
-def build_refused_answer(dataset: Dataset, parameters: TotalParameters, value_column: str) -> Answer:
+def build_refused_answer(dataset: Dataset, parameters: TotalParameters) -> Answer:
     """Build the answer without numbers, for a column whose totals do not fit the question."""
-    return without_numbers(parameters, dataset.provenance, _build_setting(parameters, value_column))
+    return without_numbers(parameters, dataset.provenance, build_setting(dataset, parameters))
 
 
-def _build_setting(parameters: TotalParameters, value_column: str) -> ReleaseSetting:
-    """Build the setting of the release, by which other answers know it: a sum of the column, or a count."""
+def build_setting(dataset: Dataset, parameters: TotalParameters) -> ReleaseSetting:
+    """Build the setting of the release, by which other answers know it: a sum of a column, or a count."""
+    value_column = find_summed_column(dataset)
+    if parameters.summed is Summed.VALUES and not value_column:
+        facet = dataset.totals if dataset.totals is not None and dataset.totals.column else dataset.values
+        value_column = "" if facet is None else facet.column
     return ReleaseSetting(
         Quantity.SUM if value_column else Quantity.COUNT,
         parameters.epsilon,
@@ -274,12 +264,12 @@ def _build_setting(parameters: TotalParameters, value_column: str) -> ReleaseSet
 
 def _list_range_details(solution: SignedSolution) -> dict[str, object]:
     """List the numbers of the file for a range of totals of both signs."""
-    clipped = solution.clipped_sum
+    clipped_sum = solution.clipped_sum
     return {
-        "lower": clipped.low,
-        "upper": clipped.high,
+        "lower": clipped_sum.low,
+        "upper": clipped_sum.high,
         "range_comes_from": "entered" if solution.is_entered else "the data",
-        **_list_errors(solution.problem.size_problem.unit_noise, clipped.errors, clipped.bias),
-        "users_below_lower": clipped.num_users_below,
-        "users_above_upper": clipped.num_users_above,
+        **_list_errors(solution.problem.size_problem.unit_noise, clipped_sum.errors, clipped_sum.bias),
+        "users_below_lower": clipped_sum.num_users_below,
+        "users_above_upper": clipped_sum.num_users_above,
     }

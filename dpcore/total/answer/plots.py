@@ -20,17 +20,10 @@ from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.contributions import FloatArray
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
+from dpcore.total import strategies
 from dpcore.total.answer.solution import MEASURE_NAMES, SignedSolution, TotalSolution
 from dpcore.total.nonnegative import TotalErrors, TotalProblem
 from dpcore.total.parameters import TotalParameters
-from dpcore.total.strategies import (
-    BEST,
-    PAPER_STRATEGIES,
-    Strategy,
-    StrategyCurves,
-    StrategyPoints,
-    compute_strategy_curves,
-)
 
 ERROR_COLUMNS: dict[Measure, tuple[str, str, dict[str, Any]]] = {
     # Blue, orange and grey: three colours that nobody takes for each other, beside the amber of the bias and the
@@ -56,9 +49,8 @@ def plot_errors(solution: TotalSolution, dataset: Dataset, own_bound: float | No
     if choice.max_total > 0.0:
         items.append(Mark("Best bound", choice.max_total, choice.certificate.value, error_curve.style))
     if own_bound:
-        items.append(
-            Mark("Your own bound", own_bound, solution.compute_error(own_bound), Style.ENTERED, "square")
-        )
+        own_error = solution.compute_error(own_bound)
+        items.append(Mark("Your own bound", own_bound, own_error, Style.ENTERED, "square"))
     handle = _build_handle(
         columns,
         measure,
@@ -75,9 +67,8 @@ def plot_errors(solution: TotalSolution, dataset: Dataset, own_bound: float | No
         f"The {MEASURE_NAMES[measure]} is smallest at a bound of {unit.format_amount(choice.max_total, 4)}: "
         f"{unit.format_amount(choice.certificate.value)}."
     )
-    return _build_plot(
-        "total-error", "Error against the bound", alt, solution, dataset, items, columns, handle=handle
-    )
+    title = "Error against the bound"
+    return _build_plot("total-error", title, alt, solution, dataset, items, columns, handle=handle)
 
 
 def plot_measures(solution: TotalSolution, dataset: Dataset) -> Plot:
@@ -85,23 +76,22 @@ def plot_measures(solution: TotalSolution, dataset: Dataset) -> Plot:
     items, columns = list[Item](), _list_columns(solution.errors)
     # The chosen one last, so that it lies on top.
     for measure in sorted(Measure, key=lambda measure: measure is solution.measure):
-        best = solution.bounds_by_measure[measure]
+        best_bound = solution.bounds_by_measure[measure]
         curve = _build_curve(columns, measure, CHOSEN_WIDTH if measure is solution.measure else WIDTH)
         items.append(curve)
-        if best > 0.0:
-            error = float(total.compute_errors(solution.problem, best).measure_error(measure))
-            items.append(Mark(f"Best bound, {curve.name}", best, error, curve.style, is_unnamed=True))
+        if best_bound > 0.0:
+            error = float(total.compute_errors(solution.problem, best_bound).measure_error(measure))
+            items.append(Mark(f"Best bound, {curve.name}", best_bound, error, curve.style, is_unnamed=True))
     title, alt = "Measures of the error", "Three measures, each with its best bound."
-    plot = _build_plot(
-        "total-measures", title, alt, solution, dataset, items, columns, is_main=False, height=420
-    )
+    options = {"is_main": False, "height": 420}
+    plot = _build_plot("total-measures", title, alt, solution, dataset, items, columns, **options)
     (low, high), _ = solution.limits
     return plot.with_limits(x=(low, 2.0 * high))
 
 
 def plot_signed(solution: SignedSolution, dataset: Dataset, parameters: TotalParameters) -> Plot:
     """Plot the error against T when totals of both signs are clipped to [-T, T]: the main figure."""
-    columns, clipped, own_bound = _list_columns(solution.errors), solution.clipped_sum, parameters.own_bound
+    columns, clipped, own_bound = (_list_columns(solution.errors), solution.clipped_sum, parameters.own_bound)
     error_curve = _build_curve(columns, solution.measure, CHOSEN_WIDTH)
     items: list[Item] = [*_build_parts(columns, solution.measure, "Size of the bias"), error_curve]
     if clipped.sensitivity > 0.0:
@@ -150,8 +140,8 @@ def _select_parts(columns: dict[str, FloatArray], measure: Measure) -> dict[str,
 
 def _build_curve(columns: dict[str, FloatArray], measure: Measure, width: float, **options: Any) -> Curve:
     """Build the curve of the error by a measure."""
-    name, column, style = ERROR_COLUMNS[measure]
-    return Curve(name, columns["bound"], columns[column], width=width, **style, **options)
+    name, column, style_options = ERROR_COLUMNS[measure]
+    return Curve(name, columns["bound"], columns[column], width=width, **style_options, **options)
 
 
 def _build_parts(columns: dict[str, FloatArray], measure: Measure, bias_name: str = BIAS) -> list[Curve]:
@@ -165,7 +155,7 @@ def _build_parts(columns: dict[str, FloatArray], measure: Measure, bias_name: st
 def _build_handle(
     columns: dict[str, FloatArray],
     measure: Measure,
-    noise: NoiseKind,
+    noise_kind: NoiseKind,
     cut_amounts: FloatArray,
     best_error: float,
     dots_unit: str = "",
@@ -173,7 +163,7 @@ def _build_handle(
 ) -> Handle:
     """Build the handle of the bound: whose totals it cuts, and what releases it gives."""
     spread = Spread.ROOT_MEAN_SQUARE if measure is Measure.RMSE else Spread.MEAN
-    draws, axis_limit = draw_unit_noise(noise), MAX_ERRORS * best_error
+    draws, axis_limit = draw_unit_noise(noise_kind), MAX_ERRORS * best_error
     return Handle(
         bounds=columns["bound"],
         errors=columns[ERROR_COLUMNS[measure][1]],
@@ -196,12 +186,12 @@ def _build_plot(
 ) -> Plot:
     """Build a plot of errors over the bound, with the axes of the solution."""
     unit, (bound_limits, error_limits) = solution.unit, solution.limits
-    bound = "bound on either side" if isinstance(solution, SignedSolution) else "bound"
+    bound_name = "bound on either side" if isinstance(solution, SignedSolution) else "bound"
     return Plot(
         key,
         title,
         alt,
-        Axis(bound, unit.per_user_unit, bound_limits, number_format=",.4~r"),
+        Axis(bound_name, unit.per_user_unit, bound_limits, number_format=",.4~r"),
         Axis(
             f"error of the released {unit.result_name}", unit.axis_unit, error_limits, number_format=",.3~r"
         ),
@@ -218,14 +208,18 @@ def choose_epsilons(amounts: Amounts, points_per_decade: int) -> FloatArray:
     return np.geomspace(low, 10.0, 1 + points_per_decade * round(math.log10(10.0 / low)))
 
 
-def compute_curves(problem: TotalProblem, share: float) -> StrategyCurves:
+def compute_curves(problem: TotalProblem, share: float) -> strategies.StrategyCurves:
     """Compute the exact relative errors over epsilon; they do not depend on the problem's own epsilon."""
     epsilons = choose_epsilons(problem.amounts, points_per_decade=16)
-    return compute_strategy_curves(problem, epsilons, (*PAPER_STRATEGIES, Strategy(share)))
+    compared_strategies = (*strategies.PAPER_STRATEGIES, strategies.Strategy(share))
+    return strategies.compute_strategy_curves(problem, epsilons, compared_strategies)
 
 
 def plot_strategies(
-    curves: StrategyCurves, dataset: Dataset, epsilon: float, points: StrategyPoints | None = None
+    curves: strategies.StrategyCurves,
+    dataset: Dataset,
+    epsilon: float,
+    points: strategies.StrategyPoints | None = None,
 ) -> Plot:
     """Plot the relative error against epsilon for four ways to choose T (Amin et al. 2019, figure 1).
 
@@ -239,24 +233,15 @@ def plot_strategies(
     columns: dict[str, npt.ArrayLike] = {"epsilon": epsilons}
     items: list[Item] = []
     for row, strategy in enumerate(curves.strategies):
-        name, width = _name_strategy(curves, row), None if strategy is BEST else WIDTH
+        name, width = _name_strategy(curves, row), None if strategy is strategies.BEST else WIDTH
         columns[f"{strategy.column}_bound"] = curves.bounds[row]
         columns[f"{strategy.column}_relative_error"] = curves.relative_errors[row]
-        items.append(
-            Curve(
-                name, epsilons, curves.relative_errors[row], strategy.style, dash=strategy.dash, width=width
-            )
-        )
+        errors = curves.relative_errors[row]
+        items.append(Curve(name, epsilons, errors, strategy.style, dash=strategy.dash, width=width))
         if points is not None and strategy in points.strategies:
-            errors, margin = points.relative_errors[row], 2.0 * points.standard_errors[row]
-            simulated_points = Points(
-                f"{name}, simulated",
-                points.epsilons,
-                errors,
-                strategy.style,
-                errors - margin,
-                errors + margin,
-            )
+            means, margins = points.relative_errors[row], 2.0 * points.standard_errors[row]
+            ends, style = (means - margins, means + margins), strategy.style
+            simulated_points = Points(f"{name}, simulated", points.epsilons, means, style, *ends)
             items.append(replace(simulated_points, is_unnamed=True, symbol=strategy.symbol, size=7))
     epsilon_axis = Axis("privacy budget ε", "", (float(epsilons[0]), float(epsilons[-1])))
     if epsilon_axis.contains(epsilon):
@@ -274,14 +259,14 @@ def plot_strategies(
     )
 
 
-def _name_strategy(curves: StrategyCurves, row: int) -> str:
+def _name_strategy(curves: strategies.StrategyCurves, row: int) -> str:
     """Name a strategy; a quantile has one bound for every epsilon, which is named too."""
     strategy = curves.strategies[row]
     name = strategy.name.capitalize()
     return name if strategy.share is None else f"{name} (bound {wording.number(curves.bounds[row, 0])})"
 
 
-def tabulate_points(points: StrategyPoints) -> dict[str, FloatArray]:
+def tabulate_points(points: strategies.StrategyPoints) -> dict[str, FloatArray]:
     """Tabulate the simulated points, with their standard errors."""
     columns = {"epsilon": points.epsilons}
     for row, strategy in enumerate(points.strategies):
@@ -290,7 +275,7 @@ def tabulate_points(points: StrategyPoints) -> dict[str, FloatArray]:
     return columns
 
 
-def write_near_best(curves: StrategyCurves) -> list[str]:
+def write_near_best(curves: strategies.StrategyCurves) -> list[str]:
     """Write between which epsilons each fixed quantile has at most 1.1 times the best bound's error."""
     sentences = []
     for row in range(1, len(curves.strategies)):

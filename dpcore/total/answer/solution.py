@@ -56,10 +56,10 @@ class Unit:
         """Return the name of the quantity that is released."""
         return "sum" if self.column_name else "count"
 
-    def format_amount(self, value: float, num_digits: int = 3) -> str:
+    def format_amount(self, amount: float, num_digits: int = 3) -> str:
         """Format an amount as ``12 rows``; a bare number for totals of a column."""
-        number = wording.number(value, num_digits)
-        return number if self.column_name else f"{number} {'row' if value == 1 else 'rows'}"
+        amount_text = wording.number(amount, num_digits)
+        return amount_text if self.column_name else f"{amount_text} {'row' if amount == 1 else 'rows'}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,18 +117,18 @@ class TotalSolution(_CurveSolution):
         """
         amounts = self.problem.amounts
         problem = TotalProblem(amounts, 10.0)
-        cheapest = float(total.measure_errors(problem, total.find_optimal_bound(problem)))
-        return find_bound_limits(amounts), (cheapest / 3.0, max(amounts.total, 10.0 * cheapest) * 1.5)
+        least_error = float(total.measure_errors(problem, total.find_optimal_bound(problem)))
+        return find_bound_limits(amounts), (least_error / 3.0, max(amounts.total, 10.0 * least_error) * 1.5)
 
     @cached_property
     def bounds_by_measure(self) -> dict[Measure, float]:
         """Return the best bound by each measure, in few digits as ``bound`` is."""
         return {measure: _find_short_bound(replace(self.problem, measure=measure)) for measure in Measure}
 
-    def find_best_by_noise(self, noise: NoiseKind) -> TotalChoice:
+    def find_best_by_noise(self, noise_kind: NoiseKind) -> TotalChoice:
         """Return the best bound under a noise; Gaussian noise is taken at `delta`."""
-        delta = self.delta if noise is NoiseKind.GAUSSIAN else None
-        return total.best_bound(replace(self.problem, mechanism=noise, delta=delta))
+        delta = self.delta if noise_kind is NoiseKind.GAUSSIAN else None
+        return total.best_bound(replace(self.problem, mechanism=noise_kind, delta=delta))
 
     @property
     def delta(self) -> float:
@@ -171,44 +171,43 @@ class SignedSolution(_CurveSolution):
     @property
     def limits(self) -> tuple[Limits, Limits]:
         """Return (from, to) of the bound's axis and of the error's axis; they depend on the data alone."""
-        sizes = self.problem.size_problem.amounts
-        return (float(self.bounds[0]), sizes.largest), (sizes.total / 1e3, sizes.total * 1.5)
+        amounts = self.problem.size_problem.amounts
+        return (float(self.bounds[0]), amounts.largest), (amounts.total / 1e3, amounts.total * 1.5)
 
 
-def explain_refusal(totals: UserTotals) -> str:
+def explain_refusal(user_totals: UserTotals) -> str:
     """Return the sentence why these totals have no answer; empty if they have one."""
-    if totals.amounts is None:
-        return totals.refusal_sentence if totals.signed_totals is None else ""
-    return "All totals are 0." if totals.amounts.total == 0.0 else ""
+    if user_totals.amounts is None:
+        return user_totals.refusal_sentence if user_totals.signed_totals is None else ""
+    return "All totals are 0." if user_totals.amounts.total == 0.0 else ""
 
 
 def solve(
-    dataset: Dataset, parameters: TotalParameters, totals: UserTotals | None = None
+    dataset: Dataset, parameters: TotalParameters, user_totals: UserTotals | None = None
 ) -> TotalSolution | SignedSolution:
     """Find the best bound, or a range for totals of both signs, and compute the curves around it.
 
     Args:
         dataset: The data.
         parameters: The question.
-        totals: Result of `compute_user_totals` for both, which do not depend on epsilon.
+        user_totals: Result of `compute_user_totals` for both, which do not depend on epsilon.
 
     Raises:
         InvalidInput: There is nothing to add up, or all of it is 0.
     """
-    if totals is None:
-        totals = compute_user_totals(dataset, parameters.summed)
-    if reason := explain_refusal(totals):
-        raise refuse(reason)
-    if totals.amounts is None:
-        return _solve_signed(totals, parameters)
-    problem = parameters.build_problem(totals.amounts)
+    user_totals = compute_user_totals(dataset, parameters.summed) if user_totals is None else user_totals
+    if refusal_sentence := explain_refusal(user_totals):
+        raise refuse(refusal_sentence)
+    if user_totals.amounts is None:
+        return _solve_signed(user_totals, parameters)
+    problem = parameters.build_problem(user_totals.amounts)
     choice = total.best_bound(problem)
     bound = total.find_short_bound(problem, choice.max_total)
-    bounds = choose_plot_bounds(totals.amounts)
+    bounds = choose_plot_bounds(user_totals.amounts)
     if choice.max_total:
         bounds = np.unique(np.append(bounds, choice.max_total))
     return TotalSolution(
-        user_totals=totals,
+        user_totals=user_totals,
         problem=problem,
         choice=choice,
         bound=bound,
@@ -222,9 +221,8 @@ def solve(
 def _solve_signed(totals: UserTotals, parameters: TotalParameters) -> SignedSolution:
     """Compute the errors of the range that was entered, or of one proposed from the data."""
     assert totals.signed_totals is not None
-    problem = SignedProblem.from_totals(
-        totals.signed_totals, parameters.epsilon, parameters.mechanism, parameters.delta, parameters.program
-    )
+    noise_arguments = parameters.epsilon, parameters.mechanism, parameters.delta
+    problem = SignedProblem.from_totals(totals.signed_totals, *noise_arguments, parameters.program)
     low, high = parameters.lower, parameters.upper
     is_entered = low is not None and high is not None
     if low is None or high is None:
@@ -248,26 +246,26 @@ NOT_COMPARED = list_fields_beside_data(TotalParameters)
 
 def against_epsilon(dataset: Dataset, parameters: TotalParameters) -> BoundComparison | str:
     """Build the comparison of the best bound and its error over epsilon, or return the sentence why there is none."""
-    totals = compute_user_totals(dataset, parameters.summed)
-    if totals.amounts is None:
+    user_totals = compute_user_totals(dataset, parameters.summed)
+    if user_totals.amounts is None:
         return "Only totals ≥ 0 are compared over ε."
-    if totals.amounts.total == 0.0:
+    if user_totals.amounts.total == 0.0:
         return "All totals are 0."
-    problem, unit = parameters.build_problem(totals.amounts), Unit(totals.column_name)
+    problem, unit = parameters.build_problem(user_totals.amounts), Unit(user_totals.column_name)
 
     def solve_at(epsilon: float) -> tuple[float, float]:
         """Return the best bound and its error at another epsilon."""
-        problem_there = replace(problem, epsilon=epsilon)
-        bound = _find_short_bound(problem_there)
-        return bound, float(total.measure_errors(problem_there, bound))
+        epsilon_problem = replace(problem, epsilon=epsilon)
+        bound = _find_short_bound(epsilon_problem)
+        return bound, float(total.measure_errors(epsilon_problem, bound))
 
     return BoundComparison(
         f"Best bound ({unit.per_user_unit})",
         f"{wording.capital(MEASURE_NAMES[parameters.objective])} ({unit.axis_unit})",
         solve_at,
         lambda epsilon, bounds: total.measure_errors(replace(problem, epsilon=epsilon), bounds),
-        totals.amounts.values,
-        totals.amounts.users,
+        user_totals.amounts.values,
+        user_totals.amounts.users,
         is_integer=problem.is_integer,
     )
 
@@ -286,5 +284,5 @@ def find_bound_limits(amounts: Amounts) -> Limits:
 def choose_plot_bounds(amounts: Amounts) -> FloatArray:
     """Return the bounds to plot: log-spaced to twice the largest total, and up to 60 distinct totals."""
     low, high = find_bound_limits(amounts)
-    extra = [high, *(amounts.values if amounts.values.size <= 60 else ())]
-    return log_spaced(low, 2.0 * high, CURVE_POINTS, extra=extra)
+    extra_bounds = [high, *(amounts.values if amounts.values.size <= 60 else ())]
+    return log_spaced(low, 2.0 * high, CURVE_POINTS, extra_points=extra_bounds)

@@ -8,15 +8,8 @@ from dpcore import total
 from dpcore.answer import standard
 from dpcore.answer.answer import Number
 from dpcore.answer.methods import ChoiceSource, Methods, cite_program_noise, write_guarantee
+from dpcore.code import forms
 from dpcore.code.choice import Quantity
-from dpcore.code.forms import (
-    ROWS_OF_THE_FILE,
-    CodeChoice,
-    build_forms,
-    find_summed_column,
-    list_data_fields,
-    name_cap_form,
-)
 from dpcore.common import wording
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours
@@ -45,8 +38,8 @@ def write_headline(solution: TotalSolution) -> str:
     """Say at which bound to keep rows or clamp totals, or that nothing useful can be released."""
     unit = solution.unit
     if solution.choice.max_total == 0.0:
-        epsilon = wording.entered(solution.problem.epsilon)
-        return f"Nothing useful can be released at ε = {epsilon}: publishing 0 is no worse."
+        epsilon_text = wording.entered(solution.problem.epsilon)
+        return f"Nothing useful can be released at ε = {epsilon_text}: publishing 0 is no worse."
     bound_text = unit.format_amount(solution.bound, 4)
     if unit.column_name:
         return f"Clamp each user's total of {wording.plain(unit.column_name)} at {bound_text}."
@@ -59,27 +52,21 @@ def list_numbers(solution: TotalSolution) -> tuple[Number, ...]:
 
     def build_number(label: str, value: float, help_text: str, key: str) -> Number:
         """Build the number of an error or of a part of it, with its share of the sum."""
-        share = f"({wording.percent(value / solution.choice.error_of_nothing)} of the {unit.result_name})"
-        return Number(label, unit.format_amount(value), share, help_text, value, unit.axis_unit, key)
+        share = value / solution.choice.error_of_nothing
+        share_text = f"({wording.percent(share)} of the {unit.result_name})"
+        return Number(label, unit.format_amount(value), share_text, help_text, value, unit.axis_unit, key)
 
     bound_help = "Larger totals count as this much." if unit.column_name else ""
-    bound_key, bound_text = (
-        "max_total" if unit.column_name else "max_contributions",
-        unit.format_amount(solution.bound, 4),
-    )
+    bound_key = "max_total" if unit.column_name else "max_contributions"
+    bound_text = unit.format_amount(solution.bound, 4)
     cut_help = f"The {unit.result_name} is always too low by this much."
     noise_label = "RMS noise" if measure is Measure.RMSE else "Mean noise"
-    noise, noise_help = (
-        float(solution.bound_errors.measure_noise(measure)),
-        "It can cancel a part of the bias.",
-    )
+    noise_help = "It can cancel a part of the bias."
+    noise, error = float(solution.bound_errors.measure_noise(measure)), solution.compute_error(solution.bound)
+    bound_unit = unit.per_user_unit
     return (
-        Number(
-            "Best bound", bound_text, "per user", bound_help, solution.bound, unit.per_user_unit, bound_key
-        ),
-        build_number(
-            ERROR_LABELS[measure], solution.compute_error(solution.bound), ERROR_HELP[measure], "error"
-        ),
+        Number("Best bound", bound_text, "per user", bound_help, solution.bound, bound_unit, bound_key),
+        build_number(ERROR_LABELS[measure], error, ERROR_HELP[measure], "error"),
         build_number("Cut away (bias)", float(solution.bound_errors.bias), cut_help, "bias"),
         build_number(noise_label, noise, noise_help, "noise"),
     )
@@ -134,12 +121,10 @@ def list_facts(solution: TotalSolution, own_bound: float | None) -> dict[str, st
     )
     if choice.max_total > 0.0:
         low, high = total.compute_error_interval(problem, bound)
-        facts[f"Error of 95{wording.PERCENT} of releases"] = (
-            f"from {wording.number(low)} to {unit.format_amount(high)}."
-        )
-    facts["Noise"] = describe_program(
-        problem.program, problem.mechanism, problem.epsilon, problem.delta, of_counts=problem.is_integer
-    )
+        low_text, high_text = wording.number(low), unit.format_amount(high)
+        facts[f"Error of 95{wording.PERCENT} of releases"] = f"from {low_text} to {high_text}."
+    noise_arguments = problem.program, problem.mechanism, problem.epsilon, problem.delta
+    facts["Noise"] = describe_program(*noise_arguments, of_counts=problem.is_integer)
     if own_bound is not None:
         facts[f"Your own bound, {unit.format_amount(own_bound, 4)}"] = standard.compare_own_bound(
             MEASURE_NAMES[problem.measure],
@@ -155,31 +140,29 @@ def write_measures_table(solution: TotalSolution) -> str:
     rows = ["| error | at this bound | best bound |", "|---|---|---|"]
     for measure, measure_name in MEASURE_NAMES.items():
         name = measure_name.capitalize()
-        cell = f"**{name}**" if measure is solution.measure else name
-        error = solution.unit.format_amount(float(solution.bound_errors.measure_error(measure)))
-        rows.append(
-            f"| {cell} | {error} | {solution.unit.format_amount(solution.bounds_by_measure[measure], 4)} |"
-        )
+        name_cell = f"**{name}**" if measure is solution.measure else name
+        error_text = solution.unit.format_amount(float(solution.bound_errors.measure_error(measure)))
+        bound_text = solution.unit.format_amount(solution.bounds_by_measure[measure], 4)
+        rows.append(f"| {name_cell} | {error_text} | {bound_text} |")
     return "\n".join(rows)
 
 
 def describe_bound(solution: TotalSolution) -> str:
     """Compare the paper's bound with the expected error."""
-    ratio_text = wording.number(
-        float(solution.bound_errors.bias_plus_noise / solution.bound_errors.absolute_errors)
-    )
-    noise = solution.problem.noise.kind
+    errors = solution.bound_errors
+    ratio_text = wording.number(float(errors.bias_plus_noise / errors.absolute_errors))
+    noise_kind = solution.problem.noise.kind
     return (
-        f"The paper's bound is {ratio_text} times the expected error; with {noise.value} noise it is at most "
-        f"{LARGEST_RATIOS[noise]} times (the paper proves 2)."
+        f"The paper's bound is {ratio_text} times the expected error; with {noise_kind.value} noise it is at most "
+        f"{LARGEST_RATIOS[noise_kind]} times (the paper proves 2)."
     )
 
 
 def compare_noises(solution: TotalSolution) -> str:
-    """Compare the best errors with Laplace and with Gaussian noise."""
+    """Write a sentence with both best errors: Laplace noise, and Gaussian noise at the usual δ if none is set."""
     laplace_text, gaussian_text = (
-        solution.unit.format_amount(solution.find_best_by_noise(noise).certificate.value)
-        for noise in (NoiseKind.LAPLACE, NoiseKind.GAUSSIAN)
+        solution.unit.format_amount(solution.find_best_by_noise(noise_kind).certificate.value)
+        for noise_kind in (NoiseKind.LAPLACE, NoiseKind.GAUSSIAN)
     )
     return (
         f"**Which noise?** The best error is {laplace_text} with Laplace noise, whose guarantee is stronger (no "
@@ -187,13 +170,13 @@ def compare_noises(solution: TotalSolution) -> str:
     )
 
 
-def describe_totals(totals: UserTotals, dataset: Dataset) -> str:
+def describe_totals(user_totals: UserTotals, dataset: Dataset) -> str:
     """Say how many users there are, and to how much their rows or totals add up."""
     users_text = wording.counted(dataset.histogram.num_users, "user")
-    if totals.amounts is None or not totals.column_name:
+    if user_totals.amounts is None or not user_totals.column_name:
         return f"{users_text} with {wording.counted(dataset.histogram.num_rows, 'row')}."
-    sum_text = wording.number(totals.amounts.total, 4)
-    return f"{users_text}; the totals of {wording.plain(totals.column_name)} add up to {sum_text}."
+    sum_text = wording.number(user_totals.amounts.total, 4)
+    return f"{users_text}; the totals of {wording.plain(user_totals.column_name)} add up to {sum_text}."
 
 
 MEASURES = MEASURE_NAMES | {Measure.BOUND: "sum of the bias and the mean size of the noise"}
@@ -212,9 +195,8 @@ def write_methods(solution: TotalSolution, dataset: Dataset, parameters: TotalPa
     noise_text = cite_program_noise(parameters.program, solution.problem.noise.kind, parameters.mechanism)
     measure_name = MEASURES[solution.measure]
     error_text = solution.unit.format_amount(solution.compute_error(solution.bound))
-    no_release = (
-        f"At ε = {wording.entered(parameters.epsilon)} publishing 0 is no worse, and nothing was released."
-    )
+    epsilon_text = wording.entered(parameters.epsilon)
+    no_release = f"At ε = {epsilon_text} publishing 0 is no worse, and nothing was released."
     return Methods(
         guarantee_text=_write_guarantee(parameters, result_name),
         procedure=f"{limit_sentence}, and {noise_text} was added to the {result_name}. The {measure_name} of the "
@@ -228,28 +210,31 @@ def write_methods(solution: TotalSolution, dataset: Dataset, parameters: TotalPa
 
 def _write_guarantee(parameters: TotalParameters, quantity_name: str) -> str:
     """Write the sentence on the guarantee of the released sum or count."""
-    release, relation = f"The {quantity_name} was released", Neighbours.ADD_OR_REMOVE_USER
-    return write_guarantee(release, parameters.epsilon, relation, parameters.delta or 0.0)
+    release_text, delta = f"The {quantity_name} was released", parameters.delta or 0.0
+    return write_guarantee(release_text, parameters.epsilon, Neighbours.ADD_OR_REMOVE_USER, delta)
 
 
 def write_forms(
     solution: TotalSolution | SignedSolution, dataset: Dataset, parameters: TotalParameters
-) -> CodeChoice | None:
+) -> forms.CodeChoice | None:
     """Write programs for the best bound, or for the range of totals of both signs; None where no library has it."""
-    base = list_data_fields(dataset) | {"noise": parameters.mechanism, "delta": parameters.delta}
-    column = solution.unit.column_name or find_summed_column(dataset)
+    base_options = forms.list_data_fields(dataset) | {
+        "noise": parameters.mechanism,
+        "delta": parameters.delta,
+    }
+    column = solution.unit.column_name or forms.find_summed_column(dataset)
     library = choose_library(parameters.program, parameters.mechanism)
     if isinstance(solution, SignedSolution):
-        bounds = {"max_total": solution.clipped_sum.high, "min_total": solution.clipped_sum.low}
+        bound_options = {"max_total": solution.clipped_sum.high, "min_total": solution.clipped_sum.low}
         if solution.is_entered:  # A public input, whatever the data are.
-            base["disclosure"] = Disclosure.PUBLIC
+            base_options["disclosure"] = Disclosure.PUBLIC
     elif column:
-        bounds = {"max_total": solution.bound}
+        bound_options = {"max_total": solution.bound}
     else:
-        forms = [(name_cap_form(solution.bound), Quantity.COUNT, {"max_rows": solution.bound})]
-        return build_forms(parameters.epsilon, base, forms, library)
-    fields = bounds | {"value_column": column} | ROWS_OF_THE_FILE
-    return build_forms(parameters.epsilon, base, [("Clamp", Quantity.SUM, fields)], library)
+        named_forms = [(forms.name_cap_form(solution.bound), Quantity.COUNT, {"max_rows": solution.bound})]
+        return forms.build_forms(parameters.epsilon, base_options, named_forms, library)
+    fields = bound_options | {"value_column": column} | forms.ROWS_OF_THE_FILE
+    return forms.build_forms(parameters.epsilon, base_options, [("Clamp", Quantity.SUM, fields)], library)
 
 
 # --- totals of both signs -----------------------------------------------------------------------------------
@@ -257,10 +242,9 @@ def write_forms(
 
 def _format_range(solution: SignedSolution, num_digits: int = 4) -> str:
     """Format the range [L, U]."""
-    low, high = (
-        wording.number(end, num_digits) for end in (solution.clipped_sum.low, solution.clipped_sum.high)
-    )
-    return f"[{low}, {high}]"
+    low_text = wording.number(solution.clipped_sum.low, num_digits)
+    high_text = wording.number(solution.clipped_sum.high, num_digits)
+    return f"[{low_text}, {high_text}]"
 
 
 def write_signed_headline(solution: SignedSolution) -> str:
@@ -275,7 +259,7 @@ def list_signed_numbers(solution: SignedSolution) -> tuple[Number, ...]:
     noise_label = "RMS noise" if solution.measure is Measure.RMSE else "Mean noise"
     size = abs(float(solution.problem.totals.sum()))
     share_text = f"({wording.percent(solution.error / size)} of the sum)" if size else "(the sum is 0)"
-    direction = "too low" if clipped.bias < 0.0 else "too high" if clipped.bias else "none"
+    bias_text = "too low" if clipped.bias < 0.0 else "too high" if clipped.bias else "none"
     clipboard_text = f"{wording.digits(clipped.low)}, {wording.digits(clipped.high)}"
     range_help = "A total outside counts as the nearer end."
 
@@ -287,7 +271,7 @@ def list_signed_numbers(solution: SignedSolution) -> tuple[Number, ...]:
         Number("Range", _format_range(solution), "", range_help, clipboard_text=clipboard_text),
         build_number(ERROR_LABELS[solution.measure], solution.error, share_text, key="error"),
         build_number("Largest change by one user", clipped.sensitivity, num_digits=4),
-        build_number("Bias", clipped.bias, direction),
+        build_number("Bias", clipped.bias, bias_text),
         build_number(noise_label, noise),
     )
 
@@ -297,8 +281,8 @@ def list_signed_facts(solution: SignedSolution, parameters: TotalParameters) -> 
     clipped, facts = solution.clipped_sum, dict[str, str]()
     num_cut = clipped.num_users_below + clipped.num_users_above
     if parameters.own_bound and (error := solution.compute_own_error(parameters)) is not None:
-        bound = wording.number(parameters.own_bound, 4)
-        facts[f"Your own bound, [−{bound}, {bound}]"] = standard.compare_own_bound(
+        bound_text = wording.number(parameters.own_bound, 4)
+        facts[f"Your own bound, [−{bound_text}, {bound_text}]"] = standard.compare_own_bound(
             MEASURE_NAMES[solution.measure], error, solution.error, wording.number, "the range"
         )
     if not solution.is_entered:
@@ -329,12 +313,11 @@ def write_signed_detail(solution: SignedSolution, dataset: Dataset) -> str:
 def write_signed_methods(solution: SignedSolution, dataset: Dataset, parameters: TotalParameters) -> Methods:
     """State the range for totals of both signs, and its error."""
     interval, public_interval, is_entered = _format_range(solution, 6), "an interval", solution.is_entered
-    rule = "The interval is symmetric about 0 and minimises privacy noise plus all cuts."
+    rule_text = "The interval is symmetric about 0 and minimises privacy noise plus all cuts."
     if is_entered:
-        public_interval, rule = interval, "The interval was fixed without looking at the data."
-    noise_text = cite_program_noise(
-        parameters.program, solution.problem.size_problem.noise.kind, parameters.mechanism
-    )
+        public_interval, rule_text = interval, "The interval was fixed without looking at the data."
+    noise_kind = solution.problem.size_problem.noise.kind
+    noise_text = cite_program_noise(parameters.program, noise_kind, parameters.mechanism)
     noise_sentence = f"and {noise_text} was added to the sum."
     return Methods(
         guarantee_text=_write_guarantee(parameters, "sum"),
@@ -343,7 +326,7 @@ def write_signed_methods(solution: SignedSolution, dataset: Dataset, parameters:
         f"{wording.number(solution.clipped_sum.bias)}.",
         public_procedure=f"The total of each user was clipped to {public_interval}, {noise_sentence}",
         disclosure=dataset.provenance,
-        rule_sentence=rule,
+        rule_sentence=rule_text,
         subject_text="The error" if is_entered else "The interval",
         choice_source=ChoiceSource.ENTERED if is_entered else ChoiceSource.COMPUTED,
     )

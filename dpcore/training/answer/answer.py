@@ -60,45 +60,40 @@ FORMS = {
 
 
 def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
-    """Return programs for the answer, then for the best weights and clipped sums; None without column meanings."""
+    """Build programs for the answer's cell and the best weights and clipped sums; None without column meanings."""
     best_by_method = solution.best_by_method
     compared_methods = (Method.FOLLOWED, Method.SMOOTH, Method.CLIPPED_SUM)
-    cells = [
-        solution.cells[best_by_method[method].cell_index]
-        for method in compared_methods
-        if method in best_by_method
-    ]
+    best_bounds = [best_by_method[method] for method in compared_methods if method in best_by_method]
+    cells = [solution.answer_cell, *(solution.cells[bound.cell_index] for bound in best_bounds)]
     # If steps are entered, only weights have a program with them; a bound that follows always has its own steps.
     has_rule = solution.parameters.pace is Pace.RULE
     methods_with_program = FORMS if has_rule else (Method.FOLLOWED, Method.SMOOTH)
-    cells = [
-        cell for cell in dict.fromkeys((solution.answer_cell, *cells)) if cell.method in methods_with_program
-    ]
     # The mechanism of the question, not that of a first look, whose noise is for fewer users.
     data, mechanism = solution.data, solution.parameters.mechanism
-    table, scaling, design = data.dataset.table, data.scaling, data.design
-    assert table is not None
+    labelled_rows, scaling, design = data.dataset.table, data.scaling, data.design
+    assert labelled_rows is not None
     assert scaling is not None
     if design is None and solution.parameters.source is not DataSource.GENERATED:
         return None
+    feature_names = labelled_rows.feature_names
     numeric_ranges = tuple(
-        (form_name, ends)
-        for form_name, ends in zip(table.feature_names, scaling.ranges, strict=True)
-        if ends is not None
+        (feature_name, value_range)
+        for feature_name, value_range in zip(feature_names, scaling.ranges, strict=True)
+        if value_range is not None
     )
-    category_columns = (
-        () if design is None else [f.column for f in design.features if f.encoding is FeatureKind.CATEGORIES]
-    )
-    category_levels = tuple(
-        (
-            column,
-            tuple(name[len(column) + 2 :] for name in table.feature_names if name.startswith(f"{column}: ")),
+    features = () if design is None else design.features
+    category_levels = []
+    for column in (f.column for f in features if f.encoding is FeatureKind.CATEGORIES):
+        prefix = f"{column}: "
+        levels = tuple(
+            program_name.removeprefix(prefix)
+            for program_name in feature_names
+            if program_name.startswith(prefix)
         )
-        for column in category_columns
-    )
+        category_levels.append((column, levels))
     training_without_noise = Training(
         number_ranges=numeric_ranges,
-        category_levels=category_levels,
+        category_levels=tuple(category_levels),
         has_intercept=True if design is None else design.intercept,  # Generated rows have one.
         max_row_norm=scaling.norm,
         positive_above=solution.parameters.positive_above,
@@ -114,17 +109,17 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
     )
     settings = list_data_fields(data.dataset) | {
         **ROWS_OF_THE_FILE,
-        "value_column": table.label,
+        "value_column": labelled_rows.label,
         "neighbours": mechanism.neighbours,
         "delta": mechanism.delta,
     }
     if solution.parameters.source is DataSource.SAMPLE:
         settings |= {"file": f"sample_data/{FILE}", "layout": None}  # which knows its name alone
     forms = []
-    for cell in cells:
+    for cell in dict.fromkeys(cell for cell in cells if cell.method in methods_with_program):
         training = _add_noise_settings(training_without_noise, mechanism, cell)
-        name = FORMS[cell.method][1].format(wording.number(cell.reach))
-        forms.append((name, Quantity.CLASSIFIER, {"threshold": cell.bound, "training": training}))
+        program_name = FORMS[cell.method][1].format(wording.number(cell.reach))
+        forms.append((program_name, Quantity.CLASSIFIER, {"threshold": cell.bound, "training": training}))
     return build_forms(mechanism.epsilon, settings, forms)
 
 
@@ -178,7 +173,7 @@ MAX_TABLES = 12
 
 
 def solve_beside_page(data: TrainingData, parameters: TrainingParameters, max_runs: int = MAX_RUNS) -> Solver:
-    """Train beside a page: a first curve is there at once, and surer ones as more runs are made.
+    """Train beside a page and return the solution so far: a first curve at once, surer ones as more runs are made.
 
     Stopped work goes on where it was, and so does another session on the same sample.
     """
@@ -207,7 +202,7 @@ def solve_beside_page(data: TrainingData, parameters: TrainingParameters, max_ru
     solution: TrainingSolution = yield Cached(
         TrainingSolution, (data, search_result.settings, search_result.value, search_result.stage), num_kept=8
     )
-    return SearchResult(None if solution.best is None else solution, search_result.stage)
+    return SearchResult(None if solution.best_bound is None else solution, search_result.stage)
 
 
 def show_inputs(answer: Answer, data: TrainingData) -> Parts:
@@ -224,36 +219,35 @@ def show_inputs(answer: Answer, data: TrainingData) -> Parts:
         },
         key="training_methods",
     )
-    yield Note(
-        "± is half of a 95 % interval of the mean; *One run ±* is the standard deviation of one training."
-    )
+    note = "± is half of a 95 % interval of the mean; *One run ±* is the standard deviation of one training."
+    yield Note(note)
 
 
 def tabulate_methods(solution: TrainingSolution) -> dict[str, object]:
     """Tabulate the scores of every method at every bound."""
     cells = solution.cells
-    losses = solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS)
+    loss_summary = solution.table.summarise()
     return {
         "Method": [cell.method.label for cell in cells],
         "h": [np.nan if cell.method is Method.FOLLOWED else cell.reach for cell in cells],
         "W": 100.0 * solution.largest_weights,
-        "Runs": losses.num_runs,
-        "Loss": losses.means,
-        "± noise": losses.half_widths,
-        "± users": losses.users_half_width,
-        "One run ±": losses.spreads,
-        "Loss over users": solution.table.summarise(Measure.LOSS, ScoreUnit.USERS).means,
-        "Loss, trained on": solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS, Side.TRAINED).means,
-        "Rows told right": 100.0 * solution.table.summarise(Measure.ACCURACY, ScoreUnit.ROWS).means,
+        "Runs": loss_summary.num_runs,
+        "Loss": loss_summary.means,
+        "± noise": loss_summary.half_widths,
+        "± users": loss_summary.users_half_widths,
+        "One run ±": loss_summary.spreads,
+        "Loss over users": solution.table.summarise(unit=ScoreUnit.USERS).means,
+        "Loss, trained on": solution.table.summarise(side=Side.TRAINED).means,
+        "Rows told right": 100.0 * solution.table.summarise(Measure.ACCURACY).means,
     }
 
 
 def show_bounds(answer: Answer, data: TrainingData) -> Parts:
     """Show loss or accuracy against the bound."""
     score_labels = {
-        (measure, unit): f"{plots.TITLES[measure]}, mean over {unit.value}"
+        (measure, score_unit): f"{plots.MEASURE_TITLES[measure]}, mean over {score_unit.value}"
         for measure in Measure
-        for unit in ScoreUnit
+        for score_unit in ScoreUnit
     }
     measure, unit = yield Choice("bounds_score", "The figure shows", score_labels)
     yield plots.plot_bounds(answer.solution, measure, unit)
@@ -370,15 +364,18 @@ REFERENCE_KEYS = (
 
 
 def _list_details(solution: TrainingSolution) -> dict[str, object]:
-    best, (trade_off, _) = solution.best, solution.trade_offs
-    cell = None if best is None else solution.answer_cell
-    bound_follows = cell is not None and cell.method is Method.FOLLOWED
-    references = solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
+    """List the entries of the JSON answer: method and bound (None before the first run), references, theory, cells."""
+    best_bound, (trade_off, _) = solution.best_bound, solution.trade_offs
+    answer_cell = None if best_bound is None else solution.answer_cell
+    bound_follows = answer_cell is not None and answer_cell.method is Method.FOLLOWED
+    reference_losses = solution.average_references()
     return {
-        "method": None if cell is None else cell.method.value,
-        "bound": None if cell is None or bound_follows else cell.reach,
-        "good_enough": None if best is None or bound_follows else [best.low, best.high],
-        **dict(zip(REFERENCE_KEYS, references, strict=True)),
+        "method": None if answer_cell is None else answer_cell.method.value,
+        "bound": None if answer_cell is None or bound_follows else answer_cell.reach,
+        "good_enough": None
+        if best_bound is None or bound_follows
+        else [best_bound.lowest_near_optimal, best_bound.highest_near_optimal],
+        **dict(zip(REFERENCE_KEYS, reference_losses, strict=True)),
         "proved_relative_gap": finite_or_none(solution.runs.references.certificate.relative_gap),
         "trade_off_of_theory": finite_or_none(trade_off),
         "bound_of_theory": best_smooth(solution.table.experiment.train.histogram, trade_off).bound,
@@ -388,13 +385,13 @@ def _list_details(solution: TrainingSolution) -> dict[str, object]:
 
 def _list_methods(solution: TrainingSolution) -> list[dict[str, object]]:
     """List every method at every bound, with its scores on the users held out."""
-    losses = solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS)
-    scores = {
-        "loss": losses.means,
-        "half_width_95": losses.half_widths,
-        "half_width_95_users": losses.users_half_width,
-        "loss_over_users": solution.table.summarise(Measure.LOSS, ScoreUnit.USERS).means,
-        "rows_told_right": solution.table.summarise(Measure.ACCURACY, ScoreUnit.ROWS).means,
+    loss_summary = solution.table.summarise()
+    values_by_key = {
+        "loss": loss_summary.means,
+        "half_width_95": loss_summary.half_widths,
+        "half_width_95_users": loss_summary.users_half_widths,
+        "loss_over_users": solution.table.summarise(unit=ScoreUnit.USERS).means,
+        "rows_told_right": solution.table.summarise(Measure.ACCURACY).means,
     }
     return [
         {
@@ -402,31 +399,31 @@ def _list_methods(solution: TrainingSolution) -> list[dict[str, object]]:
             "bound": None if cell.method is Method.FOLLOWED else cell.reach,
             "row_clip": cell.clip,
             "largest_user_weight": finite_or_none(float(solution.largest_weights[i])),
-            "runs": int(losses.num_runs[i]),
-            **{name: finite_or_none(float(values[i])) for name, values in scores.items()},
+            "runs": int(loss_summary.num_runs[i]),
+            **{key: finite_or_none(float(cell_values[i])) for key, cell_values in values_by_key.items()},
         }
         for i, cell in enumerate(solution.cells)
     ]
 
 
-def write_runs(table: RunTable, disclosure: Provenance) -> str:
+def write_runs(table: RunTable, provenance: Provenance) -> str:
     """Write every finished run: ``method``, ``bound``, ``row_clip``, ``run``, ``split``, eight scores, ``label``.
 
     Scores are named after their side, what they are a mean over, and the measure: ``held_out_rows_loss``.
     """
-    cell_indices, runs = np.nonzero(np.isfinite(table.scores[:, :, 0, 0, 0]))
+    cell_indices, run_numbers = np.nonzero(np.isfinite(table.scores[:, :, 0, 0, 0]))
     cells = [table.experiment.cells[cell_index] for cell_index in cell_indices]
     columns: dict[str, object] = {
         "method": [cell.method.value for cell in cells],
         "bound": [cell.reach for cell in cells],
         "row_clip": [cell.clip for cell in cells],
-        "run": runs,
-        "split": runs % len(table.experiment.splits),
+        "run": run_numbers,
+        "split": run_numbers % len(table.experiment.splits),
     }
     score_names = itertools.product(("trained_on", "held_out"), ScoreUnit, Measure)
-    for (side, unit, measure), scores in zip(
-        score_names, table.scores[cell_indices, runs].reshape(-1, 8).T, strict=True
+    for (side_name, score_unit, measure), run_scores in zip(
+        score_names, table.scores[cell_indices, run_numbers].reshape(-1, 8).T, strict=True
     ):
-        columns[f"{side}_{unit.value}_{measure.value}"] = scores
-    columns["label"] = disclosure.label
+        columns[f"{side_name}_{score_unit.value}_{measure.value}"] = run_scores
+    columns["label"] = provenance.label
     return pd.DataFrame(columns).to_csv(index=False, lineterminator="\n")

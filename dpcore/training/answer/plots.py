@@ -17,14 +17,14 @@ from dpcore.training.answer.solution import TrainingSolution
 from dpcore.training.experiment import Side
 from dpcore.training.rows import Measure, ScoreUnit
 
-METHOD_STYLES = {
+STYLES_BY_METHOD = {
     Method.FOLLOWED: Style.CUSTOMARY,
     Method.SMOOTH: Style.SMOOTH,
     Method.CAP: Style.CAP,
     Method.CLIPPED_SUM: Style.CUSTOMARY,
     Method.OUTPUT: Style.PRIVACY,
 }
-TITLES = {Measure.LOSS: "Loss", Measure.ACCURACY: "Rows told right"}
+MEASURE_TITLES = {Measure.LOSS: "Loss", Measure.ACCURACY: "Rows told right"}
 
 
 def choose_limits(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -> tuple[float, float]:
@@ -32,15 +32,12 @@ def choose_limits(solution: TrainingSolution, measure: Measure, unit: ScoreUnit)
 
     A model that does much worse than guessing is of no use, and the axis ends a little beyond.
     """
-    without_privacy, guessing, *_ = solution.average_references(measure, unit)
-    reference_distance = max(abs(guessing - without_privacy), 0.02)
+    references = solution.average_references(measure, unit)
+    distance, highest_score = references.distance, max(references.guessing, references.without_privacy)
     if measure is Measure.LOSS:
-        return without_privacy - 0.08 * reference_distance, max(
-            guessing, without_privacy
-        ) + 0.45 * reference_distance
-    return min(guessing, without_privacy) - 0.9 * reference_distance, max(
-        guessing, without_privacy
-    ) + 0.1 * reference_distance
+        return references.without_privacy - 0.08 * distance, highest_score + 0.45 * distance
+    lowest_score = min(references.guessing, references.without_privacy)
+    return lowest_score - 0.9 * distance, highest_score + 0.1 * distance
 
 
 MAX_DISTANCE = 1.0
@@ -50,128 +47,122 @@ MAX_DISTANCE = 1.0
 def plot_methods(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -> Plot:
     """Plot every method at its best bound, with 95 % intervals, between no privacy and guessing."""
     summary, measure_name = solution.table.summarise(measure, unit), measure.value
-    without_privacy, guessing, *_ = solution.average_references(measure, unit)
+    references = solution.average_references(measure, unit)
     # Methods without runs are listed too, since the figure is updated in place.
     methods = sorted(solution.parameters.methods, key=lambda method: method is not Method.FOLLOWED)
     best_bounds = [solution.best_by_method.get(method) for method in methods]
-    means, half_widths, reaches = (
-        np.array([math.nan if bound is None else float(values[bound.cell_index]) for bound in best_bounds])
-        for values in (summary.means, summary.half_widths, solution.bounds_in_rows)
+    mean_scores, half_widths, reaches = (
+        np.array(
+            [math.nan if bound is None else float(cell_values[bound.cell_index]) for bound in best_bounds]
+        )
+        for cell_values in (summary.means, summary.half_widths, solution.bounds_in_rows)
     )
     # A method far worse than guessing is of no use, and would press all others together.
-    reference_distance, worse_sign = (
-        max(abs(guessing - without_privacy), 0.02),
-        1.0 if measure is Measure.LOSS else -1.0,
-    )
-    is_far = worse_sign * (means - guessing) > MAX_DISTANCE * reference_distance
-    visible_means = np.where(is_far, np.nan, means)
-    visible_values = np.append(visible_means[np.isfinite(visible_means)], (without_privacy, guessing))
-    margin = 0.12 * reference_distance
-    limits = float(visible_values.min()) - margin, float(visible_values.max()) + margin
-    is_answer = np.array([bound is not None and bound == solution.best for bound in best_bounds])
+    worse_sign = 1.0 if measure is Measure.LOSS else -1.0
+    is_far = worse_sign * (mean_scores - references.guessing) > MAX_DISTANCE * references.distance
+    visible_means, margin = np.where(is_far, np.nan, mean_scores), 0.12 * references.distance
+    visible_scores = np.append(visible_means[np.isfinite(visible_means)], references[:2])
+    limits = float(visible_scores.min()) - margin, float(visible_scores.max()) + margin
+    is_answer = np.array([bound is not None and bound == solution.best_bound for bound in best_bounds])
     labels = np.array([_label_method(method, reach) for method, reach in zip(methods, reaches, strict=True)])
-    low, high = visible_means - half_widths, visible_means + half_widths
     items: list[Item] = []
     for point_name, is_shown, style, symbol in (
         ("The answer", is_answer, Style.SMOOTH, "diamond"),
         ("Other methods, at their best bounds", ~is_answer, Style.CAP, ""),
     ):
-        x, y = labels[is_shown], visible_means[is_shown]
-        items.append(Points(point_name, x, y, style, low[is_shown], high[is_shown], symbol=symbol, size=12))
+        x, y, half_width = labels[is_shown], visible_means[is_shown], half_widths[is_shown]
+        items.append(Points(point_name, x, y, style, y - half_width, y + half_width, symbol=symbol, size=12))
     if is_far.any():
-        symbol, end = ("triangle-up", limits[1]) if worse_sign > 0.0 else ("triangle-down", limits[0])
-        edge_values = np.where(is_far, end - worse_sign * margin / 3.0, np.nan)
+        symbol, axis_end = ("triangle-up", limits[1]) if worse_sign > 0.0 else ("triangle-down", limits[0])
+        edge_scores = np.where(is_far, axis_end - worse_sign * margin / 3.0, np.nan)
         beyond_name = "Beyond this axis: far worse than guessing"
-        items.append(Points(beyond_name, labels, edge_values, Style.ENTERED, symbol=symbol, size=12))
-    items += [Level("No privacy", without_privacy, dash="dot"), Level("Guessing", guessing, dash="dash")]
+        items.append(Points(beyond_name, labels, edge_scores, Style.ENTERED, symbol=symbol, size=12))
+    items.append(Level("No privacy", references.without_privacy, dash="dot"))
+    items.append(Level("Guessing", references.guessing, dash="dash"))
     means_text = ", ".join(
-        f"{method.label.lower()} {wording.number(float(mean))}"
-        for method, mean in zip(methods, means, strict=True)
-        if math.isfinite(mean)
+        f"{method.label.lower()} {wording.number(float(mean_score))}"
+        for method, mean_score in zip(methods, mean_scores, strict=True)
+        if math.isfinite(mean_score)
     )
     return Plot(
         f"training-methods-{measure_name}",
-        f"{TITLES[measure]} of every method",
-        f"{TITLES[measure]} on users held out: {means_text}; {wording.number(without_privacy)} without privacy, "
-        f"{wording.number(guessing)} guessing.",
+        f"{MEASURE_TITLES[measure]} of every method",
+        f"{MEASURE_TITLES[measure]} on users held out: {means_text}; {wording.number(references.without_privacy)} "
+        f"without privacy, {wording.number(references.guessing)} guessing.",
         names_axis("method", "Method, at its best bound h (rows per user)"),
-        _make_axis(measure, limits, f"{TITLES[measure]}, users held out"),
+        _make_axis(measure, limits, f"{MEASURE_TITLES[measure]}, users held out"),
         items,
         solution.data.provenance,
         {
             "method": [method.value for method in methods],
             "bound": reaches,
-            measure_name: means,
+            measure_name: mean_scores,
             "half_width_95": half_widths,
             "kind": np.where(is_answer, "answer", "other"),
-            f"{measure_name}_without_privacy": np.full(len(methods), without_privacy),
-            f"{measure_name}_guessing": np.full(len(methods), guessing),
+            f"{measure_name}_without_privacy": np.full(len(methods), references.without_privacy),
+            f"{measure_name}_guessing": np.full(len(methods), references.guessing),
         },
         is_main=True,
     )
 
 
 def _label_method(method: Method, reach: float) -> str:
-    """Label a method on the axis with the best of its bounds."""
-    lines = textwrap.wrap(method.label, 12)
+    """Return a method's label for the axis, in HTML, with its best bound, unless that follows or is NaN."""
+    label_lines = textwrap.wrap(method.label, 12)
     if method is not Method.FOLLOWED and math.isfinite(reach):
-        lines.append(f"h = {wording.entered(reach)}")
-    return "<br>".join(lines)
+        label_lines.append(f"h = {wording.entered(reach)}")
+    return "<br>".join(label_lines)
 
 
 def _make_bound_axis(solution: TrainingSolution) -> Axis:
-    """Make the axis of the bound."""
+    """Make the axis of the bound, from the smallest to the largest fixed bound, in rows, and at least to 2."""
     reaches = [cell.reach for cell in solution.cells if cell.method is not Method.FOLLOWED]
     return Axis("bound h", "rows per user", (min(reaches), max(*reaches, 2.0)), number_format=".3~g")
 
 
 def _make_axis(measure: Measure, limits: tuple[float, float], title: str) -> Axis:
-    """Make the axis of loss or accuracy."""
+    """Make the axis of loss or accuracy, between given limits; accuracy in percent."""
     if measure is Measure.ACCURACY:
-        return share_axis(TITLES[measure].lower(), limits, title=title, number_format=".3~%")
-    return linear_axis(TITLES[measure].lower(), limits, title=title, number_format=".3f")
+        return share_axis(MEASURE_TITLES[measure].lower(), limits, title=title, number_format=".3~%")
+    return linear_axis(MEASURE_TITLES[measure].lower(), limits, title=title, number_format=".3f")
 
 
 def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -> Plot:
     """Plot loss or accuracy over the bound, with 95 % bands over the runs; beneath it the heaviest user's share."""
     summary, cells = solution.table.summarise(measure, unit), solution.cells
-    without_privacy, guessing, without_noise, unclipped = solution.average_references(measure, unit)
+    references = solution.average_references(measure, unit)
     bound_axis, measure_name = _make_bound_axis(solution), measure.value
     # The curves fit on the axis, unless these are far worse than guessing.
-    max_distance = 2.0 * max(abs(guessing - without_privacy), 0.02)
+    guessing, max_distance = references.guessing, 2.0 * references.distance
     finite_means = np.append(summary.means[np.isfinite(summary.means)], guessing)
     visible_means = np.clip(finite_means, guessing - max_distance, guessing + max_distance)
-    low, high = choose_limits(solution, measure, unit)
-    limits = min(low, float(visible_means.min())), max(high, float(visible_means.max()))
-    largest_weight, reaches = solution.largest_weights, solution.bounds_in_rows
+    visible_scores = np.append(visible_means, choose_limits(solution, measure, unit))
+    limits = float(visible_scores.min()), float(visible_scores.max())
+    largest_weights, reaches = solution.largest_weights, solution.bounds_in_rows
     method_names = np.array([cell.method.value for cell in cells])
-    references = {
-        "without_privacy": without_privacy,
-        "guessing": guessing,
-        "without_noise": without_noise,
-        "without_noise_and_clipping": unclipped,
-    }
     columns: dict[str, npt.ArrayLike] = {
         "method": method_names,
         "bound": reaches,
         measure_name: summary.means,
         "half_width_95": summary.half_widths,
-        "half_width_95_users": summary.users_half_width,
+        "half_width_95_users": summary.users_half_widths,
         "runs": summary.num_runs.astype(np.float64),
-        **{f"{measure_name}_{key}": np.full(len(cells), value) for key, value in references.items()},
-        "largest_user_weight": largest_weight,
+        **{f"{measure_name}_{key}": np.full(len(cells), x) for key, x in references._asdict().items()},
+        "largest_user_weight": largest_weights,
     }
-    adaptive_cell = solution.table.find_cell_indices(Method.FOLLOWED)[0]
-    adaptive_mean, half_width = float(summary.means[adaptive_cell]), float(summary.half_widths[adaptive_cell])
+    adaptive_cell_index = solution.table.find_cell_indices(Method.FOLLOWED)[0]
+    adaptive_mean = float(summary.means[adaptive_cell_index])
+    half_width = float(summary.half_widths[adaptive_cell_index])
 
     def build_horizontal_curve(curve_name: str, level: float, style: Style, **options: Any) -> Curve:
+        """Build a curve at one level over the whole axis of the bound; ``options`` are those of `Curve`."""
         return Curve(curve_name, bound_axis.limits, (level, level), style, **options)
 
     items: list[Item] = [
         build_horizontal_curve(
             Method.FOLLOWED.label,
             adaptive_mean,
-            METHOD_STYLES[Method.FOLLOWED],
+            STYLES_BY_METHOD[Method.FOLLOWED],
             low_ends=(adaptive_mean - half_width,) * 2,
             high_ends=(adaptive_mean + half_width,) * 2,
             # In the colour of clipped sums, which it is, but for its dashes.
@@ -185,50 +176,48 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
     for method in solution.parameters.methods:
         if method is not Method.FOLLOWED:
             is_method = method_names == method.value
-            means, half_widths = summary.means[is_method], summary.half_widths[is_method]
-            items.append(
-                Curve(
-                    method.label,
-                    reaches[is_method],
-                    means,
-                    METHOD_STYLES[method],
-                    means - half_widths,
-                    means + half_widths,
-                    # A cap often lies on the curve of the weights: both are to be seen.
-                    dash="dash" if method is Method.CAP else "",
-                    symbol="circle",
-                    hover_number=("±", half_widths),
-                    is_shaded=True,
-                )
+            y, half_widths = summary.means[is_method], summary.half_widths[is_method]
+            curve = Curve(
+                method.label,
+                reaches[is_method],
+                y,
+                STYLES_BY_METHOD[method],
+                y - half_widths,
+                y + half_widths,
+                # A cap often lies on the curve of the weights: both are to be seen.
+                dash="dash" if method is Method.CAP else "",
+                symbol="circle",
+                hover_number=("±", half_widths),
+                is_shaded=True,
             )
-    items += [
-        build_horizontal_curve(
-            "Bound follows, no noise", without_noise, Style.CUSTOMARY, dash="dot", width=1.5
-        ),
-        build_horizontal_curve("No noise, no clipping", unclipped, Style.ENTERED, dash="dot", width=1.5),
-        build_horizontal_curve("No privacy", without_privacy, Style.SAMPLING),
-        build_horizontal_curve("Guessing", guessing, Style.ENTERED),
-    ]
+            items.append(curve)
+    for curve_name, score, style in (
+        ("Bound follows, no noise", references.without_noise, Style.CUSTOMARY),
+        ("No noise, no clipping", references.without_noise_and_clipping, Style.ENTERED),
+    ):
+        items.append(build_horizontal_curve(curve_name, score, style, dash="dot", width=1.5))
+    items.append(build_horizontal_curve("No privacy", references.without_privacy, Style.SAMPLING))
+    items.append(build_horizontal_curve("Guessing", guessing, Style.ENTERED))
     weight_name, is_smooth = "W, the heaviest user's share", method_names == Method.SMOOTH.value
-    x, y = reaches[is_smooth], largest_weight[is_smooth]
+    x, y = reaches[is_smooth], largest_weights[is_smooth]
     weight_curve = Curve(weight_name, x, y, Style.ENTERED, dash="solid", width=2.0)
     weight_plot = Plot(
         "training-weight",
         "The heaviest user's share of all weights",
         "",
         bound_axis,
-        share_axis("share W", (0.0, 1.08 * float(np.nanmax(largest_weight))), number_format=".2~%"),
+        share_axis("share W", (0.0, 1.08 * float(np.nanmax(largest_weights))), number_format=".2~%"),
         (weight_curve,),
         solution.data.provenance,
     )
     is_any_visible = ((summary.means >= limits[0]) & (summary.means <= limits[1])).any()
     return Plot(
         f"training-{measure_name}",
-        f"{TITLES[measure]} against the bound",
-        f"{TITLES[measure]} on users held out is {wording.number(adaptive_mean)} with an adaptive bound, "
-        f"{wording.number(without_privacy)} without privacy and {wording.number(guessing)} guessing.",
+        f"{MEASURE_TITLES[measure]} against the bound",
+        f"{MEASURE_TITLES[measure]} on users held out is {wording.number(adaptive_mean)} with an adaptive bound, "
+        f"{wording.number(references.without_privacy)} without privacy and {wording.number(guessing)} guessing.",
         bound_axis,
-        _make_axis(measure, limits, f"{TITLES[measure]}, users held out"),
+        _make_axis(measure, limits, f"{MEASURE_TITLES[measure]}, users held out"),
         items,
         solution.data.provenance,
         columns,
@@ -250,19 +239,18 @@ def plot_sides(solution: TrainingSolution) -> Plot:
     """Plot the loss of clipped sums: means over rows and over users, on training users and on users held out."""
     cell_indices = solution.table.find_cell_indices(Method.CLIPPED_SUM)
     bound_column, curves = Column("bound", solution.bounds_in_rows[cell_indices]), []
-    for side_name, unit, side, style in SIDES:
-        mean_losses = solution.table.summarise(Measure.LOSS, unit, side).means[cell_indices]
+    for side_name, score_unit, side, style in SIDES:
+        mean_losses = solution.table.summarise(Measure.LOSS, score_unit, side).means[cell_indices]
         loss_column = Column(f"loss_{side_name.replace(', ', '_').replace(' ', '_')}", mean_losses)
         dash, width = ("dot", 1.5) if side == Side.TRAINED else ("", None)
-        curves.append(
-            Curve(f"Mean over {side_name}", bound_column, loss_column, style, dash=dash, width=width)
-        )
-    adaptive_cell = solution.table.find_cell_indices(Method.FOLLOWED)[0]
+        curve_name = f"Mean over {side_name}"
+        curves.append(Curve(curve_name, bound_column, loss_column, style, dash=dash, width=width))
+    adaptive_cell_index = solution.table.find_cell_indices(Method.FOLLOWED)[0]
     row_loss_text, user_loss_text = (
-        wording.number(float(solution.table.summarise(Measure.LOSS, unit).means[adaptive_cell]))
-        for unit in ScoreUnit
+        wording.number(float(solution.table.summarise(unit=score_unit).means[adaptive_cell_index]))
+        for score_unit in ScoreUnit
     )
-    limits_by_unit = np.array([choose_limits(solution, Measure.LOSS, unit) for unit in ScoreUnit])
+    limits_by_unit = np.array([choose_limits(solution, Measure.LOSS, score_unit) for score_unit in ScoreUnit])
     limits = float(limits_by_unit[:, 0].min()), float(limits_by_unit[:, 1].max())
     return Plot(
         "training-sides",

@@ -19,7 +19,7 @@ from dpcore.contributions import FloatArray
 from dpcore.training import decision, experiment
 from dpcore.training.account import Cell, Method
 from dpcore.training.decision import BestBound
-from dpcore.training.experiment import Experiment, References, Side, SplitSummary, Table
+from dpcore.training.experiment import Experiment, References, ReferenceScores, Side, SplitSummary, Table
 from dpcore.training.mechanism import Mechanism, Pace
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource, TrainingParameters
 from dpcore.training.rows import ClassifierRows, Measure, ScoreUnit, prepare_rows
@@ -62,7 +62,7 @@ def complete_runs(
     should_stop: ShouldStop = never,
     on_more: Callable[[Runs], None] | None = None,
 ) -> Runs | None:
-    """Return the runs with those that were missing, then those that decide a close call; None if stopped before any.
+    """Make the runs that are missing, then those that decide a close call, and return all; None if there is none.
 
     Args:
         full_experiment: The methods, bounds and splits.
@@ -72,7 +72,7 @@ def complete_runs(
         on_more: Given the runs as they come. A large table then begins with a first look at some of its users.
 
     Returns:
-        The runs; None if it was stopped before the first of them.
+        The runs that are there, all of them unless it was stopped; None if it was stopped before the first.
     """
     references, table, first_look = None, full_experiment.make_empty_table(), None
     if runs is not None and runs.user_share == 1.0:
@@ -105,10 +105,10 @@ def _take_first_look(
 ) -> Runs | None:
     """Make a few runs on some of the users of a large table; return None if it is small, or if no run was done."""
     subset_experiment = experiment.make_first_look(full_experiment)
-    references = (
-        None if subset_experiment is None else experiment.compute_references(subset_experiment, should_stop)
-    )
-    if subset_experiment is None or references is None:
+    if subset_experiment is None:
+        return None
+    references = experiment.compute_references(subset_experiment, should_stop)
+    if references is None:
         return None
     table = experiment.fill_table(
         subset_experiment.make_empty_table(),
@@ -145,34 +145,32 @@ class TrainingSolution:
         return self.table.experiment.cells
 
     @cached_property
-    def best(self) -> BestBound | None:
+    def best_bound(self) -> BestBound | None:
         """Choose the method that answers, at its best bound; None before the first run."""
         return decision.choose_answer(self.table, self.runs.close_table, not self.data.dataset.is_private)
 
     @cached_property
     def best_by_method(self) -> Mapping[Method, BestBound]:
-        """Find the best bound of every method of which there are runs."""
-        bounds = {method: decision.find_best(self.table, method) for method in Method}
-        if self.best is not None:
-            bounds[self.answer_cell.method] = self.best
-        return {method: bound for method, bound in bounds.items() if bound is not None}
+        """Find the best bound of every method of which there are runs; of the method that answers, its answer."""
+        best_bounds = {method: decision.find_best(self.table, method) for method in Method}
+        if self.best_bound is not None:
+            best_bounds[self.answer_cell.method] = self.best_bound
+        return {method: bound for method, bound in best_bounds.items() if bound is not None}
 
     @cached_property
     def verdict(self) -> SplitSummary | None:
         """Compare the answer's loss with that of guessing; None before the first run."""
-        if self.best is None:
+        if self.best_bound is None:
             return None
-        return decision.compare_with_guessing(self.table, self.runs.references, self.best.cell_index)
+        return decision.compare_with_guessing(self.table, self.runs.references, self.best_bound.cell_index)
 
     @cached_property
     def trade_offs(self) -> tuple[float, float]:
         """Compute A in W² + A Σ c²: of plain descent with its constants, and of theorem 4 with constant 1."""
-        train, mechanism = self.table.experiment.train, build_plain_mechanism(self.parameters)
-        eigenvalues = decision.compute_public_eigenvalues(train, mechanism)
-        return (
-            decision.calibrate_trade_off(eigenvalues, mechanism),
-            decision.compute_theorem_trade_off(train.histogram, train.num_features, mechanism),
-        )
+        rows, mechanism = self.table.experiment.train, build_plain_mechanism(self.parameters)
+        eigenvalues = decision.compute_public_eigenvalues(rows, mechanism)
+        theorem_trade_off = decision.compute_theorem_trade_off(rows.histogram, rows.num_features, mechanism)
+        return decision.calibrate_trade_off(eigenvalues, mechanism), theorem_trade_off
 
     def average(
         self,
@@ -181,19 +179,21 @@ class TrainingSolution:
         side: int = Side.HELD_OUT,
         cell_index: int | None = None,
     ) -> float:
-        """Return a mean score of a cell, or of the one that answers."""
-        means = self.table.summarise(measure, unit, side).means
-        return float(means[self.answer_index if cell_index is None else cell_index])
+        """Return the mean of a score over the runs of a cell; by default of the cell that answers."""
+        mean_scores = self.table.summarise(measure, unit, side).means
+        return float(mean_scores[self.answer_index if cell_index is None else cell_index])
 
-    def average_references(self, measure: Measure, unit: ScoreUnit) -> tuple[float, ...]:
+    def average_references(
+        self, measure: Measure = Measure.LOSS, unit: ScoreUnit = ScoreUnit.ROWS
+    ) -> ReferenceScores:
         """Return the scores on users held out: without privacy, guessing, without noise, also without clipping."""
         return self.runs.references.average(measure, unit)
 
     @property
     def answer_index(self) -> int:
         """Return the position of the cell that answers."""
-        assert self.best is not None
-        return self.best.cell_index
+        assert self.best_bound is not None
+        return self.best_bound.cell_index
 
     @property
     def answer_cell(self) -> Cell:
@@ -208,11 +208,11 @@ class TrainingSolution:
     @property
     def largest_weights(self) -> FloatArray:
         """Compute W of each cell: the heaviest user's share of all weights at its bound; NaN if the bound follows."""
-        train = self.table.experiment.train
+        training_rows = self.table.experiment.train
         bounds = np.array([max(cell.bound, 1e-9) for cell in self.cells])
-        losses = smooth_losses(train.histogram, np.minimum(bounds, train.sizes.max()))
+        weight_losses = smooth_losses(training_rows.histogram, np.minimum(bounds, training_rows.sizes.max()))
         is_followed = np.array([cell.method is Method.FOLLOWED for cell in self.cells])
-        return np.where(is_followed, np.nan, losses.largest_weight)
+        return np.where(is_followed, np.nan, weight_losses.largest_weight)
 
     @property
     def is_useless(self) -> bool:
@@ -234,17 +234,16 @@ def against_epsilon(data: TrainingData, parameters: TrainingParameters) -> Bound
     Curves from runs would be simulations, one training of all bounds for every ε; theory answers at once.
     """
     training_rows = parameters.make_experiment(scale_rows(data, parameters.positive_above)).train
-    mechanism = build_plain_mechanism(parameters)
-    eigenvalues, histogram = (
-        decision.compute_public_eigenvalues(training_rows, mechanism),
-        training_rows.histogram,
-    )
+    mechanism, histogram = build_plain_mechanism(parameters), training_rows.histogram
+    eigenvalues = decision.compute_public_eigenvalues(training_rows, mechanism)
 
     @functools.lru_cache(MAX_CACHED_EPSILONS)
     def compute_costs(epsilon: float) -> tuple[float, float]:
+        """Compute the costs (a, b) of sampling and of noise at an epsilon, as `decision.calibrate_costs`."""
         return decision.calibrate_costs(eigenvalues, replace(mechanism, epsilon=epsilon))
 
     def find_best_bound(epsilon: float) -> tuple[float, float]:
+        """Return the best bound at an epsilon, in rows, and the predicted excess of the loss under it."""
         sampling_cost, noise_cost = compute_costs(epsilon)
         bound = weights.best_smooth(histogram, sampling_cost / noise_cost if noise_cost > 0.0 else 0.0).bound
         return bound, float(decision.predict_excess(histogram, np.array(bound), (sampling_cost, noise_cost)))
@@ -284,7 +283,7 @@ def scale_rows(data: TrainingData, positive_above: float) -> ClassifierRows:
 
 
 def solve(data: TrainingData | None, parameters: TrainingParameters) -> TrainingSolution:
-    """Train as often as the parameters ask, with every method at every bound.
+    """Train as often as the parameters ask, with every method at every bound, and return the solution.
 
     Args:
         data: With a scaling; None where the parameters name the sample, or say how the data are generated.

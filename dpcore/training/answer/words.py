@@ -14,7 +14,7 @@ from dpcore.training.answer.solution import TrainingSolution
 from dpcore.training.mechanism import Average, Pace, apply_rule
 from dpcore.training.parameters import TrainingParameters
 from dpcore.training.release import Model, ReleaseRecord
-from dpcore.training.rows import Measure, ScoreUnit
+from dpcore.training.rows import Measure
 
 WEAK_EPSILON, WEAK_DELTA = 20.0, 0.01
 """From these on the card says that there is hardly any protection."""
@@ -37,48 +37,47 @@ def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
     """Build the card's numbers: bound, if there is one, loss, references, accuracy, and intervals if there is none."""
     cell, uncertainty_text = solution.answer_cell, format_uncertainty(solution)
     loss, accuracy = solution.average(Measure.LOSS), solution.average(Measure.ACCURACY)
-    without_privacy, guessing, *_ = solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
-    accuracy_without_privacy, guessing_accuracy, *_ = solution.average_references(
-        Measure.ACCURACY, ScoreUnit.ROWS
-    )
+    loss_without_privacy, guessing_loss, *_ = solution.average_references()
+    reference_accuracies = solution.average_references(Measure.ACCURACY)
     # If no method is useful, no bound is an answer; an adaptive bound has no number. Then the loss is the large number,
     # and the intervals stand below it.
     has_bound = not solution.is_useless and cell.method is not Method.FOLLOWED
     loss_help = "Mean over rows. The 95 % intervals are for the noise, and for other users held out."
     numbers = [
         Number("Loss, users held out", wording.number(loss), uncertainty_text * has_bound, loss_help, loss),
-        Number("Without privacy", wording.number(without_privacy), value=without_privacy),
-        Number("Guessing", wording.number(guessing), "one score for all rows", value=guessing),
+        Number("Without privacy", wording.number(loss_without_privacy), value=loss_without_privacy),
+        Number("Guessing", wording.number(guessing_loss), "one score for all rows", value=guessing_loss),
         Number(
             "Rows told right",
             wording.percent(accuracy, 3),
-            f"{wording.percent(accuracy_without_privacy, 3)} without privacy",
-            f"Guessing: {wording.percent(guessing_accuracy, 3)}.",
+            f"{wording.percent(reference_accuracies.without_privacy, 3)} without privacy",
+            f"Guessing: {wording.percent(reference_accuracies.guessing, 3)}.",
             accuracy,
         ),
     ]
     if has_bound:
         unit, bound_help = "rows per user", "The most by which one user moves the sum of gradients."
-        note = wording.agreeing(cell.reach, "row per user", unit)
-        numbers.insert(0, Number("Bound h", wording.number(cell.reach), note, bound_help, cell.reach, unit))
+        unit_text = wording.agreeing(cell.reach, "row per user", unit)
+        numbers.insert(
+            0, Number("Bound h", wording.number(cell.reach), unit_text, bound_help, cell.reach, unit)
+        )
     else:
         numbers.insert(1, Number("95 % intervals", uncertainty_text))
     return tuple(numbers)
 
 
 def format_uncertainty(solution: TrainingSolution) -> str:
-    """Format the 95 % half-widths of the answer's loss: ``± 0.003 noise, ± 0.02 users``."""
-    losses, i = solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS), solution.answer_index
-    half_widths = {"noise": float(losses.half_widths[i]), "users": float(losses.users_half_width[i])}
+    """Format the 95 % half-widths of the answer's loss: ``± 0.003 noise, ± 0.02 users``; NaN ones are left out."""
+    summary, i = solution.table.summarise(), solution.answer_index
     return ", ".join(
-        f"± {wording.number(half_width, 2)} {source}"
-        for source, half_width in half_widths.items()
-        if math.isfinite(half_width)
+        f"± {wording.number(float(half_widths[i]), 2)} {source_word}"
+        for source_word, half_widths in (("noise", summary.half_widths), ("users", summary.users_half_widths))
+        if math.isfinite(half_widths[i])
     )
 
 
 def write_headline(solution: TrainingSolution) -> str:
-    """Write the instruction in one sentence."""
+    """Write the headline: the method to train with, its best bound, or that guessing is better or as good."""
     if solution.is_useless:
         return "Do not train with this budget: guessing does better."
     if solution.is_unclear:
@@ -88,29 +87,25 @@ def write_headline(solution: TrainingSolution) -> str:
 
 
 def describe_near_optimal(solution: TrainingSolution) -> str:
-    """Write the interval of bounds that cost little; empty if no method is useful."""
-    assert solution.best is not None
-    method, high = solution.answer_cell.method, solution.best.high
+    """Write the interval of near-optimal bounds of the answer's method; empty if no method is useful."""
+    assert solution.best_bound is not None
+    method, highest = solution.answer_cell.method, solution.best_bound.highest_near_optimal
     if solution.is_useless:
         return ""
     if method is Method.FOLLOWED:
         return "this method sets its own bound."
-    is_unbounded = high == solution.bounds_in_rows[solution.table.find_cell_indices(method)[-1]]
+    is_unbounded = highest == solution.bounds_in_rows[solution.table.find_cell_indices(method)[-1]]
     objective_text = "the least loss; the upper end is no bound" if is_unbounded else "the least loss"
+    lowest, others_text = solution.best_bound.lowest_near_optimal, "the next bounds tried"
     return standard.write_range(
-        solution.best.low,
-        high,
-        symbol="h",
-        objective=objective_text,
-        worse_choices_text="the next bounds tried",
+        lowest, highest, symbol="h", objective=objective_text, worse_choices_text=others_text
     )
 
 
 def write_detail(solution: TrainingSolution) -> str:
     """Write the losses for comparison, and the sentences that qualify the headline."""
-    references = solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
-    without_privacy_text, guessing_text, *_ = map(wording.number, references)
-    parameters, is_finished = solution.parameters, solution.table.is_finished
+    without_privacy_text, guessing_text, *_ = map(wording.number, solution.average_references())
+    parameters = solution.parameters
     sentences = [
         f"The loss is {without_privacy_text} without privacy, and {guessing_text} for one constant score."
     ]
@@ -128,9 +123,9 @@ def write_detail(solution: TrainingSolution) -> str:
             remedy = f"An adaptive bound needs no choice; its loss is {loss_text}."
         sentences.append(standard.warn_of_leak("this bound was", remedy_text=remedy))
     # These sentences stand last, since they come and go while the runs are made.
-    if not is_finished:
-        runs, runs_done = solution.table.experiment.runs, int(solution.table.runs_done[solution.answer_index])
-        sentences.append(f"**{runs_done} of {runs} runs so far.**")
+    if not solution.table.is_finished:
+        num_runs_done = int(solution.table.runs_done[solution.answer_index])
+        sentences.append(f"**{num_runs_done} of {solution.table.experiment.num_runs} runs so far.**")
     if solution.stage is Stage.EARLIER:
         sentences.append("**This is the answer for the previous settings.**")
     return " ".join(sentences)
@@ -140,13 +135,12 @@ def build_facts(solution: TrainingSolution) -> dict[str, str]:
     """Return the parts of an adaptive bound's excess loss as a fact: stopping, clipping, noise; empty without runs."""
     if Method.FOLLOWED not in solution.best_by_method:
         return {}
-    loss = _average_loss(solution, Method.FOLLOWED)
-    without_privacy, _, without_noise, unclipped = solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
+    loss, references = _average_loss(solution, Method.FOLLOWED), solution.average_references()
     loss_differences = (
-        loss - without_privacy,
-        unclipped - without_privacy,
-        without_noise - unclipped,
-        loss - without_noise,
+        loss - references.without_privacy,
+        references.without_noise_and_clipping - references.without_privacy,
+        references.without_noise - references.without_noise_and_clipping,
+        loss - references.without_noise,
     )
     excess_text, stopping_text, clipping_text, noise_text = (
         wording.number(difference, 2) for difference in loss_differences
@@ -158,12 +152,12 @@ def build_facts(solution: TrainingSolution) -> dict[str, str]:
 
 
 def _average_loss(solution: TrainingSolution, method: Method) -> float:
-    """Return the mean loss of a method at its best bound."""
+    """Return the mean loss over rows held out, of a method at its best bound."""
     return solution.average(Measure.LOSS, cell_index=solution.best_by_method[method].cell_index)
 
 
 def describe_inputs(solution: TrainingSolution) -> str:
-    """Describe the rows that the answer is computed from."""
+    """Describe the rows on the first split: users and rows on both sides, features, and the share of label 1."""
     experiment = solution.table.experiment
     train_text, test_text = (
         f"{wording.counted(rows.num_users, 'user')} with {wording.counted(rows.num_rows, 'row')}"
@@ -177,13 +171,13 @@ def describe_inputs(solution: TrainingSolution) -> str:
 
 
 def describe_runs(solution: TrainingSolution) -> str:
-    """Describe the runs that are done, after the name of an icon."""
+    """Describe how many runs are done, with an icon: a first look, stopped after some, or all of every method."""
     if solution.runs.user_share < 1.0:
         return ":material/pan_tool: Stopped after a first look at some of the users."
-    runs = solution.table.experiment.runs
+    num_runs = solution.table.experiment.num_runs
     if not solution.table.is_finished:
-        return f":material/pan_tool: Stopped after {solution.table.runs_done.min()} of {runs} runs."
-    return f":material/check: {wording.counted(runs, 'run')} of every method at every bound."
+        return f":material/pan_tool: Stopped after {solution.table.runs_done.min()} of {num_runs} runs."
+    return f":material/check: {wording.counted(num_runs, 'run')} of every method at every bound."
 
 
 def describe_model(record: ReleaseRecord) -> str:
@@ -197,7 +191,7 @@ def describe_model(record: ReleaseRecord) -> str:
         "Clip features to their ranges and map these to [−1, 1]; divide a row by "
         f"{wording.number(record.scaling.norm)}, or by its norm if that is larger. A score θ·x above 0 says "
         f"**{wording.plain(record.positive_meaning, 120)}**. Trained with {describe_cell(model.cell)}. Noise: standard "
-        f"deviation {wording.number(model.noise)} {unit_text}.{bound_text}"
+        f"deviation {wording.number(model.noise_scale)} {unit_text}.{bound_text}"
     )
 
 
@@ -225,7 +219,7 @@ def write_methods(solution: TrainingSolution, model: Model | None = None) -> Met
     parameters = solution.parameters
     if model is not None:
         return _describe_release(parameters, model)
-    if solution.best is None:
+    if solution.best_bound is None:
         return None
     cell, is_adaptive = solution.answer_cell, solution.answer_cell.method is Method.FOLLOWED
     bound_text, training_text = _describe_bound(cell), _describe_training(parameters, cell, "Gaussian")
@@ -239,13 +233,13 @@ def write_methods(solution: TrainingSolution, model: Model | None = None) -> Met
             f" Each user took part in a step with probability {wording.entered(parameters.sampled)}; the privacy "
             "losses of all steps were composed numerically [@doroshenko2022] with [@dpaccounting]."
         )
-    runs = int(solution.table.runs_done[solution.answer_index])
+    num_runs = int(solution.table.runs_done[solution.answer_index])
     splits_text = wording.counted(len(solution.table.experiment.splits), "split")
     return Methods(
         guarantee_text=write_guarantee(RELEASED, parameters.epsilon, parameters.neighbours, parameters.delta),
         procedure=f"{bound_text} {training_text} On users held out the mean loss of a row is "
         f"{wording.number(solution.average(Measure.LOSS))} ({format_uncertainty(solution)}; 95 % intervals over "
-        f"{wording.counted(runs, 'simulated run')} on {splits_text} of the users).",
+        f"{wording.counted(num_runs, 'simulated run')} on {splits_text} of the users).",
         public_procedure=f"{public_bound_text} {training_text}",
         disclosure=solution.data.dataset.provenance,
         rule_sentence="The method has the smallest mean loss on users held out, within one standard error; the bound "
@@ -265,9 +259,8 @@ def _describe_bound(cell: Cell) -> str:
     clipping_text = (
         f" Gradients of rows were shortened to norm {wording.number(cell.clip)}." if cell.clip < 1.0 else ""
     )
-    weighting_text = (
-        f"Rows were weighted so that no user weighs more than {rows_text} [@epasto2020, section 4]."
-    )
+    limit_text = f"no user weighs more than {rows_text}"
+    weighting_text = f"Rows were weighted so that {limit_text} [@epasto2020, section 4]."
     return {
         Method.FOLLOWED: "Each user's sum of gradients was clipped at a bound that follows a private quantile of their "
         "norms [@andrew2021].",

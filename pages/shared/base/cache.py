@@ -97,23 +97,23 @@ class Pages:
             self._mine.runs = True
             self._change_count(1)
 
-    def let_go_first(self, entry: QueueEntry) -> None:
+    def let_go_first(self, queue_entry: QueueEntry) -> None:
         """Return when no page computes, or when the patience of this work is at its end."""
-        if not self._num_runs or entry.patience_seconds <= 0.0:
+        if not self._num_runs or queue_entry.patience_seconds <= 0.0:
             return
-        began = time.monotonic()
+        start_time = time.monotonic()
         with self._changed:
-            self._changed.wait_for(lambda: not self._num_runs, entry.patience_seconds)
-        entry.patience_seconds -= time.monotonic() - began
+            self._changed.wait_for(lambda: not self._num_runs, queue_entry.patience_seconds)
+        queue_entry.patience_seconds -= time.monotonic() - start_time
 
     def _runs_here(self) -> bool:
         """Return True if this thread runs a page."""
         return getattr(self._mine, "runs", False)
 
-    def _change_count(self, change: int) -> None:
+    def _change_count(self, count_change: int) -> None:
         """Change the number of runs that compute, and wake what waits for them."""
         with self._changed:
-            self._num_runs += change
+            self._num_runs += count_change
             self._changed.notify_all()
 
 
@@ -137,31 +137,33 @@ class WorkQueue:
         """Return True if whatever enters now has to wait."""
         return not self._num_free
 
-    def create_entry(self, previous: QueueEntry | None = None) -> QueueEntry:
+    def create_entry(self, previous_entry: QueueEntry | None = None) -> QueueEntry:
         """Return a new entry: at the end, or at the place of the previous work if that still waits."""
         with self._changed:
             return QueueEntry(
-                previous.asked_at if previous is not None and previous.is_waiting else self._clock()
+                previous_entry.asked_at
+                if previous_entry is not None and previous_entry.is_waiting
+                else self._clock()
             )
 
-    def enter(self, entry: QueueEntry, is_stopped: Callable[[], bool]) -> bool:
+    def enter(self, queue_entry: QueueEntry, is_stopped: Callable[[], bool]) -> bool:
         """Wait for a turn; return False if the work was stopped before its turn came."""
         with self._changed:
-            self._waiting.append(entry)
-            entry.is_waiting = True
+            self._waiting.append(queue_entry)
+            queue_entry.is_waiting = True
             try:
                 while not is_stopped():
-                    if self._num_free and entry is min(
+                    if self._num_free and queue_entry is min(
                         self._waiting, key=lambda candidate: candidate.asked_at
                     ):
                         self._num_free -= 1
-                        entry.began_at = self._clock()
+                        queue_entry.began_at = self._clock()
                         return True
                     self._changed.wait(_LOOK_SECONDS)
                 return False
             finally:
-                entry.is_waiting = False
-                self._waiting.remove(entry)
+                queue_entry.is_waiting = False
+                self._waiting.remove(queue_entry)
                 self._changed.notify_all()
 
     def look_again(self) -> None:
@@ -175,20 +177,20 @@ class WorkQueue:
             self._num_free += 1
             self._changed.notify_all()
 
-    def step(self, entry: QueueEntry, is_stopped: Callable[[], bool]) -> bool:
+    def step(self, queue_entry: QueueEntry, is_stopped: Callable[[], bool]) -> bool:
         """Between two steps of work that has its turn: let pages go first, and after a while others of the line.
 
         Returns:
             Whether it still has its turn; not where it was stopped while it waited for the next one.
         """
-        self.pages.let_go_first(entry)
+        self.pages.let_go_first(queue_entry)
         with self._changed:
             current_time = self._clock()
-            if not self._waiting or current_time - entry.began_at < TURN_SECONDS:
+            if not self._waiting or current_time - queue_entry.began_at < TURN_SECONDS:
                 return True
-        entry.asked_at = current_time + LATER_SECONDS
+        queue_entry.asked_at = current_time + LATER_SECONDS
         self.leave()
-        return self.enter(entry, is_stopped)
+        return self.enter(queue_entry, is_stopped)
 
 
 PAGES = Pages()
@@ -242,12 +244,15 @@ class Answers(Generic[R]):
             return answer
 
     def compute(
-        self, question: Hashable, search: Callable[[], R], is_complete: Callable[[R], bool] | None = None
+        self,
+        question: Hashable,
+        compute_answer: Callable[[], R],
+        is_complete: Callable[[R], bool] | None = None,
     ) -> R:
         """Return the answer, searched for if it is not known, and keep it unless it is not complete."""
         if (known_answer := self.get(question)) is not None:
             return known_answer
-        answer = search()
+        answer = compute_answer()
         if is_complete is None or is_complete(answer):
             self.keep(question, answer)
         return answer
@@ -273,10 +278,12 @@ def get_answers(name: str, is_shared: bool, max_entries: int = 32) -> Answers[An
     return _get_shared_answers(name, max_entries) if is_shared else _get_session_answers(name, max_entries)
 
 
-def compute(call: Cached) -> Any:
+def compute(cached_call: Cached) -> Any:
     """Return the result of a call of the core, kept for this session."""
-    kept_answers = get_answers(call.name, False, call.num_kept)
-    return kept_answers.compute(call.question, functools.partial(call.function, *call.arguments))
+    kept_answers = get_answers(cached_call.name, False, cached_call.num_kept)
+    return kept_answers.compute(
+        cached_call.question, functools.partial(cached_call.function, *cached_call.arguments)
+    )
 
 
 @cached_for_all(max_entries=64)

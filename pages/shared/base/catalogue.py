@@ -47,9 +47,9 @@ QUESTIONS = {question.name: question for question in PAGES}
 """The questions, by folder."""
 FIELD_KEYS = frozenset(question.key(name) for question in PAGES for name in question.fields)
 """The session keys of all fields."""
-DRAWING = next((question for question in PAGES if question.draws), None)
+DRAWING = next((question for question in PAGES if question.draws_bounds), None)
 """The question that draws the bounds of other questions privately; None where there is none."""
-PLANNING = next((question for question in PAGES if question.plans), None)
+PLANNING = next((question for question in PAGES if question.takes_releases), None)
 """The question that takes the releases of other questions into a plan; None where there is none."""
 
 

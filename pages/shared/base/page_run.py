@@ -33,10 +33,10 @@ class PageRun:
     Attributes:
         question: Of the page.
         has_tabs: True once the page has drawn its tabs, *Compare* among them.
-        figure: The main figure as the page made it; None before it was drawn.
-        card: The answer card; None before it was shown.
+        main_figure: The main figure as the page made it; None before it was drawn.
+        answer_card: The answer card; None before it was shown.
         shown_card: The card that is shown: with the privately selected bound if there is one, else the answer card.
-        key: Of that card.
+        card_key: Of that card.
         missing_label: Label of the field that a private draw of the bound waits for; empty for none.
         card_and_selection: The card, and how its bound can be selected privately; None before anyone asks.
         is_invented: True if the answer is about invented data because the data in use lack what it needs.
@@ -47,10 +47,10 @@ class PageRun:
 
     question: Question
     has_tabs: bool = False
-    figure: go.Figure | None = None
-    card: Any = None
+    main_figure: go.Figure | None = None
+    answer_card: Any = None
     shown_card: Any = None
-    key: str = ""
+    card_key: str = ""
     missing_label: str = ""
     card_and_selection: tuple[Any, Any] | None = None
     is_invented: bool = False
@@ -74,9 +74,9 @@ def open_requested_dialog() -> None:
     Streamlit 1.67 keeps a wrapper for what a fragment writes elsewhere. With a dialog opened in a page's fragment,
     a run of that fragment just before one of the whole app left the browser with an empty page, once in some runs.
     """
-    request = st.session_state.pop(keys.DIALOG_ASKED, None)
-    if request is not None:
-        dialog, arguments = request
+    dialog_request = st.session_state.pop(keys.DIALOG_ASKED, None)
+    if dialog_request is not None:
+        dialog, arguments = dialog_request
         st.session_state[keys.DIALOG_OPEN] = True
         dialog(*arguments)
 

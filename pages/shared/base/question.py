@@ -28,9 +28,9 @@ DEFAULT_VALUE_BOUNDS = (0.0, 1.0)
 
 def round_out(low: float, high: float) -> tuple[float, float]:
     """Round bounds that contain [low, high]: 0 where they fit, else 1, 2 or 5 times a power of ten."""
-    tiny, huge = VALUE_BOUND_RANGE
-    lower = 0.0 if low > -tiny else -round_up(min(-low, huge / 2.0))
-    upper = 0.0 if high < tiny else round_up(min(high, huge / 2.0))
+    smallest_magnitude, largest_magnitude = VALUE_BOUND_RANGE
+    lower = 0.0 if low > -smallest_magnitude else -round_up(min(-low, largest_magnitude / 2.0))
+    upper = 0.0 if high < smallest_magnitude else round_up(min(high, largest_magnitude / 2.0))
     return (lower, upper) if lower < upper else (lower, lower + 1.0)
 
 
@@ -109,7 +109,7 @@ class Question:
         group: Heading in the sidebar; empty for none.
         sentence: The question that the page answers, in one sentence, for Start and the sidebar.
         lead: The sentence under the page's title, Markdown.
-        step: The release in a word or two, for the strip of a page that chooses a bound; empty for other pages.
+        release_text: The release in a word or two, for the strip of a page that chooses a bound; empty for other pages.
         heading: The page's title, if that is not the title in the sidebar.
         release_phrase: What users say they want to release if this page is the answer; empty for none.
         answers_from: Facets of the data that it answers from; *Your data* leads to it if the data have them.
@@ -117,10 +117,10 @@ class Question:
         own_file_name: Name in the session of a file of the page's own while that is in use; empty for none.
         parameters: Class of the page's parameters object, which declares the fields; None if it has none.
         other_origins: What else the page keeps in the session, by name: tabs, runs, jobs.
-        propose: Returns values of fields for new data, by name, given the data and the present values.
-        proposed_fields: Fields that ``propose`` may set. A page that nobody has seen has these and no others.
-        draws: True if its folder has ``on_card.py``, which selects the bounds of other questions' cards privately.
-        plans: True if its folder has ``on_card.py``, which takes the releases of other cards into a plan.
+        propose_values: Returns values of fields for new data, by name, given the data and the present values.
+        proposed_fields: Fields that ``propose_values`` may set. A page that nobody has seen has these and no others.
+        draws_bounds: True if its folder has ``on_card.py``, which selects the bounds of other cards privately.
+        takes_releases: True if its folder has ``on_card.py``, which takes the releases of other cards into a plan.
         range_on: Returns the title of the page on which the range of a value is entered, given the parameters; empty if
             none is needed. None if the page has these fields itself.
         former_fields: Fields of earlier links and session files: the new name of each, or the values that later fields
@@ -134,7 +134,7 @@ class Question:
     group: str
     sentence: str
     lead: str = ""
-    step: str = ""
+    release_text: str = ""
     heading: str = ""
     release_phrase: str = ""
     answers_from: tuple[Facet, ...] = ()
@@ -142,10 +142,10 @@ class Question:
     own_file_name: str = ""
     parameters: type[Parameters] | None = None
     other_origins: Mapping[str, FieldOrigin] = field(default_factory=dict)
-    propose: Callable[[Dataset, Mapping[str, Any]], Mapping[str, Any]] | None = None
+    propose_values: Callable[[Dataset, Mapping[str, Any]], Mapping[str, Any]] | None = None
     proposed_fields: tuple[str, ...] = ()
-    draws: bool = False
-    plans: bool = False
+    draws_bounds: bool = False
+    takes_releases: bool = False
     range_on: Callable[[Any], str] | None = None
     former_fields: Mapping[str, str | Mapping[str, Any]] = field(default_factory=dict)
 
@@ -194,22 +194,22 @@ class Question:
     @functools.cached_property
     def path(self) -> str:
         """Return the absolute path of the page's file, from a cache: every run of the app names all pages."""
-        file = find_spec(f"pages.{self.name}.page")  # It looks for the file and runs nothing.
-        if file is None or file.origin is None:
+        module_spec = find_spec(f"pages.{self.name}.page")  # It looks for the file and runs nothing.
+        if module_spec is None or module_spec.origin is None:
             raise FileNotFoundError(f"the folder of {self.name} has no page.py")
-        return file.origin
+        return module_spec.origin
 
-    def rename_former(self, values: Mapping[str, T], wrap: Callable[[Any], T]) -> dict[str, T]:
+    def rename_former(self, values_by_name: Mapping[str, T], wrap: Callable[[Any], T]) -> dict[str, T]:
         """Return the values of an earlier link or session file by today's names; a value under today's name stays.
 
         Args:
-            values: Values by the names of then. A field that is gone stays among them, so that the app can say so.
+            values_by_name: Values by the names of then. A field that is gone stays among them: the app can say so.
             wrap: Returns a value as such a link or file has it.
         """
-        current_values = dict(values)
+        current_values = dict(values_by_name)
         former_names = {} if self.parameters is None else list_former_names(self.parameters)
         for name, successor in {**self.former_fields, **former_names}.items():
-            if name not in values:
+            if name not in values_by_name:
                 continue
             if isinstance(successor, str):
                 current_values.setdefault(successor, current_values.pop(name))
@@ -229,11 +229,11 @@ class Question:
         seen_names = {name for name in known_names & set(self.fields) if not self.fields[name].renewed}
         if not seen_names - set(self.proposed_fields):
             return {}
-        defaults = {f.name: f.default for f in fields(self.parameters)}
+        defaults_by_name = {f.name: f.default for f in fields(self.parameters)}
         return {
-            name: defaults[name]
+            name: defaults_by_name[name]
             for name in self.fields
-            if name not in known_names and defaults[name] is not MISSING
+            if name not in known_names and defaults_by_name[name] is not MISSING
         }
 
     @functools.cached_property
@@ -263,8 +263,12 @@ class Question:
 
     def can_answer(self, dataset: Dataset) -> bool:
         """Return True if the data have what the question needs; if not, its page shows a demonstration."""
-        facets = {Facet.ROWS: dataset, Facet.VALUES: dataset.values, Facet.GROUPS: dataset.task_sizes}
-        return not self.answers_from or any(facets[facet] is not None for facet in self.answers_from)
+        values_by_facet = {
+            Facet.ROWS: dataset,
+            Facet.VALUES: dataset.values,
+            Facet.GROUPS: dataset.task_sizes,
+        }
+        return not self.answers_from or any(values_by_facet[facet] is not None for facet in self.answers_from)
 
     def read_formula(self, file_stem: str = "formula") -> str:
         """Return the text of a Markdown file in the page's folder, which says how the page computes."""
@@ -273,8 +277,10 @@ class Question:
     def get_labels(self, *names: str) -> dict[str, str]:
         """Return the labels in a report of these fields, or of all, by name; the shared epsilon comes first."""
         declarations = self.declarations
-        labels = {name: declarations[name].report_label for name in ("epsilon", *(names or self.fields))}
-        return {name: label or declarations[name].label for name, label in labels.items()}
+        labels_by_name = {
+            name: declarations[name].report_label for name in ("epsilon", *(names or self.fields))
+        }
+        return {name: label or declarations[name].label for name, label in labels_by_name.items()}
 
     def get_origin(self, name: str) -> FieldOrigin:
         """Return the origin of the value under this name.
@@ -284,12 +290,12 @@ class Question:
         """
         if name in self.fields:
             return self.fields[name].origin
-        entries = [
-            entry
-            for entry in self.other_origins
-            if name == entry or name.startswith(entry.removesuffix("_") + "_")
+        declared_names = [
+            declared_name
+            for declared_name in self.other_origins
+            if name == declared_name or name.startswith(declared_name.removesuffix("_") + "_")
         ]
-        return self.other_origins[max(entries, key=len)] if entries else FieldOrigin.DATA
+        return self.other_origins[max(declared_names, key=len)] if declared_names else FieldOrigin.DATA
 
     def get_initial_value(self, name: str) -> Any:
         """Return the initial value of a field."""

@@ -20,6 +20,7 @@ from dpcore.common.wording import plain
 from dpcore.dataset import Dataset
 from dpcore.report.charts import LINE_STYLES
 from pages.shared.base import catalogue, keys, page_run
+from pages.shared.base.question import Question
 from pages.shared.fields import fields
 
 HEIGHT = 520
@@ -245,9 +246,9 @@ BADGES = {
 
 def write_badge(disclosure: Provenance, text: str = "") -> str:
     """Write the badge of a disclosure as Markdown; ``text`` replaces its words, not its colour."""
-    words, color, icon = BADGES[classify(disclosure)]
+    badge_text, color, icon = BADGES[classify(disclosure)]
     # Not `st.badge`, which is cut where it does not fit: "do not publish" stands at its end.
-    return f":small[:{color}-background[:{color}[{icon} {text or words}]]]"
+    return f":small[:{color}-background[:{color}[{icon} {text or badge_text}]]]"
 
 
 def label(disclosure: Provenance, text: str = "", prefix: str = "", suffix: str = "") -> None:
@@ -268,8 +269,8 @@ def draw_answer(card: Answer, key: str) -> None:
         key: Unique on the page.
     """
     selection = None
-    if (run := page_run.CURRENT_RUN.get()) is not None and run.card is None:
-        run.card = card
+    if (run := page_run.CURRENT_RUN.get()) is not None and run.answer_card is None:
+        run.answer_card = card
         selection = get_private_selection(card)
         run.missing_label = "" if selection is None else selection.waits_for
         if run.is_private and (selection_module := import_selection_module()) is not None:
@@ -277,12 +278,12 @@ def draw_answer(card: Answer, key: str) -> None:
                 card if selection is None or selection.card is None else selection.card
             )
     if run is not None and run.shown_card is None:
-        run.shown_card, run.key = card, key
+        run.shown_card, run.card_key = card, key
     # Words of one answer take a line more than those of the next. As high as the column of the figure, and with the
     # buttons at its end, nothing moves while a slider does.
     with st.container(key=key, height="stretch"):
         with st.container(height="stretch"):
-            _draw_words(card, key, run is not None and run.question.draws)
+            _draw_words(card, key, run is not None and run.question.draws_bounds)
         is_undrawn = selection is not None and selection.card is None
         if selection is not None and is_undrawn:
             selection.ask()
@@ -339,10 +340,19 @@ def import_selection_module() -> Any | None:
     """Return the module ``on_card`` of the question that selects bounds privately; None without such a question.
 
     Its ``build_selection(card)`` returns the ``BoundSelection`` of a card, or None. Its ``waits_for`` is the label of
-    the field that must be filled before. ``with_range(card)`` adds the cost of the card's drawn range to the card.
+    the field that must be filled before. ``with_range(card)`` adds the cost of the card's drawn range to the card,
+    and ``divide_total`` replaces a total epsilon in a page's parameters.
     """
     selection_page = catalogue.DRAWING
     return None if selection_page is None else importlib.import_module(f"pages.{selection_page.name}.on_card")
+
+
+def divide_total(question: Question, data: Any, parameters: Any) -> tuple[Any, str]:
+    """Return parameters with what a total epsilon leaves for the release, and a sentence on it; empty for none."""
+    if (selection_module := import_selection_module()) is None:
+        return parameters, ""
+    divided: tuple[Any, str] = selection_module.divide_total(question, data, parameters)
+    return divided
 
 
 def offer_range(dataset: Dataset) -> None:
@@ -360,23 +370,28 @@ def _draw_button(selection: Any, key: str) -> None:
 @st.dialog(
     "Code for your library", width="large", icon=":material/code:", on_dismiss=page_run.note_dialog_closed
 )
-def _code_dialog(code: CodeChoice, disclosure: Provenance, key: str) -> None:
+def _code_dialog(code_choice: CodeChoice, disclosure: Provenance, key: str) -> None:
     """Show the code for a card in a dialog."""
-    show_code(code, key)
+    show_code(code_choice, key)
     label(disclosure)
 
 
 def draw_behind(card: Answer) -> None:
     """Draw the tab behind the answer: how sure it is, its assumptions, and the cost of other choices."""
     if len(card.numbers) > 1:
-        draw_numbers([(item.label, item.text, item.note, item.help) for item in card.numbers], "behind")
+        draw_numbers(
+            [(number.label, number.text, number.note, number.help) for number in card.numbers], "behind"
+        )
     left_column, right_column = st.columns(2, gap="large")
-    lines = [f"- **{name}:** {sentence}" for name, sentence in card.facts.items()]
+    fact_lines = [f"- **{name}:** {sentence}" for name, sentence in card.facts.items()]
     if card.proofs:
-        lines.append("\n**How sure**\n")
-        lines += [f"- **{claim}:** {reason} {proof.sentence}" for claim, proof, reason in card.proofs]
-    if lines:
-        left_column.markdown("\n".join(lines))
+        fact_lines.append("\n**How sure**\n")
+        fact_lines += [
+            f"- **{claim}:** {stop_reason} {certificate.sentence}"
+            for claim, certificate, stop_reason in card.proofs
+        ]
+    if fact_lines:
+        left_column.markdown("\n".join(fact_lines))
     with right_column:
         assumption_lines = "\n".join(f"- {assumption}." for assumption in card.all_assumptions)
         label(card.disclosure, prefix=f"**What is assumed**\n\n{assumption_lines}")
@@ -419,28 +434,34 @@ LONGEST_VALUE = 12
 """Characters of a value that fit in a cell of the narrowest page; a longer one has a row of its own."""
 
 
-def draw_numbers(numbers: Sequence[tuple[str, str, str, str]], key: str) -> None:
+def draw_numbers(texts_of_numbers: Sequence[tuple[str, str, str, str]], key: str) -> None:
     """Draw several numbers beside each other, each with a note, and an explanation on demand.
 
     This is one element, where `st.metric` in a grid takes a dozen for four numbers. Whenever a slider moves, the
     browser goes through all elements of the page three times.
 
     Args:
-        numbers: Label, value, note and explanation of each; the last two may be empty.
+        texts_of_numbers: Label, value, note and explanation of each; the last two may be empty.
         key: Unique on the page.
     """
-    payload = [
-        {"label": label, "value": value, "note": note, "help": help, "wide": len(value) > LONGEST_VALUE}
-        for label, value, note, help in numbers
+    cell_payloads = [
+        {
+            "label": label,
+            "value": value_text,
+            "note": note,
+            "help": help,
+            "wide": len(value_text) > LONGEST_VALUE,
+        }
+        for label, value_text, note, help in texts_of_numbers
     ]
-    MOUNT_GRID(key=f"{GRID_BEGINS}{key}", data=payload, height="content")
+    MOUNT_GRID(key=f"{GRID_BEGINS}{key}", data=cell_payloads, height="content")
 
 
 def file_button(
     label: str,
-    name: str,
+    base_name: str,
     disclosure: Provenance,
-    content: str | Callable[[], str | bytes],
+    content_or_function: str | Callable[[], str | bytes],
     *,
     key: str = "",
     is_quiet: bool = False,
@@ -452,19 +473,19 @@ def file_button(
 
     Args:
         label: On the button.
-        name: Of the file.
+        base_name: Of the file.
         disclosure: Of the data behind the file; it goes into the name.
-        content: The file, or what makes it.
+        content_or_function: The file, or what makes it.
         key: Of the widget; by default the name without its ending, and ``_file``.
         is_quiet: Draw it as text.
         help: What the file is good for.
     """
-    stem, _, ending = name.rpartition(".")
+    stem, _, ending = base_name.rpartition(".")
     file_name = f"{write_file_name(stem, disclosure)}.{ending}"
     fields.download_button(
         label,
         file_name,
-        content,
+        content_or_function,
         key or f"{stem}_file",
         type="tertiary" if is_quiet else "secondary",
         help=help,
@@ -474,5 +495,5 @@ def file_button(
 def file_buttons(files: Iterable[tuple[str, str, Callable[[], str | bytes]]], disclosure: Provenance) -> None:
     """Draw buttons beside each other that download files: label, name and content of each."""
     with st.container(horizontal=True):
-        for label, name, content in files:
-            file_button(label, name, disclosure, content)
+        for label, name, make_content in files:
+            file_button(label, name, disclosure, make_content)

@@ -57,7 +57,7 @@ def list_spent_lines(ledger: Ledger, note: str = "") -> tuple[Line, ...]:
 
 
 def list_lines(
-    draws: Sequence[Any],
+    releases: Sequence[Any],
     ledger: Ledger,
     subject_text: str,
     describe: Callable[[Any], tuple[Any, Any, str, ReleaseFacts]],
@@ -65,22 +65,24 @@ def list_lines(
     """List the latest release, and all that was spent, as lines of a report.
 
     Args:
-        draws: The releases, oldest first.
+        releases: The releases, oldest first.
         ledger: What was spent, releases included that ended in an error.
         subject_text: What they are computed from, such as ``these rows``.
         describe: Returns the names and the values of a release, a note on it, and its facts.
     """
-    spending = list_spent_lines(ledger, write_lost_sentence(ledger, len(draws), subject_text))
-    if not draws:
-        return spending
-    names, values, note, facts = describe(draws[-1])
-    options: dict[str, Any] = {"note": note, "label": facts.label}
-    texts = ((escape_markdown(name), float(value)) for name, value in zip(names, values, strict=True))
-    lines = (
-        Line(name, wording.number(value, 4), Disclosure.DP_RELEASE, number=value, **options)
-        for name, value in texts
+    spent_lines = list_spent_lines(ledger, write_lost_sentence(ledger, len(releases), subject_text))
+    if not releases:
+        return spent_lines
+    names, values, note, facts = describe(releases[-1])
+    line_options: dict[str, Any] = {"note": note, "label": facts.label}
+    names_and_values = (
+        (escape_markdown(name), float(value)) for name, value in zip(names, values, strict=True)
     )
-    return (*lines, *spending)
+    lines = (
+        Line(name, wording.number(value, 4), Disclosure.DP_RELEASE, number=value, **line_options)
+        for name, value in names_and_values
+    )
+    return (*lines, *spent_lines)
 
 
 @dataclass(frozen=True)
@@ -121,9 +123,9 @@ class Releases:
         except InvalidInput as error:
             self.refuse(error)
 
-    def refuse(self, error: InvalidInput) -> None:
+    def refuse(self, refusal: InvalidInput) -> None:
         """Keep the error that nothing is drawn for; `say_refused` shows it."""
-        st.session_state[self.question.key("refused")] = error
+        st.session_state[self.question.key("refused")] = refusal
 
     def note(self, facts: ReleaseFacts) -> str:
         """Add what work beside the page is about to draw to the account; return its mark in the ledger."""
@@ -132,12 +134,10 @@ class Releases:
 
     def take_back(self, mark: str) -> None:
         """Take a noted release off the account, as its work ended before there was any noise."""
-        remaining_pairs = [
-            pair for pair in zip(self.ledger.releases, self.ledger.marks, strict=True) if pair[1] != mark
-        ]
-        self._store(
-            Ledger(tuple(facts for facts, _ in remaining_pairs), tuple(kept for _, kept in remaining_pairs))
-        )
+        pairs = zip(self.ledger.releases, self.ledger.marks, strict=True)
+        remaining_pairs = [(facts, kept_mark) for facts, kept_mark in pairs if kept_mark != mark]
+        releases = tuple(facts for facts, _ in remaining_pairs)
+        self._store(Ledger(releases, tuple(kept_mark for _, kept_mark in remaining_pairs)))
 
     def _charge(self, facts: ReleaseFacts) -> None:
         """Add a release to the account."""
@@ -149,21 +149,23 @@ class Releases:
 
     def say_refused(self) -> None:
         """Show once why nothing was drawn."""
-        error: InvalidInput | None = st.session_state.pop(self.question.key("refused"), None)
-        if error is not None:
-            fields.show_problems(error.problems)
+        refusal: InvalidInput | None = st.session_state.pop(self.question.key("refused"), None)
+        if refusal is not None:
+            fields.show_problems(refusal.problems)
 
-    def show_account(self, latest: ReleaseFacts | None, is_earlier: bool) -> None:
+    def show_account(self, latest_facts: ReleaseFacts | None, is_earlier: bool) -> None:
         """Show how much was spent, and say so if the latest release is for earlier settings."""
-        if latest is not None:
-            cards.label(latest)
+        if latest_facts is not None:
+            cards.label(latest_facts)
             st.markdown(f"**{self.ledger.sentence}** Publishing all of them spends the sum. {IN_THIS_WINDOW}")
         if lost_text := write_lost_sentence(self.ledger, len(self.draws), self.subject_text):
             st.warning(f"{lost_text} {self.ledger.sentence}", icon=":material/warning:")
         if is_earlier:
             st.info("The settings have changed since this release.", icon=":material/history:")
 
-    def file_button(self, label: str, text: Callable[[], str], name: str) -> None:
+    def file_button(self, label: str, make_text: Callable[[], str], name: str) -> None:
         """Draw a button that downloads all releases as a CSV file."""
         key = f"{self.question.name}_released_file"
-        cards.file_button(label, f"{self.question.url_path}-{name}.csv", Disclosure.PUBLIC, text, key=key)
+        cards.file_button(
+            label, f"{self.question.url_path}-{name}.csv", Disclosure.PUBLIC, make_text, key=key
+        )

@@ -99,21 +99,19 @@ def draw(
     label = label or field.label
     width: Width = field.width or "stretch"
     if field.options is not None:
-        choices = {
-            value: text for value, text in field.options.items() if options is None or value in options
-        }
+        texts = {value: text for value, text in field.options.items() if options is None or value in options}
         if field.as_list:
-            return pick(label, choices, key, field.help, width)
-        return choice(label, choices, key, field.help)
+            return pick(label, texts, key, field.help, width)
+        return choice(label, texts, key, field.help)
     placeholder = field.placeholder
     if field.value_type is float and field.slider is None and not field.stops:
-        details: dict[str, Any] = {"step": field.step, "placeholder": placeholder, "width": width}
-        return number(label, key, field.help, is_integer=field.is_integer, **details)
+        number_options: dict[str, Any] = {"step": field.step, "placeholder": placeholder, "width": width}
+        return number(label, key, field.help, is_integer=field.is_integer, **number_options)
     common_options: dict[str, Any] = {"key": key, "persist_state": "session", "help": field.help or None}
     sized_options = common_options | {"width": scale_width(width), "disabled": is_disabled}
     if field.slider is not None:
-        low, high, step = field.slider
-        return st.slider(label, low, high, step=step, format=field.format or None, **sized_options)
+        lowest, highest, step = field.slider
+        return st.slider(label, lowest, highest, step=step, format=field.format or None, **sized_options)
     if field.stops:
         return st.select_slider(label, field.stops, format_func="{:,}".format, **common_options)
     if field.value_type is bool:
@@ -139,8 +137,10 @@ def draw_all(
         if name in widgets:
             widgets[name]()
             continue
-        rule = question.fields[name].enabled_with
-        is_disabled = rule is not None and st.session_state[question.widgets[rule[0]]] not in rule[1]
+        condition = question.fields[name].enabled_with
+        is_disabled = (
+            condition is not None and st.session_state[question.widgets[condition[0]]] not in condition[1]
+        )
         draw(question, name, options=options.get(name), is_disabled=is_disabled)
 
 
@@ -150,8 +150,8 @@ def draw_row(question: Question, *names: str, shares: Sequence[int] = ()) -> Non
         with row():
             draw_all(question, *names)
         return
-    for column, name in zip(st.columns(shares, vertical_alignment="bottom"), names, strict=False):
-        with column:
+    for column_container, name in zip(st.columns(shares, vertical_alignment="bottom"), names, strict=False):
+        with column_container:
             draw(question, name)
 
 
@@ -188,9 +188,9 @@ def _list_options(texts: Mapping[Any, str], key: str, help: str) -> dict[str, An
 
 def pick(label: str, texts: Mapping[Any, str], key: str, help: str = "", width: Width = "stretch") -> Any:
     """Draw a select box and return the selected option; ``texts`` are the labels."""
-    current_option, options = st.session_state.get(key), _list_options(texts, key, help)
-    index = options["options"].index(current_option) if current_option in texts else 0
-    return st.selectbox(label, index=index, width=scale_width(width), **options)
+    current_option, widget_options = st.session_state.get(key), _list_options(texts, key, help)
+    option_index = widget_options["options"].index(current_option) if current_option in texts else 0
+    return st.selectbox(label, index=option_index, width=scale_width(width), **widget_options)
 
 
 def radio(
@@ -256,8 +256,8 @@ MIMES = {
 
 def download_button(
     label: str,
-    name: str,
-    content: str | Callable[[], str | bytes],
+    file_name: str,
+    content_or_function: str | Callable[[], str | bytes],
     key: str,
     *,
     type: typing.Literal["primary", "secondary", "tertiary"] = "secondary",
@@ -267,9 +267,9 @@ def download_button(
     """Draw a button that downloads the file of this name, without a rerun; a function makes it on a click."""
     (place or st).download_button(
         label,
-        content,
-        file_name=name,
-        mime=MIMES.get(name.rpartition(".")[2], "text/plain"),
+        content_or_function,
+        file_name=file_name,
+        mime=MIMES.get(file_name.rpartition(".")[2], "text/plain"),
         key=key,
         on_click="ignore",
         type=type,
@@ -307,27 +307,30 @@ def build(
     required_labels = {name: field.name for name, field in question.declarations.items() if field.is_required}
     state = st.session_state
     keys_by_name = {name: key for name, key in question.widgets.items() if name not in unused_names}
-    values = {name: state[key] for name, key in keys_by_name.items()} | dict(overrides or {})
+    values_by_name = {name: state[key] for name, key in keys_by_name.items()} | dict(overrides or {})
     state[keys.ASIDE] = {}
     # All at once first: two that go together, of one's own pair, are no good one by one.
     build_with = partial(
-        build_parameters, question.parameters, required_labels=required_labels, labels=question.subjects
+        build_parameters,
+        question.parameters,
+        required_labels=required_labels,
+        labels=question.subjects,
     )
-    complete_parameters, all_problems = build_with(values)
+    complete_parameters, all_problems = build_with(values_by_name)
     if complete_parameters is not None:
         return complete_parameters
-    needed_values = {name: value for name, value in values.items() if name not in optional_names}
+    needed_values = {name: value for name, value in values_by_name.items() if name not in optional_names}
     parameters, _ = build_with(needed_values)
     if parameters is None:
         show_problems(all_problems)
         return None
-    for name in filter(values.__contains__, optional_names):
+    for name in filter(values_by_name.__contains__, optional_names):
         default = getattr(parameters, name)
-        changed_parameters, problems = build_with({name: values[name]}, base=parameters)
+        changed_parameters, problems = build_with({name: values_by_name[name]}, base_parameters=parameters)
         parameters = parameters if changed_parameters is None else changed_parameters
         if problems:
-            text = default if isinstance(default, str) or default is None else wording.number(default)
-            until_text = f"Until then {text} is used" if text else "Until then it is left out"
+            default_text = default if isinstance(default, str) or default is None else wording.number(default)
+            until_text = f"Until then {default_text} is used" if default_text else "Until then it is left out"
             state[keys.ASIDE][question.widgets[name]] = [
                 replace(p, remedy=". ".join(filter(None, (p.remedy, until_text)))) for p in problems
             ]
@@ -338,33 +341,37 @@ def build(
 
 def build_parameters(
     parameters_type: type[P],
-    values: Mapping[str, Any],
+    values_by_name: Mapping[str, Any],
     required_labels: Mapping[str, str],
-    base: P | None = None,
+    base_parameters: P | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> tuple[P | None, list[InputProblem]]:
     """Build a parameters object; return it, or None, with every problem of empty and of refused fields.
 
     Args:
         parameters_type: Its class.
-        values: Values by field name; whole floats become int if the field holds an int.
+        values_by_name: Values by field name; whole floats become int if the field holds an int.
         required_labels: Fields that must not be empty, with the words that begin a sentence about them.
-        base: An object in which these fields are changed; None for a new one.
+        base_parameters: An object in which these fields are changed; None for a new one.
         labels: How sentences name fields; as in ``required_labels`` by default.
     """
-    hints = list_field_types(parameters_type)
-    converted_values = {name: _convert_whole_number(hints[name], value) for name, value in values.items()}
-    empty_names = [name for name in required_labels if name in values and values[name] is None]
+    types_by_name = list_field_types(parameters_type)
+    converted_values = {
+        name: _convert_whole_number(types_by_name[name], value) for name, value in values_by_name.items()
+    }
+    empty_names = [
+        name for name in required_labels if name in values_by_name and values_by_name[name] is None
+    ]
     problems = [
         InputProblem(f"{required_labels[name]} is empty", remedy="Enter a number") for name in empty_names
     ]
     # NaN in the place of what is empty: no check passes it, and none that compares two fields goes by it.
     converted_values |= dict.fromkeys(empty_names, math.nan)
     try:
-        if base is None:
+        if base_parameters is None:
             parameters = parameters_type(**converted_values)
         else:
-            parameters = replace(base, **converted_values)  # type: ignore[type-var]
+            parameters = replace(base_parameters, **converted_values)  # type: ignore[type-var]
     except InvalidInput as error:
         problems += [
             _name_fields(p, labels or required_labels)
@@ -399,17 +406,17 @@ def _write_mid_sentence(label: str) -> str:
     return f"{label[0].lower()}{label[1:]}" if label[1:2].islower() else label
 
 
-def _convert_whole_number(hint: Any, value: Any) -> Any:
+def _convert_whole_number(annotation: Any, value: Any) -> Any:
     """Return a whole float as int if the field's type allows int; any other value stays as it is."""
-    takes_int = hint is int or int in typing.get_args(hint)
+    takes_int = annotation is int or int in typing.get_args(annotation)
     return int(value) if takes_int and isinstance(value, float) and value.is_integer() else value
 
 
-def whole_number(label: str, key: str, low: int, high: int, step: int, help: str = "") -> int | None:
+def whole_number(label: str, key: str, lowest: int, highest: int, step: int, help: str = "") -> int | None:
     """Draw a field for an integer outside any parameters object; return None, with its problem shown, if it is bad."""
     value = number(label, key, help, step=float(step))
     problems = Problems()
-    if value is not None and problems.whole(low, high, **{label: value}):
+    if value is not None and problems.whole(lowest, highest, **{label: value}):
         return int(value)
     if value is None:
         problems.add(f"{label} is empty", remedy="Enter a number")

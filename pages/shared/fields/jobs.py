@@ -56,7 +56,7 @@ class Job:
         progress_share: Share done, 0 to 1.
         partial_result: The last result that the work reported; never changed afterwards, only replaced.
         result: What the work returned; None while it runs, and if it failed.
-        problems: Why it failed; empty if it did not.
+        input_problems: Why it failed; empty if it did not.
         was_read_early: True if the page last asked for the result while it worked.
         retry_work: The work, if it may be tried again after it failed.
         was_cut_off: True if it was stopped because the connection of its session was lost.
@@ -69,7 +69,7 @@ class Job:
     partial_result: Any = None
     was_read_early: bool = False
     result: Any = None
-    problems: tuple[InputProblem, ...] = ()
+    input_problems: tuple[InputProblem, ...] = ()
     retry_work: Work | None = None
     was_cut_off: bool = False
     _stop_event: threading.Event = field(default_factory=threading.Event)
@@ -97,7 +97,7 @@ class Job:
     @property
     def has_failed(self) -> bool:
         """Return True if it ended in an error and has no result."""
-        return not self.is_running and bool(self.problems)
+        return not self.is_running and bool(self.input_problems)
 
     def stop(self) -> None:
         """Ask it to end; what it has found until then becomes its result."""
@@ -109,10 +109,10 @@ class Job:
         self._is_dropped = True
         self.stop()
 
-    def take_place_of(self, previous: Job) -> None:
+    def take_place_of(self, previous_job: Job) -> None:
         """Take the place of other work in the queue, if that still waits, and drop that work."""
-        self._queue_entry = self._queue.create_entry(previous._queue_entry)
-        previous.drop()
+        self._queue_entry = self._queue.create_entry(previous_job._queue_entry)
+        previous_job.drop()
 
     def wait(self, seconds: float) -> None:
         """Wait until it is done, for so many seconds at most."""
@@ -140,7 +140,7 @@ class Job:
             if not self._is_dropped:
                 self.result = work(self._report, self._should_stop)
         except Exception as error:  # Whatever it is, the page says it in words and goes on.
-            self.problems = describe_error(error)
+            self.input_problems = describe_error(error)
             self.retry_work = None if isinstance(error, InvalidInput) else work
         finally:
             if self._has_turn:
@@ -157,10 +157,10 @@ class Job:
 
     def stop_when(self, is_lost: Callable[[], bool], lost_seconds: float) -> None:
         """Wait until it is done; ask it to end once ``is_lost`` has held for so many seconds."""
-        since: float | None = None
+        lost_since: float | None = None
         while self.is_running:
-            since = (since or time.monotonic()) if is_lost() else None
-            if since is not None and time.monotonic() - since >= lost_seconds:
+            lost_since = (lost_since or time.monotonic()) if is_lost() else None
+            if lost_since is not None and time.monotonic() - lost_since >= lost_seconds:
                 self.was_cut_off = True
                 self.stop()
                 return
@@ -188,7 +188,7 @@ def start(
     key: str,
     question: Any,
     work: Work,
-    seconds: float = POLL_SECONDS,
+    wait_seconds: float = POLL_SECONDS,
     *,
     is_heavy: bool = False,
     is_light: bool = False,
@@ -199,31 +199,33 @@ def start(
         key: In the session.
         question: What it works on.
         work: What to do.
-        seconds: How long to wait for its first result.
+        wait_seconds: How long to wait for its first result.
         is_heavy: True if it waits until no other heavy work runs.
         is_light: True if it waits in the queue of light work; it must ask often whether it should stop.
     """
-    previous: Job | None = st.session_state.get(key)
+    previous_job: Job | None = st.session_state.get(key)
     job = Job(question, is_heavy, is_light)
-    if previous is not None:
-        job.take_place_of(previous)
+    if previous_job is not None:
+        job.take_place_of(previous_job)
     st.session_state[key] = job
     # A daemon: a server that is told to end does not wait for work.
     threading.Thread(target=job.run, args=(work,), daemon=True).start()
-    job.wait_for_first(seconds)  # Short work is done then, and the page shows its result in this very run.
+    job.wait_for_first(
+        wait_seconds
+    )  # Short work is done then, and the page shows its result in this very run.
     # Asked in the page's own thread: that of the work belongs to no session. In tests there is no server.
-    session = streamlit_internals.get_session_id()
-    if job.is_running and session and streamlit_internals.find_runtime() is not None:
-        arguments = (lambda: not streamlit_internals.is_connected(session), LOST_SECONDS)
+    session_id = streamlit_internals.get_session_id()
+    if job.is_running and session_id and streamlit_internals.find_runtime() is not None:
+        arguments = (lambda: not streamlit_internals.is_connected(session_id), LOST_SECONDS)
         threading.Thread(target=job.stop_when, args=arguments, daemon=True).start()
     return job
 
 
 def put(key: str, question: Any, result: Any) -> Job:
     """Drop the work under this session key and store a known result in its place."""
-    previous: Job | None = st.session_state.get(key)
-    if previous is not None:
-        previous.drop()
+    previous_job: Job | None = st.session_state.get(key)
+    if previous_job is not None:
+        previous_job.drop()
     job = st.session_state[key] = Job(question)
     job.run(lambda progress, should_stop: result)
     return job
@@ -248,38 +250,40 @@ def find_partial_result(key: str) -> tuple[Any, Any] | None:
 def list_failures(key: str) -> tuple[InputProblem, ...]:
     """Return why the work under this key failed; empty if it did not."""
     job: Job | None = st.session_state.get(key)
-    return job.problems if job is not None and job.has_failed else ()
+    return job.input_problems if job is not None and job.has_failed else ()
 
 
-def watch(keys: str | Sequence[str], work_text: str | Callable[[], str], is_measured: bool = True) -> bool:
+def watch(
+    job_keys: str | Sequence[str], work_text: str | Callable[[], str], is_measured: bool = True
+) -> bool:
     """Show a progress bar and Stop while work runs; the page is drawn again when work reports a result or ends.
 
     If work failed, show why, with a button to try again if that makes sense. If its connection was lost for a
     while, say so.
 
     Args:
-        keys: In the session; several keys are work for one answer.
+        job_keys: In the session; several keys are work for one answer.
         work_text: What is done; a function if that changes meanwhile.
         is_measured: True if the work reports how far it is.
 
     Returns:
         True if work runs.
     """
-    keys = (keys,) if isinstance(keys, str) else tuple(keys)
-    for key in keys:
+    job_keys = (job_keys,) if isinstance(job_keys, str) else tuple(job_keys)
+    for key in job_keys:
         rerun_if_ended(key)
         job: Job | None = st.session_state.get(key)
         if job is not None and job.has_failed:
-            fields.show_problems(job.problems)
+            fields.show_problems(job.input_problems)
             if job.retry_work is not None:
                 try_again = partial(
                     start, key, job.question, job.retry_work, is_heavy=job.is_heavy, is_light=job.is_light
                 )
                 fields.button("Try again", f"{key}_retry", "refresh", try_again)
-    running_jobs = list_running(*keys)
+    running_jobs = list_running(*job_keys)
     if running_jobs:
-        _draw_bar(keys, work_text, is_measured, [(job, job.partial_result) for job in running_jobs])
-    elif any(job is not None and job.was_cut_off for job in map(st.session_state.get, keys)):
+        _draw_bar(job_keys, work_text, is_measured, [(job, job.partial_result) for job in running_jobs])
+    elif any(job is not None and job.was_cut_off for job in map(st.session_state.get, job_keys)):
         st.info(CUT_OFF, icon=":material/stop_circle:")
     return bool(running_jobs)
 
@@ -373,7 +377,7 @@ class Run:
 
     def start(self) -> None:
         """Start the work; a result that is known takes its place."""
-        search, seconds = (
+        search, wait_seconds = (
             self.search,
             self.search.first_wait_seconds if self.job is None else self.search.later_wait_seconds,
         )
@@ -382,7 +386,12 @@ class Run:
             put(self.key, self.request, known_result)
             return
         start(
-            self.key, self.request, self._work(), seconds, is_heavy=search.is_heavy, is_light=search.is_light
+            self.key,
+            self.request,
+            self._work(),
+            wait_seconds,
+            is_heavy=search.is_heavy,
+            is_light=search.is_light,
         )
 
     @property
@@ -403,31 +412,36 @@ class Run:
 
     def _work(self) -> Callable[..., Any]:
         """Return the work, which keeps its result if it is complete; to be called in the thread of the page."""
-        search, request, results, prior_run = (self.search, self.request, self._results, self._prior_run)
+        search, request, stored_answers, prior_run = (
+            self.search,
+            self.request,
+            self._results,
+            self._prior_run,
+        )
         prior_work = None if prior_run is None else prior_run._work()
 
         def resume(progress: Progress, stop: Callable[[], bool]) -> Any:
             """Go on from the stored result, and store each result that is reported."""
             # Read now: while this work waited, that of another session may have gone on.
-            known_result = results.get(request)
+            known_result = stored_answers.get(request)
             if known_result is not None and (stop() or search.is_complete(known_result)):
                 return known_result
 
             def report(share: float | None, so_far: Any = None) -> None:
                 """Store a partial result, and report it to the job."""
                 if so_far is not None:
-                    results.keep(request, so_far)
+                    stored_answers.keep(request, so_far)
                 progress(share, so_far)
 
             result = search.work(known_result, report, stop)
             if result is not None:
-                results.keep(request, result)
+                stored_answers.keep(request, result)
             return result
 
         def work(progress: Progress, stop: Callable[[], bool]) -> Any:
             """Return the stored result, or run the prior work and then the search."""
             prior_results = () if prior_work is None else (prior_work(progress, stop),)
-            return results.compute(
+            return stored_answers.compute(
                 request, lambda: search.work(*prior_results, progress, stop), search.is_complete
             )
 
@@ -447,9 +461,9 @@ class Run:
     @property
     def is_cut_short(self) -> bool:
         """Return True if it has ended with a result that is not complete."""
-        state = self.get_state()
-        is_final = state.stage is Stage.FINAL and state.value is not None
-        return is_final and not self.search.is_complete(state.value)
+        search_result = self.get_state()
+        is_final = search_result.stage is Stage.FINAL and search_result.value is not None
+        return is_final and not self.search.is_complete(search_result.value)
 
     def get_state(self) -> SearchResult:
         """Return what there is: the result, a first answer, or the result for earlier settings on the same data."""
@@ -465,9 +479,9 @@ class Run:
             if self.search.resumes:
                 st.session_state[earlier_key] = (*partial_entry, settings)
             return SearchResult(partial_entry[1], Stage.FIRST, settings)
-        for result in (earlier_entry, final_entry):
-            if result and result[0] == self.request and (result is final_entry or is_complete(result[1])):
-                return SearchResult(result[1], Stage.FINAL, settings)
+        for entry in (earlier_entry, final_entry):
+            if entry and entry[0] == self.request and (entry is final_entry or is_complete(entry[1])):
+                return SearchResult(entry[1], Stage.FINAL, settings)
         if self.search.resumes and (known_result := self._results.get(self.request)) is not None:
             return SearchResult(known_result, Stage.FIRST, settings)
         if self.search.compute_first is not None:
@@ -485,18 +499,18 @@ def solve(
     solver: Solver, question: Question, data: Any, is_shared: bool
 ) -> tuple[SearchResult, Sequence[Run]]:
     """Run a solver's steps; return the solution as it stands, and the searches without a button."""
-    reply, runs = None, list[Run]()
+    solver_reply, runs = None, list[Run]()
     try:
         while True:
-            step = solver.send(reply)
-            if isinstance(step, Cached):
-                reply = cache.compute(step)
+            solver_request = solver.send(solver_reply)
+            if isinstance(solver_request, Cached):
+                solver_reply = cache.compute(solver_request)
                 continue
-            run = Run(question, step, data, is_shared)
-            if not step.button_text:
+            run = Run(question, solver_request, data, is_shared)
+            if not solver_request.button_text:
                 runs.append(run)
                 run.ask()
-            reply = run.get_state()
+            solver_reply = run.get_state()
     except StopIteration as end:
         return end.value, runs
 

@@ -47,15 +47,15 @@ def note_proposals() -> None:
 
 def forget(pieces: Collection[str] | None = None) -> None:
     """Drop the entries of these pieces, or all entries."""
-    entries = {} if pieces is None else _read_mapping(ENTRIES_KEY)
+    values_by_piece = {} if pieces is None else _read_mapping(ENTRIES_KEY)
     st.session_state[ENTRIES_KEY] = {
-        piece: entries[piece] for piece in entries if piece not in (pieces or ())
+        piece: values_by_piece[piece] for piece in values_by_piece if piece not in (pieces or ())
     }
 
 
 def synchronise(question: Question) -> None:
     """Publish entries of this page and take over those of others; call it before any widget of the page."""
-    entries, last_values = dict(_read_mapping(ENTRIES_KEY)), dict(_read_mapping(LAST_VALUES_KEY))
+    values_by_piece, last_values = dict(_read_mapping(ENTRIES_KEY)), dict(_read_mapping(LAST_VALUES_KEY))
     for piece, key in _list_keys(question).items():
         value = st.session_state.get(key)
         if last_values.get(key) == _CLEARED and value is None:
@@ -64,21 +64,24 @@ def synchronise(question: Question) -> None:
             if value is None:  # It stays empty here; the other pages keep what they have.
                 value = _CLEARED
             else:
-                entries[piece] = value
-        elif piece in entries and _is_offered(question, piece, entries[piece]):
-            value = st.session_state[key] = entries[piece]
+                values_by_piece[piece] = value
+        elif piece in values_by_piece and _is_offered(question, piece, values_by_piece[piece]):
+            value = st.session_state[key] = values_by_piece[piece]
         last_values[key] = value
-    st.session_state[ENTRIES_KEY], st.session_state[LAST_VALUES_KEY] = entries, last_values
+    st.session_state[ENTRIES_KEY], st.session_state[LAST_VALUES_KEY] = values_by_piece, last_values
 
 
-def enter(pieces: Mapping[str, Any]) -> None:
+def enter(values_by_piece: Mapping[str, Any]) -> None:
     """Enter values for all pages, also for fields that a person had cleared."""
-    entries, last_values = {**_read_mapping(ENTRIES_KEY), **pieces}, dict(_read_mapping(LAST_VALUES_KEY))
+    known_values, last_values = (
+        {**_read_mapping(ENTRIES_KEY), **values_by_piece},
+        dict(_read_mapping(LAST_VALUES_KEY)),
+    )
     for question in catalogue.PAGES:
         for piece, key in _list_keys(question).items():
-            if piece in pieces:
+            if piece in values_by_piece:
                 last_values[key] = st.session_state.get(key)
-    st.session_state[ENTRIES_KEY], st.session_state[LAST_VALUES_KEY] = entries, last_values
+    st.session_state[ENTRIES_KEY], st.session_state[LAST_VALUES_KEY] = known_values, last_values
 
 
 def read_value(question: Question, name: str) -> Any:

@@ -75,19 +75,19 @@ def list_all_pins() -> tuple[Pin, ...]:
     return pins
 
 
-def list_pins(question: str) -> tuple[Pin, ...]:
+def list_pins(question_name: str) -> tuple[Pin, ...]:
     """Return the pins of a question."""
-    return tuple(pin for pin in list_all_pins() if pin.question == question)
+    return tuple(pin for pin in list_all_pins() if pin.question == question_name)
 
 
 def store_pins(pins: Iterable[Pin]) -> None:
-    """Make these the session's pins; beyond `MAX_PINS` the oldest are dropped."""
+    """Make these answer cards the session's pins, oldest first; beyond `MAX_PINS` the oldest are dropped."""
     st.session_state[keys.PINS] = tuple(pins)[-MAX_PINS:]
 
 
-def split_private(entries: Iterable[object]) -> tuple[tuple[Pin, ...], tuple[Pin, ...]]:
+def split_private(session_values: Iterable[object]) -> tuple[tuple[Pin, ...], tuple[Pin, ...]]:
     """Return the pins of private data, and the other pins."""
-    pins = [pin for pin in entries if isinstance(pin, Pin)]
+    pins = [pin for pin in session_values if isinstance(pin, Pin)]
     private_pins = tuple(pin for pin in pins if pin.disclosure is Disclosure.PRIVATE)
     return private_pins, tuple(pin for pin in pins if pin not in private_pins)
 
@@ -109,25 +109,25 @@ def _identify(pin: Pin) -> tuple[str, ...]:
     return (pin.question, *(text for heading, text in tabulate_pin(pin).items() if heading != "Pin"))
 
 
-def pin_answer(question: str) -> None:
+def pin_answer(question_name: str) -> None:
     """Store the answer that the page offers; the next run says so, as a callback draws nothing."""
     build_pin: Callable[[], Pin | None] | None = st.session_state.get(keys.PIN_OFFERED)
     new_pin = None if build_pin is None else build_pin()
-    if new_pin is None or new_pin.question != question:
+    if new_pin is None or new_pin.question != question_name:
         return
     name = new_pin.name
-    namesake = next((pin for pin in list_pins(question) if pin.name == name), None)
+    namesake = next((pin for pin in list_pins(question_name) if pin.name == name), None)
     if namesake is not None:  # Its name gets the first setting that differs, or a number.
         settings = dict(namesake.settings)
         changes = (f", {label} {text}" for label, text in new_pin.settings if settings.get(label) != text)
-        name = find_free_name(question, name + next(changes, ""))
+        name = find_free_name(question_name, name + next(changes, ""))
     store_pins((*list_all_pins(), replace(new_pin, name=name)))
-    st.session_state[f"{question}_pin_new"] = name
+    st.session_state[f"{question_name}_pin_new"] = name
 
 
-def find_free_name(question: str, preferred_name: str) -> str:
+def find_free_name(question_name: str, preferred_name: str) -> str:
     """Return the preferred name, with a number if another pin of the question has it."""
-    return _append_number(preferred_name, {pin.name for pin in list_pins(question)})
+    return _append_number(preferred_name, {pin.name for pin in list_pins(question_name)})
 
 
 def _append_number(preferred_name: str, used_names: Collection[str]) -> str:
@@ -158,31 +158,31 @@ MISSING = "–"
 
 
 def show_table(
-    columns: Any,
+    columns_or_frame: Any,
     alt: str,
     key: str | None = None,
-    formats: Mapping[str, str | tuple[str, str]] | None = None,
-    titles: Mapping[str, str] | None = None,
+    formats_by_column: Mapping[str, str | tuple[str, str]] | None = None,
+    titles_by_column: Mapping[str, str] | None = None,
     **args: Any,
 ) -> None:
     """Draw a table without its index.
 
     Args:
-        columns: Column name to values, or a frame.
+        columns_or_frame: Column name to values, or a frame.
         alt: What it shows, for a screen reader.
         key: Unique on the page; None for none.
-        formats: How Streamlit is to write the numbers of a column, by its name; or that and a help at its head.
-        titles: What stands at the head of a column of numbers, by its name, where that is not the name.
+        formats_by_column: How Streamlit writes the numbers of a column, by its name; or that and a help at its head.
+        titles_by_column: What stands at the head of a column of numbers, by its name, where that is not the name.
         args: Further arguments of `st.dataframe`.
     """
     column_config = {}
-    for name, column_format in (formats or {}).items():
+    for name, column_format in (formats_by_column or {}).items():
         pattern, help = (column_format, None) if isinstance(column_format, str) else column_format
         column_config[name] = st.column_config.NumberColumn(
-            (titles or {}).get(name), format=pattern, help=help
+            (titles_by_column or {}).get(name), format=pattern, help=help
         )
     st.dataframe(
-        columns,
+        columns_or_frame,
         hide_index=True,
         key=key,
         column_config=column_config or None,
@@ -216,10 +216,10 @@ def draw(
     if key_of is not None and plot.handle is not None:
         handle_and_keys = describe_handle(plot, plot.handle), list_handle_keys(plot.handle, key_of)
     # Read now: the file is made when its button is pressed, in a thread that knows nothing of the session.
-    run, parameters, question = page_run.CURRENT_RUN.get(), read_parameters(), ""
+    run, parameters, question_name = page_run.CURRENT_RUN.get(), read_parameters(), ""
     # The first figure of a page with parameters, its main one, can be pinned.
-    if run is not None and run.figure is None and run.question.parameters is not None:
-        question, run.figure = run.question.name, fig
+    if run is not None and run.main_figure is None and run.question.parameters is not None:
+        question_name, run.main_figure = run.question.name, fig
     if disclosure is not Disclosure.PUBLIC:
         charts.add_label(fig, disclosure.label)
     file_name = write_file_name(key, disclosure)
@@ -227,7 +227,7 @@ def draw(
         figure.draw(
             fig, key, alt, file_name, csv=f"{key}_csv", has_ghost=True, handle_and_keys=handle_and_keys
         )
-    if question and button_place is None:
+    if question_name and button_place is None:
         button_place = st.container(horizontal=True, vertical_alignment="center")
     fields.download_button(
         "CSV",
@@ -240,13 +240,19 @@ def draw(
         help=f"The numbers behind the figure: {disclosure.label}. The buttons above it save it as PNG or SVG.",
         place=button_place,
     )
-    if question:
+    if question_name:
         with button_place or contextlib.nullcontext():
-            if name := st.session_state.pop(f"{question}_pin_new", ""):
+            if name := st.session_state.pop(f"{question_name}_pin_new", ""):
                 st.toast(f"Pinned: {plain(name)}. The tab *Compare* lists it.", icon=":material/keep:")
             help = "Keeps this answer with its data and settings."
             fields.button(
-                "Pin this", f"{question}_pin", "keep", pin_answer, question, type="tertiary", help=help
+                "Pin this",
+                f"{question_name}_pin",
+                "keep",
+                pin_answer,
+                question_name,
+                type="tertiary",
+                help=help,
             )
 
 
@@ -281,17 +287,17 @@ UNBOUNDED = 1e300
 
 def describe_handle(plot: Plot, handle: Handle) -> Mapping[str, Any]:
     """Return a handle as JSON for the browser: the columns that it looks up while a person moves it."""
-    description: dict[str, Any] = _to_json(handle)
+    handle_json: dict[str, Any] = _to_json(handle)
     # The loss lies on one side of the truth; the other parts lie on both sides.
     part_payloads = [
         {"name": name, "colour": _color(PART_STYLES[name]), "y": _to_json(values), "is_loss": name == BIAS}
         for name, values in handle.error_parts.items()
     ]
-    description |= {"unit": plot.x.unit, "colour": _color(Style.CAP), "error_parts": part_payloads}
+    handle_json |= {"unit": plot.x.unit, "colour": _color(Style.CAP), "error_parts": part_payloads}
     if handle.dots is not None:
         # The strip then says that nothing was released.
-        description["dots"]["is_private"] = plot.disclosure is Disclosure.PRIVATE
-    return description
+        handle_json["dots"]["is_private"] = plot.disclosure is Disclosure.PRIVATE
+    return handle_json
 
 
 def _color(style: Style) -> str:

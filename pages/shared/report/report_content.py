@@ -136,7 +136,7 @@ def build_session_source(needs_rows: bool = False, disclosure: Provenance | None
     name = session_data.origin.name
     generator = None
     if name in samples.GENERATORS:
-        generator = from_fields(samples.GENERATORS[name], session_data.origin.fields)
+        generator = from_fields(samples.GENERATORS[name], session_data.origin.generator_texts)
     sample = name if name in samples.SAMPLES else ""
     return Source(session_data.dataset, sample, generator, needs_rows=needs_rows, disclosure=disclosure)
 

@@ -54,8 +54,8 @@ def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -
         dataset: The session's.
         parameters: The parameters object that the answer is for.
     """
-    card: Answer | None = run.card
-    if run.figure is None or card is None or parameters is None:
+    card: Answer | None = run.answer_card
+    if run.main_figure is None or card is None or parameters is None:
         return None
     question = run.question
     is_on_session_data = not question.has_own_data and question.can_answer(dataset)
@@ -197,6 +197,6 @@ def show(run: page_run.PageRun) -> None:
         data = dataset_in_use if question.can_answer(dataset_in_use) else session.load_demonstration()
     not_compared = getattr(module, "NOT_COMPARED", ())
     # What holds at the ε in use need not hold at every other: the renderer says so.
-    Renderer(question, run.card, data).show(
+    Renderer(question, run.answer_card, data).show(
         lambda _, data: against.show_over_epsilon(question.name, compare, not_compared, data, parameters)
     )

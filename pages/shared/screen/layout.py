@@ -66,13 +66,17 @@ class PageSlots:
 
 
 def show(
-    question: Question, body: Callable[[PageSlots], None], *, has_budget: bool = True, runs_alone: bool = True
+    question: Question,
+    draw_content: Callable[[PageSlots], None],
+    *,
+    has_budget: bool = True,
+    runs_alone: bool = True,
 ) -> None:
     """Draw a question's page.
 
     Args:
         question: The question.
-        body: Draws the question's own content into the page's containers.
+        draw_content: Draws the question's own content into the page's containers.
         has_budget: True if the shared epsilon stands first in the line of inputs.
         runs_alone: True if an input runs only this page again; False if inputs change what the shell shows.
     """
@@ -88,14 +92,16 @@ def show(
             st.switch_page(state.pop(keys.TOUR_GOES_TO))
         state[keys.PAGE_PARAMETERS] = None
         loaded_data, current_tour, intro = session.get_loaded(), session.get_tour(), None
-        data = loaded_data.dataset
-        top = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
-        help = question.lead if question.step else None
-        top.title(question.heading or question.title, width="content", help=help)
-        link_container = top.container(width="content", key="shell_link", horizontal=True)
+        dataset = loaded_data.dataset
+        title_container = st.container(
+            horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
+        )
+        help = question.lead if question.release_text else None
+        title_container.title(question.heading or question.title, width="content", help=help)
+        link_container = title_container.container(width="content", key="shell_link", horizontal=True)
         if current_tour is not None:  # What the page is about, the step's question says.
             header = st.container(key="tour_bar")
-        elif question.step:
+        elif question.release_text:
             header = st.container(height=strip.HEIGHT, border=False, key="strip_place")
         else:
             header = intro = st.container(key=f"{question.name}_intro")
@@ -107,29 +113,29 @@ def show(
         notes = st.container(key=f"{question.name}_notes")
         figure, answer = st.columns(FIGURE_SHARE, gap="medium")
         bottom = st.container()
-        run = page_run.PageRun(question, is_private=data.is_private)
+        run = page_run.PageRun(question, is_private=dataset.is_private)
         page_run.CURRENT_RUN.set(run)
         try:
-            body(PageSlots(line, notes, figure, answer, bottom, intro))
+            draw_content(PageSlots(line, notes, figure, answer, bottom, intro))
         finally:
             page_run.CURRENT_RUN.set(None)
-        if run.card is not None:
+        if run.answer_card is not None:
             answer.space("medium")  # The card ends where the figure does, above the figure's own buttons.
         with header:  # Last, as it goes by what was entered.
             if current_tour is not None:
                 strip.draw_tour(question, current_tour)
-            elif question.step:
-                strip.draw(question, run, data)
-        if run.figure is not None and not run.has_tabs:
+            elif question.release_text:
+                strip.draw(question, run, dataset)
+        if run.main_figure is not None and not run.has_tabs:
             with bottom:
                 compare_tab.show_below(run)
         # It is made when *Pin this* is pressed, not at every run.
         parameters = run.answered_parameters or state.get(keys.PAGE_PARAMETERS)
-        state[keys.PIN_OFFERED] = functools.partial(compare_tab.build_pin, run, data, parameters)
-        permanent_link, query = links.write_current_link(question)
+        state[keys.PIN_OFFERED] = functools.partial(compare_tab.build_pin, run, dataset, parameters)
+        permanent_link, query_text = links.write_current_link(question)
         is_presented = bool(state.get(keys.PRESENTING))
         # Not in the popover, whose content the browser makes only once it is opened.
-        _set_address(query, f"{page_run.TYPE_SIZE}px" if is_presented else "")
+        _set_address(query_text, f"{page_run.TYPE_SIZE}px" if is_presented else "")
         _offer_link(
             question,
             link_container,
@@ -152,24 +158,26 @@ def _draw_epsilon(page_name: str) -> None:
     """
     state = st.session_state
     current_epsilon = state.setdefault(keys.EPSILON, setting.DEFAULT_EPSILON)
-    step = find_nearest_step(setting.DEFAULT_EPSILON if current_epsilon is None else float(current_epsilon))
+    slider_epsilon = find_nearest_step(
+        setting.DEFAULT_EPSILON if current_epsilon is None else float(current_epsilon)
+    )
     # The widgets of every page are others, though their keys are the same, and Streamlit 1.67 gives the value of those
     # of the last page to these on the second run only: the field would stand empty on the first.
     if state.get(keys.EPSILON_PAGE) != page_name:
         state[keys.EPSILON_PAGE], state[keys.EPSILON], state[keys.EPSILON_SLIDER] = (
             page_name,
             current_epsilon,
-            step,
+            slider_epsilon,
         )
     # Only where it differs: every assignment is sent to the browser, and one that comes late undoes a key press.
-    elif state.get(keys.EPSILON_SLIDER) != step:
-        state[keys.EPSILON_SLIDER] = step
+    elif state.get(keys.EPSILON_SLIDER) != slider_epsilon:
+        state[keys.EPSILON_SLIDER] = slider_epsilon
     st.select_slider(
         "Privacy budget ε",
         EPSILON_STEPS,
         # The default as well: only the first run of a page sends what the session holds, and what it says is dropped
         # where another run begins at once, as after an upload. The slider then stood at its least value.
-        step,
+        slider_epsilon,
         key=keys.EPSILON_SLIDER,
         format_func=_EPSILON_TEXTS.__getitem__,
         on_change=_apply_slider,
@@ -192,16 +200,16 @@ def find_nearest_step(epsilon: float) -> float:
     return min(EPSILON_STEPS, key=lambda step: abs(math.log(step / clamped_epsilon)))
 
 
-def _set_address(query: str, type_size: str) -> None:
+def _set_address(query_text: str, type_size: str) -> None:
     """Set the query of the browser's address and the size of the page's type.
 
     Args:
-        query: Without its question mark; it must hold nothing that was computed from private data.
+        query_text: Without its question mark; it must hold nothing that was computed from private data.
         type_size: Of the type, in CSS; empty for the usual size.
     """
-    root = str(st.get_option("server.baseUrlPath") or "").strip("/")
-    address = f"/{root}{speed.SESSION}" if root else speed.SESSION
-    payload = {"query": query, "size": type_size, "token": speed.get_channel().token, "address": address}
+    root_path = str(st.get_option("server.baseUrlPath") or "").strip("/")
+    address = f"/{root_path}{speed.SESSION}" if root_path else speed.SESSION
+    payload = {"query": query_text, "size": type_size, "token": speed.get_channel().token, "address": address}
     _mount_address(key="address", data=payload, height=1)
 
 
@@ -234,7 +242,7 @@ Content = Callable[[], object] | Mapping[str, Callable[[], object]]
 """The content of a tab: a function that draws it, or inner tabs by name."""
 
 
-def draw_tabs(contents: Mapping[str, Content], key: str) -> None:
+def draw_tabs(contents_by_tab: Mapping[str, Content], key: str) -> None:
     """Draw tabs under the session key ``key``; only the open one is drawn, so the others cost nothing.
 
     *Compare* is added before the last two. Whoever puts the name of a tab into the session, such as a tour or a link,
@@ -242,22 +250,26 @@ def draw_tabs(contents: Mapping[str, Content], key: str) -> None:
     """
     if (run := page_run.CURRENT_RUN.get()) is not None and run.question.parameters is not None:
         run.has_tabs = True
-        last_contents = {name: contents[name] for name in (DOWNLOADS, COMPUTED) if name in contents}
-        own_contents = {name: content for name, content in contents.items() if name not in last_contents}
-        contents = {**own_contents, compare_tab.TITLE: lambda: compare_tab.show(run), **last_contents}
+        last_contents = {
+            name: contents_by_tab[name] for name in (DOWNLOADS, COMPUTED) if name in contents_by_tab
+        }
+        own_contents = {
+            name: content for name, content in contents_by_tab.items() if name not in last_contents
+        }
+        contents_by_tab = {**own_contents, compare_tab.TITLE: lambda: compare_tab.show(run), **last_contents}
     open_tab = st.session_state.get(key)
-    for name, content in contents.items():
+    for name, content in contents_by_tab.items():
         if not callable(content) and open_tab in content:
             st.session_state[key], st.session_state[_build_inner_key(key, name)] = name, open_tab
-    _draw_open_tab(contents, key)
+    _draw_open_tab(contents_by_tab, key)
 
 
-def _draw_open_tab(contents: Mapping[str, Any], key: str) -> None:
+def _draw_open_tab(contents_by_tab: Mapping[str, Any], key: str) -> None:
     """Draw the row of tabs and the content of the open one, which may hold tabs itself."""
-    tabs = st.tabs(list(contents), key=key, on_change="rerun")
-    for tab, (name, content) in zip(tabs, contents.items(), strict=True):
-        if tab.open:
-            with tab:
+    tabs = st.tabs(list(contents_by_tab), key=key, on_change="rerun")
+    for tab_container, (name, content) in zip(tabs, contents_by_tab.items(), strict=True):
+        if tab_container.open:
+            with tab_container:
                 if callable(content):
                     content()
                 else:

@@ -61,7 +61,7 @@ export default ({ data, parentElement, setTriggerValue }) => {
     button.type = "button";
     const name = document.createElement("b");
     name.textContent = step.name;
-    button.append(name, step.content ? " " + step.content : "");
+    button.append(name, step.content_text ? " " + step.content_text : "");
     button.className = step.is_missing ? "lacking" : "";
     button.onclick = () => {
       const target = step.selector ? document.querySelector(step.selector) : null;
@@ -90,17 +90,17 @@ class Step:
 
     Attributes:
         name: Its name.
-        content: What it holds now, in a word or two.
+        content_text: What it holds now, in a word or two.
         is_missing: True if it is the step to take next.
-        page: Title of the page it is taken on; empty for this one.
+        page_title: Title of the page it is taken on; empty for this one.
         selector: CSS of the field or button on this page that it leads to, if that is there.
         is_pressed: True if that button is pressed, and not only shown.
     """
 
     name: str
-    content: str
+    content_text: str
     is_missing: bool = False
-    page: str = ""
+    page_title: str = ""
     selector: str = ""
     is_pressed: bool = False
 
@@ -111,8 +111,8 @@ def draw(question: Question, run: page_run.PageRun, dataset: Dataset) -> None:
     payload = {"steps": tuple(dataclasses.asdict(step) for step in steps)}
     # Streamlit hands on what was pressed only if there is a callback.
     pressed_name = _mount(key="strip", data=payload, height=HEIGHT, on_step_change=lambda: None).step
-    if page := next((step.page for step in steps if step.name == pressed_name), ""):
-        st.switch_page(catalogue.find_page(page).path)
+    if page_title := next((step.page_title for step in steps if step.name == pressed_name), ""):
+        st.switch_page(catalogue.find_page(page_title).path)
 
 
 def list_steps(question: Question, run: page_run.PageRun, dataset: Dataset) -> tuple[Step, ...]:
@@ -121,14 +121,14 @@ def list_steps(question: Question, run: page_run.PageRun, dataset: Dataset) -> t
     name = "invented" if run.is_invented else _shorten(dataset.name, LONGEST_NAME)
     bound_text = ""
     if card is not None and card.numbers:
-        is_drawn = not question.draws or isinstance(card.disclosure, ReleaseFacts)
+        is_drawn = not question.draws_bounds or isinstance(card.disclosure, ReleaseFacts)
         bound_text = card.numbers[0].text if is_drawn else "not drawn"
     return (
-        Step("Data", name, is_missing=run.is_invented, page="Your data"),
-        Step("Release", _describe_release(question, card), page="Start"),
+        Step("Data", name, is_missing=run.is_invented, page_title="Your data"),
+        Step("Release", _describe_release(question, card), page_title="Start"),
         _build_range_step(question, card),
         Step("Bound", bound_text, selector=".sweetspot-number button"),
-        Step("Private?", "invented", page="Your data")
+        Step("Private?", "invented", page_title="Your data")
         if run.is_invented
         else _build_privacy_step(dataset.is_private, card, run),
         Step(
@@ -143,14 +143,14 @@ def list_steps(question: Question, run: page_run.PageRun, dataset: Dataset) -> t
 def _describe_release(question: Question, card: Answer | None) -> str:
     """Return the name of the release; before there is an answer, the page's word for it with the chosen options."""
     if card is not None and card.setting is not None:
-        statistic, column = card.setting.statistic.value, card.setting.column_name
-        return f"{statistic} of {column}" if column else statistic
-    choices = {
+        statistic_name, column_name = card.setting.statistic.value, card.setting.column_name
+        return f"{statistic_name} of {column_name}" if column_name else statistic_name
+    texts_by_field = {
         name: str(field.options[st.session_state[question.key(name)]])
         for name, field in question.fields.items()
-        if f"{{{name}}}" in question.step and field.options is not None
+        if f"{{{name}}}" in question.release_text and field.options is not None
     }
-    text = question.step.format_map(choices)
+    text = question.release_text.format_map(texts_by_field)
     return text[:1].lower() + text[1:]
 
 
@@ -164,39 +164,48 @@ def _shorten(text: str, max_length: int) -> str:
 
 def _select_button(run: page_run.PageRun, name: str) -> str:
     """Return the CSS selector of a button of the page's card; empty if there is no card."""
-    return f".st-key-{run.key}{name} button" if run.key else ""
+    return f".st-key-{run.card_key}{name} button" if run.card_key else ""
 
 
 def _build_range_step(question: Question, card: Answer | None) -> Step:
     """Return the step of the value range: not needed, missing, or entered on this page or another."""
     parameters, ends = None if card is None else card.parameters, ("lower", "upper")
-    page, selector = "", ""
+    page_title, selector = "", ""
     if question.range_on is not None:
-        page = "" if parameters is None else question.range_on(parameters)
-        is_needed = bool(page)
-        limits = [setting.read_value(catalogue.find_page(page), end) for end in ends] if is_needed else []
+        page_title = "" if parameters is None else question.range_on(parameters)
+        is_needed = bool(page_title)
+        limits = (
+            [setting.read_value(catalogue.find_page(page_title), end) for end in ends] if is_needed else []
+        )
     else:
-        names = {field.shared: name for name, field in question.fields.items() if field.shared in ends}
-        is_needed = card is None or any(getattr(parameters, n, None) is not None for n in names.values())
+        names_by_end = {field.shared: name for name, field in question.fields.items() if field.shared in ends}
+        is_needed = card is None or any(
+            getattr(parameters, n, None) is not None for n in names_by_end.values()
+        )
         # The page itself has taken up what was entered elsewhere.
-        limits = [st.session_state[question.widgets[names[end]]] if end in names else None for end in ends]
-        selector = f'input[aria-label="{question.fields[names["lower"]].label if names else ""}"]'
+        limits = [
+            st.session_state[question.widgets[names_by_end[end]]] if end in names_by_end else None
+            for end in ends
+        ]
+        selector = (
+            f'input[aria-label="{question.fields[names_by_end["lower"]].label if names_by_end else ""}"]'
+        )
     if not is_needed:
         return Step("Range", "not needed")
     is_missing = None in limits
     text = MISSING if is_missing else _describe_range(*limits)
-    return Step("Range", text, is_missing, page, selector)
+    return Step("Range", text, is_missing, page_title, selector)
 
 
-def _describe_range(low: Any, high: Any) -> str:
+def _describe_range(lower: Any, upper: Any) -> str:
     """Return the range in words, with its ε if it was drawn privately."""
     # What was drawn is on the account.
     cost_text = ""
     if catalogue.DRAWING and session.get_ledger().releases:
         on_card = importlib.import_module(f"pages.{catalogue.DRAWING.name}.on_card")
-        if private_range := on_card.find_range(low, high):
+        if private_range := on_card.find_range(lower, upper):
             cost_text = f", drawn, ε = {format_rounded_up(private_range.facts.epsilon)}"
-    return f"{wording.entered(low)} to {wording.entered(high)}{cost_text}"
+    return f"{wording.entered(lower)} to {wording.entered(upper)}{cost_text}"
 
 
 def _build_privacy_step(is_private: bool, card: Answer | None, run: page_run.PageRun) -> Step:
@@ -240,21 +249,27 @@ def draw_tour(question: Question, tour_state: Tour) -> None:
         tour_state: The tour that is on.
     """
     text_column, button_column = st.columns(WIDTHS, vertical_alignment="center", gap="medium")
-    number, questions = tour_state.number, tour.list_questions()
-    step_question = questions[number - 1]
+    step_number, questions = tour_state.number, tour.list_questions()
+    step_question = questions[step_number - 1]
     step, is_here, answer = tour.import_step(step_question), question is step_question, ""
     if is_here:
         answer = tour.write_answer(step, tour_state, st.session_state[keys.PAGE_PARAMETERS])
     text_column.markdown(write_text(question, step_question, step, tour_state, answer))
     with button_column, st.container(horizontal=True, gap="xsmall", key="tour_buttons"):
         if not is_here or not tour.has_step_data(step):
-            st.button("Back to the step", key="tour_again", on_click=tour.go_to_step, args=(number,))
+            st.button("Back to the step", key="tour_again", on_click=tour.go_to_step, args=(step_number,))
             st.button("End", key="tour_end", on_click=tour.end)
             return
-        st.button("Back", key="tour_back", on_click=tour.go_to_step, args=(number - 1,), disabled=number == 1)
-        if number < len(questions):
+        st.button(
+            "Back",
+            key="tour_back",
+            on_click=tour.go_to_step,
+            args=(step_number - 1,),
+            disabled=step_number == 1,
+        )
+        if step_number < len(questions):
             main = fields.main_button()
-            st.button("Next", key="tour_next", type=main, on_click=tour.go_to_step, args=(number + 1,))
+            st.button("Next", key="tour_next", type=main, on_click=tour.go_to_step, args=(step_number + 1,))
         st.button("End", key="tour_end", on_click=tour.end)
         st.button("Show the answer", key="tour_answer", on_click=tour.show_answer, disabled=bool(answer))
 
@@ -273,12 +288,12 @@ def write_text(
     """
     badge_text = f":blue-badge[Tour, step {tour_state.number} of {len(tour.list_questions())}]"
     saved_state = tour_state.saved_state
-    name = f"**{wording.plain(_shorten(saved_state.loaded_data.dataset.name, LONGEST_STEP_NAME))}**"
-    ending_text = f"*End* brings back {name}{'' if saved_state.is_named_only else ' and your settings'}."
+    data_name = f"**{wording.plain(_shorten(saved_state.loaded_data.dataset.name, LONGEST_STEP_NAME))}**"
+    ending_text = f"*End* brings back {data_name}{'' if saved_state.is_named_only else ' and your settings'}."
     if question is not step_question:
         waiting_text = f"{badge_text} The tour waits on **{step_question.title}**."
         return f"{waiting_text}  \n{ending_text} Bringing other data ends it, too."
     if not tour.has_step_data(step):
         return f"{badge_text} Other data are in use than those of this step.  \n{ending_text}"
-    heading = f"{badge_text} **{step.question}**"
-    return f"{heading}  \n{answer}" if answer else f"{heading}  \n{step.move}. {HINT}  \n{ending_text}"
+    heading = f"{badge_text} **{step.question_sentence}**"
+    return f"{heading}  \n{answer}" if answer else f"{heading}  \n{step.instruction}. {HINT}  \n{ending_text}"

@@ -50,40 +50,42 @@ RELOAD_PROBLEMS = (RELOADED, PINS_GONE, SPENT_GONE)
 STAND_INS = {"epsilon": setting.DEFAULT_EPSILON, "lower": 0.0, "upper": 1.0}
 
 
-def write_link(address: str, url_path: str, origin: session.Origin, fields: Mapping[str, str]) -> str:
+def write_link(
+    address: str, url_path: str, origin: session.Origin, parameter_texts: Mapping[str, str]
+) -> str:
     """Return the permanent link of a page.
 
     Args:
         address: Any address of this app; only its scheme and host are used.
         url_path: Of the page.
         origin: Where the data come from.
-        fields: The settings, from `list_parameter_fields`.
+        parameter_texts: The settings, from `list_parameter_fields`.
     """
-    query = urlencode(_list_origin_fields(origin) | dict(fields))
-    return urlsplit(address)._replace(path=f"/{url_path}", query=query, fragment="").geturl()
+    query_text = urlencode(_list_origin_fields(origin) | dict(parameter_texts))
+    return urlsplit(address)._replace(path=f"/{url_path}", query=query_text, fragment="").geturl()
 
 
 def _list_origin_fields(origin: session.Origin) -> dict[str, str]:
     """Return the fields of a link that name where the data come from."""
-    generator = {GENERATOR_PREFIX + name: text for name, text in origin.fields.items()}
-    return {VERSION_FIELD: VERSION, DATA_FIELD: origin.name, **generator}
+    generator_texts = {GENERATOR_PREFIX + name: text for name, text in origin.generator_texts.items()}
+    return {VERSION_FIELD: VERSION, DATA_FIELD: origin.name, **generator_texts}
 
 
 def list_parameter_fields(parameters: Parameters | None) -> dict[str, str]:
     """Return the fields of a link that hold the settings, without those that do not apply to the choices."""
     if parameters is None:
         return {}
-    texts, unused = text_fields.to_fields(parameters), parameters.unused_names
-    return {name: text for name, text in texts.items() if name not in unused}
+    texts, unused_names = text_fields.to_fields(parameters), parameters.unused_names
+    return {name: text for name, text in texts.items() if name not in unused_names}
 
 
 def read_link(
-    fields: Mapping[str, str], question: Question
+    texts: Mapping[str, str], question: Question
 ) -> tuple[session.Origin, dict[str, Any], list[InputProblem]]:
     """Return the content of a link.
 
     Args:
-        fields: Its query fields.
+        texts: Its query fields.
         question: The page it points to.
 
     Returns:
@@ -94,62 +96,64 @@ def read_link(
         InvalidInput: Another version, too many fields or too many characters: the link cannot be read at all.
     """
     problems = Problems()
-    if fields.get(VERSION_FIELD) != VERSION:
+    if texts.get(VERSION_FIELD) != VERSION:
         problems.add("this link was made by another version of the app", remedy="Ask for a new one")
-    length = sum(len(name) + len(text) for name, text in fields.items())
-    if len(fields) > MAX_FIELDS or length > MAX_CHARACTERS:
-        message = f"this link has {len(fields)} fields and {length:,} characters"
+    num_characters = sum(len(name) + len(text) for name, text in texts.items())
+    if len(texts) > MAX_FIELDS or num_characters > MAX_CHARACTERS:
+        message = f"this link has {len(texts)} fields and {num_characters:,} characters"
         problems.add(
             message, remedy=f"At most {MAX_FIELDS} and {MAX_CHARACTERS:,} are read. Ask for it again"
         )
     problems.raise_if_any()
-    marks = (VERSION_FIELD, DATA_FIELD, UPLOAD_MARK, PINS_MARK, SPENT_MARK, page_run.PRESENT_MARK)
-    generator_texts, page_fields = dict[str, str](), dict[str, str]()
-    for name, text in fields.items():
+    shell_fields = (VERSION_FIELD, DATA_FIELD, UPLOAD_MARK, PINS_MARK, SPENT_MARK, page_run.PRESENT_MARK)
+    generator_texts, page_texts = dict[str, str](), dict[str, str]()
+    for name, text in texts.items():
         if name.startswith(GENERATOR_PREFIX):
             generator_texts[name.removeprefix(GENERATOR_PREFIX)] = text
-        elif name not in marks and not tour.is_address_field(name):
-            page_fields[name] = text
-    page_fields = question.rename_former(page_fields, text_fields.to_text)
-    origin = session.Origin(fields.get(DATA_FIELD, session.DEFAULT_SAMPLE), generator_texts)
+        elif name not in shell_fields and not tour.is_address_field(name):
+            page_texts[name] = text
+    page_texts = question.rename_former(page_texts, text_fields.to_text)
+    origin = session.Origin(texts.get(DATA_FIELD, session.DEFAULT_SAMPLE), generator_texts)
     stand_ins: dict[str, str] = {}
-    if UPLOAD_MARK in fields:
+    if UPLOAD_MARK in texts:
         # An address that was loaded anew. The data are gone, and it never held what may have been read off them.
         if origin.name in (session.UPLOADED, session.DP_RELEASE):
             origin = session.Origin(session.DEFAULT_SAMPLE)
         if question.parameters is not None:
             field_names = {f.name for f in dataclasses.fields(question.parameters)}
-            stand_ins = {n: str(v) for n, v in STAND_INS.items() if n in field_names and n not in page_fields}
-    parameters_type, widgets = question.parameters or Parameters, question.widgets
+            stand_ins = {n: str(v) for n, v in STAND_INS.items() if n in field_names and n not in page_texts}
+    parameters_type, keys_by_name = question.parameters or Parameters, question.widgets
     if question.parameters is None:
-        widgets = {"epsilon": keys.EPSILON}
-        stand_ins = {} if "epsilon" in page_fields else {"epsilon": str(setting.DEFAULT_EPSILON)}
-    values, problems_of_fields = _read_widgets(parameters_type, widgets, stand_ins | page_fields)
-    stand_in_keys = {widgets[name] for name in stand_ins}
-    values = {key: value for key, value in values.items() if key not in stand_in_keys}
-    return origin, values, problems_of_fields
+        keys_by_name = {"epsilon": keys.EPSILON}
+        stand_ins = {} if "epsilon" in page_texts else {"epsilon": str(setting.DEFAULT_EPSILON)}
+    values_by_key, field_problems = _read_widgets(parameters_type, keys_by_name, stand_ins | page_texts)
+    stand_in_keys = {keys_by_name[name] for name in stand_ins}
+    values_by_key = {key: value for key, value in values_by_key.items() if key not in stand_in_keys}
+    return origin, values_by_key, field_problems
 
 
 def _read_widgets(
-    parameters_type: type[Any], widgets: Mapping[str, str], page_fields: Mapping[str, str]
+    parameters_type: type[Any], keys_by_name: Mapping[str, str], page_texts: Mapping[str, str]
 ) -> tuple[dict[str, Any], list[InputProblem]]:
     """Return the widgets' values that a link sets, by session key, and its problems."""
-    parameters, bad_names, problems = text_fields.read_good_fields(parameters_type, page_fields, STAND_INS)
+    parameters, bad_names, field_problems = text_fields.read_good_fields(
+        parameters_type, page_texts, STAND_INS
+    )
     if bad_names:
         consequence = (
             "all else is as it says"
-            if len(bad_names) < len(page_fields)
+            if len(bad_names) < len(page_texts)
             else "the app's own settings are shown"
         )
-        problems.append(InputProblem(f"not followed: {', '.join(bad_names)}; {consequence}"))
+        field_problems.append(InputProblem(f"not followed: {', '.join(bad_names)}; {consequence}"))
     # A stand-in is nobody's setting: the page goes on with its own, and with both ends of a range.
     required_names = {f.name for f in dataclasses.fields(parameters_type) if f.default is dataclasses.MISSING}
     missing_names = required_names & set(bad_names)
     if missing_names & {"lower", "upper"}:
         missing_names |= {"lower", "upper"}
     return {
-        key: getattr(parameters, name) for name, key in widgets.items() if name not in missing_names
-    }, problems
+        key: getattr(parameters, name) for name, key in keys_by_name.items() if name not in missing_names
+    }, field_problems
 
 
 def apply_once(question: Question) -> None:
@@ -160,25 +164,25 @@ def apply_once(question: Question) -> None:
     if st.session_state.get(keys.LINK_READ):
         return
     st.session_state[keys.LINK_READ] = True
-    fields = st.query_params.to_dict()
+    texts = st.query_params.to_dict()
     session.get_loaded()  # First: loading data resets widgets and problems, and must not undo what the link sets.
     problems = Problems()
-    if VERSION_FIELD in fields:
-        _apply_link(fields, question, problems)
-    tour.resume(fields, VERSION_FIELD in fields, problems)
-    if UPLOAD_MARK in fields:
+    if VERSION_FIELD in texts:
+        _apply_link(texts, question, problems)
+    tour.resume(texts, VERSION_FIELD in texts, problems)
+    if UPLOAD_MARK in texts:
         problems.add(RELOADED, remedy=f"Load them again. Shown instead: {session.dataset().name}")
-    if PINS_MARK in fields:
+    if PINS_MARK in texts:
         problems.add(PINS_GONE, remedy="Save session, in the sidebar, keeps it as a file")
-    if SPENT_MARK in fields:
+    if SPENT_MARK in texts:
         problems.add(SPENT_GONE, remedy="Open a saved session file, or add what you released yourself")
     st.session_state[keys.LINK_PROBLEMS] = tuple(problems.entries)
 
 
-def _apply_link(fields: Mapping[str, str], question: Question, problems: Problems) -> None:
+def _apply_link(texts: Mapping[str, str], question: Question, problems: Problems) -> None:
     """Load the link's data and set its widgets, as far as they are valid."""
     try:
-        origin, values, refused_fields = read_link(fields, question)
+        origin, values_by_key, field_problems = read_link(texts, question)
     except InvalidInput as error:
         problems.extend(error.problems)
         return
@@ -187,16 +191,14 @@ def _apply_link(fields: Mapping[str, str], question: Question, problems: Problem
     except InvalidInput as error:
         problems.extend(error.problems)
         problems.add(f"shown instead: {session.dataset().name}")
-    problems.extend(refused_fields)
-    st.session_state.update(values)
+    problems.extend(field_problems)
+    st.session_state.update(values_by_key)
     choice_keys = {question.key(name) for name, field in question.fields.items() if field.options is not None}
-    if (
-        origin.name in (session.UPLOADED, session.DP_RELEASE)
-        or UPLOAD_MARK in fields
-        or question.has_own_data
-    ):
-        st.session_state[keys.AWAITED] = values
-    st.session_state[keys.LINK_SAID] = {key: value for key, value in values.items() if key in choice_keys}
+    if origin.name in (session.UPLOADED, session.DP_RELEASE) or UPLOAD_MARK in texts or question.has_own_data:
+        st.session_state[keys.AWAITED] = values_by_key
+    st.session_state[keys.LINK_SAID] = {
+        key: value for key, value in values_by_key.items() if key in choice_keys
+    }
 
 
 def write_current_link(question: Question) -> tuple[str, str]:
@@ -208,43 +210,47 @@ def write_current_link(question: Question) -> tuple[str, str]:
     page's own is in use, everything entered may have been read off it. A page with data of its own depends on those
     alone.
     """
-    data, current_tour, state = session.get_loaded(), session.get_tour(), st.session_state
-    data_to_name: session.LoadedData = data if current_tour is None else current_tour.saved_state.loaded_data
-    is_file = session.is_file(data_to_name.original or data_to_name)
+    loaded_data, current_tour, state = session.get_loaded(), session.get_tour(), st.session_state
+    named_data: session.LoadedData = (
+        loaded_data if current_tour is None else current_tour.saved_state.loaded_data
+    )
+    is_file = session.is_file(named_data.original or named_data)
     parameters: Parameters | None = state.get(keys.PAGE_PARAMETERS)
     epsilon: Any = state.get(keys.EPSILON)
     if parameters is None and not check_epsilon(epsilon):
         parameters = Parameters(epsilon)
     is_guarded = bool(question.file_key) and question.file_key in state
-    is_guarded |= not question.has_own_data and (data.original or data).dataset.is_private
+    is_guarded |= not question.has_own_data and (loaded_data.original or loaded_data).dataset.is_private
     has_own_table = any(q.file_key and q.file_key in state for q in catalogue.PAGES)
-    marks = {UPLOAD_MARK: "1"} if has_own_table or is_file else {}
+    mark_fields = {UPLOAD_MARK: "1"} if has_own_table or is_file else {}
     if current_tour is not None:
-        marks |= tour.list_address_fields(current_tour)
+        mark_fields |= tour.list_address_fields(current_tour)
     if state.get(keys.PINS) or (current_tour is not None and current_tour.saved_state.pins):
-        marks[PINS_MARK] = "1"
+        mark_fields[PINS_MARK] = "1"
     accounts = [
         state.get(key) or {} for key in (keys.LEDGERS, *(q.account_key for q in catalogue.PAGES)) if key
     ]
     if any(ledger.releases for account in accounts for ledger in account.values()):
-        marks[SPENT_MARK] = "1"
+        mark_fields[SPENT_MARK] = "1"
     if state.get(keys.PRESENTING):
-        marks[page_run.PRESENT_MARK] = "1"
+        mark_fields[page_run.PRESENT_MARK] = "1"
     shown_fields = list_parameter_fields(parameters)
-    link = write_link(st.context.url or "http://127.0.0.1:8501", question.url_path, data.origin, shown_fields)
+    link = write_link(
+        st.context.url or "http://127.0.0.1:8501", question.url_path, loaded_data.origin, shown_fields
+    )
     if is_guarded:
         for name, field in question.fields.items():
             if field.origin is not FieldOrigin.PUBLIC and not field.published:
                 shown_fields.pop(name, None)
-    return link, urlencode(_list_origin_fields(data.origin) | shown_fields | marks)
+    return link, urlencode(_list_origin_fields(loaded_data.origin) | shown_fields | mark_fields)
 
 
 def group_by_question(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the fields' values as JSON, by question and name of the field; other keys are left out."""
     settings_by_question: dict[str, dict[str, Any]] = {}
     for key in filter(catalogue.FIELD_KEYS.__contains__, settings):
-        name, _, entry = key.partition(".")
-        settings_by_question.setdefault(name, {})[entry] = to_json_value(settings[key])
+        question_name, _, field_name = key.partition(".")
+        settings_by_question.setdefault(question_name, {})[field_name] = to_json_value(settings[key])
     return settings_by_question
 
 
@@ -259,7 +265,7 @@ def to_json_value(value: Any) -> Any:
 
 def read_settings(node: JsonValue, problems: Problems, fills_new_fields: bool = True) -> dict[str, Any]:
     """Return valid settings by session key; with ``fills_new_fields``, add fields that are newer than the file."""
-    settings: dict[str, Any] = {}
+    values_by_key: dict[str, Any] = {}
     for name, page_node in (JsonValue(node.value, node.location, problems).get_named(200) or {}).items():
         question = catalogue.QUESTIONS.get(name)
         if question is None or question.parameters is None:
@@ -271,45 +277,51 @@ def read_settings(node: JsonValue, problems: Problems, fills_new_fields: bool = 
             lambda value, location=location: JsonValue(to_json_value(value), location, problems),  # type: ignore[misc]
         )
         if fills_new_fields:
-            settings |= {
+            values_by_key |= {
                 question.key(n): value for n, value in question.list_newer_defaults(nodes_by_name).items()
             }
-        settings |= _read_fields(question, nodes_by_name, problems)
-    return settings
+        values_by_key |= _read_fields(question, nodes_by_name, problems)
+    return values_by_key
 
 
-def _read_fields(question: Question, nodes: Mapping[str, JsonValue], problems: Problems) -> dict[str, Any]:
+def _read_fields(
+    question: Question, nodes_by_name: Mapping[str, JsonValue], problems: Problems
+) -> dict[str, Any]:
     """Return the fields of a question, by session key, that its parameters object accepts."""
     assert question.parameters is not None
-    hints = text_fields.list_field_types(question.parameters)
+    types_by_name = text_fields.list_field_types(question.parameters)
     max_lengths = text_fields.list_text_limits(question.parameters)
-    values: dict[str, Any] = {}
-    for name, node in nodes.items():
+    values_by_name: dict[str, Any] = {}
+    for name, node in nodes_by_name.items():
         if name not in question.fields:
             node.refuse("there is no such field here")
         elif node.value is None:
-            if question.fields[name].options is None and hints[name] is not bool:
-                values[name] = None
+            if question.fields[name].options is None and types_by_name[name] is not bool:
+                values_by_name[name] = None
         else:
             try:
-                values[name] = _convert_value(hints[name], node, max_lengths.get(name, text_fields.MAX_TEXT))
+                values_by_name[name] = _convert_value(
+                    types_by_name[name], node, max_lengths.get(name, text_fields.MAX_TEXT)
+                )
             except ValueError:
                 node.refuse(f"this is not what the field {question.fields[name].label or name} holds")
-    accepted_names = _list_accepted(question, values)
-    for name in [name for name in values if name not in accepted_names]:
+    accepted_names = _list_accepted(question, values_by_name)
+    for name in [name for name in values_by_name if name not in accepted_names]:
         label = question.fields[name].label or name
-        nodes[name].refuse(f"{label} cannot be this: {text_fields.to_text(values[name])[:40]}")
-    return {question.key(name): values[name] for name in values if name in accepted_names}
+        nodes_by_name[name].refuse(
+            f"{label} cannot be this: {text_fields.to_text(values_by_name[name])[:40]}"
+        )
+    return {question.key(name): values_by_name[name] for name in values_by_name if name in accepted_names}
 
 
-def _convert_value(hint: Any, node: JsonValue, max_length: int) -> Any:
+def _convert_value(annotation: Any, node: JsonValue, max_length: int) -> Any:
     """Return the value as a widget holds it.
 
     Raises:
         ValueError: It is of another type.
     """
     value = node.value
-    for option_type in typing.get_args(hint) or (hint,):
+    for option_type in typing.get_args(annotation) or (annotation,):
         if isinstance(option_type, type) and issubclass(option_type, enum.Enum):
             return option_type(value)
         if option_type is bool and isinstance(value, bool):
@@ -322,24 +334,26 @@ def _convert_value(hint: Any, node: JsonValue, max_length: int) -> Any:
     raise ValueError
 
 
-def _list_accepted(question: Question, values: Mapping[str, Any]) -> set[str]:
+def _list_accepted(question: Question, values_by_name: Mapping[str, Any]) -> set[str]:
     """Return the names of fields that are empty, or whose value is good with the others or alone.
 
     A value that does not apply now, such as the variance beside *Worst case*, stays in its field if it is in range.
     """
     assert question.parameters is not None
-    hints = text_fields.list_field_types(question.parameters)
+    types_by_name = text_fields.list_field_types(question.parameters)
 
     def is_in_range(name: str) -> bool:
         """Return True if the field alone accepts its value."""
         problems = Problems()
-        question.fields[name].check(problems, values[name], hints[name])
+        question.fields[name].check(problems, values_by_name[name], types_by_name[name])
         return not problems.entries
 
-    empty_names = {name for name, value in values.items() if value is None}
-    good_values = {name: values[name] for name in values if name not in empty_names and is_in_range(name)}
+    empty_names = {name for name, value in values_by_name.items() if value is None}
+    good_values = {
+        name: values_by_name[name] for name in values_by_name if name not in empty_names and is_in_range(name)
+    }
     # Nothing is compared with what is empty, nor with an end of a range that nobody entered.
-    nan_values = {name: math.nan for name in STAND_INS if name in hints}
+    nan_values = {name: math.nan for name in STAND_INS if name in types_by_name}
     used_values = nan_values | {
         name: good_values.get(name, math.nan)
         for name in (*good_values, *empty_names)
@@ -364,11 +378,11 @@ def _list_accepted(question: Question, values: Mapping[str, Any]) -> set[str]:
     return empty_names | set(filter(is_good_alone, good_values))
 
 
-def _is_accepted(question: Question, values: Mapping[str, Any]) -> bool:
+def _is_accepted(question: Question, values_by_name: Mapping[str, Any]) -> bool:
     """Return True if the parameters object accepts the values; comparisons with empty fields are ignored."""
     assert question.parameters is not None
     try:
-        question.parameters(**{**values, "epsilon": setting.DEFAULT_EPSILON})
+        question.parameters(**{**values_by_name, "epsilon": setting.DEFAULT_EPSILON})
     except InvalidInput as error:
         return all(problem.message.endswith("got nan") for problem in error.problems)
     except (TypeError, ValueError):  # A field that may not be empty is.

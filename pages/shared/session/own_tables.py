@@ -90,17 +90,17 @@ class OwnTable:
     """A table in use on one page.
 
     Attributes:
-        table: The page's entry for its table.
-        entries: Numbers that were entered about its columns, by name of the field.
+        table_entry: The page's entry for its table.
+        numbers_by_field: Numbers that were entered about its columns, by name of the field.
     """
 
-    table: Any
-    entries: Mapping[str, float] = field(default_factory=dict)
+    table_entry: Any
+    numbers_by_field: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def dataset(self) -> Dataset:
         """Return the data, with the facet `table`."""
-        dataset: Dataset = self.table.dataset
+        dataset: Dataset = self.table_entry.dataset
         return dataset
 
 
@@ -110,55 +110,59 @@ def find_upload(name: str) -> TableUpload:
     return upload
 
 
-def list_tables(state: Mapping[Any, Any]) -> dict[str, OwnTable]:
+def list_tables(values_by_key: Mapping[Any, Any]) -> dict[str, OwnTable]:
     """Return the tables in use in a session, by name of the page."""
-    tables: dict[str, OwnTable] = {}
+    tables_by_page: dict[str, OwnTable] = {}
     for question in catalogue.PAGES:
-        if not question.file_key or (table := state.get(question.file_key)) is None:
+        if not question.file_key or (table_entry := values_by_key.get(question.file_key)) is None:
             continue
         prefix = find_upload(question.name).column_field_prefix
         entries = {
             key.removeprefix(f"{question.name}."): float(value)
-            for key, value in (list(state.items()) if prefix else ())
+            for key, value in (list(values_by_key.items()) if prefix else ())
             if str(key).startswith(f"{question.name}.{prefix}") and isinstance(value, int | float)
         }
-        tables[question.name] = OwnTable(table, entries)
-    return tables
+        tables_by_page[question.name] = OwnTable(table_entry, entries)
+    return tables_by_page
 
 
-def apply_tables(tables: Mapping[str, OwnTable]) -> None:
+def apply_tables(tables_by_page: Mapping[str, OwnTable]) -> None:
     """Put tables in use on their pages, in place of the present ones."""
-    for name, table in tables.items():
-        extra_state = find_upload(name).list_extra_state(table.table)
-        entries = {catalogue.QUESTIONS[name].own_file_name: table.table, **extra_state, **table.entries}
-        for entry, value in entries.items():
-            st.session_state[f"{name}.{entry}"] = value
+    for name, own_table in tables_by_page.items():
+        extra_state = find_upload(name).list_extra_state(own_table.table_entry)
+        values_by_name = {
+            catalogue.QUESTIONS[name].own_file_name: own_table.table_entry,
+            **extra_state,
+            **own_table.numbers_by_field,
+        }
+        for field_name, value in values_by_name.items():
+            st.session_state[f"{name}.{field_name}"] = value
 
 
 # --- Writing ----------------------------------------------------------------------------------------------------------
 
 
-def to_json(tables: Mapping[str, OwnTable], room: int) -> tuple[dict[str, Any], list[str]]:
+def to_json(tables_by_page: Mapping[str, OwnTable], room_bytes: int) -> tuple[dict[str, Any], list[str]]:
     """Return the tables as far as there is room, and a sentence about each that is left out.
 
     Args:
-        tables: By name of the page.
-        room: Bytes that their arrays may take.
+        tables_by_page: By name of the page.
+        room_bytes: Bytes that their arrays may take.
     """
-    entries: dict[str, Any] = {}
-    omission_sentences: list[str] = []
-    for name, table in tables.items():
-        saved_dataset_json = saved_dataset.to_json(table.dataset, room)
+    json_by_page: dict[str, Any] = {}
+    omissions: list[str] = []
+    for name, own_table in tables_by_page.items():
+        saved_dataset_json = saved_dataset.to_json(own_table.dataset, room_bytes)
         if saved_dataset_json.content is None or "table" not in saved_dataset_json.content["facets"]:
-            omission_sentences.append(
-                f"{catalogue.QUESTIONS[name].title}: its own table is too large for a file"
-            )
+            omissions.append(f"{catalogue.QUESTIONS[name].title}: its own table is too large for a file")
             continue
-        room = saved_dataset_json.room
-        omission_sentences += saved_dataset_json.left_out_texts
-        design = getattr(table.table, "design", None)
-        entries[name] = table_to_json(saved_dataset_json.content, table.table.account, design, table.entries)
-    return entries, omission_sentences
+        room_bytes = saved_dataset_json.room
+        omissions += saved_dataset_json.left_out_texts
+        design = getattr(own_table.table_entry, "design", None)
+        json_by_page[name] = table_to_json(
+            saved_dataset_json.content, own_table.table_entry.account, design, own_table.numbers_by_field
+        )
+    return json_by_page, omissions
 
 
 # --- Reading ----------------------------------------------------------------------------------------------------------
@@ -167,8 +171,8 @@ def to_json(tables: Mapping[str, OwnTable], room: int) -> tuple[dict[str, Any], 
 def from_json(node: JsonValue) -> dict[str, OwnTable]:
     """Return the tables that `to_json` wrote, by name of the page; problems are added to ``node``."""
     members = node.get_members((), tuple(page.name for page in catalogue.PAGES if page.own_file_name)) or {}
-    tables = {name: _read_table(entry, find_upload(name)) for name, entry in members.items()}
-    return {name: table for name, table in tables.items() if table is not None}
+    tables_by_page = {name: _read_table(entry, find_upload(name)) for name, entry in members.items()}
+    return {name: own_table for name, own_table in tables_by_page.items() if own_table is not None}
 
 
 def _read_table(node: JsonValue, upload: TableUpload) -> OwnTable | None:
@@ -214,7 +218,7 @@ def _read_design(node: JsonValue) -> Design | None:
 
 def _read_json_entries(node: JsonValue, upload: TableUpload) -> dict[str, float]:
     """Return the numbers entered about columns from their JSON; others are refused."""
-    numbers: dict[str, float] = {}
+    numbers_by_field: dict[str, float] = {}
     for name, entry in (node.get_named(MOST_ENTRIES) or {}).items():
         number = entry.get_number()
         is_about_column = bool(upload.column_field_prefix) and name.startswith(upload.column_field_prefix)
@@ -224,8 +228,8 @@ def _read_json_entries(node: JsonValue, upload: TableUpload) -> dict[str, float]
         elif number is not None and not math.isfinite(number * 2.0):
             entry.refuse("this number is beyond what a range can hold")
         elif number is not None:
-            numbers[name] = number
-    return numbers
+            numbers_by_field[name] = number
+    return numbers_by_field
 
 
 RELEASES = "choices"
@@ -237,29 +241,29 @@ def _import_saved(name: str) -> Any:
     return importlib.import_module(f"pages.{name}.saved")
 
 
-def list_releases(state: Mapping[Any, Any]) -> dict[str, Any]:
+def list_releases(values_by_key: Mapping[Any, Any]) -> dict[str, Any]:
     """Return the releases in a session, by name of the page."""
     pages = [page for page in catalogue.PAGES if RELEASES in page.other_origins]
-    return {page.name: releases for page in pages if (releases := state.get(page.key(RELEASES)))}
+    return {page.name: releases for page in pages if (releases := values_by_key.get(page.key(RELEASES)))}
 
 
-def releases_to_json(releases: Mapping[str, Any]) -> dict[str, Any]:
+def releases_to_json(releases_by_page: Mapping[str, Any]) -> dict[str, Any]:
     """Return the releases as they stand in a file, by name of the page."""
-    return {name: _import_saved(name).to_json(release) for name, release in releases.items()}
+    return {name: _import_saved(name).to_json(release) for name, release in releases_by_page.items()}
 
 
 def releases_from_json(node: JsonValue, accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, Any]:
     """Return the releases of a file, by name of the page; problems are added to ``node``."""
-    pages, releases = [page.name for page in catalogue.PAGES if RELEASES in page.other_origins], {}
+    pages, releases_by_page = [page.name for page in catalogue.PAGES if RELEASES in page.other_origins], {}
     for name, entry in (node.get_members((), tuple(pages)) or {}).items():
         account = name if catalogue.QUESTIONS[name].account_key else ""
-        releases[name] = _import_saved(name).from_json(entry, accounts.get(account, {}))
-    return {name: release for name, release in releases.items() if release}
+        releases_by_page[name] = _import_saved(name).from_json(entry, accounts.get(account, {}))
+    return {name: release for name, release in releases_by_page.items() if release}
 
 
-def apply_releases(releases: Mapping[str, Any]) -> None:
+def apply_releases(releases_by_page: Mapping[str, Any]) -> None:
     """Add the releases of a file to those of the session."""
-    for name, added_releases in releases.items():
+    for name, added_releases in releases_by_page.items():
         key = catalogue.QUESTIONS[name].key(RELEASES)
         st.session_state[key] = _import_saved(name).merge(st.session_state.get(key, {}), added_releases)
 
@@ -290,20 +294,20 @@ def list_files() -> tuple[KnownFile, ...]:
     return files
 
 
-def add_files(files: Sequence[KnownFile]) -> None:
+def add_files(known_files: Sequence[KnownFile]) -> None:
     """Add known files; of files with the same columns the first one is kept."""
     latest_files: dict[tuple[str, ...], KnownFile] = {}
-    for file in (*files, *list_files()):
-        latest_files.setdefault(file.columns, file)
+    for known_file in (*known_files, *list_files()):
+        latest_files.setdefault(known_file.columns, known_file)
     st.session_state[keys.KNOWN_FILES] = tuple(latest_files.values())[:MAX_FILES]
 
 
-def find_file(columns: Sequence[str]) -> KnownFile | None:
+def find_file(column_names: Sequence[str]) -> KnownFile | None:
     """Return the file with these columns; None if none is known."""
-    return next((file for file in list_files() if file.columns == tuple(columns)), None)
+    return next((file for file in list_files() if file.columns == tuple(column_names)), None)
 
 
-def known_files_to_json(files: Sequence[KnownFile]) -> list[dict[str, Any]]:
+def known_files_to_json(known_files: Sequence[KnownFile]) -> list[dict[str, Any]]:
     """Return the files as they stand in a session file."""
     return [
         {
@@ -312,7 +316,7 @@ def known_files_to_json(files: Sequence[KnownFile]) -> list[dict[str, Any]]:
             "label": file.disclosure.value,
             **CODEC.write_fields(file.roles),
         }
-        for file in files
+        for file in known_files
     ]
 
 

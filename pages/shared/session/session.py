@@ -140,11 +140,11 @@ class Origin:
 
     Attributes:
         name: Key of a sample or of a generator, `UPLOADED` or `DP_RELEASE`.
-        fields: The generator's parameters as text.
+        generator_texts: The generator's parameters as text.
     """
 
     name: str
-    fields: Mapping[str, str] = field(default_factory=dict)
+    generator_texts: Mapping[str, str] = field(default_factory=dict)
 
     def load(self) -> Dataset:
         """Return the data set that it names.
@@ -153,11 +153,13 @@ class Origin:
             InvalidInput: No such sample or generator, bad parameters, an upload or a release.
         """
         if self.name in samples.SAMPLES:
-            if self.fields:
-                raise InvalidInput([f"{name[:40]} is not a parameter of a sample" for name in self.fields])
+            if self.generator_texts:
+                raise InvalidInput(
+                    [f"{name[:40]} is not a parameter of a sample" for name in self.generator_texts]
+                )
             return samples.load(self.name)
         if self.name in samples.GENERATORS:
-            generator = from_fields(samples.GENERATORS[self.name], self.fields)
+            generator = from_fields(samples.GENERATORS[self.name], self.generator_texts)
             return samples.generate_dataset(generator)
         if self.name in NOT_IN_LINKS:
             message = f"this link was made on {NOT_IN_LINKS[self.name]}, which a link does not carry"
@@ -173,13 +175,13 @@ class LoadedData:
         dataset: The data.
         origin: How a link names them.
         original: The data behind a release that was drawn in this session.
-        set_aside: Contents of fields while ``original`` was in use, by session key; they return with those data.
+        values_set_aside: Contents of fields while ``original`` was in use, by session key; they return with those data.
     """
 
     dataset: Dataset
     origin: Origin
     original: LoadedData | None = None
-    set_aside: Mapping[str, Any] = field(default_factory=dict)
+    values_set_aside: Mapping[str, Any] = field(default_factory=dict)
 
 
 def get_loaded() -> LoadedData:
@@ -232,19 +234,19 @@ def put_in_use(loaded_data: LoadedData, has_same_rows: bool = False) -> None:
     state[keys.LOADED_DATA] = loaded_data
     state[keys.DATA_VERSION] = state.get(keys.DATA_VERSION, 0) + 1
     state[keys.LINK_PROBLEMS] = ()
-    problems: list[InputProblem] = []
+    link_problems: list[InputProblem] = []
     for question in catalogue.PAGES:
         for name, declared in question.fields.items():
             if declared.renewed and not has_same_rows and declared.origin is not FieldOrigin.OWN_DATA:
                 state[question.key(name)] = question.get_initial_value(name)
-        if question.propose is not None:
-            current = {
+        if question.propose_values is not None:
+            current_values = {
                 name: state.get(question.key(name)) for name in (*question.fields, *question.other_origins)
             }
-            for name, value in question.propose(loaded_data.dataset, current).items():
-                problems += _check_link_choice(question, name, value)
+            for name, value in question.propose_values(loaded_data.dataset, current_values).items():
+                link_problems += _check_link_choice(question, name, value)
                 state[question.key(name)] = value
-    state[keys.LINK_PROBLEMS] = tuple(problems)
+    state[keys.LINK_PROBLEMS] = tuple(link_problems)
     setting.note_proposals()
 
 
@@ -255,21 +257,21 @@ def _clear_settings(awaited: Mapping[str, Any]) -> None:
         awaited: Values, by session key, that a link or a session file set for data that it did not bring: they stay.
     """
     state = st.session_state
-    pieces = set()
+    cleared_pieces = set()
     for question in catalogue.PAGES:
         for name in (*question.fields, *question.other_origins):
             if question.get_origin(name) not in (FieldOrigin.DATA, FieldOrigin.VALUES):
                 continue
             key, is_field = question.key(name), name in question.fields
             if is_field:
-                pieces.add(question.fields[name].shared)
+                cleared_pieces.add(question.fields[name].shared)
             if key not in state or (key in awaited and awaited[key] == state[key]):
                 continue
             if is_field:
                 state[key] = question.get_emptied_value(name)
             elif _can_return(state[key]):
                 del state[key]
-    setting.forget(pieces)
+    setting.forget(cleared_pieces)
 
 
 def _check_link_choice(question: Question, name: str, value: Any) -> list[InputProblem]:
@@ -280,22 +282,22 @@ def _check_link_choice(question: Question, name: str, value: Any) -> list[InputP
         return []
     field = question.fields[name]
     assert field.options is not None
-    link_text, text = (field.options.get(option, option) for option in (link_value, value))
+    link_text, proposed_text = (field.options.get(option, option) for option in (link_value, value))
     name = field.report_label or field.label
-    message = f"of {name} the link says *{link_text}*; for these data {question.title} begins with *{text}*"
+    message = f"of {name} the link says *{link_text}*; for these data {question.title} begins with *{proposed_text}*"
     return [InputProblem(message, remedy="Choose it there again if it holds for these data, too")]
 
 
 def get_original() -> LoadedData:
     """Return the data that releases are made of: those behind the release in use, else those in use."""
-    current = get_loaded()
-    return current.original or current
+    loaded_data = get_loaded()
+    return loaded_data.original or loaded_data
 
 
-def is_file(data: LoadedData | None = None) -> bool:
+def is_file(loaded_data: LoadedData | None = None) -> bool:
     """Return True if the data (those in use by default) came from a file: an upload, or a release that was loaded."""
-    data = data or get_loaded()
-    return data.origin.name in (UPLOADED, DP_RELEASE) and data.original is None
+    loaded_data = loaded_data or get_loaded()
+    return loaded_data.origin.name in (UPLOADED, DP_RELEASE) and loaded_data.original is None
 
 
 def is_same_for_all() -> bool:
@@ -305,13 +307,15 @@ def is_same_for_all() -> bool:
 
 def is_cleared(key: str) -> bool:
     """Return True if a field is empty because a release of data with values or totals came into use."""
-    current = get_loaded()
-    return key in current.set_aside and _had_values(current) and st.session_state.get(key) is None
+    loaded_data = get_loaded()
+    return (
+        key in loaded_data.values_set_aside and _had_values(loaded_data) and st.session_state.get(key) is None
+    )
 
 
-def _had_values(current: LoadedData) -> bool:
+def _had_values(loaded_data: LoadedData) -> bool:
     """Return True if the data behind a release had values or totals that a person may have seen."""
-    original = current.original
+    original = loaded_data.original
     return original is not None and (
         original.dataset.values is not None or original.dataset.totals is not None
     )
@@ -341,7 +345,7 @@ def use_release(dataset: Dataset) -> None:
     Args:
         dataset: The release.
     """
-    original, set_aside = get_original(), get_loaded().set_aside
+    original, set_aside = get_original(), get_loaded().values_set_aside
     forgotten_values = _forget_private(
         with_values=_had_values(LoadedData(dataset, Origin(DP_RELEASE), original))
     )
@@ -353,17 +357,16 @@ def use_release(dataset: Dataset) -> None:
     changed_values = {
         key: value for key, value in public_values.items() if st.session_state.get(key) != value
     }
-    if (
-        changed_values
-    ):  # Fields for which a release proposes something else, such as private counts, return too.
+    # Fields for which a release proposes something else, such as private counts, return too.
+    if changed_values:
         st.session_state[keys.LOADED_DATA] = replace(
-            get_loaded(), set_aside={**changed_values, **removed_values}
+            get_loaded(), values_set_aside={**changed_values, **removed_values}
         )
 
 
 def use_original() -> None:
     """Return from a release to the data it was made of, with the fields as they were. The ledger stays as it is."""
-    removed_values, original = get_loaded().set_aside, get_original()
+    removed_values, original = get_loaded().values_set_aside, get_original()
     forgotten_values = _forget_private(with_values=False)
     public_values = _read_public_fields()
     put_in_use(original, has_same_rows=True)
@@ -404,9 +407,9 @@ def _forget_private(with_values: bool) -> dict[str, Any]:
     for key in map(str, list(state)):
         if key in keys.PRESERVED:
             continue
-        name, _, entry = key.partition(".")
+        name, _, field_name = key.partition(".")
         question = catalogue.QUESTIONS.get(name)
-        origin = FieldOrigin.DATA if question is None else question.get_origin(entry)
+        origin = FieldOrigin.DATA if question is None else question.get_origin(field_name)
         kept_origins = {FieldOrigin.PUBLIC, FieldOrigin.OWN_DATA} | (
             set() if with_values else {FieldOrigin.VALUES}
         )
@@ -417,13 +420,13 @@ def _forget_private(with_values: bool) -> dict[str, Any]:
             # Those of private data are read off data; what the others show may be seen beside a release.
             removed_values[key], state[key] = figures.split_private(value)
             continue
-        if question is not None and entry in question.fields:
+        if question is not None and field_name in question.fields:
             removed_values[key] = value
-            state[key] = question.get_emptied_value(entry)
+            state[key] = question.get_emptied_value(field_name)
             continue
         if isinstance(value, jobs.Job):
             value.stop()
-        elif question is not None and entry in question.other_origins and _can_return(value):
+        elif question is not None and field_name in question.other_origins and _can_return(value):
             removed_values[key] = value
         del state[key]
     return removed_values
@@ -464,15 +467,16 @@ def draw_data_link(label: str) -> None:
     st.page_link(find_page_file("Your data"), label=label, icon=":material/upload:")
 
 
-def explain_cleared(fields: Mapping[str, str]) -> None:
+def explain_cleared(names_by_key: Mapping[str, str]) -> None:
     """Show why a release has emptied fields and what to do; nothing if no field is empty for this reason.
 
     Args:
-        fields: What each field is called in a sentence, by session key.
+        names_by_key: What each field is called in a sentence, by session key.
     """
-    if empty_names := [name for key, name in fields.items() if is_cleared(key)]:
-        names = " and ".join(filter(None, (", ".join(empty_names[:-1]), empty_names[-1])))
+    if empty_names := [name for key, name in names_by_key.items() if is_cleared(key)]:
+        names_text = " and ".join(filter(None, (", ".join(empty_names[:-1]), empty_names[-1])))
         st.caption(
-            f"{names} {'is' if len(empty_names) == 1 else 'are'} empty because the release in use holds no values, and "
-            "what was entered may have been read off them. Enter what the quantity can be, not what the data hold."
+            f"{names_text} {'is' if len(empty_names) == 1 else 'are'} empty because the release in use holds no "
+            "values, and what was entered may have been read off them. Enter what the quantity can be, not what the "
+            "data hold."
         )

@@ -45,36 +45,45 @@ class Content:
     """The content of a session that a person entered or brought.
 
     Attributes:
-        data: The data in use; None if a file has none.
+        loaded_data: The data in use; None if a file has none.
         epsilon: The shared epsilon; None if its field is empty.
-        settings: Values of declared fields, by session key.
-        accounts: Ledgers by digest of the data, for each question with data of its own; "" for the session's data.
+        values_by_key: Values of declared fields, by session key.
+        ledgers_by_question: Ledgers by digest of the data, for each question with data of its own; under "" those of
+            the session's data.
         pins: All pins, including those set aside beside a release.
-        own_tables: Tables that pages have for themselves, by name of the page.
-        releases: What pages have drawn with noise, by name of the page.
-        files: Files that were put to use, and the roles of their columns.
-        left_out: What the session holds and no file can, a sentence each.
+        tables_by_page: Tables that pages have for themselves, by name of the page.
+        releases_by_page: What pages have drawn with noise, by name of the page.
+        known_files: Files that were put to use, and the roles of their columns.
+        omission_sentences: What the session holds and no file can, a sentence each.
     """
 
-    data: session.LoadedData | None
+    loaded_data: session.LoadedData | None
     epsilon: float | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    accounts: Mapping[str, Mapping[str, Ledger]] = field(default_factory=dict)
+    values_by_key: Mapping[str, Any] = field(default_factory=dict)
+    ledgers_by_question: Mapping[str, Mapping[str, Ledger]] = field(default_factory=dict)
     pins: tuple[Pin, ...] = ()
-    own_tables: Mapping[str, OwnTable] = field(default_factory=dict)
-    releases: Mapping[str, Any] = field(default_factory=dict)
-    files: tuple[KnownFile, ...] = ()
-    left_out: tuple[str, ...] = ()
+    tables_by_page: Mapping[str, OwnTable] = field(default_factory=dict)
+    releases_by_page: Mapping[str, Any] = field(default_factory=dict)
+    known_files: tuple[KnownFile, ...] = ()
+    omission_sentences: tuple[str, ...] = ()
 
     @property
     def disclosure(self) -> Provenance:
         """Return the label of the file: private if anything in it is private."""
-        holders = (self.data, self.data and self.data.original, *self.own_tables.values())
+        holders = (
+            self.loaded_data,
+            self.loaded_data and self.loaded_data.original,
+            *self.tables_by_page.values(),
+        )
         datasets = [holder.dataset for holder in holders if holder is not None]
         # The names of a private file's columns are not for everybody either. An account names its data by a digest,
         # which is as private as they are.
-        is_file_private = any(file.disclosure is Disclosure.PRIVATE for file in self.files)
-        if is_file_private or any(self.accounts.values()) or any(data.is_private for data in datasets):
+        is_file_private = any(file.disclosure is Disclosure.PRIVATE for file in self.known_files)
+        if (
+            is_file_private
+            or any(self.ledgers_by_question.values())
+            or any(data.is_private for data in datasets)
+        ):
             return Disclosure.PRIVATE
         return find_strictest(
             [*(data.provenance for data in datasets), *(pin.disclosure for pin in self.pins)]
@@ -85,12 +94,12 @@ class Content:
 class Snapshot:
     """The session state at the last run of the page, for the thread that writes the session file."""
 
-    state: Mapping[Any, Any]
+    values_by_key: Mapping[Any, Any]
 
     @property
     def content(self) -> Content:
         """Return the content of the session when the page was last drawn."""
-        return read_session(self.state)
+        return read_session(self.values_by_key)
 
 
 def update_snapshot() -> Snapshot:
@@ -98,48 +107,48 @@ def update_snapshot() -> Snapshot:
     state = st.session_state.to_dict()
     state.pop(keys.SESSION_FILE, None)  # It would hold itself, and large data until the collector comes by.
     snapshot: Snapshot = st.session_state.setdefault(keys.SESSION_FILE, Snapshot(state))
-    snapshot.state = state
+    snapshot.values_by_key = state
     return snapshot
 
 
-def read_session(state: Mapping[Any, Any] | None = None) -> Content:
+def read_session(values_by_key: Mapping[Any, Any] | None = None) -> Content:
     """Return the content of a session; during the tour, the content that returns at its end.
 
     Args:
-        state: The session state as a dict, which is fifteen times faster to read than Streamlit's own; by default the
-            present state of this session.
+        values_by_key: The session state as a dict, which is fifteen times faster to read than Streamlit's own; by
+            default the present state of this session.
     """
-    state = st.session_state.to_dict() if state is None else state
-    settings = {key: value for key, value in state.items() if key in catalogue.FIELD_KEYS}
-    accounts = {q.name: state.get(q.account_key, {}) for q in catalogue.PAGES if q.account_key}
-    tour: session.Tour | None = state.get(keys.TOUR)
+    values_by_key = st.session_state.to_dict() if values_by_key is None else values_by_key
+    settings = {key: value for key, value in values_by_key.items() if key in catalogue.FIELD_KEYS}
+    accounts = {q.name: values_by_key.get(q.account_key, {}) for q in catalogue.PAGES if q.account_key}
+    tour: session.Tour | None = values_by_key.get(keys.TOUR)
     if tour is None:
-        saved_state = session.SavedState(state[keys.LOADED_DATA], state.get(keys.EPSILON))
+        saved_state = session.SavedState(values_by_key[keys.LOADED_DATA], values_by_key.get(keys.EPSILON))
     else:
         saved_state = tour.saved_state
-        tour_keys = {key for q in catalogue.PAGES for key in session.list_entered_keys(q, state)}
+        tour_keys = {key for q in catalogue.PAGES for key in session.list_entered_keys(q, values_by_key)}
         settings = {key: value for key, value in settings.items() if key not in tour_keys}
         former_settings = saved_state.settings
         settings |= {key: former_settings[key] for key in former_settings if key in catalogue.FIELD_KEYS}
     loaded_data: session.LoadedData = saved_state.loaded_data
-    pins = figures.merge_pins(saved_state.pins, state.get(keys.PINS, ()))
+    pins = figures.merge_pins(saved_state.pins, values_by_key.get(keys.PINS, ()))
     return Content(
         loaded_data,
         saved_state.epsilon,
         settings,
-        {"": state.get(keys.LEDGERS, {}), **accounts},
-        (*loaded_data.set_aside.get(keys.PINS, ()), *pins),
-        own_tables.list_tables(state),
-        own_tables.list_releases(state),
-        state.get(keys.KNOWN_FILES, ()),
-        tuple(_list_undownloaded_releases(state)),
+        {"": values_by_key.get(keys.LEDGERS, {}), **accounts},
+        (*loaded_data.values_set_aside.get(keys.PINS, ()), *pins),
+        own_tables.list_tables(values_by_key),
+        own_tables.list_releases(values_by_key),
+        values_by_key.get(keys.KNOWN_FILES, ()),
+        tuple(_list_undownloaded_releases(values_by_key)),
     )
 
 
-def _list_undownloaded_releases(state: Mapping[Any, Any]) -> Iterator[str]:
+def _list_undownloaded_releases(values_by_key: Mapping[Any, Any]) -> Iterator[str]:
     """Yield a sentence for each page whose releases the file leaves out; it holds only their cost."""
     for question in catalogue.PAGES:
-        draws: Any = state.get(f"{question.name}.draws", {}) if question.account_key else {}
+        draws: Any = values_by_key.get(f"{question.name}.draws", {}) if question.account_key else {}
         if num_releases := sum(map(len, draws.values())):
             releases_text = wording.counted(num_releases, "release")
             yield f"{question.title}: {releases_text}, to be downloaded there; the cost is on the account"
@@ -150,44 +159,50 @@ def _list_undownloaded_releases(state: Mapping[Any, Any]) -> Iterator[str]:
 
 def write_file(content: Content) -> str:
     """Return the text of the session file."""
-    data, data_left_out, room = _write_data(content.data, saved_dataset.ROOM)
-    tables, tables_left_out = own_tables.to_json(content.own_tables, room)
+    data, data_left_out, room = _write_data(content.loaded_data, saved_dataset.ROOM)
+    tables, tables_left_out = own_tables.to_json(content.tables_by_page, room)
     return write_document(
         SCHEMA,
         label=content.disclosure.label,
         saved=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        left_out=[*data_left_out, *tables_left_out, *content.left_out],
+        left_out=[*data_left_out, *tables_left_out, *content.omission_sentences],
         data=data,
         epsilon=links.to_json_value(content.epsilon),
-        settings=links.group_by_question(content.settings),
-        accounts=_write_accounts(content.accounts),
+        settings=links.group_by_question(content.values_by_key),
+        accounts=_write_accounts(content.ledgers_by_question),
         pins=[own_tables.PIN_CODEC.write(pin) for pin in content.pins[-figures.MAX_PINS :]],
         own=tables,
-        drawn=own_tables.releases_to_json(content.releases),
-        files=own_tables.known_files_to_json(content.files),
+        drawn=own_tables.releases_to_json(content.releases_by_page),
+        files=own_tables.known_files_to_json(content.known_files),
     )
 
 
 def _write_data(
-    loaded_data: session.LoadedData | None, room: int
+    loaded_data: session.LoadedData | None, room_bytes: int
 ) -> tuple[dict[str, Any] | None, list[str], int]:
     """Return the data as JSON, what is left out of them, and the bytes that are left for more."""
     if loaded_data is None:
-        return None, [], room
-    entry: dict[str, Any] = {"origin": loaded_data.origin.name, "generator": dict(loaded_data.origin.fields)}
+        return None, [], room_bytes
+    data_json: dict[str, Any] = {
+        "origin": loaded_data.origin.name,
+        "generator": dict(loaded_data.origin.generator_texts),
+    }
     if loaded_data.origin.name not in (session.UPLOADED, session.DP_RELEASE):
-        return entry, [], room
-    saved_dataset_json = saved_dataset.to_json(loaded_data.dataset, room)
-    left_out, room = list(saved_dataset_json.left_out_texts), saved_dataset_json.room
+        return data_json, [], room_bytes
+    saved_dataset_json = saved_dataset.to_json(loaded_data.dataset, room_bytes)
+    omission_sentences, room_bytes = list(saved_dataset_json.left_out_texts), saved_dataset_json.room
     if saved_dataset_json.content is None:
-        return None, left_out, room
-    entry["content"] = saved_dataset_json.content
+        return None, omission_sentences, room_bytes
+    data_json["content"] = saved_dataset_json.content
     if loaded_data.original is not None:
-        original_json, omissions, room = _write_data(loaded_data.original, room)
-        left_out += omissions
+        original_json, omissions, room_bytes = _write_data(loaded_data.original, room_bytes)
+        omission_sentences += omissions
         if original_json is not None:
-            entry |= {"made_of": original_json, "set_aside": links.group_by_question(loaded_data.set_aside)}
-    return entry, left_out, room
+            data_json |= {
+                "made_of": original_json,
+                "set_aside": links.group_by_question(loaded_data.values_set_aside),
+            }
+    return data_json, omission_sentences, room_bytes
 
 
 def _write_accounts(accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, Any]:
@@ -225,17 +240,17 @@ class FileContent:
     saved_at_text: str
 
 
-def read_file(content: bytes) -> FileContent:
+def read_file(file_bytes: bytes) -> FileContent:
     """Return the content of a session file; the session does not change.
 
     Args:
-        content: The file.
+        file_bytes: The file.
 
     Raises:
         InvalidInput: It is no session file of this version, or its data or ledgers were changed or damaged; all
             problems at once.
     """
-    document = load_json(content, MAX_BYTES, FILE_LABEL)
+    document = load_json(file_bytes, MAX_BYTES, FILE_LABEL)
     if not isinstance(document.value, dict) or document.value.get("schema") != SCHEMA:
         document.refuse(f"this is no session file of this version: its schema is not {SCHEMA}")
         document.problems.raise_if_any()
@@ -271,21 +286,27 @@ def read_file(content: bytes) -> FileContent:
     releases = {} if drawn_node is None else own_tables.releases_from_json(drawn_node, members["accounts"])
     document.problems.raise_if_any()
     session_content = Content(
-        releases=releases,
-        own_tables=members.get("own", {}),
-        files=members.get("files", ()),
-        **{name: members[name] for name in ("data", "epsilon", "settings", "accounts", "pins")},
+        members["data"],
+        members["epsilon"],
+        members["settings"],
+        members["accounts"],
+        members["pins"],
+        members.get("own", {}),
+        releases,
+        members.get("files", ()),
     )
     return FileContent(session_content, tuple(problems.entries), members["left_out"], members["saved"])
 
 
-def _read_epsilon(setting_problems: Problems, node: JsonValue) -> float | None:
+def _read_epsilon(problems_of_settings: Problems, node: JsonValue) -> float | None:
     """Return epsilon; None if it is empty or, with a problem of settings, not good."""
     number = (
-        None if node.value is None else JsonValue(node.value, node.location, setting_problems).get_number()
+        None
+        if node.value is None
+        else JsonValue(node.value, node.location, problems_of_settings).get_number()
     )
     problems = [] if number is None else fields.check_epsilon(number)
-    setting_problems.extend(problems)
+    problems_of_settings.extend(problems)
     return None if problems else number
 
 
@@ -336,13 +357,13 @@ def _read_dataset(
 
 def _read_accounts(node: JsonValue) -> dict[str, dict[str, Ledger]]:
     """Return the ledgers of a file, by question and by digest of the data."""
-    pages = {"": None} | {q.name: q for q in catalogue.PAGES if q.account_key}
+    questions_by_name = {"": None} | {q.name: q for q in catalogue.PAGES if q.account_key}
     accounts: dict[str, dict[str, Ledger]] = {}
-    for name, question in (node.get_members((), tuple(pages)) or {}).items():
-        for digest, entries in (question.get_named(MAX_DATASETS) or {}).items():
+    for name, question in (node.get_members((), tuple(questions_by_name)) or {}).items():
+        for digest, ledger_node in (question.get_named(MAX_DATASETS) or {}).items():
             if JsonValue(digest, question.location, question.problems).get_text(DIGEST) is None:
                 continue
-            ledger = _read_ledger(entries)
+            ledger = _read_ledger(ledger_node)
             if ledger is not None:
                 accounts.setdefault(name, {})[digest] = ledger
     return accounts
@@ -372,28 +393,28 @@ def apply_content(content: Content) -> None:
     state = st.session_state
     session.end_tour()  # Else its end would put the settings from before over those of the file.
     # First: whatever stops this, nothing that was spent is forgotten.
-    for name, ledgers in content.accounts.items():
+    for name, ledgers in content.ledgers_by_question.items():
         key = catalogue.QUESTIONS[name].account_key if name else keys.LEDGERS
         current_ledgers: dict[str, Ledger] = state.get(key, {})
         state[key] = current_ledgers | {
             digest: current_ledgers.get(digest, Ledger()).merge(ledger) for digest, ledger in ledgers.items()
         }
     pins = content.pins
-    if (data := content.data) is not None:
-        set_aside = dict(data.set_aside)
+    if (loaded_data := content.loaded_data) is not None:
+        set_aside = dict(loaded_data.values_set_aside)
         # As it was: pins of private data do not stand beside a release of them.
-        if data.original is not None:
+        if loaded_data.original is not None:
             set_aside[keys.PINS], pins = figures.split_private(pins)
-        session.use(replace(data, set_aside=set_aside))
-    own_tables.add_files(content.files)
-    own_tables.apply_releases(content.releases)
-    own_tables.apply_tables(content.own_tables)
+        session.use(replace(loaded_data, values_set_aside=set_aside))
+    own_tables.add_files(content.known_files)
+    own_tables.apply_releases(content.releases_by_page)
+    own_tables.apply_tables(content.tables_by_page)
     figures.store_pins(figures.merge_pins(figures.list_all_pins(), pins))
-    state.update(content.settings)
+    state.update(content.values_by_key)
     state[keys.AWAITED] = {
         key: value
-        for key, value in content.settings.items()
-        if content.data is None or catalogue.QUESTIONS[key.partition(".")[0]].has_own_data
+        for key, value in content.values_by_key.items()
+        if content.loaded_data is None or catalogue.QUESTIONS[key.partition(".")[0]].has_own_data
     }
     if content.epsilon is not None:
         state[keys.EPSILON] = content.epsilon

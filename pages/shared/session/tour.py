@@ -34,26 +34,26 @@ class Step:
     Attributes:
         origin: The data in use.
         parameters: The page's parameters object to begin with.
-        field: The parameter to be moved.
-        goal: The value to move it to.
+        field_name: The parameter to be moved.
+        goal_value: The value to move it to.
         is_enough: Returns True if a value of the field is far enough from the first one.
-        question: One short question.
-        move: What to do to see its answer, an imperative without its full stop.
-        answer: Writes the core's answer in one or two sentences, from the data and the parameters as they stand.
+        question_sentence: One short question.
+        instruction: What to do to see its answer, an imperative without its full stop.
+        write_answer: Writes the core's answer in one or two sentences, from the data and the parameters as they stand.
     """
 
     origin: session.Origin
     parameters: Any
-    field: str
-    goal: Any
+    field_name: str
+    goal_value: Any
     is_enough: Callable[[Any], bool]
-    question: str
-    move: str
-    answer: Callable[[Dataset, Any], str]
+    question_sentence: str
+    instruction: str
+    write_answer: Callable[[Dataset, Any], str]
 
     def parameters_at(self, value: Any) -> Any:
         """Return the parameters object with the field at a value."""
-        return replace(self.parameters, **{self.field: value})
+        return replace(self.parameters, **{self.field_name: value})
 
 
 def list_questions() -> tuple[Question, ...]:
@@ -72,15 +72,15 @@ def begin() -> None:
     enter(1, session.put_aside(session.get_loaded()))
 
 
-def go_to_step(number: int) -> None:
+def go_to_step(step_number: int) -> None:
     """Go to the beginning of a step."""
     if (tour := session.get_tour()) is not None:  # It may have ended in another run of the page.
-        enter(number, tour.saved_state)
+        enter(step_number, tour.saved_state)
 
 
-def enter(number: int, saved_state: SavedState) -> None:
+def enter(step_number: int, saved_state: SavedState) -> None:
     """Show a step. Call it before any widget that it sets, for example from a callback."""
-    state, question = st.session_state, list_questions()[number - 1]
+    state, question = st.session_state, list_questions()[step_number - 1]
     step = import_step(question)
     session.clear(question)
     session.put_in_use(session.LoadedData(step.origin.load(), step.origin))
@@ -89,7 +89,7 @@ def enter(number: int, saved_state: SavedState) -> None:
     setting.forget()
     setting.note_proposals()
     state[keys.EPSILON_PAGE] = None
-    state[keys.TOUR] = Tour(number, saved_state)
+    state[keys.TOUR] = Tour(step_number, saved_state)
     state[keys.TOUR_GOES_TO] = question.path
 
 
@@ -120,12 +120,14 @@ def write_answer(step: Step, tour: Tour, parameters: Any | None) -> str:
     """
     if not has_step_data(step):
         return ""
-    value = None if parameters is None else getattr(parameters, step.field)
+    value = None if parameters is None else getattr(parameters, step.field_name)
     is_moved = value is not None and step.is_enough(value)
     if not is_moved and not tour.is_answer_requested:
         return ""
-    data, shown_parameters = session.dataset(), step.parameters_at(value if is_moved else step.goal)
-    answer = _write_cached_answer(list_questions()[tour.number - 1].name, data.digest, shown_parameters, data)
+    dataset, shown_parameters = session.dataset(), step.parameters_at(value if is_moved else step.goal_value)
+    answer = _write_cached_answer(
+        list_questions()[tour.number - 1].name, dataset.digest, shown_parameters, dataset
+    )
     return f"{answer} {OTHERWISE}" if is_moved and parameters != shown_parameters else answer
 
 
@@ -135,7 +137,7 @@ OTHERWISE = "(This is with the step's other settings.)"
 @cached(max_entries=16)
 def _write_cached_answer(name: str, digest: str, parameters: Any, _data: Dataset) -> str:
     """Return the answer of a question's step, cached: the page is drawn at every movement."""
-    return import_step(catalogue.QUESTIONS[name]).answer(_data, parameters)
+    return import_step(catalogue.QUESTIONS[name]).write_answer(_data, parameters)
 
 
 # --- The address ------------------------------------------------------------------------------------------------------
@@ -145,7 +147,7 @@ def list_address_fields(tour: Tour) -> dict[str, str]:
     """Return the fields of the address that bring a reloaded page back to the step."""
     origin: session.Origin = tour.saved_state.loaded_data.origin
     address_fields = {MARK: str(tour.number), DATA_MARK: origin.name}
-    return address_fields | {f"{DATA_MARK}.{name}": text for name, text in origin.fields.items()}
+    return address_fields | {f"{DATA_MARK}.{name}": text for name, text in origin.generator_texts.items()}
 
 
 def is_address_field(name: str) -> bool:
@@ -153,32 +155,34 @@ def is_address_field(name: str) -> bool:
     return name in (MARK, DATA_MARK) or name.startswith(DATA_MARK + ".")
 
 
-def resume(fields: Mapping[str, str], is_followed: bool, problems: Problems) -> None:
+def resume(texts: Mapping[str, str], is_link_applied: bool, problems: Problems) -> None:
     """Resume the tour that an address names; call it once, before any widget.
 
     Args:
-        fields: The fields of the address.
-        is_followed: True if they set a page with its data, which is left as it is: a step with a slider moved.
+        texts: The fields of the address.
+        is_link_applied: True if they set a page with its data, which is left as it is: a step with a slider moved.
         problems: Takes the problems.
     """
-    if MARK not in fields:
+    if MARK not in texts:
         return
-    step_text, num_steps = fields[MARK], len(list_questions())
-    saved_state = SavedState(_load_data_before(fields), setting.DEFAULT_EPSILON, is_named_only=True)
+    step_text, num_steps = texts[MARK], len(list_questions())
+    saved_state = SavedState(_load_data_before(texts), setting.DEFAULT_EPSILON, is_named_only=True)
     if step_text not in map(str, range(1, num_steps + 1)):
         message = f"the tour has {num_steps} steps, and none is called {step_text[:20]!r}"
         problems.add(message, remedy="Begin it on Start")
-    elif is_followed:
+    elif is_link_applied:
         st.session_state[keys.TOUR] = Tour(int(step_text), saved_state)
     else:
         enter(int(step_text), saved_state)
 
 
-def _load_data_before(fields: Mapping[str, str]) -> session.LoadedData:
+def _load_data_before(texts: Mapping[str, str]) -> session.LoadedData:
     """Load the data that an address names as those before the tour; the default sample if it cannot."""
     prefix = DATA_MARK + "."
-    generator = {name.removeprefix(prefix): text for name, text in fields.items() if name.startswith(prefix)}
-    origin = session.Origin(fields.get(DATA_MARK, session.DEFAULT_SAMPLE), generator)
+    generator_texts = {
+        name.removeprefix(prefix): text for name, text in texts.items() if name.startswith(prefix)
+    }
+    origin = session.Origin(texts.get(DATA_MARK, session.DEFAULT_SAMPLE), generator_texts)
     try:
         return session.LoadedData(origin.load(), origin)
     except InvalidInput:

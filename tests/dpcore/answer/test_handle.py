@@ -37,14 +37,14 @@ from pages.shared.figures import figures
 
 @pytest.mark.parametrize("noise", NoiseKind)
 def test_draws_are_of_the_noise_with_a_mean_magnitude_of_1(noise):
-    drawn = handle.draw_unit_noise(noise)
-    assert drawn.shape == (handle.NUM_SETS, handle.NUM_DOTS)
+    unit_noise = handle.draw_unit_noise(noise)
+    assert unit_noise.shape == (handle.NUM_SETS, handle.NUM_DOTS)
     law = stats.laplace() if noise is NoiseKind.LAPLACE else stats.norm(scale=math.sqrt(math.pi / 2))
     # The law's own mean magnitude is 1, and the draws are of the law.
     assert law.expect(abs) == pytest.approx(1.0)
-    assert stats.kstest(drawn.ravel(), law.cdf).pvalue > 0.01
+    assert stats.kstest(unit_noise.ravel(), law.cdf).pvalue > 0.01
     # The set that is seen first is nearer to the law than most.
-    off = np.abs(np.abs(drawn).mean(axis=1) - 1.0)
+    off = np.abs(np.abs(unit_noise).mean(axis=1) - 1.0)
     assert off[0] < np.median(off)
 
 
@@ -53,10 +53,10 @@ def test_draws_are_of_the_noise_with_a_mean_magnitude_of_1(noise):
 @pytest.mark.parametrize("own", [None, 20.0, 300.0])
 def test_the_spread_of_the_dots_is_the_error_on_the_card_within_its_interval(noise, measure, own):
     data = samples.load("shop-events")
-    asked = TotalParameters(1.0, mechanism=noise, objective=measure, own_bound=own, delta=(
+    parameters = TotalParameters(1.0, mechanism=noise, objective=measure, own_bound=own, delta=(
         1e-4 if noise is NoiseKind.GAUSSIAN else None
     ))  # fmt: skip
-    answer = total_answer.build_answer(data, asked)
+    answer = total_answer.build_answer(data, parameters)
     plot = answer.plots["total-error"]()
     figure_handle = plot.handle
     bounds = np.asarray(figure_handle.bounds)
@@ -78,8 +78,8 @@ def test_of_totals_of_both_signs_dots_lie_where_the_cuts_put_them():
     totals = np.array([-500.0, *range(1, 100)])
     rows, users = ContributionHistogram.from_counts(np.ones(totals.size, int)), np.arange(totals.size)
     data = Dataset("signed", "", Disclosure.PUBLIC, rows, values=Values(users, totals, "euros"))
-    asked = TotalParameters(1.0, summed=Summed.VALUES, own_bound=80.0)
-    plot = total_answer.build_answer(data, asked).plots["total-signed"]()
+    parameters = TotalParameters(1.0, summed=Summed.VALUES, own_bound=80.0)
+    plot = total_answer.build_answer(data, parameters).plots["total-signed"]()
     figure_handle = plot.handle
     assert figure_handle.initial_value == 80.0
     bounds, missing = (
@@ -98,7 +98,7 @@ def test_of_totals_of_both_signs_dots_lie_where_the_cuts_put_them():
     off = np.abs(handle.place_dots(figure_handle.dots, missing[position], noise)).ravel()
     assert abs(off.mean() - error) <= 4.0 * off.std() / math.sqrt(off.size)
     # Ends of two sizes lie on no curve of one bound.
-    apart = dataclasses.replace(asked, lower=-10.0, upper=80.0)
+    apart = dataclasses.replace(parameters, lower=-10.0, upper=80.0)
     assert total_answer.build_answer(data, apart).plots["total-signed"]().handle is None
 
 
@@ -151,8 +151,8 @@ def test_draws_besides_noise_are_normal_and_not_those_of_the_noise():
 
 
 def test_where_nothing_is_released_there_are_no_dots_and_what_has_no_bound_is_drawn_at_the_top():
-    asked = LearningParameters(1.0, bias=BiasTerm.COROLLARY_1)
-    plot = learning_answer.build_answer(samples.load("shop-events"), asked).plots["learning-bound"]()
+    parameters = LearningParameters(1.0, bias=BiasTerm.COROLLARY_1)
+    plot = learning_answer.build_answer(samples.load("shop-events"), parameters).plots["learning-bound"]()
     assert plot.handle.dots is None
     payload = figures.describe_handle(plot, plot.handle)
     assert payload["dots"] is None
@@ -202,11 +202,11 @@ def test_the_dots_of_a_pair_have_its_error_and_their_parts_those_of_the_map(aske
     if mean:
         assert not figure_handle.error_parts
         return
-    parts = compute_error_parts(problem, int(groups[position]), float(amounts[position]))
+    error_parts = compute_error_parts(problem, int(groups[position]), float(amounts[position]))
     expected = {
-        "bias": parts.clipping_part + parts.omission_part,
-        "sampling": parts.sampling_part,
-        "noise": parts.noise_part,
+        "bias": error_parts.clipping_part + error_parts.omission_part,
+        "sampling": error_parts.sampling_part,
+        "noise": error_parts.noise_part,
     }
     for name, part in expected.items():
         assert float(np.asarray(plot.columns[name])[position]) ** 2 == pytest.approx(

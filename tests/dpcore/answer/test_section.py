@@ -90,7 +90,7 @@ def test_a_report_has_the_figures_of_every_tab_and_a_notebook_its_texts() -> Non
     private = build_answer(replace(SHOP, disclosure=Disclosure.PRIVATE), reply.parameters)
     assert {plot.disclosure for plot in list_plots(private, SHOP)} == {Disclosure.PRIVATE}
     assert "Figure 3" in reply.tabs
-    texts = [part for part in reply.tab("Cost of privacy", search=True) if isinstance(part, str)]
+    texts = [item for item in reply.tab("Cost of privacy", search=True) if isinstance(item, str)]
     assert any("flattens at" in text for text in texts)
     with pytest.raises(InvalidInput, match="there are 'Behind the answer'"):
         reply.tab("Nothing")
@@ -100,6 +100,6 @@ def test_a_bound_that_was_drawn_holds_no_section() -> None:
     private = replace(SHOP, disclosure=Disclosure.PRIVATE)
     reply = dpcore.count_bound(private, epsilon=1.0)
     assert flatten(reply.answer.sections)
-    released = reply.draw(0.1)
-    assert not released.answer.sections
-    assert not released.tabs
+    released_figure = reply.draw(0.1)
+    assert not released_figure.answer.sections
+    assert not released_figure.tabs

@@ -224,7 +224,7 @@ def run(
         around(observed),
         contextlib.redirect_stdout(printed),
         contextlib.redirect_stderr(errors),
-        warnings.catch_warnings(record=True) as caught_warnings,
+        warnings.catch_warnings(record=True) as records,
     ):
         try:
             exec(compile(text, "program", "exec"), observed.names)
@@ -232,9 +232,7 @@ def run(
             observed.ending = f"SystemExit: {end.code}"
         except Exception as error:  # Whatever ends a program is what its user sees.
             observed.ending = f"{type(error).__name__}: {error}"
-    messages = {
-        str(warning.message) for warning in caught_warnings if not issubclass(warning.category, UNSEEN)
-    }
+    messages = {str(entry.message) for entry in records if not issubclass(entry.category, UNSEEN)}
     observed.printed, observed.errors = printed.getvalue(), errors.getvalue() + "".join(sorted(messages))
     return observed
 
@@ -259,11 +257,9 @@ def compute_loss(first_run: Run, second_run: Run) -> tuple[float, bool]:
     sums: list[float] = []
     picks: list[float] = []
     is_rho = False
-    for (mechanism, first_numbers), (_, second_numbers) in zip(
-        first_run.inputs, second_run.inputs, strict=True
-    ):
-        moves = [abs(a - b) for a, b in zip(first_numbers, second_numbers, strict=True)]
-        assert all(map(math.isfinite, (*first_numbers, *second_numbers))), "a sum before noise is not finite"
+    for (mechanism, sums_1), (_, sums_2) in zip(first_run.inputs, second_run.inputs, strict=True):
+        moves = [abs(a - b) for a, b in zip(sums_1, sums_2, strict=True)]
+        assert all(map(math.isfinite, (*sums_1, *sums_2))), "a sum before noise is not finite"
         metric = str(mechanism.input_metric)
         distance = {"L2": math.hypot(*moves), "L1": math.fsum(moves)}.get(metric[:2], max(moves, default=0.0))
         lost = mechanism.map(distance)
@@ -278,12 +274,10 @@ def compute_loss(first_run: Run, second_run: Run) -> tuple[float, bool]:
 def compute_delta(rho: float, epsilon: float) -> float:
     """Compute delta of Gaussian noise by Balle and Wang 2018, theorem 5: its loss is that of one number."""
 
-    def normal_cdf(x: float) -> float:
+    def phi(x: float) -> float:
         return 0.5 * math.erfc(-x / math.sqrt(2.0))
 
     move = math.sqrt(2.0 * rho)  # in standard deviations
     if not move:
         return 0.0
-    return normal_cdf(move / 2.0 - epsilon / move) - math.exp(epsilon) * normal_cdf(
-        -move / 2.0 - epsilon / move
-    )
+    return phi(move / 2.0 - epsilon / move) - math.exp(epsilon) * phi(-move / 2.0 - epsilon / move)

@@ -64,7 +64,7 @@ def run(text: str) -> tuple[str, str, str]:
             exec(compile(text, "program", "exec"), {})
         except BaseException as error:
             end = repr(error)
-    return end, err.getvalue() + "".join(sorted({str(one.message) for one in seen})), form(out.getvalue())
+    return end, err.getvalue() + "".join(sorted({str(item.message) for item in seen})), form(out.getvalue())
 
 
 def test_a_process_ends_alike_for_an_extreme_user_and_for_nobody(empty_folder: Path) -> None:
@@ -72,8 +72,8 @@ def test_a_process_ends_alike_for_an_extreme_user_and_for_nobody(empty_folder: P
     ends = []
     for rows in (ROWS, ROWS + EXTREME, ""):
         (empty_folder / "shop_events.csv").write_text(HEADER + rows)
-        ended = subprocess.run([sys.executable, "program.py"], capture_output=True, text=True, check=False)
-        ends.append((ended.returncode, ended.stderr, form(ended.stdout)))
+        result = subprocess.run([sys.executable, "program.py"], capture_output=True, text=True, check=False)
+        ends.append((result.returncode, result.stderr, form(result.stdout)))
     groups = " p0 N p1 N p2 N "
     assert ends == [(0, "", f"released{groups}noise_standard_error{groups}noise_half_width_95{groups}")] * 3
 
@@ -148,7 +148,7 @@ def test_the_text_of_a_program_does_not_depend_on_one_user_s_marks(
         data = count(open_files([empty_folder / "shop_events.csv"]), roles, Disclosure.PRIVATE).dataset
         choice = replace(PRIVATE["sum"], disclosure=disclosure, layout=data.layout)
         plan = Several((ReleaseShare("sum", choice, 2**20),), 1.0)
-        texts.append([write(one, library).text for one in (choice, plan) for library in LIBRARIES])
+        texts.append([write(item, library).text for item in (choice, plan) for library in LIBRARIES])
     assert (texts[0] == texts[1]) is (disclosure is not Disclosure.PUBLIC)
 
 
@@ -176,7 +176,7 @@ def test_a_program_reads_each_amount_by_itself(
     separator: str, mark: str, open_cells: dict[str, float], empty_folder: Path
 ) -> None:
     cells = CELLS | open_cells
-    rows = [f'u{at}{separator}p1{separator}"{cell}"' for at, cell in enumerate(cells)]
+    rows = [f'u{index}{separator}p1{separator}"{cell}"' for index, cell in enumerate(cells)]
     (empty_folder / "shop_events.csv").write_text(HEADER.replace(",", separator) + "\n".join(rows))
     layout = TableLayout((FileLayout("shop_events.csv", separator=separator),), (("amount", ","),))
     text = program(replace(PRIVATE["mean, cap, private counts"], layout=layout), Program.PYTHON)
@@ -250,7 +250,7 @@ def test_weights_of_other_users_are_refused_whatever_the_labels_are(empty_folder
     ends = {}
     for users in ("aab", "abb"):
         for cell in ("7", "", "NA", "seven"):
-            rows = "".join(f"{user},p1,{cell if at == 2 else 9}\n" for at, user in enumerate(users))
+            rows = "".join(f"{user},p1,{cell if index == 2 else 9}\n" for index, user in enumerate(users))
             (empty_folder / "shop_events.csv").write_text(HEADER + rows)
             ends[users, cell] = run(text)
     assert {end for (users, _), end in ends.items() if users == "aab"} == {

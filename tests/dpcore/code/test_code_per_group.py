@@ -206,9 +206,9 @@ def test_both_sums_of_means_are_one_vector_with_one_budget(folder: Path, name: s
     gaussian = choice.noise is NoiseKind.GAUSSIAN
     groups, rows, width = choice.max_groups or 1, choice.max_rows or 0, 95.0
     in_a_group = max(
-        math.hypot(above, width * many - above) if gaussian else above + (width * many - above)
+        math.hypot(item, width * many - item) if gaussian else item + (width * many - item)
         for many in range(rows + 1)
-        for above in [sum(values) for values in itertools.product((0.0, 40.0, width), repeat=many)]
+        for item in [sum(values) for values in itertools.product((0.0, 40.0, width), repeat=many)]
     )
     sensitivity = (math.sqrt(groups) if gaussian else groups) * in_a_group
     ((mechanism, numbers),) = [(at, exact) for at, exact in observed.inputs if len(exact) > 1]

@@ -118,10 +118,10 @@ PRIVATE_GROUPS = replace(CHOICE_BY_NAME["groups"], disclosure=Disclosure.PRIVATE
 UNWRITTEN = "GROUPS: list[str] = []"
 
 
-@pytest.mark.parametrize("written", ["[]", '["p1", "p1"]'])
+@pytest.mark.parametrize("message", ["[]", '["p1", "p1"]'])
 @pytest.mark.parametrize("library", [library for library in LIBRARIES if library is not Program.BIGQUERY])
 def test_counts_of_private_data_release_nothing_before_the_groups_are_written(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, library: Program, written: str
+    folder: Path, monkeypatch: pytest.MonkeyPatch, library: Program, message: str
 ) -> None:
     """Whatever the library: it is imported and not used, so no epsilon is spent."""
     modules = MagicMock()
@@ -130,7 +130,7 @@ def test_counts_of_private_data_release_nothing_before_the_groups_are_written(
     text = write(PRIVATE_GROUPS, library).text
     assert text.count(UNWRITTEN) == 1
     with pytest.raises(SystemExit, match=r"public list of groups into GROUPS first.*no epsilon was spent"):
-        exec(compile(text.replace(UNWRITTEN, f"GROUPS = {written}"), "program", "exec"), {})
+        exec(compile(text.replace(UNWRITTEN, f"GROUPS = {message}"), "program", "exec"), {})
     calls = [name for name, *_ in modules.mock_calls if not name.endswith("enable_features")]
     assert calls == []
 
@@ -208,8 +208,8 @@ def test_weights_that_follow_rho_and_a_mean_over_users(
     means = {}
     for name, fields in (("rho", follows), ("users", {"threshold": 1.0})):
         epsilon = 1000.0
-        made = make_choice(Quantity.MEAN, neighbours=relation, epsilon=epsilon, **fields, **VALUES)
-        means[name] = run(made, library)["mean"]
+        choice = make_choice(Quantity.MEAN, neighbours=relation, epsilon=epsilon, **fields, **VALUES)
+        means[name] = run(choice, library)["mean"]
         truth, together = expected[name]
         # Twice the scale, as OpenDP splits epsilon, on both sums; weights in steps of 2^-30 of the bound.
         slack = 2 * 2 * 1.1 * fields["threshold"] * (UPPER - LOWER) / epsilon * SURE / together
@@ -503,7 +503,7 @@ def test_coefficients_are_the_weighted_labels(folder: Path) -> None:
     )
     got = run(choice, Program.PYTHON)["released"]
     np.testing.assert_allclose(
-        got, np.linalg.lstsq(features, labels, rcond=None)[0], atol=estimate.noise.scale * SURE
+        got, np.linalg.lstsq(features, labels, rcond=None)[0], atol=estimate.laplace_noise.scale * SURE
     )
 
 

@@ -48,7 +48,7 @@ def events() -> dict[str, list[tuple[str, float]]]:
 
 def near(plan: Several, name: str, value: float, expected: float, spread: float = 0.0) -> None:
     """Within noise that is drawn with probability 1 - 1e-9, and a spread of the draw of rows."""
-    share = next(one for one in plan.releases if one.name == name)
+    share = next(release for release in plan.releases if release.name == name)
     amount = Fraction(share.num_parts) * Fraction(plan.compute_total(Program.OPENDP)) / 2**20
     sensitivity = together.compute_move(share, plan.noise)
     # A library halves the share of a mean.
@@ -168,7 +168,7 @@ def test_a_plan_is_written_with_its_parts_and_bounds_and_charged_at_most_epsilon
     for library in (Program.PYTHON, Program.OPENDP):
         names = run_program(plan, library)
         assert names["TOTAL"] == parameters.budget.total <= 1.0
-        each = [parts * names["TOTAL"] / 2**20 for parts in names["SHARES"].values()]
+        each = [item * names["TOTAL"] / 2**20 for item in names["SHARES"].values()]
         assert composed([least_scale(share) for share in each]) <= 1.0
     assert composed([least_scale(0.1), least_scale(0.2)]) > 0.3  # which is what parts are for
 
@@ -186,7 +186,7 @@ def test_every_release_is_told_at_once_with_its_noise(
     monkeypatch.setattr(sys, "argv", ["plan.py", "--json"])
     released = run_program(plan, library)["released"]
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert {one["release"]: one["released"] for one in told} == released
+    assert {item["release"]: item["released"] for item in told} == released
     for share, facts in zip(plan.releases, told, strict=True):
         deviation, half_width = facts["noise_standard_error"], facts["noise_half_width_95"]
         if share.choice.quantity is Quantity.QUANTILE:
@@ -336,9 +336,9 @@ def test_the_plan_of_an_ill_formed_file_has_the_users_the_rows_and_the_noise_of_
     (empty_folder / "ill.csv").write_text("\n".join(["who,where,what", *program, ",a,7", " ,,", ""]))
     roles = Roles(TableKind.EVENTS, user="who", value="what", task="where")
     data = count(open_files([empty_folder / "ill.csv"]), roles, Disclosure.PRIVATE).dataset
-    what = "users; rows; sum; mean within 1; users per group; rows per group; sums per group"
+    message = "users; rows; sum; mean within 1; users per group; rows per group; sums per group"
     parameters = PlanParameters(
-        1000.0, lines=what, lower=-50.0, upper=50.0, program=library, **choose_defaults(data)
+        1000.0, lines=message, lower=-50.0, upper=50.0, program=library, **choose_defaults(data)
     )
     lines = allocate_lines(
         data, parameters, table.plan_lines(data, parameters), [*[1.0 / 12.0] * 3, 0.5, *[1.0 / 12.0] * 3]
@@ -396,7 +396,7 @@ def test_the_plan_of_an_ill_formed_file_has_the_users_the_rows_and_the_noise_of_
         squares = []
         for group in value:
             each = [amount(values) for (_, where), values in in_group.items() if where == group]
-            expected = math.fsum(max(-largest, min(one, largest)) for one in each)
+            expected = math.fsum(max(-largest, min(item, largest)) for item in each)
             assert abs(value[group] - expected) <= scale * SURE + 1.0, (name, group)
             variance = laplace_variance(scale, library is Program.OPENDP and name != "sums per group")
             squares.append((math.fsum(each) - expected) ** 2 + variance)
@@ -438,7 +438,7 @@ def test_a_mean_divides_by_at_least_one_row_and_stays_in_its_range(
     for _ in range(3):
         value.append(run_program(together_of, library)["released"]["mean"])
         value += [run_program(choice, library)["mean"] for choice in (capped, weighted)]
-    assert all(VALUES["lower"] <= one <= VALUES["upper"] for one in value), value
+    assert all(VALUES["lower"] <= item <= VALUES["upper"] for item in value), value
 
 
 def test_the_whole_budget_of_gaussian_releases_is_what_opendp_converts_to_epsilon() -> None:

@@ -308,8 +308,8 @@ def test_a_bound_from_private_data_says_so_before_any_code(library: Program) -> 
 
 
 def test_the_label_names_all_that_was_spent_and_the_total() -> None:
-    def label(**of: object) -> str:
-        return describe_bound_source(replace(CHOICE_BY_NAME["mean, cap"], epsilon=1.0, **of))
+    def label(**options: object) -> str:
+        return describe_bound_source(replace(CHOICE_BY_NAME["mean, cap"], epsilon=1.0, **options))
 
     add, exchange = (
         ReleaseFacts(0.2, 0.0, relation, "exponential mechanism")
@@ -338,8 +338,8 @@ def test_groups_of_private_data_are_not_read_off_them() -> None:
         private = write(replace(CHOICE_BY_NAME["groups"], disclosure=Disclosure.PRIVATE), library).text
         # Of private data with a bound from a release, only the bound is public.
         facts = ReleaseFacts(0.125, 0.0, Neighbours.ADD_OR_REMOVE_USER, "discrete Laplace")
-        released = write(replace(CHOICE_BY_NAME["groups"], disclosure=facts), library).text
-        for text in (private, released):
+        released_message = write(replace(CHOICE_BY_NAME["groups"], disclosure=facts), library).text
+        for text in (private, released_message):
             assert text.count("GROUPS: list[str] = []") == 1
             assert "# public data" not in text
         assert "GROUPS: list" not in public
@@ -378,11 +378,11 @@ def with_names(choice: Choice, name: str) -> Choice:
 
 @pytest.mark.parametrize("library", [library for library in LIBRARIES if library is not Program.BIGQUERY])
 def test_hostile_names_stay_literals_in_python(library: Program) -> None:
-    for at, (name, choice) in enumerate(CHOICE_BY_NAME.items()):
+    for index, (name, choice) in enumerate(CHOICE_BY_NAME.items()):
         honest = {
             each: write(with_names(choice, each), library).text for each in ('an "honest" name', "honest")
         }
-        for hostile in names_in_turn(at):
+        for hostile in names_in_turn(index):
             text = write(with_names(choice, hostile), library).text
             if not text:
                 continue
@@ -469,15 +469,15 @@ def test_every_name_in_the_table_stands_in_a_program() -> None:
         assert column.startswith(library.value)
     assert len(table) == 11
     for row in table[2:]:
-        for library, column, called in zip(LIBRARIES, columns, row[2:], strict=False):
-            written = "\n".join(
+        for library, column, item in zip(LIBRARIES, columns, row[2:], strict=False):
+            text = "\n".join(
                 write(c, library).text for c in [*CHOICE_BY_NAME.values(), together.make_several()]
             )
-            for snippet in re.findall(r"`([^`]+)`", called):
+            for snippet in re.findall(r"`([^`]+)`", item):
                 word = re.match(r"[A-Za-z_.]+", snippet)
                 assert word
                 last = word.group().split(".")[-1]
-                assert last in written, f"{column}: {snippet}"
+                assert last in text, f"{column}: {snippet}"
 
 
 def test_the_document_has_the_table() -> None:

@@ -245,10 +245,10 @@ def _beyond_the_bounds(choice: Choice, base: audit.Run, observed: audit.Run) -> 
     if choice.quantity is Quantity.GROUP_COUNTS:
         most = choice.max_groups or 1
     problems = []
-    for one, other in zip(base.frames, observed.frames, strict=True):
-        for column, numbers in one.items():
+    for frame, other in zip(base.frames, observed.frames, strict=True):
+        for column, numbers in frame.items():
             unit = steps if column == "total" or (column == "rows" and choice.threshold is not None) else 1.0
-            moved = sum(abs(a - b) for a, b in zip(numbers, other[column], strict=True))
-            if moved > 1.1 * most * unit:
-                problems.append(f"{column} moves by {moved / unit} where {most} is allowed")
+            moved_total = sum(abs(a - b) for a, b in zip(numbers, other[column], strict=True))
+            if moved_total > 1.1 * most * unit:
+                problems.append(f"{column} moves by {moved_total / unit} where {most} is allowed")
     return ", ".join(problems)

@@ -56,7 +56,7 @@ def test_pages_say_the_figure_of_their_rows():
         pytest.approx(full_effect, rel=5e-3)
     ]
     learnt = of_learning(SHOP, LearningParameters(1.0))
-    kept_counts = np.minimum(counts, learnt.solution.choice.cap)
+    kept_counts = np.minimum(counts, learnt.solution.best_cap.cap)
     factor = math.sqrt(1.0 + rho * ((kept_counts**2).sum() / kept_counts.sum() - 1.0))
     assert numbers_of(learnt) == [pytest.approx(factor, rel=5e-3)]
     assert 1.0 < factor < full_effect
@@ -69,8 +69,8 @@ def test_nothing_is_assumed_of_users_per_group_but_for_what_a_mean_estimates():
         codes, generator.integers(0, 3, 120), 3, "group", generator.uniform(size=120), "value"
     )
     histogram = ContributionHistogram.from_counts(np.unique(codes, return_counts=True)[1])
-    made = Dataset("made", "a generator", Disclosure.PUBLIC, histogram, pairs=pairs_facet)
-    mean = of_groups(made, PerGroupParameters(1.0, statistic=Statistic.MEAN, lower=0.0, upper=1.0))
+    dataset = Dataset("made", "a generator", Disclosure.PUBLIC, histogram, pairs=pairs_facet)
+    mean = of_groups(dataset, PerGroupParameters(1.0, statistic=Statistic.MEAN, lower=0.0, upper=1.0))
     middle, worst = numbers_of(mean)
     pairs = mean.solution.problem.pairs
     each = []

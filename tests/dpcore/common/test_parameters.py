@@ -132,13 +132,13 @@ def test_good_fields_are_kept_and_bad_ones_named():
     )
     assert parsed == MeanParameters(2.0, lower=-1.0)
     assert bad == ("upper", "own_bound")
-    said = " ".join(problem.sentence for problem in problems)
+    text = " ".join(problem.sentence for problem in problems)
     for sentence_part in (
         "X is not a parameter",
         "Upper cannot be read",
         "Your own bound must be a whole number",
     ):
-        assert sentence_part.lower() in said.lower()
+        assert sentence_part.lower() in text.lower()
 
 
 def test_fields_that_only_hold_together_are_kept_together():
@@ -196,7 +196,7 @@ def test_good_fields_agree_with_from_fields_and_are_what_was_written(given_texts
 
 def test_a_link_full_of_bad_fields_is_done_with_soon():
     # Every triple of 20 bad fields is tried: 1,350 objects, some milliseconds.
-    texts = {one.name: "-1" for one in fields(MultitaskParameters)}
+    texts = {field.name: "-1" for field in fields(MultitaskParameters)}
     parsed, bad, problems = read_good_fields(MultitaskParameters, texts, STAND_IN)
     # The settings of the generator do not apply, so that nobody looks at them until they do.
     assert parsed.without(*parsed.unused_names) == MultitaskParameters(1.0)

@@ -24,10 +24,10 @@ def law(noise: DrawnNoise, sensitivity: float) -> tuple[np.ndarray, np.ndarray]:
     return z, weights / weights.sum()
 
 
-@pytest.mark.parametrize("kind", NoiseKind)
+@pytest.mark.parametrize("noise_kind", NoiseKind)
 @pytest.mark.parametrize("scale", SCALES)
-def test_moments_of_whole_noise_are_sums_over_its_law(kind: NoiseKind, scale: float) -> None:
-    noise = DrawnNoise(kind, 1.0, is_discrete=True)
+def test_moments_of_whole_noise_are_sums_over_its_law(noise_kind: NoiseKind, scale: float) -> None:
+    noise = DrawnNoise(noise_kind, 1.0, is_discrete=True)
     z, probabilities = law(noise, scale)
     variance = float((z * z * probabilities).sum())
     assert float(noise.variance(scale)) == pytest.approx(variance, rel=1e-9)
@@ -45,16 +45,16 @@ def test_moments_of_whole_noise_are_sums_over_its_law(kind: NoiseKind, scale: fl
         assert half_width == 0.0 or probabilities[abs(z) <= half_width - 1.0].sum() < coverage
 
 
-@pytest.mark.parametrize("kind", NoiseKind)
-def test_whole_noise_is_never_more_than_real_noise_and_hardly_less(kind: NoiseKind) -> None:
+@pytest.mark.parametrize("noise_kind", NoiseKind)
+def test_whole_noise_is_never_more_than_real_noise_and_hardly_less(noise_kind: NoiseKind) -> None:
     """Best bounds under whole noise rest on these limits: 1/6 for variances, 1 / sqrt(6) for magnitudes."""
     scales = np.geomspace(1e-3, 300.0, 400)
-    whole, real = DrawnNoise(kind, 1.0, True), DrawnNoise(kind, 1.0)
-    gaps = real.variance(scales) - whole.variance(scales)
+    drawn_noise, real = DrawnNoise(noise_kind, 1.0, True), DrawnNoise(noise_kind, 1.0)
+    gaps = real.variance(scales) - drawn_noise.variance(scales)
     assert gaps.min() >= -1e-9 * 300.0**2
     assert gaps.max() <= 1.0 / 6.0 + 1e-6
     for shift in (0.0, 1.0, 5.0):
-        gaps = real.expected_absolute(shift, scales) - whole.expected_absolute(shift, scales)
+        gaps = real.expected_absolute(shift, scales) - drawn_noise.expected_absolute(shift, scales)
         assert gaps.min() >= -1e-9
         assert gaps.max() <= 1.0 / math.sqrt(6.0)
 
@@ -77,9 +77,9 @@ def test_scales_are_those_of_opendp() -> None:
 
 
 def test_bigquery_gives_a_share_to_a_hidden_count_and_draws_laplace_noise() -> None:
-    for kind, delta in ((NoiseKind.LAPLACE, None), (NoiseKind.GAUSSIAN, 1e-6)):
-        assert find_noise(Program.BIGQUERY, kind, 1.0, delta) == DrawnNoise(NoiseKind.LAPLACE, 2.0)
-        assert find_noise(Program.BIGQUERY, kind, 1.0, delta, num_aggregates=2).unit_scale == 3.0
+    for noise_kind, delta in ((NoiseKind.LAPLACE, None), (NoiseKind.GAUSSIAN, 1e-6)):
+        assert find_noise(Program.BIGQUERY, noise_kind, 1.0, delta) == DrawnNoise(NoiseKind.LAPLACE, 2.0)
+        assert find_noise(Program.BIGQUERY, noise_kind, 1.0, delta, num_aggregates=2).unit_scale == 3.0
 
 
 def test_the_error_of_users_at_epsilon_5_is_that_of_opendps_draws() -> None:
@@ -87,18 +87,18 @@ def test_the_error_of_users_at_epsilon_5_is_that_of_opendps_draws() -> None:
     noise = find_noise(Program.OPENDP, NoiseKind.LAPLACE, 5.0, of_counts=True)
     variance = float(noise.variance(1.0))
     assert math.sqrt(variance) == pytest.approx(0.117, abs=5e-4)
-    drawn = mechanisms.release_discrete_laplace(np.zeros(20_000, dtype=np.int64), 1, 5.0 / 1.0).values
+    drawn_values = mechanisms.release_discrete_laplace(np.zeros(20_000, dtype=np.int64), 1, 5.0 / 1.0).values
     fourth = 2.0 * sum(k**4 * math.exp(-5.0 * k) for k in range(1, 50)) * math.tanh(2.5)
-    assert abs(float(np.mean(drawn**2)) - variance) <= 5.0 * math.sqrt((fourth - variance**2) / 20_000)
+    assert abs(float(np.mean(drawn_values**2)) - variance) <= 5.0 * math.sqrt((fourth - variance**2) / 20_000)
 
 
 def test_the_best_known_mechanism_opens_the_library_whose_noise_is_nearest() -> None:
-    for kind, delta in ((NoiseKind.LAPLACE, None), (NoiseKind.GAUSSIAN, 1e-6)):
-        best = find_noise(Program.BEST, kind, 1.0, delta)
-        library = programs.choose_library(Program.BEST, kind)
-        assert find_noise(library, kind, 1.0, delta) == best
-        scales = [find_noise(program, kind, 1.0, delta).variance(1.0) for program in Program]
-        if kind is NoiseKind.LAPLACE:
+    for noise_kind, delta in ((NoiseKind.LAPLACE, None), (NoiseKind.GAUSSIAN, 1e-6)):
+        best = find_noise(Program.BEST, noise_kind, 1.0, delta)
+        library = programs.choose_library(Program.BEST, noise_kind)
+        assert find_noise(library, noise_kind, 1.0, delta) == best
+        scales = [find_noise(program, noise_kind, 1.0, delta).variance(1.0) for program in Program]
+        if noise_kind is NoiseKind.LAPLACE:
             assert best.variance(1.0) == min(scales)
     text = programs.describe_program(Program.BEST, NoiseKind.LAPLACE, 1.0, None, of_counts=True)
     assert text == programs.describe_program(Program.OPENDP, NoiseKind.LAPLACE, 1.0, None, of_counts=True)

@@ -97,10 +97,10 @@ def test_every_draw_is_charged_before_there_is_noise(monkeypatch):
         drawn(self, argument)
         raise _RefusedError
 
-    def charge(*what):
-        events.append(what)
+    def charge(*arguments):
+        events.append(arguments)
 
-    def refuse(*what):
+    def refuse(*arguments):
         raise _RefusedError
 
     for name, spend in DRAWS.items():
@@ -143,7 +143,7 @@ def test_every_draw_of_a_page_is_charged():
             drawn = owner in DRAWN_BY[name] if name in DRAWN_BY else name in draws and owner != "session"
             if drawn:
                 found += 1
-                assert any(given.arg == "charge" for given in call.keywords), (path, call.lineno)
+                assert any(keyword.arg == "charge" for keyword in call.keywords), (path, call.lineno)
     assert found == 4
 
 
@@ -153,9 +153,9 @@ def test_a_copy_of_very_many_users():
     # Noise of scale 1e6 carries about half of such counts past what one size may hold.
     wide = PrivateCopyParameters(1e-6, PublicBins(2, 2))
     for _ in range(8):
-        made = private_histogram.release_histogram(full, wide, events.append)
-        assert made.histogram.users.max() <= MAX_USERS
-    assert [facts.epsilon for facts in events] == [made.facts.epsilon] * 8
+        histogram = private_histogram.release_histogram(full, wide, events.append)
+        assert histogram.histogram.users.max() <= MAX_USERS
+    assert [facts.epsilon for facts in events] == [histogram.facts.epsilon] * 8
     # Both sizes in one bin are too many, which is said before anything is drawn or spent.
     with pytest.raises(InvalidInput, match="Nothing was drawn or spent"):
         private_histogram.release_histogram(full, PrivateCopyParameters(1.0, PublicBins(1, 1)), events.append)
@@ -194,7 +194,7 @@ def test_nothing_is_less_private_at_the_edges_of_what_is_allowed():
 def test_a_sensitivity_is_never_rounded_down(root):
     # The nearest float of 10^16 + 1 is a square; exact arithmetic tells.
     for squared in (root**2, root**2 + 1, root**2 + root):
-        told = Fraction(mechanisms._round_root_up(squared))
-        assert told**2 >= squared
-        assert float(told) <= math.nextafter(math.nextafter(math.sqrt(squared), math.inf), math.inf)
+        fraction = Fraction(mechanisms._round_root_up(squared))
+        assert fraction**2 >= squared
+        assert float(fraction) <= math.nextafter(math.nextafter(math.sqrt(squared), math.inf), math.inf)
     assert mechanisms._round_root_up(root**2) == root

@@ -31,8 +31,8 @@ def objective(user_weights: list[float], counts: list[int], trade_off: float) ->
 
 
 def smooth_user_weights(counts: list[int], h: float) -> list[float]:
-    kept = math.fsum(min(h, s) for s in counts)
-    return [min(h, s) / kept for s in counts]
+    kept_total = math.fsum(min(h, s) for s in counts)
+    return [min(h, s) / kept_total for s in counts]
 
 
 @given(COUNTS, TRADE_OFFS, st.floats(0, 1))

@@ -357,8 +357,8 @@ def test_bad_values_are_named_three_times_and_counted(put):
     # Where rows are counted a negative value is one like others.
     for contribution, wrong in ((Contribution.TOTAL, starts), (Contribution.ROWS, starts[:3])):
         sentences_found = sentences(path, replace(roles, contribution=contribution))
-        for said, start in zip(sentences_found, wrong, strict=True):
-            assert said.startswith(start)
+        for item, start in zip(sentences_found, wrong, strict=True):
+            assert item.startswith(start)
 
 
 # Ids that say so: they may stand in no message, no note and no data set, whatever is wrong.
@@ -422,7 +422,7 @@ def test_corrupt_files_give_a_sentence_or_an_answer(put, parquet, workbook):
         "f.parquet": parquet(user_id=list("aabbc"), product=list("xyxyx"), amount=[*range(5)]).read_bytes(),
         "g.xlsx": workbook([["user_id", "product", "amount"], ["a", "x", 1], ["b", "y", 2]]).read_bytes(),
     }  # fmt: skip
-    before = workspaces()
+    workspaces_before = workspaces()
     outcomes, said = Counter(), []
     number = 70 * int(os.environ.get("SWEETSPOT_SEARCH") or 1)
     for seed in range(number):
@@ -439,7 +439,7 @@ def test_corrupt_files_give_a_sentence_or_an_answer(put, parquet, workbook):
     assert sum(outcomes.values()) == number
     assert all(sentence.endswith(".") and len(sentence) < 700 for sentence in said)
     assert all(outcomes[name, "refused"] for name in goods), outcomes
-    assert not workspaces() - before
+    assert not workspaces() - workspaces_before
 
 
 def test_facets_above_their_limit_are_said(put, monkeypatch):
@@ -452,10 +452,10 @@ def test_facets_above_their_limit_are_said(put, monkeypatch):
     # The binned totals have the users and, bin by bin, the mean: so the sum is kept.
     assert data.totals.users.sum() == 3
     assert float(data.totals.totals @ data.totals.users) == pytest.approx(6.75)
-    said = " ".join(data.notes)
-    assert "values of 5 rows were not kept" in said
-    assert "pairs of user and task were not kept" in said
-    assert "bins in which they differ by at most 0.23\N{NO-BREAK SPACE}%" in said
+    text = " ".join(data.notes)
+    assert "values of 5 rows were not kept" in text
+    assert "pairs of user and task were not kept" in text
+    assert "bins in which they differ by at most 0.23\N{NO-BREAK SPACE}%" in text
 
 
 def test_progress_rises_to_one_and_stop_is_a_result(parquet):
@@ -472,7 +472,7 @@ def test_progress_rises_to_one_and_stop_is_a_result(parquet):
     assert stopped.dataset is None
     assert "Stopped" in stopped.summary
     # No query runs on, and the same source counts again.
-    assert not [one for one in set(threading.enumerate()) - before if "(work)" in one.name]
+    assert not [item for item in set(threading.enumerate()) - before if "(work)" in item.name]
     assert counting.count(source, WHO, Disclosure.PRIVATE).dataset.histogram == data.histogram
 
 

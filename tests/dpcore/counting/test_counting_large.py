@@ -63,12 +63,12 @@ def test_what_is_left_out_is_named_with_its_first_row(put, missing, end, contrib
     header, block = "user_id,product\n", "a,p\n" * 5 + "b,q\n" * 5
     one, two = put(header + block, "one.csv"), put(f"{header}{block}a,\n{block} ,p\n,q\n", "two.csv")
     roles = replace(TASKS, missing_users=missing, contribution=contribution)
-    for paths, of in (([two], ""), ([one, two], " of two.csv")):
-        nobody = f"2 rows without a user {end} (first: line 23{of})."
+    for paths, text in (([two], ""), ([one, two], " of two.csv")):
+        nobody = f"2 rows without a user {end} (first: line 23{text})."
         notes = count_files(paths, roles, small_bytes).notes
         assert nobody in notes
         (task,) = (note for note in notes if note.startswith("1 row without a task was left out"))
-        assert task.endswith(f" (line 12{of}).")
+        assert task.endswith(f" (line 12{text}).")
         assert nobody in count_files(paths, replace(WHO, missing_users=missing), small_bytes).notes
 
 
@@ -101,8 +101,8 @@ def test_windows_1252_that_shows_late_and_in_any_column_is_read_as_such(put, rol
 )
 def test_the_longest_last_line_is_counted_and_a_longer_one_is_refused(put, pack, end):
     def file(more):
-        last = f"{'x' * (MAX_LINE_BYTES - 4 + more)},1,1{end}"
-        return put(pack(f"user_id,product,amount\n{ROWS}{last}".encode()))
+        last_text = f"{'x' * (MAX_LINE_BYTES - 4 + more)},1,1{end}"
+        return put(pack(f"user_id,product,amount\n{ROWS}{last_text}".encode()))
 
     assert count_files(file(0)).histogram.num_rows == 40_001
     for more in (2, 9_000_000):  # far longer than what is read at once
@@ -206,7 +206,7 @@ def test_counts_per_user_up_to_the_largest(put):
 
 def test_bad_counts_each_get_their_sentence(put):
     cells = ["3", "many", "-1", "0", "NaN", "1e300", "2.5", "", "inf", "-2", "1e12", "1000000000001"]
-    bad = put("user,count\n" + "".join(f"u{at},{cell}\n" for at, cell in enumerate(cells)))
+    bad = put("user,count\n" + "".join(f"u{index},{cell}\n" for index, cell in enumerate(cells)))
     starts = [
         "Line 9, column count: the cell is blank.",
         "Line 6, column count: not a finite number (NaN); also line 10 (inf).",
@@ -215,8 +215,8 @@ def test_bad_counts_each_get_their_sentence(put):
         "Line 8, column count: not a whole number (2.5).",
         "Line 7, column count: more than 1,000,000,000,000 (1e+300); also line 13 (1e+12).",
     ]
-    for said, start in zip(sentences(bad, COUNTS), starts, strict=True):
-        assert said.startswith(start)
+    for sentence, start in zip(sentences(bad, COUNTS), starts, strict=True):
+        assert sentence.startswith(start)
 
 
 def test_histograms_of_every_size_count(put):

@@ -104,10 +104,10 @@ def as_parquet(rows: Rows) -> bytes:
 
 def as_workbook(rows: Rows) -> bytes:
     book, sink = openpyxl.Workbook(), io.BytesIO()
-    for at, row in enumerate([COLUMNS, *rows], 1):
+    for index, row in enumerate([COLUMNS, *rows], 1):
         for column, value in enumerate(row, 1):
             if value != "":
-                cell = book.active.cell(at, column, value)
+                cell = book.active.cell(index, column, value)
                 cell.data_type = "s" if isinstance(value, str) else "n"  # =1+1 is a name here
     book.save(sink)
     return sink.getvalue()

@@ -83,9 +83,9 @@ def test_the_shell_writes_how_pairs_are_distributed(events, tmp_path, capsys):
     back = group_pairs.read_distribution(target.read_bytes(), "pairs", Disclosure.PRIVATE)
     source = counting.open_files([events])
     roles = Roles(TableKind.EVENTS, user="user id", task="product")
-    counted = counting.count(source, roles, Disclosure.PRIVATE).dataset
-    assert back.histogram == counted.histogram
-    assert back.pair_sizes == group_pairs.summarise_pairs(counted.pairs)
+    dataset = counting.count(source, roles, Disclosure.PRIVATE).dataset
+    assert back.histogram == dataset.histogram
+    assert back.pair_sizes == group_pairs.summarise_pairs(dataset.pairs)
     assert main(["--from", str(target), *arguments]) == 1  # It would write over what it reads.
     assert "--distribution-to names" in capsys.readouterr().err
 

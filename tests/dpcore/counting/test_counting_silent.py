@@ -146,8 +146,8 @@ def test_users_are_the_same_whatever_the_types_of_the_files(parquet, put):
         if {one, other_path} & texts and "text" not in (one, other_path):
             continue
         parts = (*sources[one].relations, *sources[other_path].relations)
-        both = counting.count(replace(sources[one], relations=parts), WHO, Disclosure.PRIVATE).dataset
-        assert both.histogram == of([*KINDS[one][1], *KINDS[other_path][1]]), (one, other_path)
+        dataset = counting.count(replace(sources[one], relations=parts), WHO, Disclosure.PRIVATE).dataset
+        assert dataset.histogram == of([*KINDS[one][1], *KINDS[other_path][1]]), (one, other_path)
 
 
 @pytest.mark.parametrize("small_bytes", SIZES)
@@ -236,7 +236,7 @@ def test_a_json_array_and_a_workbook_count_beside_a_large_file(put, workbook, ma
 @pytest.mark.parametrize("delimiter", ["\x01", "\x1f", "^", "~", ":", "#", "!", "%", "@", "*", "$", "&", "="])
 def test_any_delimiter_that_every_line_has_is_one(put, delimiter):
     users = [f"u{k % 7}" for k in range(100)]
-    rows = "".join(f'{user}{delimiter}"p{delimiter}{at % 3}"\n' for at, user in enumerate(users))
+    rows = "".join(f'{user}{delimiter}"p{delimiter}{index % 3}"\n' for index, user in enumerate(users))
     path = put(f"user_id{delimiter}product\n{rows}")
     assert counting.open_files([path]).columns == ("user_id", "product")
     assert count_files(path).histogram == of(users)
@@ -302,8 +302,8 @@ def test_rows_that_a_quotation_mark_makes_one_are_said(put):
 def test_a_long_quotation_over_the_end_of_what_is_looked_at_first(put):
     users = [f"u{k % 7}" for k in range(32_000)]
     note = '"' + "a line\n" * 2_000 + '"'
-    for at in (29_000, 29_500, 30_000):  # some 250,000 bytes lie before it
-        rows = "".join(f"{u},{note if k == at else k}\n" for k, u in enumerate(users))
+    for number in (29_000, 29_500, 30_000):  # some 250,000 bytes lie before it
+        rows = "".join(f"{u},{note if k == number else k}\n" for k, u in enumerate(users))
         assert count_files(put(f"user_id,note\n{rows}")).histogram == of(users)
 
 

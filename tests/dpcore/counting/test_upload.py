@@ -360,9 +360,9 @@ def test_histograms_are_reduced_and_repeated_sizes_added_up():
     data = dataset_of("size,users\n4,1\n1,10\n2,5\n2,1\n0,3\n9,0\n")
     assert data.histogram == ContributionHistogram(sizes=[1, 2, 4], users=[10, 6, 1])
     assert data.privacy_unit == ()
-    for note, (what, where) in zip(data.notes, [("size 0", "line 6"), ("repeats", "line 5")], strict=True):
-        assert what in note
-        assert where in note
+    for note, (text, message) in zip(data.notes, [("size 0", "line 6"), ("repeats", "line 5")], strict=True):
+        assert text in note
+        assert message in note
     sentences_found = sentences("size,users\n1,ten\n-2,5\n3,3\n4,4\n5,5\n")
     assert [s.split(":")[0] for s in sentences_found] == ["Line 3, column size", "Line 2, column users"]
     assert "a size above 0" in sentences("size,users\n0,1\n1,0\n")[0]

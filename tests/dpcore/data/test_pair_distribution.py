@@ -34,14 +34,14 @@ def read_content(content: object, disclosure: Disclosure = Disclosure.PRIVATE) -
 
 
 def test_what_is_written_by_hand_is_read() -> None:
-    found = read_content(GOOD, Disclosure.PUBLIC)
-    assert found.histogram == ContributionHistogram([1, 3, 6], [1, 1, 1])
-    assert found.disclosure is Disclosure.PUBLIC
-    assert found.pairs is None
-    assert found.pair_sizes.label == "product × day"
-    assert found.pair_sizes.task_rows.tolist() == [3, 4]
-    assert found.tasks.users.tolist() == [1, 2]
-    assert "not which lie in which group" in found.notes[0]
+    content = read_content(GOOD, Disclosure.PUBLIC)
+    assert content.histogram == ContributionHistogram([1, 3, 6], [1, 1, 1])
+    assert content.disclosure is Disclosure.PUBLIC
+    assert content.pairs is None
+    assert content.pair_sizes.label == "product × day"
+    assert content.pair_sizes.task_rows.tolist() == [3, 4]
+    assert content.tasks.users.tolist() == [1, 2]
+    assert "not which lie in which group" in content.notes[0]
 
 
 @settings(max_examples=60, deadline=None)

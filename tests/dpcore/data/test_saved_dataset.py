@@ -152,7 +152,7 @@ def test_a_release_comes_back_with_its_facts() -> None:
 def test_what_has_no_room_is_left_out_by_name_largest_first() -> None:
     data = with_everything()
     # 32 bytes of histogram, 16 of tasks, 48 of totals: then 40 of 80 are left, too few for the values.
-    saved = saved_dataset.to_json(data, room=32 + 16 + 48 + 40)
+    saved = saved_dataset.to_json(data, max_bytes=32 + 16 + 48 + 40)
     assert len(saved.left_out_texts) == 4
     assert any("the values (" in words for words in saved.left_out_texts)
     back, problems = read_back(saved.content)
@@ -161,7 +161,7 @@ def test_what_has_no_room_is_left_out_by_name_largest_first() -> None:
     assert back.totals == data.totals
     assert back.histogram == data.histogram
     assert sum("Left out of the session file" in note for note in back.notes) == 4
-    assert saved_dataset.to_json(data, room=31).content is None
+    assert saved_dataset.to_json(data, max_bytes=31).content is None
 
 
 @st.composite
@@ -260,6 +260,6 @@ def test_every_mechanism_that_draws_can_be_read_back() -> None:
         choice.MECHANISM,
         regression_draw._list_facts(1.0).mechanism,
         release.MECHANISM,
-        *(kind.value for kind in private_histogram.CopyNoise),
+        *(item.value for item in private_histogram.CopyNoise),
     ]
     assert all(is_mechanism(name) for name in names)

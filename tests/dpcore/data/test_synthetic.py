@@ -165,10 +165,10 @@ def test_log_normal_sizes_that_are_nearly_all_distinct_are_refused_before_they_a
 def test_numbers_are_tallied_as_numpy_does() -> None:
     numbers = np.random.default_rng(5).zipf(1.2, 50_000)
     assert numbers.max() > samples._MAX_COUNTED_NUMBER > numbers.min()
-    for ours, theirs in zip(
+    for our_number, their_value in zip(
         samples._count_numbers(numbers), np.unique(numbers, return_counts=True), strict=True
     ):
-        np.testing.assert_array_equal(ours, theirs)
+        np.testing.assert_array_equal(our_number, their_value)
 
 
 def test_two_groups() -> None:

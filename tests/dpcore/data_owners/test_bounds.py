@@ -299,7 +299,7 @@ def test_a_map_holds_the_regime_of_every_point(x: MapAxis, y: MapAxis) -> None:
     regime_map = compute_regime_map(base, x, y, num_columns=23, num_rows=17)
     for i in range(17):
         for j in range(23):
-            point = base.replace(**{x.value: regime_map.x[j], y.value: regime_map.y[i]})
+            point = base.replace(**{x.value: regime_map.x_values[j], y.value: regime_map.y_values[i]})
             if point.records_per_unit > point.records * (1 + 1e-9):
                 assert math.isnan(regime_map.regimes[i, j])
                 continue
@@ -309,7 +309,7 @@ def test_a_map_holds_the_regime_of_every_point(x: MapAxis, y: MapAxis) -> None:
             )
             assert regime_map.is_uncovered[i, j] == (point.epsilon > 10 or point.delta >= 1 / point.owners)
     assert len(np.unique(regime_map.regimes[np.isfinite(regime_map.regimes)])) >= 2
-    assert (regime_map.x[0], regime_map.x[-1]) == pytest.approx(AXIS_RANGES[x])
+    assert (regime_map.x_values[0], regime_map.x_values[-1]) == pytest.approx(AXIS_RANGES[x])
 
 
 def test_with_whole_owners_units_grow_along_the_axis_of_records() -> None:
@@ -319,7 +319,9 @@ def test_with_whole_owners_units_grow_along_the_axis_of_records() -> None:
     )
     for i, j in ((0, 0), (6, 8), (3, 5), (6, 0)):
         point = base.replace(
-            records=regime_map.x[j], records_per_unit=regime_map.x[j], epsilon=regime_map.y[i]
+            records=regime_map.x_values[j],
+            records_per_unit=regime_map.x_values[j],
+            epsilon=regime_map.y_values[i],
         )
         assert regime_map.regimes[i, j] == find_regime(point)
 
@@ -354,16 +356,16 @@ def test_the_best_cap_is_the_best_of_all(table: dict[int, int], epsilon: float, 
     collaboration = ISSUE.replace(epsilon=epsilon, shared=shared)
     best = regimes.find_best_cap(histogram, collaboration)
     all_bounds = regimes.compute_joint_bounds(histogram, np.arange(1.0, sizes[-1] + 1.0), collaboration)
-    assert best.bound <= all_bounds.min() * (1.0 + regimes.TOLERANCE)
-    assert best.bound == pytest.approx(float(all_bounds[best.cap - 1]), rel=1e-12)
+    assert best.joint_bound <= all_bounds.min() * (1.0 + regimes.TOLERANCE)
+    assert best.joint_bound == pytest.approx(float(all_bounds[best.cap - 1]), rel=1e-12)
     assert best.certificate.lower_bound <= all_bounds.min() * (1.0 + 1e-12)
     assert best.certificate.proves(2.0 * regimes.TOLERANCE)
     low, high = best.near_optimal
     assert low <= best.cap <= high
-    assert all_bounds[low - 1] <= regimes.NEAR_OPTIMAL_FACTOR * best.bound * (1 + 1e-12)
-    assert all_bounds[high - 1] <= regimes.NEAR_OPTIMAL_FACTOR * best.bound * (1 + 1e-12)
+    assert all_bounds[low - 1] <= regimes.NEAR_OPTIMAL_FACTOR * best.joint_bound * (1 + 1e-12)
+    assert all_bounds[high - 1] <= regimes.NEAR_OPTIMAL_FACTOR * best.joint_bound * (1 + 1e-12)
     worst = float(all_bounds.max())  # a bad answer is not proved
-    if worst > 1.1 * best.bound:
+    if worst > 1.1 * best.joint_bound:
         assert not Certificate(worst, best.certificate.lower_bound, "").proves(0.09)
 
 

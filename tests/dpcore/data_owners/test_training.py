@@ -236,7 +236,7 @@ def test_digits_are_whole_and_every_owner_lacks_two_classes() -> None:
 def test_of_two_populations_every_other_owner_has_one() -> None:
     owners = assign_owners(SMALL, 6, 0)
     has_owner = owners >= 0
-    np.testing.assert_array_equal(owners[has_owner] % 2, SMALL.groups[has_owner])
+    np.testing.assert_array_equal(owners[has_owner] % 2, SMALL.population_codes[has_owner])
 
 
 def test_records_of_norm_above_1_are_refused() -> None:
@@ -265,7 +265,7 @@ def test_a_table_of_one_s_own_keeps_its_owners() -> None:
     data = read_table(build_table(labels, owners))
     assert (data.num_classes, data.num_owners, data.features.shape) == (3, 4, (120, 3))
     learn, test = split_records(data, 1)
-    assert assign_owners(learn, 99, 1) is learn.owners
+    assert assign_owners(learn, 99, 1) is learn.owner_codes
     assert test.num_owners == 4
     result = run_study(Study((4,), (1.0,), seeds=(1,)), data)
     assert result.share_done == 1.0
@@ -293,7 +293,7 @@ def test_owners_of_a_few_records_each_are_trained_too(owners: list[int]) -> None
     owner_codes = np.array(owners)
     data = read_table(build_table(np.arange(owner_codes.size) % 2, owner_codes))
     options = TrainingOptions(steps=2, plain_steps=2, personal_steps=2)
-    result = run_study(Study((data.num_owners,), (1.0,), (3,), options=options), data)
+    result = run_study(Study((data.num_owners,), (1.0,), (3,), training_options=options), data)
     assert result.share_done == 1.0
     assert (result.num_records, result.num_tests) == (
         owner_codes.size - max(round(owner_codes.size / 5), 1),
@@ -347,7 +347,7 @@ def test_at_user_and_owner_level_the_noise_is_that_of_the_unit() -> None:
     learn = SMALL
     owners = np.arange(300) % 10
     for unit, share in ((Unit.USER, 5 * 0.3), (Unit.OWNER, 30 * 0.3)):
-        study = Study((10,), (1.0,), unit=unit, records_per_user=5, options=TrainingOptions(steps=1))
+        study = Study((10,), (1.0,), unit=unit, records_per_user=5, training_options=TrainingOptions(steps=1))
         outputs = np.array([train_shared(study, learn, owners, 10, 1.0, seed) for seed in range(300)])
         sd = outputs.std(axis=0).mean()
         # One step: rate/N times the noise, √1 · 3.73 · clip · share.
@@ -389,7 +389,7 @@ def test_zeroing_a_unit_moves_a_step_by_its_clip_and_replacing_it_by_twice_that(
             targets = np.eye(3)[rng.integers(0, 3, (6, 6))] if not units else units[0].targets.copy()
             targets[-1] = np.eye(3)[rng.integers(0, 3, 6)]
             units.append(PaddedUnits(features, targets, np.ones((6, 6, 1))))
-        sums = [sum_clipped(compute_unit_gradients(one, weights), 0.7) for one in units]
+        sums = [sum_clipped(compute_unit_gradients(unit, weights), 0.7) for unit in units]
         zeroed = max(zeroed, float(np.linalg.norm(sums[1] - sums[0])))
         replaced = max(replaced, float(np.linalg.norm(sums[2] - sums[1])))
     assert zeroed <= 0.7 * (1 + 1e-9)
@@ -408,7 +408,7 @@ def test_a_user_with_more_records_than_an_owner_is_refused(per_user, fits):
 
 
 def test_a_table_without_users_offers_no_user_to_protect():
-    records = replace(generate_records(0), owners=np.arange(4000) % 7, num_owners=7)
+    records = replace(generate_records(0), owner_codes=np.arange(4000) % 7, num_owners=7)
     for unit in (Unit.RECORD, Unit.OWNER):
         check_records(Study((7,), (1.0,), unit=unit), records)
     with pytest.raises(InvalidInput, match="does not say which user a record is of"):

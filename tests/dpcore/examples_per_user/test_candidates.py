@@ -19,8 +19,8 @@ def make_parameters(**settings: object) -> ExamplesParameters:
     return ExamplesParameters(**{"epsilon": 2.0, "batch_size": 6.0, "steps": 20, "dimension": 40, **settings})
 
 
-def evaluate_known(way: Sampling, bound: int, sigma: float, **settings: object) -> Candidate:
-    return evaluate_candidate(HISTOGRAM, make_parameters(**settings), way, bound, sigma)
+def evaluate_known(sampling: Sampling, bound: int, sigma: float, **settings: object) -> Candidate:
+    return evaluate_candidate(HISTOGRAM, make_parameters(**settings), sampling, bound, sigma)
 
 
 def test_sums_over_the_histogram_are_those_over_users() -> None:
@@ -37,11 +37,11 @@ def test_sums_over_the_histogram_are_those_over_users() -> None:
     assert users.noise == pytest.approx(1.5 * users.norm / users.divisor)
 
 
-@pytest.mark.parametrize("way", [Sampling.EXAMPLES, Sampling.USERS])
-def test_the_estimate_is_the_error_of_a_simulated_mean(way: Sampling) -> None:
+@pytest.mark.parametrize("sampling", [Sampling.EXAMPLES, Sampling.USERS])
+def test_the_estimate_is_the_error_of_a_simulated_mean(sampling: Sampling) -> None:
     """Gradients of norm 1 on average, T noisy means of drawn batches, averaged: 4,000 of them, simulated."""
     rng, runs, sigma, r, dimension = np.random.default_rng(5), 4000, 0.8, 0.4, 40
-    candidate = evaluate_known(way, 3, sigma, gradient_similarity=r, steps=4)
+    candidate = evaluate_known(sampling, 3, sigma, gradient_similarity=r, steps=4)
     kept_examples = np.minimum(COUNTS, 3)
     user = np.repeat(np.arange(kept_examples.size), kept_examples)
     squared = np.empty(runs)
@@ -50,7 +50,7 @@ def test_the_estimate_is_the_error_of_a_simulated_mean(way: Sampling) -> None:
         own_parts = rng.normal(scale=math.sqrt((1.0 - r) / dimension), size=(user.size, dimension))
         gradients = shared_parts[user] + own_parts
         scale = 1.0
-        if way is Sampling.USERS:
+        if sampling is Sampling.USERS:
             totals = np.zeros((kept_examples.size, dimension))
             np.add.at(totals, user, gradients)
             gradients, scale = totals / kept_examples[:, None], candidate.norm
@@ -69,7 +69,7 @@ def test_the_estimate_is_the_error_of_a_simulated_mean(way: Sampling) -> None:
 def test_bounds_that_keep_less_than_a_batch_are_said_and_not_offered() -> None:
     comparison = compare_candidates(HISTOGRAM, make_parameters(batch_size=16.0))
     assert comparison.too_small_bounds == (1, 2)
-    assert all(one.bound >= 3 for of in comparison.candidates_by_sampling.values() for one in of)
+    assert all(entry.bound >= 3 for item in comparison.candidates_by_sampling.values() for entry in item)
     with pytest.raises(InvalidInput, match="more than all 39 examples"):
         compare_candidates(HISTOGRAM, make_parameters(batch_size=40.0))
 
@@ -90,34 +90,36 @@ def test_one_example_of_each_user_is_one_mechanism_both_ways() -> None:
     )
     assert examples.multiplier == users.multiplier
     assert examples.error == pytest.approx(users.error, rel=1e-3)
-    assert comparison.best.sampling is Sampling.EXAMPLES
+    assert comparison.best_candidate.sampling is Sampling.EXAMPLES
 
 
 def test_one_user_and_a_full_batch() -> None:
     comparison = compare_candidates(ContributionHistogram([7], [1]), make_parameters(batch_size=7.0))
-    assert [one.bound for one in comparison.candidates_by_sampling[Sampling.USERS]] == [7]
-    assert comparison.best.rate == 1.0
-    assert not comparison.best.is_upper_bound
+    assert [item.bound for item in comparison.candidates_by_sampling[Sampling.USERS]] == [7]
+    assert comparison.best_candidate.rate == 1.0
+    assert not comparison.best_candidate.is_upper_bound
 
 
 def test_the_way_that_was_asked_for_is_the_one_that_is_chosen() -> None:
     for way in (Sampling.EXAMPLES, Sampling.USERS):
         comparison = compare_candidates(HISTOGRAM, make_parameters(sampling=way))
-        assert comparison.best.sampling is way
-        assert comparison.best.error == min(one.error for one in comparison.candidates_by_sampling[way])
+        assert comparison.best_candidate.sampling is way
+        assert comparison.best_candidate.error == min(
+            one.error for one in comparison.candidates_by_sampling[way]
+        )
         low, high = comparison.find_near_optimal()
-        assert low <= comparison.best.bound <= high
+        assert low <= comparison.best_candidate.bound <= high
 
 
 def test_twice_the_users_leave_the_noise_of_a_bound_no_larger() -> None:
     """The same batch from twice the users is drawn with half the probability."""
     double = ContributionHistogram(HISTOGRAM.sizes, 2 * HISTOGRAM.users)
-    for one, other in zip(
+    for item, other_entry in zip(
         compare_candidates(HISTOGRAM, make_parameters()).candidates_by_sampling[Sampling.USERS],
         compare_candidates(double, make_parameters()).candidates_by_sampling[Sampling.USERS],
         strict=True,
     ):
-        assert other.multiplier < one.multiplier
+        assert other_entry.multiplier < item.multiplier
 
 
 def test_how_alike_examples_are_changes_no_noise_multiplier() -> None:

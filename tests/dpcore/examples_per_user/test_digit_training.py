@@ -51,8 +51,8 @@ def test_sums_of_clipped_gradients_are_those_of_a_loop(way: Sampling) -> None:
 def test_test_and_picking_parts_share_no_digit_with_each_other_or_with_training() -> None:
     data = deal_digits(UserDesign.DIVERSE)
     parts = [
-        {row.tobytes() for row in part}
-        for part in (data.features, data.picking_digits[0], data.testing_digits[0])
+        {row.tobytes() for row in item}
+        for item in (data.features, data.picking_digits[0], data.testing_digits[0])
     ]
     assert [len(data.features), len(data.picking_digits[0]), len(data.testing_digits[0])] == [1137, 300, 360]
     assert len(parts[0] | parts[1] | parts[2]) >= 1797 - 5  # a few digits occur twice
@@ -64,8 +64,8 @@ def test_noise_costs_accuracy_and_the_estimate_ranks_the_ends(
     two_seeds: examples_per_user.TrainingResult,
 ) -> None:
     by = {
-        (one.sampling, one.bound): mean
-        for one, mean in zip(two_seeds.options, two_seeds.mean_accuracy, strict=True)
+        (option.sampling, option.bound): mean
+        for option, mean in zip(two_seeds.options, two_seeds.mean_accuracy, strict=True)
     }
     assert two_seeds.noiseless_accuracy > 0.88
     # At G = 32 drawing examples needs noise many times that of G = 1, and is worse by far more than two seeds vary.

@@ -143,7 +143,7 @@ def test_examples_in_other_directions_are_no_worse_than_alike() -> None:
             for length in (0.5, 1.0):
                 second = (length * math.cos(angle), length * math.sin(angle))
                 deltas_apart = deltas((1.0, 0.0), second, sigma, rate)
-                assert all(one <= alike + 1e-9 for one, alike in zip(deltas_apart, worst, strict=True))
+                assert all(one <= item + 1e-9 for one, item in zip(deltas_apart, worst, strict=True))
 
 
 def test_a_tail_that_is_moved_to_g_would_cost_many_times_the_budget() -> None:

@@ -32,8 +32,8 @@ def count_by_brute_force(ownership: Ownership, bound: int) -> int:
         for record in range(ownership.num_records)
     ]
     for size in range(ownership.num_records, 0, -1):
-        for chosen in itertools.combinations(lists, size):
-            if np.bincount(np.concatenate([np.array(one) for one in chosen])).max() <= bound:
+        for combination in itertools.combinations(lists, size):
+            if np.bincount(np.concatenate([np.array(item) for item in combination])).max() <= bound:
                 return size
     return 0
 
@@ -44,7 +44,7 @@ def draw_small_ownership(rng: np.random.Generator) -> Ownership:
         rng.choice(users, size=int(rng.integers(1, min(users, 4) + 1)), replace=False) for _ in range(records)
     ]
     return Ownership.from_pairs(
-        np.repeat(np.arange(records), [len(one) for one in owners]), np.concatenate(owners)
+        np.repeat(np.arange(records), [len(owner) for owner in owners]), np.concatenate(owners)
     )
 
 
@@ -103,7 +103,7 @@ def test_one_owner_each_is_a_sum_of_minima() -> None:
 
 def test_lines_that_stand_twice_count_once_and_a_record_of_nobody_is_refused() -> None:
     ownership = Ownership.from_pairs(["a", "a", "b", "a"], ["x", "x", "x", "y"])
-    assert ownership.num_owners.tolist() == [2, 1]
+    assert ownership.owner_counts.tolist() == [2, 1]
     with pytest.raises(InvalidInput, match="owners are empty"):
         Ownership.from_pairs(["a", "b"], ["x", " "])
     with pytest.raises(InvalidInput, match="same length"):
@@ -136,7 +136,7 @@ def test_replaced_contents_spend_more_than_zeroed_ones() -> None:
         epsilon_spent = noise.compute_epsilon(weights, sigma, 100, 1e-6, orders, is_replaced=True)
         assert spent <= epsilon_spent <= 1.25 * spent
     zeroed, replaced = (
-        noise.bound_multiplier(4, 0.02, 4.0, 1e-6, 100, is_replaced=one) for one in (False, True)
+        noise.bound_multiplier(4, 0.02, 4.0, 1e-6, 100, is_replaced=number) for number in (False, True)
     )
     assert replaced > 1.2 * zeroed
     assert noise.bound_multiplier(4, 1.0, 4.0, 1e-6, 100, is_replaced=True) == pytest.approx(

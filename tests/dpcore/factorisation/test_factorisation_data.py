@@ -13,12 +13,12 @@ from tests.dpcore.factorisation.conftest import table
 
 
 def test_columns_in_any_order_make_the_same_table() -> None:
-    one = Ratings.from_columns([0, 0, 2], [1, 3, 0], [5.0, 1.0, 2.0], 5)
+    columns = Ratings.from_columns([0, 0, 2], [1, 3, 0], [5.0, 1.0, 2.0], 5)
     other = Ratings.from_columns([2, 0, 0], [0, 3, 1], [2.0, 1.0, 5.0], 5)
     for name in ("starts", "items", "values"):
-        assert np.array_equal(getattr(one, name), getattr(other, name))
-    assert one.starts.tolist() == [0, 2, 2, 3]
-    assert one.item_counts.tolist() == [1, 1, 0, 1, 0]
+        assert np.array_equal(getattr(columns, name), getattr(other, name))
+    assert columns.starts.tolist() == [0, 2, 2, 3]
+    assert columns.item_counts.tolist() == [1, 1, 0, 1, 0]
 
 
 def test_pairs_of_several_rows_have_their_mean_rating() -> None:
@@ -34,7 +34,7 @@ def test_a_split_is_a_partition_and_both_halves_keep_their_codes() -> None:
     assert train.num_users == test.num_users == 200
 
     def list_rows(*tables: Ratings) -> list[tuple[int, int, float]]:
-        return sorted(row for t in tables for row in zip(t.graph.users, t.items, t.values, strict=True))
+        return sorted(row for t in tables for row in zip(t.graph.user_codes, t.items, t.values, strict=True))
 
     assert list_rows(train, test) == list_rows(ratings)
     assert test.num_ratings / ratings.num_ratings == pytest.approx(0.3, abs=0.07)
@@ -72,16 +72,18 @@ def test_the_generator_gives_what_it_says() -> None:
 
 
 def test_generated_ratings_have_the_spread_that_is_planted() -> None:
-    spreads = {"user_offset_spread": 0.0, "step": 0.0, "error_spread": 0.0}
+    spreads = {"user_offset_spread": 0.0, "rounding_step": 0.0, "error_spread": 0.0}
     quiet = GeneratedRatings(3_000, 60, 25.0, 0.0, 0.0, 3, lowest=-50.0, highest=50.0, **spreads)
     ratings = quiet.draw(np.random.default_rng(1))
     # Variance of an offset and of <taste, trait>: 0.45^2 + 0.5^2; 60 items make it uncertain by a fifth.
     assert ratings.values.var() == pytest.approx(0.4525, rel=0.6)
     # Users' own offsets: the variance of users' means rises by that, 0.36 with a standard error of 0.01.
     with_own = replace(quiet, user_offset_spread=0.6).draw(np.random.default_rng(1))
-    means = [np.bincount(one.graph.users, one.values) / np.diff(one.starts) for one in (with_own, ratings)]
+    means = [
+        np.bincount(one.graph.user_codes, one.values) / np.diff(one.starts) for one in (with_own, ratings)
+    ]
     assert means[0].var() - means[1].var() == pytest.approx(0.36, abs=0.05)
     dense = np.zeros((3_000, 60))
-    dense[ratings.graph.users, ratings.items] = 1.0
+    dense[ratings.graph.user_codes, ratings.items] = 1.0
     # With Zipf exponent 0 and equal activity every cell is as likely.
     assert dense.mean(axis=0) == pytest.approx(25.0 / 60.0, abs=0.05)

@@ -47,7 +47,7 @@ def test_one_user_moves_the_gradients_by_no_more_than_declared(
     vectors = scale * rng.normal(size=(12, 3))
     users = clip_user_vectors(rng.normal(size=(8, 3)) * scale, SETTINGS, 1.0)
     users[:, 0] = SETTINGS.offset
-    is_other_user = weighted.ratings.graph.users != user
+    is_other_user = weighted.ratings.graph.user_codes != user
     other_ratings = WeightedRatings(weighted.ratings.select(is_other_user), weighted.weights[is_other_user])
     difference = sum_gradients(weighted, users, vectors, RANGE, bound) - sum_gradients(
         other_ratings, users, vectors, RANGE, bound
@@ -67,7 +67,7 @@ def test_without_clipping_it_is_the_gradient_of_half_the_weighted_loss() -> None
     users, vectors = rng.normal(size=(40, 3)), rng.normal(size=(12, 3))
 
     def loss(of: np.ndarray) -> float:
-        predicted = np.einsum("pd,pd->p", users[ratings.graph.users], of[ratings.items])
+        predicted = np.einsum("pd,pd->p", users[ratings.graph.user_codes], of[ratings.items])
         return float(np.sum(weights * (predicted - RANGE.centre(ratings.values)) ** 2) / 2.0)
 
     gradients = sum_gradients(weighted, users, vectors, RANGE, 1e9)
@@ -81,16 +81,16 @@ def test_without_clipping_it_is_the_gradient_of_half_the_weighted_loss() -> None
 def test_many_steps_without_noise_end_where_the_sums_are_solved() -> None:
     ratings = table(2, users=200)
     weighted = WeightedRatings(ratings, np.ones(ratings.num_ratings, np.float32))
-    first = SETTINGS.first_item_vectors(12)
+    first = SETTINGS.draw_first_vectors(12)
     users = clip_user_vectors(FactorModel(first, SETTINGS, RANGE).solve_user_vectors(ratings), SETTINGS, 1.0)
     totals = ratings.item_counts.astype(np.float64)
     steps, rng = GradientSteps(400, 100.0), np.random.default_rng(0)
     gradients, start = descend(first, np.zeros(3), weighted, users, SETTINGS, RANGE, steps, 0.0, totals, rng)
-    sums = sum_over_users(ratings, weighted, first, SETTINGS, RANGE, user_bound=1.0)
+    sums = sum_over_users(ratings, weighted, first, SETTINGS, RANGE, max_length=1.0)
     # The ridge draws both to the level that the steps have found, which is near the mean of the solution.
     level = np.array([start[0], 0.0, 0.0])
     matrices = sums.unfold_matrices() + SETTINGS.item_ridge * np.eye(3)
-    expected = np.linalg.solve(matrices, (sums.vectors + SETTINGS.item_ridge * level)[:, :, None])[:, :, 0]
+    expected = np.linalg.solve(matrices, (sums.label_sums + SETTINGS.item_ridge * level)[:, :, None])[:, :, 0]
     assert gradients == pytest.approx(expected, abs=1e-3)
     assert gradients == pytest.approx(solve_noisy_items(sums, SETTINGS, RANGE), abs=0.1)
 
@@ -108,21 +108,23 @@ def test_expected_weights_are_the_counts_where_items_are_alike() -> None:
 def test_the_budget_of_steps_is_that_of_their_releases(generated: Ratings) -> None:
     target = PrivacyTarget(1.0, 1e-5)
     two, eight = (Spending.from_target(target, 0.1, 2, 50, releases) for releases in (2, 8))
-    assert eight.noise == pytest.approx(2.0 * two.noise)
+    assert eight.noise_std == pytest.approx(2.0 * two.noise_std)
     with pytest.raises(InvalidInput, match="2 releases in a sweep, and 8 are made"):
-        fit_private(generated, SETTINGS, RANGE, Scheme.TAIL, two, steps=GradientSteps(8))
+        fit_private(generated, SETTINGS, RANGE, Scheme.TAIL, two, gradient_steps=GradientSteps(8))
 
 
 def test_a_study_of_gradient_steps_learns(generated: Ratings) -> None:
     settings, steps = FactorSettings(3, 3), GradientSteps(20)
-    study = RatingStudy((0.1, 1e3), 1e-5, settings, max_items=20, repeats=1, steps=steps, with_recall=False)
+    study = RatingStudy(
+        (0.1, 1e3), 1e-5, settings, max_items=20, repeats=1, gradient_steps=steps, measures_recall=False
+    )
     result = run(generated, study)
     for model_kind in (ModelKind.UNIFORM, ModelKind.TAIL, ModelKind.ADAPTIVE):
         errors = result.summarise(model_kind).means[:, 0]
         assert errors[1] < errors[0]
         # With hardly any noise, at least the items' levels are learned.
         assert errors[1] < result.summarise(ModelKind.ITEM_MEAN).means[1, 0] + 0.02
-    without_steps = run(generated, replace(study, steps=None))
+    without_steps = run(generated, replace(study, gradient_steps=None))
     assert not np.array_equal(
         without_steps.summarise(ModelKind.TAIL).means, result.summarise(ModelKind.TAIL).means
     )

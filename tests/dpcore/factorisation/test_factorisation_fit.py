@@ -44,7 +44,7 @@ def test_a_sweep_is_least_squares_row_by_row(offset: float) -> None:
     settings = FactorSettings(4, 1, user_ridge=0.7, item_ridge=0.3, offset=offset)
     first = np.random.default_rng(0).normal(size=(12, 4))
     dense = np.full((40, 12), np.nan)
-    dense[ratings.graph.users, ratings.items] = ratings.values - RANGE.midpoint
+    dense[ratings.graph.user_codes, ratings.items] = ratings.values - RANGE.midpoint
     fixed = int(offset > 0.0)
     users = np.concatenate([x for _, x in solve_users(ratings, first, settings, RANGE)])
     for user in range(40):
@@ -71,7 +71,7 @@ def test_blocks_and_single_precision_change_nothing_but_digits(monkeypatch: pyte
 
 def objective(model: FactorModel, train: Ratings, users: np.ndarray) -> float:
     """Squared errors over all ratings, plus the ridges, each vector's once: (D.1) of Krichene et al. 2023."""
-    predicted = np.einsum("pd,pd->p", users[train.graph.users], model.item_vectors[train.items])
+    predicted = np.einsum("pd,pd->p", users[train.graph.user_codes], model.item_vectors[train.items])
     errors = np.sum((predicted - model.range.centre(train.values)) ** 2)
     of_items = model.settings.item_ridge * np.sum(model.item_vectors**2)
     return float(errors + model.settings.user_ridge * np.sum(users**2) + of_items)
@@ -121,18 +121,18 @@ def test_planted_factors_are_recovered_as_epsilon_grows() -> None:
 def test_without_noise_the_private_solution_is_ridge_around_the_mean() -> None:
     ratings = table(5)
     settings = FactorSettings(3, 1, 1.0, 2.0)
-    sums = sum_over_users(ratings, None, settings.first_item_vectors(12), settings, RANGE, user_bound=1.0)
+    sums = sum_over_users(ratings, None, settings.draw_first_vectors(12), settings, RANGE, max_length=1.0)
     result = solve_noisy_items(sums, settings, RANGE)
     mean = ratings.values.mean() - RANGE.midpoint
     start = np.array([mean / settings.offset, 0.0, 0.0])
-    shifted = LeastSquaresSums(sums.matrices, sums.vectors - sums.unfold_matrices() @ start)
+    shifted = LeastSquaresSums(sums.matrices, sums.label_sums - sums.unfold_matrices() @ start)
     assert result == pytest.approx(start + solve_rows(shifted, 2.0), abs=1e-9)
 
 
 def test_an_item_that_nobody_rated_gets_the_overall_mean() -> None:
     ratings = Ratings.from_columns([0, 0, 1, 1], [0, 1, 0, 1], [5.0, 1.0, 4.0, 2.0], num_items=3)
     settings = FactorSettings(2, 1, 1.0, 1.0)
-    sums = sum_over_users(ratings, None, settings.first_item_vectors(3), settings, RANGE, user_bound=1.0)
+    sums = sum_over_users(ratings, None, settings.draw_first_vectors(3), settings, RANGE, max_length=1.0)
     result = solve_noisy_items(sums, settings, RANGE)
     assert settings.offset * result[2, 0] + RANGE.midpoint == pytest.approx(3.0)
     assert result[2, 1] == pytest.approx(0.0)
@@ -143,10 +143,10 @@ def test_noise_has_the_size_that_is_said() -> None:
     noisy_sums = add_noise(sums, 3.0, 2.0, np.random.default_rng(1))
     less = add_noise(sums, 3.0, 2.0, np.random.default_rng(1), 0.9)
     assert less.matrices == pytest.approx(matrix_sensitivity(0.9) * noisy_sums.matrices)
-    assert np.array_equal(less.vectors, noisy_sums.vectors)
+    assert np.array_equal(less.label_sums, noisy_sums.label_sums)
     # 40,000 and 16,000 draws: the standard deviation is known to 0.4 % and 0.6 %; five of that.
     assert noisy_sums.matrices.std() == pytest.approx(3.0, rel=0.02)
-    assert noisy_sums.vectors.std() == pytest.approx(6.0, rel=0.03)
+    assert noisy_sums.label_sums.std() == pytest.approx(6.0, rel=0.03)
     assert abs(np.corrcoef(noisy_sums.matrices[:, 0], noisy_sums.matrices[:, 1])[0, 1]) < 0.08
 
 
@@ -159,26 +159,26 @@ def test_own_offsets_are_those_of_least_squares_and_beat_item_means() -> None:
     model = studies.add_own_offsets(means)
     result = model.solve_user_vectors(train)[:, -1]
     residuals = RANGE.centre(train.values).astype(np.float64) - means.item_vectors[train.items, 0]
-    by_hand = np.bincount(train.graph.users, residuals, 900) / (np.diff(train.starts) + 5.0)
+    by_hand = np.bincount(train.graph.user_codes, residuals, 900) / (np.diff(train.starts) + 5.0)
     assert result == pytest.approx(by_hand, abs=1e-4)
     # What is released is the same, and predictions are those of both together.
     assert np.array_equal(model.item_vectors[:, 0], means.item_vectors[:, 0])
     predictions = model.predict(model.solve_user_vectors(train), test)
-    at = means.item_vectors[test.items, 0] + by_hand[test.graph.users] + RANGE.midpoint
+    at = means.item_vectors[test.items, 0] + by_hand[test.graph.user_codes] + RANGE.midpoint
     assert predictions == pytest.approx(np.clip(at, RANGE.lowest, RANGE.highest), abs=1e-4)
     buckets = assign_buckets(train.item_counts)
     # Offsets explain 0.36 of a variance of about 1.
-    with_them, without = (measure(of, train, test, buckets, False)[0][0] for of in (model, means))
+    with_them, without = (measure(item, train, test, buckets, False)[0][0] for item in (model, means))
     assert with_them < without - 0.05
 
 
 def test_a_fit_with_own_offsets_takes_them_off_ratings_and_clips_again() -> None:
     ratings = table(4)
     settings = FactorSettings(3, 1, 2.0, 1.0, own_coordinate=1.5)
-    vectors = settings.first_item_vectors(ratings.num_items)
+    vectors = settings.draw_first_vectors(ratings.num_items)
     assert np.all(vectors[:, -1] == 1.5)
     weighted = WeightedRatings(ratings, np.ones(ratings.num_ratings, dtype=np.float32))
-    result = sum_over_users(ratings, weighted, vectors, settings, RANGE, user_bound=1.0)
+    result = sum_over_users(ratings, weighted, vectors, settings, RANGE, max_length=1.0)
     # One user after another: least squares for taste and offset together, then sums of what is left.
     by_hand = np.zeros((ratings.num_items, 3))
     for user in range(ratings.num_users):
@@ -194,28 +194,28 @@ def test_a_fit_with_own_offsets_takes_them_off_ratings_and_clips_again() -> None
         )
         for item, label in zip(items, labels, strict=True):
             by_hand[item] += label * np.array([0.9, *taste])
-    assert result.vectors == pytest.approx(by_hand, abs=1e-3)
+    assert result.label_sums == pytest.approx(by_hand, abs=1e-3)
 
 
 def test_weights_enter_both_sums() -> None:
     ratings = table(7)
     settings = FactorSettings(3, 1, 1.0, 1.0)
-    first = settings.first_item_vectors(12)
+    first = settings.draw_first_vectors(12)
     weights = np.random.default_rng(0).random(ratings.num_ratings, dtype=np.float32)
     sums = sum_over_users(ratings, WeightedRatings(ratings, weights), first, settings, RANGE)
     users = np.concatenate([x for _, x in solve_users(ratings, first, settings, RANGE)])
     for item in range(12):
         at = ratings.items == item
-        x, y = users[ratings.graph.users[at]], ratings.values[at] - RANGE.midpoint
+        x, y = users[ratings.graph.user_codes[at]], ratings.values[at] - RANGE.midpoint
         assert sums.unfold_matrices()[item] == pytest.approx((weights[at, None] * x).T @ x)
-        assert sums.vectors[item] == pytest.approx((weights[at] * y) @ x)
+        assert sums.label_sums[item] == pytest.approx((weights[at] * y) @ x)
 
 
 def test_the_private_item_mean_tends_to_the_weighted_mean(generated: Ratings) -> None:
     spending = Spending(1e12, 0.1, 2, 30)
     result = studies.fit_private_item_means(generated, RANGE, spending, exponent=0.0)
     # With mu = 0 a user's ratings weigh alike, 1 over the root of their number.
-    weights = 1.0 / np.sqrt(np.diff(generated.starts))[generated.graph.users]
+    weights = 1.0 / np.sqrt(np.diff(generated.starts))[generated.graph.user_codes]
     rated = generated.item_counts > 0
     sums = np.bincount(generated.items, weights * generated.values, 150)[rated]
     means = sums / np.bincount(generated.items, weights, 150)[rated]

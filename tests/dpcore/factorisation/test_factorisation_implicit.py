@@ -19,13 +19,13 @@ from dpcore.factorisation.study import ModelKind, run
 from dpcore.multitask.problem import PrivacyTarget, compute_epsilon
 from tests.dpcore.factorisation.conftest import table
 
-SETTINGS = ImplicitSettings(dimension=3, sweeps=2, unobserved=0.3, user_ridge=0.7, item_ridge=0.9)
+SETTINGS = ImplicitSettings(dimension=3, sweeps=2, unobserved_weight=0.3, user_ridge=0.7, item_ridge=0.9)
 
 
 def dense(ratings: Ratings) -> np.ndarray:
     """1 where a user chose an item, shape (num_users, num_items)."""
     out = np.zeros((ratings.num_users, ratings.num_items))
-    out[ratings.graph.users, ratings.items] = 1.0
+    out[ratings.graph.user_codes, ratings.items] = 1.0
     return out
 
 
@@ -50,13 +50,13 @@ def test_items_solve_least_squares_over_all_pairs_and_weights() -> None:
     (block,) = implicit.solve_users(ratings, items, SETTINGS)
     users = block[1]
     sums = implicit.sum_over_users(ratings, weighted, items, SETTINGS)
-    found = implicit._solve_items(sums, SETTINGS)
+    solution = implicit._solve_items(sums, SETTINGS)
     for item in range(12):
         all_sums = ratings.items == item
-        who, root = ratings.graph.users[all_sums], np.sqrt(weighted.weights[all_sums])[:, None]
+        who, root = ratings.graph.user_codes[all_sums], np.sqrt(weighted.weights[all_sums])[:, None]
         rows = np.vstack([root * users[who], math.sqrt(0.3) * users, math.sqrt(0.9) * np.eye(3)])
         labels = np.concatenate([root[:, 0], np.zeros(users.shape[0] + 3)])
-        assert found[item] == pytest.approx(np.linalg.lstsq(rows, labels, rcond=None)[0], abs=1e-6)
+        assert solution[item] == pytest.approx(np.linalg.lstsq(rows, labels, rcond=None)[0], abs=1e-6)
 
 
 @given(
@@ -74,14 +74,14 @@ def test_one_user_moves_every_sum_by_no_more_than_declared(
     rng = np.random.default_rng(seed)
     vectors, counts = scale * rng.normal(size=(12, 3)), 1.0 + 50.0 * rng.random(12)
     weighted = allocate(ratings, scheme, k, counts, exponent, np.random.default_rng(1))
-    other_ratings = ratings.select(ratings.graph.users != user)
-    is_other_user = weighted.ratings.graph.users != user
+    other_ratings = ratings.select(ratings.graph.user_codes != user)
+    is_other_user = weighted.ratings.graph.user_codes != user
     rest = WeightedRatings(weighted.ratings.select(is_other_user), weighted.weights[is_other_user])
     other_sums = implicit.sum_over_users(other_ratings, rest, vectors, SETTINGS)
     all_sums = implicit.sum_over_users(ratings, weighted, vectors, SETTINGS)
     differences = {
         "matrices": np.sum((all_sums.item_sums.matrices - other_sums.item_sums.matrices) ** 2) / k,
-        "vectors": np.sum((all_sums.item_sums.vectors - other_sums.item_sums.vectors) ** 2) / k,
+        "vectors": np.sum((all_sums.item_sums.label_sums - other_sums.item_sums.label_sums) ** 2) / k,
         # The Gram matrix has every user in it, whatever their weights: it moves by 1, and is paid for as 1.
         "gram": np.sum((all_sums.gram_triangle - other_sums.gram_triangle) ** 2),
     }
@@ -96,7 +96,7 @@ def test_what_is_declared_is_reached() -> None:
         weighted = allocate(ratings, scheme, 5, np.arange(1.0, 6.0), 0.5, np.random.default_rng(0))
         sums = implicit.sum_over_users(ratings, weighted, np.ones((5, 1)), settings)
         assert np.sum(sums.item_sums.matrices**2) == pytest.approx(5.0, rel=1e-5)
-        assert np.sum(sums.item_sums.vectors**2) == pytest.approx(5.0, rel=1e-5)
+        assert np.sum(sums.item_sums.label_sums**2) == pytest.approx(5.0, rel=1e-5)
         assert np.sum(sums.gram_triangle**2) == pytest.approx(1.0)
 
 
@@ -107,7 +107,7 @@ def test_without_the_gram_matrix_the_account_would_be_short() -> None:
         Spending.from_target(target, 0.1, sweeps, 1, unit_releases_per_sweep=number) for number in (1, 0)
     )
     for spending, keeps in ((paid, True), (unpaid, False)):
-        differences = 1.0 / spending.count_noise**2 + sweeps * (2.0 + 1.0) / spending.noise**2
+        differences = 1.0 / spending.count_noise_std**2 + sweeps * (2.0 + 1.0) / spending.noise_std**2
         assert (compute_epsilon(differences / 2.0, 1e-5) <= 1.0 + 1e-9) is keeps
 
 
@@ -117,9 +117,9 @@ def test_the_budget_by_another_accountant() -> None:
 
     k, sweeps = 3, 2
     spending = Spending.from_target(PrivacyTarget(1.0, 1e-5), 0.12, sweeps, k, unit_releases_per_sweep=1)
-    events = [dp_event.GaussianDpEvent(spending.count_noise / math.sqrt(k))]
-    events += [dp_event.GaussianDpEvent(spending.noise / math.sqrt(k))] * (2 * sweeps)
-    events += [dp_event.GaussianDpEvent(spending.noise)] * sweeps
+    events = [dp_event.GaussianDpEvent(spending.count_noise_std / math.sqrt(k))]
+    events += [dp_event.GaussianDpEvent(spending.noise_std / math.sqrt(k))] * (2 * sweeps)
+    events += [dp_event.GaussianDpEvent(spending.noise_std)] * sweeps
     with np.errstate(all="ignore"):
         by_pld = (
             pld_privacy_accountant.PLDAccountant().compose(dp_event.ComposedDpEvent(events)).get_epsilon(1e-5)
@@ -186,21 +186,23 @@ def test_users_choose_by_taste_where_the_generator_says_so() -> None:
 
 
 def test_a_split_holds_out_users_and_a_fifth_of_what_they_chose(choices: Ratings) -> None:
-    split = ChoiceStudy(test_users=0.3).split(choices, np.random.default_rng(0))
-    trained, known, asked_items = (np.diff(part.starts) for part in (split.train, split.history, split.test))
+    split = ChoiceStudy(test_user_share=0.3).split(choices, np.random.default_rng(0))
+    trained, known, asked_items = (np.diff(item.starts) for item in (split.train, split.history, split.test))
     assert not np.any((trained > 0) & ((known > 0) | (asked_items > 0)))
     assert trained + known + asked_items == pytest.approx(np.diff(choices.starts))
     assert asked_items.sum() / (asked_items.sum() + known.sum()) == pytest.approx(0.2, abs=0.02)
     assert (trained > 0).sum() / (np.diff(choices.starts) > 0).sum() == pytest.approx(0.7, abs=0.05)
     with pytest.raises(InvalidInput, match="othing is left"):
-        ChoiceStudy(test_users=0.001).split(choices.select(choices.graph.users < 2), np.random.default_rng(0))
+        ChoiceStudy(test_user_share=0.001).split(
+            choices.select(choices.graph.user_codes < 2), np.random.default_rng(0)
+        )
 
 
 def test_a_study_finds_taste_and_repeats_itself(choices: Ratings) -> None:
-    study = ChoiceStudy(epsilons=(0.05, 1e3), repeats=1, max_items=15, test_users=0.2)
+    study = ChoiceStudy(epsilons=(0.05, 1e3), repeats=1, max_items=15, test_user_share=0.2)
     progress_shares: list[float] = []
     result = run(choices, study, lambda share, so_far=None: progress_shares.append(share))
-    assert result.finished
+    assert result.is_finished
     assert np.isfinite(result.recall[..., 0]).all()
     assert progress_shares == sorted(progress_shares)
     assert progress_shares[-1] == 1.0
@@ -211,6 +213,6 @@ def test_a_study_finds_taste_and_repeats_itself(choices: Ratings) -> None:
     assert mean[ModelKind.PRIVATE_POPULAR][1] == pytest.approx(mean[ModelKind.POPULAR][1], abs=0.02)
     # With hardly any budget, nothing is left of it.
     assert mean[ModelKind.ADAPTIVE][0] < 0.8 * mean[ModelKind.ADAPTIVE][1]
-    single_model = replace(study, models=(ModelKind.ADAPTIVE,), epsilons=(1e3,))
+    single_model = replace(study, model_kinds=(ModelKind.ADAPTIVE,), epsilons=(1e3,))
     repeated = run(choices, single_model).summarise(ModelKind.ADAPTIVE, "recall").means
     assert repeated[0, 0] == mean[ModelKind.ADAPTIVE][1]

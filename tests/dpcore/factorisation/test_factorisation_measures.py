@@ -32,7 +32,7 @@ def test_errors_and_recall_are_those_of_loops(split: tuple[Ratings, Ratings], mo
     rmse, recall = factorisation_study.measure(model, train, test, buckets)
     users = model.solve_user_vectors(train)
     scores = users @ model.item_vectors.T
-    predicted = np.clip(scores + 2.75, 0.5, 5.0)[test.graph.users, test.items]
+    predicted = np.clip(scores + 2.75, 0.5, 5.0)[test.graph.user_codes, test.items]
     errors = (predicted - test.values) ** 2
     assert rmse[0] == pytest.approx(np.sqrt(errors.mean()))
     bucket_of_pair = buckets[test.items]
@@ -83,7 +83,7 @@ def test_neighbours_leave_out_the_item_and_its_level(model: FactorModel) -> None
 
 
 STUDY = RatingStudy(
-    epsilons=(1.0, 1e3), repeats=2, max_items=20, settings=FactorSettings(3, 1), with_recall=False
+    epsilons=(1.0, 1e3), repeats=2, max_items=20, settings=FactorSettings(3, 1), measures_recall=False
 )
 
 
@@ -93,7 +93,7 @@ def result(generated: Ratings) -> StudyResult:
 
 
 def test_a_study_fills_every_run_and_repeats_itself(generated: Ratings, result: StudyResult) -> None:
-    assert result.finished
+    assert result.is_finished
     assert np.isfinite(result.rmse[..., 0]).all()
     repeated = run(generated, STUDY)
     assert np.array_equal(repeated.rmse, result.rmse)
@@ -103,8 +103,8 @@ def test_a_study_fills_every_run_and_repeats_itself(generated: Ratings, result: 
     assert private[1, 0] < private[0, 0]
     # With hardly any noise the DP item mean comes near the one without privacy.
     assert private[1, 0] == pytest.approx(result.summarise(ModelKind.ITEM_MEAN).means[1, 0], abs=0.02)
-    assert (ModelKind.NO_PRIVACY, 0.0) in result.models
-    assert (ModelKind.TAIL, 1.0) in result.models
+    assert (ModelKind.NO_PRIVACY, 0.0) in result.fitted_models
+    assert (ModelKind.TAIL, 1.0) in result.fitted_models
 
 
 def test_differences_are_paired_by_seed(result: StudyResult) -> None:
@@ -126,7 +126,7 @@ def test_a_stopped_study_keeps_what_is_finished(generated: Ratings, result: Stud
         reports.append((share, so_far))
 
     stopped = run(generated, STUDY, report, lambda: any(so_far is not None for _, so_far in reports))
-    assert not stopped.finished
+    assert not stopped.is_finished
     assert 0 < np.isfinite(stopped.rmse).sum() < np.isfinite(result.rmse).sum()
     done = np.isfinite(stopped.rmse)
     assert np.array_equal(stopped.rmse[done], result.rmse[done])
@@ -142,17 +142,17 @@ def test_shares_of_the_budget_add_up_and_rare_items_gain(generated: Ratings) -> 
     spending = Spending(100.0, 0.1, 2, 10)
     uniform, tail, adaptive = (divide_budget(generated, scheme, spending, 0.5) for scheme in Scheme)
     for division in (uniform, tail, adaptive):
-        assert division.shares.sum() == pytest.approx(1.0)
-        assert division.noise_to_signal == pytest.approx(division.noise / division.weight)
-    assert adaptive.shares[0] > uniform.shares[0]
-    assert tail.shares[0] > uniform.shares[0]
+        assert division.bucket_shares.sum() == pytest.approx(1.0)
+        assert division.noise_to_signal == pytest.approx(division.noise_std / division.mean_weights)
+    assert adaptive.bucket_shares[0] > uniform.bucket_shares[0]
+    assert tail.bucket_shares[0] > uniform.bucket_shares[0]
     assert adaptive.used_share == pytest.approx(1.0, abs=1e-4)
     # Users with fewer than k ratings leave some of theirs unused.
     fewer = np.diff(generated.starts)
     expected = np.minimum(fewer[fewer > 0], 10).mean() / 10
     assert uniform.used_share == pytest.approx(expected)
     # Counts cost the other schemes some of the budget.
-    assert uniform.noise < adaptive.noise
+    assert uniform.noise_std < adaptive.noise_std
 
 
 def test_a_study_without_test_ratings_is_refused() -> None:
@@ -165,13 +165,13 @@ def test_small_budgets_pay_for_no_counts_of_item_means() -> None:
     assert studies.choose_exponent(1.99, 0.25) == 0.0
     assert studies.choose_exponent(2.0, 0.25) == 0.25
     ratings = GeneratedRatings(1_500, 80, 20.0).draw(np.random.default_rng(0))
-    study = RatingStudy(epsilons=(0.3,), repeats=6, with_recall=False)
+    study = RatingStudy(epsilons=(0.3,), repeats=6, measures_recall=False)
     # With mu = 0 there are no counts: everything goes to the one sweep.
-    spending = study.spending(0.3)
+    spending = study.build_spending(0.3)
     with pytest.MonkeyPatch.context() as patch:
         patch.delattr(allocation, "count_with_noise")
         fitted = studies.fit_private_item_means(ratings, RANGE, spending, 0.0)
-    noise = Spending(spending.budget, 0.0, 1, spending.max_items).noise
+    noise = Spending(spending.budget, 0.0, 1, spending.max_items).noise_std
     assert fitted.settings.item_ridge == pytest.approx(5.0 + RIDGE_TO_NOISE * noise)
     equal_weights = run(ratings, study).summarise(ModelKind.PRIVATE_OFFSETS).means[0, 0]
     with pytest.MonkeyPatch.context() as patch:

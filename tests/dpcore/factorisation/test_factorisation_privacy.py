@@ -27,7 +27,7 @@ RANGE = RatingRange(0.5, 5.0)
 
 def without(ratings: Ratings, user: int) -> Ratings:
     """The table without one user's ratings; nobody is numbered anew."""
-    return ratings.select(ratings.graph.users != user)
+    return ratings.select(ratings.graph.user_codes != user)
 
 
 @given(
@@ -50,20 +50,20 @@ def test_one_user_moves_the_stacked_sums_by_no_more_than_declared(
     vectors = settings.append_own_coordinate(vectors)
     weighted = allocate(ratings, scheme, k, counts, exponent, np.random.default_rng(1))
     # The others' weights do not depend on this user; the uniform scheme's draws are the same for them.
-    is_other_user = weighted.ratings.graph.users != user
+    is_other_user = weighted.ratings.graph.user_codes != user
     other_ratings = WeightedRatings(weighted.ratings.select(is_other_user), weighted.weights[is_other_user])
     if scheme.needs_counts:
         anew = allocate(without(ratings, user), scheme, k, counts, exponent, rng)
         assert np.array_equal(anew.ratings.items, other_ratings.ratings.items)
         assert anew.weights == pytest.approx(other_ratings.weights)
-    all_sums = sum_over_users(ratings, weighted, vectors, settings, RANGE, user_bound=1.0)
+    all_sums = sum_over_users(ratings, weighted, vectors, settings, RANGE, max_length=1.0)
     other_sums = sum_over_users(
-        without(ratings, user), other_ratings, vectors, settings, RANGE, user_bound=1.0
+        without(ratings, user), other_ratings, vectors, settings, RANGE, max_length=1.0
     )
     matrices = math.sqrt(np.sum((all_sums.matrices - other_sums.matrices) ** 2)) / matrix_sensitivity(offset)
-    in_labels = math.sqrt(np.sum((all_sums.vectors - other_sums.vectors) ** 2)) / RANGE.label_bound
-    for moved in (matrices, in_labels):
-        assert moved <= math.sqrt(k) * (1.0 + 1e-9)
+    in_labels = math.sqrt(np.sum((all_sums.label_sums - other_sums.label_sums) ** 2)) / RANGE.label_bound
+    for item in (matrices, in_labels):
+        assert item <= math.sqrt(k) * (1.0 + 1e-9)
 
 
 def test_half_a_matrix_moves_by_what_is_declared_and_no_more() -> None:
@@ -86,14 +86,14 @@ def test_sums_of_very_many_move_by_no_more_than_is_declared() -> None:
     # In float32 a user's part is rounded by the size of the sum that it enters: here 200,000 alike, and one more.
     many = 200_000
     ratings = Ratings.from_columns(range(many), np.zeros(many, int), np.full(many, 4.97), 1)
-    fewer = ratings.select(ratings.graph.users != many - 1)
+    fewer = ratings.select(ratings.graph.user_codes != many - 1)
     settings = FactorSettings(1, 1, offset=1.0)
     sums = []
     for table_used in (ratings, fewer):
         weighted = allocate(table_used, Scheme.UNIFORM, 1, np.ones(1), 0.0, np.random.default_rng(0))
-        sums.append(sum_over_users(table_used, weighted, np.zeros((1, 1)), settings, RANGE, user_bound=1.0))
+        sums.append(sum_over_users(table_used, weighted, np.zeros((1, 1)), settings, RANGE, max_length=1.0))
     assert abs(sums[0].matrices - sums[1].matrices)[0, 0] <= 1.0 + 1e-10
-    assert abs(sums[0].vectors - sums[1].vectors)[0, 0] <= RANGE.label_bound * (1.0 + 1e-10)
+    assert abs(sums[0].label_sums - sums[1].label_sums)[0, 0] <= RANGE.label_bound * (1.0 + 1e-10)
 
 
 def test_a_range_beyond_what_sums_hold_is_refused() -> None:
@@ -108,8 +108,8 @@ def test_the_declared_movement_is_reached() -> None:
     settings = FactorSettings(1, 1, offset=1.0)
     for scheme in Scheme:
         weighted = allocate(ratings, scheme, 5, np.arange(1.0, 6.0), 0.5, np.random.default_rng(0))
-        sums = sum_over_users(ratings, weighted, np.zeros((5, 1)), settings, RANGE, user_bound=1.0)
-        moved = np.sum(sums.matrices**2) + np.sum(sums.vectors**2) / RANGE.label_bound**2
+        sums = sum_over_users(ratings, weighted, np.zeros((5, 1)), settings, RANGE, max_length=1.0)
+        moved = np.sum(sums.matrices**2) + np.sum(sums.label_sums**2) / RANGE.label_bound**2
         assert math.sqrt(moved) == pytest.approx(math.sqrt(2 * 5), rel=1e-5)
 
 
@@ -141,7 +141,7 @@ def test_adaptive_weights_fill_every_budget(seed: int, k: int, exponent: float) 
     ratings = table(seed, users=10)
     counts = 1.0 + 1e4 * np.random.default_rng(seed).random(12) ** 4
     found = allocate(ratings, Scheme.ADAPTIVE, k, counts, exponent, np.random.default_rng(0))
-    squared = np.bincount(ratings.graph.users, found.weights.astype(np.float64) ** 2, 10)
+    squared = np.bincount(ratings.graph.user_codes, found.weights.astype(np.float64) ** 2, 10)
     has = np.diff(ratings.starts) > 0
     assert squared.max() <= k
     assert squared[has] == pytest.approx(k, rel=1e-4)
@@ -171,8 +171,8 @@ def test_the_budget_by_another_accountant(epsilon: float, share: float) -> None:
     delta, k, sweeps = 1e-5, 100, 2
     spending = Spending.from_target(PrivacyTarget(epsilon, delta), share, sweeps, k)
     # In units of its noise a user moves the counts by sqrt(k) / s_0, and each of 2 T sums by sqrt(k) / s.
-    events = [dp_event.GaussianDpEvent(spending.count_noise / math.sqrt(k))]
-    events += [dp_event.GaussianDpEvent(spending.noise / math.sqrt(k))] * (2 * sweeps)
+    events = [dp_event.GaussianDpEvent(spending.count_noise_std / math.sqrt(k))]
+    events += [dp_event.GaussianDpEvent(spending.noise_std / math.sqrt(k))] * (2 * sweeps)
     composed = dp_event.ComposedDpEvent(events)
     with np.errstate(all="ignore"):
         by_rdp = rdp_privacy_accountant.RdpAccountant().compose(composed).get_epsilon(delta)
@@ -189,11 +189,11 @@ def test_the_noise_of_the_notes() -> None:
     target = PrivacyTarget(1.0, 1e-5)
     for share, sweeps, k, releases in ((0.12, 2, 100, 2), (0.5, 3, 7, 5)):
         spending = Spending.from_target(target, share, sweeps, k, releases)
-        budget_spent = k / spending.count_noise**2 + releases * sweeps * k / spending.noise**2
+        budget_spent = k / spending.count_noise_std**2 + releases * sweeps * k / spending.noise_std**2
         assert budget_spent == pytest.approx(2.0 * compute_exact_budget(target))
         assert compute_epsilon(budget_spent / 2.0, 1e-5) == pytest.approx(1.0)
-    assert Spending.from_target(target, 0.12, 2, 100).noise == pytest.approx(79.5, abs=0.1)
-    assert math.isinf(Spending(1.0, 0.0, 1, 1).count_noise)
+    assert Spending.from_target(target, 0.12, 2, 100).noise_std == pytest.approx(79.5, abs=0.1)
+    assert math.isinf(Spending(1.0, 0.0, 1, 1).count_noise_std)
 
 
 def test_bad_input_is_said_all_at_once() -> None:

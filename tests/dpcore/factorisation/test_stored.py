@@ -13,7 +13,7 @@ def test_one_seed_of_what_is_stored_is_what_is_trained_today():
     parameters = solution.STORED_PARAMETERS
     stored_answer = solution.find_stored(replace(parameters, epsilon=3.0, item=7))
     table = solution.load_ratings(parameters, None)
-    repeated = run(table, replace(parameters.study, epsilons=(1.0,), repeats=1, with_recall=False))
+    repeated = run(table, replace(parameters.study, epsilons=(1.0,), repeats=1, measures_recall=False))
     assert repeated.rmse[:, 0, 0] == pytest.approx(stored_answer.rmse[:, 0, 0], abs=1e-4, nan_ok=True)
     assert np.isfinite(stored_answer.rmse).all()
 

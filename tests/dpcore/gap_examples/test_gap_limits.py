@@ -34,7 +34,7 @@ def test_whole_cap_limit_is_that_of_brute_force(p: float, t: float) -> None:
 def test_the_issue_values_at_the_papers_noise() -> None:
     limits = compute_integer_cap_limit([0.5, 0.4])
     assert limits.ratio == pytest.approx([1.5, 25 / 16], rel=1e-14)
-    assert limits.cap.tolist() == [1.0, 2.0]
+    assert limits.best_caps.tolist() == [1.0, 2.0]
     shares = np.linspace(0.0, 1.0, 10001)
     curve = compute_integer_cap_limit(shares).ratio
     assert curve.max() == pytest.approx(25 / 16, rel=1e-12)
@@ -49,8 +49,8 @@ def test_fine_cap_limit_is_a_minimum_over_real_caps(p: float) -> None:
     smallest = (1.0 / (p + q * x) + q * (x / (p + q * x)) ** 2).min()
     limit = compute_real_cap_limit(p)
     assert float(limit.ratio) == pytest.approx(smallest, rel=1e-8)
-    if np.isfinite(limit.cap):
-        cap = float(limit.cap)
+    if np.isfinite(limit.best_caps):
+        cap = float(limit.best_caps)
         assert 1.0 / (p + q * cap) + q * (cap / (p + q * cap)) ** 2 == pytest.approx(smallest, rel=1e-8)
 
 
@@ -134,7 +134,7 @@ def test_docs_step_ties_of_larger_caps_are_lower(k: int) -> None:
 
 
 def test_the_quoted_integer_instance_by_brute_force() -> None:
-    problem = compute_supremum().problem()
+    problem = compute_supremum().build_problem()
     assert problem.histogram.sizes.tolist() == [1, 10**6]
     assert problem.histogram.users.tolist() == [26, 31]
     rho = 2.0 * (problem.value_bound / problem.epsilon) ** 2 / problem.value_variance

@@ -42,7 +42,7 @@ def test_two_groups_are_the_instance_of_the_sliders() -> None:
 
 
 def test_an_instance_file_is_one_that_your_data_opens() -> None:
-    problem = compute_supremum().problem()
+    problem = compute_supremum().build_problem()
     text = gap_examples_files.write_instance_csv(problem, Disclosure.PUBLIC)
     table = counting.read_table(text.encode(), "instance.csv")
     data = counting.build_dataset(table, guess_roles(table), Disclosure.PUBLIC)

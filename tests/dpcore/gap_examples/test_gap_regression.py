@@ -7,10 +7,10 @@ import pytest
 
 from dpcore.common.checks import InvalidInput
 from dpcore.gap_examples.regression import (
+    build_example_1,
+    build_example_3,
     compute_limiting_of_example_3,
     compute_variances_of_example_1,
-    example_1,
-    example_3,
 )
 from dpcore.regression import parameters, working_set
 from tests.dpcore.gap_examples.enumeration import (
@@ -37,7 +37,7 @@ def spread_paper_weights(number: int, g: int) -> np.ndarray:
 
 @pytest.mark.parametrize(("number", "g"), [(1, 1), (1, 3), (1, 7), (3, 2), (3, 3), (3, 8), (3, 40)])
 def test_examples_row_by_row(number: int, g: int) -> None:
-    example = {1: example_1, 3: example_3}[number](g)
+    example = {1: build_example_1, 3: build_example_3}[number](g)
     instance = build_instance(number, g)
     users, features = instance.rows()
     assert features.shape == (example.num_rows, 2)
@@ -65,7 +65,7 @@ def list_subset_variances(instance: RegressionInstance, threshold: int) -> np.nd
         itertools.combinations(rows, min(threshold, rows.size))
         for rows in (np.flatnonzero(users == user) for user in range(instance.num_users))
     ]
-    subsets = (np.concatenate(chosen) for chosen in itertools.product(*per_user))
+    subsets = (np.concatenate(item) for item in itertools.product(*per_user))
     return np.array([compute_least_squares_variance(instance, users[i], features[i]) for i in subsets])
 
 
@@ -96,12 +96,12 @@ def test_example_1_sample_limiting_is_that_of_least_squares(g: int) -> None:
 
 @pytest.mark.parametrize("g", [8, 9, 30, 100, 500])
 def test_the_papers_claims_on_both_examples(g: int) -> None:
-    first = example_1(g) if g <= 100 else None
+    first = build_example_1(g) if g <= 100 else None
     if first is not None:
         _, variances = compute_variances_of_example_1(g)
         assert variances.min() >= first.limiting_bound * (1 - 1e-12)
         assert variances.min() / first.feasible_variance >= g / 4 * (1 - 1e-12)
-    third = example_3(g)
+    third = build_example_3(g)
     for h in {1, 2, g // 3, g // 2, g - 1, g}:
         assert compute_limiting_of_example_3(g, h).compute_probability_at_least(third.limiting_bound) >= 0.5
     assert third.limiting_bound > third.weights_bound
@@ -111,7 +111,7 @@ def test_bad_input_is_refused_in_words() -> None:
     with pytest.raises(InvalidInput, match=r"(?i)threshold"):
         compute_limiting_of_example_3(8, 9)
     with pytest.raises(InvalidInput, match=r"(?i)g must be"):
-        example_3(1)
+        build_example_3(1)
 
 
 @pytest.mark.parametrize("g", [2, 3, 7])
@@ -127,7 +127,7 @@ def test_both_packages_mean_the_same_instance(number: int, problem, g: int) -> N
 
 @pytest.mark.parametrize("g", [1, 2, 3, 5, 8, 13])
 def test_the_best_c_of_example_1(g: int) -> None:
-    example, solution = example_1(g), working_set.solve(parameters.example_1(g))
+    example, solution = build_example_1(g), working_set.solve(parameters.example_1(g))
     assert example.best_variance == 1.0 / (g * g + 1.0) ** 2
     assert solution.certificate.proves(1e-7)
     assert solution.variance == pytest.approx(example.best_variance, rel=1e-7)
@@ -137,7 +137,7 @@ def test_the_best_c_of_example_1(g: int) -> None:
 
 @pytest.mark.parametrize("g", [2, 3, 5, 8, 16, 50])
 def test_the_best_c_of_example_3(g: int) -> None:
-    example, solution = example_3(g), working_set.solve(parameters.example_3(g))
+    example, solution = build_example_3(g), working_set.solve(parameters.example_3(g))
     assert solution.certificate.proves(1e-7)
     assert solution.variance == pytest.approx(example.best_variance, rel=1e-7)
     assert example.best_variance < example.feasible_variance <= example.weights_bound * (1 + 1e-12)

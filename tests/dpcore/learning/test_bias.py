@@ -44,7 +44,7 @@ def test_best_cap_beats_every_whole_cap(
     n = histogram.num_rows
     everywhere = optimal_cap.compute_error_parts(problem, np.arange(1, n + 1) / n).total
     smallest = float(everywhere.min())
-    assert best.complete
+    assert best.is_complete
     assert best.cap == best.max_contributions
     assert best.certificate.proves(1.0001e-6)
     assert best.total == pytest.approx(smallest, rel=1.0001e-6, abs=1e-15)
@@ -119,13 +119,13 @@ def test_equal_users_lose_nothing_by_any_cap() -> None:
 
 def test_privacy_terms() -> None:
     share, epsilon, delta = 0.02, 0.5, 0.05
-    assert float(PrivacyTerm(constant=3.0).error(share, epsilon, delta)) == pytest.approx(
+    assert float(PrivacyTerm(constant=3.0).compute_error(share, epsilon, delta)) == pytest.approx(
         3.0 * math.log(60.0) ** 2 * 0.04**2, rel=1e-12
     )
-    assert float(PrivacyTerm(1.0, log_power=0.0).error(share, epsilon, delta)) == pytest.approx(
+    assert float(PrivacyTerm(1.0, log_power=0.0).compute_error(share, epsilon, delta)) == pytest.approx(
         0.04, rel=1e-12
     )
-    assert float(PrivacyTerm(1.5, 2.0, 0.0).error(share, epsilon, delta)) == pytest.approx(
+    assert float(PrivacyTerm(1.5, 2.0, 0.0).compute_error(share, epsilon, delta)) == pytest.approx(
         2.0 * 0.04**1.5, rel=1e-12
     )
 
@@ -139,7 +139,7 @@ def test_who_is_capped() -> None:
     # 200 + 60 rows below the cap, six users with 5.
     assert who["share_after"] == pytest.approx(5.0 / 290.0, rel=1e-12)
     assert sizes_left_out == 0
-    short, sizes_left_out = optimal_cap.list_capped_users(HISTOGRAM, 1.0 / HISTOGRAM.num_rows, limit=1)
+    short, sizes_left_out = optimal_cap.list_capped_users(HISTOGRAM, 1.0 / HISTOGRAM.num_rows, max_sizes=1)
     assert (short["size"].tolist(), sizes_left_out) == ([400], 2)
     assert optimal_cap.list_capped_users(HISTOGRAM, 1.0)[0]["size"].size == 0
 
@@ -154,7 +154,7 @@ def test_curve_points_are_whole_caps_within_range() -> None:
 def test_stopping_is_a_result() -> None:
     problem = BiasProblem(histogram=HISTOGRAM, epsilon=1.0, bias=BiasTerm.CHI_SQUARED, loss_variance=0.05)
     best = optimal_cap.find_best_cap(problem, should_stop=lambda: True)
-    assert not best.complete
+    assert not best.is_complete
     assert "request" in best.stop_reason
     assert best.certificate.relative_gap > 1e-6
 
@@ -249,8 +249,8 @@ def test_what_is_rounded_down_is_never_above_the_truth_and_near_it(sizes, users,
     for cap in {max(int(sizes[-1] * place), 1), max(sizes[-1] - 1, 1), sizes[0], sizes[-1]}:
         found = optimal_cap._compute_statistics_of_caps(histogram, np.array(float(cap)))
         low = found.round_down()
-        above = sum(s * u for s, u in zip(sizes, users, strict=True) if s > cap)
-        share = Fraction(above, sum(s * u for s, u in zip(sizes, users, strict=True)))
+        total_above = sum(s * u for s, u in zip(sizes, users, strict=True) if s > cap)
+        share = Fraction(total_above, sum(s * u for s, u in zip(sizes, users, strict=True)))
         for name, truth in exact_statistics(sizes, users, cap).items():
             lower = Fraction(float(getattr(low, name)))
             assert lower <= truth, name
@@ -280,5 +280,5 @@ def test_a_few_users_above_the_cap_are_proved_too() -> None:
             privacy=privacy,
         )
         best = optimal_cap.find_best_cap(problem)
-        assert best.complete
+        assert best.is_complete
         assert best.certificate.proves(1.0001e-6)

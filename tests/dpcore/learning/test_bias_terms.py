@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dpcore.contributions import ContributionHistogram
 from dpcore.learning import optimal_cap
-from dpcore.learning.bias_bounds import BiasTerm, evaluate
+from dpcore.learning.bias_bounds import BiasTerm, bound_bias
 
 counts_of_users = st.lists(st.integers(1, 60), min_size=1, max_size=9)
 
@@ -22,8 +22,8 @@ def shares(counts: np.ndarray, cap: float) -> tuple[np.ndarray, np.ndarray]:
 
 def bounds(counts: np.ndarray, cap: float, variance: float) -> dict[BiasTerm, float]:
     histogram = ContributionHistogram.from_counts(counts)
-    at = optimal_cap.compute_statistics(histogram, cap / counts.sum())
-    return {term: float(evaluate(term, at, variance)) for term in BiasTerm}
+    statistics = optimal_cap.compute_statistics(histogram, cap / counts.sum())
+    return {term: float(bound_bias(term, statistics, variance)) for term in BiasTerm}
 
 
 @st.composite
@@ -81,27 +81,27 @@ def test_the_order_that_holds(case: tuple[np.ndarray, float]) -> None:
 def test_statistics_user_by_user(case: tuple[np.ndarray, float]) -> None:
     counts, cap = case
     p, q = shares(counts, cap)
-    at = optimal_cap.compute_statistics(ContributionHistogram.from_counts(counts), cap / counts.sum())
-    kept = np.minimum(counts, cap).sum()
-    assert float(at.kept_share) == pytest.approx(kept / counts.sum(), rel=1e-12)
-    assert float(at.cut_share) == pytest.approx(1.0 - kept / counts.sum(), abs=1e-12)
-    assert float(at.max_share) == pytest.approx(q.max(), rel=1e-12)
-    assert float(at.chi_squared) == pytest.approx(float(np.sum(q**2 / p)) - 1.0, abs=1e-11)
+    statistics = optimal_cap.compute_statistics(ContributionHistogram.from_counts(counts), cap / counts.sum())
+    kept_total = np.minimum(counts, cap).sum()
+    assert float(statistics.kept_share) == pytest.approx(kept_total / counts.sum(), rel=1e-12)
+    assert float(statistics.cut_share) == pytest.approx(1.0 - kept_total / counts.sum(), abs=1e-12)
+    assert float(statistics.max_share) == pytest.approx(q.max(), rel=1e-12)
+    assert float(statistics.chi_squared) == pytest.approx(float(np.sum(q**2 / p)) - 1.0, abs=1e-11)
 
 
 @settings(max_examples=60, deadline=None)
 @given(counts_of_users)
 def test_every_bound_falls_as_the_cap_rises(counts: list[int]) -> None:
     histogram = ContributionHistogram.from_counts(counts)
-    at = optimal_cap.compute_statistics(
+    statistics = optimal_cap.compute_statistics(
         histogram, np.geomspace(1.0, histogram.num_rows, 80) / histogram.num_rows
     )
     for term in BiasTerm:
-        bound = evaluate(term, at, 0.1)
+        bound = bound_bias(term, statistics, 0.1)
         # Squares: a root turns rounding of 1e-16 into 1e-8.
         squares = bound[np.isfinite(bound)] ** 2
         assert np.all(np.diff(squares) <= 1e-13), term
-    assert np.all(np.diff(at.max_share) >= -1e-12)
+    assert np.all(np.diff(statistics.max_share) >= -1e-12)
 
 
 def test_nothing_is_lost_at_tau_0_equal_to_1() -> None:
@@ -116,27 +116,27 @@ def test_nothing_is_lost_at_tau_0_equal_to_1() -> None:
         BiasTerm.PROPOSITION_1,
         BiasTerm.TIGHTEST,
     ):
-        assert float(evaluate(term, at, 0.25)) == 0.0, term
+        assert float(bound_bias(term, at, 0.25)) == 0.0, term
     # The paper's variance form does not vanish: sqrt(2 * 1 * 1/4).
-    assert float(evaluate(BiasTerm.VARIANCE_KEPT, at, 0.25)) == pytest.approx(np.sqrt(0.5), rel=1e-12)
+    assert float(bound_bias(BiasTerm.VARIANCE_KEPT, at, 0.25)) == pytest.approx(np.sqrt(0.5), rel=1e-12)
 
 
 def test_users_who_are_alike_have_no_bias_under_the_variance_forms() -> None:
-    at = optimal_cap.compute_statistics(
+    statistics = optimal_cap.compute_statistics(
         ContributionHistogram(sizes=[1, 100], users=[10, 5]), np.array([0.01, 0.05, 1.0])
     )
     for term in BiasTerm:
         if term.needs_variance:
-            assert np.all(evaluate(term, at, 0.0) == 0.0), term
+            assert np.all(bound_bias(term, statistics, 0.0) == 0.0), term
         else:
-            assert float(evaluate(term, at, 0.0)[0]) > 0.0, term
+            assert float(bound_bias(term, statistics, 0.0)[0]) > 0.0, term
 
 
 def test_corollary_1_ends_where_less_than_a_quarter_is_kept() -> None:
     # Four users of 25 rows: a cap of 25/4 rows keeps exactly a quarter.
     histogram = ContributionHistogram(sizes=[25], users=[4])
-    at = optimal_cap.compute_statistics(histogram, np.array([6.0, 6.25, 7.0]) / 100.0)
-    bound = evaluate(BiasTerm.COROLLARY_1, at, 0.25)
+    statistics = optimal_cap.compute_statistics(histogram, np.array([6.0, 6.25, 7.0]) / 100.0)
+    bound = bound_bias(BiasTerm.COROLLARY_1, statistics, 0.25)
     assert np.isinf(bound[0])
     assert bound[1:] == pytest.approx([np.sqrt(0.75), np.sqrt(0.72)], rel=1e-12)
 

@@ -57,7 +57,7 @@ def test_every_bias_term_has_a_population_side(term: BiasTerm) -> None:
                 dataclasses.replace(parameters, loss_variance=variance).problem(histogram), tau_0
             )
             assert np.all(bounds[term] <= bounds[WITHOUT_SHARES[term]] + 1e-12)
-    limit = parameters.population(None)
+    limit = parameters.population_problem(None)
     assert (limit.num_rows, limit.finite_sample_constant) == (None, 0.0)
 
 
@@ -100,7 +100,7 @@ def test_the_choice_as_a_file() -> None:
     data = samples.load("shop-events")
     problem = ALL_SET.problem(data.histogram)
     best = optimal_cap.find_best_cap(problem)
-    within = optimal_cap.find_caps_within(problem, best)
+    caps_within = optimal_cap.find_caps_within(problem, best)
     document = json.loads(build_answer(data, ALL_SET).write_choice())
     answer, label = document["answer"], data.disclosure.label
     assert answer["max_contributions"] == best.cap
@@ -111,7 +111,7 @@ def test_the_choice_as_a_file() -> None:
     assert document["question"]["label"] == "public input"
     assert document["question"]["bias"] == "corollary_1"
     assert "own_bound" not in document["question"]
-    assert answer["caps_within_5_percent"] == list(within)
+    assert answer["caps_within_5_percent"] == list(caps_within)
     assert answer["promises_something"] == (best.total < 1)
 
 
@@ -125,11 +125,11 @@ def test_the_curves_as_a_file() -> None:
     counts = np.repeat(histogram.sizes, histogram.users).astype(float)
     for row in rows[:: len(rows) // 7]:
         cap = float(row["cap_rows"])
-        kept = np.minimum(counts, cap)
+        kept_values = np.minimum(counts, cap)
         assert cap == pytest.approx(round(cap))
-        assert float(row["kept_share"]) == pytest.approx(kept.sum() / counts.sum())
+        assert float(row["kept_share"]) == pytest.approx(kept_values.sum() / counts.sum())
         assert float(row["users_capped"]) == np.sum(counts > round(cap))
-        distance = 0.5 * np.abs(kept / kept.sum() - counts / counts.sum()).sum()
+        distance = 0.5 * np.abs(kept_values / kept_values.sum() - counts / counts.sum()).sum()
         assert float(row["twice_worst_case"]) == pytest.approx(2 * distance, abs=1e-9)
         parts = [float(row[name]) for name in ("bias_twice", "finite_sample", "privacy_noise")]
         assert float(row["bound"]) == pytest.approx(sum(parts))

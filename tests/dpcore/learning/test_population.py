@@ -101,7 +101,10 @@ def test_expectations_against_simulation(alpha: float) -> None:
     caps = np.array([1.0, 3.0, 20.0, 300.0, 2000.0, 5000.0]) / rows
     sample = simulate(law, rows, caps, num_draws=draws, seed=7)
     expected = compute_expectations(law, rows, caps)
-    for got, want in ((sample.kept_share, expected.kept_share), (sample.users_capped, expected.users_capped)):
+    for got, want in (
+        (sample.kept_shares, expected.kept_share),
+        (sample.users_capped, expected.users_capped),
+    ):
         error = got.std(axis=0, ddof=1) / math.sqrt(draws)
         # Where hardly a draw differs the estimated error is no guide: allow for one more event in 200.
         assert np.all(np.abs(got.mean(axis=0) - want) <= 5.0 * error + 1.0 / draws * (error == 0.0))
@@ -113,15 +116,15 @@ def test_a_draw_has_all_rows_and_the_right_heaviest_user() -> None:
     law, rows = PowerLaw(0.25), 200_000
     counts = draw_rows_per_user(law, rows, np.random.default_rng(3))
     assert counts.sum() == rows
-    spread = math.sqrt(rows * law.largest * (1.0 - law.largest))
-    assert abs(counts.max() - rows * law.largest) <= 5.0 * spread
+    spread = math.sqrt(rows * law.largest_share * (1.0 - law.largest_share))
+    assert abs(counts.max() - rows * law.largest_share) <= 5.0 * spread
 
 
 def test_simulation_can_be_stopped() -> None:
     made = iter([False, False, True])
     draws = simulate(PowerLaw(1.0), 100, [0.1, 0.5], num_draws=9, should_stop=lambda: next(made))
     assert draws.is_stopped
-    assert draws.kept_share.shape == (2, 2)
+    assert draws.kept_shares.shape == (2, 2)
 
 
 def test_more_rows_lead_to_the_limit() -> None:
@@ -198,14 +201,14 @@ def exact_best(alpha, kept_bias, factor, power=2, segments=12):
                 return 2 * kept_bias(kept) + factor * (tau / kept) ** power
 
             points = [p[j] + (p[j - 1] - p[j]) * k / 16 for k in range(17)]
-            at = min(range(17), key=lambda k: value(points[k]))
-            a, b = points[max(at - 1, 0)], points[min(at + 1, 16)]
+            smallest = min(range(17), key=lambda k: value(points[k]))
+            a, b = points[max(smallest - 1, 0)], points[min(smallest + 1, 16)]
             for _ in range(60):
                 c, d = b - golden * (b - a), a + golden * (b - a)
                 a, b = (a, d) if value(c) <= value(d) else (c, b)
             # The upper end belongs to the segment above: there only j - 1 users have more.
             candidates += [(tau, j, value(tau)) for tau in (p[j], (a + b) / 2)]
-        tau, users, least = min(candidates, key=lambda one: one[2])
+        tau, users, least = min(candidates, key=lambda item: item[2])
         return float(tau), users, float(least)
 
 
@@ -237,10 +240,10 @@ def test_the_best_cap_is_a_kink_exactly_where_it_is_one(alpha: float, capped: in
     assert best.total == pytest.approx(value, rel=1e-13)
     assert best.certificate.lower_bound <= value
     # Away from the kink it rises at once, on either side: no smooth minimum beside it.
-    beside = population.compute_error_parts(
+    total_beside = population.compute_error_parts(
         limit_problem(alpha), best.fraction * (1 + 1e-7 * np.array([-1, 1]))
     ).total
-    assert np.all(beside > best.total * (1 + 1e-12))
+    assert np.all(total_beside > best.total * (1 + 1e-12))
 
 
 def test_the_best_cap_against_every_segment_of_random_populations() -> None:
@@ -262,8 +265,8 @@ def test_the_best_cap_against_every_segment_of_random_populations() -> None:
         assert best.certificate.lower_bound <= value
         at_a_kink = best.fraction == float(PowerLaw(alpha).probability(users + 1.0))
         kinks, smooth = kinks + at_a_kink, smooth + (not at_a_kink)
-        every = PowerLaw(alpha).probability(np.arange(1.0, 400.0))
-        assert best.total <= population.compute_error_parts(problem, every).total.min() * (1 + 1e-14)
+        probability = PowerLaw(alpha).probability(np.arange(1.0, 400.0))
+        assert best.total <= population.compute_error_parts(problem, probability).total.min() * (1 + 1e-14)
     assert min(kinks, smooth) >= 3  # Both kinds of optimum were met.
 
 
@@ -274,9 +277,9 @@ def test_the_best_cap_of_a_sample_is_whole_where_that_is_a_kink(rows: int) -> No
     )
     best = population.find_best_fraction(problem)
     assert best.cap == round(best.cap)
-    whole = population.compute_error_parts(problem, np.arange(1, rows + 1)[: rows // 4] / rows).total
-    assert best.total == pytest.approx(whole.min(), rel=1e-12)
-    assert best.cap == 1 + int(np.argmin(whole))
+    whole_total = population.compute_error_parts(problem, np.arange(1, rows + 1)[: rows // 4] / rows).total
+    assert best.total == pytest.approx(whole_total.min(), rel=1e-12)
+    assert best.cap == 1 + int(np.argmin(whole_total))
 
 
 def test_figure_3b_few_users_are_capped_at_the_optimum() -> None:
@@ -310,14 +313,14 @@ def test_the_cost_of_privacy_flattens_above_zero(alpha: float) -> None:
         participation=PowerLaw(alpha), epsilon=1.0, bias=BiasTerm.LOG_KEPT, vc_dimension=50
     )
     cost = population.find_cost_of_privacy(problem)
-    assert cost.num_rows == tuple(10**k for k in range(2, 10))
-    totals = np.array([best.total for best in cost.best])
+    assert cost.rows_per_sample == tuple(10**k for k in range(2, 10))
+    totals = np.array([best.total for best in cost.best_caps])
     assert np.all(np.diff(totals) <= 2e-6 * totals[:-1])
-    assert np.all(totals >= cost.limit.total * (1 - 2e-6))
-    assert totals[-1] == pytest.approx(cost.limit.total, rel=1e-4)
-    assert cost.limit.total > 0.5
-    assert all(one.finite_sample == 0.0 for one in cost.best)
-    assert all(one.certificate.proves(1.1e-6) for one in (*cost.best, cost.limit))
+    assert np.all(totals >= cost.limit_cap.total * (1 - 2e-6))
+    assert totals[-1] == pytest.approx(cost.limit_cap.total, rel=1e-4)
+    assert cost.limit_cap.total > 0.5
+    assert all(item.finite_sample == 0.0 for item in cost.best_caps)
+    assert all(item.certificate.proves(1.1e-6) for item in (*cost.best_caps, cost.limit_cap))
 
 
 def test_alike_users_escape_the_cost() -> None:
@@ -341,7 +344,7 @@ def test_cost_can_be_stopped() -> None:
 
     problem = PopulationProblem(participation=PowerLaw(1.0), epsilon=1.0, bias=BiasTerm.LOG_KEPT)
     cost = population.find_cost_of_privacy(problem, should_stop=stop)
-    assert len(cost.best) == len(cost.num_rows) < 8
+    assert len(cost.best_caps) == len(cost.rows_per_sample) < 8
 
 
 def test_bad_input_is_refused_all_at_once() -> None:

@@ -44,8 +44,8 @@ def test_clamping_agrees_with_a_loop(per_user, limits):
     assert got.variance == pytest.approx(min(variance, (upper - lower) ** 2 / 4.0), rel=1e-9, abs=1e-9)
     assert got.sizes.tolist() == [len(user) for user in rows]
     assert got.user_means == pytest.approx([statistics.fmean(user) for user in rows], abs=1e-9)
-    within = sum((value - statistics.fmean(user)) ** 2 for user in rows for value in user)
-    assert got.within_variances @ (got.sizes - 1) == pytest.approx(within, rel=1e-9, abs=1e-6)
+    total_within = sum((value - statistics.fmean(user)) ** 2 for user in rows for value in user)
+    assert got.within_variances @ (got.sizes - 1) == pytest.approx(total_within, rel=1e-9, abs=1e-6)
 
 
 @pytest.mark.parametrize("limits", [(1.0, 1.0), (2.0, 1.0), (math.nan, 1.0), (0.0, math.inf)])

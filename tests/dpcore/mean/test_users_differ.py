@@ -34,8 +34,8 @@ def selections(sizes, cap):
     """Every way to keep min(cap, s) of s rows of each user, as weights of all rows that sum to 1."""
     num_kept = sum(min(cap, s) for s in sizes)
     ways = [itertools.combinations(range(s), min(cap, s)) for s in sizes]
-    for chosen in itertools.product(*(list(way) for way in ways)):
-        yield [[(row in own) / num_kept for row in range(s)] for s, own in zip(sizes, chosen, strict=True)]
+    for item in itertools.product(*(list(entry) for entry in ways)):
+        yield [[(row in own) / num_kept for row in range(s)] for s, own in zip(sizes, item, strict=True)]
 
 
 def largest_noise(sizes, cap, unit_noise):

@@ -26,9 +26,9 @@ def table(seed: int, max_users: int = 9, largest: int = 5) -> Table:
     return sizes, users, normal if seed % 2 else skewed
 
 
-def by_hand(of: Table, epsilon: float, h: float) -> tuple[np.ndarray, float, float]:
+def by_hand(table: Table, epsilon: float, h: float) -> tuple[np.ndarray, float, float]:
     """Weights of rows, |D| and the noise of a range of width 1."""
-    sizes, users, values = of
+    sizes, users, values = table
     kept_rows = np.minimum(h, sizes)
     weights = (kept_rows / sizes / kept_rows.sum())[users]
     return (

@@ -81,16 +81,16 @@ def test_what_stands_beside_an_error_holds_on_values_made_to_reach_it() -> None:
     users = np.repeat(np.arange(60), counts)
     values = np.where(counts[users] > np.quantile(counts, 0.6), 1.0, 0.0)
     bare = Dataset("made", "a generator", Disclosure.PUBLIC, ContributionHistogram.from_counts(counts))
-    for made in (bare, replace(bare, disclosure=Disclosure.PRIVATE)):
-        answer = build_answer(made, MeanParameters(5.0, 0.0, 1.0, **choose_defaults(made)))
-        most, problem = answer.solution.worst_case, answer.solution.problem
-        assert most.any_weights_error <= min(most.cap_error, most.smooth_error)
+    for item in (bare, replace(bare, disclosure=Disclosure.PRIVATE)):
+        answer = build_answer(item, MeanParameters(5.0, 0.0, 1.0, **choose_defaults(item)))
+        worst_case, problem = answer.solution.worst_case, answer.solution.problem
+        assert worst_case.any_weights_error <= min(worst_case.cap_error, worst_case.smooth_error)
         of_users = mean.user_weight(problem, answer.solution.smooth_choice.threshold, counts) * counts
         shift = float((of_users - counts / counts.sum()) @ (np.bincount(users, weights=values) / counts))
         noise = math.sqrt(2.0) * float(of_users.max()) / 5.0
-        assert math.hypot(shift, noise) <= most.smooth_error * (1.0 + 1e-12)
+        assert math.hypot(shift, noise) <= worst_case.smooth_error * (1.0 + 1e-12)
         number = next(one for one in answer.numbers if one.key == "error_whatever_the_values")
-        assert number.value == most.cap_error
+        assert number.value == worst_case.cap_error
     population_answer = build_answer(
         bare, MeanParameters(5.0, 0.0, 1.0)
     )  # A population: no values of this table limit that error.
@@ -103,18 +103,18 @@ def test_what_stands_beside_an_error_holds_on_values_made_to_reach_it() -> None:
 def test_caps_are_never_worse_than_said_and_reach_it_with_even_numbers_of_rows() -> None:
     for counts in draw_tables(14, seed=1):
         even = [2 * s for s in counts[:3]]
-        for of in (counts, even):
+        for item in (counts, even):
             for h in (1, 2, 4):
                 worst = max(
                     shift**2 + variance
                     for shift, variance in (
-                        compute_table_error(of, at, h, capped=True) for at in list_vertices(of)
+                        compute_table_error(item, vertex, h, capped=True) for vertex in list_vertices(item)
                     )
                 )
-                noise = 2.0 * (min(h, max(of)) / np.minimum(h, of).sum()) ** 2
-                found = float(worst_values.caps_error_bound(build_problem(of), h)) ** 2 - noise
+                noise = 2.0 * (min(h, max(item)) / np.minimum(h, item).sum()) ** 2
+                found = float(worst_values.caps_error_bound(build_problem(item), h)) ** 2 - noise
                 assert found >= worst * (1 - 1e-9) - 1e-15
-                if of is even and sum(even) <= 16 and max(even) <= 4:
+                if item is even and sum(even) <= 16 and max(even) <= 4:
                     assert found <= 1.1 * worst + 1e-12
 
 

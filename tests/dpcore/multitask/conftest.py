@@ -58,7 +58,7 @@ def dense_of() -> Callable[[TaskGraph], np.ndarray]:
     def dense(graph: TaskGraph) -> np.ndarray:
         table = np.zeros((graph.num_users, graph.num_tasks))
         for user in range(graph.num_users):
-            for task in graph.tasks[graph.starts[user] : graph.starts[user + 1]]:
+            for task in graph.task_codes[graph.starts[user] : graph.starts[user + 1]]:
                 table[user, task] = 1.0
         return table
 

@@ -63,9 +63,9 @@ def test_buckets_go_from_tail_to_head_and_add_up() -> None:
     assert sum(b.reference_bound for b in slices) == pytest.approx(uniform.total_bound)
     assert sum(b.share for b in slices) == pytest.approx(1.0)
     # With mu = 1/2 all tasks have the same bound m / (n beta); uniform weights give sum(n) / (n beta n_i).
-    for b, own in zip(slices, ([1, 3, 3], [7, 9], [50, 100]), strict=True):
-        assert 1.0 / b.ratio == pytest.approx(sum(173 / k for k in own) / (7 * len(own)))
-        assert (b.least_ratio, b.largest_ratio) == pytest.approx((7 * own[0] / 173, 7 * own[-1] / 173))
+    for b, item in zip(slices, ([1, 3, 3], [7, 9], [50, 100]), strict=True):
+        assert 1.0 / b.ratio == pytest.approx(sum(173 / k for k in item) / (7 * len(item)))
+        assert (b.least_ratio, b.largest_ratio) == pytest.approx((7 * item[0] / 173, 7 * item[-1] / 173))
     assert slices[0].ratio < 1.0 < slices[-1].ratio
     assert len(weights.slice_by_size(adapted, uniform, 50)) == 7
 

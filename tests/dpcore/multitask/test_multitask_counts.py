@@ -17,7 +17,7 @@ def test_one_user_moves_counts_by_root_k_and_the_truncation_by_one(random_graph,
     task_counts = graph.sum_pairs_by_task(kept_pairs.astype(float))
     missed = graph.task_sizes - task_counts
     for user in range(graph.num_users):
-        others = graph.users != user
+        others = graph.user_codes != user
         without = graph.sum_pairs_by_task((kept_pairs & others).astype(float))
         assert np.sum((task_counts - without) ** 2) <= max_tasks
         missed_without = graph.sum_pairs_by_task(others.astype(float)) - without

@@ -14,8 +14,8 @@ LABEL = "computed from private data (do not publish)"
 
 
 def _run(code: str, graph, folder: Path, monkeypatch) -> np.ndarray:
-    np.save(folder / "user_codes.npy", graph.users.astype(np.int64))
-    np.save(folder / "task_codes.npy", graph.tasks.astype(np.int64))
+    np.save(folder / "user_codes.npy", graph.user_codes.astype(np.int64))
+    np.save(folder / "task_codes.npy", graph.task_codes.astype(np.int64))
     monkeypatch.chdir(folder)
     names: dict[str, object] = {}
     exec(compile(code, "downloaded.py", "exec"), names)
@@ -40,7 +40,7 @@ def test_the_sampling_code_keeps_k_tasks(random_graph, tmp_path, monkeypatch) ->
     allocation = sampling.allocate_uniform_sampling(problem, 2)
     (tmp_path / "task_weights.csv").write_text(sections.write_task_weights(allocation, LABEL))
     pair_weights = _run(sections.write_numpy_code(allocation), problem.graph, tmp_path, monkeypatch)
-    budget_use = np.bincount(problem.graph.users, pair_weights**2, problem.graph.num_users)
+    budget_use = np.bincount(problem.graph.user_codes, pair_weights**2, problem.graph.num_users)
     np.testing.assert_allclose(budget_use, 0.15 * np.minimum(problem.graph.tasks_per_user, 2))
 
 
@@ -61,6 +61,6 @@ def test_pair_weights_are_read_back_from_pieces(random_graph, monkeypatch) -> No
     label, *body = sections.write_pair_weights(allocation, LABEL).splitlines()
     assert LABEL in label
     rows = list(csv.DictReader(body))
-    np.testing.assert_array_equal([int(r["user"]) for r in rows], graph.users)
-    np.testing.assert_array_equal([int(r["task"]) for r in rows], graph.tasks)
+    np.testing.assert_array_equal([int(r["user"]) for r in rows], graph.user_codes)
+    np.testing.assert_array_equal([int(r["task"]) for r in rows], graph.task_codes)
     np.testing.assert_array_equal([float(r["weight"]) for r in rows], allocation.compute_pair_weights())

@@ -74,7 +74,7 @@ def test_free_weights_agree_with_cvxpy(random_graph, dense_of, seed: int) -> Non
 
 
 def test_small_working_sets_reach_the_same_optimum(random_graph, dense_of, monkeypatch) -> None:
-    monkeypatch.setattr(exact, "FIRST_USERS", 3)
+    monkeypatch.setattr(exact, "NUM_FIRST_USERS", 3)
     for seed in range(5):
         graph = random_graph(200 + seed, num_users=150, num_tasks=12)
         problem = TaskProblem(graph, 1.0)
@@ -83,7 +83,7 @@ def test_small_working_sets_reach_the_same_optimum(random_graph, dense_of, monke
 
 
 def test_users_without_a_task_do_not_disturb(graph_of, dense_of, random_graph, monkeypatch) -> None:
-    monkeypatch.setattr(exact, "FIRST_USERS", 40)
+    monkeypatch.setattr(exact, "NUM_FIRST_USERS", 40)
     table = dense_of(random_graph(8, 30, 5))
     idle = np.zeros((50, 5))
     problems = [TaskProblem(graph_of(t), 1.0) for t in (table, np.vstack((idle, table)))]
@@ -121,7 +121,7 @@ def test_lower_bounds_hold_for_all_multipliers_and_all_feasible_weights(random_g
     assert exact.compute_lower_bound(problem, multipliers) <= value * (1.0 + 1e-12)
     # Any weights per user and task, each user within the budget.
     w = rng.exponential(size=graph.num_pairs)
-    w *= np.sqrt(0.6 / np.bincount(graph.users, w**2, graph.num_users)[graph.users])
+    w *= np.sqrt(0.6 / np.bincount(graph.user_codes, w**2, graph.num_users)[graph.user_codes])
     free_value = np.sum(sizes ** (2.0 - loss.gamma) / graph.sum_pairs_by_task(w) ** 2)
     prices = rng.exponential(size=5) + 1e-3
     assert exact.compute_free_lower_bound(problem, prices) <= free_value * (1.0 + 1e-12)

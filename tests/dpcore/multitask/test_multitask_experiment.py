@@ -17,11 +17,11 @@ def test_half_beats_zero_and_one_with_sufficient_statistics() -> None:
     result = run_experiment(experiment)
     # One-sided paired t test at 99.9 % for each of the 8 comparisons: all of them together at 99.2 %.
     needed = student.ppf(0.999, experiment.repeats - 1)
-    for other in (0.0, 1.0):
-        assert len(result.errors) == 4
-        for panel in result.errors:
-            gain = result.compare_exponents(panel, 0.5, other)
-            assert gain.means > needed * gain.standard_errors, (panel, other)
+    for other_number in (0.0, 1.0):
+        assert len(result.errors_by_panel) == 4
+        for panel in result.errors_by_panel:
+            gain = result.compare_exponents(panel, 0.5, other_number)
+            assert gain.means > needed * gain.standard_errors, (panel, other_number)
 
 
 def test_descent_gains_from_adapting_where_noise_rules() -> None:
@@ -31,13 +31,15 @@ def test_descent_gains_from_adapting_where_noise_rules() -> None:
 
 
 def test_threads_and_order_do_not_change_the_result() -> None:
-    one, two = run_experiment(SMALL, num_workers=1), run_experiment(SMALL, num_workers=2)
-    for panel, errors in one.errors.items():
-        np.testing.assert_array_equal(errors, two.errors[panel])
+    experiment, two = run_experiment(SMALL, num_workers=1), run_experiment(SMALL, num_workers=2)
+    for panel, errors in experiment.errors_by_panel.items():
+        np.testing.assert_array_equal(errors, two.errors_by_panel[panel])
     # A run does not depend on what else is asked for.
     descent = (Algorithm.GRADIENT_DESCENT,)
     single_run = run_experiment(Experiment(descent, (1.0,), (5.0,), (0.5,), repeats=2, **SIZES))
-    np.testing.assert_array_equal(single_run.errors[PANEL][0], one.errors[PANEL][1, :2])
+    np.testing.assert_array_equal(
+        single_run.errors_by_panel[PANEL][0], experiment.errors_by_panel[PANEL][1, :2]
+    )
 
 
 def test_stop_keeps_what_is_done_and_progress_reaches_one() -> None:
@@ -49,7 +51,7 @@ def test_stop_keeps_what_is_done_and_progress_reaches_one() -> None:
     never = Experiment(repeats=1000)
     early = run_experiment(never, should_stop=lambda: True)
     assert early.num_runs_done < early.num_runs == 8 * 9 * 1000
-    assert all(early.summarise(panel).means.shape == (9,) for panel in early.errors)
+    assert all(early.summarise(panel).means.shape == (9,) for panel in early.errors_by_panel)
 
 
 def test_a_failing_progress_ends_the_run() -> None:
@@ -88,6 +90,6 @@ def test_training_and_test_pairs_are_apart_and_complete() -> None:
     pairs = train.graph.num_pairs + test.labels.size
     # 20 % held out: four standard deviations of a binomial.
     assert test.labels.size == pytest.approx(0.2 * pairs, abs=4 * (0.16 * pairs) ** 0.5)
-    training_pairs = {tuple(row) for row in np.column_stack((train.graph.tasks, train.features))}
-    test_pairs = {tuple(row) for row in np.column_stack((test.tasks, test.features))}
+    training_pairs = {tuple(row) for row in np.column_stack((train.graph.task_codes, train.features))}
+    test_pairs = {tuple(row) for row in np.column_stack((test.task_codes, test.features))}
     assert not training_pairs & test_pairs

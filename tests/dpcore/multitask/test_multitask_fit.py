@@ -16,13 +16,13 @@ BUDGET = 0.3
 @pytest.mark.parametrize("exponent", [0.0, 0.25, 0.5, 1.0])
 def test_no_fit_exceeds_a_users_budget(random_graph, fit: BudgetFit, exponent: float) -> None:
     problem = TaskProblem(random_graph(2, 60, 8), BUDGET)
-    used = WeightRule(exponent, fit).allocate(problem).budget_uses
-    assert np.all(used <= BUDGET)
+    budget_uses = WeightRule(exponent, fit).allocate(problem).budget_uses
+    assert np.all(budget_uses <= BUDGET)
     has_task = problem.graph.tasks_per_user > 0
     if fit is BudgetFit.FULL:
-        assert used[has_task] == pytest.approx(BUDGET)
+        assert budget_uses[has_task] == pytest.approx(BUDGET)
     if fit is BudgetFit.NOBODY_CLIPPED:
-        assert used.max() == pytest.approx(BUDGET)
+        assert budget_uses.max() == pytest.approx(BUDGET)
 
 
 def test_fits_are_those_of_the_weights_module(random_graph) -> None:

@@ -28,8 +28,8 @@ def test_sums_along_the_graph_are_those_of_the_dense_table(random_graph, dense_o
     np.testing.assert_allclose(graph.sum_pairs_by_task(per_pair), dense_values.sum(axis=0))
     np.testing.assert_array_equal(graph.task_sizes, table.sum(axis=0))
     np.testing.assert_array_equal(graph.tasks_per_user, table.sum(axis=1))
-    chosen = np.array([7, 2, 11])
-    np.testing.assert_array_equal(dense_of(graph.select_users(chosen)), table[chosen])
+    chosen_values = np.array([7, 2, 11])
+    np.testing.assert_array_equal(dense_of(graph.select_users(chosen_values)), table[chosen_values])
 
 
 def test_tasks_without_users_are_left_out() -> None:
@@ -73,7 +73,7 @@ def test_the_linear_model_lies_in_the_unit_ball_and_its_noise_has_the_stated_sca
     assert np.linalg.norm(train.features, axis=1).max() <= 1.0 + 1e-12
     squares = 0.0
     for task in range(train.graph.num_tasks):
-        chosen = train.graph.tasks == task
+        chosen = train.graph.task_codes == task
         fitted, residual, *_ = np.linalg.lstsq(train.features[chosen], train.labels[chosen])
         assert np.linalg.norm(fitted) <= 1.0 + 0.01
         squares += float(residual.sum())

@@ -32,7 +32,7 @@ def _examples(graph, seed: int, dimension: int = 3, spread: float = 1.0) -> Exam
 
 def _without(examples: Examples, user: int, graph_of, dense_of) -> tuple[Examples, np.ndarray]:
     """The examples with one user's rows gone (the user stays, without tasks), and the pairs kept."""
-    is_kept = examples.graph.users != user
+    is_kept = examples.graph.user_codes != user
     table = dense_of(examples.graph)
     table[user] = 0.0
     return Examples(graph_of(table), examples.features[is_kept], examples.labels[is_kept]), is_kept
@@ -59,7 +59,7 @@ def test_noiseless_statistics_give_ridge_where_nobody_is_clipped(random_graph, r
     # Bounds so wide that no feature, label or solution is touched.
     result = _fit_ridge(examples, allocation.compute_pair_weights(), RidgeSettings(50.0, 50.0, ridge))
     for task in range(5):
-        settings_used = graph.tasks == task
+        settings_used = graph.task_codes == task
         x, y = examples.features[settings_used], examples.labels[settings_used]
         # theta = A^-1 b of equation 5, A = sum (x x^T + lambda I): lambda counts once per user.
         expected = np.linalg.solve(x.T @ x + ridge * settings_used.sum() * np.eye(3), x.T @ y)
@@ -73,7 +73,7 @@ def test_weighted_sums_by_a_loop(random_graph) -> None:
     w = np.random.default_rng(2).random(graph.num_pairs)
     sums = compute_weighted_sums(examples, w, settings_)
     matrices, vectors = np.zeros((6, 3, 3)), np.zeros((6, 3))
-    for pair, task in enumerate(graph.tasks):
+    for pair, task in enumerate(graph.task_codes):
         x = examples.features[pair]
         x = x * min(1.0, 1.5 / np.linalg.norm(x))
         y = np.clip(examples.labels[pair], -1.2, 1.2)
@@ -153,15 +153,15 @@ def test_the_dagger_projects_on_positive_semidefinite_matrices(graph_of) -> None
     matrix = np.array([[[0.5, 1.5], [1.5, 0.5]]])
     result = solve_sums(RidgeSums(matrix, np.array([[3.0, 1.0]])), 100.0)
     np.testing.assert_allclose(result, [[1.0, 1.0]])
-    nothing = solve_sums(RidgeSums(-np.eye(2)[None], np.ones((1, 2))), 1.0)
-    np.testing.assert_array_equal(nothing, 0.0)
+    empty_solution = solve_sums(RidgeSums(-np.eye(2)[None], np.ones((1, 2))), 1.0)
+    np.testing.assert_array_equal(empty_solution, 0.0)
 
 
 def _gradients_by_a_loop(
     examples: Examples, w: np.ndarray, theta: np.ndarray, settings_used: DescentSettings
 ):
     total = np.zeros_like(theta)
-    for pair, task in enumerate(examples.graph.tasks):
+    for pair, task in enumerate(examples.graph.task_codes):
         x, y = examples.features[pair], examples.labels[pair]
         gradient = 2.0 * (theta[task] @ x - y) * x + 2.0 * settings_used.ridge * theta[task]
         total[task] += w[pair] * gradient * min(1.0, settings_used.gradient_bound / np.linalg.norm(gradient))
@@ -221,7 +221,7 @@ def test_noiseless_descent_does_not_depend_on_the_scale_of_weights(random_graph)
     paths = []
     for omega in (np.full(4, 0.2), np.full(4, 2.0)):
         rates = 1.0 / (np.arange(1.0, 8.0)[:, None] * omega * graph.task_sizes)
-        paths.append(fit_descent(examples, omega[graph.tasks], settings_, rates, None))
+        paths.append(fit_descent(examples, omega[graph.task_codes], settings_, rates, None))
     np.testing.assert_allclose(paths[0], paths[1], rtol=1e-10)
 
 
@@ -234,7 +234,7 @@ def test_descent_noise_has_the_stated_variance(graph_of) -> None:
     result = fit_descent(examples, w, settings_, np.ones((2, num_tasks)), np.random.default_rng(9))
     # Two steps of variance Gamma^2 T / 2 = 9 each; 12,000 entries: four standard deviations are 5.2 %.
     assert np.var(result) == pytest.approx(18.0, rel=0.052)
-    assert settings_.noise == pytest.approx(3.0)
+    assert settings_.noise_scale == pytest.approx(3.0)
 
 
 def test_isotropic_rates() -> None:

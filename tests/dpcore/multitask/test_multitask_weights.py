@@ -52,7 +52,7 @@ def test_no_user_ever_exceeds_the_budget(random_graph, seed, exponent, factor, b
         weights.allocate_normalised(problem, exponent),
     ):
         # Summed pair by pair, exactly rounded: another order than the code's.
-        pair_weights, users = answer.compute_pair_weights(), problem.graph.users
+        pair_weights, users = answer.compute_pair_weights(), problem.graph.user_codes
         for user in range(problem.num_users):
             assert math.fsum(pair_weights[users == user] ** 2) <= beta
 
@@ -64,10 +64,10 @@ def test_equation_12_by_hand(graph_of) -> None:
     omega = weights.compute_task_weights(problem, 0.5)
     pair = 0
     for tasks in ([0, 1, 2], [0], [1], [0, 1]):
-        used = sum(omega[i] ** 2 for i in tasks)
+        total = sum(omega[i] ** 2 for i in tasks)
         for i in tasks:
             assert answer.compute_pair_weights()[pair] == pytest.approx(
-                omega[i] * min(1.0, math.sqrt(0.5 / used))
+                omega[i] * min(1.0, math.sqrt(0.5 / total))
             )
             pair += 1
     # omega_i^2 = n beta / (m n_i) = 2 / (3 n_i): users 0 and 3 use 2/9 + 2/9 + 2/3 and 4/9; beta is 1/2.
@@ -75,7 +75,7 @@ def test_equation_12_by_hand(graph_of) -> None:
     assert answer.clipped_user_share == 0.25
     np.testing.assert_allclose(answer.budget_uses, [0.5, 2 / 9, 2 / 9, 4 / 9])
     totals = np.zeros(3)
-    np.add.at(totals, graph.tasks, answer.compute_pair_weights())
+    np.add.at(totals, graph.task_codes, answer.compute_pair_weights())
     np.testing.assert_allclose(answer.task_totals, totals)
     np.testing.assert_allclose(answer.task_bounds, np.array([3, 3, 1]) / totals**2)
 

@@ -57,13 +57,13 @@ def test_points_of_every_stored_figure_come_out_again_with_another_seed(key: str
 
 def test_a_stored_figure_of_other_data_is_caught() -> None:
     """The interval is no formality: figure 1 at ε = 3 is not figure 1 at ε = 1."""
-    of, other = find_figure("epasto-figure-1"), find_figure("epasto-figure-3")
-    held = of.stored_runs
-    keys = [line.key for line in other.lines]
-    at_three = other.compute((NEW,), of.values[-1:])
+    figure, other_figure = find_figure("epasto-figure-1"), find_figure("epasto-figure-3")
+    stored_runs = figure.stored_runs
+    keys = [line.key for line in other_figure.lines]
+    at_three = other_figure.compute((NEW,), figure.values[-1:])
     new = float(at_three.summary.means[keys.index("weights_3"), 0])
-    old, spread = float(held.summary.means[-1, -1]), float(held.summary.spreads[-1, -1])
-    assert abs(new - old) > stats.t.isf(0.01, of.num_runs - 1) * spread
+    old, spread = float(stored_runs.summary.means[-1, -1]), float(stored_runs.summary.spreads[-1, -1])
+    assert abs(new - old) > stats.t.isf(0.01, figure.num_runs - 1) * spread
 
 
 def test_what_the_papers_print_stands_beside_ours() -> None:
@@ -80,15 +80,15 @@ def test_what_the_papers_print_stands_beside_ours() -> None:
 
 
 def test_the_largest_difference_is_that_of_the_printed_numbers() -> None:
-    of = find_figure("huang-table-1")
-    held = _held(of.key)
+    figure = find_figure("huang-table-1")
+    held = _held(figure.key)
     apart = [
-        abs(held.summary.means[k, i] / theirs - 1.0)
-        for k, line in enumerate(of.lines)
-        for i, theirs in enumerate(line.paper_values)
-        if theirs is not None
+        abs(held.summary.means[k, i] / paper_value - 1.0)
+        for k, line in enumerate(figure.lines)
+        for i, paper_value in enumerate(line.paper_values)
+        if paper_value is not None
     ]
-    assert of.compute_largest_difference(held) == pytest.approx(max(apart))
+    assert figure.compute_largest_difference(held) == pytest.approx(max(apart))
     assert find_figure("epasto-figure-1").compute_largest_difference(_held("epasto-figure-1")) is None
     assert "prints no numbers" in describe_difference(
         find_figure("epasto-figure-1"), _held("epasto-figure-1")
@@ -124,7 +124,7 @@ def test_every_figure_is_an_item_of_the_list() -> None:
         for line in paper.items
         for item in line.items.split(", ")
     }
-    assert {(of.paper_name, re.split(" [(]|, ", of.item_name)[0]) for of in FIGURES} <= listed
+    assert {(figure.paper_name, re.split(" [(]|, ", figure.item_name)[0]) for figure in FIGURES} <= listed
 
 
 def _held(key: str) -> FigureRuns:

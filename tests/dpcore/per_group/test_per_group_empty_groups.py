@@ -30,15 +30,15 @@ def pairs(behind: bool) -> UserGroupPairs:
     groups = np.r_[groups, np.arange(12)]
     users = np.r_[users, np.zeros(12, dtype=int)]
     codes = np.arange(12) if behind else np.r_[0, 2, 3, 5, 7, 8, 11, 13, 14, 16, 18, 20]
-    return UserGroupPairs.from_arrays(users, codes[groups], 12 + EMPTY, sums=rng.integers(0, 6, 412) / 4.0)
+    return UserGroupPairs.from_arrays(users, codes[groups], 12 + EMPTY, values=rng.integers(0, 6, 412) / 4.0)
 
 
 BEHIND, BETWEEN = pairs(behind=True), pairs(behind=False)
 NOISES = ({"mechanism": NoiseKind.LAPLACE}, {"mechanism": NoiseKind.GAUSSIAN, "delta": 1e-6})
 
 
-def problems(**asked: object) -> tuple[PerGroupProblem, PerGroupProblem]:
-    parameters = PerGroupParameters(**asked)
+def problems(**fields: object) -> tuple[PerGroupProblem, PerGroupProblem]:
+    parameters = PerGroupParameters(**fields)
     return PerGroupProblem(BEHIND, parameters), PerGroupProblem(BETWEEN, parameters)
 
 
@@ -78,8 +78,8 @@ def test_means_and_selected_groups_do_not_see_empty_groups_either() -> None:
         assert best_mean_pair(one).error == pytest.approx(best_mean_pair(other).error, rel=1e-12)
         chosen = {"selection_share": 0.5, "selection_delta": 1e-3, "objective": objective}
         one, other = problems(epsilon=3.0, selection=SelectionRule.TRUNCATED_GEOMETRIC, **chosen)
-        found, same = best_selected_pair(Selection(one)), best_selected_pair(Selection(other))
-        assert found.error == pytest.approx(same.error, rel=2e-3)
+        selected_pair, same = best_selected_pair(Selection(one)), best_selected_pair(Selection(other))
+        assert selected_pair.error == pytest.approx(same.error, rel=2e-3)
         at = Selection(one).evaluate_groups(2, 3.0), Selection(other).evaluate_groups(2, 3.0)
         assert at[0].keep_probabilities[-1] == 0.0  # A group without users is never released.
         assert at[0].num_expected_groups == pytest.approx(at[1].num_expected_groups, rel=1e-12)

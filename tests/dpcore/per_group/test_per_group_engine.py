@@ -84,14 +84,14 @@ def test_an_engine_says_how_many_pairs_there_are_and_how_they_are_distributed() 
     assert f"--pairs-to and --max-pairs {len(rows)}" in said
     for option in re.findall(r"--[a-z-]+", said):  # What it names is there.
         assert option in command.format_help()
-    found = data.pair_sizes
+    pair_sizes = data.pair_sizes
     groups = Counter(u for u, _ in rows)
     truth = Counter((groups[u], n) for (u, _), n in rows.items())
     assert (
         dict(
             zip(
-                zip(found.groups.tolist(), found.rows.tolist(), strict=True),
-                found.pairs.tolist(),
+                zip(pair_sizes.groups.tolist(), pair_sizes.rows.tolist(), strict=True),
+                pair_sizes.pairs.tolist(),
                 strict=True,
             )
         )
@@ -101,10 +101,10 @@ def test_an_engine_says_how_many_pairs_there_are_and_how_they_are_distributed() 
     for (_, task), n in rows.items():
         per_task[task] += n
     users = Counter(task for _, task in rows)
-    assert sorted(zip(found.task_rows.tolist(), found.task_users.tolist(), strict=True)) == sorted(
+    assert sorted(zip(pair_sizes.task_rows.tolist(), pair_sizes.task_users.tolist(), strict=True)) == sorted(
         (per_task[task], users[task]) for task in users
     )
-    assert found.label == "city × day"
+    assert pair_sizes.label == "city × day"
     assert data.tasks.users.tolist() == sorted(users.values())
 
 
@@ -123,20 +123,20 @@ def test_pairs_come_back_as_codes_where_as_many_were_allowed() -> None:
         # Whatever the codes: the same table of rows by user and group, up to their order.
         table = np.zeros((pairs.user_codes.max() + 1, 6), dtype=int)
         table[pairs.user_codes, pairs.task_codes] = pairs.rows
-        users, tasks = (sorted({key[at] for key in rows}) for at in (0, 1))
+        users, tasks = (sorted({key[number] for key in rows}) for number in (0, 1))
         truth = np.array([[rows[u, t] for t in tasks] for u in users])
         assert sorted(map(sorted, table.tolist())) == sorted(map(sorted, truth.tolist()))
         assert sorted(map(sorted, table.T.tolist())) == sorted(map(sorted, truth.T.tolist()))
-        named = sum(v for u, _, d, v in cells() if d and (u or one_user))
-        assert pairs.sums.sum() == pytest.approx(named)
+        named_total = sum(v for u, _, d, v in cells() if d and (u or one_user))
+        assert pairs.sums.sum() == pytest.approx(named_total)
         # What the shell writes is read as a table whose sum of rows is the rows.
         text = write_pairs_csv(pairs)
-        again = build_dataset(
+        dataset = build_dataset(
             read_table(text.encode(), "pairs.csv"),
             Roles(TableKind.EVENTS, user="user", task="group", value="rows"),
             Disclosure.PRIVATE,
         )
-        assert sorted(again.pairs.sums.tolist()) == sorted(pairs.rows.tolist())
+        assert sorted(dataset.pairs.sums.tolist()) == sorted(pairs.rows.tolist())
 
 
 def summary_of(pairs: UserGroupPairs) -> PairSizes:
@@ -164,7 +164,7 @@ def test_where_all_groups_have_the_same_mixture_the_distribution_says_all() -> N
         (Objective.MEAN_RMSE, Statistic.USERS, NoiseKind.GAUSSIAN),
         (Objective.MEAN_RELATIVE, Statistic.ROWS, NoiseKind.GAUSSIAN),
     ):
-        asked = PerGroupParameters(
+        parameters = PerGroupParameters(
             1.0,
             statistic,
             noise,
@@ -173,7 +173,7 @@ def test_where_all_groups_have_the_same_mixture_the_distribution_says_all() -> N
             floor=3.0 if objective.needs_floor else None,
             num_groups=4 if objective is Objective.MEAN_RMSE else None,
         )
-        exact, summed = PerGroupProblem(pairs, asked), SummaryProblem(summary_of(pairs), asked)
+        exact, summed = PerGroupProblem(pairs, parameters), SummaryProblem(summary_of(pairs), parameters)
         assert summed.error_of_nothing == pytest.approx(exact.error_of_nothing)
         for l0, linf in ((1, 1.0), (2, 7.0), (3, 50.0), (4, 90.0)):
             assert summed.compute_error(l0, linf) == pytest.approx(

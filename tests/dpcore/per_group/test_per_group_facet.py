@@ -64,8 +64,8 @@ def test_several_columns_name_a_group_in_files() -> None:
     assert "task = city, task (column 2) = day" in data.source
     assert pairs.num_tasks == len({group for _, group, _ in named}) == 6
     # Users and groups are numbered as they come.
-    users = {u: at for at, u in enumerate(dict.fromkeys(u for u, _, _, _ in cells))}
-    groups = {g: at for at, g in enumerate(dict.fromkeys(g for _, g, _ in named))}
+    users = {u: index for index, u in enumerate(dict.fromkeys(u for u, _, _, _ in cells))}
+    groups = {g: index for index, g in enumerate(dict.fromkeys(g for _, g, _ in named))}
     expected: dict[tuple[int, int], list[float]] = defaultdict(list)
     for u, group, v in named:
         expected[users[u], groups[group]].append(v)

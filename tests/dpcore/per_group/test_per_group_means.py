@@ -33,18 +33,18 @@ from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupP
 RNG = np.random.default_rng(11)
 USERS, GROUPS = RNG.integers(0, 60, 900), RNG.integers(0, 4, 900)
 VALUES = (RNG.random(900) * 4.0 + GROUPS).round(2)
-PAIRS = UserGroupPairs.from_arrays(USERS, GROUPS, 5, sums=VALUES)
+PAIRS = UserGroupPairs.from_arrays(USERS, GROUPS, 5, values=VALUES)
 
 
 def build_parameters(
-    epsilon: float, noise: NoiseKind = NoiseKind.LAPLACE, **more: object
+    epsilon: float, noise: NoiseKind = NoiseKind.LAPLACE, **options: object
 ) -> PerGroupParameters:
     settings = {
         "delta": None if noise is NoiseKind.LAPLACE else 1e-5,
         "program": Program.PYTHON,
         "lower": 0.0,
         "upper": 7.0,
-    } | more
+    } | options
     return PerGroupParameters(epsilon, Statistic.MEAN, mechanism=noise, **settings)
 
 
@@ -73,24 +73,24 @@ def noisy_means(
     problem: PerGroupProblem, pair: tuple[int, int], sums: np.ndarray, rows: np.ndarray
 ) -> np.ndarray:
     """What the mechanism releases, by the noise's own definition: one vector per group, or two sums."""
-    asked, rng = problem.parameters, np.random.default_rng(4)
-    replaced = asked.neighbours is Neighbours.REPLACE_USER
-    if asked.program in (Program.PIPELINEDP, Program.BIGQUERY):
+    parameters, rng = problem.parameters, np.random.default_rng(4)
+    replaced = parameters.neighbours is Neighbours.REPLACE_USER
+    if parameters.program in (Program.PIPELINEDP, Program.BIGQUERY):
         # Half of epsilon each, or a third of it; the sum is around the middle of the range.
-        share = asked.epsilon / (2.0 if asked.program is Program.PIPELINEDP else 3.0)
+        share = parameters.epsilon / (2.0 if parameters.program is Program.PIPELINEDP else 3.0)
         scale = LaplaceNoise.for_release(pair[0] * pair[1] * (2.0 if replaced else 1.0), share).scale
         counted = rows + rng.laplace(0.0, scale, rows.shape)
         return np.clip(
             (sums + rng.laplace(0.0, 3.5 * scale, sums.shape)) / np.maximum(counted, 1.0), -3.5, 3.5
         )
-    if asked.mechanism is NoiseKind.LAPLACE:
+    if parameters.mechanism is NoiseKind.LAPLACE:
         scale = LaplaceNoise.for_release(
-            pair[0] * pair[1] * 7.0 * (2.0 if replaced else 1.0), asked.epsilon
+            pair[0] * pair[1] * 7.0 * (2.0 if replaced else 1.0), parameters.epsilon
         ).scale
     else:
         norm = math.sqrt(pair[0] * (2.0 if replaced else 1.0)) * pair[1] * 7.0
-        scale = GaussianNoise.for_release(norm, asked.epsilon, asked.delta).scale
-    draw = rng.laplace if asked.mechanism is NoiseKind.LAPLACE else rng.normal
+        scale = GaussianNoise.for_release(norm, parameters.epsilon, parameters.delta).scale
+    draw = rng.laplace if parameters.mechanism is NoiseKind.LAPLACE else rng.normal
     above, below = (3.5 * rows + side * sums + draw(0.0, scale, sums.shape) for side in (1.0, -1.0))
     return np.clip((above - below) / 2.0 / np.maximum((above + below) / 7.0, 1.0), -3.5, 3.5)
 
@@ -144,9 +144,9 @@ def test_errors_agree_with_runs_of_the_mechanism(noise: NoiseKind, program: Prog
         # Runs that share a sample are no independent ones.
         error = squares.reshape(4_000, 10, 5).mean(axis=1)
         allowed = 5.0 * error.std(axis=0) / math.sqrt(4_000)
-        found = compute_mean_squares(problem, 1, 1)
-        assert np.all(np.abs(found - error.mean(axis=0))[:4] <= allowed[:4])
-        assert problem.combine_errors(found) == pytest.approx(
+        mean_squares = compute_mean_squares(problem, 1, 1)
+        assert np.all(np.abs(mean_squares - error.mean(axis=0))[:4] <= allowed[:4])
+        assert problem.combine_errors(mean_squares) == pytest.approx(
             problem.combine_errors(error.mean(axis=0)), rel=0.02
         )
 
@@ -205,10 +205,10 @@ def test_programs_draw_one_vector_or_split_the_budget() -> None:
     for epsilon, delta in ((0.1, 1e-9), (1.0, 1e-6)):
         # Gaussian accountants compose: a sum and a number of rows have twice the square of one noise each.
         for program in (Program.PYTHON, Program.PIPELINEDP, Program.OPENDP, Program.TUMULT):
-            asked = build_parameters(epsilon, NoiseKind.GAUSSIAN, program=program, delta=delta)
+            parameters = build_parameters(epsilon, NoiseKind.GAUSSIAN, program=program, delta=delta)
             sigma = find_noise(program, NoiseKind.GAUSSIAN, epsilon, delta).unit_scale
             rows_noise = math.sqrt(2.0 * 3) * 2 * sigma
-            assert asked.mean_noise(3, 2) == pytest.approx((3.5 * rows_noise, rows_noise), rel=1e-12)
+            assert parameters.mean_noise(3, 2) == pytest.approx((3.5 * rows_noise, rows_noise), rel=1e-12)
 
 
 def test_without_bounds_and_with_hardly_any_noise_the_mean_is_exact() -> None:
@@ -228,7 +228,7 @@ def test_without_bounds_and_with_hardly_any_noise_the_mean_is_exact() -> None:
 
 
 def test_few_pairs_are_all_looked_at_and_of_many_a_good_one_is_found() -> None:
-    thin = UserGroupPairs.from_arrays(USERS[:150], GROUPS[:150], 5, sums=VALUES[:150])
+    thin = UserGroupPairs.from_arrays(USERS[:150], GROUPS[:150], 5, values=VALUES[:150])
     for noise, objectives in (
         (NoiseKind.LAPLACE, (Objective.ROOT_MEAN_SQUARE, Objective.LARGE_GROUPS)),
         (NoiseKind.GAUSSIAN, (Objective.MEAN_RMSE,)),
@@ -236,44 +236,45 @@ def test_few_pairs_are_all_looked_at_and_of_many_a_good_one_is_found() -> None:
         for objective in objectives:
             floor = 20.0 if objective.needs_floor else None
             problem = PerGroupProblem(thin, build_parameters(8.0, noise, objective=objective, floor=floor))
-            found = best_mean_pair(problem)
+            mean_pair = best_mean_pair(problem)
             most = int(thin.groups_per_user.max()), int(thin.rows.max())
             every = {
                 (g, r): compute_mean_error(problem, g, r)
                 for g in range(1, most[0] + 1)
                 for r in range(1, most[1] + 1)
             }
-            assert "by an approximate error" in found.certificate.sentence
-            assert "Proved" not in found.certificate.sentence
-            assert found.error == min(*every.values(), problem.error_of_nothing)
+            assert "by an approximate error" in mean_pair.certificate.sentence
+            assert "Proved" not in mean_pair.certificate.sentence
+            assert mean_pair.error == min(*every.values(), problem.error_of_nothing)
     one = PerGroupProblem(
-        UserGroupPairs.from_arrays(np.arange(9), np.arange(9) % 2, 2, sums=VALUES[:9]), build_parameters(9.0)
+        UserGroupPairs.from_arrays(np.arange(9), np.arange(9) % 2, 2, values=VALUES[:9]),
+        build_parameters(9.0),
     )
     # One group and one row each: nothing is left to chance.
     assert best_mean_pair(one).certificate.sentence.startswith("Proved best")
     wide = PerGroupProblem(
-        UserGroupPairs.from_arrays(USERS % 7, GROUPS + 5 * (USERS % 5), 25, sums=VALUES),
+        UserGroupPairs.from_arrays(USERS % 7, GROUPS + 5 * (USERS % 5), 25, values=VALUES),
         build_parameters(30.0),
     )
-    found = best_mean_pair(wide)
-    assert found.certificate is None
-    assert "without a proof" in found.stop_reason
+    mean_pair = best_mean_pair(wide)
+    assert mean_pair.certificate is None
+    assert "without a proof" in mean_pair.stop_reason
     grid = [
         compute_mean_error(wide, g, r)
         for g in range(1, int(wide.pairs.groups_per_user.max()) + 1)
         for r in range(1, int(wide.pairs.rows.max()) + 1)
     ]
-    assert found.error <= min(grid) * 1.02
+    assert mean_pair.error <= min(grid) * 1.02
 
 
 def test_where_noise_is_too_much_the_middle_or_one_mean_is_better() -> None:
     # With half of epsilon for each sum, and its error by a normal pair, nothing was worth releasing up to 0.8.
-    thin = UserGroupPairs.from_arrays(USERS[:150], GROUPS[:150], 5, sums=VALUES[:150])
+    thin = UserGroupPairs.from_arrays(USERS[:150], GROUPS[:150], 5, values=VALUES[:150])
     assert not best_mean_pair(PerGroupProblem(thin, build_parameters(0.7))).releases_nothing
     problem = PerGroupProblem(PAIRS, build_parameters(1e-3))
-    found = best_mean_pair(problem)
-    assert found.releases_nothing
-    assert found.error == problem.error_of_nothing
+    mean_pair = best_mean_pair(problem)
+    assert mean_pair.releases_nothing
+    assert mean_pair.error == problem.error_of_nothing
     one = np.abs([VALUES[g == GROUPS].mean() - VALUES.mean() for g in range(4)])
     assert compute_errors_of_one_mean(problem)[:4] == pytest.approx(one, rel=1e-9)
     size = problem.totals
@@ -332,8 +333,9 @@ def test_values_in_another_order_than_the_pairs_are_not_clamped() -> None:
 def test_what_no_mean_can_be_made_of_is_refused() -> None:
     with pytest.raises(InvalidInput, match="beyond lower or upper"):
         PerGroupProblem(PAIRS, PerGroupParameters(1.0, Statistic.MEAN, lower=0.0, upper=5.0))
+    codes = np.zeros(1, dtype=np.int64)
     with pytest.raises(InvalidInput, match="sums of squares"):
-        PerGroupProblem(UserGroupPairs.from_arrays([0], [0], 1, rows=[2], sums=[1.0]), build_parameters(1.0))
+        PerGroupProblem(UserGroupPairs(codes, codes, codes + 2, 1, np.ones(1)), build_parameters(1.0))
     with pytest.raises(InvalidInput, match="hold no sums"):
         PerGroupProblem(UserGroupPairs.from_arrays([0], [0], 1), build_parameters(1.0))
     with pytest.raises(InvalidInput, match="best_mean_pair"):

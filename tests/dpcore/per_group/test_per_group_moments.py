@@ -25,21 +25,21 @@ def test_moments_agree_with_all_choices_of_groups(statistic: Statistic) -> None:
     small = table(statistic)
     problem = PerGroupProblem(small, PerGroupParameters(1.0, statistic))
     for max_groups, max_amount in product((1, 2, 3, 9), (1, 2.5, 1e9)):
-        found = compute_moments(problem, max_groups, max_amount)
+        moments = compute_moments(problem, max_groups, max_amount)
         mean, variance = np.zeros(small.num_groups), np.zeros(small.num_groups)
         for user in np.unique(small.user_codes):
-            own = np.flatnonzero(small.user_codes == user)
+            own_indices = np.flatnonzero(small.user_codes == user)
             outcomes = []
-            for kept in combinations(own.tolist(), min(max_groups, own.size)):
+            for combination in combinations(own_indices.tolist(), min(max_groups, own_indices.size)):
                 outcome = np.zeros(small.num_groups)
-                outcome[small.group_codes[list(kept)]] = np.clip(
-                    problem.amounts[list(kept)], -max_amount, max_amount
+                outcome[small.group_codes[list(combination)]] = np.clip(
+                    problem.amounts[list(combination)], -max_amount, max_amount
                 )
                 outcomes.append(outcome)
             mean += np.mean(outcomes, axis=0)
             variance += np.var(outcomes, axis=0)
-        assert found.biases == pytest.approx(mean - problem.totals, rel=1e-12, abs=1e-12)
-        assert found.sampling_variances == pytest.approx(variance, rel=1e-10, abs=1e-12)
+        assert moments.biases == pytest.approx(mean - problem.totals, rel=1e-12, abs=1e-12)
+        assert moments.sampling_variances == pytest.approx(variance, rel=1e-10, abs=1e-12)
 
 
 @pytest.mark.parametrize("statistic", ADDED_UP)
@@ -62,7 +62,7 @@ def test_moments_agree_with_runs_of_the_mechanism(
         rank[:, own] = np.argsort(np.argsort(rng.random((runs, own.size)), axis=1), axis=1)
     kept = np.where(rank < max_groups, np.clip(problem.amounts, -max_amount, max_amount), 0.0)
     release = kept @ (small.group_codes[:, None] == np.arange(small.num_groups))
-    scale = float(asked.norm_sensitivity(asked.pair_norm(max_groups, max_amount))) * asked.unit_noise
+    scale = float(asked.norm_sensitivity(asked.pair_norm(max_groups, max_amount))) * asked.noise.unit_scale
     if statistic in (Statistic.ROWS, Statistic.USERS):  # OpenDP's noise on counts is whole.
         draws = draw_whole(rng, noise, scale, release.shape)
     else:
@@ -81,13 +81,13 @@ def test_objectives_are_what_their_names_say(small: UserGroupPairs) -> None:
             PerGroupProblem(small, PerGroupParameters(1.0, objective=objective, floor=floor)), 2, 3
         )
 
-    plain = PerGroupProblem(small, PerGroupParameters(1.0))
-    squares = compute_moments(plain, 2, 3).mean_squares
-    size = np.maximum(plain.totals, 4.0)
+    plain_problem = PerGroupProblem(small, PerGroupParameters(1.0))
+    squares = compute_moments(plain_problem, 2, 3).mean_squares
+    size = np.maximum(plain_problem.totals, 4.0)
     assert of(Objective.ROOT_MEAN_SQUARE) == pytest.approx(np.sqrt(squares.mean()), rel=1e-14)
     assert of(Objective.MEAN_RMSE) == pytest.approx(np.sqrt(squares).mean(), rel=1e-14)
     assert of(Objective.MEAN_RELATIVE, 4.0) == pytest.approx((np.sqrt(squares) / size).mean(), rel=1e-14)
-    large = plain.totals >= 4.0
+    large = plain_problem.totals >= 4.0
     assert 0 < large.sum() < large.size
     assert of(Objective.LARGE_GROUPS, 4.0) == pytest.approx(np.sqrt(squares[large].mean()), rel=1e-14)
     root = np.sqrt((squares / size**2).mean())

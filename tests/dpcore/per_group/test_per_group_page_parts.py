@@ -29,9 +29,9 @@ def test_the_parts_add_up_and_are_0_where_nothing_is_lost(
 ) -> None:
     problem = PerGroupProblem(small, build_parameters(objective))
     for pair in product((1, 2, 9), (1, 4, 99)):
-        parts = compute_error_parts(problem, *pair)
-        assert parts.total == pytest.approx(compute_pair_error(problem, *pair), rel=1e-12)
-        assert min(parts.clipping_part, parts.omission_part, parts.sampling_part) >= 0.0
+        error_parts = compute_error_parts(problem, *pair)
+        assert error_parts.total == pytest.approx(compute_pair_error(problem, *pair), rel=1e-12)
+        assert min(error_parts.clipping_part, error_parts.omission_part, error_parts.sampling_part) >= 0.0
     everything = compute_error_parts(problem, 9, 99)
     assert (everything.clipping_part, everything.omission_part, everything.sampling_part) == (0.0, 0.0, 0.0)
     assert (
@@ -66,9 +66,9 @@ def test_one_pass_gives_the_error_at_every_number_of_groups(objective: Objective
             errors, sampling, of_noise = compute_parts_by_max_groups(problem, amount, facet)
             exact = [compute_error_parts(problem, l0, amount) for l0 in range(1, most + 1)]
             assert errors == pytest.approx(found)
-            assert sampling == pytest.approx([part.sampling_part for part in exact], abs=1e-9)
-            assert of_noise == pytest.approx([part.noise_part for part in exact])
-            bias = [part.clipping_part + part.omission_part for part in exact]
+            assert sampling == pytest.approx([item.sampling_part for item in exact], abs=1e-9)
+            assert of_noise == pytest.approx([item.noise_part for item in exact])
+            bias = [item.clipping_part + item.omission_part for item in exact]
             assert errors - sampling - of_noise == pytest.approx(bias, abs=1e-7)
 
 
@@ -81,10 +81,10 @@ def test_candidates_are_numbers_of_three_leading_digits() -> None:
     few = PerGroupProblem(
         UserGroupPairs.from_arrays(np.zeros(300, int), np.arange(300) % 90, 90), build_parameters()
     )
-    found = list_tuner_candidates(few)
-    assert len(found) <= CANDIDATES
-    assert {linf for _, linf in found} == {1, 2, 3, 4}  # 300 rows in 90 groups: 3 or 4 in each.
-    assert len({l0 for l0, _ in found}) == CANDIDATES // 4
+    tuner_candidates = list_tuner_candidates(few)
+    assert len(tuner_candidates) <= CANDIDATES
+    assert {linf for _, linf in tuner_candidates} == {1, 2, 3, 4}  # 300 rows in 90 groups: 3 or 4 in each.
+    assert len({l0 for l0, _ in tuner_candidates}) == CANDIDATES // 4
 
 
 def test_the_rule_minimises_its_own_objective_over_its_own_candidates() -> None:

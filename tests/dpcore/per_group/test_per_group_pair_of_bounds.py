@@ -38,8 +38,8 @@ def test_no_pair_of_a_full_enumeration_is_better(objective: Objective) -> None:
             (l0, linf): compute_pair_error(problem, l0, linf)
             for l0, linf in product(range(1, 8), range(1, int(problem.amounts.max()) + 2))
         }
-        least = min(*errors.values(), problem.error_of_nothing)
-        assert best.error == pytest.approx(least, rel=1e-12)
+        smallest = min(*errors.values(), problem.error_of_nothing)
+        assert best.error == pytest.approx(smallest, rel=1e-12)
         assert best.certificate.relative_gap <= 1e-11
         if best.releases_nothing:
             nothing += 1
@@ -98,9 +98,9 @@ def test_sums_are_bounded_by_a_real_number() -> None:
         fine = np.linspace(0.05, float(np.abs(problem.amounts).max()), 80)
         around = np.clip(best.max_amount * np.array([0.99, 0.9999, 1.0001, 1.01]), 1e-9, None)
         tried = [*fine.tolist(), *around.tolist()]
-        least = min(compute_pair_error(problem, l0, c) for l0, c in product(range(1, 5), tried))
-        assert best.error <= least / (1 - tolerance)
-        assert best.certificate.lower_bound <= least * (1 + 1e-12)
+        smallest = min(compute_pair_error(problem, l0, c) for l0, c in product(range(1, 5), tried))
+        assert best.error <= smallest / (1 - tolerance)
+        assert best.certificate.lower_bound <= smallest * (1 + 1e-12)
 
 
 def sums_of(amounts: np.ndarray) -> UserGroupPairs:
@@ -108,7 +108,7 @@ def sums_of(amounts: np.ndarray) -> UserGroupPairs:
     per_user = 1 + np.arange(40) % 12
     users = np.repeat(np.arange(40), per_user)
     groups = np.arange(users.size) - np.repeat(np.cumsum(per_user) - per_user, per_user)
-    return UserGroupPairs.from_arrays(users, groups, 12, sums=np.resize(amounts, users.size))
+    return UserGroupPairs.from_arrays(users, groups, 12, values=np.resize(amounts, users.size))
 
 
 @pytest.mark.parametrize("objective", Objective)
@@ -135,8 +135,8 @@ def test_another_unit_of_a_sum_scales_bound_and_error_and_changes_nothing_else(o
             best = best_pair(problem)
             error = best.error if objective.is_relative else best.error / unit
             rescaled.append((best.max_groups, round(best.max_amount / unit, 4), round(error, 6)))
-            least = compute_pair_error(problem, best.max_groups, best.max_amount)
-            assert best.error == pytest.approx(min(least, problem.error_of_nothing), rel=1e-12)
+            pair_error = compute_pair_error(problem, best.max_groups, best.max_amount)
+            assert best.error == pytest.approx(min(pair_error, problem.error_of_nothing), rel=1e-12)
             edges = np.r_[0.0, np.unique(problem.amounts)]
             fine = np.concatenate([np.linspace(a, b, 5)[1:] for a, b in pairwise(edges)])
             tried = {

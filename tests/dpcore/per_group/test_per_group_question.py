@@ -21,18 +21,18 @@ GAUSSIAN = {"mechanism": NoiseKind.GAUSSIAN, "delta": 1e-6}
 
 def test_entries_in_any_order_are_added_up_by_user_and_group() -> None:
     users, groups, values = [3, 1, 3, 1, 3], [0, 2, 0, 1, 2], [1.0, 2.0, 4.0, 8.0, 16.0]
-    pairs = UserGroupPairs.from_arrays(users, groups, 4, sums=values)
+    pairs = UserGroupPairs.from_arrays(users, groups, 4, values=values)
     assert pairs.user_codes.tolist() == [1, 1, 3, 3]
     assert pairs.group_codes.tolist() == [1, 2, 0, 2]
     assert pairs.rows.tolist() == [1, 1, 2, 1]
     assert pairs.sums.tolist() == [8.0, 2.0, 5.0, 16.0]
     assert pairs.sums_of_squares.tolist() == [64.0, 4.0, 17.0, 256.0]
     assert pairs.groups_per_user.tolist() == [2, 2]
-    again = UserGroupPairs.from_arrays(
-        pairs.user_codes, pairs.group_codes, 4, pairs.rows, pairs.sums, pairs.sums_of_squares
+    arrays = UserGroupPairs(
+        pairs.user_codes, pairs.group_codes, pairs.rows, 4, pairs.sums, pairs.sums_of_squares
     )
     for name in ("user_codes", "group_codes", "rows", "sums", "sums_of_squares"):
-        assert np.array_equal(getattr(again, name), getattr(pairs, name))
+        assert np.array_equal(getattr(arrays, name), getattr(pairs, name))
     with pytest.raises(ValueError, match="read-only"):
         pairs.rows[0] = 5
 
@@ -79,12 +79,12 @@ def test_all_problems_of_the_parameters_are_named_at_once() -> None:
 
 
 def test_a_sum_needs_sums_of_at_least_zero(small: UserGroupPairs) -> None:
-    asked = PerGroupParameters(1.0, Statistic.SUM)
+    parameters = PerGroupParameters(1.0, Statistic.SUM)
     with pytest.raises(InvalidInput, match="hold no sums"):
-        PerGroupProblem(UserGroupPairs.from_arrays([0], [0], 1), asked)
+        PerGroupProblem(UserGroupPairs.from_arrays([0], [0], 1), parameters)
     with pytest.raises(InvalidInput, match=r"1 of 2 sums.*any sign"):
-        PerGroupProblem(UserGroupPairs.from_arrays([0, 1], [0, 0], 1, sums=[-1.0, 2.0]), asked)
-    assert PerGroupProblem(small, asked).totals.sum() == pytest.approx(small.sums.sum(), rel=1e-12)
+        PerGroupProblem(UserGroupPairs.from_arrays([0, 1], [0, 0], 1, values=[-1.0, 2.0]), parameters)
+    assert PerGroupProblem(small, parameters).totals.sum() == pytest.approx(small.sums.sum(), rel=1e-12)
 
 
 vectors = st.lists(st.integers(0, 9), min_size=6, max_size=6)
@@ -114,19 +114,19 @@ def test_one_user_moves_the_release_by_no_more_than_declared(
     for noise, order in ((NoiseKind.LAPLACE, 1), (NoiseKind.GAUSSIAN, 2)):
         delta = None if order == 1 else 1e-6
         for relation, change in zip(RELATIONS, (one, one - other), strict=True):
-            asked = PerGroupParameters(1.0, mechanism=noise, delta=delta, neighbours=relation)
-            moved = np.linalg.norm(change, order)
-            assert moved <= float(asked.norm_sensitivity(asked.pair_norm(max_groups, max_amount))) * (
-                1 + 1e-12
-            )
+            parameters = PerGroupParameters(1.0, mechanism=noise, delta=delta, neighbours=relation)
+            norm = np.linalg.norm(change, order)
+            assert norm <= float(
+                parameters.norm_sensitivity(parameters.pair_norm(max_groups, max_amount))
+            ) * (1 + 1e-12)
 
 
 def test_sums_of_any_sign_and_means_move_by_no_more_than_declared_and_reach_it() -> None:
     rng = np.random.default_rng(5)
     for noise, order in (({}, 1), (GAUSSIAN, 2)):
         for relation in RELATIONS:
-            asked = PerGroupParameters(1.0, Statistic.SIGNED_SUM, neighbours=relation, **noise)
-            declared, largest = float(asked.norm_sensitivity(asked.pair_norm(3, 4))), 0.0
+            parameters = PerGroupParameters(1.0, Statistic.SIGNED_SUM, neighbours=relation, **noise)
+            declared, largest = float(parameters.norm_sensitivity(parameters.pair_norm(3, 4))), 0.0
             for _ in range(400):
                 vectors = np.zeros((2, 8))
                 for vector in vectors:
@@ -167,8 +167,8 @@ def test_the_declared_sensitivity_is_reached() -> None:
     gone, come = np.array([4, 4, 4, 0, 0, 0.0]), np.array([0, 0, 0, 4, 4, 4.0])
     for noise, order in (({}, 1), (GAUSSIAN, 2)):
         for relation, change in zip(RELATIONS, (gone, gone - come), strict=True):
-            asked = PerGroupParameters(1.0, neighbours=relation, **noise)
-            assert float(asked.norm_sensitivity(asked.pair_norm(3, 4))) == pytest.approx(
+            parameters = PerGroupParameters(1.0, neighbours=relation, **noise)
+            assert float(parameters.norm_sensitivity(parameters.pair_norm(3, 4))) == pytest.approx(
                 np.linalg.norm(change, order), rel=1e-14
             )
 

@@ -69,7 +69,7 @@ def build_parameters(
 def many_users(seed: int = 3) -> UserGroupPairs:
     rng = np.random.default_rng(seed)
     who, what = rng.zipf(1.5, 900) % 120, rng.integers(0, 49, 900) ** 2 // 450
-    return UserGroupPairs.from_arrays(who, what, 6, sums=rng.gamma(0.8, 4.0, 900).round(2))
+    return UserGroupPairs.from_arrays(who, what, 6, values=rng.gamma(0.8, 4.0, 900).round(2))
 
 
 @pytest.mark.parametrize("rule", PRIVATE_RULES)
@@ -91,8 +91,8 @@ def test_the_geometric_rule_is_the_largest_that_its_recursion_allows() -> None:
             # At most what (e, d) allows beside one user fewer, for being kept and for not being kept.
             up = math.exp(min(e, 600.0)) * last + d
             truth.append(min(up, 1.0 - math.exp(-e) * (1.0 - last - d), 1.0))
-        found = compute_keep_probabilities(GEOMETRIC, epsilon, delta, max_groups, 300)
-        assert found == pytest.approx(np.array(truth), rel=1e-6, abs=1e-12)
+        keep_probabilities = compute_keep_probabilities(GEOMETRIC, epsilon, delta, max_groups, 300)
+        assert keep_probabilities == pytest.approx(np.array(truth), rel=1e-6, abs=1e-12)
 
 
 @pytest.mark.parametrize("rule", PRIVATE_RULES)
@@ -115,9 +115,9 @@ def test_a_single_user_is_seen_with_the_delta_of_a_group(delta: float, max_group
     share = 1.0 - (1.0 - delta) ** (1.0 / max_groups)
     half = 1.0 - (1.0 - delta / 2.0) ** (1.0 / max_groups)
     for rule, seen in ((GEOMETRIC, share), (LAPLACE, share), (GAUSSIAN, half)):
-        found = compute_keep_probabilities(rule, 0.7, delta, max_groups, 4)
-        assert found[1] == pytest.approx(seen, rel=1e-6), rule
-        assert np.all(np.diff(found) >= 0.0)
+        keep_probabilities = compute_keep_probabilities(rule, 0.7, delta, max_groups, 4)
+        assert keep_probabilities[1] == pytest.approx(seen, rel=1e-6), rule
+        assert np.all(np.diff(keep_probabilities) >= 0.0)
 
 
 def test_thresholds_are_those_of_their_noise() -> None:
@@ -168,7 +168,7 @@ def test_moments_agree_with_the_recursion_over_users() -> None:
                 compute_keep_probabilities(rule, 1.0, 0.05, l0, grouped.max_users_per_group)
                 for rule in PRIVATE_RULES
             ]
-            found = compute_kept_moments(grouped, l0, tables, linf, problem.totals)
+            kept_moments = compute_kept_moments(grouped, l0, tables, linf, problem.totals)
             alone = compute_kept_moments(grouped, l0, tables)
             for group, rule in product(range(pairs.num_groups), range(3)):
                 own = grouped.groups == group
@@ -179,10 +179,10 @@ def test_moments_agree_with_the_recursion_over_users() -> None:
                     tables[rule],
                     problem.totals[group],
                 )
-                assert found[rule].keep_probabilities[group] == pytest.approx(chance, abs=1e-13)
+                assert kept_moments[rule].keep_probabilities[group] == pytest.approx(chance, abs=1e-13)
                 assert alone[rule].keep_probabilities[group] == pytest.approx(chance, abs=1e-13)
                 near = 1e-12 * (1.0 + problem.totals[group] ** 2)
-                assert found[rule].kept_squares[group] == pytest.approx(square, abs=near)
+                assert kept_moments[rule].kept_squares[group] == pytest.approx(square, abs=near)
 
 
 @pytest.mark.parametrize("rule", PRIVATE_RULES)
@@ -223,14 +223,14 @@ def test_errors_agree_with_runs_of_the_mechanism(rule: SelectionRule) -> None:
                 0.0, GaussianNoise.for_release(math.sqrt(l0) * linf, 0.6 * p.epsilon, 1e-2).scale, total.shape
             )
         squares = np.where(chosen, total - problem.totals, -problem.totals) ** 2
-        found = Selection(problem).evaluate_groups(l0, linf)
+        groups = Selection(problem).evaluate_groups(l0, linf)
         # Five standard errors, group by group: less than one false alarm in 10^5 runs of this test.
         near = 5.0 * np.std(squares, axis=0) / math.sqrt(runs)
-        assert np.all(np.abs(squares.mean(axis=0) - found.mean_squares) <= near + 1e-9)
+        assert np.all(np.abs(squares.mean(axis=0) - groups.mean_squares) <= near + 1e-9)
         share = chosen.mean(axis=0)
         assert np.all(
-            np.abs(share - found.keep_probabilities)
-            <= 5.0 * np.sqrt(found.keep_probabilities * (1.0 - found.keep_probabilities) / runs) + 1e-9
+            np.abs(share - groups.keep_probabilities)
+            <= 5.0 * np.sqrt(groups.keep_probabilities * (1.0 - groups.keep_probabilities) / runs) + 1e-9
         )
 
 
@@ -249,10 +249,10 @@ def test_the_best_pair_is_that_of_brute_force(objective: Objective) -> None:
             for l0 in range(1, selection.max_groups_per_user + 1)
             for linf in range(1, int(selection.largest_amount) + 1)
         }
-        least = min([*every.values(), problem.error_of_nothing])
-        assert best.error == pytest.approx(least, rel=1e-12)
+        smallest = min([*every.values(), problem.error_of_nothing])
+        assert best.error == pytest.approx(smallest, rel=1e-12)
         assert best.certificate.relative_gap <= 1e-12
-        assert best.releases_nothing == (least == problem.error_of_nothing)
+        assert best.releases_nothing == (smallest == problem.error_of_nothing)
 
 
 def test_no_pair_in_a_box_goes_below_its_bound() -> None:
@@ -291,26 +291,26 @@ def test_keeping_a_group_is_not_monotone_in_the_number_of_groups() -> None:
 def test_a_search_that_is_stopped_says_how_far_it_may_be_off() -> None:
     selection = Selection(PerGroupProblem(many_users(), build_parameters(statistic=Statistic.SUM)))
     told: list[float] = []
-    found = best_selected_pair(selection, max_evaluations=60, progress=told.append)
-    assert found.certificate.relative_gap > 1e-3
-    assert found.stop_reason.startswith("Stopped")
+    selected_pair = best_selected_pair(selection, max_evaluations=60, progress=told.append)
+    assert selected_pair.certificate.relative_gap > 1e-3
+    assert selected_pair.stop_reason.startswith("Stopped")
     assert told[-1] == 1.0
     # Nothing was looked at: that there is nothing useful is not known.
     at_once = best_selected_pair(selection, should_stop=lambda: True)
     assert at_once.releases_nothing
     assert at_once.certificate.relative_gap > 1e-3
     assert at_once.stop_reason.startswith("Stopped after 1 evaluation;")
-    assert (at_once.is_settled, found.is_settled) == (False, False)
+    assert (at_once.is_settled, selected_pair.is_settled) == (False, False)
     hopeless = Selection(
         PerGroupProblem(many_users(), build_parameters(statistic=Statistic.SUM, epsilon=1e-4))
     )
-    for most in (5, 20):
-        short = best_selected_pair(hopeless, max_evaluations=most)
+    for number in (5, 20):
+        short = best_selected_pair(hopeless, max_evaluations=number)
         assert short.releases_nothing
         assert short.is_settled == short.certificate.proves(1e-3) == ("Nothing useful" in short.stop_reason)
     better = best_selected_pair(selection)
-    assert better.error <= found.error
-    assert found.certificate.lower_bound <= better.error
+    assert better.error <= selected_pair.error
+    assert selected_pair.certificate.lower_bound <= better.error
     assert better.certificate.relative_gap <= 1e-3
     assert better.is_settled
     nothing = best_selected_pair(hopeless)
@@ -371,7 +371,7 @@ def test_scaling_with_a_selection_of_its_own_agrees_with_runs_of_it() -> None:
 def test_what_an_epsilon_buys_is_what_a_question_with_it_says() -> None:
     problem = PerGroupProblem(many_users(), build_parameters())
     epsilons = np.array([0.5, 2.0, 8.0])
-    found = Selection(problem).evaluate_over_epsilon(epsilons, 2, 3.0)
+    found = Selection(problem).evaluate_at(epsilons, 2, 3.0)
     for epsilon, groups in zip(epsilons, found, strict=True):
         alone = Selection(
             PerGroupProblem(many_users(), replace(build_parameters(), epsilon=float(epsilon)))

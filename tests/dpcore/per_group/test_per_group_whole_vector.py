@@ -30,16 +30,16 @@ RELATIONS = (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER)
 amounts = st.lists(st.one_of(st.integers(0, 60), st.floats(0.0, 1e6)), min_size=1, max_size=8)
 
 
-def build_parameters(noise: NoiseKind, epsilon: float = 1.0, **more: object) -> PerGroupParameters:
+def build_parameters(noise: NoiseKind, epsilon: float = 1.0, **options: object) -> PerGroupParameters:
     delta = None if noise is NoiseKind.LAPLACE else 1e-5
-    return PerGroupParameters(epsilon, mechanism=noise, delta=delta, **more)
+    return PerGroupParameters(epsilon, mechanism=noise, delta=delta, **options)
 
 
-def summed(vectors: list[list[float]], noise: NoiseKind, **more: object) -> PerGroupProblem:
+def summed(vectors: list[list[float]], noise: NoiseKind, **options: object) -> PerGroupProblem:
     users = np.repeat(np.arange(len(vectors)), [len(v) for v in vectors])
     groups = np.concatenate([np.arange(len(v)) for v in vectors])
-    pairs = UserGroupPairs.from_arrays(users, groups, 8, sums=np.concatenate(vectors).astype(float))
-    return PerGroupProblem(pairs, build_parameters(noise, statistic=Statistic.SUM, **more))
+    pairs = UserGroupPairs.from_arrays(users, groups, 8, values=np.concatenate(vectors).astype(float))
+    return PerGroupProblem(pairs, build_parameters(noise, statistic=Statistic.SUM, **options))
 
 
 @settings(max_examples=80)
@@ -55,16 +55,16 @@ def test_the_cap_is_never_worse_than_a_pair_group_by_group(
 ) -> None:
     problem = summed(vectors, noise, neighbours=relation)
     norm = (max_groups if noise is NoiseKind.LAPLACE else math.sqrt(max_groups)) * max_amount
-    asked = problem.parameters
-    assert float(asked.norm_noise(norm)) == pytest.approx(
-        float(asked.pair_noise(max_groups, max_amount)), rel=1e-12
+    parameters = problem.parameters
+    assert float(parameters.norm_noise(norm)) == pytest.approx(
+        float(parameters.pair_noise(max_groups, max_amount)), rel=1e-12
     )
     sizes = np.repeat(problem.pairs.groups_per_user, problem.pairs.groups_per_user)
     expected = np.minimum(1.0, max_groups / sizes) * np.minimum(problem.amounts, max_amount)
     y = keep_amounts(problem, VectorRule.CAP, norm)
     assert np.all(y >= expected * (1 - 1e-9) - 1e-9)
     with_pair = compute_moments(problem, max_groups, max_amount).mean_squares
-    with_cap = problem.sum_by_group(problem.amounts - y) ** 2 + float(asked.norm_noise(norm)) ** 2
+    with_cap = problem.sum_by_group(problem.amounts - y) ** 2 + float(parameters.norm_noise(norm)) ** 2
     assert np.all(with_cap <= with_pair * (1 + 1e-9) + 1e-9)
 
 
@@ -123,17 +123,17 @@ def test_no_bound_of_a_fine_grid_is_better(objective: Objective) -> None:
         assert radial.certificate.proves(1e-9)
         assert cap.certificate.proves(1e-2)
         grid = np.linspace(0.0, 1.2 * float(problem.amounts.sum()), 150).tolist()
-        grid += [found.max_norm * x for found in (radial, cap) for x in (0.98, 0.9999, 1.0001, 1.02)]
-        for found in (radial, cap):
-            errors = [compute_vector_error(problem, found.rule, t) for t in grid]
-            assert compute_vector_error(problem, found.rule, found.max_norm) == pytest.approx(
-                found.error, rel=1e-12
+        grid += [item.max_norm * x for item in (radial, cap) for x in (0.98, 0.9999, 1.0001, 1.02)]
+        for item in (radial, cap):
+            errors = [compute_vector_error(problem, item.rule, t) for t in grid]
+            assert compute_vector_error(problem, item.rule, item.max_norm) == pytest.approx(
+                item.error, rel=1e-12
             )
-            assert found.certificate.lower_bound <= min(errors) * (1 + 1e-12)
-            allowed = 1e-9 if found.rule is VectorRule.RADIAL else 1e-2
-            assert found.error <= min(errors) * (1 + allowed / (1 - allowed))
+            assert item.certificate.lower_bound <= min(errors) * (1 + 1e-12)
+            allowed = 1e-9 if item.rule is VectorRule.RADIAL else 1e-2
+            assert item.error <= min(errors) * (1 + allowed / (1 - allowed))
             assert problem.error_of_nothing == pytest.approx(
-                compute_vector_error(problem, found.rule, 0.0), rel=1e-12
+                compute_vector_error(problem, item.rule, 0.0), rel=1e-12
             )
         # With the same noise: that of a pair on counts is whole in OpenDP.
         problem = PerGroupProblem(problem.pairs, replace(question, program=Program.PYTHON))
@@ -153,7 +153,7 @@ def test_one_value_of_the_error_by_hand() -> None:
     # One user with 3 and 1 rows, Laplace, epsilon 1, T = 2. Cap: (1, 1), missing (2, 0). Radial: (1.5, 0.5), missing
     # (1.5, 0.5). Noise variance 2 * 2^2 = 8. L0 = 1, Linf = 2: kept 2 or 1, each half: missing (2, 0.5) on average,
     # sampling variance (1, 1/4).
-    pairs = UserGroupPairs.from_arrays([0, 0], [0, 1], 2, rows=[3, 1])
+    pairs = UserGroupPairs(np.zeros(2, int), np.arange(2), np.array([3, 1]), 2)
     problem = PerGroupProblem(pairs, PerGroupParameters(1.0, program=Program.PYTHON))
     assert compute_vector_error(problem, VectorRule.CAP, 2.0) == pytest.approx(
         math.sqrt((4 + 0) / 2 + 8), rel=1e-14

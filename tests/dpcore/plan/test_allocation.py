@@ -27,15 +27,15 @@ LAPLACE, GAUSSIAN = NoiseKind.LAPLACE, NoiseKind.GAUSSIAN
 ALL = "users; rows; sum; mean; quantile 0.75; users per group; rows per group; sums per group"
 
 
-def plan_lines_of(text, data=SHOP, noise=LAPLACE, **given):
+def plan_lines_of(text, data=SHOP, noise=LAPLACE, **settings):
     delta = None if noise is LAPLACE else 1e-6
     usual = {"epsilon": 1.0, "lines": text, "lower": 0.0, "upper": 100.0, "mechanism": noise, "delta": delta}
-    parameters = PlanParameters(**{**usual, **given})
+    parameters = PlanParameters(**{**usual, **settings})
     return parameters, table.plan_lines(data, parameters)
 
 
 def find_split(parameters, planned):
-    curves, weights = [one.curve for one in planned], np.array([one.weight for one in planned])
+    curves, weights = [item.curve for item in planned], np.array([item.weight for item in planned])
     return find_least_sum(curves, weights, parameters.budget)
 
 
@@ -44,34 +44,34 @@ def test_a_program_draws_no_less_noise_than_the_shares_say_and_errors_are_those_
     parameters, planned = plan_lines_of(ALL.replace("quantile 0.75; ", ""), noise=noise)
     split = find_split(parameters, planned)
     lines = allocate_lines(SHOP, parameters, planned, split.shares)
-    whole = parameters.budget.total
-    assert sum(Fraction(one.amount) for one in lines) == Fraction(whole)
-    assert sum(one.num_parts for one in lines) == NUM_PARTS
+    whole_total = parameters.budget.total
+    assert sum(Fraction(line.amount) for line in lines) == Fraction(whole_total)
+    assert sum(line.num_parts for line in lines) == NUM_PARTS
     lines_on_curves = []
-    for one, share in zip(lines, split.shares, strict=True):
+    for line, share in zip(lines, split.shares, strict=True):
         # Laplace noise of an epsilon, Gaussian noise of a rho = 1 / (2 sigma^2), each at sensitivity 1.
-        scale = 1.0 / one.amount if noise is LAPLACE else math.sqrt(0.5 / one.amount)
-        assert one.v == pytest.approx(scale**2, rel=1e-9)  # The total has 32 binary digits.
-        assert one.share == pytest.approx(share, abs=2.0 / NUM_PARTS)
-        best = one.planned.curve.find_best(np.array([one.v]))
+        scale = 1.0 / line.amount if noise is LAPLACE else math.sqrt(0.5 / line.amount)
+        assert line.v == pytest.approx(scale**2, rel=1e-9)  # The total has 32 binary digits.
+        assert line.share == pytest.approx(share, abs=2.0 / NUM_PARTS)
+        best = line.planned.curve.find_best(np.array([line.v]))
         least = math.sqrt(best.squared_errors[0])
         # Pairs of bounds that the curve, and so the proof, does not have may be better.
-        has_all_pairs = one.planned.line.statistic is not LineStatistic.GROUP_SUMS
-        lines_on_curves.append(one if has_all_pairs else replace(one, error=least))
+        has_all_pairs = line.planned.line.statistic is not LineStatistic.GROUP_SUMS
+        lines_on_curves.append(line if has_all_pairs else replace(line, error=least))
         if not has_all_pairs:
-            assert one.error <= least
+            assert line.error <= least
             continue
-        if one.planned.line.statistic is not LineStatistic.SUM:
-            assert (one.bound, one.error) == (best.bounds[0], pytest.approx(least))
+        if line.planned.line.statistic is not LineStatistic.SUM:
+            assert (line.bound, line.error) == (best.bounds[0], pytest.approx(least))
             continue
         # No user's total: few digits, and hardly more error, which is that of the bound as it is written.
-        amounts = one.planned.curve.amounts
-        assert len(Decimal(repr(one.bound)).normalize().as_tuple().digits) <= 4
+        amounts = line.planned.curve.amounts
+        assert len(Decimal(repr(line.bound)).normalize().as_tuple().digits) <= 4
         assert len(Decimal(repr(float(best.bounds[0]))).normalize().as_tuple().digits) > 4
-        assert least * (1.0 - 1e-12) <= one.error <= 1.001 * least
-        noise_variance = (2.0 if noise is LAPLACE else 1.0) * one.bound**2 * one.v
-        cut = float(np.maximum(amounts.values - one.bound, 0.0) @ amounts.users)
-        assert one.error == pytest.approx(math.sqrt(cut**2 + noise_variance))
+        assert least * (1.0 - 1e-12) <= line.error <= 1.001 * least
+        noise_variance = (2.0 if noise is LAPLACE else 1.0) * line.bound**2 * line.v
+        cut = float(np.maximum(amounts.values - line.bound, 0.0) @ amounts.users)
+        assert line.error == pytest.approx(math.sqrt(cut**2 + noise_variance))
     assert split.certificate.lower_bound <= sum_weighted_squares(lines_on_curves) * (1.0 + 1e-12)
     assert sum_weighted_squares(lines_on_curves) == pytest.approx(split.certificate.value, rel=2.1e-3)
 
@@ -113,10 +113,10 @@ def test_no_pair_of_bounds_on_sums_per_group_errs_less_than_that_of_a_plan(noise
 
     assert line.error == pytest.approx(compute_error(line.bound, line.second_bound), rel=1e-9)
     amounts = line.second_bound * np.geomspace(0.5, 2.0, 141)
-    least = min(compute_error(groups, amount) for groups in range(1, 40) for amount in amounts)
+    smallest = min(compute_error(groups, amount) for groups in range(1, 40) for amount in amounts)
     # The amount is rounded up to three digits. The nearest candidate of the curve errs more.
-    assert line.error <= 1.0001 * least
-    assert math.sqrt(line.planned.curve.find_best(np.array([line.v])).squared_errors[0]) > 1.0001 * least
+    assert line.error <= 1.0001 * smallest
+    assert math.sqrt(line.planned.curve.find_best(np.array([line.v])).squared_errors[0]) > 1.0001 * smallest
 
 
 @pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])
@@ -151,12 +151,12 @@ def test_a_line_best_published_as_0_is_dropped_and_the_others_get_its_share():
     assert users.is_dropped
     assert mean.num_parts == NUM_PARTS
     alone = plan_lines_of("rows; rows per group", SHOP)
-    assert [one.num_parts for one in allocate_lines(SHOP, *alone, [0.0, 1.0])] == [0, NUM_PARTS]
+    assert [line.num_parts for line in allocate_lines(SHOP, *alone, [0.0, 1.0])] == [0, NUM_PARTS]
 
 
 def test_a_proof_says_which_bounds_it_covers():
     parameters, planned = plan_lines_of(ALL)
-    which = {one.line.label for one in planned if not one.curve.has_all_bounds}
+    which = {item.line.label for item in planned if not item.curve.has_all_bounds}
     # Amounts per group and ends of a quantile's ladder are tried at some points; all else is whole, or in closed form.
     assert which == {"quantile 0.75", "sums per group"}
     assert all(name in describe_coverage(planned) for name in which)
@@ -175,12 +175,12 @@ def test_a_mean_has_the_noise_that_a_library_adds():
         (Program.BIGQUERY, GAUSSIAN, math.sqrt(2.0) * 3.0 / 2.0),
     ):
         _, (line,) = plan_lines_of("mean", noise=noise, program=program)
-        at = line.curve.find_best(np.ones(1))
-        h = at.bounds[0]
+        best = line.curve.find_best(np.ones(1))
+        h = best.bounds[0]
         kept = np.minimum(SHOP.histogram.sizes, h) @ SHOP.histogram.users
         mean = np.clip(SHOP.values.values, 0.0, 100.0).mean()
         by_hand = (scale * h / kept) ** 2 * (50.0**2 + (mean - 50.0) ** 2)
-        assert at.noise_variances[0] == pytest.approx(by_hand, rel=1e-9)
+        assert best.noise_variances[0] == pytest.approx(by_hand, rel=1e-9)
 
 
 @functools.cache

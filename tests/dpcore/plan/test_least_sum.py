@@ -41,13 +41,13 @@ def random_plan(number):
     budget = Budget(epsilon, noise, None if noise is LAPLACE else 1e-6)
     curves, values = [], []
     for _ in range(2 + number % 3):
-        kind = generator.choice(["near-equal", "giant", "kinks", "heavy", "list"])
-        if kind == "list":  # Bounds of any bias and noise: jumps as a mean or groups have them.
+        choice = generator.choice(["near-equal", "giant", "kinks", "heavy", "list"])
+        if choice == "list":  # Bounds of any bias and noise: jumps as a mean or groups have them.
             bias = np.append(10.0 ** generator.uniform(-1.0, 3.0, 6), 0.0)
             curves.append(BoundCurve(bias**2, 10.0 ** generator.uniform(-3.0, 4.0, 7), np.arange(7.0)))
             values.append(100.0)
         else:
-            amounts = random_amounts(generator, kind)
+            amounts = random_amounts(generator, choice)
             is_integer = bool(generator.integers(2))
             whole_noise = noise if is_integer and number % 5 < 2 else None
             curves.append(TotalCurve(amounts, noise.unit_variance, is_integer, whole_noise))
@@ -74,15 +74,15 @@ def brute_force(curves, weights, budget):
 def test_no_split_of_a_grid_is_better_and_no_bound_lies_above_it():
     for number in range(80):
         curves, weights, budget = random_plan(number)
-        found = find_least_sum(curves, weights, budget)
+        least_sum = find_least_sum(curves, weights, budget)
         best = brute_force(curves, weights, budget)
-        assert found.certificate.relative_gap <= 1e-4, number
-        assert found.certificate.lower_bound <= best * (1.0 + 1e-9), number
-        assert found.certificate.value <= best * (1.0 + 1e-4), number
-        assert evaluate_split(curves, weights, budget, found.shares)[0] == pytest.approx(
-            found.certificate.value
+        assert least_sum.certificate.relative_gap <= 1e-4, number
+        assert least_sum.certificate.lower_bound <= best * (1.0 + 1e-9), number
+        assert least_sum.certificate.value <= best * (1.0 + 1e-4), number
+        assert evaluate_split(curves, weights, budget, least_sum.shares)[0] == pytest.approx(
+            least_sum.certificate.value
         )
-        assert found.shares.sum() == pytest.approx(1.0)
+        assert least_sum.shares.sum() == pytest.approx(1.0)
 
 
 @functools.cache
@@ -165,8 +165,8 @@ def test_counts_of_users_have_the_shares_of_a_closed_form():
     for noise, power, delta in ((LAPLACE, 1 / 3, None), (GAUSSIAN, 1 / 2, 1e-6)):
         curves = [BoundCurve([0.0], [noise.unit_variance], [1.0])] * 3
         weights = np.array([1.0, 8.0, 100.0])
-        found = find_least_sum(curves, weights, Budget(1.0, noise, delta))
-        assert found.shares == pytest.approx(weights**power / np.sum(weights**power), rel=1e-6)
+        least_sum = find_least_sum(curves, weights, Budget(1.0, noise, delta))
+        assert least_sum.shares == pytest.approx(weights**power / np.sum(weights**power), rel=1e-6)
 
 
 def test_a_line_that_is_best_published_as_0_is_dropped():
@@ -183,21 +183,21 @@ def test_what_a_line_needs_is_inverted(noise):
     # Root of the noise's variance over epsilon (over mu) is the wanted error of a number of users.
     users = BoundCurve([0.0, 1e6], [noise.unit_variance, 0.0], [1.0, 0.0])
     sampled = BoundCurve([4.0, 1e6], [1.0, 0.0], [1.0, 0.0])
-    wanted = np.array([0.5, 2.0 - 1e-9, 1e3])
-    needed = find_needed_budgets([users, sampled, users], wanted, budget)
+    wanted_values = np.array([0.5, 2.0 - 1e-9, 1e3])
+    needed = find_needed_budgets([users, sampled, users], wanted_values, budget)
     root = math.sqrt(noise.unit_variance) / 0.5
     assert needed[0] == pytest.approx(root if noise is LAPLACE else root**2, rel=1e-9)
     assert needed[1] == math.inf  # sampling leaves 2, whatever the budget
     assert needed[2] == 0.0  # publishing 0 errs no more
     for number in range(0, 40, 3):
         curve = TotalCurve(random_totals(number), noise.unit_variance)
-        wanted = np.array([0.03 * random_totals(number).total])
-        (amount,) = find_needed_budgets([curve], wanted, budget)
+        wanted_values = np.array([0.03 * random_totals(number).total])
+        (amount,) = find_needed_budgets([curve], wanted_values, budget)
         error = np.sqrt(
             curve.find_best(np.array([amount, amount * 0.999]) ** -float(budget.power)).squared_errors
         )
-        assert error[0] <= wanted[0] * (1.0 + 1e-9)
-        assert error[1] > wanted[0] * (1.0 - 1e-9)
+        assert error[0] <= wanted_values[0] * (1.0 + 1e-9)
+        assert error[1] > wanted_values[0] * (1.0 - 1e-9)
 
 
 def test_the_least_largest_error_is_the_same_number_in_every_line():

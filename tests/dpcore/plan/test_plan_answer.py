@@ -25,9 +25,9 @@ SHOP = samples.load("shop-events")
 FIVE = "users within 1%; rows within 5%; sum within 5%; mean within 10%; rows per group within 50%"
 
 
-def build_plan_answer(lines=FIVE, data=SHOP, **given):
+def build_plan_answer(lines=FIVE, data=SHOP, **settings):
     usual = {"epsilon": 1.0, "lower": 0.0, "upper": 100.0, "lines": lines}
-    return build_answer(data, PlanParameters(**{**usual, **given}))
+    return build_answer(data, PlanParameters(**{**usual, **settings}))
 
 
 @pytest.mark.parametrize(("noise", "delta"), [(NoiseKind.LAPLACE, None), (NoiseKind.GAUSSIAN, 1e-6)])
@@ -44,8 +44,8 @@ def test_the_least_epsilon_is_enough_for_all_and_less_is_not(noise, delta):
 
 
 def test_a_line_has_its_wanted_error_from_the_epsilon_on_that_is_said():
-    found = build_plan_answer().solution
-    line, at = found.lines[1], found.reaching_epsilons[1]
+    solution = build_plan_answer().solution
+    line, at = solution.lines[1], solution.reaching_epsilons[1]
     assert not line.is_reached
     for times, has in ((1.001, True), (0.999, False)):
         squares = line.planned.curve.find_best(np.array([(line.share * at * times) ** -2.0])).squared_errors[
@@ -57,19 +57,19 @@ def test_a_line_has_its_wanted_error_from_the_epsilon_on_that_is_said():
 def test_the_curves_pass_through_the_plan():
     hard = {"lines": "users; rows per group", "objective": Objective.REACH}  # Above 100.
     far = [build_plan_answer(**hard), build_plan_answer(**hard, mechanism=NoiseKind.GAUSSIAN, delta=1e-6)]
-    for said in (*far, build_plan_answer(epsilon=0.005), build_plan_answer()):
-        plot, at = said.plots["plan-errors"](), said.solution.budget.epsilon
+    for item in (*far, build_plan_answer(epsilon=0.005), build_plan_answer()):
+        plot, epsilon = item.plots["plan-errors"](), item.solution.budget.epsilon
         epsilons = plot.columns["epsilon"]
-        assert epsilons[0] < at < epsilons[-1]
-        for line in said.solution.lines:
+        assert epsilons[0] < epsilon < epsilons[-1]
+        for line in item.solution.lines:
             column = np.log(plot.columns[f"{line.planned.line.label}: error over wanted"])
-            read = np.exp(np.interp(np.log(at), np.log(epsilons), column))
+            read = np.exp(np.interp(np.log(epsilon), np.log(epsilons), column))
             assert read == pytest.approx(line.error / line.planned.target_error, rel=0.04)
-    for make in said.plots.values():
+    for make in item.plots.values():
         assert draw(make()).data
-    columns = said.plots["plan-shares"]().columns
+    columns = item.plots["plan-shares"]().columns
     assert [sum(column) for column in columns.values()] == pytest.approx([1.0] * 3)
-    assert int(np.argmax(columns["needed_share"])) == said.solution.most_expensive_index
+    assert int(np.argmax(columns["needed_share"])) == item.solution.most_expensive_index
     named = [trace.name for trace in draw(plot).data if trace.showlegend is not False]
     assert (
         named.count("Equal shares") == 1
@@ -77,8 +77,8 @@ def test_the_curves_pass_through_the_plan():
 
 
 def test_an_equal_split_is_no_better_and_all_of_one_line_is_its_own():
-    said = build_plan_answer()
-    assert said.solution.equal_split_factor >= 1.0
+    plan_answer = build_plan_answer()
+    assert plan_answer.solution.equal_split_factor >= 1.0
     one = build_plan_answer("rows")
     assert one.solution.lines[0].share == 1.0
     assert one.headline == "All of ε = 1 goes to rows, and it is not enough."
@@ -112,18 +112,18 @@ def test_a_private_table_says_that_the_plan_is_private_and_a_quantile_that_nothi
 
 def test_lines_go_into_a_link_and_come_back_as_many_as_there_may_be():
     lines = "; ".join(f"quantile 0.{k:03d} within 12.5% weight 1.5" for k in range(1, MAX_LINES + 1))
-    asked = PlanParameters(1.0, lines=lines, lower=0.0, upper=9.0)
-    assert from_fields(PlanParameters, to_fields(asked)) == asked
+    parameters = PlanParameters(1.0, lines=lines, lower=0.0, upper=9.0)
+    assert from_fields(PlanParameters, to_fields(parameters)) == parameters
     with pytest.raises(InvalidInput, match="Lines cannot be read"):
         from_fields(PlanParameters, {"epsilon": "1", "lines": "rows;" * 401})
 
 
 def test_lines_one_by_one_are_a_text():
-    listed = ss.plan_bounds([3, 1, 40, 2], lines=["users", "rows within 3"], epsilon=1)
-    assert listed.parameters.lines == "users; rows within 3"
-    assert list(listed.bound.index) == ["users", "rows"]
-    held = json.loads(listed.answer.write_choice())["answer"]
-    assert [one["release"] for one in held["lines"]] == ["users", "rows"]
+    plan_bounds = ss.plan_bounds([3, 1, 40, 2], lines=["users", "rows within 3"], epsilon=1)
+    assert plan_bounds.parameters.lines == "users; rows within 3"
+    assert list(plan_bounds.bound.index) == ["users", "rows"]
+    held = json.loads(plan_bounds.answer.write_choice())["answer"]
+    assert [item["release"] for item in held["lines"]] == ["users", "rows"]
 
 
 def test_the_epsilon_really_spent_stands_beside_that_of_the_program_without_a_quantile():
@@ -159,13 +159,13 @@ def test_a_line_alone_has_the_number_of_its_page_and_of_its_program(program, del
             continue
         (several,), choice = plan.answer.code.forms, dict(own.answer.code.forms)
         release = several[1].releases[0]
-        drawn = several[1].find_noise(release, program)
+        noise = several[1].find_noise(release, program)
         single = find_noise(program, NoiseKind.GAUSSIAN if delta else NoiseKind.LAPLACE, epsilon, delta)
-        assert drawn.unit_scale == pytest.approx(single.unit_scale, rel=1e-8)
+        assert noise.unit_scale == pytest.approx(single.unit_scale, rel=1e-8)
         if line.startswith("rows"):
             (bounded,) = choice.values()
             assert release.choice.max_rows == bounded.max_rows
-            noises = find_release_noise(bounded, program), find_release_noise(release.choice, program, drawn)
+            noises = find_release_noise(bounded, program), find_release_noise(release.choice, program, noise)
             assert noises[0].deviation == pytest.approx(noises[1].deviation, rel=1e-8)
 
 
@@ -178,7 +178,7 @@ def test_a_program_for_bigquery_has_a_query_for_every_share():
     assert "with two thirds of ε" in build_plan_answer("mean", program=Program.BIGQUERY).facts["Noise"]
     found = reading.parse(plan.code())
     assert len(found) == 5  # The mean draws rows first.
-    shares = [float(one.options["epsilon"]) for one in found if one.options]
+    shares = [float(item.options["epsilon"]) for item in found if item.options]
     assert sum(map(Fraction, shares)) <= 1
     assert shares == pytest.approx([line.share for line in plan.solution.lines], rel=1e-9)
 

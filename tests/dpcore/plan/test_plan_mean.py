@@ -86,8 +86,8 @@ def test_calls_and_pages_begin_with_what_mean_begins_with():
         assert plan.solution.lines[1].error == pytest.approx(of_mean.error, rel=1e-6)
         # What is assumed of users is said in the words of Mean.
         assert any(
-            one.lower() in " ".join(plan.answer.assumptions).lower()
-            for one in of_mean.answer.assumptions[2:4]
+            assumption.lower() in " ".join(plan.answer.assumptions).lower()
+            for assumption in of_mean.answer.assumptions[2:4]
         )
     with pytest.raises(InvalidInput, match="cannot vary by more than"):
         PlanParameters(
@@ -115,9 +115,9 @@ def test_the_error_on_a_table_is_that_of_all_draws_of_rows():
         means = [np.mean(np.clip(np.concatenate(drawn_rows), -1.0, 10.0)) for drawn_rows in draws]
         assert squared_error == pytest.approx(np.mean((np.array(means) - value) ** 2))
         # The pair of sums of a user moves by h times the range; Laplace noise of that scale on both, linearised.
-        kept = sum(min(h, len(v)) for v in ROWS.values())
+        kept_total = sum(min(h, len(v)) for v in ROWS.values())
         p = (np.clip(frame["v"], -1.0, 10.0).mean() + 1.0) / 11.0
-        assert noise == pytest.approx(2.0 * (11.0 * h / kept) ** 2 * (p**2 + (1.0 - p) ** 2))
+        assert noise == pytest.approx(2.0 * (11.0 * h / kept_total) ** 2 * (p**2 + (1.0 - p) ** 2))
 
 
 def mean_curve(number, noise):
@@ -172,7 +172,7 @@ def test_a_giant_user_and_a_column_of_one_value_have_a_plan():
         assert not answer.solution.planned_lines[3].curve.has_all_bounds
         assert all(math.isfinite(line.error) for line in answer.solution.lines)
         line = answer.solution.lines[3]
-        own = mean.best_cap(
+        best_cap = mean.best_cap(
             dataclasses.replace(table.build_mean_problem(data, parameters)[0], epsilon=line.amount)
         )
-        assert line.error == pytest.approx(own.standard_error, rel=1e-3)
+        assert line.error == pytest.approx(best_cap.standard_error, rel=1e-3)

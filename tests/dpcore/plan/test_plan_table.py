@@ -31,9 +31,9 @@ KINDS = [kind for kind in LineStatistic if kind is not LineStatistic.QUANTILE]
 OF_PLANS = (Program.PYTHON, Program.OPENDP, Program.PIPELINEDP, Program.TUMULT)
 
 
-def plan_lines_of(text, data=SHOP, **given):
+def plan_lines_of(text, data=SHOP, **settings):
     return table.plan_lines(
-        data, PlanParameters(**{"epsilon": 1.0, "lower": 0.0, "upper": 100.0, "lines": text, **given})
+        data, PlanParameters(**{"epsilon": 1.0, "lower": 0.0, "upper": 100.0, "lines": text, **settings})
     )
 
 
@@ -64,7 +64,7 @@ def test_everything_wrong_with_a_plan_is_said_at_once():
             lines="rows; rows within 3; quantile 1.5; sums weight 0; count; mean",
             objective=Objective.LARGEST,
         )
-    said = "\n".join(problem.sentence for problem in caught.value.problems)
+    message = "\n".join(problem.sentence for problem in caught.value.problems)
     for part in (
         "Epsilon",
         "rows stands there twice",
@@ -73,7 +73,7 @@ def test_everything_wrong_with_a_plan_is_said_at_once():
         "line 5",
         "mean needs the",
     ):
-        assert part.lower() in said.lower(), part
+        assert part.lower() in message.lower(), part
     for text, part in (
         ("", "there is no line"),
         (";".join(f"quantile 0.{k:02d}1" for k in range(51)), "at most 50 lines"),
@@ -99,9 +99,9 @@ def test_parts_add_up_to_no_more_than_epsilon_in_binary(shares, epsilon):
     assert [p > 0 for p in parts.tolist()] == [s > 0.0 for s in shares]
     unit = Budget(epsilon, NoiseKind.LAPLACE).total / NUM_PARTS
     charged = 0.0
-    for part in parts.tolist():
-        assert Fraction(part * unit) == part * Fraction(unit)  # each is exact
-        charged += part * unit
+    for item in parts.tolist():
+        assert Fraction(item * unit) == item * Fraction(unit)  # each is exact
+        charged += item * unit
     assert Fraction(charged) == Fraction(unit) * NUM_PARTS  # and so is their sum, in any order
     assert epsilon * (1.0 - 2.0**-31) <= charged <= epsilon
 
@@ -116,10 +116,10 @@ def test_opendp_proves_that_the_parts_are_at_most_epsilon():
             p * (Budget(epsilon, NoiseKind.LAPLACE).total / NUM_PARTS)
             for p in round_to_parts([0.1, 0.2, 0.7 / 3, 0.7 / 3, 0.7 / 3]).tolist()
         ]
-        made = dp.c.make_composition(
+        composition = dp.c.make_composition(
             [dp.m.make_laplace(*space, scale=math.nextafter(1.0 / e, 2e9)) for e in each]
         )
-        assert made.map(1) <= epsilon
+        assert composition.map(1) <= epsilon
 
 
 def test_the_mean_and_the_groups_have_the_bounds_of_their_own_questions():
@@ -130,11 +130,11 @@ def test_the_mean_and_the_groups_have_the_bounds_of_their_own_questions():
         problem = private_counts.PrivateCountsProblem(
             SHOP.histogram, epsilon, 100.0, float(clamped.var(ddof=1)), float(clamped.mean())
         )
-        best, own = line_of_mean.curve.find_best(v), mean.best_cap(problem)
-        assert best.bounds[0] == own.max_contributions
-        assert best.squared_errors[0] == pytest.approx(own.variance, rel=1e-9)
-        asked = PerGroupParameters(epsilon, Statistic.ROWS, program=Program.PYTHON)
-        pair = best_pair(PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), asked))
+        best, best_cap = line_of_mean.curve.find_best(v), mean.best_cap(problem)
+        assert best.bounds[0] == best_cap.max_contributions
+        assert best.squared_errors[0] == pytest.approx(best_cap.variance, rel=1e-9)
+        parameters = PerGroupParameters(epsilon, Statistic.ROWS, program=Program.PYTHON)
+        pair = best_pair(PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), parameters))
         of = line_of_groups.curve.find_best(v)
         assert (of.bounds[0], of.second_bounds[0]) == (pair.max_groups, pair.max_amount)
         assert math.sqrt(of.squared_errors[0]) == pytest.approx(pair.error, rel=1e-6)
@@ -155,10 +155,10 @@ def test_a_quantile_is_that_of_its_page_under_add_or_remove_and_never_drawn_wors
     for epsilon, error in zip(epsilons[::8], errors[::8], strict=True):
         v = float(table.convert_rank_epsilon(epsilon, NoiseKind.LAPLACE))
         bound = float(line.curve.find_best(np.array([v])).bounds[0])
-        at = problem.with_changes(
+        changes = problem.with_changes(
             epsilon=table.convert_rank_v(line.curve.find_release_v(v), NoiseKind.LAPLACE)
         )
-        exact = quantile.output(at, quantile.WeightKind.SMOOTH, bound).expected_rank_error
+        exact = quantile.output(changes, quantile.WeightKind.SMOOTH, bound).expected_rank_error
         assert exact == pytest.approx(error, rel=0.05)  # read between points that are 1.6 apart in epsilon
     # The exponential mechanism at epsilon is epsilon^2 / 8-zCDP, a Gaussian of scale b is 1 / (2 b^2)-zCDP.
     v = float(table.convert_rank_epsilon(3.0, NoiseKind.GAUSSIAN))
@@ -208,9 +208,9 @@ def test_the_noise_is_what_opendp_draws_and_epsilon_adds_up_as_it_should():
         exact = Budget(1.0, NoiseKind.GAUSSIAN, 1e-6, program)
         assert math.sqrt(exact.full_v) == pytest.approx(4.2247 * excess, rel=1e-5)
         assert exact.convert_to_epsilon(1.0 / exact.full_v) == pytest.approx(1.0, rel=1e-6)
-    asked = PlanParameters(0.5, mechanism=NoiseKind.GAUSSIAN, delta=1e-6, program=Program.BIGQUERY)
-    assert asked.budget.full_v == pytest.approx(16.0)
-    assert asked.budget.convert_to_epsilon(1.0 / 4.0) == pytest.approx(0.5)
+    parameters = PlanParameters(0.5, mechanism=NoiseKind.GAUSSIAN, delta=1e-6, program=Program.BIGQUERY)
+    assert parameters.budget.full_v == pytest.approx(16.0)
+    assert parameters.budget.convert_to_epsilon(1.0 / 4.0) == pytest.approx(0.5)
     # Beside a quantile rho is what adds up.
     assert Budget(1.0, NoiseKind.GAUSSIAN, 1e-6, Program.PYTHON, has_quantile=True).full_v == budget.full_v
     # Four lines of any shares are one Gaussian of all of them.

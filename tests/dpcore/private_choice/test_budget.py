@@ -16,7 +16,7 @@ from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Ledger, Neighbours, ReleaseFacts
 from dpcore.data import samples
 from dpcore.private_choice import choice
-from dpcore.private_choice.budget import divide_budget, find_release_share, round_down
+from dpcore.private_choice.budget import divide_budget, find_release_epsilon, round_down
 from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters, Relation, find_share
 from dpcore.private_choice.release_bounds import SelectionRequest
 from dpcore.private_choice.table_scores import compute_least_error
@@ -47,7 +47,7 @@ def test_no_total_is_exceeded_by_a_last_digit_under_any_relation() -> None:
         # Counted by the ledger of the app, whose sum is exact and rounded up: whatever was selected, the release of
         # every library adds or removes one user.
         drawn = ledger.add(state(shares.selection, neighbours))
-        for release in (shares.release, find_release_share(total, drawn, neighbours)):
+        for release in (shares.release, find_release_epsilon(total, drawn, neighbours)):
             spent = drawn.add(state(release)).total
             assert spent is not None
             assert spent.epsilon <= total
@@ -76,7 +76,7 @@ def test_too_little_is_refused() -> None:
     for ledger in (Ledger((state(1.0),)), Ledger((state(5.0),)), Ledger((state(0.6), state(0.01, REPLACED)))):
         with pytest.raises(InvalidInput, match="oo little is left of ε = 1 in all"):
             divide_budget(1.0, 0.15, ADDED, ledger)
-        assert find_release_share(1.0, ledger, ADDED) == 0.0
+        assert find_release_epsilon(1.0, ledger, ADDED) == 0.0
     with pytest.raises(InvalidInput):
         divide_budget(1e-6, 0.15, ADDED, Ledger())
 
@@ -118,9 +118,9 @@ def test_no_other_share_does_much_better_on_public_samples(purpose, user_share, 
 
 
 def test_the_request_of_a_total_is_that_of_both_shares() -> None:
-    asked = PrivateParameters(2.0, BoundPurpose.SUM, is_total_epsilon=True, relation=Relation.REPLACE)
-    request = SelectionRequest.from_parameters(asked)
-    apart = replace(asked, is_total_epsilon=False, epsilon=0.7, selection_epsilon=0.6)
+    parameters = PrivateParameters(2.0, BoundPurpose.SUM, is_total_epsilon=True, relation=Relation.REPLACE)
+    request = SelectionRequest.from_parameters(parameters)
+    apart = replace(parameters, is_total_epsilon=False, epsilon=0.7, selection_epsilon=0.6)
     assert request == replace(SelectionRequest.from_parameters(apart), total_epsilon=2.0)
     assert request.describe_budget() == (
         "Of ε = 2 in all, a draw takes 0.6; 0.7 is left for the release, which counts twice"

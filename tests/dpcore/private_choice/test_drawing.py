@@ -44,13 +44,13 @@ def test_every_draw_is_charged_before_it_and_holds_nothing_else_of_the_data(repl
     for name, reply in replies.items():
         told: list[ReleaseFacts] = []
         more: dict[str, Any] = {"unit": 1, "highest_amount": 500} if name == "sums of groups" else {}
-        drawn = reply.draw(2.0, charge=told.append, **more)
+        figure = reply.draw(2.0, charge=told.append, **more)
         (facts,) = told
-        assert drawn.disclosure == facts
+        assert figure.disclosure == facts
         assert 0.0 < facts.epsilon <= 2.0
         assert facts.neighbours is Neighbours.ADD_OR_REMOVE_USER
-        assert str(drawn).splitlines()[-1] == facts.label
-        answer = drawn.answer
+        assert str(figure).splitlines()[-1] == facts.label
+        answer = figure.answer
         assert (answer.solution, answer.facts, answer.proofs, answer.plots, answer.files) == (
             None,
             {},
@@ -58,17 +58,17 @@ def test_every_draw_is_charged_before_it_and_holds_nothing_else_of_the_data(repl
             {},
             {},
         )
-        assert (drawn.data, drawn.subject, answer.near_optimal) == (None, None, "")
-        assert drawn.setting is None  # Of a look it has variance and mean of the values.
-        bound = drawn.bound
+        assert (figure.data, figure.subject, answer.near_optimal) == (None, None, "")
+        assert figure.setting is None  # Of a look it has variance and mean of the values.
+        bound = figure.bound
         digits = f"{getattr(bound, 'max_groups', bound):.12g}"
-        assert digits in drawn.code("python")
-        assert "epsilon = 2 (bound) + 1 (this" in drawn.code("python")
-        told_json = json.loads(drawn.to_json())
+        assert digits in figure.code("python")
+        assert "epsilon = 2 (bound) + 1 (this" in figure.code("python")
+        told_json = json.loads(figure.to_json())
         assert told_json["answer"]["label"] == facts.label
         delta = ", δ = 0.000001" if name == "count" else ""
         assert f"the release adds ε = 1{delta}: ε = 3{delta} in all" in answer.detail
-        for refused in (lambda of=drawn: of.report("x.html"), drawn.draw, drawn.script, drawn.figure):
+        for refused in (lambda of=figure: of.report("x.html"), figure.draw, figure.script, figure.figure):
             with pytest.raises(InvalidInput):
                 refused()
 
@@ -89,7 +89,7 @@ def test_where_epsilon_is_plenty_the_draw_is_the_best_bound(replies) -> None:
 
 
 def test_what_needs_no_draw_or_lacks_something_is_refused_in_a_sentence(replies) -> None:
-    for asked, part in (
+    for asked, text in (
         (lambda: ss.learning_bound(EVENTS, **OF).draw(), "public_rows=…"),
         (lambda: ss.sum_bound(EVENTS, **VALUES).draw(), "highest_total=…"),
         (lambda: ss.group_bounds(EVENTS, **OF, group="product").draw(), "num_groups=…"),
@@ -99,7 +99,7 @@ def test_what_needs_no_draw_or_lacks_something_is_refused_in_a_sentence(replies)
         (lambda: replies["mean"].draw(largest=0), "argest"),
         (lambda: ss.weights_gain(EVENTS, **OF).draw(), "selected privately for"),
     ):
-        with pytest.raises(InvalidInput, match=part):
+        with pytest.raises(InvalidInput, match=text):
             asked()
     facts = ReleaseFacts(1.0, 0.0, Neighbours.ADD_OR_REMOVE_USER, "discrete Laplace")
     histogram = replies["count"].data.histogram

@@ -148,8 +148,8 @@ def test_the_audit_catches_a_broken_mechanism(mechanism, parameters, one, other)
 
 def test_what_is_audited_is_what_is_released():
     # `release_histogram` publishes exactly `add_noise`'s counts, empty bins included, then a function of them.
-    one = release_histogram(WITHOUT, ADD)
-    assert one.noisy_counts.shape == (2,)
+    histogram = release_histogram(WITHOUT, ADD)
+    assert histogram.noisy_counts.shape == (2,)
     empty = np.array([release_histogram(WITHOUT, ADD).noisy_counts[1] for _ in range(200)])
     # P(noise = 0) = tanh(1/2) = 0.46 at scale 1: all of 200 being 0 has a chance of 1e-67.
     assert np.any(empty != 0)
@@ -268,7 +268,7 @@ def test_gaussian_scale_is_enough_by_the_exact_privacy_curve(squared, epsilon, d
         exact = np.maximum(joint - math.exp(epsilon) * moved, 0.0).sum()
     assert exact <= delta
     # Not wastefully much: 25 % less noise would not do.
-    drawn = mechanisms.release_discrete_gaussian([0], squared, epsilon, delta)
-    assert drawn.epsilon <= epsilon
-    assert drawn.epsilon == pytest.approx(epsilon, rel=1e-6)
-    assert drawn.delta == delta
+    discrete_gaussian = mechanisms.release_discrete_gaussian([0], squared, epsilon, delta)
+    assert discrete_gaussian.epsilon <= epsilon
+    assert discrete_gaussian.epsilon == pytest.approx(epsilon, rel=1e-6)
+    assert discrete_gaussian.delta == delta

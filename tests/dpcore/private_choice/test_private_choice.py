@@ -50,11 +50,11 @@ def test_one_user_moves_no_distance_by_more_than_declared(
     condition: Condition, counts: list[int], newcomer: int
 ) -> None:
     grid = choice.build_grid(64, condition.is_integer)
-    before = condition.distances(histogram_of(counts), grid)
+    distances_before = condition.distances(histogram_of(counts), grid)
     added = condition.distances(histogram_of([*counts, newcomer]), grid)
     replaced = condition.distances(histogram_of([*counts[1:], newcomer]), grid)
-    assert np.abs(added - before).max() <= condition.sensitivity(Neighbours.ADD_OR_REMOVE_USER)
-    assert np.abs(replaced - before).max() <= condition.sensitivity(Neighbours.REPLACE_USER)
+    assert np.abs(added - distances_before).max() <= condition.sensitivity(Neighbours.ADD_OR_REMOVE_USER)
+    assert np.abs(replaced - distances_before).max() <= condition.sensitivity(Neighbours.REPLACE_USER)
 
 
 def test_the_declared_sensitivity_is_reached() -> None:
@@ -79,11 +79,11 @@ BY_QUERY = tuple(one for one in CONDITIONS if not isinstance(one, CapMean))
 def small_tables(number: int) -> np.ndarray:
     """How many users have each of the sizes, the first table empty, shape (number, sizes); users alike among them."""
     generator = np.random.default_rng(3)
-    found = np.zeros((number, len(SIZES)), dtype=np.int64)
-    for table in found[1:]:
+    values = np.zeros((number, len(SIZES)), dtype=np.int64)
+    for table in values[1:]:
         np.add.at(table, generator.integers(len(SIZES), size=generator.integers(0, 7)), 1)
         table[generator.integers(len(SIZES))] += generator.integers(0, 25)
-    return found
+    return values
 
 
 @pytest.mark.parametrize("neighbours", [Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER])
@@ -266,12 +266,12 @@ def test_the_best_number_is_at_no_distance(condition: Condition, counts: list[in
         rho, most = condition.user_share, condition.user_share * grid + (1.0 - condition.user_share) / 2.0
         query = np.zeros(grid.size)
         for s in counts:
-            seen = np.minimum(s, 2.0 * grid)
-            cut = np.maximum(seen - grid, 0.0)
+            values = np.minimum(s, 2.0 * grid)
+            cut = np.maximum(values - grid, 0.0)
             if condition.is_integer:
                 query += rho * cut + (s > grid) * (1.0 - rho) / 2.0
             else:
-                query += cut * (rho + (1.0 - rho) / seen)
+                query += cut * (rho + (1.0 - rho) / values)
         expected = np.abs(query - grid / condition.trade_off) / most
         np.testing.assert_allclose(far, expected, atol=len(counts) / RESOLUTION)
     elif isinstance(condition, SizeQuantile):
@@ -323,10 +323,10 @@ def test_distance_of_a_cap_is_a_number_of_users(counts: list[int], cap: int) -> 
 
 
 def test_candidates_are_a_public_grid() -> None:
-    for whole in (True, False):
+    for whole_number in (True, False):
         for largest in (1, 7, 50, 51, 1000, 10**12):
-            grid = choice.build_grid(largest, whole)
-            unit = 1 if whole else 8
+            grid = choice.build_grid(largest, whole_number)
+            unit = 1 if whole_number else 8
             assert grid[0] == 1.0
             assert grid[-1] == largest
             assert np.all(np.diff(grid) > 0)
@@ -341,11 +341,13 @@ def test_the_target_of_a_sum_is_its_critical_rank() -> None:
         histogram = histogram_of(counts)
         problem = total.TotalProblem(Amounts.from_histogram(histogram), epsilon, measure=Measure.BOUND)
         best = total.best_bound(problem)
-        found = RankedSum(1 / epsilon)
+        ranked_sum = RankedSum(1 / epsilon)
         grid = choice.build_grid(64, True)
-        far = found.distances(histogram, grid)[0]
+        far = ranked_sum.distances(histogram, grid)[0]
         assert far[grid == best.max_total][0] == 0
-        assert compute_least_error(found, histogram) == pytest.approx(best.bias_plus_noise, rel=1e-12)
+        assert compute_least_error(ranked_sum, histogram) == pytest.approx(
+            best.errors.bias_plus_noise, rel=1e-12
+        )
 
 
 def test_what_cannot_be_is_refused_with_all_reasons() -> None:

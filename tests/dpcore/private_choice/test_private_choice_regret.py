@@ -38,7 +38,7 @@ def test_regret_by_enumeration() -> None:
         (
             RankedSum(4.0),
             lambda t: total.compute_errors(sums, t).bias_plus_noise,
-            total.best_bound(sums).bias_plus_noise,
+            total.best_bound(sums).errors.bias_plus_noise,
         ),
     )
     for condition, errors, best in cases:
@@ -141,43 +141,43 @@ def test_small_bounds_first_keep_a_sum_from_costing_many_times_as_much(key: str)
     grid = choice.build_grid(10_000, is_integer=True)
     # Epsilon of the release: 1.
     errors = np.array([np.maximum(rows - bound, 0.0).sum() + bound for bound in grid])
-    least = min(np.maximum(rows - bound, 0.0).sum() + bound for bound in np.unique(rows))
-    above = np.array([(rows > bound).sum() for bound in grid])
+    smallest = min(np.maximum(rows - bound, 0.0).sum() + bound for bound in np.unique(rows))
+    values_above = np.array([(rows > bound).sum() for bound in grid])
     reached = np.array([(rows >= bound).sum() for bound in grid])
     # 1 / epsilon of the release, and as many again: fewer than 2 over epsilon of the choice.
-    distances = np.maximum(np.maximum(above - 2.0, 2.0 - reached), 0.0)
+    distances = np.maximum(np.maximum(values_above - 2.0, 2.0 - reached), 0.0)
 
     def extra(weights: np.ndarray, epsilon: float) -> float:
         law = weights * np.exp(-epsilon / 2.0 * distances)
-        return float((law / law.sum()) @ (errors / least - 1.0))
+        return float((law / law.sum()) @ (errors / smallest - 1.0))
 
-    asked = PrivateParameters(1.0, BoundPurpose.SUM, selection_epsilon=0.5)
-    assert asked.choice.prior == SmallFirst()
-    found = float(choice.summarise_regret(asked.choice, histogram).mean_regrets[0, 0])
+    parameters = PrivateParameters(1.0, BoundPurpose.SUM, selection_epsilon=0.5)
+    assert parameters.choice.prior == SmallFirst()
+    found = float(choice.summarise_regret(parameters.choice, histogram).mean_regrets[0, 0])
     assert found == pytest.approx(extra(grid**-1.5, 0.5), rel=1e-5)
     assert found < 1.5
     alike = extra(np.ones(grid.size), 0.5)
     if alike > 1.0:
         assert found < 0.5 * alike
-    assert dataclasses.replace(asked, guess=50.0, guess_factor=2.0).choice.prior == Prior(50.0, 2.0)
-    assert dataclasses.replace(asked, purpose=BoundPurpose.QUANTILE).choice.prior is None
+    assert dataclasses.replace(parameters, guess=50.0, guess_factor=2.0).choice.prior == Prior(50.0, 2.0)
+    assert dataclasses.replace(parameters, purpose=BoundPurpose.QUANTILE).choice.prior is None
 
 
 def test_what_a_draw_costs_is_said_from_public_samples_alone() -> None:
     """A scale is a table in which every user is there so many times; the largest cost over the samples counts."""
-    asked = PrivateParameters(1.0, BoundPurpose.CAP, selection_epsilon=0.5)
+    parameters = PrivateParameters(1.0, BoundPurpose.CAP, selection_epsilon=0.5)
     users = [samples.load(key).histogram.num_users for key in choice.FORECAST_SAMPLES]
     costs = []
-    for key, own in zip(choice.FORECAST_SAMPLES, users, strict=True):
+    for key, user in zip(choice.FORECAST_SAMPLES, users, strict=True):
         histogram = samples.load(key).histogram
-        times = 20 * users[0] / own
+        times = 20 * users[0] / user
         if times == int(times):
             histogram = ContributionHistogram(sizes=histogram.sizes, users=histogram.users * int(times))
-            costs.append(float(choice.summarise_regret(asked.choice, histogram).mean_regrets[0, 0]))
+            costs.append(float(choice.summarise_regret(parameters.choice, histogram).mean_regrets[0, 0]))
     assert costs
-    (found,) = choice.forecast(asked.choice, users=[20 * users[0]])
+    (found,) = choice.forecast(parameters.choice, user_counts=[20 * users[0]])
     assert found >= max(costs) * (1 - 1e-9)
-    few, many = choice.forecast(asked.choice, users=[200, 20_000])
+    few, many = choice.forecast(parameters.choice, user_counts=[200, 20_000])
     assert few > many > 0.0
 
 

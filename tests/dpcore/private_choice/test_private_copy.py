@@ -84,15 +84,15 @@ def test_bins_that_cannot_be(fields, word):
 @settings(max_examples=200)
 @given(bins=bins_strategy, counts=counts_strategy, new=st.integers(1, 10**6), which=st.integers(0, 39))
 def test_one_user_moves_the_counts_by_no_more_than_declared(bins, counts, new, which):
-    before = bins.count_users(ContributionHistogram.from_counts(counts))
+    users_before = bins.count_users(ContributionHistogram.from_counts(counts))
     added = bins.count_users(ContributionHistogram.from_counts([*counts, new]))
     replaced_counts = list(counts)
     replaced_counts[which % len(counts)] = new
     replaced = bins.count_users(ContributionHistogram.from_counts(replaced_counts))
     for after, relation in ((added, Neighbours.ADD_OR_REMOVE_USER), (replaced, Neighbours.REPLACE_USER)):
         declared = PrivateCopyParameters(1.0, bins, neighbours=relation).sensitivity
-        assert np.abs(after - before).sum() <= declared
-        assert ((after - before) ** 2).sum() <= declared
+        assert np.abs(after - users_before).sum() <= declared
+        assert ((after - users_before) ** 2).sum() <= declared
 
 
 def test_the_declared_sensitivity_is_reached():
@@ -130,9 +130,9 @@ def test_falling_is_the_weighted_projection():
     found = minimize(
         loss, np.append(tails.mean(), np.zeros(7)), bounds=[(None, None)] + [(0, None)] * 7, tol=1e-14
     )
-    ours = fit_falling_tails(tails)
-    assert np.all(np.diff(ours) <= 1e-9)
-    assert np.sum(weights * (ours - tails) ** 2) == pytest.approx(found.fun, rel=1e-6)
+    falling_tails = fit_falling_tails(tails)
+    assert np.all(np.diff(falling_tails) <= 1e-9)
+    assert np.sum(weights * (falling_tails - tails) ** 2) == pytest.approx(found.fun, rel=1e-6)
 
 
 def test_believable_covers_the_noise_of_a_tail():
@@ -224,9 +224,9 @@ def test_a_release_needs_its_facts_and_nothing_else():
         Dataset("x", "", Disclosure.PRIVATE, histogram, release=FACTS)
     with pytest.raises(InvalidInput, match="further facet"):
         Dataset("x", "", Disclosure.DP_RELEASE, histogram, tasks=TaskSizes([1]), release=FACTS)
-    one = Dataset("x", "", Disclosure.DP_RELEASE, histogram, release=FACTS)
-    other = dataclasses.replace(one, release=dataclasses.replace(FACTS, epsilon=0.2))
-    assert one.digest != other.digest
+    dataset = Dataset("x", "", Disclosure.DP_RELEASE, histogram, release=FACTS)
+    other = dataclasses.replace(dataset, release=dataclasses.replace(FACTS, epsilon=0.2))
+    assert dataset.digest != other.digest
 
 
 def test_the_label():
@@ -252,13 +252,13 @@ def test_epsilons_add_up():
 
 def test_mixed_relations_are_counted_for_the_weaker_with_two_steps():
     # Replacing is removing and adding: 2 * 0.1 for the copy, 0.5 for the other, and (1 + e^0.1) delta.
-    one = ReleaseFacts(0.1, 1e-6, Neighbours.ADD_OR_REMOVE_USER, "a")
+    release_facts = ReleaseFacts(0.1, 1e-6, Neighbours.ADD_OR_REMOVE_USER, "a")
     other = ReleaseFacts(0.5, 1e-6, Neighbours.REPLACE_USER, "b")
-    spent = Ledger((one, other)).total
-    assert spent.neighbours is Neighbours.REPLACE_USER
-    assert spent.epsilon == pytest.approx(0.7, rel=1e-15)
-    assert spent.epsilon >= 0.7
-    assert spent.delta == pytest.approx((1 + math.exp(0.1)) * 1e-6 + 1e-6, rel=1e-12)
+    total = Ledger((release_facts, other)).total
+    assert total.neighbours is Neighbours.REPLACE_USER
+    assert total.epsilon == pytest.approx(0.7, rel=1e-15)
+    assert total.epsilon >= 0.7
+    assert total.delta == pytest.approx((1 + math.exp(0.1)) * 1e-6 + 1e-6, rel=1e-12)
 
 
 @given(st.lists(st.floats(1e-6, 10.0), min_size=1, max_size=8))
@@ -310,8 +310,8 @@ def test_regret_is_what_a_release_really_costs():
     real = []
     for _ in range(300):
         copy = release_histogram(problem.histogram, parameters)
-        chosen = mean.best_smooth(dataclasses.replace(problem, histogram=copy.histogram)).threshold
-        real.append(math.sqrt(float(mean.smooth_variance(problem, chosen))) / best - 1.0)
+        threshold = mean.best_smooth(dataclasses.replace(problem, histogram=copy.histogram)).threshold
+        real.append(math.sqrt(float(mean.smooth_variance(problem, threshold))) / best - 1.0)
     # An interval for the median by order statistics.
     low, high = simulated[binom.ppf([0.5e-4, 1.0 - 0.5e-4], 1000, 0.5).astype(int) - [1, 0]]
     # Of 300 real ones, as many lie below the simulated median's interval ends as chance allows (1e-6).
@@ -373,8 +373,8 @@ def test_a_sums_error_on_a_copy_is_not_that_of_the_data_but_a_means_is():
             total.TotalProblem(Amounts.from_histogram(copy), 1.0, is_integer=True)
         ).max_total
         sums.append(share(histogram, bound) / share(copy, bound))
-        chosen = mean.best_cap(mean.MeanProblem(copy, 1.0, 1.0, 0.25))
-        means.append(deviation(histogram, chosen.max_contributions) / chosen.standard_error)
+        best_cap = mean.best_cap(mean.MeanProblem(copy, 1.0, 1.0, 0.25))
+        means.append(deviation(histogram, best_cap.max_contributions) / best_cap.standard_error)
     assert np.median(sums) > 4.0
     assert 0.8 < np.median(means) < 1.25
 
@@ -387,13 +387,13 @@ def test_a_sums_error_on_a_copy_is_not_that_of_the_data_but_a_means_is():
 )
 def test_a_label_states_its_facts_and_never_less(epsilon, delta, neighbours, mechanism):
     facts = ReleaseFacts(epsilon, delta, neighbours, mechanism)
-    read = ReleaseFacts.from_label(facts.label)
-    assert read.label == facts.label
-    assert (read.neighbours, read.mechanism) == (neighbours, mechanism)
+    label = ReleaseFacts.from_label(facts.label)
+    assert label.label == facts.label
+    assert (label.neighbours, label.mechanism) == (neighbours, mechanism)
     # An excess below 1e-12 is rounding of a sum and is not shown.
-    assert read.epsilon >= epsilon * (1 - 1e-12)
-    assert read.delta >= delta * (1 - 1e-12)
-    assert read.epsilon <= epsilon * (1 + 1.1e-5)
+    assert label.epsilon >= epsilon * (1 - 1e-12)
+    assert label.delta >= delta * (1 - 1e-12)
+    assert label.epsilon <= epsilon * (1 + 1.1e-5)
 
 
 def test_a_delta_that_two_steps_carry_past_float64_is_not_made_small():
@@ -407,7 +407,7 @@ def test_a_delta_that_two_steps_carry_past_float64_is_not_made_small():
         (700.0, 0.9, 1.0),
     ):
         gaussian = ReleaseFacts(epsilon, delta, Neighbours.ADD_OR_REMOVE_USER, "discrete Gaussian")
-        spent = Ledger((gaussian, gaussian, replaced)).total
-        assert spent.neighbours is Neighbours.REPLACE_USER
-        assert least <= spent.delta <= 1.0
-        assert spent.epsilon >= 4 * epsilon
+        total = Ledger((gaussian, gaussian, replaced)).total
+        assert total.neighbours is Neighbours.REPLACE_USER
+        assert least <= total.delta <= 1.0
+        assert total.epsilon >= 4 * epsilon

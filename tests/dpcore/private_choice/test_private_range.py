@@ -39,8 +39,8 @@ def tables(seed: int, number: int) -> list[list[User]]:
     for _ in range(number - 1):
         # As many as it takes to come near the target on both sides, and some more.
         far = [
-            EXTREME[at]
-            for at in generator.integers(len(EXTREME), size=2)
+            EXTREME[integer]
+            for integer in generator.integers(len(EXTREME), size=2)
             for _ in range(generator.integers(6))
         ]
         user_tables.append([*far, *(random_user(generator) for _ in range(generator.integers(0, 6)))])
@@ -75,11 +75,11 @@ def pooled(seed: int, number: int) -> np.ndarray:
     generator = np.random.default_rng(seed)
     count_tables = np.zeros((number, len(POOL)), dtype=np.int64)
     for table in count_tables[1::2]:
-        for kind in generator.integers(len(EXTREME), size=2):
-            table[kind] += generator.integers(6)
+        for integer in generator.integers(len(EXTREME), size=2):
+            table[integer] += generator.integers(6)
         np.add.at(table, generator.integers(len(POOL), size=generator.integers(6)), 1)
     kinds_above, kinds_below = (
-        np.arange(len(EXTREME), len(EXTREME) + 6)[part] for part in (slice(3), slice(3, 6))
+        np.arange(len(EXTREME), len(EXTREME) + 6)[item] for item in (slice(3), slice(3, 6))
     )
     for table in count_tables[2::2]:
         # Users beyond all candidates move those on both sides of the target at once, where others stand between them.
@@ -241,12 +241,12 @@ def test_a_centre_that_is_drawn_is_paid_for(relation: Neighbours) -> None:
     for seed, users in enumerate(tables(9, 12)):
         for neighbour in neighbours_of(users, relation, seed):
             own_law, neighbour_law = (
-                np.log(centre_probabilities(problem, values_of(some))) for some in (users, neighbour)
+                np.log(centre_probabilities(problem, values_of(item))) for item in (users, neighbour)
             )
             centre_ratio = max(centre_ratio, float(np.abs(own_law - neighbour_law).max()))
             for centre in (0.0, -64.0, float(problem.centres[3])):
                 (a,), (b,) = (
-                    end_probabilities(problem, values_of(some), centre) for some in (users, neighbour)
+                    end_probabilities(problem, values_of(item), centre) for item in (users, neighbour)
                 )
                 width_ratio = max(width_ratio, float(np.abs(np.log(a) - np.log(b)).max()))
     assert 0.15 < centre_ratio <= 0.25 + 1e-9
@@ -298,8 +298,8 @@ def test_a_draw_follows_the_law_and_is_charged_once_before() -> None:
     selections = [private_range.choose(problem, values) for _ in range(300)]
     lower, upper = end_probabilities(problem, values, 0.0)
     for law, found in (
-        (lower, [-one.lower for one in selections]),
-        (upper, [one.upper for one in selections]),
+        (lower, [-selection.lower for selection in selections]),
+        (upper, [selection.upper for selection in selections]),
     ):
         # Smirnov's bound on the largest difference of the shares, for a false alarm of 1e-4: sqrt(ln(2e4) / (2 n)).
         shares_reached = np.searchsorted(np.sort(found), WIDTHS * (1 + 1e-9)) / 300

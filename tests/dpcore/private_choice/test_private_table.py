@@ -27,21 +27,21 @@ def test_errors_are_those_user_by_user_and_no_bound_is_better() -> None:
             float(rng.choice([0.05, 0.3, 1.0])),
             counts.astype(float),
         )
-        for of in (TableCap(a, rho), TableSmooth(a, rho)):
+        for item in (TableCap(a, rho), TableSmooth(a, rho)):
             for h in np.linspace(s.min(), s.max(), 9):
-                kept = np.minimum(h, s)
-                u = kept / kept.sum()
+                kept_values = np.minimum(h, s)
+                u = kept_values / kept_values.sum()
                 off = u - s / s.sum()
                 # A cap: kept rows are a sample without replacement. Weights: each user's mean has variance 1 / x.
-                if of.is_integer:
-                    variance = rho * off @ off + (1.0 - rho) * (1.0 / kept.sum() - 1.0 / s.sum())
+                if item.is_integer:
+                    variance = rho * off @ off + (1.0 - rho) * (1.0 / kept_values.sum() - 1.0 / s.sum())
                 else:
                     variance = (off**2) @ (rho + (1.0 - rho) / s)
-                expected = math.sqrt(a * variance + (h / kept.sum()) ** 2)
-                assert of.errors(histogram, np.array([h]))[0] == pytest.approx(expected, rel=1e-9)
-            fine = np.arange(s.min(), s.max() + 1) if of.is_integer else np.linspace(s.min(), s.max(), 3001)
-            best = of.errors(histogram, np.array([of.best_bound(histogram)]))[0]
-            assert best <= of.errors(histogram, fine).min() * (1 + 1e-12)
+                expected = math.sqrt(a * variance + (h / kept_values.sum()) ** 2)
+                assert item.errors(histogram, np.array([h]))[0] == pytest.approx(expected, rel=1e-9)
+            fine = np.arange(s.min(), s.max() + 1) if item.is_integer else np.linspace(s.min(), s.max(), 3001)
+            best = item.errors(histogram, np.array([item.best_bound(histogram)]))[0]
+            assert best <= item.errors(histogram, fine).min() * (1 + 1e-12)
 
 
 def test_a_draw_comes_near_the_best_bound_where_one_for_independent_rows_does_not() -> None:
@@ -69,17 +69,17 @@ def test_a_user_without_a_limit_would_move_the_score_without_a_limit() -> None:
     condition, grid = TableCap(0.5, 0.5), np.array([2.0, 5.0])
     histogram = ContributionHistogram([1, 4], [30, 10])
     more = ContributionHistogram([1, 4, 2000], [30, 10, 1])
-    moved = np.abs(condition.distances(more, grid) - condition.distances(histogram, grid)).max()
-    assert moved == condition.sensitivity(Neighbours.ADD_OR_REMOVE_USER)
+    largest = np.abs(condition.distances(more, grid) - condition.distances(histogram, grid)).max()
+    assert largest == condition.sensitivity(Neighbours.ADD_OR_REMOVE_USER)
     rows, others = (np.repeat(h.sizes, h.users).astype(float) for h in (more, histogram))
-    wrong = [np.maximum(of[:, None] - grid, 0.0).sum(axis=0) / grid for of in (rows, others)]
+    wrong = [np.maximum(item[:, None] - grid, 0.0).sum(axis=0) / grid for item in (rows, others)]
     assert np.abs(wrong[0] - wrong[1]).max() > 100
 
 
 def test_independent_rows_are_drawn_for_as_before() -> None:
-    asked = PrivateParameters(2.0, BoundPurpose.CAP)
-    assert asked.condition == CapMean(asked.trade_off)
-    assert not asked.setting.is_table_mean
+    parameters = PrivateParameters(2.0, BoundPurpose.CAP)
+    assert parameters.condition == CapMean(parameters.trade_off)
+    assert not parameters.setting.is_table_mean
     with pytest.raises(InvalidInput) as refused:
         TableCap(0.0, 1.5)
     assert len(refused.value.problems) == 2

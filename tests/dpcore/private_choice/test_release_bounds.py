@@ -38,15 +38,15 @@ GAUSSIAN = dataclasses.replace(SETTING, statistic=Quantity.SUM, noise=NoiseKind.
 EXTREME = (1, 2, 3, 7, 40, 41, 10**6)
 
 
-def quantile_draw(epsilon: float = 1.0, **asked: object) -> SelectionRequest:
+def quantile_draw(epsilon: float = 1.0, **fields: object) -> SelectionRequest:
     return request_quantile_bound(
-        QuantileParameters(epsilon, neighbours=USERS, program=Program.BEST, **asked), SETTING, 1.0, 40
+        QuantileParameters(epsilon, neighbours=USERS, program=Program.BEST, **fields), SETTING, 1.0, 40
     )
 
 
-def learner_draw(rows: int = 30, **asked: object) -> SelectionRequest:
+def learner_draw(rows: int = 30, **fields: object) -> SelectionRequest:
     return request_learner_bound(
-        LearningParameters(1.0, **{"privacy_constant": 1.0, **asked}), SETTING, rows, 1.0, 40
+        LearningParameters(1.0, **{"privacy_constant": 1.0, **fields}), SETTING, rows, 1.0, 40
     )
 
 
@@ -81,13 +81,13 @@ def tables(seed: int) -> list[tuple[list[int], list[int], Neighbours]]:
 def log_ratio(
     one: tuple[SelectionRequest, list[int]],
     other: tuple[SelectionRequest, list[int]],
-    of: Neighbours,
+    neighbours: Neighbours,
     factor: float = 1.0,
 ) -> float:
     """The largest log ratio of probabilities; ``factor`` is by how much too small the sensitivity is taken."""
     laws = []
     for draw, counts in (one, other):
-        problem = dataclasses.replace(draw.problem, neighbours=of)
+        problem = dataclasses.replace(draw.problem, neighbours=neighbours)
         far = problem.distances(ContributionHistogram.from_counts(counts))
         laws.append(log_softmax(compute_logits(problem, far, np.array(problem.epsilon * factor))))
     return float(np.abs(laws[0] - laws[1]).max())
@@ -103,9 +103,9 @@ def test_exact_log_ratios_keep_epsilon_under_both_relations(draw: SelectionReque
     assert min(most.values()) > 0.2 * draw.problem.epsilon
 
 
-def caught(here: SelectionRequest, there: SelectionRequest, **more: float) -> bool:
+def caught(selection_request: SelectionRequest, there: SelectionRequest, **options: float) -> bool:
     of_adding = (pair for pair in tables(1) if pair[2] is USERS)
-    return any(log_ratio((here, a), (there, b), of, **more) > 1.05 for a, b, of in of_adding)
+    return any(log_ratio((selection_request, a), (there, b), of, **options) > 1.05 for a, b, of in of_adding)
 
 
 def test_wrong_variants_are_caught() -> None:
@@ -130,14 +130,14 @@ def test_wrong_variants_are_caught() -> None:
         assert log_ratio((variant(few), few), (variant(many), many), USERS) > 1.05
     # Means of totals in bins: one user in 1,000 moves them all across a candidate.
     draw = request_total_bound(dataclasses.replace(GAUSSIAN, noise=NoiseKind.LAPLACE, delta=None), 4.0, 1.0)
-    here, there = (np.full(30, np.mean(held)) for held in ([1.0] * 30, [1.0] * 30 + [4.0]))
+    here, there = (np.full(30, np.mean(item)) for item in ([1.0] * 30, [1.0] * 30 + [4.0]))
     laws = [
         np.log(
             choice.compute_probabilities(
-                draw.problem, release_bounds.count_units(held, draw.problem.unit, draw.problem.largest)
+                draw.problem, release_bounds.count_units(item, draw.problem.unit, draw.problem.largest)
             )
         )
-        for held in (here, there)
+        for item in (here, there)
     ]
     assert np.abs(laws[0] - laws[1]).max() > 1.05
 
@@ -164,36 +164,36 @@ def test_a_quantile_aims_at_the_least_of_the_papers_trade_off(
     weighting: Weighting, quantiles: str, population: bool
 ) -> None:
     histogram = samples.load("shop-events").histogram
-    asked = QuantileParameters(
+    parameters = QuantileParameters(
         1.0, quantiles, weighting=weighting, population=population, neighbours=USERS, program=Program.BEST
     )
-    draw = request_quantile_bound(asked, SETTING, 0.1)
+    draw = request_quantile_bound(parameters, SETTING, 0.1)
     # W^2 + A sum c_i^2 at every candidate, from scratch; A with a million rows, and epsilon by max(q, 1 - q).
-    reach = max(asked.quantile_levels[0], 1.0 - asked.quantile_levels[0])
+    reach = max(parameters.quantile_levels[0], 1.0 - parameters.quantile_levels[0])
     spread = math.log(2.0 * PUBLIC_ROWS / 0.05) / (8.0 * math.log(1.0 / 0.05**2) ** 2) / reach**2
     trade_off = (4.0 if population else 1.0) * spread
     h = draw.problem.candidates[:, None]
     sizes, users = histogram.sizes.astype(float), histogram.users
     weight = np.minimum(h, sizes)  # of a user
     of_rows = weight**2 / (sizes if weighting is Weighting.SMOOTH else weight)
-    kept = (weight * users).sum(axis=1)
-    objective = (h[:, 0] ** 2 + trade_off * (of_rows * users).sum(axis=1)) / kept**2
+    kept_total = (weight * users).sum(axis=1)
+    objective = (h[:, 0] ** 2 + trade_off * (of_rows * users).sum(axis=1)) / kept_total**2
     best = float(draw.problem.candidates[np.argmin(objective)])
     assert draw.problem.condition.best_bound(histogram) == pytest.approx(
         best, abs=0.07 if weighting is Weighting.SMOOTH else 0
     )
     # The page's own bound from counts is the same, however many rows the data have.
-    assert asked.build_rank_bound(histogram).find_best(
-        asked.weight_kind
+    assert parameters.build_rank_bound(histogram).find_best(
+        parameters.weight_kind
     ).bound == draw.problem.condition.best_bound(histogram)
 
 
 def test_a_learner_aims_near_the_best_cap_where_the_number_of_rows_is_right() -> None:
     for key in ("shop-events", "online-retail-invoices"):
         histogram = samples.load(key).histogram
-        asked = LearningParameters(1.0)
-        problem = asked.problem(histogram)
-        draw = request_learner_bound(asked, SETTING, histogram.num_rows, 0.1)
+        parameters = LearningParameters(1.0)
+        problem = parameters.problem(histogram)
+        draw = request_learner_bound(parameters, SETTING, histogram.num_rows, 0.1)
         cap = draw.problem.condition.best_bound(histogram)
         far = draw.problem.distances(histogram)
         assert draw.problem.candidates[np.argmin(far)] == pytest.approx(cap, rel=0.03)
@@ -206,7 +206,7 @@ def test_a_learner_aims_near_the_best_cap_where_the_number_of_rows_is_right() ->
 def test_sums_and_counts_with_gaussian_noise_aim_at_the_least_bias_plus_mean_noise() -> None:
     shop = samples.load("shop-events")
     for delta in (1e-9, 1e-3):
-        asked = PrivateParameters(0.7, BoundPurpose.SUM, release_delta=delta)
+        parameters = PrivateParameters(0.7, BoundPurpose.SUM, release_delta=delta)
         problem = total.TotalProblem(
             Amounts.from_histogram(shop.histogram),
             0.7,
@@ -217,7 +217,7 @@ def test_sums_and_counts_with_gaussian_noise_aim_at_the_least_bias_plus_mean_noi
             program=Program.OPENDP,
             rounds_noise=False,
         )
-        assert asked.condition.best_bound(shop.histogram) == total.best_bound(problem).max_total
+        assert parameters.condition.best_bound(shop.histogram) == total.best_bound(problem).max_total
     # A sum of amounts, brought row by row: by brute force over the grid, in the column's unit.
     setting = dataclasses.replace(GAUSSIAN, epsilon=0.7)
     draw = request_total_bound(setting, 20_000.0, 0.1)
@@ -233,8 +233,8 @@ def test_sums_and_counts_with_gaussian_noise_aim_at_the_least_bias_plus_mean_noi
 
 
 def test_a_total_becomes_whole_units_by_itself() -> None:
-    found = release_bounds.count_units(np.array([0.3, 0.1, 0.0, -5.0, 1e300, 0.31]), 0.1, 1000)
-    assert dict(zip(found.sizes.tolist(), found.users.tolist(), strict=True)) == {1: 3, 3: 1, 4: 1, 1001: 1}
+    units = release_bounds.count_units(np.array([0.3, 0.1, 0.0, -5.0, 1e300, 0.31]), 0.1, 1000)
+    assert dict(zip(units.sizes.tolist(), units.users.tolist(), strict=True)) == {1: 3, 3: 1, 4: 1, 1001: 1}
     draw = request_total_bound(GAUSSIAN, 7.5, 0.1)
     assert (draw.problem.unit, draw.problem.largest) == (1e-4, 75_000)
     assert (draw.problem.bounds[2], draw.problem.bounds[-1]) == (0.0003, 7.5)

@@ -85,10 +85,10 @@ def form(text: str) -> str:
     return re.sub(r"\b(row|group)s\b", r"\1", re.sub(r"[0-9][0-9.,e+-]*", "#", text))
 
 
-def ask(kind: str, data: Any, **more: Any) -> Any:
+def ask(kind: str, data: Any, **options: Any) -> Any:
     question, settings, public = KINDS[kind]
     return ss.select_privately(
-        question, data, {"user": "who", "epsilon": 1, **settings}, 1.0, **public, **more
+        question, data, {"user": "who", "epsilon": 1, **settings}, 1.0, **public, **options
     )
 
 
@@ -137,8 +137,8 @@ def test_tables_in_memory_are_read_by_the_same_rules() -> None:
         {"who": "z", "amount": float("nan"), "place": "x"},
     )
     tables = [base, base.iloc[:0], *(pd.concat([base, pd.DataFrame([row])]) for row in hostile)]
-    for kind in ("mean", "sum", "groups", "sums of groups"):
-        assert len({form(str(ask(kind, table))) for table in tables}) == 1, kind
+    for text in ("mean", "sum", "groups", "sums of groups"):
+        assert len({form(str(ask(text, table))) for table in tables}) == 1, text
     assert (
         len(
             {
@@ -154,13 +154,13 @@ def test_a_draw_takes_the_data_of_an_answer_and_nothing_that_it_found() -> None:
     base = pd.DataFrame({"who": ["a", "b", "a"], "amount": [1.0, 2.0, 3.0], "place": ["x", "x", "y"]})
     user = pd.DataFrame({"who": ["z", "z"], "amount": [-500.0, 1.0], "place": ["x", "y"]})
     both = pd.concat([base, user])
-    for kind in ("sum", "mean", "quantile", "groups"):
-        question, settings, public = KINDS[kind]
+    for text in ("sum", "mean", "quantile", "groups"):
+        question, settings, public = KINDS[text]
         drawn = {
             form(str(getattr(ss, question)(table, user="who", epsilon=1, **settings).draw(1.0, **public)))
             for table in (base, both)
         }
-        assert drawn == {form(str(ask(kind, both)))}, kind
+        assert drawn == {form(str(ask(text, both)))}, text
     # A pair does not go by the objective, which one user may leave without a large group.
     large = {"objective": "large_groups", "floor": 3}
     answer = ss.group_bounds(both, user="who", epsilon=1, group="place", num_groups=2, **large)
@@ -186,7 +186,7 @@ def test_a_distribution_of_pairs_is_selected_from_and_has_no_sums() -> None:
 def test_what_the_person_entered_is_still_refused_and_broken_files_say_nothing_of_cells(tmp_path) -> None:
     path = written(tmp_path, BASE)
     settings = {"user": "who", "epsilon": 1}
-    for question, more, part in (
+    for question, more, text in (
         ("sum_bound", {"value": "amuont", "highest_total": 9}, "no column"),
         ("sum_bound", {"value": "amount"}, "highest_total=…"),
         ("mean_bound", {**RANGED, "epsilon": -1}, "psilon must"),
@@ -194,7 +194,7 @@ def test_what_the_person_entered_is_still_refused_and_broken_files_say_nothing_o
         ("mean_bound", {**RANGED, "disclosure": "public"}, "needs no draw"),
         ("weights_gain", {}, "selected privately for"),
     ):
-        with pytest.raises(InvalidInput, match=part):
+        with pytest.raises(InvalidInput, match=text):
             ss.select_privately(question, path, {**settings, **more})
     path = written(tmp_path, BASE + 'z,"s3cr3t,g0\n')
     with pytest.raises(InvalidInput, match="cannot be read as a table") as refused:
@@ -236,8 +236,8 @@ def test_one_user_more_moves_no_chance_by_more_than_epsilon(kind, tmp_path, monk
     """Through the reading: small tables with and without the rows of one user, the empty table among them."""
     if kind == "replaced":
         # z takes the place of u0, who has one row.
-        pairs = [(HEADER + "u0,1,g0\n" + rest, HEADER + user + rest) for user in USERS.values() if user[0] == "z"
-                 for rest in ("", "a,2,g0\na,3,g1\nb,9,g0\n")]  # fmt: skip
+        pairs = [(HEADER + "u0,1,g0\n" + message, HEADER + user + message) for user in USERS.values() if user[0] == "z"
+                 for message in ("", "a,2,g0\na,3,g1\nb,9,g0\n")]  # fmt: skip
     else:
         pairs = [
             (text, text + user)

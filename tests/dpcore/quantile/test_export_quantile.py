@@ -43,9 +43,9 @@ def test_the_choice_says_what_was_asked_and_labels_what_was_computed():
     assert choice["question"]["quantiles"] == "0.9, 0.5"
     assert choice["question"]["label"] == "public input"
     assert choice["data"]["label"] == choice["answer"]["label"] == Disclosure.PRIVATE.label
-    assert [one["quantile"] for one in choice["answer"]["quantiles"]] == [0.5, 0.9]
+    assert [item["quantile"] for item in choice["answer"]["quantiles"]] == [0.5, 0.9]
     assert choice["answer"]["quantiles"][0]["epsilon"] == 1.0
-    errors = [one["expected_rank_error"] for one in choice["answer"]["quantiles"]]
+    errors = [item["expected_rank_error"] for item in choice["answer"]["quantiles"]]
     smooth, cap = choice["answer"]["best_for_the_values"]
     assert (smooth["weights"], cap["weights"]) == (WeightKind.SMOOTH.value, WeightKind.CAP.value)
     assert choice["answer"]["bound"] == cap["bound"]

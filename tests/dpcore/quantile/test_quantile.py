@@ -107,10 +107,10 @@ def test_answer_at_inverts_the_distribution(base):
 @pytest.mark.parametrize("base", list(BASES))
 def test_a_million_samples_follow_the_exact_density(base):
     out = quantile.output(problem_of(base=base, epsilon=6.0), WeightKind.SMOOTH, 2.0)
-    drawn = out.sample(1_000_000, np.random.default_rng(11))
+    drawn_samples = out.sample(1_000_000, np.random.default_rng(11))
     cuts = out.find_answers(np.arange(1, 40) / 40)  # About even cells, expectations from the exact cdf.
     expected = np.diff(np.concatenate(([0.0], out.cdf(cuts), [1.0]))) * 1_000_000
-    observed = np.bincount(np.searchsorted(cuts, drawn), minlength=40)
+    observed = np.bincount(np.searchsorted(cuts, drawn_samples), minlength=40)
     # Four bases at level 1e-5 each: a right sampler fails with probability 4e-5 (and the seed is set).
     assert stats.chisquare(observed, expected).pvalue > 1e-5
 
@@ -130,15 +130,15 @@ def test_changing_one_users_values_moves_the_log_density_by_at_most_epsilon(
 ):
     epsilon = 10.0**log_epsilon
     who = data.draw(st.integers(0, len(users) - 1))
-    other = data.draw(
+    other_figure = data.draw(
         st.lists(st.integers(-3, 14).map(float), min_size=len(users[who]), max_size=len(users[who]))
     )
-    changed = [other if i == who else u for i, u in enumerate(users)]
-    one = quantile.output(problem_of(users, q, epsilon, base), kind, bound)
+    changed = [other_figure if i == who else u for i, u in enumerate(users)]
+    output = quantile.output(problem_of(users, q, epsilon, base), kind, bound)
     two = quantile.output(problem_of(changed, q, epsilon, base), kind, bound)
     y = np.arange(-4.0, 16.0) + 0.5  # Inside every interval that integer values and breaks can make.
     with np.errstate(invalid="ignore"):
-        log_difference = one.log_density(y) - two.log_density(y)
+        log_difference = output.log_density(y) - two.log_density(y)
     assert np.all(np.isnan(log_difference) | (np.abs(log_difference) <= epsilon * (1.0 + 1e-9) + 1e-9))
 
 
@@ -209,9 +209,9 @@ def test_the_budget_can_be_used_up():
     # former the normaliser falls as well: the log density on the latter rises by epsilon, no less.
     base = HistogramBase([1.0, 3.0, 6.5, 9.5], [1.0, 0.0, 1e-12])
     rest = [[4.0], [5.0], [6.0], [12.0]]
-    one = quantile.output(problem_of([[0.0], *rest], 0.5, 3.0, base), WeightKind.SMOOTH, 1)
+    output = quantile.output(problem_of([[0.0], *rest], 0.5, 3.0, base), WeightKind.SMOOTH, 1)
     two = quantile.output(problem_of([[10.0], *rest], 0.5, 3.0, base), WeightKind.SMOOTH, 1)
-    assert float(two.log_density(8.0) - one.log_density(8.0)) == pytest.approx(3.0, rel=1e-9)
+    assert float(two.log_density(8.0) - output.log_density(8.0)) == pytest.approx(3.0, rel=1e-9)
 
 
 def test_ties_and_tails_by_hand():
@@ -331,14 +331,14 @@ CAP_2 = (WeightKind.CAP, 2.0)
 
 def test_where_no_subsample_matters_there_is_no_spread_and_one_subsample_knows_none():
     problem = problem_of(subsamples=7)
-    for kind, bound, subsamples, spread in (
+    for weight_kind, bound, subsamples, spread in (
         (WeightKind.SMOOTH, 2.0, 1, 0.0),
         (WeightKind.CAP, 5.0, 1, 0.0),
         (WeightKind.CAP, 50.0, 1, 0.0),
     ):
-        errors = quantile.output(problem, kind, bound).subsample_errors
+        errors = quantile.output(problem, weight_kind, bound).subsample_errors
         assert errors.shape == (subsamples,)
-        assert quantile.standard_error(errors, kind, bound, problem.rows) == spread
+        assert quantile.standard_error(errors, weight_kind, bound, problem.rows) == spread
     one = problem_of(subsamples=1)
     errors = quantile.output(one, *CAP_2).subsample_errors
     assert math.isnan(quantile.standard_error(errors, *CAP_2, one.rows))
@@ -385,15 +385,15 @@ def test_nothing_underflows_at_epsilon_1000_with_a_million_values():
 def test_several_quantiles_are_monotone_and_share_epsilon():
     problem = problem_of(epsilon=6.0)
     joint = mechanism.compute_outputs(problem, [0.9, 0.1, 0.5], WeightKind.SMOOTH, 2.0)
-    alone = quantile.output(problem_of(q=0.1, epsilon=2.0), WeightKind.SMOOTH, 2.0)
-    assert joint[1].log_probabilities == pytest.approx(alone.log_probabilities)
-    drawn = simulate_answers(joint, 5000)
-    assert np.all(drawn[:, 1] <= drawn[:, 2])
-    assert np.all(drawn[:, 2] <= drawn[:, 0])
+    output = quantile.output(problem_of(q=0.1, epsilon=2.0), WeightKind.SMOOTH, 2.0)
+    assert joint[1].log_probabilities == pytest.approx(output.log_probabilities)
+    answers = simulate_answers(joint, 5000)
+    assert np.all(answers[:, 1] <= answers[:, 2])
+    assert np.all(answers[:, 2] <= answers[:, 0])
     # The smallest of three independent answers: 1 - (1 - F1)(1 - F2)(1 - F3), at the 1e-5 level.
-    at = float(alone.find_answers(0.4))
+    at = float(output.find_answers(0.4))
     below = 1.0 - np.prod([1.0 - float(o.cdf(at)) for o in joint])
-    assert stats.binomtest(int(np.sum(drawn[:, 1] <= at)), 5000, below).pvalue > 1e-5
+    assert stats.binomtest(int(np.sum(answers[:, 1] <= at)), 5000, below).pvalue > 1e-5
 
 
 def test_refusals():

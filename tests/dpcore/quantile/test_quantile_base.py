@@ -61,8 +61,8 @@ def test_normal_draws_sit_at_their_share_of_the_mass(low, high):
     base = NormalBase(0.0, 1.0)
     u = np.linspace(0.01, 0.99, 25)
     y = base.draw_between(np.full(25, low), np.full(25, high), u)
-    below, whole = base.log_mass(np.full(25, low), y), base.log_mass(low, high)
-    assert np.exp(below - whole) == pytest.approx(u, rel=1e-8)
+    log_mass, whole = base.log_mass(np.full(25, low), y), base.log_mass(low, high)
+    assert np.exp(log_mass - whole) == pytest.approx(u, rel=1e-8)
 
 
 def test_histogram_masses():

@@ -87,8 +87,8 @@ def test_stopping_early_gives_the_best_so_far():
 def test_equal_users_have_one_cap_and_one_threshold():
     values = Values(np.repeat(np.arange(5), 3), np.arange(15.0))
     problem = QuantileProblem(values, 0.5, 1.0, uniform_base(0.0, 14.0))
-    for kind in WeightKind:
-        assert optimal_bound.best_bound(problem, kind).bound == 3.0
+    for weight_kind in WeightKind:
+        assert optimal_bound.best_bound(problem, weight_kind).bound == 3.0
 
 
 def test_base_mass_is_the_mass_near_the_quantile():
@@ -137,16 +137,16 @@ def test_the_trade_off_form(population):
     n = 40 * 2 + 20 * 3 + 60 + 120
     a = 0.64 * math.log(2 * n / 0.05) / (8.0 * math.log(1.0 / 0.005) ** 2) * (4.0 if population else 1.0)
     assert bound.trade_off == pytest.approx(a)
-    for kind in WeightKind:
-        best = bound.find_best(kind)
+    for weight_kind in WeightKind:
+        best = bound.find_best(weight_kind)
         all_values = []
         for h in range(2, 61):
-            pairs = list(row_weights(kind, h))
+            pairs = list(row_weights(weight_kind, h))
             c = np.array([weight for _, weight in pairs])
             w = np.bincount([user for user, _ in pairs], weights=c).max()
             all_values.append(w**2 + a * (c**2).sum())
             # Both main terms added are between the root of the summed squares and sqrt(2) times that.
-            terms = float(bound.compute(kind, h)) - 0.02 - (2.0 if population else 1.0) * c.max()
+            terms = float(bound.compute(weight_kind, h)) - 0.02 - (2.0 if population else 1.0) * c.max()
             root = math.sqrt(all_values[-1]) * 2.0 / 0.8 * math.log(1.0 / 0.005)
             assert root <= terms * (1.0 + 1e-12)
             assert terms <= math.sqrt(2.0) * root * (1.0 + 1e-12)

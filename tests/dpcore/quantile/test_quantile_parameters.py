@@ -105,9 +105,9 @@ def test_a_library_bounds_rows_of_users_who_come_and_go_and_uses_the_range_of_th
     assert (points[0], points[-1], points.size) == (-5.0, 11.0, 1001)
     assert parameters.build_base(2.0, 0.5).breaks == pytest.approx(3.0 + 2.0 * (points - 3.0) + 8.0)
     own_base = {"base": BaseKind.HISTOGRAM, "edges": "0, 1, 4", "masses": "1, 0"}
-    plain = QuantileParameters(1.0, program=Program.PYTHON, weighting=Weighting.NONE, **own_base)
-    assert plain.weighting is Weighting.NONE
-    assert plain.build_base().breaks == pytest.approx((np.arange(2000) + 0.5) / 500)
+    settings = QuantileParameters(1.0, program=Program.PYTHON, weighting=Weighting.NONE, **own_base)
+    assert settings.weighting is Weighting.NONE
+    assert settings.build_base().breaks == pytest.approx((np.arange(2000) + 0.5) / 500)
 
 
 @pytest.mark.parametrize(

@@ -85,8 +85,8 @@ def test_opendp_s_scores_leave_out_ties(q: float) -> None:
     rows = [FEW.values[FEW.user_codes == user] for user in range(4)]
     kept_rows = itertools.product(*(itertools.combinations(r, min(2, r.size)) for r in rows))
     laws = []
-    for kept in kept_rows:
-        values = np.array(list(itertools.chain(*kept)))
+    for kept_row in kept_rows:
+        values = np.array(list(itertools.chain(*kept_row)))
         below, equal = (compare(values[:, None], candidates).sum(axis=0) for compare in (np.less, np.equal))
         # One user's rows move the score by max(q, 1 - q) each, two of them at most.
         scores = -np.abs(below - q * (values.size - equal)) * 2.0 / (2.0 * 2.0 * max(q, 1.0 - q))
@@ -202,8 +202,8 @@ def test_the_best_cap_of_a_tree_is_the_least_of_all_under_one_noise() -> None:
     choice = optimal_bound.best_bound(problem, CAP)
     searched = choice.search_errors
     assert searched.bounds.size == problem.histogram.max_size - problem.histogram.min_size + 1
-    again = optimal_bound.rank_errors(problem.with_search_subsamples(), CAP, [choice.bound, 40.0])
-    assert again.rank_errors[0] == searched.rank_errors.min() < again.rank_errors[1]
+    rank_errors = optimal_bound.rank_errors(problem.with_search_subsamples(), CAP, [choice.bound, 40.0])
+    assert rank_errors.rank_errors[0] == searched.rank_errors.min() < rank_errors.rank_errors[1]
     assert "simulated releases" in choice.stop_reason
     # Other noise: within 5 standard errors of each other.
     assert choice.rank_error == pytest.approx(

@@ -44,9 +44,9 @@ def build(text_or_frame, *features: Feature, intercept: bool = True, **roles: st
     return dm.build_dataset(read, Design(features=features, intercept=intercept, **roles), Disclosure.PRIVATE)
 
 
-def refusal(*arguments, **named) -> str:
+def refusal(*arguments, **options) -> str:
     with pytest.raises(InvalidInput) as caught:
-        build(*arguments, **named)
+        build(*arguments, **options)
     return str(caught.value)
 
 
@@ -105,8 +105,8 @@ def test_rows_with_missing_values_are_left_out_and_named():
     np.testing.assert_array_equal(made.table.labels, frame.drop([3, 5, 7, 9])["rating"].astype(float))
     (note,) = made.notes
     assert note.startswith("4 rows with missing values were left out")
-    for said in ("rating: line 5", "size: lines 7, 11", "user: line 9", "colour: line 11"):
-        assert said in note
+    for text in ("rating: line 5", "size: lines 7, 11", "user: line 9", "colour: line 11"):
+        assert text in note
 
 
 def test_a_level_that_only_incomplete_rows_have_makes_no_feature():
@@ -128,17 +128,17 @@ def test_listed_levels_make_features_that_no_user_s_rows_change(cells):
     colour = read_levels("colour", "green\n red \n\nviolet")
     assert (colour.reference, colour.levels) == ("green", ("red", "violet"))
     design = Design("rating", "user", (colour, Feature("size")))
-    before = data_matrix.build_dataset(of_frame(frame), design, Disclosure.PRIVATE).table
-    assert before.feature_names == ("intercept", "colour: red", "colour: violet", "size")
+    table_before = data_matrix.build_dataset(of_frame(frame), design, Disclosure.PRIVATE).table
+    assert table_before.feature_names == ("intercept", "colour: red", "colour: violet", "size")
     changed = frame.copy()
-    theirs = (frame["user"] == frame["user"].iloc[0]).to_numpy()
-    changed.loc[theirs, "colour"] = np.array(cells, dtype=object)[theirs]
-    after = data_matrix.build_dataset(of_frame(changed), design, Disclosure.PRIVATE).table
-    assert after.feature_names == before.feature_names
-    np.testing.assert_array_equal(after.features[~theirs], before.features[~theirs])
+    their_values = (frame["user"] == frame["user"].iloc[0]).to_numpy()
+    changed.loc[their_values, "colour"] = np.array(cells, dtype=object)[their_values]
+    table_after = data_matrix.build_dataset(of_frame(changed), design, Disclosure.PRIVATE).table
+    assert table_after.feature_names == table_before.feature_names
+    np.testing.assert_array_equal(table_after.features[~their_values], table_before.features[~their_values])
     # A level that is not listed counts as the reference.
-    np.testing.assert_array_equal(after.features[:, 1], (changed["colour"] == "red").astype(float))
-    assert not after.features[:, 2].any()
+    np.testing.assert_array_equal(table_after.features[:, 1], (changed["colour"] == "red").astype(float))
+    assert not table_after.features[:, 2].any()
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,9 @@ def test_theorem_6_by_monte_carlo():
     draws = 40_000
     noise = rng.standard_normal((draws, problem.num_rows)) * math.sqrt(problem.residual_variance)
     y = problem.features @ beta + noise
-    released = y @ solution.matrix.T + rng.laplace(scale=solution.noise.scale, size=(draws, beta.size))
+    released = y @ solution.matrix.T + rng.laplace(
+        scale=solution.laplace_noise.scale, size=(draws, beta.size)
+    )
     squares = ((released - beta) ** 2).sum(axis=1)
     assert abs(squares.mean() - solution.variance) < 5 * squares.std() / math.sqrt(draws)
     each = estimate.compute_variances(problem, solution)
@@ -115,16 +117,16 @@ def test_a_draw_clips_and_carries_its_epsilon():
     problem = RegressionProblem(np.ones((50, 1)), np.arange(50), 0.5, 2.0, 1.0)
     solution = sample_limiting.draw_estimate(problem, 1)
     labels = np.linspace(-1.0, 4.0, 50)
-    first_draw = draw.draw_coefficients(problem, solution, labels, low=1.0)
+    first_draw = draw.draw_coefficients(problem, solution, labels, lower=1.0)
     assert first_draw.release.epsilon <= 0.5
     assert first_draw.release.label == "DP release, epsilon = 0.5"
     # Noise below 60 scales: it is exceeded with probability e^-60.
     clipped = np.clip(labels, 1.0, 3.0).mean()
     assert abs(first_draw.release.values[0] - clipped) < 60 * first_draw.release.scale
-    assert first_draw.release.scale == pytest.approx(solution.noise.scale, rel=1e-9)
-    assert first_draw.release.scale >= solution.noise.scale
+    assert first_draw.release.scale == pytest.approx(solution.laplace_noise.scale, rel=1e-9)
+    assert first_draw.release.scale >= solution.laplace_noise.scale
     assert first_draw.standard_errors[0] == pytest.approx(math.sqrt(1 / 50 + 2 * (2 / 50 / 0.5) ** 2))
-    second_draw = draw.draw_coefficients(problem, solution, labels, low=1.0)
+    second_draw = draw.draw_coefficients(problem, solution, labels, lower=1.0)
     assert second_draw.release.values[0] != first_draw.release.values[0]
 
 

@@ -15,8 +15,8 @@ def dual_value(problem, m, multipliers):
     whitened = problem.whitened
     prices = np.abs(whitened.rows @ m)
     a = problem.trade_off
-    over = np.maximum(prices - multipliers[whitened.users][:, None], 0.0)
-    return float((m * whitened.target).sum()) - multipliers.sum() ** 2 / 4 - (over**2).sum() / (4 * a)
+    values = np.maximum(prices - multipliers[whitened.row_users][:, None], 0.0)
+    return float((m * whitened.right_side).sum()) - multipliers.sum() ** 2 / 4 - (values**2).sum() / (4 * a)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -42,7 +42,7 @@ def test_no_feasible_matrix_is_below_any_bound(seed, scale, shift):
     problem = random_problem(seed)
     rng = np.random.default_rng(shift)
     d = problem.num_features
-    multipliers = problem.whitened.target + 10.0**scale * rng.standard_normal((d, d))
+    multipliers = problem.whitened.right_side + 10.0**scale * rng.standard_normal((d, d))
     bound = estimate.compute_lower_bound(problem, multipliers)
     c = sample_limiting.estimate_on_all_rows(problem).matrix
     # Any C plus any matrix times the projection off the columns of X is feasible.
@@ -58,7 +58,7 @@ def test_hessian_is_the_derivative_of_the_gradient(seed):
     problem = random_problem(seed)
     whitened, a, d = problem.whitened, problem.trade_off, problem.num_features
     rng = np.random.default_rng(seed)
-    m = whitened.target + rng.standard_normal((d, d)) * np.abs(whitened.target).max()
+    m = whitened.right_side + rng.standard_normal((d, d)) * np.abs(whitened.right_side).max()
     curvature = regression_dual.compute_hessian(whitened, a, price(whitened, a, m)) / (2.0 * a)
     step = 1e-7 * np.abs(m).max()
     for j in range(d):

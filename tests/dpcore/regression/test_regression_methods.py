@@ -37,12 +37,12 @@ def test_naive_methods_are_unbiased_and_never_better(seed):
 def test_a_cap_keeps_so_many_rows_and_is_least_squares_on_them():
     _, problem = data_problem()
     for cap in (1, 4, 10_000):
-        one = sample_limiting.draw_estimate(problem, cap, seed=3)
-        kept = np.abs(one.matrix).sum(axis=0) > 0
+        estimate = sample_limiting.draw_estimate(problem, cap, seed=3)
+        kept = np.abs(estimate.matrix).sum(axis=0) > 0
         codes, counts = np.unique(problem.user_codes, return_counts=True)
         for code, count in zip(codes, counts, strict=True):
             assert kept[problem.user_codes == code].sum() == min(cap, count)
-        assert one.matrix[:, kept] == pytest.approx(np.linalg.pinv(problem.features[kept]), abs=1e-10)
+        assert estimate.matrix[:, kept] == pytest.approx(np.linalg.pinv(problem.features[kept]), abs=1e-10)
     assert sample_limiting.draw_estimate(problem, 10_000).variance == pytest.approx(
         sample_limiting.estimate_on_all_rows(problem).variance
     )
@@ -66,12 +66,12 @@ def test_curve_is_the_mean_over_single_draws():
     assert curve.caps[-1] == problem.histogram.max_size
     for k, cap in enumerate(curve.caps):
         draws = [sample_limiting.draw_estimate(problem, int(cap), seed) for seed in range(4)]
-        totals = [one.variance for one in draws]
-        assert curve.variance[k] == pytest.approx(np.mean(totals), rel=1e-9)
-        errors = [compute_prediction_error(problem, one, data.labels) for one in draws]
+        totals = [draw.variance for draw in draws]
+        assert curve.variances[k] == pytest.approx(np.mean(totals), rel=1e-9)
+        errors = [compute_prediction_error(problem, draw, data.labels) for draw in draws]
         assert curve.prediction_errors[k] == pytest.approx(np.mean(errors), rel=1e-9)
-    assert curve.max_contributions == curve.caps[np.argmin(curve.variance)]
-    assert working_set.solve(problem).variance < curve.variance.min()
+    assert curve.max_contributions == curve.caps[np.argmin(curve.variances)]
+    assert working_set.solve(problem).variance < curve.variances.min()
 
 
 def test_draws_without_full_rank_are_counted_not_averaged():
@@ -79,16 +79,16 @@ def test_draws_without_full_rank_are_counted_not_averaged():
     features = np.column_stack([np.ones(12), np.arange(12) == 0])
     problem = RegressionProblem(features, np.array([0] * 10 + [1, 2]), 1.0, 1.0, 1.0)
     curve = estimate_caps(problem, num_draws=200, caps=(1,))
-    drawn = sum(
+    drawn_total = sum(
         int(sample_limiting.draw_ranks(problem.whitened, seed)[list(problem.whitened.order).index(0)] == 0)
         for seed in range(200)
     )
-    assert 0 < drawn < 200
-    assert curve.num_full_rank[0] == drawn
-    assert curve.num_rank_deficient[0] == 200 - drawn
-    assert np.isfinite(curve.variance[0])
-    assert curve.best == 1  # The cap that may fail is not offered.
-    assert curve.num_rank_deficient[1] == 0
+    assert 0 < drawn_total < 200
+    assert curve.num_full_rank_draws[0] == drawn_total
+    assert curve.num_rank_deficient_draws[0] == 200 - drawn_total
+    assert np.isfinite(curve.variances[0])
+    assert curve.best_index == 1  # The cap that may fail is not offered.
+    assert curve.num_rank_deficient_draws[1] == 0
     missing = next(
         seed
         for seed in range(200)
@@ -102,9 +102,9 @@ def test_a_cap_that_always_fails_is_named():
     # Two coefficients, one user: one row can never do.
     problem = RegressionProblem(np.array([[1.0, 0], [1, 1], [1, 2]]), np.zeros(3, int), 1.0, 1.0, 1.0)
     curve = estimate_caps(problem, num_draws=5, caps=(1, 2))
-    assert curve.num_full_rank[0] == 0
-    assert np.isnan(curve.variance[0])
-    assert curve.num_rank_deficient[0] == 5
+    assert curve.num_full_rank_draws[0] == 0
+    assert np.isnan(curve.variances[0])
+    assert curve.num_rank_deficient_draws[0] == 5
     assert curve.max_contributions > 1
     with pytest.raises(InvalidInput, match="averaged features"):
         sample_limiting.estimate_on_averages(problem)
@@ -121,17 +121,17 @@ def test_stopping_the_draws_averages_what_is_done():
 
     shares: list[float] = []
     curve = estimate_caps(problem, num_draws=50, caps=(1, 2), should_stop=stop, progress=shares.append)
-    assert curve.num_full_rank[0] + curve.num_rank_deficient[0] == 2
+    assert curve.num_full_rank_draws[0] + curve.num_rank_deficient_draws[0] == 2
     assert shares == [0.02, 0.04]
 
 
 def test_prediction_error_by_simulation():
     data, problem = data_problem(epsilon=2.0)
-    found = working_set.solve(problem)
-    error = compute_prediction_error(problem, found, data.labels)
+    solution = working_set.solve(problem)
+    error = compute_prediction_error(problem, solution, data.labels)
     rng = np.random.default_rng(0)
-    exact = found.matrix @ data.labels
-    noise = rng.laplace(scale=found.noise.scale, size=(20_000, problem.num_features))
+    exact = solution.matrix @ data.labels
+    noise = rng.laplace(scale=solution.laplace_noise.scale, size=(20_000, problem.num_features))
     errors = ((data.labels - (exact + noise) @ problem.features.T) ** 2).mean(axis=1)
     # Five standard errors of the simulated mean.
     assert abs(errors.mean() - error) < 5 * errors.std() / np.sqrt(20_000)

@@ -89,7 +89,7 @@ def test_every_draw_stands_in_the_file_with_its_epsilon():
 
 def test_names_of_coefficients_are_no_formulas():
     names = ("=1+1", "@sum: x", *PROBLEM.feature_names[2:])
-    draw = replace(draw_coefficients(PROBLEM, OURS, DATA.table.labels, -300.0), names=names)
+    draw = replace(draw_coefficients(PROBLEM, OURS, DATA.table.labels, -300.0), feature_names=names)
     frame = pd.read_csv(io.StringIO(regression_draw.write_draws([draw])))
     assert frame["coefficient"].tolist() == ["'=1+1", "'@sum: x", *names[2:]]
 
@@ -98,13 +98,13 @@ def test_names_of_coefficients_are_no_formulas():
 def test_the_choice_separates_what_was_entered_from_what_was_computed(with_caps):
     draws = sample_limiting.try_caps(PROBLEM, PARAMETERS.clip_labels(DATA.table), 2)
     solution = build_solution(DATA, PARAMETERS, PROBLEM, OURS, draws)
-    solution = solution if with_caps else replace(solution, caps=None)
-    said = json.loads(build_answer(DATA, PARAMETERS, solution).write_choice())
-    assert said["question"]["epsilon"] == 1.5
-    assert said["question"]["data_source"] == PARAMETERS.source.value
-    assert "Epasto" in said["question"]["source"]
-    assert "residual_variance" not in said["question"]
-    assert said["data"]["residual_variance"] == VARIANCE
-    assert said["answer"]["total_variance"] == OURS.variance
-    assert sum(np.square(said["answer"]["standard_errors"])) == pytest.approx(OURS.variance)
-    assert (said["answer"]["max_contributions"] is None) is not with_caps
+    solution = solution if with_caps else replace(solution, cap_curve=None)
+    content = json.loads(build_answer(DATA, PARAMETERS, solution).write_choice())
+    assert content["question"]["epsilon"] == 1.5
+    assert content["question"]["data_source"] == PARAMETERS.source.value
+    assert "Epasto" in content["question"]["source"]
+    assert "residual_variance" not in content["question"]
+    assert content["data"]["residual_variance"] == VARIANCE
+    assert content["answer"]["total_variance"] == OURS.variance
+    assert sum(np.square(content["answer"]["standard_errors"])) == pytest.approx(OURS.variance)
+    assert (content["answer"]["max_contributions"] is None) is not with_caps

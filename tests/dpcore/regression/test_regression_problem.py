@@ -106,14 +106,14 @@ def test_evaluate_refuses_other_shapes():
 
 def test_another_question_about_the_same_rows_is_the_problem_made_anew():
     problem = random_problem(3)
-    asked = problem.with_settings(0.3, 2.0, 5.0)
+    settings = problem.with_settings(0.3, 2.0, 5.0)
     anew = RegressionProblem(
         problem.features, problem.user_codes, 0.3, 2.0, 5.0, feature_names=problem.feature_names
     )
-    assert asked == anew
-    assert asked.histogram.sizes.tolist() == anew.histogram.sizes.tolist()
-    assert working_set.solve(asked).variance == working_set.solve(anew).variance
-    assert asked.whitened is problem.whitened
+    assert settings == anew
+    assert settings.histogram.sizes.tolist() == anew.histogram.sizes.tolist()
+    assert working_set.solve(settings).variance == working_set.solve(anew).variance
+    assert settings.whitened is problem.whitened
     with pytest.raises(InvalidInput, match=r"(?is)epsilon.*value_bound.*residual_variance"):
         problem.with_settings(0.0, -1.0, np.nan)
     with pytest.raises(InvalidInput, match="leaves float64"):

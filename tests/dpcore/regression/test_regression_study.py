@@ -24,17 +24,23 @@ def test_draws_of_one_question_give_the_costs_of_another(changes):
     draws = sample_limiting.try_caps(PROBLEM, DATA.labels, 4)
     asked = replace(PROBLEM, **changes)
     of_draws, anew = (sample_limiting.average_draws(asked, draws), estimate_caps(asked, DATA.labels, 4))
-    for name in ("caps", "num_full_rank", "sampling_variance", "privacy_variance", "prediction_errors"):
+    for name in (
+        "caps",
+        "num_full_rank_draws",
+        "sampling_variances",
+        "privacy_variances",
+        "prediction_errors",
+    ):
         np.testing.assert_allclose(getattr(of_draws, name), getattr(anew, name), rtol=1e-12)
 
 
 def test_the_cost_of_a_draw_is_that_of_the_estimator_it_stands_for():
     draws = sample_limiting.try_caps(PROBLEM, DATA.labels, 1, (3,))
-    one = sample_limiting.draw_estimate(PROBLEM, 3, seed=0)
+    estimate = sample_limiting.draw_estimate(PROBLEM, 3, seed=0)
     curve = sample_limiting.average_draws(PROBLEM, draws)
-    assert curve.variance[0] == pytest.approx(one.variance, rel=1e-10)
+    assert curve.variances[0] == pytest.approx(estimate.variance, rel=1e-10)
     assert curve.prediction_errors[0] == pytest.approx(
-        compute_prediction_error(PROBLEM, one, DATA.labels), rel=1e-10
+        compute_prediction_error(PROBLEM, estimate, DATA.labels), rel=1e-10
     )
 
 
@@ -48,17 +54,17 @@ def test_over_epsilon_is_the_single_answers_side_by_side():
     told: list[float] = []
     sweep = study.sweep_epsilon(PROBLEM, draws, DATA.labels, (0.3, 3.0), progress=told.append)
     assert told == [0.5, 1.0]
-    for at, epsilon in enumerate((0.3, 3.0)):
+    for index, epsilon in enumerate((0.3, 3.0)):
         asked = replace(PROBLEM, epsilon=epsilon)
         best = working_set.solve(asked)
         curve = estimate_caps(asked, DATA.labels, 4)
         error = compute_prediction_error(asked, best, DATA.labels)
-        found = {name: column[at] for name, column in sweep.items()}
+        found = {name: column[index] for name, column in sweep.items()}
         assert found["ours_coefficients"] == pytest.approx(best.variance, rel=2 * study.TOLERANCE)
         assert found["ours_predictions"] == pytest.approx(error, rel=1e-2)
-        assert found["best_cap_coefficients"] == pytest.approx(curve.variance.min())
+        assert found["best_cap_coefficients"] == pytest.approx(curve.variances.min())
         assert found["best_cap_predictions"] == pytest.approx(curve.prediction_errors.min())
-        assert found["no_cap_coefficients"] == pytest.approx(curve.variance[-1])
+        assert found["no_cap_coefficients"] == pytest.approx(curve.variances[-1])
         assert found["no_cap_predictions"] == pytest.approx(curve.prediction_errors[-1])
         assert found["best_cap"] == curve.max_contributions
         assert found["ours_coefficients"] < found["best_cap_coefficients"] < found["no_cap_coefficients"]
@@ -95,7 +101,7 @@ def test_a_figure_of_the_paper_takes_noise_and_range_of_the_generated_labels():
 def test_caps_of_example_1_keep_their_bound(g):
     problem = parameters.example_1(g)
     draws = sample_limiting.try_caps(problem, caps=range(1, g + 1))
-    variances = sample_limiting.average_draws(problem, draws).variance
+    variances = sample_limiting.average_draws(problem, draws).variances
     assert variances.min() >= 1.0 / (4.0 * g**3)  # claim 3
     # All rows of a user are alike, so a cap's cost is exact: max(g/(g^2 + h g^2), h/(h + g^2))^2 and what the
     # other users hold (claim 3's proof, for every user).
@@ -111,7 +117,7 @@ def test_example_3_keeps_both_claims(g):
     assert working_set.solve(problem).variance <= 6.0 / g
     # Claim 9 holds in at least half of the draws, so the mean is at least half of g / 9.
     caps = sample_limiting.average_draws(problem, draws)
-    assert caps.variance[caps.best] >= g / 18.0
+    assert caps.variances[caps.best_index] >= g / 18.0
 
 
 def test_refusals():

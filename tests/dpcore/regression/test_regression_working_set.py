@@ -13,16 +13,16 @@ from tests.dpcore.regression.bank import random_problem, total_variance
 @pytest.mark.parametrize("seed", range(30))
 def test_agrees_with_cvxpy_and_is_proved(seed):
     problem = random_problem(seed)
-    ours = working_set.solve(problem)
-    theirs = working_set.solve_with_cvxpy(problem)
-    assert ours.variance == pytest.approx(theirs.variance, rel=1e-6)
-    assert ours.certificate.proves(1e-8)
+    our_solution = working_set.solve(problem)
+    their_solution = working_set.solve_with_cvxpy(problem)
+    assert our_solution.variance == pytest.approx(their_solution.variance, rel=1e-6)
+    assert our_solution.certificate.proves(1e-8)
     # Each bound holds for the other's value: two independent sets of multipliers.
-    assert theirs.certificate.lower_bound <= ours.variance * (1 + 1e-9)
-    assert ours.certificate.lower_bound <= theirs.variance * (1 + 1e-9)
+    assert their_solution.certificate.lower_bound <= our_solution.variance * (1 + 1e-9)
+    assert our_solution.certificate.lower_bound <= their_solution.variance * (1 + 1e-9)
     # The parts, recomputed with plain loops, and feasibility in plain numbers.
-    assert ours.variance == pytest.approx(total_variance(problem, ours.matrix), rel=1e-12)
-    assert np.abs(ours.matrix @ problem.features - np.eye(problem.num_features)).max() < 1e-9
+    assert our_solution.variance == pytest.approx(total_variance(problem, our_solution.matrix), rel=1e-12)
+    assert np.abs(our_solution.matrix @ problem.features - np.eye(problem.num_features)).max() < 1e-9
 
 
 @pytest.mark.parametrize(
@@ -35,18 +35,18 @@ def test_every_regime_closes_the_gap(residual_variance, epsilon):
     solution = working_set.solve(problem)
     assert solution.certificate.proves(1e-8)
     assert solution.infeasibility < 1e-12
-    values = [step.variance for step in solution.steps]
-    bounds = [step.lower_bound for step in solution.steps]
+    values = [step.variance for step in solution.search_steps]
+    bounds = [step.lower_bound for step in solution.search_steps]
     assert values == sorted(values, reverse=True)
     assert bounds == sorted(bounds)
-    assert solution.steps[-1].relative_gap <= 1e-8
+    assert solution.search_steps[-1].relative_gap <= 1e-8
 
 
 def test_restricted_problem_with_rough_newton_still_ends_at_the_optimum(monkeypatch):
     data = parameters.generate_table(400, 3, 0, exponent=1.2, seed=1)
     problem = RegressionProblem(data.features, data.user_codes, 0.5, 300.0, 400.0)
     many = working_set.solve(problem)
-    monkeypatch.setattr(working_set, "NEWTON_STEPS", 0)
+    monkeypatch.setattr(working_set, "MAX_NEWTON_STEPS", 0)
     few = working_set.solve(problem)
     assert few.certificate.proves(1e-8)
     assert few.variance == pytest.approx(many.variance, rel=1e-7)
@@ -81,8 +81,8 @@ def test_the_optimum_depends_on_one_features_unit():
     other = RegressionProblem(
         scaled, problem.user_codes, problem.epsilon, problem.value_bound, problem.residual_variance
     )
-    base, moved = working_set.solve(problem), working_set.solve(other)
-    back = moved.matrix.copy()
+    base, moved_solution = working_set.solve(problem), working_set.solve(other)
+    back = moved_solution.matrix.copy()
     back[0] *= 10.0
     assert total_variance(problem, back) > base.variance * 1.001
     assert np.abs(back @ problem.features - np.eye(problem.num_features)).max() < 1e-9
@@ -130,4 +130,4 @@ def test_the_first_answer_is_whole_and_proved_as_far_as_it_says():
     assert first.certificate.lower_bound <= final.variance <= first.variance
     assert first.variance == pytest.approx(total_variance(problem, first.matrix), rel=1e-12)
     assert first.infeasibility < 1e-9
-    assert first.steps == final.steps  # They went on to grow.
+    assert first.search_steps == final.search_steps  # They went on to grow.

@@ -147,7 +147,7 @@ def test_regions_are_named_where_they_are_and_hatched_where_a_column_says_so() -
     assert set(words) == {"<b>Left</b>", "<b>Right:<br>far</b>"}
     for text, region in (("<b>Left</b>", 0.0), ("<b>Right:<br>far</b>", 1.0)):
         column, row = (
-            int(np.argmin(np.abs(np.log10(v) - at))) for v, at in zip((x, y), words[text], strict=True)
+            int(np.argmin(np.abs(np.log10(v) - item))) for v, item in zip((x, y), words[text], strict=True)
         )
         assert kinds[row, column] == region
         assert not hatched[row, column]

@@ -39,16 +39,16 @@ CREATED = datetime(2026, 11, 21, 5, 0, tzinfo=UTC)
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def plot(key: str, title: str, alt: str, columns: dict[str, Any], kind: Disclosure) -> Plot:
+def plot(key: str, title: str, alt: str, columns: dict[str, Any], disclosure: Disclosure) -> Plot:
     """A figure that draws nothing."""
     axis = Axis("x", limits=(1.0, 2.0))
-    return Plot(key, title, alt, axis, axis, (), kind, columns)
+    return Plot(key, title, alt, axis, axis, (), disclosure, columns)
 
 
-def report(kind: Disclosure, number: float = 771.0) -> Report:
+def report(disclosure: Disclosure, number: float = 771.0) -> Report:
     """A report in which every part computed from data says ``number``."""
     number_text = f"{number:g}"
-    line = Line("Users", number_text, kind, note=number_text, help=number_text, number=number)
+    line = Line("Users", number_text, disclosure, note=number_text, help=number_text, number=number)
     answer = Answer(
         headline=f"Cap at **{number_text}**",
         detail=number_text,
@@ -56,7 +56,7 @@ def report(kind: Disclosure, number: float = 771.0) -> Report:
         facts={"Users": number_text},
         proofs=(("Cap", Certificate(number, number, "an argument"), "Exact."),),
         assumptions=("Counts are public",),
-        disclosure=kind,
+        disclosure=disclosure,
         parameters=MeanParameters(1.0),
         write_choice=lambda: json.dumps({"answer": number}),
     )
@@ -67,11 +67,11 @@ def report(kind: Disclosure, number: float = 771.0) -> Report:
         summary_lines=(line,),
         answers=(("", answer),),
         figures=(
-            plot("own", "Own figure", number_text, {"x": [number, math.inf, math.nan]}, kind),
+            plot("own", "Own figure", number_text, {"x": [number, math.inf, math.nan]}, disclosure),
             plot("public", "Public figure", "flat", {"x": np.array([1, 2])}, PUBLIC),
         ),
         formulae_markdown="$x$",
-        disclosure=kind,
+        disclosure=disclosure,
         release_lines=(Line("x1", "0.5", RELEASE, number=0.5, label="DP release, ε = 1"),),
     )
 
@@ -83,7 +83,7 @@ def labels(value: object) -> list[tuple[dict[str, object], str]]:
         labelled += [(value, str(value["label"]))] if "label" in value else []
         value = list(value.values())
     if isinstance(value, list):
-        labelled += [one for part in value for one in labels(part)]
+        labelled += [label for item in value for label in labels(item)]
     return labelled
 
 
@@ -125,8 +125,8 @@ def test_what_is_published_is_the_same_whatever_the_private_numbers():
     assert one.answer.assumptions == ("Counts are public",)
     assert one.answer.write_choice is None
     number_text = " ".join(one.omitted_sections)
-    for part in ("Summary of the data", "The choice", "Own figure"):
-        assert part in number_text
+    for text in ("Summary of the data", "The choice", "Own figure"):
+        assert text in number_text
 
 
 @pytest.mark.parametrize("kind", [PUBLIC, RELEASE])
@@ -169,7 +169,7 @@ def test_the_summary_of_data_names_nobody_and_labels_all():
     }
     text = " ".join(line.value_text for line in lines)
     assert len(ids) == 400
-    assert not [one for one in ids if one in text.split()]
+    assert not [item for item in ids if item in text.split()]
 
 
 def rebuilt(value: object) -> object:

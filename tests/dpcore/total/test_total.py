@@ -15,7 +15,7 @@ from dpcore import total
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.data.totals_per_user import Amounts
-from dpcore.total import TotalProblem
+from dpcore.total import TotalProblem, nonnegative
 
 
 def problem_of(totals, epsilon=1.0, noise=NoiseKind.LAPLACE, measure=Measure.ABSOLUTE, whole=False):
@@ -90,7 +90,7 @@ def test_the_paper_rule_survives_floating_point(rank):
     # 1 / (1 / 49) is 49.00000000000001 in float64: a plain ceil would say 50.
     totals = np.arange(1.0, 301.0)
     problem = problem_of(totals, 1.0 / rank, measure=Measure.BOUND)
-    assert total.compute_critical_rank(problem) == rank
+    assert nonnegative.compute_critical_rank(problem) == rank
     assert total.best_bound(problem).max_total == 301.0 - rank
 
 
@@ -105,7 +105,7 @@ def test_too_few_users_release_nothing():
     choice = total.best_bound(problem_of([5.0, 3.0, 0.0, 0.0], 0.3, measure=Measure.BOUND))
     assert choice.max_total == 0.0
     assert choice.gain == 0.0
-    assert choice.bias_plus_noise == choice.error_of_nothing == 8.0
+    assert choice.errors.bias_plus_noise == choice.error_of_nothing == 8.0
     assert "Nothing useful" in choice.stop_reason
     exact = total.best_bound(problem_of([5.0, 3.0, 0.0, 0.0], 0.3))
     # With q epsilon < 1 the saving is largest at q epsilon = 1, where it is 1 - 1.464 / 2.146 = 0.318.
@@ -115,7 +115,7 @@ def test_too_few_users_release_nothing():
 
 def test_all_zero():
     choice = total.best_bound(problem_of([0.0, 0.0]))
-    assert (choice.max_total, choice.absolute_error) == (0.0, 0.0)
+    assert (choice.max_total, choice.errors.absolute_errors) == (0.0, 0.0)
     assert "All totals are 0" in choice.stop_reason
 
 
@@ -129,7 +129,7 @@ def test_a_certificate_fails_on_half_answers(noise, measure, whole):
     assert best.certificate.proves(1e-9)
     for factor in (0.3, 3.0):
         wrong = round(best.max_total * factor) if whole else best.max_total * factor
-        gap = total.certify(problem, wrong).relative_gap
+        gap = nonnegative.certify(problem, wrong).relative_gap
         # Honest as well: the claimed gap is at least the true one.
         true = 1.0 - best.certificate.value / float(total.measure_errors(problem, wrong))
         assert gap >= max(true, 0.01) * (1.0 - 1e-9)
@@ -259,9 +259,9 @@ def test_whole_bounds_are_proved_up_to_where_float64_counts(largest, below, user
     t = int(best.max_total)
     assert t == best.max_total
     nearby = [b for b in {0, *totals, *range(t - 3, t + 4)} if b >= 0]
-    least = min(map(squared, nearby))
-    assert Fraction(best.certificate.value) ** 2 <= least * (1 + Fraction(1, 10**7))
-    assert Fraction(max(best.certificate.lower_bound, 0.0)) ** 2 <= least * (1 + Fraction(1, 10**9))
+    smallest = min(map(squared, nearby))
+    assert Fraction(best.certificate.value) ** 2 <= smallest * (1 + Fraction(1, 10**7))
+    assert Fraction(max(best.certificate.lower_bound, 0.0)) ** 2 <= smallest * (1 + Fraction(1, 10**9))
     assert best.certificate.proves(1e-7)
 
 

@@ -36,18 +36,18 @@ def data_with(codes, values, totals=None, pairs=None):
 
 
 def test_rows_are_the_histogram():
-    found = compute_user_totals(LINES, Summed.ROWS).amounts
-    assert found.total == LINES.histogram.num_rows
-    assert found.largest == LINES.histogram.max_size
+    amounts = compute_user_totals(LINES, Summed.ROWS).amounts
+    assert amounts.total == LINES.histogram.num_rows
+    assert amounts.largest == LINES.histogram.max_size
 
 
 def test_values_are_the_totals_of_the_column():
-    found = compute_user_totals(SHOP, Summed.VALUES)
-    assert found.column_name == "amount"
+    user_totals = compute_user_totals(SHOP, Summed.VALUES)
+    assert user_totals.column_name == "amount"
     # Added up anew, one user at a time.
     sums = [SHOP.values.values[SHOP.values.user_codes == u].sum() for u in range(SHOP.histogram.num_users)]
-    assert found.amounts.total == pytest.approx(np.sum(sums))
-    assert found.amounts.largest == pytest.approx(np.max(sums))
+    assert user_totals.amounts.total == pytest.approx(np.sum(sums))
+    assert user_totals.amounts.largest == pytest.approx(np.max(sums))
 
 
 def test_negative_values_are_fine_where_no_total_is_negative():
@@ -58,11 +58,11 @@ def test_negative_values_are_fine_where_no_total_is_negative():
 
 
 def test_totals_of_both_signs_are_refused_with_what_to_do():
-    found = compute_user_totals(data_with([0, 0, 1, 2], [-3.0, 1.0, 4.0, -7.5]), Summed.VALUES)
-    assert found.amounts is None
-    assert found.signed_totals.tolist() == [-2.0, 4.0, -7.5]
-    assert "2 of 3 users have a negative total; the smallest is -7.5" in found.refusal_sentence
-    assert "Clip every total to [L, U]" in found.refusal_sentence
+    user_totals = compute_user_totals(data_with([0, 0, 1, 2], [-3.0, 1.0, 4.0, -7.5]), Summed.VALUES)
+    assert user_totals.amounts is None
+    assert user_totals.signed_totals.tolist() == [-2.0, 4.0, -7.5]
+    assert "2 of 3 users have a negative total; the smallest is -7.5" in user_totals.refusal_sentence
+    assert "Clip every total to [L, U]" in user_totals.refusal_sentence
 
 
 def test_what_cannot_be_added_up_is_said():
@@ -129,8 +129,8 @@ def test_many_ranges_at_once_are_each_range_by_itself(totals, bounds, noise):
 def test_the_choice_of_a_cap_on_rows_can_be_checked_from_the_file():
     parameters = TotalParameters(0.1, own_bound=5.0)
     problem = parameters.build_problem(compute_user_totals(LINES, Summed.ROWS).amounts)
-    found = json.loads(build_answer(LINES, parameters).write_choice())
-    answer = found["answer"]
+    content = json.loads(build_answer(LINES, parameters).write_choice())
+    answer = content["answer"]
     t = answer["max_contributions"]
     sizes, users = LINES.histogram.sizes, LINES.histogram.users
     bias = int(np.sum(np.maximum(sizes - t, 0) * users))
@@ -142,11 +142,11 @@ def test_the_choice_of_a_cap_on_rows_can_be_checked_from_the_file():
     assert answer["within_5_percent"] == list(total.find_near_optimal_bounds(problem))
     assert "max_total_rounded" not in answer
     assert answer["proved_relative_gap"] == pytest.approx(0.0, abs=1e-9)
-    assert found["question"]["epsilon"] == 0.1
-    assert (found["question"]["summed"], found["question"]["own_bound"]) == ("rows", 5.0)
-    assert "runs" not in found["question"]
-    assert found["schema"] == "sweetspot/choice/1"
-    assert [part["label"] for part in (found["question"], found["data"], found["answer"])] == [
+    assert content["question"]["epsilon"] == 0.1
+    assert (content["question"]["summed"], content["question"]["own_bound"]) == ("rows", 5.0)
+    assert "runs" not in content["question"]
+    assert content["schema"] == "sweetspot/choice/1"
+    assert [item["label"] for item in (content["question"], content["data"], content["answer"])] == [
         "public input"
     ] * 3
 
@@ -173,10 +173,10 @@ def test_the_file_of_a_range_says_where_it_comes_from(entered):
     data = data_with([0, 1, 2], [-3.0, 4.0, -7.5])
     limits = (-5.0, 5.0) if entered else (None, None)
     parameters = TotalParameters(1.0, Summed.VALUES, lower=limits[0], upper=limits[1])
-    found = json.loads(build_answer(data, parameters).write_choice())
-    assert found["answer"]["range_comes_from"] == ("entered" if entered else "the data")
+    content = json.loads(build_answer(data, parameters).write_choice())
+    assert content["answer"]["range_comes_from"] == ("entered" if entered else "the data")
     # A range read off private data stands only where the label says so.
-    assert ("lower" in found["question"]) is entered
-    assert found["answer"]["label"] == "computed from private data (do not publish)"
+    assert ("lower" in content["question"]) is entered
+    assert content["answer"]["label"] == "computed from private data (do not publish)"
     if entered:
-        assert (found["answer"]["bias"], found["answer"]["noise_scale"]) == (2.5, 5.0)
+        assert (content["answer"]["bias"], content["answer"]["noise_scale"]) == (2.5, 5.0)

@@ -25,9 +25,9 @@ def test_without_negatives_it_is_the_ordinary_sum():
     totals = [0.0, 2.0, 7.0, 30.0]
     signed = SignedProblem.from_totals(totals, 0.4, NoiseKind.GAUSSIAN, 1e-5).clip(0.0, 6.0)
     problem = total.TotalProblem(Amounts.from_totals(totals), 0.4, NoiseKind.GAUSSIAN, 1e-5)
-    at = total.compute_errors(problem, 6.0)
-    assert float(signed.errors.absolute_errors) == pytest.approx(float(at.absolute_errors))
-    assert -signed.bias == float(at.bias)
+    errors = total.compute_errors(problem, 6.0)
+    assert float(signed.errors.absolute_errors) == pytest.approx(float(errors.absolute_errors))
+    assert -signed.bias == float(errors.bias)
 
 
 def test_the_proposed_bound_is_the_rank_rule_on_sizes():

@@ -33,15 +33,15 @@ def test_a_fixed_quantile_is_near_the_best_around_one_epsilon_only(power_law):
     touching = []
     for error in fixed:
         near = error <= 1.1 * best
-        where = np.flatnonzero(near)
+        indices = np.flatnonzero(near)
         assert near.any()
-        assert np.all(np.diff(where) == 1)  # One stretch of epsilons ...
+        assert np.all(np.diff(indices) == 1)  # One stretch of epsilons ...
         assert (
-            np.log10(epsilons[where[-1]] / epsilons[where[0]]) < 2.0
+            np.log10(epsilons[indices[-1]] / epsilons[indices[0]]) < 2.0
         )  # ... of less than two decades of six.
         assert error[-1] > 5.0 * best[-1]  # Too much bias where epsilon is large: the curve is flat.
         assert error[-1] == pytest.approx(error[-2], rel=0.05)
-        touching.append(epsilons[where].mean())
+        touching.append(epsilons[indices].mean())
     assert touching == sorted(touching)  # A higher quantile is for a larger epsilon.
 
 

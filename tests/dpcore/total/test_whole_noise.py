@@ -46,10 +46,10 @@ def sum_over_law(problem: TotalProblem, bound: int) -> float:
     return bias + float((weights * np.abs(z)).sum())
 
 
-def problem_of(rows: np.ndarray, measure: Measure, kind: NoiseKind, epsilon: float) -> TotalProblem:
+def problem_of(rows: np.ndarray, measure: Measure, noise_kind: NoiseKind, epsilon: float) -> TotalProblem:
     amounts = Amounts.from_histogram(ContributionHistogram.from_counts(rows))
-    delta = None if kind is NoiseKind.LAPLACE else 1e-6
-    return TotalProblem(amounts, epsilon, kind, delta, measure, is_integer=True, program=Program.OPENDP)
+    delta = None if noise_kind is NoiseKind.LAPLACE else 1e-6
+    return TotalProblem(amounts, epsilon, noise_kind, delta, measure, is_integer=True, program=Program.OPENDP)
 
 
 @pytest.mark.parametrize(("measure", "kind", "epsilon"), CASES)

@@ -31,7 +31,7 @@ def replace_last_user(rows: ClassifierRows, new_user: ClassifierRows | None) -> 
     return ClassifierRows(
         np.vstack((remaining_rows.features, new_user.features)),
         np.append(remaining_rows.signs, new_user.signs),
-        np.append(remaining_rows.users, np.full(new_user.num_rows, rows.num_users - 1)),
+        np.append(remaining_rows.user_codes, np.full(new_user.num_rows, rows.num_users - 1)),
     )
 
 

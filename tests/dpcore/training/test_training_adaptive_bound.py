@@ -56,10 +56,12 @@ def test_one_user_moves_sum_and_count_by_no_more_than_the_account_says(
         slopes = loss.differentiate(data.signed @ theta)
         with np.errstate(divide="ignore"):
             slopes = np.clip(slopes, -1 / data.norms, 1 / data.norms)
-        each = [data.signed[data.users == u].T @ slopes[data.users == u] for u in range(data.num_users)]
-        lengths = np.array([np.linalg.norm(one) for one in each])
+        each = [
+            data.signed[data.user_codes == u].T @ slopes[data.user_codes == u] for u in range(data.num_users)
+        ]
+        lengths = np.array([np.linalg.norm(item) for item in each])
         by_hand = sum(
-            one * min(1.0, bound / max(length, 1e-300)) for one, length in zip(each, lengths, strict=True)
+            item * min(1.0, bound / max(length, 1e-300)) for item, length in zip(each, lengths, strict=True)
         )
         assert total[:, 0] == pytest.approx(by_hand, abs=1e-9)
         sure = np.abs(lengths - bound) > 1e-5 * bound
@@ -82,7 +84,7 @@ def test_the_sensitivities_are_reached():
     # Nine rows that pull one way at θ = 0, each with 1/2: clipped at 2 they move the sum by one bound, and are beyond;
     # replaced by their opposite, by two; a user with one row is within instead, so that the count moves by one.
     mechanism = Mechanism(1.0, 1e-6, REPLACE)
-    heavy, other, light = (
+    heavy, extreme_user, light = (
         make_extreme_user(9, np.zeros(3), 1.0),
         make_extreme_user(9, np.zeros(3), -1.0),
         make_extreme_user(1, np.zeros(3), 1.0),
@@ -91,7 +93,7 @@ def test_the_sensitivities_are_reached():
         descent.make_bounded_gradient(rows, mechanism, [FOLLOWED], 0, range(1))(
             np.zeros((3, 1)), np.array([2.0])
         )
-        for rows in (heavy, other, light)
+        for rows in (heavy, extreme_user, light)
     ]
     assert np.linalg.norm(result[0][0] - result[1][0]) / 2.0 == pytest.approx(2.0)
     assert abs(result[0][1] - result[2][1])[0] == 1.0
@@ -104,10 +106,10 @@ def test_everything_together_is_the_budget_by_the_accountant_of_privacy_losses(r
 
     epsilon, delta, steps = 1.3, 1e-6, 40
     plan = account.plan_rule_noise(Mechanism(epsilon, delta, relation, steps=steps), follows)
-    moved = account.get_gradient_sensitivity(relation)
-    parts = [(plan.gradient_noise / moved, steps)]
+    gradient_sensitivity = account.get_gradient_sensitivity(relation)
+    parts = [(plan.gradient_noise / gradient_sensitivity, steps)]
     if follows:
-        parts.append((plan.count_noise / (0.5 * moved), steps))
+        parts.append((plan.count_noise / (0.5 * gradient_sensitivity), steps))
     if relation is ADD:
         parts.append((plan.num_users_noise, 1))
     assert (plan.num_users_noise > 0) is (relation is ADD)
@@ -115,15 +117,15 @@ def test_everything_together_is_the_budget_by_the_accountant_of_privacy_losses(r
         whole_loss = None
         for sigma, times in parts:
             # Losses of a step are small, so that the grid is fine.
-            one = pld.from_gaussian_mechanism(sigma, value_discretization_interval=2e-5).self_compose(times)
-            whole_loss = one if whole_loss is None else whole_loss.compose(one)
+            item = pld.from_gaussian_mechanism(sigma, value_discretization_interval=2e-5).self_compose(times)
+            whole_loss = item if whole_loss is None else whole_loss.compose(item)
         result = whole_loss.get_epsilon_for_delta(delta)
     # Pessimistic rounding on the grid adds up over the steps: never below, and little above.
     assert epsilon - 1e-3 <= result <= epsilon + 0.02
     # The ratios are those of one Gaussian.
     squared = sum(times / sigma**2 for sigma, times in parts)
-    one = GaussianNoise.for_release(1.0, epsilon, delta).scale
-    assert squared == pytest.approx(one**-2, rel=1e-12)
+    item = GaussianNoise.for_release(1.0, epsilon, delta).scale
+    assert squared == pytest.approx(item**-2, rel=1e-12)
 
 
 @pytest.mark.parametrize("relation", Neighbours)
@@ -133,7 +135,7 @@ def test_the_split_in_whole_numbers_is_that_of_the_curves(relation, follows):
     grid = release.choose_rule_grid(mechanism, follows)
     plan = account.plan_rule_noise(mechanism, follows)
     unit = GaussianNoise.for_release(1.0, 2.0, 1e-6).scale * math.sqrt(grid.squared_total_sensitivity)
-    assert unit / integer_sums.CELLS == pytest.approx(plan.gradient_noise, rel=1e-5)
+    assert unit / integer_sums.GRID_STEPS == pytest.approx(plan.gradient_noise, rel=1e-5)
     assert (
         mechanism.steps * (grid.squared_gradient_sensitivity + grid.squared_count_sensitivity)
         + grid.num_users_unit**2
@@ -211,7 +213,7 @@ def written_out(rows, epsilon, delta, noise, count_noise, number_noise):
         v = theta + 0.9 * (theta - before)
         total, count = np.zeros(d), 0.0
         for u in range(n):
-            is_own = rows.users == u
+            is_own = rows.user_codes == u
             x, y = rows.features[is_own], rows.signs[is_own]
             g = -(y / (1 + np.exp(y * (x @ v)))) @ x
             length = np.linalg.norm(g)
@@ -258,7 +260,7 @@ def followed_without_noise(rows, mechanism, steps_of_bound=None):
         np.zeros((mechanism.steps, rows.num_features, 1)), np.zeros((mechanism.steps, 1)), np.zeros(1)
     )
     return descent.simulate_descents(
-        gradient, mechanism, rows.num_users, np.array([FOLLOWED.bound]), quiet, bound_follows=True, noise_plan=plan,
+        gradient, mechanism, rows.num_users, np.array([FOLLOWED.bound]), quiet, bound_follows=True, rule_plan=plan,
         should_stop=lambda: False,
     )  # fmt: skip
 
@@ -282,7 +284,7 @@ def test_without_noise_the_bound_comes_to_its_quantile():
         mechanism = training_mechanism.apply_rule(Mechanism(epsilon, 1e-6))
         theta, bound = followed_without_noise(rows, mechanism)
         slopes = LossKind.LOGISTIC.differentiate(rows.signed @ theta[:, 0])
-        sums = np.stack([np.bincount(rows.users, slopes * column) for column in rows.signed.T])
+        sums = np.stack([np.bincount(rows.user_codes, slopes * column) for column in rows.signed.T])
         num_within = np.mean(np.linalg.norm(sums, axis=0) <= bound[0])
         plan = account.plan_rule_noise(mechanism, True)
         (target,) = descent.choose_quantile(plan.unit_noise, rows.num_features, np.array([900.0]))
@@ -339,7 +341,7 @@ def test_a_smaller_clip_of_rows_bounds_weights_and_caps():
     )
     # Every row's gradient at θ = 0 is -x y / 2, shortened to 1/4; a user's mean of them.
     each = -rows.signed * (np.minimum(0.5, 0.25 / rows.norms))[:, None]
-    by_hand = sum(each[rows.users == u].mean(axis=0) for u in range(4))
+    by_hand = sum(each[rows.user_codes == u].mean(axis=0) for u in range(4))
     assert total[:, 0] == pytest.approx(by_hand)
 
 
@@ -373,15 +375,19 @@ def test_the_minimiser_is_released_with_the_noise_of_the_curves():
     models = [release.train_once(rows, mechanism, cell) for _ in range(150)]
     kappa = GaussianNoise.for_release(1.0, 1.0, 1e-6).scale
     penalty = 0.8 * kappa * math.sqrt(3) * 2.0
-    assert models[0].noise == pytest.approx(kappa * 2.0 / penalty, rel=1e-5)
+    assert models[0].noise_scale == pytest.approx(kappa * 2.0 / penalty, rel=1e-5)
     weights = np.minimum(2.0, rows.sizes) / rows.sizes
     best = optimum.fit_model(
-        rows, LossKind.LOGISTIC, weights[rows.users], math.inf, penalty / np.minimum(2.0, rows.sizes).sum()
+        rows,
+        LossKind.LOGISTIC,
+        weights[rows.user_codes],
+        math.inf,
+        penalty / np.minimum(2.0, rows.sizes).sum(),
     )
     off = np.stack([model.theta for model in models]) - best.theta
-    assert kstest((off / models[0].noise).ravel(), "norm").pvalue > 1e-4
+    assert kstest((off / models[0].noise_scale).ravel(), "norm").pvalue > 1e-4
     simulated = optimum.perturb_minimiser(rows, mechanism, cell, 0, range(150)) - best.theta[:, None]
-    assert kstest((simulated / models[0].noise).ravel(), "norm").pvalue > 1e-4
+    assert kstest((simulated / models[0].noise_scale).ravel(), "norm").pvalue > 1e-4
 
 
 @pytest.mark.parametrize("loss", [LossKind.LOGISTIC, LossKind.HINGE])
@@ -398,7 +404,7 @@ def test_the_minimiser_is_found_on_any_data_also_where_newton_ends_at_once(monke
     slow = release.train_once(rows, mechanism, Cell(Method.OUTPUT, bound)).theta
     kappa = GaussianNoise.for_release(1.0, 1.0, 1e-6).scale
     penalty = 1e-3 * kappa * math.sqrt(3) * bound
-    weights = (np.minimum(bound, rows.sizes) / rows.sizes)[rows.users]
+    weights = (np.minimum(bound, rows.sizes) / rows.sizes)[rows.user_codes]
 
     def objective(theta):
         margins = rows.signed @ theta
@@ -424,7 +430,7 @@ def test_one_user_moves_the_minimiser_by_no_more_than_its_grid_says(seed, bound)
     for data in (rows, without_one, replace_last_user(rows, make_extreme_user(3, np.ones(3), -1.0))):
         weights = np.minimum(bound, data.sizes) / data.sizes
         result.append(
-            optimum.fit_model(data, LossKind.HINGE, weights[data.users], math.inf,
+            optimum.fit_model(data, LossKind.HINGE, weights[data.user_codes], math.inf,
                         penalty / np.minimum(bound, data.sizes).sum()).theta
         )  # fmt: skip
     assert np.linalg.norm(result[0] - result[1]) <= bound / penalty * (1 + release._MINIMISER_TOLERANCE)
@@ -447,7 +453,7 @@ def test_blocks_of_users_add_up_to_the_same(monkeypatch):
     assert len(descent._cut_into_blocks(rows, 4)) > 2
     total_of_blocks, within_blocks = descent.make_clipped_gradient(rows, mechanism, 4)(theta, bounds, None)
     slopes = descent.clip_slopes(rows, mechanism, rows.signed @ theta, slice(None))
-    sums = np.array([rows.signed[rows.users == u].T @ slopes[rows.users == u] for u in range(7)])
+    sums = np.array([rows.signed[rows.user_codes == u].T @ slopes[rows.user_codes == u] for u in range(7)])
     norms = np.linalg.norm(sums, axis=1)
     by_hand = (sums * np.minimum(1.0, bounds / norms)[:, None]).sum(axis=0)
     assert total == pytest.approx(by_hand)

@@ -41,7 +41,7 @@ def test_it_is_the_algorithm_written_out(method, step_size):
         noise = rng.standard_normal((runs, d))
         for run, user in enumerate(user_of_run):
             gradient = np.zeros(d)
-            for i in np.flatnonzero(rows.users == user):
+            for i in np.flatnonzero(rows.user_codes == user):
                 p = 1 / (1 + math.exp(float(rows.signs[i] * (rows.features[i] @ theta[run]))))
                 one = -p * rows.signs[i] * rows.features[i]
                 one /= max(np.linalg.norm(one), 1.0)
@@ -60,10 +60,10 @@ def test_without_noise_it_comes_near_the_optimum():
     rows = some_rows(40, seed=2)
     theta = bassily.train_bassily(rows, Cell(Method.SMOOTH, 12.0), 1e9, 0, range(4))
     result = LossKind.LOGISTIC.evaluate(rows.signed @ theta).mean(axis=0)
-    own = optimum.fit_model(rows, LossKind.LOGISTIC, np.ones(rows.num_rows), 14.0).certificate
+    certificate = optimum.fit_model(rows, LossKind.LOGISTIC, np.ones(rows.num_rows), 14.0).certificate
     # Long rows have clipped gradients, and steps of 1/√t are stochastic: it ends a little above the least loss.
-    assert np.all(result >= own.lower_bound)
-    assert result.mean() < own.value + 0.1
+    assert np.all(result >= certificate.lower_bound)
+    assert result.mean() < certificate.value + 0.1
 
 
 def test_one_user_takes_no_step() -> None:

@@ -157,7 +157,8 @@ def test_averages_are_smooth_weights_of_one_row_and_a_large_bound_is_none():
     # The mean of each user's mean gradient, user by user.
     slopes = -1 / (1 + np.exp(rows.signed @ theta))
     by_user = [
-        (rows.signed[rows.users == u].T @ slopes[rows.users == u]) / size for u, size in enumerate(rows.sizes)
+        (rows.signed[rows.user_codes == u].T @ slopes[rows.user_codes == u]) / size
+        for u, size in enumerate(rows.sizes)
     ]
     averaged = gradient_of(rows, mechanism, Cell(Method.SMOOTH, 1.0), {})(theta)
     assert averaged == pytest.approx(sum(by_user))
@@ -233,8 +234,8 @@ def test_public_counts_pay_nothing_for_the_sum_of_weights():
     assert account.plan_noise(values, 5.0).weight_sum_noise == 0.0
     assert account.plan_noise(replaced, 1.0).weight_sum_noise == 0.0  # averages of a public number of users
     assert account.plan_noise(replaced, 5.0).weight_sum_noise > 0.0
-    one = account.plan_noise(values, 5.0).gradient_noise
-    assert account.plan_noise(add, 5.0).gradient_noise == pytest.approx(one / 2 / math.sqrt(0.95))
+    gradient_noise = account.plan_noise(values, 5.0).gradient_noise
+    assert account.plan_noise(add, 5.0).gradient_noise == pytest.approx(gradient_noise / 2 / math.sqrt(0.95))
 
 
 def audited(mechanism: Mechanism, delta: float, runs: int = 12_000) -> float:
@@ -282,10 +283,10 @@ def test_sampled_users_pay_less_and_never_more_than_asked():
         assert bound_sampled_epsilon(0.98 * multiplier, sampled, 40, weight, delta) > epsilon
         # Another accountant, by Rényi divergences, whose bound is looser: it must not say less.
         with np.errstate(all="ignore"):
-            other = RdpAccountant()
+            rdp_accountant = RdpAccountant()
             step = PoissonSampledDpEvent(sampled, GaussianDpEvent(multiplier))
-            other.compose(SelfComposedDpEvent(step, 40)).compose(GaussianDpEvent(weight))
-            assert epsilon * 0.99 < other.get_epsilon(delta) < 1.5 * epsilon
+            rdp_accountant.compose(SelfComposedDpEvent(step, 40)).compose(GaussianDpEvent(weight))
+            assert epsilon * 0.99 < rdp_accountant.get_epsilon(delta) < 1.5 * epsilon
     nearly = account.plan_noise(replace(everybody, sampled=0.999), 2.0)
     assert nearly.gradient_noise == pytest.approx(full.gradient_noise, rel=0.01)
     with pytest.raises(InvalidInput, match="needs neighbours that add or remove"):
@@ -325,10 +326,13 @@ def test_without_noise_descent_ends_at_the_optimum(no_noise):
         theta = descent.train_cells(rows, mechanism, [Cell(method, bound)], 0, range(2))
         assert theta[:, 0] == pytest.approx(theta[:, 1])
         best = optimum.fit_model(
-            rows, LossKind.LOGISTIC, compute_smooth_weights(rows.sizes, bound)[rows.users], mechanism.radius
+            rows,
+            LossKind.LOGISTIC,
+            compute_smooth_weights(rows.sizes, bound)[rows.user_codes],
+            mechanism.radius,
         )
         assert best.certificate.proves(1e-10)
-        weights = compute_smooth_weights(rows.sizes, bound)[rows.users]
+        weights = compute_smooth_weights(rows.sizes, bound)[rows.user_codes]
         loss_reached = weights @ LossKind.LOGISTIC.evaluate(rows.signed @ theta[:, 0]) / weights.sum()
         assert loss_reached == pytest.approx(best.certificate.value, abs=2e-5)
         assert loss_reached >= best.certificate.lower_bound
@@ -362,7 +366,7 @@ def test_the_optimum_is_that_of_a_general_solver(loss, radius, penalty):
 def test_features_that_say_the_same_or_nothing_leave_an_optimum(loss):
     rows = some_rows(3, (9, 14, 20), d=1)
     x = rows.features[:, 0]
-    same = ClassifierRows(np.column_stack((x / 2, x / 2, np.zeros(43))), rows.signs, rows.users)
+    same = ClassifierRows(np.column_stack((x / 2, x / 2, np.zeros(43))), rows.signs, rows.user_codes)
     single_feature = optimum.fit_model(rows, loss, np.ones(43), 40.0)
     result = optimum.fit_model(same, loss, np.ones(43), 80.0)
     assert result.certificate.value == pytest.approx(single_feature.certificate.value, abs=1e-10)
@@ -371,8 +375,8 @@ def test_features_that_say_the_same_or_nothing_leave_an_optimum(loss):
 
 def test_a_certificate_fails_on_half_a_fit(monkeypatch):
     monkeypatch.setattr(optimum, "_NEWTON_STEPS", 1)
-    half = optimum.fit_model(some_rows(3, (9, 14, 20)), LossKind.LOGISTIC, np.ones(43), 50.0)
-    assert not half.certificate.proves(1e-3)
+    model = optimum.fit_model(some_rows(3, (9, 14, 20)), LossKind.LOGISTIC, np.ones(43), 50.0)
+    assert not model.certificate.proves(1e-3)
 
 
 @pytest.mark.parametrize("loss", LossKind)
@@ -393,7 +397,7 @@ def test_output_perturbation_has_the_noise_that_it_declares_whatever_steps_are_e
     models = optimum.perturb_minimiser(rows, mechanism, Cell(Method.OUTPUT, 1.0), 0, range(400))
     kappa = 2.0 * GaussianNoise.for_release(1.0, 2.0, 1e-5).scale
     penalty = 0.8 * kappa * math.sqrt(rows.num_features)
-    weights = compute_smooth_weights(rows.sizes, 1.0)[rows.users]
+    weights = compute_smooth_weights(rows.sizes, 1.0)[rows.user_codes]
     best = optimum.fit_model(rows, LossKind.LOGISTIC, weights, math.inf, penalty / 60)
     # Changed values move the minimiser by 2 h / μ at most.
     errors = (models - best.theta[:, None]).ravel() / (kappa / penalty)

@@ -58,15 +58,15 @@ def test_stop_and_resume_lose_nothing():
 def test_every_run_stands_for_itself():
     # A run made alone is the run made with others, and a longer table begins with a shorter one.
     question, longer = small(12), small(30)
-    one, other = (
+    table, other = (
         experiment.fill_table(question.make_empty_table()),
         experiment.fill_table(longer.make_empty_table()),
     )
-    assert other.scores[:, :12] == pytest.approx(one.scores, rel=1e-9)
+    assert other.scores[:, :12] == pytest.approx(table.scores, rel=1e-9)
     single_run = descent.train_cells(question.train, question.mechanism, [CELLS[2]], 0, range(7, 8))
     result = compute_scores(question.test, LossKind.LOGISTIC, single_run)[0]
-    assert one.scores[2, 7, Side.HELD_OUT] == pytest.approx(result, rel=1e-9)
-    assert np.unique(one.scores[0, :, 1, 0, 0]).size == 12
+    assert table.scores[2, 7, Side.HELD_OUT] == pytest.approx(result, rel=1e-9)
+    assert np.unique(table.scores[0, :, 1, 0, 0]).size == 12
 
 
 def test_the_first_runs_of_all_methods_come_first_and_are_told():
@@ -107,9 +107,9 @@ def test_the_best_bound_is_the_least_mean_and_its_stretch_is_near():
     best = decision.find_best(table, Method.CAP)
     means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).means
     assert means[best.cell_index] == min(means[2], means[3])
-    for at in (2, 3):
-        inside = best.low <= CELLS[at].bound <= best.high
-        assert inside is bool(means[at] <= 1.05 * means[best.cell_index])
+    for number in (2, 3):
+        inside = best.lowest_near_optimal <= CELLS[number].bound <= best.highest_near_optimal
+        assert inside is bool(means[number] <= 1.05 * means[best.cell_index])
     gain, error = decision.compare_losses(table, 2, 3)
     each = table.scores[2, :, 1, 0, 0] - table.scores[3, :, 1, 0, 0]
     assert gain == pytest.approx(each.mean())
@@ -130,21 +130,26 @@ def test_references_and_scores_by_hand():
     question = small()
     references = experiment.compute_references(question)
     assert references.certificate.proves(1e-9)
-    assert references.no_privacy[0, Side.TRAINED, 0, 0] == pytest.approx(references.certificate.value)
-    assert references.guessing[0, Side.TRAINED, 0, 0] > references.no_privacy[0, Side.TRAINED, 0, 0]
+    assert references.scores_without_privacy[0, Side.TRAINED, 0, 0] == pytest.approx(
+        references.certificate.value
+    )
+    assert (
+        references.guessing_scores[0, Side.TRAINED, 0, 0]
+        > references.scores_without_privacy[0, Side.TRAINED, 0, 0]
+    )
     share = np.mean(question.train.signs > 0)
     entropy = -share * math.log(share) - (1 - share) * math.log(1 - share)
-    assert references.guessing[0, Side.TRAINED, 0, 0] == pytest.approx(entropy)
+    assert references.guessing_scores[0, Side.TRAINED, 0, 0] == pytest.approx(entropy)
 
 
 def test_bounds_to_try():
-    assert experiment.list_bounds(1) == (1,)
-    assert experiment.list_bounds(3) == (1, 2, 3)
-    result = experiment.list_bounds(63)
+    assert account.list_bounds(1) == (1,)
+    assert account.list_bounds(3) == (1, 2, 3)
+    result = account.list_bounds(63)
     assert result[:4] == (1, 2, 3, 4)
     assert result[-1] == 63
     assert len(result) <= 13
-    assert experiment.list_bounds(10**6)[-1] == 10**6
+    assert account.list_bounds(10**6)[-1] == 10**6
 
 
 def test_the_generated_optimum_is_that_of_the_population():
@@ -175,27 +180,27 @@ def test_runs_go_round_the_splits_and_doubts_are_of_two_kinds():
     single_run = descent.train_cells(train, question.mechanism, [question.cells[2]], 0, range(6, 7))
     result = compute_scores(test, LossKind.LOGISTIC, single_run)[0]
     assert table.scores[2, 6, Side.HELD_OUT] == pytest.approx(result, rel=1e-9)  # 6 = 2 modulo 4
-    values = table.select_scores(Measure.LOSS, ScoreUnit.ROWS)[0]
+    values = experiment.select_score(table.scores)[0]
     by_split = [values[split::4] for split in range(4)]
-    variance_within = sum(((one - one.mean()) ** 2).sum() for one in by_split) / (12 - 4)
+    variance_within = sum(((item - item.mean()) ** 2).sum() for item in by_split) / (12 - 4)
     summary = table.summarise(Measure.LOSS, ScoreUnit.ROWS)
     assert summary.means[0] == pytest.approx(values.mean())
     assert summary.spreads[0] == pytest.approx(math.sqrt(variance_within))
     assert summary.half_widths[0] == pytest.approx(
         2.306004 * math.sqrt(variance_within / 12), rel=1e-6
     )  # t of 8
-    spread_between = np.std([one.mean() for one in by_split], ddof=1)
+    spread_between = np.std([item.mean() for item in by_split], ddof=1)
     # Three degrees of freedom, and 30 users held out for 90 trained on.
-    assert summary.users_half_width[0] == pytest.approx(
+    assert summary.users_half_widths[0] == pytest.approx(
         3.182446 * spread_between * math.sqrt(1 / 4 + 1 / 3), rel=1e-6
     )
-    one = summarise_splits(np.array([1.0, np.nan, 3.0, np.nan]), small(4))
-    assert (one.means, one.num_runs, one.degrees_of_freedom) == (2.0, 2, 1)
-    assert np.isnan(one.users_half_width)
+    item = summarise_splits(np.array([1.0, np.nan, 3.0, np.nan]), small(4))
+    assert (item.means, item.num_runs, item.degrees_of_freedom) == (2.0, 2, 1)
+    assert np.isnan(item.users_half_widths)
 
 
 def test_bounds_that_are_trained_together_are_what_each_is_alone(monkeypatch):
-    question = replace(on_splits(4, 2), cells=experiment.list_doubled_cells(6, includes_output=True))
+    question = replace(on_splits(4, 2), cells=account.list_doubled_cells(6, includes_output=True))
     cells, mechanism = question.cells, question.mechanism
     trained = []
 
@@ -208,14 +213,14 @@ def test_bounds_that_are_trained_together_are_what_each_is_alone(monkeypatch):
     table = experiment.fill_table(question.make_empty_table())
     # On each of two splits: the bound that follows, weights and caps at three clips each, and clipped sums.
     assert [len(of) for of in trained] == [1] * 2 + ([1] * 4 + [4] * 2) * 2 + [7] * 2
-    for at, cell in enumerate(cells):
+    for index, cell in enumerate(cells):
         if cell.method is Method.OUTPUT:
             continue
         for split, (train, test) in enumerate(question.splits):
             single_run = descent.train_cells(train, mechanism, [cell], 0, range(split, 4, 2))
             for held_out, side in enumerate((train, test)):
                 result = compute_scores(side, LossKind.LOGISTIC, single_run)
-                assert table.scores[at, split::2, held_out] == pytest.approx(result, rel=1e-9)
+                assert table.scores[index, split::2, held_out] == pytest.approx(result, rel=1e-9)
     # Where one bound fills a core's cache, as of many rows, each is trained by itself.
     bundle_sizes = []
 
@@ -256,7 +261,7 @@ def test_more_runs_decide_where_a_table_does_not():
     table = experiment.Table(question, filled)
     close_call = decision.plan_close_call(table)
     assert close_call.cells == question.cells[:2]
-    assert close_call.runs == 4 * 8
+    assert close_call.num_runs == 4 * 8
     assert close_call.seed != question.seed
     # New splits, eight for two: in each cut of four parts every user is held out once.
     assert len(close_call.splits) == 8
@@ -291,7 +296,7 @@ def test_more_runs_decide_where_a_table_does_not():
 def test_the_verdict_is_clear_only_where_its_interval_is():
     question = on_splits(8, 4)
     references = experiment.compute_references(question)
-    guess = references.guessing[np.arange(8) % 4, Side.HELD_OUT, 0, 0]
+    guess = references.guessing_scores[np.arange(8) % 4, Side.HELD_OUT, 0, 0]
     filled = np.zeros_like(question.make_empty_table().scores)
     sway = np.array([0.1, -0.1, 0.02, -0.02] * 2)
     for shift, clear in ((-0.5, True), (0.01, False), (0.5, True)):
@@ -305,8 +310,12 @@ def test_the_descent_without_noise_splits_the_excess():
     question = on_splits(40, 4, training_mechanism.apply_rule(Mechanism(5.0, 1e-6)))
     references = experiment.compute_references(question)
     floor, quiet, unclipped = (
-        of[:, Side.TRAINED, 0, 0].mean()
-        for of in (references.no_privacy, references.without_noise, references.without_noise_and_clipping)
+        item[:, Side.TRAINED, 0, 0].mean()
+        for item in (
+            references.scores_without_privacy,
+            references.scores_without_noise,
+            references.scores_without_noise_and_clipping,
+        )
     )
     loss = (
         experiment.fill_table(question.make_empty_table())
@@ -323,12 +332,14 @@ def test_a_large_table_has_one_descent_without_noise_for_all_splits(monkeypatch)
     all_references = experiment.compute_references(question)
     monkeypatch.setattr(experiment, "FIRST_LOOK_ROWS", 10)
     once = experiment.compute_references(question)
-    for name in ("no_privacy", "guessing"):
+    for name in ("scores_without_privacy", "guessing_scores"):
         assert getattr(once, name) == pytest.approx(getattr(all_references, name))
-    for name in ("without_noise", "without_noise_and_clipping"):
+    for name in ("scores_without_noise", "scores_without_noise_and_clipping"):
         ours, theirs = getattr(once, name), getattr(all_references, name)
         assert ours[0] == pytest.approx(theirs[0])
-        assert ours[2] - once.no_privacy[2] == pytest.approx(theirs[0] - all_references.no_privacy[0])
+        assert ours[2] - once.scores_without_privacy[2] == pytest.approx(
+            theirs[0] - all_references.scores_without_privacy[0]
+        )
 
 
 def test_a_first_look_has_the_noise_of_everybody():
@@ -342,8 +353,8 @@ def test_a_first_look_has_the_noise_of_everybody():
     assert [cell.bound for cell in first_look.cells] == [0.25, 1.0]
     # Its models vary as those of all users do: the spread of each coordinate over 24 runs, to a third.
     spreads = [
-        descent.train_cells(of.train, of.mechanism, [cells[1]], 0, range(24)).std(axis=1)
-        for of in (full, first_look)
+        descent.train_cells(item.train, item.mechanism, [cells[1]], 0, range(24)).std(axis=1)
+        for item in (full, first_look)
     ]
     assert spreads[1] == pytest.approx(spreads[0], rel=0.33)
     assert experiment.make_first_look(small()) is None
@@ -366,7 +377,7 @@ def test_the_excess_formula_against_runs(average, relation):
     rows = generate_rows(60, informative=2)
     mechanism = Mechanism(3.0, 1e-4, relation, LossKind.SQUARED, 12, 1.3, average, 1e6, clip=30.0)
     bound = 2.0
-    weights = np.minimum(bound, rows.sizes)[rows.users] / rows.sizes[rows.users]
+    weights = np.minimum(bound, rows.sizes)[rows.user_codes] / rows.sizes[rows.user_codes]
     c = weights / weights.sum()
     hessian = rows.features.T @ (rows.features * c[:, None])
     optimum = np.linalg.solve(hessian, rows.signed.T @ c)

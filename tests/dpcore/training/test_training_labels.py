@@ -81,5 +81,5 @@ def test_numbers_may_be_classes_and_stars_say_where_they_are_cut():
 
 def test_a_column_called_label_is_proposed():
     table_read = read_table(table().to_csv(index=False).encode(), "data.csv")
-    assert guess_design(table_read, classes=True).label == "label"
+    assert guess_design(table_read, allows_words=True).label == "label"
     assert guess_design(table_read).label != "label"  # where numbers are predicted

@@ -36,7 +36,7 @@ def test_one_user_moves_whole_numbers_by_whole_numbers_within_the_sensitivity(se
         other_users = np.delete(np.arange(len(sizes)), user)
         other_gradients = release.round_gradients(rows.select_users(other_users), mechanism, bound, theta)
         # The others' numbers are the same to the last digit, though they stand elsewhere in shorter arrays.
-        assert np.array_equal(other_gradients, everybody[rows.users != user])
+        assert np.array_equal(other_gradients, everybody[rows.user_codes != user])
         distance = everybody.sum(axis=0) - other_gradients.sum(axis=0)
         assert sum(int(k) ** 2 for k in distance) <= release._compute_squared_sensitivity(mechanism)
 
@@ -45,11 +45,11 @@ def test_whole_numbers_are_the_gradient_on_the_grid():
     rows = draw_rows(1, [3, 20, 1, 7], on_sphere=True)
     mechanism = Mechanism(1.0, 1e-5, clip=0.3)
     theta = np.array([3.0, -1.0, 0.5])
-    gradients = release.round_gradients(rows, mechanism, 2.5, theta) * (2.5 * 0.3 / integer_sums.CELLS)
+    gradients = release.round_gradients(rows, mechanism, 2.5, theta) * (2.5 * 0.3 / integer_sums.GRID_STEPS)
     slopes = -1 / (1 + np.exp(rows.signed @ theta))
     exact = np.maximum(slopes, -0.3)[:, None] * rows.signed  # rows have norm 1
-    exact *= compute_smooth_weights(rows.sizes, 2.5)[rows.users][:, None]
-    assert gradients == pytest.approx(exact, abs=2.5 * 0.3 / integer_sums.CELLS)
+    exact *= compute_smooth_weights(rows.sizes, 2.5)[rows.user_codes][:, None]
+    assert gradients == pytest.approx(exact, abs=2.5 * 0.3 / integer_sums.GRID_STEPS)
     assert np.all(np.abs(gradients) <= np.abs(exact) * (1 + 1e-12))
     far = integer_sums.compute_slopes_exactly(LossKind.LOGISTIC, np.array([-1e4, 0.0, 1e4]))
     assert far.tolist() == [-1.0, -0.5, 0.0]
@@ -68,12 +68,12 @@ def test_the_budget_is_spent_and_never_more(relation, bound):
     assert 0.0 < model.facts.delta <= 1e-6
     # A release has the noise of the curves, to what the split of the budget in whole numbers and rounding cost.
     simulated = account.plan_noise(Mechanism(1.5, 1e-6, relation, steps=7), bound).gradient_noise
-    assert simulated < model.noise < (1 + 1e-5) * simulated
+    assert simulated < model.noise_scale < (1 + 1e-5) * simulated
     # By Bun and Steinke's own conversion, from the noise alone: ρ + 2 sqrt(ρ log(1/δ)) is no tight bound, so ε below
     # it but above ρ; all steps and the sum of weights count.
     squared_weights, weight_step = release._choose_weight_grid(mechanism, bound, rows.num_users)
     steps = 7 * release._compute_squared_sensitivity(mechanism) + squared_weights
-    rho = steps / (2 * (model.noise / (bound / integer_sums.CELLS)) ** 2)
+    rho = steps / (2 * (model.noise_scale / (bound / integer_sums.GRID_STEPS)) ** 2)
     assert rho < 1.5 <= rho + 2 * math.sqrt(rho * math.log(1e6))
     if squared_weights:
         for one, other in ((1, 30), (3, 4), (30, 1)):
@@ -128,14 +128,14 @@ def by_bits(monkeypatch, keys: np.ndarray) -> None:
 def test_rows_are_drawn_alike_and_anew():
     rows = ClassifierRows(np.arange(11.0)[:, None] / 11, np.ones(11), np.repeat([0, 1, 2], [7, 1, 3]))
     drawn = [release.draw_rows(rows, 3) for _ in range(4000)]
-    for one in drawn[:50]:
-        assert one.sizes.tolist() == [3, 1, 3]
-        is_kept = np.round(one.features[:, 0] * 11).astype(int)
+    for item in drawn[:50]:
+        assert item.sizes.tolist() == [3, 1, 3]
+        is_kept = np.round(item.features[:, 0] * 11).astype(int)
         assert np.array_equal(is_kept, np.sort(is_kept))
-        assert np.array_equal(rows.users[is_kept], one.users)
+        assert np.array_equal(rows.user_codes[is_kept], item.user_codes)
     # Each of 35 triples of the heavy user is as likely: a chi-square with 34 degrees of freedom is above 100 with
     # probability 2e-8.
-    triples = Counter(tuple(np.round(one.features[:3, 0] * 11).astype(int)) for one in drawn)
+    triples = Counter(tuple(np.round(item.features[:3, 0] * 11).astype(int)) for item in drawn)
     assert len(triples) == 35
     expected = len(drawn) / 35
     assert sum((count - expected) ** 2 / expected for count in triples.values()) < 100
@@ -164,7 +164,7 @@ def test_one_user_moves_a_capped_sum_within_the_sensitivity(seed, sizes, cap, lo
     user = int(rng.integers(0, len(sizes)))
     other_users = rows.select_users(np.delete(np.arange(len(sizes)), user))
     if relation is Neighbours.ADD_OR_REMOVE_USER:
-        neighbour, keys_after = other_users, keys[rows.users != user]
+        neighbour, keys_after = other_users, keys[rows.user_codes != user]
     else:
         # Somebody else with other rows and other bits, in the last place; as many rows where counts are public.
         size = sizes[user] if relation is Neighbours.REPLACE_VALUES else int(rng.integers(1, 26))
@@ -172,16 +172,16 @@ def test_one_user_moves_a_capped_sum_within_the_sensitivity(seed, sizes, cap, lo
         neighbour = ClassifierRows(
             np.vstack([other_users.features, new.features]),
             np.append(other_users.signs, new.signs),
-            np.append(other_users.users, np.full(size, other_users.num_users)),
+            np.append(other_users.user_codes, np.full(size, other_users.num_users)),
         )
-        keys_after = np.append(keys[rows.users != user], rng.integers(0, 2**64, size, dtype=np.uint64))
+        keys_after = np.append(keys[rows.user_codes != user], rng.integers(0, 2**64, size, dtype=np.uint64))
     sums, weights, of_others = [], [], []
     for data, bits in ((rows, keys), (neighbour, keys_after)):
         with pytest.MonkeyPatch.context() as patched:
             by_bits(patched, bits)
             drawn = release.draw_rows(data, cap)
         full_gradients = release.round_gradients(drawn, mechanism, cap, theta)
-        is_own = drawn.users == (user if data is rows else other_users.num_users)
+        is_own = drawn.user_codes == (user if data is rows else other_users.num_users)
         of_others.append(full_gradients[~is_own])
         sums.append(full_gradients.sum(axis=0))
         weights.append(int(np.minimum(cap, data.sizes).sum()))
@@ -221,7 +221,7 @@ def test_without_noise_it_is_descent_on_the_drawn_rows(monkeypatch, cap):
     model = release.train_once(rows, mechanism, Cell(Method.CAP, cap))
     is_kept = np.zeros(rows.num_rows, dtype=bool)
     for user in range(5):
-        own_rows = sorted(np.flatnonzero(rows.users == user), key=lambda row: keys[row])
+        own_rows = sorted(np.flatnonzero(rows.user_codes == user), key=lambda row: keys[row])
         is_kept[own_rows[:cap]] = True
     ranks = np.where(is_kept, 0, 10**9)[:, None]
     monkeypatch.setattr(descent, "draw_noise", lambda *_: (np.zeros((20, 3, 1)), np.zeros(1)))
@@ -237,7 +237,7 @@ def test_a_capped_release_learns_and_costs_what_weights_cost():
     capped = release.train_once(rows, mechanism, Cell(Method.CAP, 2), charges.append)
     smooth = release.train_once(rows, mechanism, Cell(Method.SMOOTH, 2), charges.append)
     assert charges[0] == charges[1] == capped.facts
-    assert capped.noise == smooth.noise
+    assert capped.noise_scale == smooth.noise_scale
     best = optimum.fit_model(rows, LossKind.LOGISTIC, np.ones(rows.num_rows), mechanism.radius)
     # The noise of the mean gradient is below 0.003, so that chance has no say here.
     assert LossKind.LOGISTIC.evaluate(rows.signed @ capped.theta).mean() < best.certificate.value + 0.1

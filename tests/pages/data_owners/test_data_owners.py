@@ -44,22 +44,22 @@ from tests.pages.driving import (
     raw_texts,
     shown_texts,
 )
-from tests.pages.reporting import MADE
+from tests.pages.reporting import REPORT_TIME
 
 LINES = samples.load("online-retail-lines")
 SECRET = Dataset("secret.csv", "", Disclosure.PRIVATE, ContributionHistogram([1, 20, 400], [50, 30, 5]))
 PERSONAL: dict[str, Any] = {"personal": 100, "personal_diameter": 0.1}
 
 
-def solve_owners(data: Dataset = LINES, **asked: Any) -> OwnersSolution:
-    parameters = OwnersParameters(**{"epsilon": 1.0, **asked})
+def solve_owners(data: Dataset = LINES, **fields: Any) -> OwnersSolution:
+    parameters = OwnersParameters(**{"epsilon": 1.0, **fields})
     of_data = parameters.source is OwnersSource.DATA
     return solve(data if of_data else question.find_disclosure(parameters, data), parameters)
 
 
-def answer_owners(data: Dataset = LINES, **asked: Any) -> Answer:
-    found = solve_owners(data, **asked)
-    return build_answer(data, found.parameters, found)
+def answer_owners(data: Dataset = LINES, **fields: Any) -> Answer:
+    solution = solve_owners(data, **fields)
+    return build_answer(data, solution.parameters, solution)
 
 
 def test_the_card_says_the_issue_s_sentence_and_36_owners_do_not_suffice() -> None:
@@ -70,22 +70,22 @@ def test_the_card_says_the_issue_s_sentence_and_36_owners_do_not_suffice() -> No
     assert told.headline == "Join: sharing pays for 64 owners."
     assert told.disclosure is Disclosure.PUBLIC
     for owners, regime in ((36, Regime.ALONE), (37, Regime.FULL_TOO)):
-        found = solve_owners(owners=owners)
-        assert found.regime is regime
-        assert (found.bound_joint < found.bound_alone) == (owners == 37)
+        solution = solve_owners(owners=owners)
+        assert solution.regime is regime
+        assert (solution.bound_joint < solution.bound_alone) == (owners == 37)
     assert answer.write_headline(solve_owners(owners=36)) == "Work alone: for 36 owners sharing does not pay."
 
 
 def test_every_regime_has_its_headline() -> None:
-    both = solve_owners(**PERSONAL, owners=1000)
-    assert (both.regime, answer.write_headline(both)) == (
+    solution = solve_owners(**PERSONAL, owners=1000)
+    assert (solution.regime, answer.write_headline(solution)) == (
         Regime.FULL_TOO,
         "Join: sharing pays for 1,000 owners.",
     )
-    between = solve_owners(**PERSONAL, owners=1000, epsilon=0.3)
-    assert between.epsilon_joint < 0.3 < between.epsilon_full
-    assert between.regime is Regime.JOINT_ONLY
-    assert "full privacy would lose" in answer.write_headline(between)
+    middle_solution = solve_owners(**PERSONAL, owners=1000, epsilon=0.3)
+    assert middle_solution.epsilon_joint < 0.3 < middle_solution.epsilon_full
+    assert middle_solution.regime is Regime.JOINT_ONLY
+    assert "full privacy would lose" in answer.write_headline(middle_solution)
     never = solve_owners(shared_diameter=0.0, personal_diameter=1.0, personal=5)
     assert answer.write_headline(never) == "Work alone: sharing never pays, however many join."
     single = answer.write_headline(solve_owners(owners=1))
@@ -105,14 +105,14 @@ def test_the_interval_that_is_good_enough_holds_the_crossings() -> None:
     found = solve_owners()
     assert build_answer(LINES, found.parameters, found).near_optimal == "it pays from 29 records each."
     for records, pays in ((29, True), (28, False)):
-        at = found.collaboration.replace(records=float(records))
-        assert (float(bound_together(at, ProtectedPart.JOINT)) < float(bound_alone(at))) is pays
+        app = found.collaboration.replace(records=float(records))
+        assert (float(bound_together(app, ProtectedPart.JOINT)) < float(bound_alone(app))) is pays
     whole = solve_owners(unit=Unit.OWNER, owners=10_000, shared=10)
     most = math.floor(float(bounds.find_records_limit(whole.collaboration, ProtectedPart.JOINT)))
     assert f"up to {most:,} records each" in build_answer(LINES, whole.parameters, whole).near_optimal
     for records, pays in ((most, True), (most + 1, False)):
-        at = whole.collaboration.replace(records=float(records), records_per_unit=float(records))
-        assert (float(bound_together(at, ProtectedPart.JOINT)) < float(bound_alone(at))) is pays
+        app = whole.collaboration.replace(records=float(records), records_per_unit=float(records))
+        assert (float(bound_together(app, ProtectedPart.JOINT)) < float(bound_alone(app))) is pays
     # Without a shared part joining never stops to pay.
     free = solve_owners(unit=Unit.OWNER, shared=0, personal=5, personal_diameter=0.5)
     assert build_answer(LINES, free.parameters, free).near_optimal.endswith("any number of records each.")
@@ -121,11 +121,11 @@ def test_the_interval_that_is_good_enough_holds_the_crossings() -> None:
 def test_owners_of_private_data_get_a_cap_and_its_label() -> None:
     found = solve_owners(SECRET, source=OwnersSource.DATA, unit=Unit.OWNER, shared=10, own_bound=100)
     every = regimes.compute_joint_bounds(SECRET.histogram, np.arange(1.0, 401.0), found.collaboration)
-    assert found.cap.bound == pytest.approx(float(every.min()), rel=1e-6)
+    assert found.cap_choice.joint_bound == pytest.approx(float(every.min()), rel=1e-6)
     told = build_answer(SECRET, found.parameters, found)
     assert told.disclosure is Disclosure.PRIVATE
-    assert answer.LEAKS in told.detail
-    assert f"at most {found.cap.cap} record" in told.headline
+    assert answer.LEAK_WARNING in told.detail
+    assert f"at most {found.cap_choice.cap} record" in told.headline
     assert any(name == "Your bound on records, 100 records" for name in told.facts)
     assert found.bound_at_own_cap == pytest.approx(float(every[99]))
     assert [name for name, _, _ in told.proofs] == ["Cap per owner"]
@@ -134,10 +134,10 @@ def test_owners_of_private_data_get_a_cap_and_its_label() -> None:
     assert count == sum(u for s, u in ((1, 50), (20, 30), (400, 5)) if s < limit)
     ((_, cap),) = told.code.forms
     assert isinstance(cap, Choice)
-    assert f"MAX_ROWS = {found.cap.cap}" in write(cap, Program.PYTHON).text
+    assert f"MAX_ROWS = {found.cap_choice.cap}" in write(cap, Program.PYTHON).text
     curve = told.plots["owners-cap"]()
     assert curve.disclosure is Disclosure.PRIVATE
-    assert np.min(np.asarray(curve.columns["bound"])) == pytest.approx(found.cap.bound)
+    assert np.min(np.asarray(curve.columns["bound"])) == pytest.approx(found.cap_choice.joint_bound)
 
 
 def test_owners_entered_beside_private_data_are_as_private_as_these() -> None:
@@ -145,18 +145,18 @@ def test_owners_entered_beside_private_data_are_as_private_as_these() -> None:
     assert (public.disclosure, defaults.disclosure) == (Disclosure.PUBLIC, Disclosure.PUBLIC)
     for asked in ({"owners": 65}, {"records": 99}, {"unit": Unit.USER, "records_per_user": 4.0}):
         assert solve_owners(**asked).disclosure is Disclosure.PUBLIC
-        found = solve_owners(SECRET, **asked)
-        assert found.disclosure is Disclosure.PRIVATE
-        assert answer.LEAKS in build_answer(SECRET, found.parameters, found).detail
-        told_of = build_answer(SECRET, found.parameters, found)
+        solution = solve_owners(SECRET, **asked)
+        assert solution.disclosure is Disclosure.PRIVATE
+        assert answer.LEAK_WARNING in build_answer(SECRET, solution.parameters, solution).detail
+        told_of = build_answer(SECRET, solution.parameters, solution)
         choice = json.loads(told_of.write_choice())
         assert {choice["question"]["label"], choice["answer"]["label"]} == {Disclosure.PRIVATE.label}
-        told = contents.build_report(told_of, Source(SECRET))
-        assert told.disclosure is Disclosure.PRIVATE
-        assert told.summary_lines is not None
-        assert {line.disclosure for line in told.summary_lines} == {Disclosure.PRIVATE}
+        report = contents.build_report(told_of, Source(SECRET))
+        assert report.disclosure is Disclosure.PRIVATE
+        assert report.summary_lines is not None
+        assert {line.disclosure for line in report.summary_lines} == {Disclosure.PRIVATE}
         # Its script knows what kind of numbers it holds, though it reads no data.
-        assert "data = Disclosure.PRIVATE" in report_content.write_script(told, MADE, False)
+        assert "data = Disclosure.PRIVATE" in report_content.write_script(report, REPORT_TIME, False)
     # What is declared public stays so, and what fields begin with was read off nothing. A private table of the
     # page's own counts as data.
     assert solve_owners(SECRET, unit=Unit.USER, records_per_user=5.0).disclosure is Disclosure.PUBLIC
@@ -174,7 +174,7 @@ def test_the_map_has_the_point_its_regimes_and_its_hatched_areas() -> None:
     assert {"Joint privacy begins to pay", "Full privacy begins to pay"} <= set(names)
     (you,) = [trace for trace in drawn.data if trace.name == "You"]
     assert (you.x[0], you.y[0]) == (64.0, 1.0)
-    np.testing.assert_array_equal(drawn.data[0].z, found.map.regimes.astype(np.float32))
+    np.testing.assert_array_equal(drawn.data[0].z, found.regime_map.regimes.astype(np.float32))
     assert len(drawn.layout.annotations) == 3
     same = plotly_figures.draw(plots.plot_regime_map(solve_owners()))
     assert "Joining begins to pay" in [trace.name for trace in same.data]
@@ -186,11 +186,14 @@ def test_the_map_has_the_point_its_regimes_and_its_hatched_areas() -> None:
         == "Shared parameters, ℓ"
     )
     # The areas cover exactly what the bounds say nothing about.
-    mask, hatching = found.map.is_vacuous, next(item for item in whole.items if isinstance(item, Hatching))
+    mask, hatching = (
+        found.regime_map.is_vacuous,
+        next(item for item in whole.items if isinstance(item, Hatching)),
+    )
     np.testing.assert_array_equal(hatching.values != 0.0, mask)
-    rectangles = charts.cover_by_rectangles(mask, found.map.x, found.map.y)
+    rectangles = charts.cover_by_rectangles(mask, found.regime_map.x_values, found.regime_map.y_values)
     for i, j in ((0, 0), (10, 3), (40, 60), (69, 99), (5, 40)):
-        x, y = found.map.x[j], found.map.y[i]
+        x, y = found.regime_map.x_values[j], found.regime_map.y_values[i]
         inside = any(a[0] <= x <= a[1] and b[0] <= y <= b[1] for a, b in rectangles)
         assert inside == mask[i, j]
     assert {len(np.asarray(values)) for values in whole.columns.values()} == {25 * 18}
@@ -205,10 +208,10 @@ def test_the_table_of_bounds_names_what_is_corrected() -> None:
 
 
 def test_the_choice_holds_bounds_and_crossings() -> None:
-    told = json.loads(answer_owners().write_choice())
-    assert told["answer"]["owners_needed_joint"] == 37
-    assert told["answer"]["epsilon_star_joint"] == pytest.approx(0.5368, rel=1e-3)
-    assert "data" not in told
+    content = json.loads(answer_owners().write_choice())
+    assert content["answer"]["owners_needed_joint"] == 37
+    assert content["answer"]["epsilon_star_joint"] == pytest.approx(0.5368, rel=1e-3)
+    assert "data" not in content
     private = answer_owners(SECRET, source=OwnersSource.DATA)
     assert json.loads(private.write_choice())["data"]["num_owners"] == 85
     with pytest.raises(InvalidInput, match="no data to take owners from"):
@@ -230,42 +233,42 @@ def make_study_result(runs: int = 1) -> StudyResult:
 
 
 def test_directions_are_counted_against_the_standard_error() -> None:
-    found = make_study_result()
+    study_result = make_study_result()
     # √(2 · 0.8 · 0.2/250) = 0.036 and less at 0.9; 0.9 against 0.9 is neither.
-    assert found.compare(Form.JOINT, Form.FULL).tolist() == [[1.0, 1.0], [1.0, 1.0]]
-    assert found.compare(Form.JOINT, Form.SEPARATE).tolist() == [[-1.0, -1.0], [0.0, 1.0]]
-    said = list(plots.write_directions(found).values())
+    assert study_result.compare(Form.JOINT, Form.FULL).tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    assert study_result.compare(Form.JOINT, Form.SEPARATE).tolist() == [[-1.0, -1.0], [0.0, 1.0]]
+    said = list(plots.write_directions(study_result).values())
     assert "above in 4 of 4 pairs of ε and n, below in 0" in said[0]
     assert "above in 1 of 4 pairs of ε and n, below in 2. In the paper's table 1" in said[1]
-    assert "paper" not in " ".join(list(plots.write_directions(found, has_paper=False).values())[:2])
+    assert "paper" not in " ".join(list(plots.write_directions(study_result, has_paper=False).values())[:2])
     assert "0.150 at n = 4 and 0.100 at n = 64" in said[2]
-    found.accuracy[Form.JOINT][:] = np.nan
-    assert not plots.write_directions(found)
-    assert np.isnan(found.compare(Form.JOINT, Form.SEPARATE)).all()
+    study_result.accuracies_by_form[Form.JOINT][:] = np.nan
+    assert not plots.write_directions(study_result)
+    assert np.isnan(study_result.compare(Form.JOINT, Form.SEPARATE)).all()
 
 
 def test_the_figure_of_accuracies_has_every_form_and_whiskers_of_several_runs() -> None:
     for runs in (1, 3):
-        found = make_study_result(runs)
-        found.accuracy[Form.JOINT][0, 0, 0] = 0.66
-        drawn = plotly_figures.draw(plots.plot_accuracy(found))
-        assert [trace.name for trace in drawn.data][1:3] == [
+        study_result = make_study_result(runs)
+        study_result.accuracies_by_form[Form.JOINT][0, 0, 0] = 0.66
+        figure = plotly_figures.draw(plots.plot_accuracy(study_result))
+        assert [trace.name for trace in figure.data][1:3] == [
             "Joint privacy, ε = 0.25",
             "Joint privacy, ε = 1",
         ]
-        assert len(drawn.data) == 7
-        assert (drawn.data[1].error_y.array is not None) is (runs > 1)
-        assert drawn.data[1].y[0] == pytest.approx(0.66 if runs == 1 else (0.66 + 0.7 + 0.7) / 3)
-        assert drawn.layout.yaxis.range[0] < 0.5
+        assert len(figure.data) == 7
+        assert (figure.data[1].error_y.array is not None) is (runs > 1)
+        assert figure.data[1].y[0] == pytest.approx(0.66 if runs == 1 else (0.66 + 0.7 + 0.7) / 3)
+        assert figure.layout.yaxis.range[0] < 0.5
     single = make_study_result()
     single = replace(
         single,
-        study=replace(single.study, owners=(4,)),
-        accuracy={form: array[:, :1] for form, array in single.accuracy.items()},
+        study=replace(single.study, numbers_of_owners=(4,)),
+        accuracies_by_form={form: array[:, :1] for form, array in single.accuracies_by_form.items()},
     )
-    one = plots.plot_accuracy(single)
-    assert all(isinstance(item, Bars) for item in one.items)
-    bars = {bar.y[0]: bar.x[0] for bar in plotly_figures.draw(one).data}
+    accuracy = plots.plot_accuracy(single)
+    assert all(isinstance(item, Bars) for item in accuracy.items)
+    bars = {bar.y[0]: bar.x[0] for bar in plotly_figures.draw(accuracy).data}
     assert (len(bars), bars["Joint privacy, ε = 1"], next(reversed(bars))) == (7, 0.9, "Alone")
     table = plots.tabulate_accuracy(make_study_result())
     assert table.loc["Joint privacy, ε = 1", "n = 64"] == 0.9
@@ -276,9 +279,9 @@ def test_the_report_holds_what_training_found_under_its_own_label() -> None:
         TrainingCard(make_study_result(3), disclosure, disclosure is Disclosure.PUBLIC)
         for disclosure in (Disclosure.PUBLIC, Disclosure.PRIVATE)
     )
-    of = contents.build_report(answer_owners(), Source(LINES), public)
-    assert of.disclosure is Disclosure.PUBLIC
-    made = remove_private(of)
+    report = contents.build_report(answer_owners(), Source(LINES), public)
+    assert report.disclosure is Disclosure.PUBLIC
+    made = remove_private(report)
     title, told = made.answers[1]
     assert title == "Accuracy by training"
     assert "n = 4, 64 owners at ε = 0.25, 1" in told.headline
@@ -289,11 +292,11 @@ def test_the_report_holds_what_training_found_under_its_own_label() -> None:
     ]
     (figure,) = [figure for figure in made.figures if figure.key == "owners-accuracy"]
     assert np.asarray(figure.columns["joint_epsilon_1"]).tolist() == [0.9, 0.9]
-    assert "above in 4 of 4" in report_content.write_html(of, MADE, True)
+    assert "above in 4 of 4" in report_content.write_html(report, REPORT_TIME, True)
     # Of private records nothing of it is published, though the bounds beside them are public.
-    of = contents.build_report(answer_owners(), Source(LINES), secret)
-    assert of.disclosure is Disclosure.PRIVATE
-    made = remove_private(of)
+    report = contents.build_report(answer_owners(), Source(LINES), secret)
+    assert report.disclosure is Disclosure.PRIVATE
+    made = remove_private(report)
     assert "owners-accuracy" not in {figure.key for figure in made.figures}
     assert "Figure: Accuracy against the number of owners" in made.omitted_sections
     assert (
@@ -303,10 +306,10 @@ def test_the_report_holds_what_training_found_under_its_own_label() -> None:
     assert made.answers[1][1].detail == ""
     assert made.answers[1][1].all_facts == ()
     assert "37 owners of 100 records" in made.answer.detail
-    assert "above in 4 of 4" not in report_content.write_html(of, MADE, True)
-    assert "above in 4 of 4" in report_content.write_html(of, MADE, False)
+    assert "above in 4 of 4" not in report_content.write_html(report, REPORT_TIME, True)
+    assert "above in 4 of 4" in report_content.write_html(report, REPORT_TIME, False)
     stopped = make_study_result()
-    stopped.accuracy[Form.NON_PRIVATE][:] = np.nan
+    stopped.accuracies_by_form[Form.NON_PRIVATE][:] = np.nan
     assert "stopped after" in TrainingCard(stopped, Disclosure.PUBLIC, True).card.detail
 
 
@@ -314,7 +317,11 @@ def test_fields_of_the_training_make_its_study_and_are_judged() -> None:
     asked = OwnersParameters(
         1.0, train_owners="64 4,16", train_epsilons="1, 0.25", train_runs=2, train_seed=7
     )
-    assert (asked.study.owners, asked.study.epsilons, asked.study.seeds) == ((4, 16, 64), (0.25, 1.0), (7, 8))
+    assert (asked.study.numbers_of_owners, asked.study.epsilons, asked.study.seeds) == (
+        (4, 16, 64),
+        (0.25, 1.0),
+        (7, 8),
+    )
     assert asked.without(*TRAINING_FIELDS) == OwnersParameters(1.0)
     with pytest.raises(InvalidInput) as refused:
         OwnersParameters(1.0, train_owners="4, 65", train_epsilons="one", train_runs=0)
@@ -334,59 +341,59 @@ def make_own_table() -> upload.OwnersTable:
 
 
 def test_the_page_answers_follows_its_inputs_and_refuses_in_sentences() -> None:
-    at = open_app("Data owners")
-    assert "37 owners of 100 records each" in shown_texts(at)
-    assert "owners_map" in figure_keys(at)
-    check(at.number_input(key="data_owners.owners").set_value(20.0).run())
-    assert "## Work alone: for 20 owners sharing does not pay." in raw_texts(at)
+    app = open_app("Data owners")
+    assert "37 owners of 100 records each" in shown_texts(app)
+    assert "owners_map" in figure_keys(app)
+    check(app.number_input(key="data_owners.owners").set_value(20.0).run())
+    assert "## Work alone: for 20 owners sharing does not pay." in raw_texts(app)
     for tab in ("Bounds", "Unequal owners", "Downloads", "How this is computed"):
-        open_tab(at, "data_owners", tab)
-    at.session_state["data_owners.tabs"] = "Accuracy"
-    at.session_state["data_owners.train_owners"] = "4"
-    at.session_state["data_owners.train_epsilons"] = "1"
-    check(at.run())
-    check(at.button(key="owners_train").click().run())
-    at = finish(at, "data_owners.training_job")
-    assert "owners_accuracy" in figure_keys(at)
-    assert "**Joint privacy against full privacy:** above in 1 of 1" in raw_texts(at)
-    open_tab(at, "data_owners", "Downloads")
-    assert "accuracies of the last training. Their label: *public input*" in shown_texts(at)
-    open_tab(at, "data_owners", "Accuracy")
-    check(at.number_input(key="data_owners.train_seed").set_value(2.0).run())
-    assert "These are for earlier settings" in shown_texts(at)
+        open_tab(app, "data_owners", tab)
+    app.session_state["data_owners.tabs"] = "Accuracy"
+    app.session_state["data_owners.train_owners"] = "4"
+    app.session_state["data_owners.train_epsilons"] = "1"
+    check(app.run())
+    check(app.button(key="owners_train").click().run())
+    app = finish(app, "data_owners.training_job")
+    assert "owners_accuracy" in figure_keys(app)
+    assert "**Joint privacy against full privacy:** above in 1 of 1" in raw_texts(app)
+    open_tab(app, "data_owners", "Downloads")
+    assert "accuracies of the last training. Their label: *public input*" in shown_texts(app)
+    open_tab(app, "data_owners", "Accuracy")
+    check(app.number_input(key="data_owners.train_seed").set_value(2.0).run())
+    assert "These are for earlier settings" in shown_texts(app)
     # A table of one's own: its accuracies are as private as it is, and those of the digits are gone.
-    at.session_state["data_owners.train_on"] = Records.UPLOAD
-    check(at.run())
-    assert "owners_accuracy" not in figure_keys(at)
-    at.session_state["data_owners.loaded"] = make_own_table()
-    check(at.run())
-    assert "30 records of 2 owners" in shown_texts(at)
-    check(at.button(key="owners_train").click().run())
-    at = finish(at, "data_owners.training_job")
-    assert "owners_accuracy" in figure_keys(at)
-    assert "computed from private data: do not publish" in raw_texts(at)
+    app.session_state["data_owners.train_on"] = Records.UPLOAD
+    check(app.run())
+    assert "owners_accuracy" not in figure_keys(app)
+    app.session_state["data_owners.loaded"] = make_own_table()
+    check(app.run())
+    assert "30 records of 2 owners" in shown_texts(app)
+    check(app.button(key="owners_train").click().run())
+    app = finish(app, "data_owners.training_job")
+    assert "owners_accuracy" in figure_keys(app)
+    assert "computed from private data: do not publish" in raw_texts(app)
     # One relation for each: the training's own, and what its ε is by the one of the bounds.
-    assert "whose records are zeroed" in shown_texts(at)
-    assert "For a unit that is replaced, as in the bounds" in shown_texts(at)
-    assert "added or removed" not in shown_texts(at)
+    assert "whose records are zeroed" in shown_texts(app)
+    assert "For a unit that is replaced, as in the bounds" in shown_texts(app)
+    assert "added or removed" not in shown_texts(app)
     # The table names owners and no users, so that none can be protected.
-    at.session_state["data_owners.unit"], at.session_state["data_owners.records_per_user"] = Unit.USER, 2.0
-    check(at.run())
-    assert "The table does not say which user a record is of" in errors(at)
-    at.session_state["data_owners.unit"] = Unit.RECORD
-    open_tab(at, "data_owners", "Downloads")
-    assert "owners_report_public_html" in {button.key for button in at.get("download_button")}
-    assert {"owners", "records"} & set(address_of(at)) == set()
-    check(at.number_input(key="data_owners.owners").set_value(0.5).run())
-    assert "The number of owners n must be a whole number" in errors(at)
-    assert "owners_map" not in figure_keys(at)
-    check(at.number_input(key="data_owners.owners").set_value(30.0).run())
-    at.session_state["data_owners.source"] = OwnersSource.DATA
-    at.session_state["data_owners.unit"] = Unit.OWNER
-    open_tab(at, "data_owners", "Unequal owners")
-    assert "owners_cap" in figure_keys(at)
-    assert at.session_state[keys.PAGE_PARAMETERS].source is OwnersSource.DATA
-    at.session_state["data_owners.unit"] = Unit.USER
-    at.session_state["data_owners.records_per_user"] = 1e9
-    check(at.run())
-    assert "more records than the largest owner" in errors(at)
+    app.session_state["data_owners.unit"], app.session_state["data_owners.records_per_user"] = Unit.USER, 2.0
+    check(app.run())
+    assert "The table does not say which user a record is of" in errors(app)
+    app.session_state["data_owners.unit"] = Unit.RECORD
+    open_tab(app, "data_owners", "Downloads")
+    assert "owners_report_public_html" in {button.key for button in app.get("download_button")}
+    assert {"owners", "records"} & set(address_of(app)) == set()
+    check(app.number_input(key="data_owners.owners").set_value(0.5).run())
+    assert "The number of owners n must be a whole number" in errors(app)
+    assert "owners_map" not in figure_keys(app)
+    check(app.number_input(key="data_owners.owners").set_value(30.0).run())
+    app.session_state["data_owners.source"] = OwnersSource.DATA
+    app.session_state["data_owners.unit"] = Unit.OWNER
+    open_tab(app, "data_owners", "Unequal owners")
+    assert "owners_cap" in figure_keys(app)
+    assert app.session_state[keys.PAGE_PARAMETERS].source is OwnersSource.DATA
+    app.session_state["data_owners.unit"] = Unit.USER
+    app.session_state["data_owners.records_per_user"] = 1e9
+    check(app.run())
+    assert "more records than the largest owner" in errors(app)

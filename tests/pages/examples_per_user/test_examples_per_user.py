@@ -42,8 +42,8 @@ def answer() -> Answer:
     return build_answer(SAMPLE, ASKED)
 
 
-def answer_quickly(data: Dataset, asked: ExamplesParameters) -> Answer:
-    return build_answer(data, asked, solve_quickly(data.histogram, asked))
+def answer_quickly(data: Dataset, parameters: ExamplesParameters) -> Answer:
+    return build_answer(data, parameters, solve_quickly(data.histogram, parameters))
 
 
 def make_users(sizes: list[int], counts: list[int], disclosure: Disclosure = Disclosure.PUBLIC) -> Dataset:
@@ -51,36 +51,36 @@ def make_users(sizes: list[int], counts: list[int], disclosure: Disclosure = Dis
 
 
 def test_the_page_shows_what_the_core_finds_and_the_exact_noise_when_it_comes(answer: Answer) -> None:
-    at = finish(open_app(PAGE), "examples_per_user.exact_job")
-    texts = shown_texts(at)
+    app = finish(open_app(PAGE), "examples_per_user.exact_job")
+    texts = shown_texts(app)
     assert answer.headline in texts
-    shown = " ".join(str(metric) for metric in metrics_of(at))
-    best = answer.solution.best
-    assert wording.number(round_up(best.multiplier), 4) in shown
-    assert "at most" not in shown
-    names = [entry.get("name") for entry in chart(at, "examples_error")["data"]]
+    text = " ".join(str(metric) for metric in metrics_of(app))
+    best = answer.solution.best_candidate
+    assert wording.number(round_up(best.multiplier), 4) in text
+    assert "at most" not in text
+    names = [entry.get("name") for entry in chart(app, "examples_error")["data"]]
     assert {"Draw examples", "Draw users", "Best bound"} <= set(names)
     for tab, figure in (("Noise", "examples_noise"), ("Examples kept", "examples_kept")):
-        at.session_state["examples_per_user.tabs"] = tab
-        assert chart(check(at.run()), figure)["data"]
-    at.session_state["examples_per_user.tabs"] = "Behind the answer"
-    check(at.number_input(key="examples_per_user.own_bound").set_value(5.0).run())
-    assert "Your bound, 5 examples" in shown_texts(at)
+        app.session_state["examples_per_user.tabs"] = tab
+        assert chart(check(app.run()), figure)["data"]
+    app.session_state["examples_per_user.tabs"] = "Behind the answer"
+    check(app.number_input(key="examples_per_user.own_bound").set_value(5.0).run())
+    assert "Your bound, 5 examples" in shown_texts(app)
 
 
 def test_bad_input_gets_sentences(answer: Answer) -> None:
-    at = open_app(PAGE)
-    check(at.number_input(key="examples_per_user.batch_size").set_value(1e7).run())
-    assert "is more than all" in errors(at)
-    check(at.number_input(key="examples_per_user.batch_size").set_value(0.0).run())
-    assert "The expected batch B must lie between" in errors(at)
-    check(at.number_input(key="examples_per_user.batch_size").set_value(64.0).run())
-    check(at.number_input(key="examples_per_user.steps").set_value(2.5).run())
-    assert "must be a whole number" in errors(at)
+    app = open_app(PAGE)
+    check(app.number_input(key="examples_per_user.batch_size").set_value(1e7).run())
+    assert "is more than all" in errors(app)
+    check(app.number_input(key="examples_per_user.batch_size").set_value(0.0).run())
+    assert "The expected batch B must lie between" in errors(app)
+    check(app.number_input(key="examples_per_user.batch_size").set_value(64.0).run())
+    check(app.number_input(key="examples_per_user.steps").set_value(2.5).run())
+    assert "must be a whole number" in errors(app)
 
 
 def test_the_card_has_the_noise_rounded_up(answer: Answer) -> None:
-    best = answer.solution.best
+    best = answer.solution.best_candidate
     shown = next(number for number in answer.numbers if number.key == "noise_multiplier")
     assert best.multiplier <= shown.value <= 1.001 * best.multiplier
     assert best.multiplier == find_multiplier(
@@ -92,19 +92,19 @@ def test_the_card_has_the_noise_rounded_up(answer: Answer) -> None:
 
 
 def test_until_the_exact_noise_is_there_the_card_says_at_most() -> None:
-    found = solve_quickly(SAMPLE.histogram, ASKED).with_noise(None)
-    assert found.stage is Stage.FIRST
-    made = build_answer(SAMPLE, ASKED, found)
-    assert made.numbers[1].text.startswith("at most ")
-    assert "searching the exact one" in made.numbers[1].note
+    noise = solve_quickly(SAMPLE.histogram, ASKED).with_noise(None)
+    assert noise.stage is Stage.FIRST
+    answer = build_answer(SAMPLE, ASKED, noise)
+    assert answer.numbers[1].text.startswith("at most ")
+    assert "searching the exact one" in answer.numbers[1].note
 
 
 def test_what_must_not_be_believed_is_on_the_card() -> None:
     said = answer_quickly(make_users([1, 50], [900, 4]), replace(ASKED, delta=0.01, batch_size=950.0))
     assert "is too small" in said.detail
     assert "δ is above 1 over the number of users" in said.detail
-    assert any("Not covered: shuffled data" in one for one in said.assumptions)
-    assert any("public constants" in one for one in said.assumptions)
+    assert any("Not covered: shuffled data" in assumption for assumption in said.assumptions)
+    assert any("public constants" in assumption for assumption in said.assumptions)
     assert "by this estimate" in said.facts["Both ways"]
     assert (
         "ε does not cover" in answer_quickly(make_users([1, 9], [90, 40], Disclosure.PRIVATE), ASKED).detail
@@ -115,7 +115,7 @@ def test_what_must_not_be_believed_is_on_the_card() -> None:
 def test_a_bound_of_ones_own_that_keeps_too_few_is_said() -> None:
     said = answer_quickly(make_users([1, 50], [900, 4]), replace(ASKED, batch_size=950.0, own_bound=1))
     assert "is too small" in said.facts["Your bound, 1 example"]
-    best = answer_quickly(SAMPLE, ASKED).solution.best
+    best = answer_quickly(SAMPLE, ASKED).solution.best_candidate
     same = answer_quickly(SAMPLE, replace(ASKED, own_bound=best.bound))
     assert same.facts[f"Your bound, {wording.counted(best.bound, 'example')}"].startswith("that is the best")
 
@@ -139,10 +139,10 @@ def test_of_private_data_no_word_of_the_methods_depends_on_them() -> None:
 
 
 def test_the_choice_says_that_nothing_is_proved(answer: Answer) -> None:
-    found = json.loads(answer.write_choice())
-    assert found["answer"]["bound"] == answer.numbers[0].value
-    assert found["answer"]["noise_multiplier"] >= answer.solution.best.multiplier
-    assert "estimate" in found["answer"]["proof"]
+    content = json.loads(answer.write_choice())
+    assert content["answer"]["bound"] == answer.numbers[0].value
+    assert content["answer"]["noise_multiplier"] >= answer.solution.best_candidate.multiplier
+    assert "estimate" in content["answer"]["proof"]
 
 
 @pytest.mark.parametrize(
@@ -151,13 +151,13 @@ def test_the_choice_says_that_nothing_is_proved(answer: Answer) -> None:
 )
 def test_the_program_of_values_checks_its_own_epsilon(way: Sampling, bound: int, rate: float) -> None:
     sigma = round_up(bound_multiplier(1 if way is Sampling.USERS else bound, rate, 2.0, 1e-5, 20))
-    of = Training(way, bound, rate, 40.0, sigma, 2.0, 1e-5, 20)
+    training = Training(way, bound, rate, 40.0, sigma, 2.0, 1e-5, 20)
     name = next(iter(PROGRAMS))
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        run_program(write_program(name, of, "Label.").text)
+        run_program(write_program(name, training, "Label.").text)
     assert "epsilon spent" in printed.getvalue()
     with pytest.raises(AssertionError, match="does not keep"), contextlib.redirect_stdout(io.StringIO()):
-        run_program(write_program(name, replace(of, multiplier=0.8 * sigma), "Label.").text)
+        run_program(write_program(name, replace(training, multiplier=0.8 * sigma), "Label.").text)
 
 
 def run_program(text: str) -> dict[str, Any]:
@@ -168,18 +168,20 @@ def run_program(text: str) -> dict[str, Any]:
 
 
 def test_a_page_of_other_data_begins_with_their_own_search() -> None:
-    at = finish(open_app(PAGE, link="1", data="requests-commits", epsilon="2"), "examples_per_user.exact_job")
-    assert not errors(at)
-    at = go(at, "Learning under a bound")
-    assert go(at, PAGE).title[0].value == PAGE
+    app = finish(
+        open_app(PAGE, link="1", data="requests-commits", epsilon="2"), "examples_per_user.exact_job"
+    )
+    assert not errors(app)
+    app = go(app, "Learning under a bound")
+    assert go(app, PAGE).title[0].value == PAGE
 
 
-@pytest.mark.parametrize("way", [Sampling.EXAMPLES, Sampling.USERS])
-def test_programs_of_libraries_hold_the_constants_and_compute_none_from_the_table(way: Sampling) -> None:
-    of = Training(way, 3, 0.125, 40.5, 1.2345, 2.0, 1e-5, 20)
+@pytest.mark.parametrize("sampling", [Sampling.EXAMPLES, Sampling.USERS])
+def test_programs_of_libraries_hold_the_constants_and_compute_none_from_the_table(sampling: Sampling) -> None:
+    training = Training(sampling, 3, 0.125, 40.5, 1.2345, 2.0, 1e-5, 20)
     names = ("SAMPLING_RATE", "DIVISOR", "NOISE_MULTIPLIER", "STEPS")
     for name in PROGRAMS:
-        text = write_program(name, of, "Label of the numbers that it holds: public input.").text
+        text = write_program(name, training, "Label of the numbers that it holds: public input.").text
         constants = {
             target.id: ast.literal_eval(node.value)
             for node in ast.parse(text).body
@@ -217,16 +219,16 @@ def test_no_row_decides_how_a_program_of_a_library_ends(
 
 
 def test_several_owners_are_those_of_the_data_or_invented_and_the_proof_is_shown() -> None:
-    at = open_app(PAGE, link="1", data="shop-events", epsilon="1")
-    open_tab(at, "examples_per_user", "Several owners")
-    at = finish(at, "examples_per_user.owners_job", "examples_per_user.exact_job")
+    app = open_app(PAGE, link="1", data="shop-events", epsilon="1")
+    open_tab(app, "examples_per_user", "Several owners")
+    app = finish(app, "examples_per_user.owners_job", "examples_per_user.exact_job")
     pairs = samples.load("shop-events").pairs
     kept = select_most(Ownership.from_pairs(pairs.task_codes, pairs.user_codes), 5)
-    texts = shown_texts(at) + " ".join(str(one) for one in metrics_of(at))
+    texts = shown_texts(app) + " ".join(str(metric) for metric in metrics_of(app))
     assert wording.number(kept.num_kept) in texts
     assert "does not protect that somebody is there" in texts
-    check(at.number_input(key="examples_per_user.owners_bound").set_value(0.5).run())
-    assert "must be a whole number" in errors(at)
+    check(app.number_input(key="examples_per_user.owners_bound").set_value(0.5).run())
+    assert "must be a whole number" in errors(app)
 
 
 def test_the_noise_of_several_owners_is_larger_where_contents_are_replaced() -> None:
@@ -244,6 +246,6 @@ def test_on_a_dp_release_its_label_stands_at_everything() -> None:
     copy = ReleaseFacts(0.1, 0.0, Neighbours.ADD_OR_REMOVE_USER, "discrete Laplace noise")
     made = answer_quickly(replace(SAMPLE, disclosure=Disclosure.DP_RELEASE, release=copy), ASKED)
     assert made.disclosure == copy
-    assert any("The DP release is taken for the data" in one for one in made.all_assumptions)
+    assert any("The DP release is taken for the data" in assumption for assumption in made.all_assumptions)
     assert "discrete Laplace noise" in made.methods.text
     assert all("DP release" in form.text for _, form in made.code.forms if isinstance(form, Code))

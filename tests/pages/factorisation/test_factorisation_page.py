@@ -59,7 +59,7 @@ TABS = (*ITEM_TABS, layout.DOWNLOADS, layout.COMPUTED)
 def build_rated_dataset(disclosure: Disclosure) -> Dataset:
     """Build ratings as Your data does from a table of users, items and stars."""
     ratings = GeneratedRatings(200, 40, 10.0).draw(np.random.default_rng(0))
-    users, stars = ratings.graph.users.astype(np.int64), ratings.values.astype(np.float64)
+    users, stars = ratings.graph.user_codes.astype(np.int64), ratings.values.astype(np.float64)
     per_user = np.bincount(users)
     return Dataset(
         "ratings.csv", "A file.", disclosure, ContributionHistogram.from_counts(per_user[per_user > 0]),
@@ -90,9 +90,9 @@ def build_result(means: dict[ModelKind, float], spread: float = 0.001) -> StudyR
     """Build a result of three seeds whose errors differ from these by fixed small numbers."""
     study = replace(PARAMETERS.study, repeats=3, epsilons=(1.0,))
     rmse = np.empty((len(RATING_KINDS), 1, 3, 1 + BUCKETS))
-    for place, kind in enumerate(RATING_KINDS):
-        wobble = spread * np.array([-1.0, 0.0, 1.0]) * (1.0 + place)
-        rmse[place, 0] = means.get(kind, 1.0) + wobble[:, None] + 0.01 * np.arange(1 + BUCKETS)
+    for index, rating_kind in enumerate(RATING_KINDS):
+        wobble = spread * np.array([-1.0, 0.0, 1.0]) * (1.0 + index)
+        rmse[index, 0] = means.get(rating_kind, 1.0) + wobble[:, None] + 0.01 * np.arange(1 + BUCKETS)
     counts = np.arange(60)
     return StudyResult(study, rmse, np.full_like(rmse, np.nan), counts, {}, True)
 
@@ -129,14 +129,14 @@ def test_the_card_says_plainly_whether_a_factorisation_is_worth_it() -> None:
         build_answer(result=build_result({ModelKind.PRIVATE_OFFSETS: 0.9, ModelKind.ADAPTIVE: 0.8})).code
         is None
     )
-    written = build_answer(result=build_result({ModelKind.PRIVATE_OFFSETS: 0.9})).code
-    assert (written.forms[0][1].max_groups, written.forms[0][1].delta) == (100, 1e-5)
+    code = build_answer(result=build_result({ModelKind.PRIVATE_OFFSETS: 0.9})).code
+    assert (code.forms[0][1].max_groups, code.forms[0][1].delta) == (100, 1e-5)
 
 
 def test_buckets_are_said_with_the_fewest_and_most_ratings_of_their_items() -> None:
     solution = build_solution()
     ascending = np.array_split(np.sort(solution.ratings.item_counts), BUCKETS)
-    assert solution.spreads == [(counts[0], counts[-1]) for counts in ascending]
+    assert solution.count_ranges == [(counts[0], counts[-1]) for counts in ascending]
     assert f"; {ascending[0][0]} to {ascending[-1][-1]} ratings per item" in words.describe_ratings(solution)
 
 
@@ -156,7 +156,7 @@ def test_figures_draw_what_was_computed() -> None:
     drawn = draw(plots.plot_shares(solution))
     for scheme, name in words.SCHEME_NAMES.items():
         bars, line = (one for one in drawn.data if one.name == name)
-        assert np.asarray(bars.y) == pytest.approx(solution.find_shares(scheme).shares)
+        assert np.asarray(bars.y) == pytest.approx(solution.find_shares(scheme).bucket_shares)
         assert np.asarray(line.y) == pytest.approx(solution.find_shares(scheme).noise_to_signal)
         assert (bars.yaxis, line.yaxis, line.legendgroup) == (None, "y2", name)
     result = run(solution.ratings, PARAMETERS.study)
@@ -167,7 +167,7 @@ def test_figures_draw_what_was_computed() -> None:
         (one,) = [one for one in fig.data if one.name == kind.value]
         assert np.asarray(one.y) == pytest.approx(result.summarise(kind).means[:, 0])
         assert np.asarray(one.error_y.array) == pytest.approx(result.summarise(kind).half_widths[:, 0])
-    at = solution.verdict.index
+    at = solution.verdict.epsilon_index
     (adaptive,) = [
         one for one in draw(plots.plot_buckets(solution, "rmse")).data if one.name == ModelKind.ADAPTIVE.value
     ]
@@ -206,10 +206,10 @@ def test_recall_is_said_with_its_interval_and_drawn() -> None:
     assert "recommend the most popular items" in compare((0.10, 0.12, 0.11))
     assert "not clear" in compare((0.21, 0.20, 0.23))
     assert "Train at least 3 seeds" in compare((0.30, 0.32, math.nan))
-    drawn = draw(
+    figure = draw(
         plots.plot_over_epsilon(StudyResult(study, unmeasured, recall, np.arange(60)), Disclosure.PUBLIC)
     )
-    (line,) = [one for one in drawn.data if one.name == ModelKind.ADAPTIVE.value]
+    (line,) = [trace for trace in figure.data if trace.name == ModelKind.ADAPTIVE.value]
     assert np.asarray(line.y)[1] == pytest.approx(0.31)
     nothing = StudyResult(study, unmeasured, unmeasured, np.arange(60))
     assert words.write_comparison(nothing, 1.0).startswith("Nothing is trained")
@@ -235,12 +235,12 @@ def test_data_with_ratings_are_proposed_and_private_ones_show_no_range() -> None
 @pytest.fixture(scope="module")
 def trained() -> AppTest:
     """One session on a small table, trained."""
-    at = open_app(PAGE, **LINK)
-    assert at.session_state[keys.LINK_PROBLEMS] == ()
-    assert figure_keys(at) == ["factorisation_shares"]
-    assert "Not trained yet: noise on the rarest" in shown_texts(at)
-    check(at.button(key="factorisation_train_job_start").click().run())
-    return finish(at, JOB)
+    app = open_app(PAGE, **LINK)
+    assert app.session_state[keys.LINK_PROBLEMS] == ()
+    assert figure_keys(app) == ["factorisation_shares"]
+    assert "Not trained yet: noise on the rarest" in shown_texts(app)
+    check(app.button(key="factorisation_train_job_start").click().run())
+    return finish(app, JOB)
 
 
 def test_a_training_ends_in_what_the_core_answers(trained: AppTest) -> None:
@@ -297,83 +297,83 @@ def test_choices_are_trained_on_in_their_tab(trained: AppTest) -> None:
 
 
 def test_ratings_of_ones_own_are_choices_from_a_number_on() -> None:
-    at = on_data(build_rated_dataset(Disclosure.PUBLIC), PAGE)
-    at.session_state[QUESTION.key("tabs")] = "Implicit feedback"
-    at.session_state[QUESTION.key("repeats")] = 1.0
-    at.session_state[QUESTION.key("chosen_from")] = 6.0
-    check(at.run())
-    check(at.button(key="factorisation_implicit_job_start").click().run())
-    finish(at, QUESTION.key("implicit_job"))
-    assert "No rating is at least 6" in errors(at) + shown_texts(at)
+    app = on_data(build_rated_dataset(Disclosure.PUBLIC), PAGE)
+    app.session_state[QUESTION.key("tabs")] = "Implicit feedback"
+    app.session_state[QUESTION.key("repeats")] = 1.0
+    app.session_state[QUESTION.key("chosen_from")] = 6.0
+    check(app.run())
+    check(app.button(key="factorisation_implicit_job_start").click().run())
+    finish(app, QUESTION.key("implicit_job"))
+    assert "No rating is at least 6" in errors(app) + shown_texts(app)
 
 
 def test_gradient_steps_show_their_fields_and_their_noise(trained: AppTest) -> None:
     before = answer_of(trained, "factorisation_card")["label"]
     check(trained.segmented_control(key=QUESTION.key("algorithm")).set_value(Algorithm.DESCENT).run())
     check(trained.number_input(key=QUESTION.key("steps")).set_value(8.0).run())
-    shown = answer_of(trained, "factorisation_card")
+    card_answer = answer_of(trained, "factorisation_card")
     # Four times as many releases in a sweep as sums and vectors are: twice the noise of 79.5 at k = 100.
-    assert (shown["label"], shown["value"]) == ("Noise s on each sum", "159")
+    assert (card_answer["label"], card_answer["value"]) == ("Noise s on each sum", "159")
     check(trained.segmented_control(key=QUESTION.key("algorithm")).set_value(Algorithm.STATISTICS).run())
     assert answer_of(trained, "factorisation_card")["label"] == before
 
 
 def test_private_ratings_ask_for_their_range_and_label_every_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    at = on_data(build_rated_dataset(Disclosure.PRIVATE), PAGE)
-    assert "What range can a rating have?" in shown_texts(at)
-    assert not figure_keys(at)
-    check(at.number_input(key=QUESTION.key("lowest")).set_value(0.5).run())
-    check(at.number_input(key=QUESTION.key("highest")).set_value(5.0).run())
-    assert figure_keys(at) == ["factorisation_shares"]
-    assert "computed from private data: do not publish" in shown_texts(at)
+    app = on_data(build_rated_dataset(Disclosure.PRIVATE), PAGE)
+    assert "What range can a rating have?" in shown_texts(app)
+    assert not figure_keys(app)
+    check(app.number_input(key=QUESTION.key("lowest")).set_value(0.5).run())
+    check(app.number_input(key=QUESTION.key("highest")).set_value(5.0).run())
+    assert figure_keys(app) == ["factorisation_shares"]
+    assert "computed from private data: do not publish" in shown_texts(app)
     # Stopped at its first sign of progress: what was finished is a result, here nothing.
     work_waits_for_stop(monkeypatch)
-    check(at.button(key="factorisation_train_job_start").click().run())
-    check(at.button(key=f"{JOB}_stop").click().run())
-    finish(at, JOB)
-    done = at.session_state[JOB].result
+    check(app.button(key="factorisation_train_job_start").click().run())
+    check(app.button(key=f"{JOB}_stop").click().run())
+    finish(app, JOB)
+    done = app.session_state[JOB].result
     assert isinstance(done, StudyResult)
-    assert not done.finished
-    assert not errors(at)
-    assert figure_keys(at) == ["factorisation_shares"]
+    assert not done.is_finished
+    assert not errors(app)
+    assert figure_keys(app) == ["factorisation_shares"]
 
 
 def test_items_of_private_rows_have_names_from_a_public_list_alone() -> None:
     names = tuple(f"diary {number}" for number in range(40))
-    at = on_data(replace(build_rated_dataset(Disclosure.PRIVATE), task_names=names), PAGE)
-    at.session_state[QUESTION.key("lowest")], at.session_state[QUESTION.key("highest")] = 0.5, 5.0
-    at.session_state[QUESTION.key("repeats")] = 1.0
-    check(at.run())
-    check(at.button(key="factorisation_train_job_start").click().run())
-    finish(at, JOB)
-    at.session_state[QUESTION.key("tabs")] = "Nearest items"
-    for brought, called in ((None, "item "), ({name: f"Film {name[6:]}" for name in names}, "Film ")):
-        at.session_state[keys.ITEM_NAMES] = brought
-        check(at.run())
-        assert f"Nearest to {called}" in shown_texts(at)
-        (nearest,) = [one.value for one in at.dataframe if "Adaptive" in one.value.columns]
-        assert all(str(cell).startswith(called) for cell in nearest.to_numpy().ravel())
-        assert not any("diary" in text for text in (shown_texts(at), nearest.to_csv()))
-    assert "names 40 of the 40 items (computed from private data: do not publish)" in shown_texts(at)
+    app = on_data(replace(build_rated_dataset(Disclosure.PRIVATE), task_names=names), PAGE)
+    app.session_state[QUESTION.key("lowest")], app.session_state[QUESTION.key("highest")] = 0.5, 5.0
+    app.session_state[QUESTION.key("repeats")] = 1.0
+    check(app.run())
+    check(app.button(key="factorisation_train_job_start").click().run())
+    finish(app, JOB)
+    app.session_state[QUESTION.key("tabs")] = "Nearest items"
+    for brought, message in ((None, "item "), ({name: f"Film {name[6:]}" for name in names}, "Film ")):
+        app.session_state[keys.ITEM_NAMES] = brought
+        check(app.run())
+        assert f"Nearest to {message}" in shown_texts(app)
+        (nearest,) = [frame.value for frame in app.dataframe if "Adaptive" in frame.value.columns]
+        assert all(str(cell).startswith(message) for cell in nearest.to_numpy().ravel())
+        assert not any("diary" in text for text in (shown_texts(app), nearest.to_csv()))
+    assert "names 40 of the 40 items (computed from private data: do not publish)" in shown_texts(app)
 
 
 def test_train_again_and_stop_keeps_the_earlier_result(
     trained: AppTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = answer_of(trained, "factorisation_card")
+    card_answer_before = answer_of(trained, "factorisation_card")
     with monkeypatch.context() as patched:
         work_waits_for_stop(patched)
         check(trained.button(key="factorisation_train_job_start").click().run())
         check(trained.button(key=f"{JOB}_stop").click().run())
         finish(trained, JOB)
-    assert not trained.session_state[JOB].result.finished
+    assert not trained.session_state[JOB].result.is_finished
     assert figure_keys(trained)[0] == "factorisation_errors"
-    assert answer_of(trained, "factorisation_card") == before
+    assert answer_of(trained, "factorisation_card") == card_answer_before
 
 
 def test_a_public_demo_limits_what_is_trained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(access, "is_served", lambda: True)
-    at = open_app(PAGE, link="1", num_users="3000", num_items="600", ratings_per_user="250", repeats="9")
-    assert "this public demo generates at most 600,000 ratings" in errors(at).replace("This", "this")
-    assert "trains at most 3 seeds" in errors(at)
-    assert not figure_keys(at)
+    app = open_app(PAGE, link="1", num_users="3000", num_items="600", ratings_per_user="250", repeats="9")
+    assert "this public demo generates at most 600,000 ratings" in errors(app).replace("This", "this")
+    assert "trains at most 3 seeds" in errors(app)
+    assert not figure_keys(app)

@@ -19,7 +19,7 @@ from dpcore.dataset import Dataset
 from dpcore.gap_examples import answer as gap_answer
 from dpcore.gap_examples.compare import carry_out_fourfold_proof, compare
 from dpcore.gap_examples.parameters import REGRESSION_G, GapParameters
-from dpcore.gap_examples.regression import example_1, example_3
+from dpcore.gap_examples.regression import build_example_1, build_example_3
 from dpcore.gap_examples.two_groups import (
     build_two_group_problem,
     compute_integer_cap_limit,
@@ -56,49 +56,49 @@ TABS = (
 BEST = compute_supremum().ratio
 
 
-def open_step(at: AppTest, tab: str) -> AppTest:
+def open_step(app: AppTest, tab: str) -> AppTest:
     """Open a step; run twice, since state of widgets that are not drawn vanishes on the second run only."""
-    open_tab(at, "gap_examples", tab)
-    return check(at.run())
+    open_tab(app, "gap_examples", tab)
+    return check(app.run())
 
 
-def read_point(at: AppTest, key: str, name: str) -> tuple[float, float]:
-    ((x,), (y,)) = trace(chart(at, key), name)
+def read_point(app: AppTest, key: str, name: str) -> tuple[float, float]:
+    ((x,), (y,)) = trace(chart(app, key), name)
     return float(x), float(y)
 
 
-def assert_data_answer(at: AppTest, problem: mean.MeanProblem) -> None:
+def assert_data_answer(app: AppTest, problem: mean.MeanProblem) -> None:
     both = compare(problem)
     proof = carry_out_fourfold_proof(both)
-    assert read_point(at, "gap_data", "Best bound") == (
-        both.cap.max_contributions,
-        pytest.approx(both.cap.variance / both.smooth.variance),
+    assert read_point(app, "gap_data", "Best bound") == (
+        both.best_cap.max_contributions,
+        pytest.approx(both.best_cap.variance / both.smooth.variance),
     )
-    assert read_point(at, "gap_data", "Best weights, h*") == (pytest.approx(both.smooth.threshold), 1.0)
-    x, y = read_point(at, "gap_data", f"Proof's h′ (case {proof.case_number})")
+    assert read_point(app, "gap_data", "Best weights, h*") == (pytest.approx(both.smooth.threshold), 1.0)
+    x, y = read_point(app, "gap_data", f"Proof's h′ (case {proof.case_number})")
     at_cap = float(mean.capped_variance(problem, proof.max_contributions))
     assert (x, y) == (proof.max_contributions, pytest.approx(at_cap / both.smooth.variance))
     assert y <= 4.0
-    bounds, drawn = trace(chart(at, "gap_data"), "Bounded rows")
-    assert drawn == pytest.approx(mean.capped_variance(problem, bounds) / both.smooth.variance)
-    assert metrics_of(at)[0].value == f"{both.ratio:.4f}"
-    assert metrics_of(at)[1].value == f"{math.sqrt(both.ratio):.4f}"
+    bounds, curve_values = trace(chart(app, "gap_data"), "Bounded rows")
+    assert curve_values == pytest.approx(mean.capped_variance(problem, bounds) / both.smooth.variance)
+    assert metrics_of(app)[0].value == f"{both.ratio:.4f}"
+    assert metrics_of(app)[1].value == f"{math.sqrt(both.ratio):.4f}"
 
 
 def test_the_answer_follows_epsilon_and_variance_and_the_axes_stay():
-    at = open_app(QUESTION.title)
-    assert_data_answer(at, mean.MeanProblem(SAMPLE.histogram, setting.DEFAULT_EPSILON, 1.0, 0.25))
-    assert "For any data set the excess is at most 56.5" in shown_texts(at)
-    assert "at most 4" in shown_texts(at)
-    number = answer_of(at, "gap_card")
+    app = open_app(QUESTION.title)
+    assert_data_answer(app, mean.MeanProblem(SAMPLE.histogram, setting.DEFAULT_EPSILON, 1.0, 0.25))
+    assert "For any data set the excess is at most 56.5" in shown_texts(app)
+    assert "at most 4" in shown_texts(app)
+    number = answer_of(app, "gap_card")
     assert float(number["copied"]) == pytest.approx(float(number["value"]), abs=5e-5)
-    before = chart(at, "gap_data")["layout"]
-    check(at.segmented_control(key="gap_examples.variance_source").set_value("Entered").run())
-    check(at.number_input(key="gap_examples.value_variance").set_value(0.02).run())
+    before = chart(app, "gap_data")["layout"]
+    check(app.segmented_control(key="gap_examples.variance_source").set_value("Entered").run())
+    check(app.number_input(key="gap_examples.value_variance").set_value(0.02).run())
     for epsilon in (0.001, 0.1, 10.0):
-        check(at.select_slider(key=keys.EPSILON_SLIDER).set_value(epsilon).run())
-        assert_data_answer(at, mean.MeanProblem(SAMPLE.histogram, epsilon, 1.0, 0.02))
-    layout = chart(at, "gap_data")["layout"]
+        check(app.select_slider(key=keys.EPSILON_SLIDER).set_value(epsilon).run())
+        assert_data_answer(app, mean.MeanProblem(SAMPLE.histogram, epsilon, 1.0, 0.02))
+    layout = chart(app, "gap_data")["layout"]
     for axis in ("xaxis", "yaxis"):
         assert layout[axis]["range"] == before[axis]["range"]
 
@@ -124,7 +124,7 @@ def test_where_nothing_can_be_gained_a_cap_is_recommended_and_why_is_said():
 def test_the_range_of_good_caps_is_what_it_says():
     view = build_gap_answer(SAMPLE.histogram).solution
     problem, (low, high) = view.comparison.problem, view.near_optimal_caps
-    allowed = 1.05**2 * view.comparison.cap.variance
+    allowed = 1.05**2 * view.comparison.best_cap.variance
     assert np.all(mean.capped_variance(problem, np.arange(low, high + 1)) <= allowed)
     assert np.all(mean.capped_variance(problem, np.array([low - 1, high + 1])) > allowed)
 
@@ -132,82 +132,82 @@ def test_the_range_of_good_caps_is_what_it_says():
 def test_private_data_are_labelled_and_stay_out_of_the_link():
     histogram = ContributionHistogram([1, 9, 77], [40, 23, 11])
     private = Dataset("h.csv", "a table of counts", Disclosure.PRIVATE, histogram)
-    at = check(with_data(open_app(QUESTION.title), private).run())
-    assert_data_answer(at, mean.MeanProblem(histogram, setting.DEFAULT_EPSILON, 1.0, 0.25))
-    assert "do not publish" in shown_texts(at)
-    link = link_of(at)
+    app = check(with_data(open_app(QUESTION.title), private).run())
+    assert_data_answer(app, mean.MeanProblem(histogram, setting.DEFAULT_EPSILON, 1.0, 0.25))
+    assert "do not publish" in shown_texts(app)
+    link = link_of(app)
     assert "data=upload" in link
     assert "77" not in link
 
 
 def test_theorem_2_is_drawn_and_calculated():
-    at = open_step(open_app(QUESTION.title), "Paper's example")
+    app = open_step(open_app(QUESTION.title), "Paper's example")
     for g in (1, 2, 10, 100, 1000):
-        check(at.select_slider(key="gap_examples.g").set_value(g).run())
-        assert read_point(at, "gap_theorem_2", "Here") == (g, pytest.approx(3 * g / (2 * g + 1)))
-        assert f"{3 * g / (2 * g + 1):.6f}" in shown_texts(at)
+        check(app.select_slider(key="gap_examples.g").set_value(g).run())
+        assert read_point(app, "gap_theorem_2", "Here") == (g, pytest.approx(3 * g / (2 * g + 1)))
+        assert f"{3 * g / (2 * g + 1):.6f}" in shown_texts(app)
 
 
 def test_two_groups_follow_their_sliders():
-    at = open_step(open_app(QUESTION.title), "Two groups")
-    assert read_point(at, "gap_two_groups", "Maximum, 25/16") == (0.4, pytest.approx(25 / 16))
-    at.slider(key="gap_examples.light_users").set_value(40)
-    at.select_slider(key="gap_examples.light_size").set_value(2)
-    check(at.select_slider(key="gap_examples.heavy_size").set_value(500).run())
+    app = open_step(open_app(QUESTION.title), "Two groups")
+    assert read_point(app, "gap_two_groups", "Maximum, 25/16") == (0.4, pytest.approx(25 / 16))
+    app.slider(key="gap_examples.light_users").set_value(40)
+    app.select_slider(key="gap_examples.light_size").set_value(2)
+    check(app.select_slider(key="gap_examples.heavy_size").set_value(500).run())
     problem = build_two_group_problem(40, 60, 1000, 2)
-    assert read_point(at, "gap_two_groups", "Here") == (0.4, pytest.approx(compare(problem).ratio))
-    p, limit = trace(chart(at, "gap_two_groups"), "R → ∞, s = 1")
-    finite = trace(chart(at, "gap_two_groups"), "R = 500, s = 2")[1]
+    assert read_point(app, "gap_two_groups", "Here") == (0.4, pytest.approx(compare(problem).ratio))
+    p, limit = trace(chart(app, "gap_two_groups"), "R → ∞, s = 1")
+    finite = trace(chart(app, "gap_two_groups"), "R = 500, s = 2")[1]
     assert limit == pytest.approx(compute_integer_cap_limit(p).ratio)
     assert np.all(finite <= BEST)
-    assert "1.5625" in shown_texts(at)
+    assert "1.5625" in shown_texts(app)
 
 
 def test_any_noise_stays_under_its_envelope():
-    at = open_step(open_app(QUESTION.title), "Any noise")
+    app = open_step(open_app(QUESTION.title), "Any noise")
     for noise in (0.05, 0.44, 1.5):
-        check(at.slider(key="gap_examples.noise_per_user").set_value(noise).run())
-        figure = chart(at, "gap_any_noise")
+        check(app.slider(key="gap_examples.noise_per_user").set_value(noise).run())
+        figure = chart(app, "gap_any_noise")
         curve = trace(figure, f"t = {noise:g}")[1]
         envelope = trace(figure, "Worst t for each p")[1]
         assert np.all(curve <= envelope + 1e-12)
-        assert read_point(at, "gap_any_noise", "Worst p at this t")[1] <= BEST
-    assert read_point(at, "gap_any_noise", f"Largest of all: {BEST:.5f}")[1] == pytest.approx(BEST)
+        assert read_point(app, "gap_any_noise", "Worst p at this t")[1] <= BEST
+    assert read_point(app, "gap_any_noise", f"Largest of all: {BEST:.5f}")[1] == pytest.approx(BEST)
 
 
 def test_regression_shows_the_exact_ratio():
-    at = open_step(open_app(QUESTION.title), "Regression")
-    check(at.select_slider(key="gap_examples.regression_g").set_value(8).run())
-    for example, make in ((1, example_1), (3, example_3)):
-        choose_example(at, example)
+    app = open_step(open_app(QUESTION.title), "Regression")
+    check(app.select_slider(key="gap_examples.regression_g").set_value(8).run())
+    for example, make in ((1, build_example_1), (3, build_example_3)):
+        choose_example(app, example)
         made = make(8)
         best = min(
             enumerate_sample_limiting(build_instance(example, 8), h).mean_variance for h in range(1, 9)
         )
-        g, ratio = read_point(at, "gap_growth", "Here")
+        g, ratio = read_point(app, "gap_growth", "Here")
         assert (g, ratio) == (8, pytest.approx(best / made.feasible_variance))
-        x, y = trace(chart(at, "gap_growth"), "To the paper's C")
+        x, y = trace(chart(app, "gap_growth"), "To the paper's C")
         assert x.tolist() == list(REGRESSION_G)
         assert np.all(np.diff(y) > 0)
-        _, to_best = trace(chart(at, "gap_growth"), "To the best C")
+        _, to_best = trace(chart(app, "gap_growth"), "To the best C")
         assert np.all(to_best > y)
         assert to_best[x.tolist().index(8)] == pytest.approx(best / made.best_variance)
-        assert "finds the same. Proved" in shown_texts(at)
-    choose_example(at, 1)
-    check(at.select_slider(key="gap_examples.regression_g").set_value(100).run())
-    assert "too large to be solved" in shown_texts(at)
-    assert "Proved" not in shown_texts(at)
+        assert "finds the same. Proved" in shown_texts(app)
+    choose_example(app, 1)
+    check(app.select_slider(key="gap_examples.regression_g").set_value(100).run())
+    assert "too large to be solved" in shown_texts(app)
+    assert "Proved" not in shown_texts(app)
 
 
-def choose_example(at: AppTest, example: int) -> None:
+def choose_example(app: AppTest, example: int) -> None:
     words = QUESTION.fields["example"].options[example]
-    check(at.segmented_control(key="gap_examples.example").set_value(words).run())
+    check(app.segmented_control(key="gap_examples.example").set_value(words).run())
 
 
 def test_a_link_sets_every_step():
     parameters = GapParameters(0.7, g=50, light_users=12, regression_g=20, example=3)
-    at = open_app(QUESTION.title, link="1", **to_fields(parameters))
-    assert at.session_state[keys.PAGE_PARAMETERS] == parameters
+    app = open_app(QUESTION.title, link="1", **to_fields(parameters))
+    assert app.session_state[keys.PAGE_PARAMETERS] == parameters
     for tab in TABS:
-        open_step(at, tab)
-    assert at.session_state[keys.PAGE_PARAMETERS] == parameters
+        open_step(app, tab)
+    assert app.session_state[keys.PAGE_PARAMETERS] == parameters

@@ -19,7 +19,7 @@ from dpcore.learning import LearningParameters, PrivacyForm, optimal_cap, popula
 from dpcore.learning import answer as learning_answer
 from dpcore.learning.answer import population as learning_population
 from dpcore.learning.answer import solution
-from dpcore.learning.answer.solution import TERMS, LearningSolution
+from dpcore.learning.answer.solution import TERM_STYLES, LearningSolution
 from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.learning.participation import PowerLaw, compute_expectations, simulate
 from dpcore.report.plotly_figures import draw as drawn_as
@@ -66,7 +66,7 @@ def opened_page() -> AppTest:
 
 
 @pytest.fixture
-def at(opened_page: AppTest) -> AppTest:
+def app(opened_page: AppTest) -> AppTest:
     """The module's session on the default sample, with nothing entered."""
     opened_page.session_state[keys.LOADED_DATA] = replace(
         opened_page.session_state[keys.LOADED_DATA], dataset=SAMPLE
@@ -75,18 +75,18 @@ def at(opened_page: AppTest) -> AppTest:
     return open_tab(enter_fields(opened_page, epsilon=DEFAULT_EPSILON, **names), layout.BEHIND)
 
 
-def open_tab(at: AppTest, tab: str) -> AppTest:
-    if at.session_state["learning.tabs"] != tab:
-        at.session_state["learning.tabs"] = tab
-        at.run()
-    return check(at.run())
+def open_tab(app: AppTest, tab: str) -> AppTest:
+    if app.session_state["learning.tabs"] != tab:
+        app.session_state["learning.tabs"] = tab
+        app.run()
+    return check(app.run())
 
 
-def enter_fields(at: AppTest, **values: object) -> AppTest:
+def enter_fields(app: AppTest, **values: object) -> AppTest:
     """Set fields by name, and run."""
     for name, value in values.items():
-        at.session_state["epsilon" if name == "epsilon" else f"learning.{name}"] = value
-    return check(at.run())
+        app.session_state["epsilon" if name == "epsilon" else f"learning.{name}"] = value
+    return check(app.run())
 
 
 def equals_where_drawable(drawn: object, computed: np.ndarray) -> bool:
@@ -97,8 +97,8 @@ def equals_where_drawable(drawn: object, computed: np.ndarray) -> bool:
 
 
 def build_learning_answer(parameters: LearningParameters, dataset=SAMPLE) -> tuple[LearningSolution, Answer]:
-    one = learning_answer.build_answer(dataset, parameters)
-    return one.solution, one
+    answer = learning_answer.build_answer(dataset, parameters)
+    return answer.solution, answer
 
 
 def assert_drawn(get, problem: optimal_cap.BiasProblem) -> None:
@@ -116,18 +116,18 @@ def assert_drawn(get, problem: optimal_cap.BiasProblem) -> None:
         assert equals_where_drawable(get(name)[1], part)
 
 
-def assert_answer(at: AppTest, problem: optimal_cap.BiasProblem) -> None:
+def assert_answer(app: AppTest, problem: optimal_cap.BiasProblem) -> None:
     """The page shows the answer of this problem, in the figure and behind the answer."""
-    assert_drawn(lambda name: trace(chart(at, "learning_bound"), name), problem)
+    assert_drawn(lambda name: trace(chart(app, "learning_bound"), name), problem)
     best = optimal_cap.find_best_cap(problem)
-    assert [metric.value for metric in metrics_of(at)] == [
+    assert [metric.value for metric in metrics_of(app)] == [
         wording.counted(best.max_contributions, "row"),
         *(
-            wording.number(one)
-            for one in (best.total, best.fraction, best.bias, best.finite_sample, best.privacy)
+            wording.number(item)
+            for item in (best.total, best.fraction, best.bias, best.finite_sample, best.privacy)
         ),
     ]
-    assert f"Keep at most {wording.counted(best.max_contributions, 'row')} of each user." in shown_texts(at)
+    assert f"Keep at most {wording.counted(best.max_contributions, 'row')} of each user." in shown_texts(app)
 
 
 @pytest.mark.parametrize("name", ["online-retail-lines", "shop-events", "requests-commits"])
@@ -138,31 +138,31 @@ def test_the_page_opens_where_a_cap_matters(name):
     assert best.users_capped > 0
 
 
-def test_fields_and_epsilon_make_the_question_and_leave_the_axes(at):
-    assert_answer(at, LearningParameters(DEFAULT_EPSILON).problem(SAMPLE.histogram))
-    assert not errors(at)
-    before = chart(at, "learning_bound")["layout"]
+def test_fields_and_epsilon_make_the_question_and_leave_the_axes(app):
+    assert_answer(app, LearningParameters(DEFAULT_EPSILON).problem(SAMPLE.histogram))
+    assert not errors(app)
+    before = chart(app, "learning_bound")["layout"]
     caps = []
     for epsilon in (0.01, 10.0):
-        check(at.select_slider(key=keys.EPSILON_SLIDER).set_value(epsilon).run())
+        check(app.select_slider(key=keys.EPSILON_SLIDER).set_value(epsilon).run())
         problem = LearningParameters(epsilon).problem(SAMPLE.histogram)
-        assert_answer(at, problem)
+        assert_answer(app, problem)
         caps.append(optimal_cap.find_best_cap(problem).cap)
-        layout_now = chart(at, "learning_bound")["layout"]
+        layout_now = chart(app, "learning_bound")["layout"]
         for axis in ("xaxis", "yaxis"):
             assert layout_now[axis]["range"] == before[axis]["range"]
     assert caps[0] < caps[1]
-    at.number_input(key="learning.vc_dimension").set_value(3)
-    at.number_input(key="learning.failure_probability").set_value(0.01)
-    at.number_input(key="learning.privacy_constant").set_value(40.0)
-    at.number_input(key="learning.finite_sample_constant").set_value(0.5)
-    at.selectbox(key="learning.bias").set_value(BiasTerm.CUT_SHARE)
-    check(at.segmented_control(key="learning.privacy_form").set_value(PrivacyForm.OWN).run())
-    assert at.slider(key="learning.loss_variance").disabled
-    check(at.selectbox(key="learning.bias").set_value(BiasTerm.CHI_SQUARED).run())
-    at.slider(key="learning.loss_variance").set_value(0.05)
-    check(at.number_input(key="learning.privacy_power").set_value(1.25).run())
-    assert not at.slider(key="learning.loss_variance").disabled
+    app.number_input(key="learning.vc_dimension").set_value(3)
+    app.number_input(key="learning.failure_probability").set_value(0.01)
+    app.number_input(key="learning.privacy_constant").set_value(40.0)
+    app.number_input(key="learning.finite_sample_constant").set_value(0.5)
+    app.selectbox(key="learning.bias").set_value(BiasTerm.CUT_SHARE)
+    check(app.segmented_control(key="learning.privacy_form").set_value(PrivacyForm.OWN).run())
+    assert app.slider(key="learning.loss_variance").disabled
+    check(app.selectbox(key="learning.bias").set_value(BiasTerm.CHI_SQUARED).run())
+    app.slider(key="learning.loss_variance").set_value(0.05)
+    check(app.number_input(key="learning.privacy_power").set_value(1.25).run())
+    assert not app.slider(key="learning.loss_variance").disabled
     expected = LearningParameters(
         10.0,
         bias=BiasTerm.CHI_SQUARED,
@@ -174,11 +174,11 @@ def test_fields_and_epsilon_make_the_question_and_leave_the_axes(at):
         privacy_power=1.25,
         finite_sample_constant=0.5,
     )
-    assert at.session_state[keys.PAGE_PARAMETERS] == expected
-    assert_answer(at, expected.problem(SAMPLE.histogram))
+    assert app.session_state[keys.PAGE_PARAMETERS] == expected
+    assert_answer(app, expected.problem(SAMPLE.histogram))
     # They outlive a visit elsewhere.
-    go(go(at, "Mean"), PAGE)
-    assert at.session_state[keys.PAGE_PARAMETERS] == expected
+    go(go(app, "Mean"), PAGE)
+    assert app.session_state[keys.PAGE_PARAMETERS] == expected
 
 
 @pytest.mark.parametrize("term", BiasTerm)
@@ -188,20 +188,20 @@ def test_every_bound_on_the_bias_is_answered_and_says_what_it_needs(term):
     figure = drawn_as(one.plots["learning-bound"]())
 
     def traced(name):
-        (found,) = [one for one in figure.data if one.name == name]
-        return found.x, found.y
+        (trace,) = [one for one in figure.data if one.name == name]
+        return trace.x, trace.y
 
     assert_drawn(traced, parameters.problem(COMMITS.histogram))
-    assert one.plots["learning-bound"]().x.contains(view.choice.max_contributions)
-    used = solution.describe_formulae(parameters)
-    assert f"It needs: {term.needs[:1].lower()}{term.needs[1:]}." in used
-    assert ("Var(H) is not used" in used) is not term.needs_variance
+    assert one.plots["learning-bound"]().x.contains(view.best_cap.max_contributions)
+    formulae = solution.describe_formulae(parameters)
+    assert f"It needs: {term.needs[:1].lower()}{term.needs[1:]}." in formulae
+    assert ("Var(H) is not used" in formulae) is not term.needs_variance
 
 
 def test_a_bound_above_one_is_said_to_promise_nothing():
     for epsilon, above in ((0.1, True), (100.0, False)):
         view, one = build_learning_answer(LearningParameters(epsilon), COMMITS)
-        assert (view.choice.total > 1) is above
+        assert (view.best_cap.total > 1) is above
         assert ("An excess risk above 1 promises nothing" in one.detail) is above
 
 
@@ -226,18 +226,18 @@ def test_an_own_bound_is_compared_and_marked(cap):
         in read_answer(one)
     )
     figure = drawn_as(one.plots["learning-bound"]())
-    (marked,) = [found for found in figure.data if found.name == "Your own bound"]
+    (marked,) = [trace for trace in figure.data if trace.name == "Your own bound"]
     assert (marked.x[0], marked.y[0]) == (cap, pytest.approx(float(at_cap.total)))
 
 
-def test_an_own_bound_moves_only_its_marker(at, monkeypatch):
-    check(at.run())  # Caches are empty where something is patched.
+def test_an_own_bound_moves_only_its_marker(app, monkeypatch):
+    check(app.run())  # Caches are empty where something is patched.
     monkeypatch.setattr(optimal_cap, "find_best_cap", None)
-    check(at.number_input(key="learning.own_bound").set_value(9).run())
-    assert trace(chart(at, "learning_bound"), "Your own bound")[0] == [9]
-    assert "own_bound=9" in link_of(at)
-    check(at.number_input(key="learning.own_bound").set_value(None).run())
-    assert "Your own bound" not in [t["name"] for t in chart(at, "learning_bound")["data"]]
+    check(app.number_input(key="learning.own_bound").set_value(9).run())
+    assert trace(chart(app, "learning_bound"), "Your own bound")[0] == [9]
+    assert "own_bound=9" in link_of(app)
+    check(app.number_input(key="learning.own_bound").set_value(None).run())
+    assert "Your own bound" not in [t["name"] for t in chart(app, "learning_bound")["data"]]
 
 
 def test_all_bounds_are_drawn_and_listed():
@@ -247,9 +247,9 @@ def test_all_bounds_are_drawn_and_listed():
     drawn = {one.name: one for one in figure.data}
     cut = drawn["Share of rows cut (i)"]
     terms = optimal_cap.compute_bias_terms(problem, np.asarray(cut.x) / problem.histogram.num_rows)
-    assert set(BiasTerm) - set(TERMS) == {BiasTerm.PROPOSITION_1, BiasTerm.TIGHTEST}
-    for term in TERMS:
-        assert equals_where_drawable(drawn[f"{term.title} ({term.group})"].y, 2.0 * terms[term]), term
+    assert set(BiasTerm) - set(TERM_STYLES) == {BiasTerm.PROPOSITION_1, BiasTerm.TIGHTEST}
+    for term in TERM_STYLES:
+        assert equals_where_drawable(drawn[f"{term.title} ({term.ways})"].y, 2.0 * terms[term]), term
     corollary = drawn["Corollary 1 (iv)"].y
     both = np.isfinite(cut.y) & np.isfinite(corollary)
     assert both.any()
@@ -267,11 +267,11 @@ def test_all_bounds_are_drawn_and_listed():
     assert "does not apply" in {row["Twice, at your own bound"] for row in rows}
 
 
-def test_who_is_capped_is_listed_from_the_users_themselves(at):
-    histogram = data(at).histogram
+def test_who_is_capped_is_listed_from_the_users_themselves(app):
+    histogram = data(app).histogram
     counts = np.repeat(histogram.sizes, histogram.users)
     view, _ = build_learning_answer(LearningParameters(DEFAULT_EPSILON))
-    for cap in (view.choice.max_contributions, 2000):
+    for cap in (view.best_cap.max_contributions, 2000):
         columns, further = optimal_cap.list_capped_users(histogram, cap / histogram.num_rows)
         assert further == 0
         assert columns["users"].sum() == (counts > cap).sum()
@@ -279,17 +279,17 @@ def test_who_is_capped_is_listed_from_the_users_themselves(at):
         assert list(columns["size"]) == sorted(set(counts[counts > cap].tolist()), reverse=True)
         assert columns["share_before"][0] == pytest.approx(counts.max() / counts.sum())
         assert columns["share_after"][0] == pytest.approx(cap / np.minimum(counts, cap).sum())
-    open_tab(enter_fields(at, own_bound=2000), "Who loses rows")
-    check(at.segmented_control(key="learning.whose_cap").set_value(True).run())
-    (table,) = [frame.value for frame in at.dataframe]
+    open_tab(enter_fields(app, own_bound=2000), "Who loses rows")
+    check(app.segmented_control(key="learning.whose_cap").set_value(True).run())
+    (table,) = [frame.value for frame in app.dataframe]
     assert table["users"].sum() == (counts > 2000).sum()
-    enter_fields(at, own_bound=10**6)
-    assert "this bound leaves nothing out" in shown_texts(at)
+    enter_fields(app, own_bound=10**6)
+    assert "this bound leaves nothing out" in shown_texts(app)
 
 
 def test_figure_2_is_the_mass_of_uncapped_users():
     columns = learning_population.list_mass_columns(1.5)
-    drawn = {one.name: one for one in drawn_as(learning_population.plot_mass(1.5)).data}
+    drawn = {trace.name: trace for trace in drawn_as(learning_population.plot_mass(1.5)).data}
     tau_0, mass = drawn["α = 1.5, users who lose none"].x, drawn["α = 1.5, users who lose none"].y
     # By a direct sum: what is not with the users above tau_0.
     p = np.arange(1.0, 200_001.0) ** -2.5
@@ -300,29 +300,29 @@ def test_figure_2_is_the_mass_of_uncapped_users():
     tail = PowerLaw(1.5).compute_tail_mass(p.size)
     kept = drawn["α = 1.5, all rows kept"].y
     assert np.allclose(kept, [np.minimum(p, t).sum() + tail for t in tau_0], atol=1e-9)
-    assert set(drawn) > {f"α = {a:g}" for a in learning_population.FAMILY}
+    assert set(drawn) > {f"α = {a:g}" for a in learning_population.FAMILY_ALPHAS}
 
 
-def test_figure_3_is_exact_and_the_simulation_lies_over_it(at):
-    open_tab(at, "Figure 3")
-    at.number_input(key="learning.population_rows").set_value(2000)
-    at.number_input(key="learning.draws").set_value(40)
-    check(at.number_input(key="learning.alpha").set_value(0.75).run())
-    here = LearningParameters(DEFAULT_EPSILON, alpha=0.75, population_rows=2000).population(2000)
+def test_figure_3_is_exact_and_the_simulation_lies_over_it(app):
+    open_tab(app, "Figure 3")
+    app.number_input(key="learning.population_rows").set_value(2000)
+    app.number_input(key="learning.draws").set_value(40)
+    check(app.number_input(key="learning.alpha").set_value(0.75).run())
+    here = LearningParameters(DEFAULT_EPSILON, alpha=0.75, population_rows=2000).population_problem(2000)
     best = population.find_best_fraction(here)
-    figure = chart(at, "learning_figure_3a")
+    figure = chart(app, "learning_figure_3a")
     tau_0, total = trace(figure, "Sum")
     parts = population.compute_error_parts(here, tau_0)
     assert equals_where_drawable(total, parts.bias + parts.privacy)
     assert np.all(parts.finite_sample == 0)
     ((x,), (y,)) = trace(figure, "Smallest")
     assert (x, y) == (pytest.approx(best.fraction), pytest.approx(best.total))
-    users = trace(chart(at, "learning_figure_3b"), "Users who lose rows")[1]
+    users = trace(chart(app, "learning_figure_3b"), "Users who lose rows")[1]
     assert equals_where_drawable(users, compute_expectations(PowerLaw(0.75), 2000, tau_0).users_capped)
     assert "Simulated" not in [t["name"] for t in figure["data"]]
-    check(at.button(key="learning_draws_job_start").click().run())
-    finish(at, "learning.draws_job")
-    x, y = trace(chart(at, "learning_figure_3b"), "Simulated")
+    check(app.button(key="learning_draws_job_start").click().run())
+    finish(app, "learning.draws_job")
+    x, y = trace(chart(app, "learning_figure_3b"), "Simulated")
     draws = simulate(PowerLaw(0.75), 2000, x, 40).users_capped
     expected = compute_expectations(PowerLaw(0.75), 2000, x).users_capped
     # Six standard errors, and the rarest events left out: a chance of less than 1e-6 to fail.
@@ -330,64 +330,68 @@ def test_figure_3_is_exact_and_the_simulation_lies_over_it(at):
     error = np.sqrt(expected[often] / 40)
     assert np.all(np.abs(y[often] - expected[often]) <= 6 * error)
     assert equals_where_drawable(y, draws.mean(axis=0))
-    assert "40 samples drawn" in shown_texts(at)
+    assert "40 samples drawn" in shown_texts(app)
     # Another population: the samples no longer fit.
-    check(at.number_input(key="learning.alpha").set_value(1.0).run())
-    assert "another α or n" in shown_texts(at)
-    assert "Simulated" not in [t["name"] for t in chart(at, "learning_figure_3a")["data"]]
+    check(app.number_input(key="learning.alpha").set_value(1.0).run())
+    assert "another α or n" in shown_texts(app)
+    assert "Simulated" not in [t["name"] for t in chart(app, "learning_figure_3a")["data"]]
     usual = LearningParameters(DEFAULT_EPSILON)
     # For a cleared field of the population its default stands in.
     for name in ("alpha", "population_rows", "draws"):
-        at.number_input(key=f"learning.{name}").set_value(None)
-    check(at.run())
+        app.number_input(key=f"learning.{name}").set_value(None)
+    check(app.run())
     for name in ("alpha", "population_rows", "draws"):
         used = f"is empty. Enter a number. Until then {wording.number(getattr(usual, name))} is used"
-        assert used in errors(at)
-        assert at.number_input(key=f"learning.{name}").value is None
-    assert trace(chart(at, "learning_bound"), "Best bound")[0].size == 1
+        assert used in errors(app)
+        assert app.number_input(key=f"learning.{name}").value is None
+    assert trace(chart(app, "learning_bound"), "Best bound")[0].size == 1
 
 
-def test_the_cost_of_privacy_flattens_above_zero_and_only_alike_users_escape(at):
-    finish(open_tab(at, "Cost of privacy"), "learning.cost_job")
-    rows, smallest = trace(chart(at, "learning_cost"), "Smallest sum: cost of privacy")
+def test_the_cost_of_privacy_flattens_above_zero_and_only_alike_users_escape(app):
+    finish(open_tab(app, "Cost of privacy"), "learning.cost_job")
+    rows, smallest = trace(chart(app, "learning_cost"), "Smallest sum: cost of privacy")
     assert list(rows) == [float(10**k) for k in range(2, 10)]
-    one = population.find_best_fraction(LearningParameters(DEFAULT_EPSILON).population(10**5))
-    assert smallest[3] == pytest.approx(one.total)
+    best_fraction = population.find_best_fraction(
+        LearningParameters(DEFAULT_EPSILON).population_problem(10**5)
+    )
+    assert smallest[3] == pytest.approx(best_fraction.total)
     assert np.all(np.diff(smallest) < 0)
-    floor = trace(chart(at, "learning_cost"), "Floor, n → ∞")[1][0]
+    floor = trace(chart(app, "learning_cost"), "Floor, n → ∞")[1][0]
     assert floor > 0.1
     assert smallest[-1] == pytest.approx(floor, rel=1e-3)
-    assert f"flattens at {wording.number(floor)}" in shown_texts(at)
-    finite = trace(chart(at, "learning_cost"), "Finite-sample term, no bound")[1]
+    assert f"flattens at {wording.number(floor)}" in shown_texts(app)
+    finite = trace(chart(app, "learning_cost"), "Finite-sample term, no bound")[1]
     assert finite[-1] == pytest.approx(math.sqrt(10 * math.log(1e9 / 0.05) / 1e9))
-    check(at.slider(key="learning.loss_variance").set_value(0.0).run())
-    finish(at, "learning.cost_job")
-    names = [t["name"] for t in chart(at, "learning_cost")["data"]]
+    check(app.slider(key="learning.loss_variance").set_value(0.0).run())
+    finish(app, "learning.cost_job")
+    names = [t["name"] for t in chart(app, "learning_cost")["data"]]
     assert "Floor, n → ∞" not in names
     assert "its bias, twice" not in names
-    assert "and on to 0" in shown_texts(at)
+    assert "and on to 0" in shown_texts(app)
     # A search that was stopped is a result, and can be taken up again.
-    usual = LearningParameters(DEFAULT_EPSILON)
-    cost = population.find_cost_of_privacy(usual.population(None), should_stop=lambda: True)
-    assert not cost.best
-    job = jobs.Job(("", usual.cost_parameters))
+    usual_parameters = LearningParameters(DEFAULT_EPSILON)
+    cost = population.find_cost_of_privacy(
+        usual_parameters.population_problem(None), should_stop=lambda: True
+    )
+    assert not cost.best_caps
+    job = jobs.Job(("", usual_parameters.cost_parameters))
     job.run(lambda progress, should_stop: cost)
-    enter_fields(at, cost_job=job, loss_variance=usual.loss_variance)
-    assert "Stopped: 0 of 8 values of n were done" in errors(at)
-    check(at.button(key="learning_cost_job_again").click().run())
-    finish(at, "learning.cost_job")
-    assert "Stopped" not in errors(at)
-    assert trace(chart(at, "learning_cost"), "Smallest sum: cost of privacy")[0].size == 8
+    enter_fields(app, cost_job=job, loss_variance=usual_parameters.loss_variance)
+    assert "Stopped: 0 of 8 values of n were done" in errors(app)
+    check(app.button(key="learning_cost_job_again").click().run())
+    finish(app, "learning.cost_job")
+    assert "Stopped" not in errors(app)
+    assert trace(chart(app, "learning_cost"), "Smallest sum: cost of privacy")[0].size == 8
 
 
-def test_degenerate_data_are_answered_on_every_tab(at):
+def test_degenerate_data_are_answered_on_every_tab(app):
     for sizes, users in (([1], [1]), ([5], [3]), ([1], [10**12])):
         tiny = replace(SAMPLE, histogram=ContributionHistogram(sizes, users))
-        at.session_state[keys.LOADED_DATA] = replace(at.session_state[keys.LOADED_DATA], dataset=tiny)
+        app.session_state[keys.LOADED_DATA] = replace(app.session_state[keys.LOADED_DATA], dataset=tiny)
         for tab in TABS:
-            at.session_state["learning.tabs"] = tab  # Run once: the next tab is the second run.
-            assert not errors(check(at.run()))
-        assert_answer(open_tab(at, layout.BEHIND), LearningParameters(1.0).problem(tiny.histogram))
+            app.session_state["learning.tabs"] = tab  # Run once: the next tab is the second run.
+            assert not errors(check(app.run()))
+        assert_answer(open_tab(app, layout.BEHIND), LearningParameters(1.0).problem(tiny.histogram))
 
 
 HISTOGRAMS = {
@@ -410,12 +414,12 @@ def test_figures_are_small_named_and_fixed(name, term):
         )
         figures = [drawn_as(plot()) for plot in one.plots.values()]
         for figure in figures:
-            for drawn in figure.data:
-                assert 1 <= len(drawn.x) == len(drawn.y) <= 500
+            for plot_trace in figure.data:
+                assert 1 <= len(plot_trace.x) == len(plot_trace.y) <= 500
             for axis in (figure.layout.xaxis, figure.layout.yaxis):
                 assert axis.title.text
                 assert axis.range[0] < axis.range[1]
         layouts.append([(f.layout.xaxis.range, f.layout.yaxis.range) for f in figures])
         document = json.loads(one.write_choice())
-        assert document["answer"]["max_contributions"] == one.solution.choice.max_contributions
+        assert document["answer"]["max_contributions"] == one.solution.best_cap.max_contributions
     assert layouts[0] == layouts[1]

@@ -20,30 +20,30 @@ def open_page(title: str, content: bytes = TABLE):
     return on_file(content, title)
 
 
-def read_bound(at) -> int:
-    return int(re.match(r"[\d,]+", metrics_of(at)[0].value).group().replace(",", ""))
+def read_bound(app) -> int:
+    return int(re.match(r"[\d,]+", metrics_of(app)[0].value).group().replace(",", ""))
 
 
 def count_users_above(h: int) -> str:
     """The users with more rows than h, counted."""
     number = sum(count > h for count in COUNTS)
     assert 0 < number < len(COUNTS)
-    assert len({sum(count > other for count in COUNTS) for other in (h - 1, h, h + 1)}) == 3
+    assert len({sum(count > item for count in COUNTS) for item in (h - 1, h, h + 1)}) == 3
     return f"{wording.counted(number, 'user')} ({wording.percent(number / len(COUNTS))})"
 
 
 def test_sum_and_count():
-    at = open_page("Sum and count")
+    app = open_page("Sum and count")
     for epsilon in (0.02, 0.1):
-        at.number_input(key=keys.EPSILON).set_value(epsilon).run()
-        assert f"{count_users_above(read_bound(at))} lie over the bound" in shown_texts(at)
+        app.number_input(key=keys.EPSILON).set_value(epsilon).run()
+        assert f"{count_users_above(read_bound(app))} lie over the bound" in shown_texts(app)
 
 
 def test_quantile():
-    at = open_page("Quantile", EVENTS)
-    at.number_input(key="quantile.low").set_value(0.0)
-    at = finish(at.number_input(key="quantile.high").set_value(10.0).run(), "quantile.search_job")
+    app = open_page("Quantile", EVENTS)
+    app.number_input(key="quantile.low").set_value(0.0)
+    app = finish(app.number_input(key="quantile.high").set_value(10.0).run(), "quantile.search_job")
     for epsilon in (0.1, 0.3):
-        at.number_input(key=keys.EPSILON).set_value(epsilon).run()
-        at = finish(at, "quantile.search_job")
-        assert f"{count_users_above(read_bound(at))} lie over the bound" in shown_texts(at)
+        app.number_input(key=keys.EPSILON).set_value(epsilon).run()
+        app = finish(app, "quantile.search_job")
+        assert f"{count_users_above(read_bound(app))} lie over the bound" in shown_texts(app)

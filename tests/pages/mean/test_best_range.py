@@ -30,24 +30,24 @@ SHOP = samples.load("shop-events")
 FIGURES = ("mean-range-upper", "mean-range-lower")
 
 
-def solve_ranges(brought: Dataset, epsilon: float, lower: float, upper: float, **more):
-    parameters = MeanParameters(epsilon, lower, upper, **choose_defaults(brought) | more)
-    answer = build_answer(brought, parameters)
-    return answer, plots.choose_ranges(brought, answer.solution, parameters)
+def solve_ranges(dataset: Dataset, epsilon: float, lower: float, upper: float, **options):
+    parameters = MeanParameters(epsilon, lower, upper, **choose_defaults(dataset) | options)
+    answer = build_answer(dataset, parameters)
+    return answer, plots.choose_ranges(dataset, answer.solution, parameters)
 
 
 def by_hand(
-    brought: Dataset, epsilon: float, h: float, lower: float, upper: float
+    dataset: Dataset, epsilon: float, h: float, lower: float, upper: float
 ) -> tuple[float, float, float]:
     """Clamping, bounding and noise, row by row."""
-    _, user_of_row, counts = np.unique(brought.values.user_codes, return_inverse=True, return_counts=True)
-    kept = np.minimum(h, counts)
-    y, weights = brought.values.values, (kept / counts / kept.sum())[user_of_row]
+    _, user_of_row, counts = np.unique(dataset.values.user_codes, return_inverse=True, return_counts=True)
+    kept_values = np.minimum(h, counts)
+    y, weights = dataset.values.values, (kept_values / counts / kept_values.sum())[user_of_row]
     cut = weights @ (np.maximum(lower - y, 0.0) + np.maximum(y - upper, 0.0))
     return (
         float(cut),
         abs(float(weights @ y - y.mean())),
-        np.sqrt(2.0) * kept.max() / kept.sum() * (upper - lower) / epsilon,
+        np.sqrt(2.0) * kept_values.max() / kept_values.sum() * (upper - lower) / epsilon,
     )
 
 
@@ -57,9 +57,9 @@ def test_curves_are_the_three_parts_row_by_row():
     upper, lower = (answer.plots[name]() for name in FIGURES)
     for plot, ends in ((upper, lambda x: (2.0, x)), (lower, lambda x: (x, 80.0))):
         column = "upper" if plot is upper else "lower"
-        for at in (0, 40, -1):
-            clamping, bounding, noise = by_hand(SHOP, 0.5, h, *ends(plot.columns[column][at]))
-            drawn = [plot.columns[name][at] for name in ("clamping", "bounding", "noise", "error")]
+        for item in (0, 40, -1):
+            clamping, bounding, noise = by_hand(SHOP, 0.5, h, *ends(plot.columns[column][item]))
+            drawn = [plot.columns[name][item] for name in ("clamping", "bounding", "noise", "error")]
             together = np.hypot(clamping + bounding, noise)
             assert drawn == pytest.approx([clamping, bounding, noise, together], abs=1e-9)
     # No end of a range ever meets the other, and no drawn range errs less than the best.
@@ -114,12 +114,12 @@ def test_hostile_values_are_drawn_or_refused_in_words():
         ([1e-9, 2e-9, 5e-9, 3e-9, 8e-9, 1e-8], True),
         ([1e9 + 1, 1e9 + 2, 1e9, 1e9 + 5, 1e9 + 3, 1e9], True),
     ):
-        made = Dataset(
+        dataset = Dataset(
             "made", "by hand", Disclosure.PUBLIC, histogram, values=Values(users, np.array(values))
         )
-        assert plots.has_range_choice(made) is offered
+        assert plots.has_range_choice(dataset) is offered
         for lower, upper in ((0.0, 1.0), (-1e6, -5e5), (1e9 + 1.0, 2e9)):
-            answer = build_answer(made, MeanParameters(2.0, lower, upper, **choose_defaults(made)))
+            answer = build_answer(dataset, MeanParameters(2.0, lower, upper, **choose_defaults(dataset)))
             assert (FIGURES[0] in answer.plots) is offered
             assert ("beyond 1e100" in answer.detail) is (max(values) > 1e100)
             assert np.isfinite(answer.numbers[1].value)
@@ -130,44 +130,44 @@ def test_hostile_values_are_drawn_or_refused_in_words():
 
 
 def test_the_tab_takes_a_range_into_the_setting_and_private_values_give_none():
-    at = check(with_data(open_app("Mean"), SHOP).run())
-    at.session_state["mean.tabs"] = "Range"
-    at = finish(check(at.run()), "mean.range_search")
-    texts = shown_texts(at)
+    app = check(with_data(open_app("Mean"), SHOP).run())
+    app.session_state["mean.tabs"] = "Range"
+    app = finish(check(app.run()), "mean.range_search")
+    texts = shown_texts(app)
     assert "A range that you know is the first choice" in texts
     assert "Proved: no choice of this kind is better by more than" in texts
     assert "a private look" not in texts
     joint = value_range.best_joint(ValueRangeProblem(SHOP.values, 1.0))
     low, high = plots.round_outward(joint)
-    check(at.button(key="mean_lower_upper_use").click().run())
-    assert (at.session_state["mean.lower"], at.session_state["mean.upper"]) == (low, high)
-    go(at, "Quantile")
-    assert at.session_state["quantile.high"] == high
+    check(app.button(key="mean_lower_upper_use").click().run())
+    assert (app.session_state["mean.lower"], app.session_state["mean.upper"]) == (low, high)
+    go(app, "Quantile")
+    assert app.session_state["quantile.high"] == high
 
     secret = dataclasses.replace(SHOP, disclosure=Disclosure.PRIVATE)
-    at = check(with_data(open_app("Mean"), secret).run())
-    at.number_input(key="mean.lower").set_value(0.0)
-    at.number_input(key="mean.upper").set_value(100.0)
-    at.session_state["mean.tabs"] = "Range"
-    at = finish(check(at.run()), "mean.range_search")
-    assert "a private look" in shown_texts(at)
-    assert not [one for one in at.button if one.key == "mean_lower_upper_use"]
-    assert [one for one in at.button if one.key == "private_range_ask"]
-    assert f"{high}" not in link_of(at)
+    app = check(with_data(open_app("Mean"), secret).run())
+    app.number_input(key="mean.lower").set_value(0.0)
+    app.number_input(key="mean.upper").set_value(100.0)
+    app.session_state["mean.tabs"] = "Range"
+    app = finish(check(app.run()), "mean.range_search")
+    assert "a private look" in shown_texts(app)
+    assert not [button for button in app.button if button.key == "mean_lower_upper_use"]
+    assert [button for button in app.button if button.key == "private_range_ask"]
+    assert f"{high}" not in link_of(app)
 
 
 def test_a_search_that_is_stopped_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch):
     work_waits_for_stop(monkeypatch)
-    at = check(with_data(open_app("Mean"), SHOP).run())
-    at = open_tab(at, "mean", "Range")
-    assert "Best range and bound" not in shown_texts(at)
-    assert not [one for one in at.button if one.key == "mean_lower_upper_use"]
-    check(at.button(key="mean.range_search_stop").click().run())
-    at = finish(at, "mean.range_search")
-    assert "Best range and bound" in shown_texts(at)
+    app = check(with_data(open_app("Mean"), SHOP).run())
+    app = open_tab(app, "mean", "Range")
+    assert "Best range and bound" not in shown_texts(app)
+    assert not [button for button in app.button if button.key == "mean_lower_upper_use"]
+    check(app.button(key="mean.range_search_stop").click().run())
+    app = finish(app, "mean.range_search")
+    assert "Best range and bound" in shown_texts(app)
     # The search for users is held, too; left so, it would keep the searches of other tests waiting.
-    at.session_state["mean.users_range_search"].stop()
-    finish(at, "mean.users_range_search")
+    app.session_state["mean.users_range_search"].stop()
+    finish(app, "mean.users_range_search")
 
 
 def test_users_stand_beside_rows_in_table_and_figure_and_their_best_range_is_better():
@@ -185,8 +185,8 @@ def test_users_stand_beside_rows_in_table_and_figure_and_their_best_range_is_bet
     )
     assert build_answer(SHOP, parameters).numbers[1].value <= 1.03 * best.error
     plot = answer.plots["mean-range-upper"]()
-    for at in (3, 60, -1):
-        upper = plot.columns["upper"][at]
+    for item in (3, 60, -1):
+        upper = plot.columns["upper"][item]
         limit = solution.threshold * (upper - 10.0) / 2.0
         parts = problem.measure_parts(solution.threshold, (upper + 10.0) / 2.0, limit)
-        assert plot.columns["users_error"][at] == pytest.approx(parts.error)
+        assert plot.columns["users_error"][item] == pytest.approx(parts.error)

@@ -73,16 +73,16 @@ def build_values_problem(brought, epsilon, lower, upper) -> mean.MeanProblem:
     )
 
 
-def replace_share(problem: mean.MeanProblem, brought: Dataset) -> mean.MeanProblem:
+def replace_share(problem: mean.MeanProblem, dataset: Dataset) -> mean.MeanProblem:
     """The same with the share that is read off public values."""
-    read = ValueSummary.from_dataset(brought, 0.0, problem.value_bound)
-    return dataclasses.replace(problem, user_share=read.user_share.clipped_estimate)
+    other_dataset = ValueSummary.from_dataset(dataset, 0.0, problem.value_bound)
+    return dataclasses.replace(problem, user_share=other_dataset.user_share.clipped_estimate)
 
 
-def assert_answer(at, problem: mean.MeanProblem) -> None:
+def assert_answer(app, problem: mean.MeanProblem) -> None:
     """The page shows the optima of this problem, in the figure and in the card."""
     cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
-    figure = chart(at, "mean_error")
+    figure = chart(app, "mean_error")
     ((x,), (y,)) = trace(figure, "Best bound")
     assert (x, y) == (cap.max_contributions, pytest.approx(math.sqrt(cap.variance)))
     ((x,), (y,)) = trace(figure, "Best smooth weights")
@@ -91,110 +91,110 @@ def assert_answer(at, problem: mean.MeanProblem) -> None:
     assert errors_drawn == pytest.approx(np.sqrt(mean.capped_variance(problem, bounds)))
     bounds, errors_drawn = trace(figure, "Total, smooth weights")
     assert errors_drawn == pytest.approx(np.sqrt(mean.smooth_variance(problem, bounds)))
-    shown = answer_of(at, "mean_card")
-    assert shown["value"] == wording.counted(cap.max_contributions, "row")
-    assert shown["copied"] == str(cap.max_contributions)
-    assert shown["error"][1] == wording.number(cap.standard_error)
+    card_answer = answer_of(app, "mean_card")
+    assert card_answer["value"] == wording.counted(cap.max_contributions, "row")
+    assert card_answer["copied"] == str(cap.max_contributions)
+    assert card_answer["error"][1] == wording.number(cap.standard_error)
 
 
-def has_no_answer(at) -> bool:
-    return not [e for e in at.get("bidi_component") if "mean" in e.proto.id]
+def has_no_answer(app) -> bool:
+    return not [e for e in app.get("bidi_component") if "mean" in e.proto.id]
 
 
-def enter_fields(at, **fields):
+def enter_fields(app, **fields):
     """Type into fields of the page, then run it."""
     for name, value in fields.items():
-        at.number_input(key=keys.EPSILON if name == "epsilon" else f"mean.{name}").set_value(value)
-    return check(at.run())
+        app.number_input(key=keys.EPSILON if name == "epsilon" else f"mean.{name}").set_value(value)
+    return check(app.run())
 
 
-def choose_options(at, **fields):
+def choose_options(app, **fields):
     for name, value in fields.items():
-        check(at.segmented_control(key=f"mean.{name}").set_value(value).run())
-    return at
+        check(app.segmented_control(key=f"mean.{name}").set_value(value).run())
+    return app
 
 
-def open_with_data(brought: Dataset, **fields):
+def open_with_data(dataset: Dataset, **fields):
     """The page with these data; private ones get a range, without which nothing is answered."""
-    at = check(with_data(open_app("Mean"), brought).run())
-    return enter_fields(at, **fields) if fields else at
+    app = check(with_data(open_app("Mean"), dataset).run())
+    return enter_fields(app, **fields) if fields else app
 
 
-def build_mean_answer(brought: Dataset, parameters: MeanParameters) -> tuple[MeanSolution, Answer]:
+def build_mean_answer(dataset: Dataset, parameters: MeanParameters) -> tuple[MeanSolution, Answer]:
     """What the page computes and says, without the page."""
-    made = mean_answered(brought, parameters)
+    made = mean_answered(dataset, parameters)
     return made.solution, made
 
 
 def test_epsilon_range_and_variance_move_the_answer_and_epsilon_not_the_axis_of_bounds():
-    at = open_app("Mean")
-    assert_answer(at, build_counts_problem(SAMPLE.histogram, EPSILON, 1.0, 0.25))
-    before = chart(at, "mean_error")["layout"]
+    app = open_app("Mean")
+    assert_answer(app, build_counts_problem(SAMPLE.histogram, EPSILON, 1.0, 0.25))
+    before = chart(app, "mean_error")["layout"]
     caps = []
     for epsilon in (0.01, 0.1, 1.0, 10.0):
-        check(at.select_slider(key=keys.EPSILON_SLIDER).set_value(epsilon).run())
+        check(app.select_slider(key=keys.EPSILON_SLIDER).set_value(epsilon).run())
         problem = build_counts_problem(SAMPLE.histogram, epsilon, 1.0, 0.25)
-        assert_answer(at, problem)
+        assert_answer(app, problem)
         caps.append(mean.best_cap(problem).max_contributions)
-        layout = chart(at, "mean_error")["layout"]
+        layout = chart(app, "mean_error")["layout"]
         assert layout["xaxis"]["range"] == before["xaxis"]["range"]
         low, high = layout["yaxis"]["range"]
-        drawn = np.log10(trace(chart(at, "mean_error"), "Total, bounded rows")[1])
+        drawn = np.log10(trace(chart(app, "mean_error"), "Total, bounded rows")[1])
         # The axis ends next to the curve: by a margin and the next 1, 2 or 5, and a fiftieth of it on either side.
         assert low < drawn.min() < drawn.max() < high < drawn.max() + 0.6
     # Cheaper noise allows more rows per user.
     assert caps == sorted(caps)
     assert caps[0] < caps[-1]
-    enter_fields(at, epsilon=EPSILON, lower=-2.0, upper=6.0)
-    enter_fields(choose_options(at, variance_source="Entered"), value_variance=3.5)
-    assert_answer(at, build_counts_problem(SAMPLE.histogram, EPSILON, 8.0, 3.5))
+    enter_fields(app, epsilon=EPSILON, lower=-2.0, upper=6.0)
+    enter_fields(choose_options(app, variance_source="Entered"), value_variance=3.5)
+    assert_answer(app, build_counts_problem(SAMPLE.histogram, EPSILON, 8.0, 3.5))
 
 
 def test_an_own_cap_is_compared():
-    at = enter_fields(open_app("Mean"), own_bound=200)
+    app = enter_fields(open_app("Mean"), own_bound=200)
     problem = build_counts_problem(SAMPLE.histogram, EPSILON, 1.0, 0.25)
     error = math.sqrt(float(mean.capped_variance(problem, 200)))
-    ((x,), (y,)) = trace(chart(at, "mean_error"), "Your own bound")
+    ((x,), (y,)) = trace(chart(app, "mean_error"), "Your own bound")
     assert (x, y) == (200, pytest.approx(error))
-    assert f"error {wording.number(error)}" in shown_texts(at)
-    enter_fields(at, own_bound=10**6)
-    assert "Outside the axes: your own bound." in shown_texts(at)
-    enter_fields(at, own_bound=None)
-    assert "Your own bound" not in [t["name"] for t in chart(at, "mean_error")["data"]]
+    assert f"error {wording.number(error)}" in shown_texts(app)
+    enter_fields(app, own_bound=10**6)
+    assert "Outside the axes: your own bound." in shown_texts(app)
+    enter_fields(app, own_bound=None)
+    assert "Your own bound" not in [t["name"] for t in chart(app, "mean_error")["data"]]
 
 
 def test_the_error_is_that_on_the_clamped_values_of_this_table():
-    at = open_with_data(SHOP)
+    app = open_with_data(SHOP)
     values = SHOP.values.values
-    assert [at.number_input(key=key).value for key in ("mean.lower", "mean.upper")] == [0.0, 100.0]
-    enter_fields(at, upper=40.0)
-    assert_answer(at, build_values_problem(SHOP, EPSILON, 0.0, 40.0))
+    assert [app.number_input(key=key).value for key in ("mean.lower", "mean.upper")] == [0.0, 100.0]
+    enter_fields(app, upper=40.0)
+    assert_answer(app, build_values_problem(SHOP, EPSILON, 0.0, 40.0))
     outside = int(np.sum(values > 40.0))
-    assert f"{outside:,} values of {values.size:,}" in shown_texts(at)
+    assert f"{outside:,} values of {values.size:,}" in shown_texts(app)
     # A click brings the paper's model, with its figures, and the variance of the clamped values.
-    check(at.button(key="mean_as_in_paper").click().run())
+    check(app.button(key="mean_as_in_paper").click().run())
     variance = float(np.var(np.clip(values, 0.0, 40.0), ddof=1))
-    assert_answer(at, mean.MeanProblem(SHOP.histogram, EPSILON, 40.0, variance))
+    assert_answer(app, mean.MeanProblem(SHOP.histogram, EPSILON, 40.0, variance))
     # Users who differ: the share between them is read off the values, or said.
-    choose_options(at, likeness="From values")
+    choose_options(app, likeness="From values")
     share = ValueSummary.from_dataset(SHOP, 0.0, 40.0).user_share.clipped_estimate
-    assert_answer(at, mean.MeanProblem(SHOP.histogram, EPSILON, 40.0, variance, user_share=share))
-    choose_options(at, likeness="Assumed")
-    check(at.slider(key="mean.user_share").set_value(0.5).run())
-    assert_answer(at, mean.MeanProblem(SHOP.histogram, EPSILON, 40.0, variance, user_share=0.5))
-    assert {"target=population", "likeness=entered", "user_share=0.5"} <= set(re.split("[?&]", link_of(at)))
+    assert_answer(app, mean.MeanProblem(SHOP.histogram, EPSILON, 40.0, variance, user_share=share))
+    choose_options(app, likeness="Assumed")
+    check(app.slider(key="mean.user_share").set_value(0.5).run())
+    assert_answer(app, mean.MeanProblem(SHOP.histogram, EPSILON, 40.0, variance, user_share=0.5))
+    assert {"target=population", "likeness=entered", "user_share=0.5"} <= set(re.split("[?&]", link_of(app)))
 
 
 def test_the_source_of_the_variance_follows_the_data_until_the_person_chooses():
-    at = open_app("Mean")  # Counts only, seen first: nothing to take a variance from.
-    assert at.session_state["mean.variance_source"] is VarianceSource.WORST_CASE
-    check(with_data(at, SHOP).run())
-    assert at.session_state["mean.variance_source"] is VarianceSource.FROM_VALUES
-    assert_answer(at, build_values_problem(SHOP, EPSILON, 0.0, 100.0))
-    choose_options(at, variance_source="Worst case")
-    check(with_data(at, dataclasses.replace(SHOP, name="again")).run())
-    assert at.session_state["mean.variance_source"] is VarianceSource.WORST_CASE
-    assert_answer(at, replace_share(build_counts_problem(SHOP.histogram, EPSILON, 100.0, 2_500.0), SHOP))
+    app = open_app("Mean")  # Counts only, seen first: nothing to take a variance from.
+    assert app.session_state["mean.variance_source"] is VarianceSource.WORST_CASE
+    check(with_data(app, SHOP).run())
+    assert app.session_state["mean.variance_source"] is VarianceSource.FROM_VALUES
+    assert_answer(app, build_values_problem(SHOP, EPSILON, 0.0, 100.0))
+    choose_options(app, variance_source="Worst case")
+    check(with_data(app, dataclasses.replace(SHOP, name="again")).run())
+    assert app.session_state["mean.variance_source"] is VarianceSource.WORST_CASE
+    assert_answer(app, replace_share(build_counts_problem(SHOP.histogram, EPSILON, 100.0, 2_500.0), SHOP))
 
 
 def test_what_independence_hides_is_said_and_drawn():
@@ -209,13 +209,13 @@ def test_what_independence_hides_is_said_and_drawn():
     shift = capped - values.values.mean()
     sentences = card.describe_shifts(view, view.value_summary)
     assert f"The bounded mean differs from the plain mean by {wording.number(shift)}" in sentences[0]
-    (drawn,) = [
+    (trace,) = [
         t
         for t in plotly_figures.draw(made.plots["mean-shift"]()).data
         if t.name == "Bounded mean minus plain mean"
     ]
-    assert drawn.y[np.flatnonzero(drawn.x == cap)] == pytest.approx([shift])
-    assert drawn.y[-1] == pytest.approx(0.0, abs=1e-9)
+    assert trace.y[np.flatnonzero(trace.x == cap)] == pytest.approx([shift])
+    assert trace.y[-1] == pytest.approx(0.0, abs=1e-9)
 
 
 def test_the_facts_of_the_card_by_hand():
@@ -250,38 +250,38 @@ def test_the_facts_of_the_card_by_hand():
 
 def test_weights_are_drawn_against_the_size_of_the_user():
     _, made = build_mean_answer(SAMPLE, MeanParameters(1.0))
-    (drawn,) = [
+    (trace,) = [
         t for t in plotly_figures.draw(made.plots["mean-weights"]()).data if t.name == "Smooth weights"
     ]
     h = mean.best_smooth(mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25)).threshold
     kept = float(np.sum(SAMPLE.histogram.users * np.minimum(SAMPLE.histogram.sizes, h)))
-    assert drawn.y == pytest.approx(np.minimum(h, drawn.x) / (drawn.x * kept) * SAMPLE.histogram.num_rows)
+    assert trace.y == pytest.approx(np.minimum(h, trace.x) / (trace.x * kept) * SAMPLE.histogram.num_rows)
 
 
 def test_every_tab_answers_on_degenerate_data_and_without_values():
-    at = open_app("Mean")
+    app = open_app("Mean")
     for sizes, users in (([1], [1]), ([5], [3]), ([1], [10**12])):
         histogram = ContributionHistogram(sizes, users)
-        with_data(at, Dataset("few", "", Disclosure.PRIVATE, histogram))
-        enter_fields(at, lower=0.0, upper=1.0)  # Of private data nobody has, until now.
+        with_data(app, Dataset("few", "", Disclosure.PRIVATE, histogram))
+        enter_fields(app, lower=0.0, upper=1.0)  # Of private data nobody has, until now.
         for tab in TABS:
-            open_tab(at, "mean", tab)
-            assert_answer(at, build_counts_problem(histogram, EPSILON, 1.0, 0.25))
-            assert not errors(at)
+            open_tab(app, "mean", tab)
+            assert_answer(app, build_counts_problem(histogram, EPSILON, 1.0, 0.25))
+            assert not errors(app)
             if tab == "When users differ":
-                assert "This needs values" in shown_texts(at)
-    at.session_state["mean.tabs"] = TABS[0]
-    choose_options(at, variance_source="From values")
-    assert "The worst case stands in" in shown_texts(at)
-    assert_answer(at, build_counts_problem(histogram, EPSILON, 1.0, 0.25))
+                assert "This needs values" in shown_texts(app)
+    app.session_state["mean.tabs"] = TABS[0]
+    choose_options(app, variance_source="From values")
+    assert "The worst case stands in" in shown_texts(app)
+    assert_answer(app, build_counts_problem(histogram, EPSILON, 1.0, 0.25))
 
 
-def read_entered(at) -> list[object]:
-    return [at.number_input(key=key).value for key in (keys.EPSILON, "mean.lower", "mean.upper")]
+def read_entered(app) -> list[object]:
+    return [app.number_input(key=key).value for key in (keys.EPSILON, "mean.lower", "mean.upper")]
 
 
 def test_bad_value_bounds_give_a_sentence_and_nothing_entered_is_lost():
-    at = open_app("Mean")
+    app = open_app("Mean")
     for lower, upper, sentence in (
         (3.0, 3.0, "Lowest value L must lie below highest value U; got 3 and 3"),
         (7.0, -2.0, "Lowest value L must lie below highest value U; got 7 and −2"),
@@ -290,57 +290,57 @@ def test_bad_value_bounds_give_a_sentence_and_nothing_entered_is_lost():
         (0.0, 1e300, "must lie between 1e−9 and 1,000,000,000"),
         (0.0, 1e-12, "must lie between 1e−9 and 1,000,000,000"),
     ):
-        enter_fields(at, epsilon=0.7, lower=lower, upper=upper)
-        assert sentence in errors(at)
-        assert has_no_answer(at)
-    go(go(at, "Your data"), "Mean")
-    assert sentence in errors(at)
-    assert read_entered(at) == [0.7, lower, upper]
-    enter_fields(at, lower=0.0, upper=1.0)
-    assert not errors(at)
-    assert_answer(at, build_counts_problem(SAMPLE.histogram, 0.7, 1.0, 0.25))
+        enter_fields(app, epsilon=0.7, lower=lower, upper=upper)
+        assert sentence in errors(app)
+        assert has_no_answer(app)
+    go(go(app, "Your data"), "Mean")
+    assert sentence in errors(app)
+    assert read_entered(app) == [0.7, lower, upper]
+    enter_fields(app, lower=0.0, upper=1.0)
+    assert not errors(app)
+    assert_answer(app, build_counts_problem(SAMPLE.histogram, 0.7, 1.0, 0.25))
 
 
 # --- private data and labels --------------------------------------------------------------------------------
 
 
 def test_private_values_begin_without_a_range_and_nothing_is_answered_before_there_is_one():
-    at = open_with_data(SECRET)
-    assert read_entered(at)[1:] == [None, None]
-    assert "**What range can a value have?** Enter L and U" in shown_texts(at)
-    assert has_no_answer(at)
-    assert "lower" not in link_of(at)
-    enter_fields(at, lower=0.0)
-    assert "Enter U, from what you know of the quantity" in shown_texts(at)
-    assert has_no_answer(at)
-    enter_fields(at, upper=100.0)
-    assert "What range" not in shown_texts(at)
+    app = open_with_data(SECRET)
+    assert read_entered(app)[1:] == [None, None]
+    assert "**What range can a value have?** Enter L and U" in shown_texts(app)
+    assert has_no_answer(app)
+    assert "lower" not in link_of(app)
+    enter_fields(app, lower=0.0)
+    assert "Enter U, from what you know of the quantity" in shown_texts(app)
+    assert has_no_answer(app)
+    enter_fields(app, upper=100.0)
+    assert "What range" not in shown_texts(app)
     assert_answer(
-        at, build_counts_problem(SHOP.histogram, EPSILON, 100.0, 100.0**2 / 4.0, PrivateCountsProblem)
+        app, build_counts_problem(SHOP.histogram, EPSILON, 100.0, 100.0**2 / 4.0, PrivateCountsProblem)
     )
     # Many values outside it change how the headline is read.
-    enter_fields(at, upper=1.0)
+    enter_fields(app, upper=1.0)
     clamped = wording.percent(float(np.mean(SHOP.values.values > 1.0)))
-    assert f"**{clamped} of the values are clamped**" in shown_texts(at)
+    assert f"**{clamped} of the values are clamped**" in shown_texts(app)
 
 
 def test_numbers_from_private_data_say_so_everywhere():
-    at = open_with_data(SECRET, lower=0.0, upper=100.0)
-    texts = shown_texts(at)
-    assert "private data" in " ".join(m.value for m in at.sidebar.markdown)
+    app = open_with_data(SECRET, lower=0.0, upper=100.0)
+    texts = shown_texts(app)
+    assert "private data" in " ".join(m.value for m in app.sidebar.markdown)
     badges = re.findall(r"-background\[:\w+\[:material/\w+: ([^\]]*)\]", texts)
     assert len(badges) >= 2
     assert all("private" in text for text in badges)
     assert "do not publish" in texts
     assert "public input" not in texts
-    open_tab(at, "mean", "Downloads")
-    assert "Label of both files: *computed from private data (do not publish)*" in shown_texts(at)
-    helps = [button.proto.help for button in at.get("download_button") if button.proto.help]
+    open_tab(app, "mean", "Downloads")
+    assert "Label of both files: *computed from private data (do not publish)*" in shown_texts(app)
+    helps = [button.proto.help for button in app.get("download_button") if button.proto.help]
     assert helps
     assert all("do not publish" in text for text in helps)
-    check(with_data(at, SHOP).run())
-    assert "do not publish" not in shown_texts(at)
-    assert "public" in " ".join(m.value for m in at.sidebar.markdown)
+    check(with_data(app, SHOP).run())
+    assert "do not publish" not in shown_texts(app)
+    assert "public" in " ".join(m.value for m in app.sidebar.markdown)
 
 
 def test_what_is_taken_as_public_is_said_and_what_to_do_where_it_is_not():
@@ -379,8 +379,8 @@ def test_the_choice_of_private_data_labels_what_was_computed_from_them():
     parameters = MeanParameters(epsilon=0.5, upper=100.0, variance_source=VarianceSource.FROM_VALUES)
     _, answer = build_mean_answer(SECRET, parameters)
     choice = json.loads(answer.write_choice())
-    for part in ("data", "answer"):
-        assert choice[part]["label"] == Disclosure.PRIVATE.label
+    for text in ("data", "answer"):
+        assert choice[text]["label"] == Disclosure.PRIVATE.label
     assert choice["data"]["value_variance_label"] == Disclosure.PRIVATE.label
     assert choice["question"]["label"] == "public input"
     assert "value_variance" not in choice["question"]
@@ -402,48 +402,48 @@ def test_a_variance_that_stands_in_for_values_is_not_labelled_as_theirs():
 
 
 def test_a_point_outside_the_axes_is_said_and_can_be_brought_in():
-    at = open_app("Mean")
+    app = open_app("Mean")
     for source in ("Worst case", "Entered"):
-        choose_options(at, variance_source=source)
+        choose_options(app, variance_source=source)
         for epsilon in (1e-6, 1e-3, 1e3):
-            enter_fields(at, epsilon=epsilon, **({"value_variance": 0.0} if source == "Entered" else {}))
-            ((_,), (error,)) = trace(chart(at, "mean_error"), "Best bound")
-            low, high = (10.0**end for end in chart(at, "mean_error")["layout"]["yaxis"]["range"])
-            assert ("Outside the axes: the best bound" in shown_texts(at)) is not (low <= error <= high)
-            (control,) = [s for s in at.select_slider if s.label.startswith("Error")]
-            before = control.value
+            enter_fields(app, epsilon=epsilon, **({"value_variance": 0.0} if source == "Entered" else {}))
+            ((_,), (error,)) = trace(chart(app, "mean_error"), "Best bound")
+            low, high = (10.0**end for end in chart(app, "mean_error")["layout"]["yaxis"]["range"])
+            assert ("Outside the axes: the best bound" in shown_texts(app)) is not (low <= error <= high)
+            (control,) = [s for s in app.select_slider if s.label.startswith("Error")]
+            value_before = control.value
             widest = float(control.options[0]), float(control.options[-1].replace(",", ""))
             check(control.set_value(widest).run())
-            assert "Outside the axes" not in shown_texts(at)
-            low, high = (10.0**end for end in chart(at, "mean_error")["layout"]["yaxis"]["range"])
+            assert "Outside the axes" not in shown_texts(app)
+            low, high = (10.0**end for end in chart(app, "mean_error")["layout"]["yaxis"]["range"])
             assert low <= error <= high
-            (control,) = [s for s in at.select_slider if s.label.startswith("Error")]
-            check(control.set_value(before).run())
+            (control,) = [s for s in app.select_slider if s.label.startswith("Error")]
+            check(control.set_value(value_before).run())
 
 
 def test_the_range_control_moves_the_axis_and_stays_when_the_value_bounds_change():
-    at = open_app("Mean")
-    (control,) = [s for s in at.select_slider if s.label == "Bound, rows per user"]
+    app = open_app("Mean")
+    (control,) = [s for s in app.select_slider if s.label == "Bound, rows per user"]
     check(control.set_value((10.0, 1_000.0)).run())
     # Decades; a little room is left at both ends.
-    assert chart(at, "mean_error")["layout"]["xaxis"]["range"] == pytest.approx([1.0, 3.0], abs=0.1)
-    enter_fields(at, upper=50.0)
-    (control,) = [s for s in at.select_slider if s.label == "Bound, rows per user"]
+    assert chart(app, "mean_error")["layout"]["xaxis"]["range"] == pytest.approx([1.0, 3.0], abs=0.1)
+    enter_fields(app, upper=50.0)
+    (control,) = [s for s in app.select_slider if s.label == "Bound, rows per user"]
     assert control.value == (10.0, 1_000.0)
 
 
 def test_users_clamped_are_answered_on_the_card_and_rows_beside_them():
-    at = open_with_data(SHOP, lower=20.0, upper=70.0)
-    choose_options(at, clamp=mean.Clamp.USERS)
+    app = open_with_data(SHOP, lower=20.0, upper=70.0)
+    choose_options(app, clamp=mean.Clamp.USERS)
     parameters = MeanParameters(EPSILON, 20.0, 70.0, **mean.choose_defaults(SHOP), clamp=mean.Clamp.USERS)
     solution, answer = build_mean_answer(SHOP, parameters)
-    shown = answer_of(at, "mean_card")
-    assert shown["value"] == answer.numbers[0].text
-    assert shown["error"][1] == wording.number(solution.users_solution.standard_error)
-    ((x,), (y,)) = trace(chart(at, "mean_error"), "Best bound")
+    card_answer = answer_of(app, "mean_card")
+    assert card_answer["value"] == answer.numbers[0].text
+    assert card_answer["error"][1] == wording.number(solution.users_solution.standard_error)
+    ((x,), (y,)) = trace(chart(app, "mean_error"), "Best bound")
     assert (x, y) == (
         solution.users_solution.threshold,
         pytest.approx(solution.users_solution.standard_error),
     )
-    assert "rows clamped" in shown_texts(at).lower()
-    assert "mean_clamp=users" in link_of(at) or "clamp=users" in link_of(at)
+    assert "rows clamped" in shown_texts(app).lower()
+    assert "mean_clamp=users" in link_of(app) or "clamp=users" in link_of(app)

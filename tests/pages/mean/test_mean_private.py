@@ -31,9 +31,9 @@ EPSILON = setting.DEFAULT_EPSILON
 
 
 def open_with_private_counts(**link):
-    at = open_app("Mean", **link)
-    check(at.button(key="mean_as_in_paper").click().run())
-    return check(at.segmented_control(key="mean.counts").set_value("Private too").run())
+    app = open_app("Mean", **link)
+    check(app.button(key="mean_as_in_paper").click().run())
+    return check(app.segmented_control(key="mean.counts").set_value("Private too").run())
 
 
 def shop_problem(epsilon=1.0, release=Release.PAIR):
@@ -55,10 +55,10 @@ def open_shop(epsilon="1"):
 
 
 def test_the_switch_moves_curves_card_and_assumptions():
-    at = open_with_private_counts()
+    app = open_with_private_counts()
     problem = PrivateCountsProblem(SAMPLE.histogram, EPSILON, 1.0, 0.25)
     cap = mean.best_cap(problem)
-    figure = chart(at, "mean_error")
+    figure = chart(app, "mean_error")
     bounds, drawn = trace(figure, "Total, bounded rows, usual split of ε")
     # Numerator B h, denominator h, half of epsilon each, at the worst mean: 8 times the privacy variance.
     kept = np.array([np.sum(SAMPLE.histogram.users * np.minimum(SAMPLE.histogram.sizes, h)) for h in bounds])
@@ -66,58 +66,58 @@ def test_the_switch_moves_curves_card_and_assumptions():
     ((x,), (y,)) = trace(figure, "Best bound")
     assert (x, y) == (cap.max_contributions, pytest.approx(cap.standard_error))
     assert "Delta-method" in figure["layout"]["yaxis"]["title"]["text"]
-    texts = shown_texts(at)
+    texts = shown_texts(app)
     assert "Counts are **private too**" in texts
     assert all(assumption in texts for assumption in private_counts.ASSUMPTIONS)
     assert mean.ASSUMPTIONS[0] not in texts
     assert private_counts.ERROR_IS in texts
-    assert "counts=private" in link_of(at)
-    check(at.segmented_control(key="mean.counts").set_value("Public").run())
-    assert mean.ASSUMPTIONS[0] in shown_texts(at)
-    assert "delta method" not in shown_texts(at)
+    assert "counts=private" in link_of(app)
+    check(app.segmented_control(key="mean.counts").set_value("Public").run())
+    assert mean.ASSUMPTIONS[0] in shown_texts(app)
+    assert "delta method" not in shown_texts(app)
 
 
 def test_a_link_from_before_the_switch_means_public_counts():
-    at = open_app("Mean", link="1", data="shop-events", epsilon="1", upper="100")
-    assert at.segmented_control(key="mean.counts").value is mean.Counts.PUBLIC
+    app = open_app("Mean", link="1", data="shop-events", epsilon="1", upper="100")
+    assert app.segmented_control(key="mean.counts").value is mean.Counts.PUBLIC
     # Nor did it say which mean: it was that of the paper, with independent rows.
     problem = mean.MeanProblem(SHOP.histogram, 1.0, 100.0, 2500.0)
-    ((x,), (y,)) = trace(chart(at, "mean_error"), "Best bound")
+    ((x,), (y,)) = trace(chart(app, "mean_error"), "Best bound")
     best = mean.best_cap(problem)
     assert (x, y) == (best.max_contributions, pytest.approx(best.standard_error))
-    assert not errors(at)
+    assert not errors(app)
 
 
 def test_variance_and_mean_of_the_values_are_used():
-    at = open_shop()
+    app = open_shop()
     best = mean.best_cap(shop_problem())
-    ((x,), (y,)) = trace(chart(at, "mean_error"), "Best bound")
+    ((x,), (y,)) = trace(chart(app, "mean_error"), "Best bound")
     assert (x, y) == (best.max_contributions, pytest.approx(best.standard_error))
-    usual = mean.best_cap(shop_problem(release=Release.SPLIT))
-    sentence = f"{wording.number(usual.standard_error)} at their best bound"
-    assert sentence in shown_texts(at)
-    assert usual.standard_error > 1.5 * best.standard_error
+    best_cap = mean.best_cap(shop_problem(release=Release.SPLIT))
+    sentence = f"{wording.number(best_cap.standard_error)} at their best bound"
+    assert sentence in shown_texts(app)
+    assert best_cap.standard_error > 1.5 * best.standard_error
 
 
 def test_bound_error_and_program_follow_the_program_and_its_noise():
-    at = open_shop()
+    app = open_shop()
     for program in (Program.PIPELINEDP, Program.BIGQUERY, Program.OPENDP):
-        check(at.selectbox(key="mean.program").set_value(program.value).run())
+        check(app.selectbox(key="mean.program").set_value(program.value).run())
         release = Release.PAIR if program is Program.OPENDP else Release.CENTRED_SPLIT
         best = mean.best_cap(replace(shop_problem(release=release), program=program))
-        ((x,), (y,)) = trace(chart(at, "mean_error"), "Best bound")
+        ((x,), (y,)) = trace(chart(app, "mean_error"), "Best bound")
         assert (x, y) == (best.max_contributions, pytest.approx(best.standard_error))
-    check(at.segmented_control(key="mean.mechanism").set_value("Gaussian").run())
+    check(app.segmented_control(key="mean.mechanism").set_value("Gaussian").run())
     problem = replace(
         shop_problem(), program=Program.OPENDP, mechanism=NoiseKind.GAUSSIAN, delta=DEFAULT_DELTA
     )
-    ((x,), (y,)) = trace(chart(at, "mean_error"), "Best bound")
+    ((x,), (y,)) = trace(chart(app, "mean_error"), "Best bound")
     best = mean.best_cap(problem)
     assert (x, y) == (best.max_contributions, pytest.approx(best.standard_error))
-    assert problem.noise_sentence in shown_texts(at)
+    assert problem.noise_sentence in shown_texts(app)
     # The link opens the same again.
-    again = open_app("Mean", **dict(parse_qsl(link_of(at).partition("?")[2])))
-    assert trace(chart(again, "mean_error"), "Best bound") == trace(chart(at, "mean_error"), "Best bound")
+    again = open_app("Mean", **dict(parse_qsl(link_of(app).partition("?")[2])))
+    assert trace(chart(again, "mean_error"), "Best bound") == trace(chart(app, "mean_error"), "Best bound")
 
 
 def test_a_rough_approximation_is_called_rough():
@@ -128,13 +128,13 @@ def test_a_rough_approximation_is_called_rough():
 def test_files_say_which_setting_they_are_for():
     parameters = mean.MeanParameters(1.0, upper=100.0, counts=mean.Counts.PRIVATE)
     private = replace(SHOP, disclosure=Disclosure.PRIVATE)
-    made = build_answer(private, parameters)
-    view = made.solution
-    choice = json.loads(made.write_choice())
+    answer = build_answer(private, parameters)
+    view = answer.solution
+    choice = json.loads(answer.write_choice())
     assert choice["question"]["counts"] == "private"
     assert choice["question"]["neighbours"] == private_counts.NEIGHBOURS.value
     assert choice["question"]["errors_are"] == private_counts.ERROR_IS
-    rows = list(csv.DictReader(io.StringIO(made.files["mean_weights.csv"]())))
+    rows = list(csv.DictReader(io.StringIO(answer.files["mean_weights.csv"]())))
     h = view.smooth_choice.threshold
     for row in rows:
         size = int(row["size"])
@@ -143,7 +143,7 @@ def test_files_say_which_setting_they_are_for():
         assert float(row["row_weight"]) * size == pytest.approx(min(h, size))
         assert int(row["rows_kept_at_cap"]) <= view.cap_choice.max_contributions
         assert row["label"] == Disclosure.PRIVATE.label
-    for plot in made.plots.values():
+    for plot in answer.plots.values():
         assert set(plot().columns["contribution_counts"]) == {"private too"}
 
 

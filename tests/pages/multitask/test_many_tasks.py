@@ -75,7 +75,7 @@ def opened_page() -> AppTest:
 
 
 @pytest.fixture
-def at(opened_page: AppTest) -> AppTest:
+def app(opened_page: AppTest) -> AppTest:
     """The module's session on few generated tasks, with nothing else entered."""
     opened_page.session_state[keys.LOADED_DATA] = replace(
         opened_page.session_state[keys.LOADED_DATA], dataset=WITHOUT
@@ -85,28 +85,28 @@ def at(opened_page: AppTest) -> AppTest:
     return open_tab(enter_fields(opened_page, epsilon=1.0, **{**names, **SMALL, **jobs}), layout.BEHIND)
 
 
-def enter_fields(at: AppTest, **values: object) -> AppTest:
+def enter_fields(app: AppTest, **values: object) -> AppTest:
     """Set fields by name, and run."""
     for name, value in values.items():
-        at.session_state["epsilon" if name == "epsilon" else f"multitask.{name}"] = value
-    return check(at.run())
+        app.session_state["epsilon" if name == "epsilon" else f"multitask.{name}"] = value
+    return check(app.run())
 
 
-def open_tab(at: AppTest, name: str) -> AppTest:
-    if at.session_state["multitask.tabs"] != name:
-        at.session_state["multitask.tabs"] = name
-        at.run()
-    return check(at.run())
+def open_tab(app: AppTest, name: str) -> AppTest:
+    if app.session_state["multitask.tabs"] != name:
+        app.session_state["multitask.tabs"] = name
+        app.run()
+    return check(app.run())
 
 
-def build_problem(generator: SkewedTasks, kind: Loss = Loss.STRONGLY_CONVEX) -> TaskProblem:
+def build_problem(generator: SkewedTasks, loss: Loss = Loss.STRONGLY_CONVEX) -> TaskProblem:
     pairs = drop_empty_tasks(generator.draw(np.random.default_rng(1)))
     graph = TaskGraph.from_pairs(pairs, generator.num_users)
-    return TaskProblem(graph, compute_exact_budget(TARGET), kind)
+    return TaskProblem(graph, compute_exact_budget(TARGET), loss)
 
 
-def build_small_problem(kind: Loss = Loss.STRONGLY_CONVEX) -> TaskProblem:
-    return build_problem(SkewedTasks(400, 12, 1.0, 3.0), kind)
+def build_small_problem(loss: Loss = Loss.STRONGLY_CONVEX) -> TaskProblem:
+    return build_problem(SkewedTasks(400, 12, 1.0, 3.0), loss)
 
 
 def solve_small(dataset=WITHOUT, **changed) -> MultitaskSolution:
@@ -119,7 +119,7 @@ def build_answer_of(solution: MultitaskSolution, data=WITHOUT) -> Answer:
 
 def read_trace(plot: Plot, name: str) -> tuple[np.ndarray, np.ndarray]:
     """(x, y) of a trace of this name; bars begin at 1."""
-    (plot_trace,) = [one for one in plotly_figures.draw(plot).data if one.name == name]
+    (plot_trace,) = [trace for trace in plotly_figures.draw(plot).data if trace.name == name]
     y = np.asarray(plot_trace.y, dtype=np.float64)
     return np.asarray(plot_trace.x), y + 1.0 if plot_trace.type == "bar" else y
 
@@ -141,7 +141,7 @@ def assert_answer(answer: Answer, problem: TaskProblem, rule: WeightRule) -> Non
     for size in np.unique(problem.task_sizes):
         mean = chosen.mean_weights[problem.task_sizes == size].mean() / np.sqrt(problem.budget)
         assert weights[float(size)] == pytest.approx(mean)
-    texts = {one.label: one.text for one in answer.numbers}
+    texts = {number.label: number.text for number in answer.numbers}
     assert texts["User budget β"] == wording.number(problem.budget)
     used = chosen.budget_uses[problem.graph.tasks_per_user > 0].mean() / problem.budget
     assert texts["Budget used"] == wording.percent(float(used))
@@ -166,11 +166,11 @@ def test_every_fit_and_loss(fit, kind):
 
 def test_what_is_good_enough_is_recommended_and_else_the_best():
     problem = build_small_problem()
-    tried = np.linspace(0.0, 1.0, 41)
-    totals = np.array([compute_ratio(problem, WeightRule(float(mu))) for mu in tried])
-    best = float(tried[np.argmin(totals)])
-    near = tried[totals <= 1.05 * totals.min()]
-    for mu in (*tried[::8], best):
+    tried_values = np.linspace(0.0, 1.0, 41)
+    totals = np.array([compute_ratio(problem, WeightRule(float(mu))) for mu in tried_values])
+    best = float(tried_values[np.argmin(totals)])
+    near = tried_values[totals <= 1.05 * totals.min()]
+    for mu in (*tried_values[::8], best):
         solution = solve_small(exponent=float(mu))
         one = build_answer_of(solution)
         expected = float(mu) if compute_ratio(problem, WeightRule(float(mu))) <= 1.05 * totals.min() else best
@@ -184,10 +184,12 @@ def test_what_is_good_enough_is_recommended_and_else_the_best():
         assert one.headline == f"Weight each task of n users by 1 / n to the power {power}."
     # Two stretches that are good enough: only the one around the best counts.
     curve = replace(
-        solution.comparison.curve, exponents=np.arange(5.0), totals=np.array([1.0, 2.0, 1.03, 0.99, 2.0])
+        solution.comparison.exponent_curve,
+        exponents=np.arange(5.0),
+        relative_totals=np.array([1.0, 2.0, 1.03, 0.99, 2.0]),
     )
     assert curve.near_optimal == (2.0, 3.0)
-    assert replace(curve, totals=np.array([1.0, 1.1, 1.2, 1.3, 1.4])).near_optimal == (0.0, 0.0)
+    assert replace(curve, relative_totals=np.array([1.0, 1.1, 1.2, 1.3, 1.4])).near_optimal == (0.0, 0.0)
 
 
 def test_an_own_sampling_is_compared():
@@ -205,53 +207,53 @@ def test_few_tasks_have_few_buckets():
     assert "tail fifth" not in three
 
 
-def test_epsilon_and_delta_set_the_budget_and_nothing_is_computed_anew(at, monkeypatch):
-    check(at.run())  # Caches are empty where something is patched.
-    before = chart(at, "many_tasks_buckets")
+def test_epsilon_and_delta_set_the_budget_and_nothing_is_computed_anew(app, monkeypatch):
+    check(app.run())  # Caches are empty where something is patched.
+    figure_before = chart(app, "many_tasks_buckets")
     monkeypatch.setattr(core, "WeightComparison", None)
-    at.select_slider(key=keys.EPSILON_SLIDER).set_value(0.1)
-    check(at.number_input(key="multitask.delta").set_value(1e-8).run())
-    budget = {metric.label: metric.value for metric in metrics_of(at)}["User budget β"]
+    app.select_slider(key=keys.EPSILON_SLIDER).set_value(0.1)
+    check(app.number_input(key="multitask.delta").set_value(1e-8).run())
+    budget = {metric.label: metric.value for metric in metrics_of(app)}["User budget β"]
     assert budget == wording.number(compute_exact_budget(PrivacyTarget(0.1, 1e-8)))
-    after = chart(at, "many_tasks_buckets")
-    assert after["data"][:-1] == before["data"][:-1]
-    assert after["layout"] == before["layout"]
-    assert after["data"][-1]["name"] == f"Uniform weights, all with β = {budget}"
+    figure_after = chart(app, "many_tasks_buckets")
+    assert figure_after["data"][:-1] == figure_before["data"][:-1]
+    assert figure_after["layout"] == figure_before["layout"]
+    assert figure_after["data"][-1]["name"] == f"Uniform weights, all with β = {budget}"
 
 
-def test_the_exponent_moves_the_answer_and_not_the_axes(at):
-    assert "these are generated" in shown_texts(at)
-    assert cards.BADGES[Disclosure.PUBLIC][0] in shown_texts(at)
-    before = chart(at, "many_tasks_buckets")["layout"]["yaxis"]["range"]
+def test_the_exponent_moves_the_answer_and_not_the_axes(app):
+    assert "these are generated" in shown_texts(app)
+    assert cards.BADGES[Disclosure.PUBLIC][0] in shown_texts(app)
+    before = chart(app, "many_tasks_buckets")["layout"]["yaxis"]["range"]
     problem = build_small_problem()
     uniform = WeightRule(0.0).allocate(problem)
     for mu in (0.0, 0.25, 1.0):
-        check(at.slider(key="multitask.exponent").set_value(mu).run())
-        (drawn,) = [t for t in chart(at, "many_tasks_buckets")["data"] if t["type"] == "bar"]
+        check(app.slider(key="multitask.exponent").set_value(mu).run())
+        (trace,) = [t for t in chart(app, "many_tasks_buckets")["data"] if t["type"] == "bar"]
         buckets = multitask_weights.slice_by_size(WeightRule(mu).allocate(problem), uniform)
-        assert numbers(drawn["y"]) + 1.0 == pytest.approx([b.ratio for b in buckets])
-        assert chart(at, "many_tasks_buckets")["layout"]["yaxis"]["range"] == before
-    check(at.button(key="tasks_use_best").click().run())
-    assert at.slider(key="multitask.exponent").value == solve_small().comparison.curve.best[0]
-    assert "tasks_use_best" not in [button.key for button in at.button]
+        assert numbers(trace["y"]) + 1.0 == pytest.approx([b.ratio for b in buckets])
+        assert chart(app, "many_tasks_buckets")["layout"]["yaxis"]["range"] == before
+    check(app.button(key="tasks_use_best").click().run())
+    assert app.slider(key="multitask.exponent").value == solve_small().comparison.exponent_curve.optimum[0]
+    assert "tasks_use_best" not in [button.key for button in app.button]
 
 
-def test_every_tab_is_drawn_for_every_source(at):
-    enter_fields(at, source=TaskSource.HEAVY_TAILED, zipf_exponent=1.5)
+def test_every_tab_is_drawn_for_every_source(app):
+    enter_fields(app, source=TaskSource.HEAVY_TAILED, zipf_exponent=1.5)
     for loss in Loss:
-        enter_fields(at, loss=loss)
+        enter_fields(app, loss=loss)
         for name in TABS:
-            at.session_state["multitask.tabs"] = name  # Run once: the next tab is the second run.
-            assert not check(at.run()).error, name
+            app.session_state["multitask.tabs"] = name  # Run once: the next tab is the second run.
+            assert not check(app.run()).error, name
 
 
 def test_users_budget_use():
-    weighed, problem = solve_small().comparison, build_small_problem()
+    comparison, problem = solve_small().comparison, build_small_problem()
     graph = problem.graph
-    use, users = plots.plot_budget_use(weighed), plots.plot_users(weighed)
+    use, users = plots.plot_budget_use(comparison), plots.plot_users(comparison)
     for name, mu in (("μ = 0.5", 0.5), ("Uniform weights", 0.0)):
         used = WeightRule(mu).allocate(problem).budget_uses[graph.tasks_per_user > 0] / problem.budget
-        (shares,) = [np.asarray(one.y) for one in use.items if one.name == name]
+        (shares,) = [np.asarray(item.y) for item in use.items if item.name == name]
         assert shares.sum() == pytest.approx(1.0)
         assert shares[-1] == pytest.approx(np.mean(used >= 0.95 - 1e-9))
         tasks, mean = read_trace(users, name)
@@ -259,11 +261,11 @@ def test_users_budget_use():
         assert mean[-1] == pytest.approx(used[heaviest].mean())
 
 
-def test_the_table_of_tasks(at):
-    open_tab(at, "Users and tasks")
+def test_the_table_of_tasks(app):
+    open_tab(app, "Users and tasks")
     problem = build_small_problem()
     chosen, uniform = WeightRule(0.5).allocate(problem), WeightRule(0.0).allocate(problem)
-    frame = at.dataframe[0].value.set_index("Task").sort_index()
+    frame = app.dataframe[0].value.set_index("Task").sort_index()
     assert frame["Users"].tolist() == problem.task_sizes.tolist()
     assert frame["Weight, mean"].to_numpy() == pytest.approx(chosen.mean_weights)
     assert frame["Error bound against uniform"].to_numpy() == pytest.approx(
@@ -283,10 +285,10 @@ def test_a_long_table_keeps_both_ends():
     )
 
 
-def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(at, monkeypatch):
-    open_tab(at, "Exact optimum")
-    assert "Not computed yet" in shown_texts(at)
-    finish(check(at.button(key="multitask_optimum_job_start").click().run()), "multitask.optimum_job")
+def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(app, monkeypatch):
+    open_tab(app, "Exact optimum")
+    assert "Not computed yet" in shown_texts(app)
+    finish(check(app.button(key="multitask_optimum_job_start").click().run()), "multitask.optimum_job")
     problem = build_small_problem()
     same, anything = (
         exact.find_best_task_weights(problem, 1e-6),
@@ -295,12 +297,12 @@ def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(at, monkeypa
     clipped = WeightRule(0.5).allocate(problem)
 
     def further() -> float:
-        (percent,) = re.findall(r"The exact optimum would gain a further ([\d.]+)", shown_texts(at))
+        (percent,) = re.findall(r"The exact optimum would gain a further ([\d.]+)", shown_texts(app))
         return float(percent)
 
     gained = 1.0 - anything.total_bound / clipped.total_bound
     assert further() == pytest.approx(100.0 * gained, rel=0.06)
-    frame = at.dataframe[0].value.set_index("Weights")
+    frame = app.dataframe[0].value.set_index("Weights")
     assert frame.loc["Exact optimum, problem (9)", "Total bound"] == pytest.approx(
         same.total_bound / anything.total_bound, rel=3e-4
     )
@@ -313,87 +315,87 @@ def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(at, monkeypa
     )
     assert (frame.loc[frame["Users of a task"] == "weigh the same", "Largest weight skew"] < 1e-9).all()
     proved = "Proved: no choice of this kind is better by more than"
-    finish(check(at.button(key="multitask_cvxpy_job_start").click().run()), "multitask.cvxpy_job")
-    both = at.dataframe[-1].value.set_index("Solver")
+    finish(check(app.button(key="multitask_cvxpy_job_start").click().run()), "multitask.cvxpy_job")
+    both = app.dataframe[-1].value.set_index("Solver")
     assert both["Total bound for β = 1"].to_numpy() == pytest.approx(
         same.total_bound * problem.budget, rel=2e-6
     )
     assert (both["No answer is below"] <= both["Total bound for β = 1"] * (1.0 + 1e-9)).all()
-    assert "times as long as Sweet Spot" in shown_texts(at)
+    assert "times as long as Sweet Spot" in shown_texts(app)
     with monkeypatch.context() as patched:
         patched.setattr(exact, "MAX_PAIRS", 10)
-        check(at.run())
-        assert "Offered up to 10" in shown_texts(at)
-        assert "multitask_cvxpy_job_start" not in [button.key for button in at.button]
-    open_tab(at, layout.BEHIND)
-    assert shown_texts(at).count(proved) == 2
+        check(app.run())
+        assert "Offered up to 10" in shown_texts(app)
+        assert "multitask_cvxpy_job_start" not in [button.key for button in app.button]
+    open_tab(app, layout.BEHIND)
+    assert shown_texts(app).count(proved) == 2
 
     # Where nobody is clipped, it is problem (9) that the card compares with; epsilon does not matter.
-    at.select_slider(key=keys.EPSILON_SLIDER).set_value(5.0)
-    check(at.selectbox(key="multitask.fit").set_value(BudgetFit.NOBODY_CLIPPED).run())
+    app.select_slider(key=keys.EPSILON_SLIDER).set_value(5.0)
+    check(app.selectbox(key="multitask.fit").set_value(BudgetFit.NOBODY_CLIPPED).run())
     gained = 1.0 - same.total_bound / unclipped.total_bound
     assert further() == pytest.approx(100.0 * gained, rel=0.06)
 
     # Other tasks: what was found no longer answers.
-    check(at.number_input(key="multitask.graph_seed").set_value(2).run())
-    assert "would gain a further" not in shown_texts(at)
+    check(app.number_input(key="multitask.graph_seed").set_value(2).run())
+    assert "would gain a further" not in shown_texts(app)
 
 
-def test_private_counts_cost_what_dpcore_says(at):
+def test_private_counts_cost_what_dpcore_says(app):
     enter_fields(
-        open_tab(at, "Private counts"), count_share=0.3, count_max_tasks=3, count_covers=False, count_seed=7
+        open_tab(app, "Private counts"), count_share=0.3, count_max_tasks=3, count_covers=False, count_seed=7
     )
     problem = build_small_problem()
     counts = release_counts(problem.graph, 0.3 * problem.budget, 3, np.random.default_rng(7), 0.0)
     rest = TaskProblem(problem.graph, 0.7 * problem.budget)
     with_slack = WeightRule(0.5).allocate(rest, counts.usable_counts).total_bound
     plain = WeightRule(0.5).allocate(problem).total_bound
-    metrics = {m.label: m.value for m in metrics_of(at)}
+    metrics = {m.label: m.value for m in metrics_of(app)}
     assert metrics["Total bound with n̂ + s"] == f"{wording.number(with_slack / plain)}×"
     assert (
         metrics["Cost factor"]
         == f"{wording.number(compute_cost_factor(problem.task_sizes, counts.usable_counts))}×"
     )
-    assert "simulation: not a release" in shown_texts(at)
+    assert "simulation: not a release" in shown_texts(app)
     # For a cleared field of a tab its default stands in, and it can be mended where it stands.
-    check(at.number_input(key="multitask.count_share").set_value(None).run())
+    check(app.number_input(key="multitask.count_share").set_value(None).run())
     usual = wording.number(MultitaskParameters(1.0).count_share)
-    assert f"The share of β for counts is empty. Enter a number. Until then {usual} is used" in errors(at)
-    enter_fields(at, count_share=0.2, experiment_epsilons="one")
-    assert "must be numbers separated by commas" in errors(at)
-    assert "Until then 1, 5 is used" in errors(at)
-    enter_fields(at, experiment_epsilons="2")
-    assert not at.error
+    assert f"The share of β for counts is empty. Enter a number. Until then {usual} is used" in errors(app)
+    enter_fields(app, count_share=0.2, experiment_epsilons="one")
+    assert "must be numbers separated by commas" in errors(app)
+    assert "Until then 1, 5 is used" in errors(app)
+    enter_fields(app, experiment_epsilons="2")
+    assert not app.error
 
 
-def test_both_budgets_are_shown(at):
-    open_tab(at, "Budget")
+def test_both_budgets_are_shown(app):
+    open_tab(app, "Budget")
     both = compare_budgets(TARGET)
-    shown = shown_texts(at)
-    assert wording.number(both.exact_budget, 4) in shown
-    assert wording.number(both.sufficient_budget, 4) in shown
-    assert f"{1.0 / both.weight_gain:.3f}" in shown
-    check(at.select_slider(key=keys.EPSILON_SLIDER).set_value(20.0).run())  # above log(1 / delta)
-    assert "does not apply" in shown_texts(at)
+    page_text = shown_texts(app)
+    assert wording.number(both.exact_budget, 4) in page_text
+    assert wording.number(both.sufficient_budget, 4) in page_text
+    assert f"{1.0 / both.weight_gain:.3f}" in page_text
+    check(app.select_slider(key=keys.EPSILON_SLIDER).set_value(20.0).run())  # above log(1 / delta)
+    assert "does not apply" in shown_texts(app)
 
 
 # --- data and labels ----------------------------------------------------------------------------------------
 
 
-def test_tasks_of_private_data_are_taken_and_private(at):
+def test_tasks_of_private_data_are_taken_and_private(app):
     private = replace(WITH_TASKS, disclosure=Disclosure.PRIVATE)
-    at.session_state[keys.LOADED_DATA] = session.LoadedData(private, session.Origin(session.UPLOADED))
-    enter_fields(at, source=TaskSource.DATA)
-    assert cards.BADGES[Disclosure.PRIVATE][0] in shown_texts(at)
-    assert "release them first" in shown_texts(at)
-    assert "source=data" in link_of(at)
+    app.session_state[keys.LOADED_DATA] = session.LoadedData(private, session.Origin(session.UPLOADED))
+    enter_fields(app, source=TaskSource.DATA)
+    assert cards.BADGES[Disclosure.PRIVATE][0] in shown_texts(app)
+    assert "release them first" in shown_texts(app)
+    assert "source=data" in link_of(app)
     # A name that stands in private rows alone has a number; one of a public list is shown.
-    open_tab(at, "Users and tasks")
-    assert set(at.dataframe[0].value["Name"]) == {f"task {at}" for at in range(len(private.task_names))}
-    at.session_state[keys.ITEM_NAMES] = {private.task_names[3]: "Chair"}
-    check(at.run())
-    assert at.dataframe[0].value.set_index("Task")["Name"][3] == "Chair"
-    assert "names 1 of the" in shown_texts(at)
+    open_tab(app, "Users and tasks")
+    assert set(app.dataframe[0].value["Name"]) == {f"task {task}" for task in range(len(private.task_names))}
+    app.session_state[keys.ITEM_NAMES] = {private.task_names[3]: "Chair"}
+    check(app.run())
+    assert app.dataframe[0].value.set_index("Task")["Name"][3] == "Chair"
+    assert "names 1 of the" in shown_texts(app)
     graph = TaskGraph.from_pairs(WITH_TASKS.pairs, WITH_TASKS.histogram.num_users)
     of_data = TaskProblem(graph, compute_exact_budget(TARGET))
     solution = solve_small(private, source=TaskSource.DATA)
@@ -401,28 +403,28 @@ def test_tasks_of_private_data_are_taken_and_private(at):
     with pytest.raises(InvalidInput, match="these data have none"):
         solve(WITHOUT, solution.parameters)
     # Nothing puts the best exponent, which these data say, among the settings that a link or a report holds.
-    check(at.slider(key="multitask.exponent").set_value(1.0).run())
+    check(app.slider(key="multitask.exponent").set_value(1.0).run())
     far = WeightRule(1.0).allocate(solution.comparison.problem)
     assert replace(solution.comparison, allocation=far).recommendation[0] != 1.0
-    assert "tasks_use_best" not in [button.key for button in at.button]
-    check(at.slider(key="multitask.exponent").set_value(0.5).run())
+    assert "tasks_use_best" not in [button.key for button in app.button]
+    check(app.slider(key="multitask.exponent").set_value(0.5).run())
     # A source chosen by hand stays when pages change, and generated tasks are public.
-    check(at.selectbox(key="multitask.source").set_value(TaskSource.HEAVY_TAILED).run())
-    go(go(at, "Start"), PAGE)
-    assert at.selectbox(key="multitask.source").value is TaskSource.HEAVY_TAILED
-    assert cards.BADGES[Disclosure.PRIVATE][0] not in shown_texts(at)
+    check(app.selectbox(key="multitask.source").set_value(TaskSource.HEAVY_TAILED).run())
+    go(go(app, "Start"), PAGE)
+    assert app.selectbox(key="multitask.source").value is TaskSource.HEAVY_TAILED
+    assert cards.BADGES[Disclosure.PRIVATE][0] not in shown_texts(app)
 
 
-def test_data_without_tasks_are_said_and_lead_to_your_data(at):
-    enter_fields(at, source=TaskSource.DATA)
-    assert "have no tasks" in shown_texts(at)
+def test_data_without_tasks_are_said_and_lead_to_your_data(app):
+    enter_fields(app, source=TaskSource.DATA)
+    assert "have no tasks" in shown_texts(app)
     for name in ("Budget", "Experiment", layout.COMPUTED):
-        open_tab(at, name)
-    check(at.selectbox(key="multitask.source").set_value(TaskSource.SKEWED).run())
-    assert chart(at, "many_tasks_buckets")["data"]
+        open_tab(app, name)
+    check(app.selectbox(key="multitask.source").set_value(TaskSource.SKEWED).run())
+    assert chart(app, "many_tasks_buckets")["data"]
 
 
-def test_downloads_hold_the_shown_weights(at):
+def test_downloads_hold_the_shown_weights(app):
     problem = build_small_problem()
     chosen = WeightRule(0.5).allocate(problem)
     scaled = solve_small().comparison.allocation.with_budget(problem.budget)
@@ -431,32 +433,32 @@ def test_downloads_hold_the_shown_weights(at):
     assert "do not publish" in lines[0]
     rows = list(csv.DictReader(lines[1:]))
     assert [float(r["factor"]) for r in rows] == pytest.approx(chosen.task_weights)
-    open_tab(at, layout.DOWNLOADS)
-    assert len(at.segmented_control(key="multitask.download").options) == 2
-    assert f"{problem.graph.num_pairs:,} lines" in shown_texts(at)
-    assert f"BUDGET = {problem.budget!r}" in shown_texts(at)
+    open_tab(app, layout.DOWNLOADS)
+    assert len(app.segmented_control(key="multitask.download").options) == 2
+    assert f"{problem.graph.num_pairs:,} lines" in shown_texts(app)
+    assert f"BUDGET = {problem.budget!r}" in shown_texts(app)
 
 
-def test_a_single_user_has_no_logarithm(at):
-    enter_fields(at, num_users=1, fit=BudgetFit.LOGARITHMIC)
-    assert "The number of users must be a whole number between 2" in errors(at)
+def test_a_single_user_has_no_logarithm(app):
+    enter_fields(app, num_users=1, fit=BudgetFit.LOGARITHMIC)
+    assert "The number of users must be a whole number between 2" in errors(app)
 
 
-def test_the_experiment_runs_on_the_page(at):
-    enter_fields(at, experiment_epsilons="5", experiment_users=300, experiment_repeats=2, experiment_seed=3)
-    open_tab(at, "Experiment")
-    assert "It has not run yet" in shown_texts(at)
-    finish(check(at.button(key="multitask_experiment_job_start").click().run()), "multitask.experiment_job")
+def test_the_experiment_runs_on_the_page(app):
+    enter_fields(app, experiment_epsilons="5", experiment_users=300, experiment_repeats=2, experiment_seed=3)
+    open_tab(app, "Experiment")
+    assert "It has not run yet" in shown_texts(app)
+    finish(check(app.button(key="multitask_experiment_job_start").click().run()), "multitask.experiment_job")
     expected = run_experiment(Experiment(epsilons=(5.0,), repeats=2, seed=3, num_users=300))
     panels = [(Algorithm.SUFFICIENT_STATISTICS, 2.0, 5.0), (Algorithm.GRADIENT_DESCENT, 1.0, 5.0)]
-    mu, drawn = trace(chart(at, "many_tasks_experiment_1_2"), "ε = 5")
+    mu, curve_values = trace(chart(app, "many_tasks_experiment_1_2"), "ε = 5")
     assert mu.tolist() == list(expected.experiment.exponents)
-    assert drawn == pytest.approx(expected.summarise(panels[0], is_relative=True).means)
-    check(at.segmented_control(key="multitask.relative").set_value(False).run())
-    _, drawn = trace(chart(at, "many_tasks_experiment_2_1"), "ε = 5")
-    assert drawn == pytest.approx(expected.summarise(panels[1]).means)
-    check(at.number_input(key="multitask.experiment_seed").set_value(4).run())
-    assert "results are for earlier settings" in shown_texts(at)
+    assert curve_values == pytest.approx(expected.summarise(panels[0], is_relative=True).means)
+    check(app.segmented_control(key="multitask.relative").set_value(False).run())
+    _, curve_values = trace(chart(app, "many_tasks_experiment_2_1"), "ε = 5")
+    assert curve_values == pytest.approx(expected.summarise(panels[1]).means)
+    check(app.number_input(key="multitask.experiment_seed").set_value(4).run())
+    assert "results are for earlier settings" in shown_texts(app)
 
 
 @pytest.mark.parametrize("count", [100, 5_000])

@@ -13,22 +13,24 @@ FIGURE = FIGURES[0].key
 
 
 def test_a_figure_is_computed_anew_and_leads_to_its_page() -> None:
-    at = open_app("Reproduce")
-    assert figure_keys(at) == ["paper_amin_figure_3"]
-    check(at.selectbox(key="papers.figure").set_value("huang-table-1").run())
-    assert figure_keys(at) == ["paper_huang_table_1"]
+    app = open_app("Reproduce")
+    assert figure_keys(app) == ["paper_amin_figure_3"]
+    check(app.selectbox(key="papers.figure").set_value("huang-table-1").run())
+    assert figure_keys(app) == ["paper_huang_table_1"]
     # The reason for a large difference stands beside it, and once more below with the rest.
-    assert [m.value for m in at.markdown].count("Only directions can be compared.") == 1
-    check(at.selectbox(key="papers.figure").set_value(FIGURE).run())
-    assert figure_keys(at) == ["paper_amin_figure_3"]
-    assert "Stored results" in shown_texts(at)
-    check(at.button(key="compute_amin_figure_3").click().run())
-    at = finish(at, "paper_job_amin_figure_3")
-    assert "Computed in this session" in shown_texts(at)
-    assert "Stored results" not in shown_texts(at)
-    check(at.button(key="papers_go").click().run())
-    assert at.title[0].value == "Learning under a bound"
-    assert {"learning_figure_3_cost", "paper_amin_figure_3"} & set(figure_keys(at)) == {"paper_amin_figure_3"}
+    assert [m.value for m in app.markdown].count("Only directions can be compared.") == 1
+    check(app.selectbox(key="papers.figure").set_value(FIGURE).run())
+    assert figure_keys(app) == ["paper_amin_figure_3"]
+    assert "Stored results" in shown_texts(app)
+    check(app.button(key="compute_amin_figure_3").click().run())
+    app = finish(app, "paper_job_amin_figure_3")
+    assert "Computed in this session" in shown_texts(app)
+    assert "Stored results" not in shown_texts(app)
+    check(app.button(key="papers_go").click().run())
+    assert app.title[0].value == "Learning under a bound"
+    assert {"learning_figure_3_cost", "paper_amin_figure_3"} & set(figure_keys(app)) == {
+        "paper_amin_figure_3"
+    }
 
 
 def test_a_row_of_the_lists_opens_its_page_at_the_tab(monkeypatch: pytest.MonkeyPatch) -> None:

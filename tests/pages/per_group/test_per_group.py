@@ -57,7 +57,12 @@ from tests.pages.driving import (
     work_waits_for_stop,
 )
 from tests.pages.per_group.conftest import SHOP, answer_from, draw_plot, read_choice_file, solve
-from tests.pages.reporting import MADE, answer_of_script, assert_script_has_what_the_page_has, run
+from tests.pages.reporting import (
+    REPORT_TIME,
+    answer_of_script,
+    assert_script_has_what_the_page_has,
+    run_script,
+)
 
 
 def build_parameters(
@@ -249,8 +254,8 @@ def test_private_data_are_labelled_and_their_groups_as_well() -> None:
 def test_code_carries_the_numbers_of_the_card() -> None:
     for statistic in Statistic:
         view = solve(SHOP, build_parameters(statistic, 30.0 if statistic is Statistic.MEAN else 1.0))
-        found = answer_from(view).code
-        texts = {name: write(choice, Program.PYTHON).text for name, choice in found.forms}
+        code = answer_from(view).code
+        texts = {name: write(choice, Program.PYTHON).text for name, choice in code.forms}
         (pair,) = [text for name, text in texts.items() if name.startswith("Pair")]
         assert f"MAX_GROUPS = {view.pair.max_groups}" in pair
         if statistic in (Statistic.ROWS, Statistic.MEAN):
@@ -267,14 +272,14 @@ def test_code_carries_the_numbers_of_the_card() -> None:
 
 def test_the_file_holds_question_answer_and_proofs() -> None:
     view = solve(SHOP, build_parameters(Statistic.SUM, mechanism=NoiseKind.GAUSSIAN, delta=1e-6))
-    found = read_choice_file(view)
-    assert found["answer"]["max_groups_contributed"] == view.pair.max_groups
-    assert found["answer"]["max_amount_per_group_rounded"] == view.pair.max_amount
-    assert found["answer"]["cap"]["max_norm"] == view.best_cap.max_norm
-    assert found["answer"]["cap"]["norm"] == "L2"
-    assert found["answer"]["proved_relative_gap"] <= 1e-6
-    assert found["data"]["num_groups"] == 40
-    assert found["data"]["value_column"] == "amount"
+    choice_file = read_choice_file(view)
+    assert choice_file["answer"]["max_groups_contributed"] == view.pair.max_groups
+    assert choice_file["answer"]["max_amount_per_group_rounded"] == view.pair.max_amount
+    assert choice_file["answer"]["cap"]["max_norm"] == view.best_cap.max_norm
+    assert choice_file["answer"]["cap"]["norm"] == "L2"
+    assert choice_file["answer"]["proved_relative_gap"] <= 1e-6
+    assert choice_file["data"]["num_groups"] == 40
+    assert choice_file["data"]["value_column"] == "amount"
     mean = read_choice_file(solve(SHOP, build_parameters(Statistic.MEAN)), SHOP)
     assert mean["answer"]["proved_relative_gap"] is None
     assert "cap" not in mean["answer"]
@@ -295,84 +300,84 @@ def test_only_what_the_data_hold_is_offered() -> None:
 
 
 def test_the_page_goes_from_one_question_to_the_next() -> None:
-    at = open_app("Per group", link="1", data="shop-events", epsilon="1")
+    app = open_app("Per group", link="1", data="shop-events", epsilon="1")
     _, l0, linf = find_best_pair(build_parameters())
-    ((x,), (y,)) = trace(chart(at, "per_group_error"), "Best pair")
+    ((x,), (y,)) = trace(chart(app, "per_group_error"), "Best pair")
     assert (x, y) == (l0, linf)
-    assert f"Keep at most {l0} groups of each user, and {linf} rows in each." in shown_texts(at)
-    open_tab(at, "per_group", "Scaling instead")
-    assert trace(chart(at, "per_group_norm"), "Best pair of bounds")
-    open_tab(at, "per_group", "Error of each group")
-    assert trace(chart(at, "per_group_sizes"), "Best pair")
-    check(at.selectbox(key="per_group.statistic").set_value(Statistic.MEAN).run())
-    assert at.number_input(key="per_group.upper").value == 100.0
-    check(at.number_input(key="per_group.upper").set_value(20.0).run())
-    assert not errors(at)
-    assert not [c for c in raw_texts(at) if "Traceback" in c]
-    check(at.selectbox(key="per_group.statistic").set_value(Statistic.ROWS).run())
-    check(at.selectbox(key="per_group.objective").set_value(Objective.MEAN_RELATIVE).run())
-    check(at.number_input(key="per_group.floor").set_value(-1.0).run())
-    assert "floor must lie between" in errors(at).lower()
-    check(at.number_input(key="per_group.floor").set_value(20.0).run())
-    check(at.number_input(key="per_group.num_groups").set_value(39.0).run())
-    assert "hold 40 groups" in errors(at)
-    check(at.number_input(key="per_group.num_groups").set_value(60.0).run())
-    assert not errors(at)
-    assert "num_groups=60" in link_of(at)
-    check(at.number_input(key="per_group.own_groups").set_value(3.0).run())
-    assert "go together" in errors(at)
-    check(at.number_input(key="per_group.own_amount").set_value(2.0).run())
-    ((x,), (y,)) = trace(chart(at, "per_group_error"), "Your own pair")
+    assert f"Keep at most {l0} groups of each user, and {linf} rows in each." in shown_texts(app)
+    open_tab(app, "per_group", "Scaling instead")
+    assert trace(chart(app, "per_group_norm"), "Best pair of bounds")
+    open_tab(app, "per_group", "Error of each group")
+    assert trace(chart(app, "per_group_sizes"), "Best pair")
+    check(app.selectbox(key="per_group.statistic").set_value(Statistic.MEAN).run())
+    assert app.number_input(key="per_group.upper").value == 100.0
+    check(app.number_input(key="per_group.upper").set_value(20.0).run())
+    assert not errors(app)
+    assert not [c for c in raw_texts(app) if "Traceback" in c]
+    check(app.selectbox(key="per_group.statistic").set_value(Statistic.ROWS).run())
+    check(app.selectbox(key="per_group.objective").set_value(Objective.MEAN_RELATIVE).run())
+    check(app.number_input(key="per_group.floor").set_value(-1.0).run())
+    assert "floor must lie between" in errors(app).lower()
+    check(app.number_input(key="per_group.floor").set_value(20.0).run())
+    check(app.number_input(key="per_group.num_groups").set_value(39.0).run())
+    assert "hold 40 groups" in errors(app)
+    check(app.number_input(key="per_group.num_groups").set_value(60.0).run())
+    assert not errors(app)
+    assert "num_groups=60" in link_of(app)
+    check(app.number_input(key="per_group.own_groups").set_value(3.0).run())
+    assert "go together" in errors(app)
+    check(app.number_input(key="per_group.own_amount").set_value(2.0).run())
+    ((x,), (y,)) = trace(chart(app, "per_group_error"), "Your own pair")
     assert (x, y) == (3, 2)
 
 
 def test_data_without_groups_show_a_labelled_demonstration() -> None:
     with pytest.raises(InvalidInput, match="no groups"):
         build_answer(samples.load("online-retail-lines"), build_parameters())
-    at = open_app("Per group", link="1", data="online-retail-lines", epsilon="1")
-    assert [link.proto.label for link in at.get("page_link")][-1] == "Bring groups"
-    notes = [note["text"] for note in chart(at, "per_group_error")["layout"]["annotations"]]
+    app = open_app("Per group", link="1", data="online-retail-lines", epsilon="1")
+    assert [link.proto.label for link in app.get("page_link")][-1] == "Bring groups"
+    notes = [note["text"] for note in chart(app, "per_group_error")["layout"]["annotations"]]
     assert any("Demonstration" in note for note in notes)
-    assert data(at).name != session.load_demonstration().name  # It does not take their place.
+    assert data(app).name != session.load_demonstration().name  # It does not take their place.
 
 
 def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reduce.dataset, "MAX_PAIRS", 100)
     roles = Roles(TableKind.EVENTS, user="user_id", task="product", value="amount")
-    found = build_dataset(read_table(SHOP_EVENTS, "events.csv"), roles, Disclosure.PUBLIC)
-    assert found.pairs is None
-    view = solve_by_distribution(found, build_parameters())
+    dataset = build_dataset(read_table(SHOP_EVENTS, "events.csv"), roles, Disclosure.PUBLIC)
+    assert dataset.pairs is None
+    view = solve_by_distribution(dataset, build_parameters())
     exact = PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), build_parameters())
     true = compute_pair_error(exact, view.pair.max_groups, view.pair.max_amount)
     assert view.limits[0] <= true <= view.limits[1]
     assert view.error_map.errors.min() == view.choice.error
-    told = answer_from(view, found)
+    told = answer_from(view, dataset)
     assert "Which pairs lie in which group is not known" in told.detail
     assert not told.proofs
-    nothing = solve_by_distribution(found, build_parameters(epsilon=1e-5))
-    assert answer_from(nothing, found).headline.startswith("Release nothing at ε = 0.00001")
+    empty_solution = solve_by_distribution(dataset, build_parameters(epsilon=1e-5))
+    assert answer_from(empty_solution, dataset).headline.startswith("Release nothing at ε = 0.00001")
 
-    said = answer.write_methods(view, found)
-    assert f"at most {view.choice.max_groups} groups" in said.procedure
-    assert f"is about {told.numbers[1].text}" in said.procedure
-    assert "the same in every group" in said.rule_sentence
-    assert answer.write_methods(nothing, found).empty_sentence.endswith("nothing was released.")
-    choice = read_choice_file(view, found)
+    methods = answer.write_methods(view, dataset)
+    assert f"at most {view.choice.max_groups} groups" in methods.procedure
+    assert f"is about {told.numbers[1].text}" in methods.procedure
+    assert "the same in every group" in methods.rule_sentence
+    assert answer.write_methods(empty_solution, dataset).empty_sentence.endswith("nothing was released.")
+    choice = read_choice_file(view, dataset)
     assert choice["answer"]["max_groups_contributed"] == view.pair.max_groups
     assert choice["answer"]["error_at_least"] <= true <= choice["answer"]["error_at_most"]
     assert "in proportion to its size" in choice["answer"]["approximate"]
     assert any("the same mixture of pairs" in sentence for sentence in choice["assumptions"])
 
-    at = on_data(found, "Per group")
-    assert "Which pairs lie in which group is not known" in shown_texts(at)
-    open_tab(at, "per_group", "Downloads")
+    app = on_data(dataset, "Per group")
+    assert "Which pairs lie in which group is not known" in shown_texts(app)
+    open_tab(app, "per_group", "Downloads")
     assert {"per_group_choice_file", "pair_distribution_file", "per_group_report_html"} <= {
-        button.key for button in at.get("download_button")
+        button.key for button in app.get("download_button")
     }
-    ((x,), (y,)) = trace(chart(at, "per_group_error"), "Best pair")
+    ((x,), (y,)) = trace(chart(app, "per_group_error"), "Best pair")
     assert (x, y) == (view.pair.max_groups, view.pair.max_amount)
-    check(at.selectbox(key="per_group.selection").set_value(SelectionRule.LAPLACE).run())
-    assert "Private groups need the pairs" in errors(at)
+    check(app.selectbox(key="per_group.selection").set_value(SelectionRule.LAPLACE).run())
+    assert "Private groups need the pairs" in errors(app)
 
 
 def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Path) -> None:
@@ -389,14 +394,14 @@ def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Pa
     )
     (figure, *_), told = of.figures, answer_from(view, private)
     assert figure.columns["error"].tolist() == view.error_map.errors.ravel().tolist()
-    whole = report_content.write_html(of, MADE, False)
-    assert told.numbers[0].text in whole
-    assert "Which pairs lie in which group is not known" in whole
-    assert told.numbers[0].text not in report_content.write_html(of, MADE, True)
-    shown = on_data(private, "Per group")
-    assert_script_has_what_the_page_has(shown, of, answer_of_script(of, tmp_path))
+    html = report_content.write_html(of, REPORT_TIME, False)
+    assert told.numbers[0].text in html
+    assert "Which pairs lie in which group is not known" in html
+    assert told.numbers[0].text not in report_content.write_html(of, REPORT_TIME, True)
+    app = on_data(private, "Per group")
+    assert_script_has_what_the_page_has(app, of, answer_of_script(of, tmp_path))
     for public_only in (False, True):
-        printed = run(report_content.write_script(of, MADE, public_only), tmp_path)
+        printed = run_script(report_content.write_script(of, REPORT_TIME, public_only), tmp_path)
         for number in told.numbers:
             assert f"{number.label}: {number.text}" in printed
 
@@ -404,49 +409,49 @@ def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Pa
 def test_a_long_search_can_be_stopped_and_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answer, "MAX_IMMEDIATE_PAIRS", 0)
     work_waits_for_stop(monkeypatch)
-    at = open_app("Per group", link="1", data="shop-events", epsilon="1")
-    assert "Best pair" not in shown_texts(at)
-    check(at.button(key="per_group.job_stop").click().run())
-    finish(at, "per_group.job")
-    ((x,), (y,)) = trace(chart(at, "per_group_error"), "Best pair")
+    app = open_app("Per group", link="1", data="shop-events", epsilon="1")
+    assert "Best pair" not in shown_texts(app)
+    check(app.button(key="per_group.job_stop").click().run())
+    finish(app, "per_group.job")
+    ((x,), (y,)) = trace(chart(app, "per_group_error"), "Best pair")
     assert x >= 1
     assert y >= 1
-    assert "Stopped after" in shown_texts(at)
-    before = [element.value for element in at.markdown if element.value.startswith("## ")]
+    assert "Stopped after" in shown_texts(app)
+    before = [element.value for element in app.markdown if element.value.startswith("## ")]
     # A changed question starts anew, and the answer before stands meanwhile.
-    check(at.selectbox(key="per_group.statistic").set_value(Statistic.USERS).run())
-    assert "The answer for the settings before" in at.get("progress")[0].proto.text
+    check(app.selectbox(key="per_group.statistic").set_value(Statistic.USERS).run())
+    assert "The answer for the settings before" in app.get("progress")[0].proto.text
     # What is pinned or saved now says what it was asked, not what is asked since.
-    assert ("Statistic released per group", "Users") not in at.session_state[keys.PIN_OFFERED]().settings
-    assert [element.value for element in at.markdown if element.value.startswith("## ")] == before
-    check(at.button(key="per_group.job_stop").click().run())
-    finish(at, "per_group.job")
-    assert [element.value for element in at.markdown if element.value.startswith("## ")] != before
-    assert ("Statistic released per group", "Users") in at.session_state[keys.PIN_OFFERED]().settings
+    assert ("Statistic released per group", "Users") not in app.session_state[keys.PIN_OFFERED]().settings
+    assert [element.value for element in app.markdown if element.value.startswith("## ")] == before
+    check(app.button(key="per_group.job_stop").click().run())
+    finish(app, "per_group.job")
+    assert [element.value for element in app.markdown if element.value.startswith("## ")] != before
+    assert ("Statistic released per group", "Users") in app.session_state[keys.PIN_OFFERED]().settings
 
 
 def test_the_page_answers_for_the_program_and_opens_with_its_code() -> None:
-    at = open_app("Per group", link="1", data="shop-events", epsilon="1")
-    check(at.selectbox(key="per_group.program").set_value(Program.BIGQUERY).run())
+    app = open_app("Per group", link="1", data="shop-events", epsilon="1")
+    check(app.selectbox(key="per_group.program").set_value(Program.BIGQUERY).run())
     _, l0, linf = find_best_pair(build_parameters(program=Program.BIGQUERY))
     headline = f"Keep at most {l0} groups of each user, and {linf} rows in each."
-    assert headline in shown_texts(at)
+    assert headline in shown_texts(app)
     assert (l0, linf) != find_best_pair(build_parameters())[1:]
-    opened = open_app("Per group", **dict(parse_qsl(link_of(at).partition("?")[2])))
+    opened = open_app("Per group", **dict(parse_qsl(link_of(app).partition("?")[2])))
     assert headline in shown_texts(opened)
-    check(at.button(key="per_group_card" + keys.CARD_CODE).click().run())
-    (program,) = [code.value for code in at.code if "link=" not in code.value]
+    check(app.button(key="per_group_card" + keys.CARD_CODE).click().run())
+    (program,) = [code.value for code in app.code if "link=" not in code.value]
     assert f"max_groups_contributed = {l0}" in program
-    open_tab(at, "per_group", "Scaling instead")
-    assert "BigQuery has no such bound" in shown_texts(at)
+    open_tab(app, "per_group", "Scaling instead")
+    assert "BigQuery has no such bound" in shown_texts(app)
 
 
 def test_the_range_of_public_values_is_not_filled_in_for_private_ones() -> None:
-    at = open_app("Per group", link="1", data="shop-events", epsilon="1")
-    check(at.selectbox(key="per_group.statistic").set_value(Statistic.MEAN).run())
-    assert at.session_state["per_group.upper"] == 100.0
+    app = open_app("Per group", link="1", data="shop-events", epsilon="1")
+    check(app.selectbox(key="per_group.statistic").set_value(Statistic.MEAN).run())
+    assert app.session_state["per_group.upper"] == 100.0
     private = replace(SHOP, name="other.csv", disclosure=Disclosure.PRIVATE)
-    check(with_data(at, private).run())
-    check(at.selectbox(key="per_group.statistic").set_value(Statistic.MEAN).run())
-    assert (at.session_state["per_group.lower"], at.session_state["per_group.upper"]) == (None, None)
-    assert "What range can a value have?" in shown_texts(at)
+    check(with_data(app, private).run())
+    check(app.selectbox(key="per_group.statistic").set_value(Statistic.MEAN).run())
+    assert (app.session_state["per_group.lower"], app.session_state["per_group.upper"]) == (None, None)
+    assert "What range can a value have?" in shown_texts(app)

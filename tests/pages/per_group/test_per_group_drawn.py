@@ -37,80 +37,80 @@ SECRET = replace(SHOP, name="secret.csv", disclosure=Disclosure.PRIVATE)
 FACTS = ReleaseFacts(0.5, 0.0, Neighbours.ADD_OR_REMOVE_USER, "exponential mechanism")
 
 
-def build_private_pair(statistic: Statistic = Statistic.ROWS, **more: object) -> PrivatePair:
+def build_private_pair(statistic: Statistic = Statistic.ROWS, **options: object) -> PrivatePair:
     unit = 0.25 if statistic is Statistic.SUM else 1.0
-    asked = PerGroupParameters(1.0, statistic, num_groups=60, **more)  # type: ignore[arg-type]
-    problem = PrivatePairProblem(asked, 0.5, 50, unit)
+    parameters = PerGroupParameters(1.0, statistic, num_groups=60, **options)  # type: ignore[arg-type]
+    problem = PrivatePairProblem(parameters, 0.5, 50, unit)
     groups, amounts = problem.candidates
     return PrivatePair(int(groups[-1]), float(amounts[-1] * unit), FACTS, problem, "product")
 
 
 def test_the_pair_is_drawn_on_the_card_and_carried_away() -> None:
-    at = check(with_data(open_app("Per group"), SECRET).run())
-    assert "enter how many groups are on your public list" in shown_texts(at)
-    assert not [one for one in at.button if one.key == "per_group_card_draw"]
-    at.session_state["per_group.num_groups"] = 60.0
-    at.session_state["private_choice.selection_epsilon"] = 0.5
-    check(at.run())
+    app = check(with_data(open_app("Per group"), SECRET).run())
+    assert "enter how many groups are on your public list" in shown_texts(app)
+    assert not [button for button in app.button if button.key == "per_group_card_draw"]
+    app.session_state["per_group.num_groups"] = 60.0
+    app.session_state["private_choice.selection_epsilon"] = 0.5
+    check(app.run())
     # 0.5 times 60 groups over 1: 30, and nothing of the data is in it.
-    assert f"usually errs within about {wording.percent(0.05, 1)} of the best pair" in shown_texts(at)
-    confirm(at, "per_group_card_draw")
-    ((_, held),) = at.session_state["private_choice.choices"].items()
+    assert f"usually errs within about {wording.percent(0.05, 1)} of the best pair" in shown_texts(app)
+    confirm(app, "per_group_card_draw")
+    ((_, held),) = app.session_state["private_choice.choices"].items()
     ((kind, drawn),) = held
     assert kind is NumberPair.PAIR
     assert drawn.column == SHOP.pairs.label
-    shown = shown_texts(at)
-    assert "Pair, drawn privately" in words_of_numbers(at)
-    (across,), (upwards,) = trace(chart(at, "per_group_error"), "Drawn privately")
+    page_text = shown_texts(app)
+    assert "Pair, drawn privately" in words_of_numbers(app)
+    (across,), (upwards,) = trace(chart(app, "per_group_error"), "Drawn privately")
     assert (across, upwards) == (drawn.max_groups, drawn.max_amount)
-    assert "ε = 1.5 in all" in shown
-    assert "DP release (epsilon = 0.5" in shown
-    opened = check(at.button(key="per_group_card_code").click().run())
+    assert "ε = 1.5 in all" in page_text
+    assert "DP release (epsilon = 0.5" in page_text
+    opened = check(app.button(key="per_group_card_code").click().run())
     assert f"MAX_GROUPS = {drawn.max_groups}" in "".join(block.value for block in opened.code)
     # For other settings it is not theirs; it stays on Choose privately.
-    at.session_state["per_group.num_groups"] = 70.0
-    check(at.run())
-    assert "Pair, drawn privately" not in words_of_numbers(at)
-    at.session_state["per_group.num_groups"] = 60.0
-    assert "Pair, drawn privately" in words_of_numbers(check(at.run()))
-    go(at, "Choose privately")
-    assert f"Pair of bounds per group: **{words.format_selection(drawn)}**" in shown_texts(at)
+    app.session_state["per_group.num_groups"] = 70.0
+    check(app.run())
+    assert "Pair, drawn privately" not in words_of_numbers(app)
+    app.session_state["per_group.num_groups"] = 60.0
+    assert "Pair, drawn privately" in words_of_numbers(check(app.run()))
+    go(app, "Choose privately")
+    assert f"Pair of bounds per group: **{words.format_selection(drawn)}**" in shown_texts(app)
     # Other data do not have it.
     other = replace(
         SECRET, histogram=replace(SHOP.histogram, users=SHOP.histogram.users * 2), values=None, pairs=None
     )
-    assert "drawn privately" not in shown_texts(check(with_data(at, other).run()))
+    assert "drawn privately" not in shown_texts(check(with_data(app, other).run()))
 
 
 @pytest.mark.parametrize("statistic", [Statistic.ROWS, Statistic.USERS, Statistic.SUM])
 def test_programs_hold_the_drawn_pair_and_its_label(statistic: Statistic) -> None:
-    drawn = build_private_pair(statistic)
-    found = answer.write_private_forms(drawn, SHOP)
-    ((_, choice),) = found.forms
+    private_pair = build_private_pair(statistic)
+    private_forms = answer.write_private_forms(private_pair, SHOP)
+    ((_, choice),) = private_forms.forms
     for library in (Program.PYTHON, Program.OPENDP):
         text = write(choice, library).text
         assert "DP release (epsilon = 0.5" in text
         assert "do not publish" not in text.lower()
     python = write(choice, Program.PYTHON).text
-    assert f"MAX_GROUPS = {drawn.max_groups}" in python
+    assert f"MAX_GROUPS = {private_pair.max_groups}" in python
     if statistic is Statistic.ROWS:
-        assert f"MAX_ROWS = {int(drawn.max_amount)}" in python
+        assert f"MAX_ROWS = {int(private_pair.max_amount)}" in python
     elif statistic is Statistic.SUM:
-        assert f"LOW, HIGH = 0.0, {drawn.max_amount!r}" in python
+        assert f"LOW, HIGH = 0.0, {private_pair.max_amount!r}" in python
 
 
 def test_a_session_file_carries_it_beside_what_it_cost() -> None:
-    for drawn in (
+    for item in (
         build_private_pair(),
         build_private_pair(Statistic.SUM, mechanism=NoiseKind.GAUSSIAN, delta=1e-6),
     ):
-        held = {"digest": ((NumberPair.PAIR, drawn),)}
+        held = {"digest": ((NumberPair.PAIR, item),)}
         written = json.loads(json.dumps(saved.to_json(held)))
 
         def read(content: object, account: Ledger) -> tuple[object, list[str]]:
             problems = Problems()
             found = saved.from_json(JsonValue(content, "", problems), {"digest": account})
-            return found, [one.message for one in problems.entries]
+            return found, [entry.message for entry in problems.entries]
 
         paid = Ledger().add(FACTS)
         assert read(written, paid) == (held, [])

@@ -24,13 +24,13 @@ from tests.pages.driving import chart, check, errors, finish, link_of, open_app,
 from tests.pages.per_group.conftest import SHOP, answer_from, draw_plot, read_choice_file, solve
 
 
-def build_parameters(epsilon: float = 3.0, **more: object) -> PerGroupParameters:
+def build_parameters(epsilon: float = 3.0, **options: object) -> PerGroupParameters:
     private = {
         "selection": SelectionRule.TRUNCATED_GEOMETRIC,
         "selection_share": 0.5,
         "selection_delta": 1e-6,
     }
-    return PerGroupParameters(epsilon, **{**private, **more})  # type: ignore[arg-type]
+    return PerGroupParameters(epsilon, **{**private, **options})  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -92,10 +92,10 @@ def test_curves_go_through_what_is_asked(rows: Any) -> None:
             found.curves_by_bounds[key],
             found.groups_by_bounds[key],
         )
-        at = int(np.argmin(np.abs(epsilons - 3.0)))
-        assert epsilons[at] == pytest.approx(3.0)
-        assert released[at] == pytest.approx(groups.num_expected_groups, rel=1e-9)
-        assert error_kept[at] + error_lost[at] == pytest.approx(
+        app = int(np.argmin(np.abs(epsilons - 3.0)))
+        assert epsilons[app] == pytest.approx(3.0)
+        assert released[app] == pytest.approx(groups.num_expected_groups, rel=1e-9)
+        assert error_kept[app] + error_lost[app] == pytest.approx(
             rows.problem.combine_errors(groups.mean_squares), rel=1e-9
         )
         assert np.all(np.diff(released) > 0.0)
@@ -181,17 +181,17 @@ def test_stop_gives_what_was_found_until_then() -> None:
 
 
 def test_the_page_selects_groups_privately_in_a_job() -> None:
-    at = open_app("Per group", link="1", data="shop-events", epsilon="3")
-    assert "Scaling users instead: " in shown_texts(at)
-    check(at.selectbox(key="per_group.selection").set_value(SelectionRule.TRUNCATED_GEOMETRIC).run())
-    finish(at, "per_group.job")
-    assert "Scaling users instead, of at most " in shown_texts(at)
-    assert trace(chart(at, "per_group_error"), "Best pair")
-    assert "selection=truncated+geometric" in link_of(at)
-    open_tab(at, "per_group", "Which groups survive")
-    assert trace(chart(at, "per_group_survival"), "Best pair")
-    check(at.number_input(key="per_group.selection_share").set_value(2.0).run())
-    assert "share of ε for selecting groups must lie between" in errors(at)
-    check(at.selectbox(key="per_group.selection").set_value(SelectionRule.PUBLIC_LIST).run())
-    assert "Scaling users instead: " in shown_texts(at)
-    assert not errors(at)
+    app = open_app("Per group", link="1", data="shop-events", epsilon="3")
+    assert "Scaling users instead: " in shown_texts(app)
+    check(app.selectbox(key="per_group.selection").set_value(SelectionRule.TRUNCATED_GEOMETRIC).run())
+    finish(app, "per_group.job")
+    assert "Scaling users instead, of at most " in shown_texts(app)
+    assert trace(chart(app, "per_group_error"), "Best pair")
+    assert "selection=truncated+geometric" in link_of(app)
+    open_tab(app, "per_group", "Which groups survive")
+    assert trace(chart(app, "per_group_survival"), "Best pair")
+    check(app.number_input(key="per_group.selection_share").set_value(2.0).run())
+    assert "share of ε for selecting groups must lie between" in errors(app)
+    check(app.selectbox(key="per_group.selection").set_value(SelectionRule.PUBLIC_LIST).run())
+    assert "Scaling users instead: " in shown_texts(app)
+    assert not errors(app)

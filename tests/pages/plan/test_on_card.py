@@ -33,7 +33,7 @@ def test_the_way_into_the_plan_says_what_is_otherwise_there(released, neighbours
     setting = ReleaseSetting(released, 1.0, neighbours)
     card = Answer("", "", (), (), Disclosure.PUBLIC, parameters=asked, setting=setting)
     assert on_card.list_lines(card) == lines
-    found = " ".join(on_card.describe_differences(card))
-    assert said in found
-    assert bool(said) == bool(found)
+    text = " ".join(on_card.describe_differences(card))
+    assert said in text
+    assert bool(said) == bool(text)
     assert bool(lines) != (released in on_card.REFUSALS)

@@ -36,7 +36,7 @@ from tests.pages.driving import (
     with_data,
     words_of_numbers,
 )
-from tests.pages.reporting import MADE
+from tests.pages.reporting import REPORT_TIME
 
 SHOP = samples.load("shop-events")
 TEXT = (
@@ -44,9 +44,9 @@ TEXT = (
 )
 
 
-def open_plan(text, **more):
+def open_plan(text, **options):
     return open_app(
-        "Plan", link="1", data="shop-events", epsilon="1", lines=text, lower="0", upper="100", **more
+        "Plan", link="1", data="shop-events", epsilon="1", lines=text, lower="0", upper="100", **options
     )
 
 
@@ -89,23 +89,23 @@ def test_new_data_propose_lines_that_they_have_and_what_a_person_chose_stays():
 
 def test_the_page_says_what_the_core_answers_and_every_edge_in_a_sentence():
     text = "users within 1%; rows within 2%; sum; rows per group within 20%"
-    at = open_plan(text, program=Program.OPENDP.value)
-    asked = PlanParameters(1.0, lines=text, lower=None, upper=None, program=Program.OPENDP)
-    said = build_answer(SHOP, asked, solve(SHOP, asked))
-    assert said.headline in shown_texts(at)
-    assert metrics_of(at)[0].value == said.numbers[0].text
+    app = open_plan(text, program=Program.OPENDP.value)
+    parameters = PlanParameters(1.0, lines=text, lower=None, upper=None, program=Program.OPENDP)
+    answer = build_answer(SHOP, parameters, solve(SHOP, parameters))
+    assert answer.headline in shown_texts(app)
+    assert metrics_of(app)[0].value == answer.numbers[0].text
     assert (
-        said.solution.planned_lines[said.solution.most_expensive_index].line.label.lower()
-        in said.detail.lower()
+        answer.solution.planned_lines[answer.solution.most_expensive_index].line.label.lower()
+        in answer.detail.lower()
     )
-    assert text in unquote_plus(link_of(at))
-    at = check(at.segmented_control(key="plan.objective").set_value(Objective.REACH).run())
+    assert text in unquote_plus(link_of(app))
+    app = check(app.segmented_control(key="plan.objective").set_value(Objective.REACH).run())
     least_asked = PlanParameters(1.0, lines=text, objective=Objective.REACH, program=Program.OPENDP)
-    least = build_answer(SHOP, least_asked, solve(SHOP, least_asked))
-    assert least.headline in shown_texts(at)
-    at = check(at.segmented_control(key="plan.objective").set_value(Objective.LARGEST).run())
-    assert "needs a wanted error in every line; sum has none" in errors(at)
-    assert not metrics_of(at)
+    least_answer = build_answer(SHOP, least_asked, solve(SHOP, least_asked))
+    assert least_answer.headline in shown_texts(app)
+    app = check(app.segmented_control(key="plan.objective").set_value(Objective.LARGEST).run())
+    assert "needs a wanted error in every line; sum has none" in errors(app)
+    assert not metrics_of(app)
 
 
 USER, VALUE, GROUP = "Kunde, Nr.", "Betrag $x_1$ *netto*", "Gruppe; <b>"
@@ -131,9 +131,9 @@ def nasty(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
 
 def test_edges_of_lines_and_of_data_get_an_answer_or_a_sentence(nasty: Dataset):
     """In one session: the lines are written as the table of the page writes them."""
-    at = on_data(nasty, "Plan")
+    app = on_data(nasty, "Plan")
     # Of private data the sum is proposed, and no share of 0 can be wanted.
-    assert "Sum is 0 on these data" in errors(at)
+    assert "Sum is 0 on these data" in errors(app)
     good = "users; rows; sum within 10; users per group; rows per group; sums per group within 5"
     for text, ranged in (
         (good, False),
@@ -141,23 +141,23 @@ def test_edges_of_lines_and_of_data_get_an_answer_or_a_sentence(nasty: Dataset):
         ("users; mean within 2; median", True),
         ("mean within 0.0001; rows", True),
     ):
-        at.session_state["plan.lines"] = text
+        app.session_state["plan.lines"] = text
         if text.startswith("mean"):  # What sampling leaves is in the way of a population's mean alone.
-            at.session_state["plan.target"] = Target.POPULATION
-        check(at.run())
-        if ranged and at.number_input(key="plan.lower").value is None:
-            at.number_input(key="plan.lower").set_value(-100.0)
-            check(at.number_input(key="plan.upper").set_value(100.0).run())
+            app.session_state["plan.target"] = Target.POPULATION
+        check(app.run())
+        if ranged and app.number_input(key="plan.lower").value is None:
+            app.number_input(key="plan.lower").set_value(-100.0)
+            check(app.number_input(key="plan.upper").set_value(100.0).run())
         ends = {"lower": -100.0, "upper": 100.0} if ranged else {}
-        asked = at.session_state[keys.PAGE_PARAMETERS]
+        asked = app.session_state[keys.PAGE_PARAMETERS]
         assert asked == PlanParameters(
             asked.epsilon, lines=text, **ends, **{**choose_defaults(nasty), "target": asked.target}
         )
-        said = build_answer(nasty, asked, solve(nasty, asked))
-        assert said.headline in shown_texts(at)
-        assert metrics_of(at)[0].value == said.numbers[0].text
-        assert all(math.isfinite(line.error) for line in said.solution.lines)
-    assert "Never reached: mean" in shown_texts(at).replace("*", "")
+        answer = build_answer(nasty, asked, solve(nasty, asked))
+        assert answer.headline in shown_texts(app)
+        assert metrics_of(app)[0].value == answer.numbers[0].text
+        assert all(math.isfinite(line.error) for line in answer.solution.lines)
+    assert "Never reached: mean" in shown_texts(app).replace("*", "")
     for text, sentence in (
         ("rows; rows within 3", "Rows stands there twice"),
         ("rows weight 0", "The weight of rows must lie"),
@@ -166,60 +166,60 @@ def test_edges_of_lines_and_of_data_get_an_answer_or_a_sentence(nasty: Dataset):
         ("", "There is no line"),
         ("; ".join(f"quantile 0.{k}" for k in range(101, 152)), "at most 50 lines; there are 51"),
     ):
-        at.session_state["plan.lines"] = text
-        check(at.run())
-        assert sentence in errors(at)
-        assert not metrics_of(at)
+        app.session_state["plan.lines"] = text
+        check(app.run())
+        assert sentence in errors(app)
+        assert not metrics_of(app)
 
 
 def test_what_leaves_the_page_reads_a_file_with_any_names(nasty: Dataset):
     """Settings as TOML, program, script and report; the answer of the file of settings is that of the page."""
-    asked = PlanParameters(
+    parameters = PlanParameters(
         3.0, lines="users; sum within 10; mean within 2; sums per group within 5", lower=-100.0, upper=100.0
     )
-    said = build_answer(nasty, asked, solve(nasty, asked))
-    held = tomllib.loads(inputs.write_settings(nasty, said))
+    answer = build_answer(nasty, parameters, solve(nasty, parameters))
+    held = tomllib.loads(inputs.write_settings(nasty, answer))
     assert (held["user"], held["value"], held["group"]) == (USER, VALUE, GROUP)
     path = nasty.layout.files[0].name
-    assert ss.plan_bounds(nasty, **held).parameters == asked
-    content = report_content.of_answer(question.QUESTION, said, Source(nasty, needs_rows=True))
-    public = report_content.write_json(content, MADE, public_only=True)
-    assert said.headline not in public
+    assert ss.plan_bounds(nasty, **held).parameters == parameters
+    content = report_content.of_answer(question.QUESTION, answer, Source(nasty, needs_rows=True))
+    public = report_content.write_json(content, REPORT_TIME, public_only=True)
+    assert answer.headline not in public
     for private in (path, "Betrag"):
         assert private not in public
-    compile(report_content.write_script(content, MADE, False), "script.py", "exec")
-    assert VALUE in report_content.write_script(content, MADE, False)
+    compile(report_content.write_script(content, REPORT_TIME, False), "script.py", "exec")
+    assert VALUE in report_content.write_script(content, REPORT_TIME, False)
 
 
 def test_what_mean_assumes_the_mean_of_a_plan_assumes_and_of_private_values_it_is_asked_anew():
     asked = {"link": "1", "data": "shop-events", "epsilon": "1", "lower": "0", "upper": "100"}
-    at = open_app(
+    app = open_app(
         "Mean", **asked, target="table", variance_source="values", counts="private", likeness="values"
     )
-    at = check(at.segmented_control(key="mean.variance_source").set_value(VarianceSource.WORST_CASE).run())
-    at = go(at, "Plan")
-    assert at.session_state["plan.variance_source"] is VarianceSource.WORST_CASE
-    at.session_state["plan.lines"] = "mean within 1"
-    at = check(at.run())
-    at = check(at.segmented_control(key="plan.variance_source").set_value(VarianceSource.FROM_VALUES).run())
+    app = check(app.segmented_control(key="mean.variance_source").set_value(VarianceSource.WORST_CASE).run())
+    app = go(app, "Plan")
+    assert app.session_state["plan.variance_source"] is VarianceSource.WORST_CASE
+    app.session_state["plan.lines"] = "mean within 1"
+    app = check(app.run())
+    app = check(app.segmented_control(key="plan.variance_source").set_value(VarianceSource.FROM_VALUES).run())
     # One line takes all of the budget: its error is that of Mean, at the settings that stand there now, too.
-    said = metrics_of(at)[-1].value
-    at = go(at, "Mean")
-    assert at.session_state["mean.variance_source"] is VarianceSource.FROM_VALUES
-    assert said in words_of_numbers(at)
-    at = with_data(at, replace(SHOP, name="mine.csv", disclosure=Disclosure.PRIVATE))
-    assert at.session_state["mean.variance_source"] is VarianceSource.WORST_CASE
-    assert go(at, "Plan").session_state["plan.variance_source"] is VarianceSource.WORST_CASE
+    value = metrics_of(app)[-1].value
+    app = go(app, "Mean")
+    assert app.session_state["mean.variance_source"] is VarianceSource.FROM_VALUES
+    assert value in words_of_numbers(app)
+    app = with_data(app, replace(SHOP, name="mine.csv", disclosure=Disclosure.PRIVATE))
+    assert app.session_state["mean.variance_source"] is VarianceSource.WORST_CASE
+    assert go(app, "Plan").session_state["plan.variance_source"] is VarianceSource.WORST_CASE
 
 
 def test_a_release_of_another_page_becomes_a_line_with_its_range():
-    at = open_app(
+    app = open_app(
         "Quantile", link="1", data="shop-events", epsilon="1", quantiles="0.5, 0.9", low="0", high="250"
     )
-    at = check(at.button(key="quantile_card_plan").click().run())
-    assert not [one for one in at.button if one.key == "quantile_card_plan"]  # They are there now.
-    at = go(at, "Plan")
-    said = unquote_plus(link_of(at))
+    app = check(app.button(key="quantile_card_plan").click().run())
+    assert not [button for button in app.button if button.key == "quantile_card_plan"]  # They are there now.
+    app = go(app, "Plan")
+    said = unquote_plus(link_of(app))
     assert "median; quantile 0.9" in said
     assert "upper=250" in said
-    assert metrics_of(at)
+    assert metrics_of(app)

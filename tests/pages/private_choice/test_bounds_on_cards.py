@@ -12,14 +12,17 @@ import numpy as np
 import pytest
 import streamlit as st
 
+import dpcore
 from dpcore.common.checks import Problems
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import Disclosure, Ledger, ReleaseFacts
+from dpcore.common.privacy import Disclosure, Ledger, Neighbours, ReleaseFacts
 from dpcore.common.strict_json import JsonValue
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Totals, Values
-from dpcore.private_choice.parameters import OtherBound
+from dpcore.mean.parameters import Counts
+from dpcore.private_choice.budget import divide_budget
+from dpcore.private_choice.parameters import BoundPurpose, OtherBound
 from dpcore.quantile.parameters import Weighting
 from dpcore.total.parameters import Summed
 from pages.private_choice import saved
@@ -31,6 +34,8 @@ from tests.pages.driving import (
     chart,
     check,
     confirm,
+    errors,
+    go,
     link_of,
     open_app,
     shown_texts,
@@ -51,8 +56,8 @@ RANGE = {"quantile.low": 0.0, "quantile.high": 100.0, "quantile.weighting": Weig
 VALUES = {"total.summed": Summed.VALUES, "total.mechanism": NoiseKind.GAUSSIAN, "total.delta": 1e-6}
 
 
-def buttons(at: Any, name: str) -> list[str]:
-    return [one.label for one in at.button if one.key == f"{name}_card_draw"]
+def buttons(app: Any, name: str) -> list[str]:
+    return [button.label for button in app.button if button.key == f"{name}_card_draw"]
 
 
 @pytest.mark.parametrize(
@@ -81,61 +86,61 @@ def buttons(at: Any, name: str) -> list[str]:
 def test_from_the_button_to_number_code_and_session_file(
     title: str, name: str, state: dict[str, Any], number: Any, wanted: OtherBound, says: str
 ) -> None:
-    at = with_data(open_app(title), SMALL if title == "Quantile" else SECRET)
+    app = with_data(open_app(title), SMALL if title == "Quantile" else SECRET)
     for key, value in state.items():
-        at.session_state[key] = value
-    check(at.run())
+        app.session_state[key] = value
+    check(app.run())
     if number is not None:
         key, value, lacking = number
-        assert not buttons(at, name)
-        assert lacking in shown_texts(at)
+        assert not buttons(app, name)
+        assert lacking in shown_texts(app)
         # The strip leads to the field that the draw waits for, and nowhere else.
-        (told,) = [e.proto.json for e in at.get("bidi_component") if e.proto.id.endswith("-strip")]
-        (step,) = [one for one in json.loads(told)["steps"] if one["name"] == "Private?"]
-        (waits,) = [one for one in at.number_input if one.key == key]
+        (told,) = [e.proto.json for e in app.get("bidi_component") if e.proto.id.endswith("-strip")]
+        (step,) = [item for item in json.loads(told)["steps"] if item["name"] == "Private?"]
+        (waits,) = [item for item in app.number_input if item.key == key]
         assert step["selector"] == f'input[aria-label="{waits.label}"]'
-        check(at.number_input(key=key).set_value(value).run())
+        check(app.number_input(key=key).set_value(value).run())
         # Links, the browser's address and session files carry it, as what is public by what it is.
         field = key.partition(".")[2]
-        assert f"{field}={value:.0f}" in link_of(at)
-        assert address_of(at)[field] == f"{value:.0f}"
-        with unittest.mock.patch.object(st, "session_state", at.session_state):
+        assert f"{field}={value:.0f}" in link_of(app)
+        assert address_of(app)[field] == f"{value:.0f}"
+        with unittest.mock.patch.object(st, "session_state", app.session_state):
             kept = session_file.read_file(
                 session_file.write_file(session_file.read_session()).encode()
             ).content
-        assert kept.settings[key] == value
-    assert buttons(at, name) == ["Draw it privately (ε = 0.1)"]
-    confirm(at, f"{name}_card_draw")
-    ((digest, choices),) = at.session_state["private_choice.choices"].items()
+        assert kept.values_by_key[key] == value
+    assert buttons(app, name) == ["Draw it privately (ε = 0.1)"]
+    confirm(app, f"{name}_card_draw")
+    ((digest, choices),) = app.session_state["private_choice.choices"].items()
     ((of, drawn),) = choices
     assert of is wanted
-    shown = f"{drawn.value:,.12g}"
-    assert says.format(shown) in shown_texts(at)
-    assert drawn.facts.label in shown_texts(at)
-    assert "about the bound read off the private data" in shown_texts(at)
+    text = f"{drawn.value:,.12g}"
+    assert says.format(text) in shown_texts(app)
+    assert drawn.facts.label in shown_texts(app)
+    assert "about the bound read off the private data" in shown_texts(app)
     # The figure marks what was drawn, on its own curve, and nothing else as in use.
     figure = chart(
-        at, {"quantile": "quantile_error", "learning": "learning_bound", "total": "total_error"}[name]
+        app, {"quantile": "quantile_error", "learning": "learning_bound", "total": "total_error"}[name]
     )
     (across,), (upwards,) = trace(figure, "Drawn privately")
     assert across == drawn.value
     assert upwards > 0.0
-    assert "In use" not in {one.get("name") for one in figure["data"]}
+    assert "In use" not in {item.get("name") for item in figure["data"]}
     # What the error consists of is computed from the private data.
-    assert not answer_of(at, f"{name}_card")["parts"]
+    assert not answer_of(app, f"{name}_card")["parts"]
     delta = ", δ = 0.000001" if "total.delta" in state else ""
-    assert f"the release adds ε = 1{delta}: ε = 1.1{delta} in all" in shown_texts(at)
-    at.session_state[keys.CODE_LIBRARY] = "PYTHON"
-    program = check(at.button(key=f"{name}_card_code").click().run()).code[-1].value
+    assert f"the release adds ε = 1{delta}: ε = 1.1{delta} in all" in shown_texts(app)
+    app.session_state[keys.CODE_LIBRARY] = "PYTHON"
+    program = check(app.button(key=f"{name}_card_code").click().run()).code[-1].value
     assert f"{drawn.value:.12g}" in program
     assert "In all epsilon = 0.1 (bound) + 1 (this" in program
     # It comes back from a file beside what it cost, and not without.
-    part = json.loads(json.dumps(saved.to_json({digest: choices})))
+    content = json.loads(json.dumps(saved.to_json({digest: choices})))
     problems = Problems()
     paid = {digest: Ledger((drawn.facts,))}
-    assert saved.from_json(JsonValue(part, "choices", problems), paid) == {digest: choices}
+    assert saved.from_json(JsonValue(content, "choices", problems), paid) == {digest: choices}
     assert not problems.entries
-    assert saved.from_json(JsonValue(part, "choices", problems), {}) == {digest: ()}
+    assert saved.from_json(JsonValue(content, "choices", problems), {}) == {digest: ()}
     assert problems.entries
 
 
@@ -144,41 +149,87 @@ def test_where_no_draw_is_sound_a_sentence_says_why() -> None:
     binned = dataclasses.replace(
         SECRET, values=None, totals=Totals([1.5, 40.0, 300.0], "amount", [200, 150, 50])
     )
-    at = with_data(open_app("Sum and count"), binned)
-    at.session_state["total.summed"] = Summed.VALUES
-    check(at.run())
-    assert not buttons(at, "total")
-    assert "one user can move a whole bin" in shown_texts(at)
+    app = with_data(open_app("Sum and count"), binned)
+    app.session_state["total.summed"] = Summed.VALUES
+    check(app.run())
+    assert not buttons(app, "total")
+    assert "one user can move a whole bin" in shown_texts(app)
 
 
 def test_a_total_is_divided_shown_and_never_exceeded_however_often_somebody_draws() -> None:
-    at = check(with_data(open_app("Sum and count"), SECRET).run())
-    check(at.toggle(key="private_choice.is_total_epsilon").set_value(True).run())
-    assert buttons(at, "total") == ["Draw it privately (ε = 0.3)"]
-    told = "Of ε = 1 in all, a draw takes 0.3; 0.7 is left for the release."
-    assert told in shown_texts(at)
+    app = check(with_data(open_app("Sum and count"), SECRET).run())
+    check(app.toggle(key="private_choice.is_total_epsilon").set_value(True).run())
+    assert buttons(app, "total") == ["Draw it privately (ε = 0.3)"]
+    text = "Of ε = 1 in all, a draw takes 0.3; 0.7 is left for the release."
+    assert text in shown_texts(app)
     # A press asks; nothing is spent, and other settings take the question back.
-    check(at.button(key="total_card_draw").click().run())
-    assert shown_texts(at).count(told) == 2
-    check(at.toggle(key="private_choice.is_total_epsilon").set_value(False).run())
-    assert not [one for one in at.button if one.key == "total_card_draw_confirm"]
-    check(at.button(key="total_card_draw").click().run())
-    assert "A release at ε = 1 makes it **ε = 1.1** in all." in shown_texts(at)
-    check(at.button(key="total_card_draw_cancel").click().run())
-    assert "private_choice.choices" not in at.session_state
-    check(at.toggle(key="private_choice.is_total_epsilon").set_value(True).run())
+    check(app.button(key="total_card_draw").click().run())
+    assert shown_texts(app).count(text) == 2
+    check(app.toggle(key="private_choice.is_total_epsilon").set_value(False).run())
+    assert not [button for button in app.button if button.key == "total_card_draw_confirm"]
+    check(app.button(key="total_card_draw").click().run())
+    assert "A release at ε = 1 makes it **ε = 1.1** in all." in shown_texts(app)
+    check(app.button(key="total_card_draw_cancel").click().run())
+    assert "private_choice.choices" not in app.session_state
+    check(app.toggle(key="private_choice.is_total_epsilon").set_value(True).run())
     for number in (1, 2, 3):
-        assert not [one for one in at.button if one.key == "total_card_draw_confirm"], (
+        assert not [button for button in app.button if button.key == "total_card_draw_confirm"], (
             "each draw is asked for"
         )
-        confirm(at, "total_card_draw")
-        ((_, choices),) = at.session_state["private_choice.choices"].items()
+        confirm(app, "total_card_draw")
+        ((_, choices),) = app.session_state["private_choice.choices"].items()
         assert len(choices) == number
-        (ledger,) = at.session_state[keys.LEDGERS].values()
+        (ledger,) = app.session_state[keys.LEDGERS].values()
         assert ledger.releases == tuple(drawn.facts for _, drawn in choices)
-        (release,) = re.findall(r"in all, ε = ([0-9.]+) is left for the release\.", shown_texts(at))
-        check(at.button(key="total_card_code").click().run())
-        assert any(re.search(rf"(?i)epsilon ?= ?{release}\b", block.value) for block in at.code)
+        (release,) = re.findall(r"in all, ε = ([0-9.]+) is left for the release\.", shown_texts(app))
+        check(app.button(key="total_card_code").click().run())
+        assert any(re.search(rf"(?i)epsilon ?= ?{release}\b", block.value) for block in app.code)
         facts = ReleaseFacts(float(release), 0.0, ledger.releases[0].neighbours, "release")
         assert 0.9999 <= ledger.add(facts).total.epsilon <= 1.0
-        check(at.run())
+        check(app.run())
+
+
+def test_a_page_is_computed_for_what_a_total_leaves_for_its_release() -> None:
+    """The figure of the card is that of the call at the release's part, before a draw and after it, on every page."""
+
+    def error_on_card() -> str:
+        return str(answer_of(app, "total_card")["error"][1])
+
+    def call_error(epsilon: float) -> str:
+        return str(dpcore.count_bound(SECRET, epsilon=epsilon).answer.numbers[1].text)
+
+    app = check(with_data(open_app("Sum and count"), SECRET).run())
+    whole = error_on_card()
+    assert whole == call_error(1.0)
+    check(app.toggle(key="private_choice.is_total_epsilon").set_value(True).run())
+    assert error_on_card() == call_error(0.7) != whole
+    # A link holds what was entered.
+    assert "epsilon=1&" in link_of(app) + "&"
+    confirm(app, "total_card_draw")
+    (ledger,) = app.session_state[keys.LEDGERS].values()
+    assert ledger.total.epsilon == 0.3
+    curve_name = "Expected error"
+    bounds, errors_by_bound = trace(chart(app, "total_error"), curve_name)
+    solution = dpcore.count_bound(SECRET, epsilon=0.7).answer.solution
+    drawn = np.isfinite(errors_by_bound)
+    expected_errors = [solution.compute_error(bound) for bound in bounds[drawn]]
+    np.testing.assert_allclose(errors_by_bound[drawn], expected_errors, rtol=1e-3)
+    # *Choose privately* has the costs of a draw from what is left: 15 % of 0.7.
+    go(app, "Choose privately")
+    app.session_state["private_choice.purpose"] = BoundPurpose.QUANTILE
+    check(app.run())
+    shares = divide_budget(1.0, 0.15, Neighbours.ADD_OR_REMOVE_USER, ledger)
+    settings = {"purpose": "quantile", "epsilon": shares.release, "selection_epsilon": shares.selection}
+    assert 0.08 < shares.selection <= 0.105
+    apart = dpcore.private_bound(SECRET, **settings).answer
+    assert answer_of(app, "private_card")["value"] == apart.numbers[0].text
+    assert "0.3 was spent" in shown_texts(app)
+    # A mean with public counts needs no draw: all that is left is its release's.
+    go(app, "Mean")
+    for name, value in {"lower": 0.0, "upper": 100.0, "counts": Counts.PUBLIC}.items():
+        app.session_state[f"mean.{name}"] = value
+    check(app.run())
+    assert "Of ε = 1 in all, ε = 0.7 is left for the release." in shown_texts(app)
+    app.session_state[keys.EPSILON] = 0.2
+    check(app.run())
+    assert "oo little is left of ε = 0.2 in all: ε = 0.3 was spent" in errors(app)

@@ -56,9 +56,9 @@ def open_page(**link: str) -> AppTest:
     """The page for rows that are independent, with which the truths here are computed; see also `test_one_setting`."""
     if link:
         return open_app("Choose privately", **link)
-    at = new_app("Choose privately")
-    at.session_state["private_choice.user_share"] = 0.0
-    return check(at.run())
+    app = new_app("Choose privately")
+    app.session_state["private_choice.user_share"] = 0.0
+    return check(app.run())
 
 
 def secret_data(histogram: ContributionHistogram = SECRET) -> Dataset:
@@ -66,19 +66,19 @@ def secret_data(histogram: ContributionHistogram = SECRET) -> Dataset:
 
 
 def on_private_data(histogram: ContributionHistogram = SECRET) -> AppTest:
-    at = with_data(open_page(), secret_data(histogram))
-    return check(at.run())
+    app = with_data(open_page(), secret_data(histogram))
+    return check(app.run())
 
 
-def solve_choice(histogram: ContributionHistogram = SAMPLE.histogram, **given) -> PrivateSolution:
-    parameters = PrivateParameters(**{"epsilon": 1.0, **given})
+def solve_choice(histogram: ContributionHistogram = SAMPLE.histogram, **settings) -> PrivateSolution:
+    parameters = PrivateParameters(**{"epsilon": 1.0, **settings})
     data = dataclasses.replace(SAMPLE, histogram=histogram)
     return comparison.solve(data, parameters)
 
 
 def test_the_exact_curve_is_that_of_the_law():
-    at = open_page()
-    figure = chart(at, "private_cost_epsilon")
+    app = open_page()
+    figure = chart(app, "private_cost_epsilon")
     assert figure["layout"]["xaxis"]["title"]["text"] == "ε of the choice"  # A capital one looks like an E.
     x, y = trace(figure, "Direct choice, median")
     problem = choice.ChoiceProblem(SmoothMean(0.125), 0.1, 10_000, prior=choice.SmallFirst())
@@ -96,12 +96,12 @@ def test_the_exact_curve_is_that_of_the_law():
 
 def test_card_says_what_it_costs_and_in_all():
     view = solve_choice()
-    copy, found = view.copy, build_answer(SAMPLE, view.parameters, view)
-    text = read_answer(found)
-    assert found.headline == "Choose the number directly."
-    assert found.numbers[0].text == words.format_share(view.direct.median)
-    assert float(found.numbers[0].text_to_copy) == pytest.approx(view.direct.median, rel=0.05)
-    assert [one.value for one in found.numbers] == [
+    copy, answer = view.copy, build_answer(SAMPLE, view.parameters, view)
+    text = read_answer(answer)
+    assert answer.headline == "Choose the number directly."
+    assert answer.numbers[0].text == words.format_share(view.direct.median)
+    assert float(answer.numbers[0].text_to_copy) == pytest.approx(view.direct.median, rel=0.05)
+    assert [number.value for number in answer.numbers] == [
         view.direct.median, view.direct.percentile_95, copy.median, copy.percentile_95
     ]  # fmt: skip
     assert "In all: ε = 1.1 with the release" in text
@@ -110,13 +110,13 @@ def test_card_says_what_it_costs_and_in_all():
     assert f"Private copy, median cost {words.format_share(copy.median)}" in text
     # The way that costs less in 19 of 20 draws is recommended, and comes first.
     cheap = dataclasses.replace(copy, percentile_95=0.0, median=0.0)
-    found = build_answer(SAMPLE, view.parameters, dataclasses.replace(view, copy=cheap))
-    assert found.headline == "Choose on a private copy."
-    assert found.numbers[0].label == "Private copy, median cost"
+    answer = build_answer(SAMPLE, view.parameters, dataclasses.replace(view, copy=cheap))
+    assert answer.headline == "Choose on a private copy."
+    assert answer.numbers[0].label == "Private copy, median cost"
     # Copies without users have no cost that JSON could hold.
     no_users = dataclasses.replace(copy, percentile_95=np.inf)
     empty = build_answer(SAMPLE, view.parameters, dataclasses.replace(view, copy=no_users))
-    assert [one.value is None for one in empty.numbers] == [False, False, False, True]
+    assert [number.value is None for number in empty.numbers] == [False, False, False, True]
 
 
 def test_a_copy_costs_what_choosing_on_simulated_copies_costs(all_copies):
@@ -133,35 +133,35 @@ def test_a_copy_costs_what_choosing_on_simulated_copies_costs(all_copies):
 
 
 def test_private_data_are_labelled_and_no_demonstration():
-    at = on_private_data()
-    assert actions.DEMONSTRATION_TEXT not in shown_texts(at)
+    app = on_private_data()
+    assert actions.DEMONSTRATION_TEXT not in shown_texts(app)
     notes = [
-        a["text"].replace("<br>", " ") for a in chart(at, "private_cost_epsilon")["layout"]["annotations"]
+        a["text"].replace("<br>", " ") for a in chart(app, "private_cost_epsilon")["layout"]["annotations"]
     ]
     assert Disclosure.PRIVATE.label in notes
-    assert [m.value for m in at.markdown if "do not publish" in m.value]
+    assert [m.value for m in app.markdown if "do not publish" in m.value]
 
 
 def test_a_direct_choice_leaves_the_data_and_stands_in_the_account():
-    at = on_private_data()
-    before = data(at)
-    assert "Either spends ε = 0.1, the first" in shown_texts(at).replace("**", "")
-    confirm(at, "private_choose")
-    assert data(at) == before
-    ((_, drawn),) = next(iter(at.session_state["private_choice.choices"].values()))
+    app = on_private_data()
+    dataset_before = data(app)
+    assert "Either spends ε = 0.1, the first" in shown_texts(app).replace("**", "")
+    confirm(app, "private_choose")
+    assert data(app) == dataset_before
+    ((_, drawn),) = next(iter(app.session_state["private_choice.choices"].values()))
     assert drawn.facts.epsilon <= 0.1
     assert drawn.value in drawn.problem.candidates
-    texts = shown_texts(at)
+    texts = shown_texts(app)
     assert drawn.facts.label in texts
     assert choice.format_choice(drawn) in texts
-    assert len(next(iter(at.session_state[keys.LEDGERS].values())).releases) == 1
+    assert len(next(iter(app.session_state[keys.LEDGERS].values())).releases) == 1
 
 
 def test_code_applies_the_chosen_number_under_its_label():
-    for wanted in (BoundPurpose.SMOOTH, BoundPurpose.CAP, BoundPurpose.SUM):
-        drawn = choice.choose(PrivateParameters(1.0, wanted).choice, SECRET)
-        found = selection.build_code(drawn, wanted, secret_data(), 1.0, value_range=(0.0, 1.0))
-        ((_, carried),) = found.forms
+    for bound_purpose in (BoundPurpose.SMOOTH, BoundPurpose.CAP, BoundPurpose.SUM):
+        drawn = choice.choose(PrivateParameters(1.0, bound_purpose).choice, SECRET)
+        code = selection.build_code(drawn, bound_purpose, secret_data(), 1.0, value_range=(0.0, 1.0))
+        ((_, carried),) = code.forms
         text = write(carried, Program.OPENDP).text or write(carried, Program.PYTHON).text
         assert f"{drawn.value:g}" in text
         assert "DP release (epsilon = 0.1, add or remove one user, exponential mechanism)" in one_line(text)
@@ -178,126 +178,126 @@ def one_line(code: str) -> str:
     return " ".join(line.removeprefix("#").strip() for line in code.splitlines())
 
 
-def drawn_numbers(at: AppTest) -> list[choice.PrivateChoice]:
-    return [drawn for found in at.session_state["private_choice.choices"].values() for _, drawn in found]
+def drawn_numbers(app: AppTest) -> list[choice.PrivateChoice]:
+    return [drawn for item in app.session_state["private_choice.choices"].values() for _, drawn in item]
 
 
 def test_two_draws_add_up_and_it_is_said_before():
-    at = on_private_data()
-    confirm(at, "private_choose")
-    assert "ε = 1.1 in all" in shown_texts(at)
-    check(at.number_input(key="private_choice.selection_epsilon").set_value(0.5).run())
-    assert "With what was spent before in this window, ε = 0.6 in 2 releases" in shown_texts(at).replace(
+    app = on_private_data()
+    confirm(app, "private_choose")
+    assert "ε = 1.1 in all" in shown_texts(app)
+    check(app.number_input(key="private_choice.selection_epsilon").set_value(0.5).run())
+    assert "With what was spent before in this window, ε = 0.6 in 2 releases" in shown_texts(app).replace(
         "**", ""
     )
-    confirm(at, "private_release")
-    texts = shown_texts(at)
+    confirm(app, "private_release")
+    texts = shown_texts(app)
     assert "Spent on these data: ε = 0.6 in 2 releases" in texts
-    assert data(at).disclosure is Disclosure.DP_RELEASE
+    assert data(app).disclosure is Disclosure.DP_RELEASE
 
 
 def test_after_a_release_the_page_draws_from_it_and_leads_back():
-    at = on_private_data()
-    secret = data(at)
-    release_copy(at, 2.0)
-    copy = data(at)
+    app = on_private_data()
+    secret = data(app)
+    release_copy(app, 2.0)
+    copy = data(app)
     assert copy.release.epsilon <= 2.0
     assert copy.release.neighbours is Neighbours.ADD_OR_REMOVE_USER
-    assert copy.release.label in shown_texts(at)
+    assert copy.release.label in shown_texts(app)
     # The number is that of the released histogram, not of the private one.
     # New data bring what is usually assumed of users.
     released, private = (
         TableSmooth(0.125, ASSUMED_SHARE).best_bound(h) for h in (copy.histogram, secret.histogram)
     )
-    assert f"Take {wording.number(released)} as the" in shown_texts(at)
+    assert f"Take {wording.number(released)} as the" in shown_texts(app)
     assert wording.number(released) != wording.number(private)
-    assert f"{secret.histogram.num_rows:,}" not in shown_texts(at)
-    assert "may be published" in shown_texts(at)
-    assert "in the clear would be" not in shown_texts(at)
-    go(at, "Mean")
-    assert at.number_input(key="mean.lower").value is None
-    enter_range(at, 0.0, 1.0)
-    assert copy.release.label in shown_texts(at)
-    go(at, "Choose privately")
+    assert f"{secret.histogram.num_rows:,}" not in shown_texts(app)
+    assert "may be published" in shown_texts(app)
+    assert "in the clear would be" not in shown_texts(app)
+    go(app, "Mean")
+    assert app.number_input(key="mean.lower").value is None
+    enter_range(app, 0.0, 1.0)
+    assert copy.release.label in shown_texts(app)
+    go(app, "Choose privately")
     # A direct choice still draws on the private data, and adds up.
-    confirm(at, "private_choose")
-    assert data(at) == copy
-    assert "in 2 releases" in shown_texts(at)
-    check(at.button(key="private_back").click().run())
-    assert data(at) == secret
-    assert "in 2 releases" in shown_texts(at)
+    confirm(app, "private_choose")
+    assert data(app) == copy
+    assert "in 2 releases" in shown_texts(app)
+    check(app.button(key="private_back").click().run())
+    assert data(app) == secret
+    assert "in 2 releases" in shown_texts(app)
 
 
 def test_a_copy_without_users_says_so_and_is_spent():
-    at = on_private_data(ContributionHistogram([3], [1]))
-    check(at.number_input(key="private_choice.selection_epsilon").set_value(0.001).run())
+    app = on_private_data(ContributionHistogram([3], [1]))
+    check(app.number_input(key="private_choice.selection_epsilon").set_value(0.001).run())
     for _ in range(20):  # Noise of scale 1,000 on one user: now and then some users are left.
-        confirm(at, "private_release")
-        if data(at).disclosure is Disclosure.PRIVATE:
+        confirm(app, "private_release")
+        if data(app).disclosure is Disclosure.PRIVATE:
             break
-        check(at.button(key="private_back").click().run())
-    assert data(at).disclosure is Disclosure.PRIVATE
-    assert "No users are left in the copy" in errors(at)
-    assert "Spent on these data" in shown_texts(at)
+        check(app.button(key="private_back").click().run())
+    assert data(app).disclosure is Disclosure.PRIVATE
+    assert "No users are left in the copy" in errors(app)
+    assert "Spent on these data" in shown_texts(app)
 
 
 def test_every_question_under_either_relation():
-    at = open_page(link="1", data="requests-commits", epsilon="1")
-    for wanted in BoundPurpose:
+    app = open_page(link="1", data="requests-commits", epsilon="1")
+    for bound_purpose in BoundPurpose:
         for relation in Relation:
-            at.session_state["private_choice.purpose"] = wanted
-            at.session_state["private_choice.relation"] = relation
-            check(at.run())
-            assert not errors(at)
-            assert NUMBER_NAMES[wanted] in shown_texts(at)
-            confirm(at, "private_choose")
-            assert relation.neighbours.short in shown_texts(at)
-            assert f"purpose={wanted.value}" in link_of(at)
+            app.session_state["private_choice.purpose"] = bound_purpose
+            app.session_state["private_choice.relation"] = relation
+            check(app.run())
+            assert not errors(app)
+            assert NUMBER_NAMES[bound_purpose] in shown_texts(app)
+            confirm(app, "private_choose")
+            assert relation.neighbours.short in shown_texts(app)
+            assert f"purpose={bound_purpose.value}" in link_of(app)
 
 
 def test_an_empty_field_gives_a_sentence_and_nothing_can_be_released():
-    at = open_page()
+    app = open_page()
     for key, name in [
         ("private_choice.selection_epsilon", "ε of the choice is empty"),
         ("private_choice.largest", "the public maximum of rows per user is empty"),
         ("private_choice.variance_share", "the variance of a value is empty"),
         (keys.EPSILON, "ε is empty"),
     ]:
-        before = at.number_input(key=key).value
-        check(at.number_input(key=key).set_value(None).run())
-        assert name.lower() in errors(at).lower()
-        assert not [b for b in at.button if b.key == "private_release"]
-        check(at.number_input(key=key).set_value(before).run())
-        assert not errors(at)
+        value_before = app.number_input(key=key).value
+        check(app.number_input(key=key).set_value(None).run())
+        assert name.lower() in errors(app).lower()
+        assert not [b for b in app.button if b.key == "private_release"]
+        check(app.number_input(key=key).set_value(value_before).run())
+        assert not errors(app)
 
 
 def test_next_to_no_sampling_error_needs_no_choice():
-    at = open_page(link="1", epsilon="0.000001", variance_share="0.25")
-    assert "next to no sampling error" in errors(at)
+    app = open_page(link="1", epsilon="0.000001", variance_share="0.25")
+    assert "next to no sampling error" in errors(app)
 
 
 def test_more_users_than_can_be_added_up_give_a_sentence():
-    at = on_private_data(ContributionHistogram([1, 2], [MAX_TOTAL_USERS, 5]))
-    assert "there must be at most" in errors(at).lower()
-    assert not [b for b in at.button if b.key == "private_choose"]
+    app = on_private_data(ContributionHistogram([1, 2], [MAX_TOTAL_USERS, 5]))
+    assert "there must be at most" in errors(app).lower()
+    assert not [b for b in app.button if b.key == "private_choose"]
 
 
 @pytest.mark.parametrize("button", ["private_choose", "private_release"])
 def test_a_draw_that_ends_in_an_error_is_in_the_account(monkeypatch, button):
-    at = open_page()
+    app = open_page()
 
     def fails(self, argument):
         raise InvalidInput(["the sampler broke off"])
 
     with monkeypatch.context() as patched:
         patched.setattr(opendp.Measurement, "__call__", fails)
-        confirm(at, button)
-    assert "The sampler broke off" in errors(at)
-    ((made,),) = (found.releases for found in at.session_state[keys.LEDGERS].values())
+        confirm(app, button)
+    assert "The sampler broke off" in errors(app)
+    ((made,),) = (item.releases for item in app.session_state[keys.LEDGERS].values())
     assert made.epsilon <= 0.1
-    assert "With what was spent before" in shown_texts(at).replace("**", "")
-    check(at.run())
-    assert "broke off" not in errors(at)
+    assert "With what was spent before" in shown_texts(app).replace("**", "")
+    check(app.run())
+    assert "broke off" not in errors(app)
 
 
 def test_the_file_of_a_choice_holds_nothing_private():
@@ -309,21 +309,21 @@ def test_the_file_of_a_choice_holds_nothing_private():
     assert document["question"]["label"] == "public input"
     # Two draws of one question differ in the number alone, whatever the data.
     other = choice.choose(parameters.choice, ContributionHistogram(sizes=[1, 9], users=[5, 6]))
-    second = json.loads(selection.write_json(other, BoundPurpose.CAP))
-    second["answer"]["value"] = document["answer"]["value"]
-    assert second == document
+    second_content = json.loads(selection.write_json(other, BoundPurpose.CAP))
+    second_content["answer"]["value"] = document["answer"]["value"]
+    assert second_content == document
 
 
 def test_a_choice_under_replacement_does_not_pretend_to_cover_presence():
-    at = on_private_data()
+    app = on_private_data()
     assert (
         "ε = 1.1 with the release, where both are for neighbours that add or remove one user."
-        in shown_texts(at)
+        in shown_texts(app)
     )
-    at.session_state["private_choice.relation"] = Relation.REPLACE
-    check(at.run())
+    app.session_state["private_choice.relation"] = Relation.REPLACE
+    check(app.run())
     # A release for users added or removed takes two steps to replace one: 2 + 0.1.
-    assert "counts up to twice: ε = 2.1." in shown_texts(at)
+    assert "counts up to twice: ε = 2.1." in shown_texts(app)
     drawn = choice.choose(PrivateParameters(1.0, relation=Relation.REPLACE).choice, SECRET)
     ((_, carried),) = selection.build_code(
         drawn, BoundPurpose.SMOOTH, secret_data(), 1.0, value_range=(0.0, 1.0)
@@ -334,32 +334,32 @@ def test_a_choice_under_replacement_does_not_pretend_to_cover_presence():
 
 
 def test_the_code_of_a_number_says_where_its_value_bounds_come_from():
-    at = on_private_data()
-    at.session_state["mean.lower"], at.session_state["mean.upper"] = 0.0, 60.0
-    confirm(at, "private_choose")
-    check(at.button(key="private_code_0").click().run())
-    assert "Value bounds [0, 60] as on the page *Mean*" in shown_texts(at)
-    assert [block for block in at.code if "import" in block.value]
-    at.session_state["mean.lower"] = at.session_state["mean.upper"] = None
-    check(at.button(key="private_code_0").click().run())
-    assert not [block for block in at.code if "import" in block.value]
+    app = on_private_data()
+    app.session_state["mean.lower"], app.session_state["mean.upper"] = 0.0, 60.0
+    confirm(app, "private_choose")
+    check(app.button(key="private_code_0").click().run())
+    assert "Value bounds [0, 60] as on the page *Mean*" in shown_texts(app)
+    assert [block for block in app.code if "import" in block.value]
+    app.session_state["mean.lower"] = app.session_state["mean.upper"] = None
+    check(app.button(key="private_code_0").click().run())
+    assert not [block for block in app.code if "import" in block.value]
 
 
 def test_a_bad_epsilon_beside_a_chosen_number_gives_no_traceback():
-    at = on_private_data()
-    confirm(at, "private_choose")
+    app = on_private_data()
+    confirm(app, "private_choose")
     for epsilon in (None, 0.0, 1e9):
-        check(at.number_input(key=keys.EPSILON).set_value(epsilon).run())
-        assert drawn_numbers(at)[0].facts.label in shown_texts(at)
-        check(at.button(key="private_code_0").click().run())
+        check(app.number_input(key=keys.EPSILON).set_value(epsilon).run())
+        assert drawn_numbers(app)[0].facts.label in shown_texts(app)
+        check(app.button(key="private_code_0").click().run())
 
 
 def test_a_release_of_an_upload_says_that_a_reload_loses_it():
-    at = on_private_data()
-    release_copy(at)
-    assert "Here until this page is closed or loaded anew" in shown_texts(at)
-    assert "Counted in this window alone" in shown_texts(at)
-    address = address_of(at)
+    app = on_private_data()
+    release_copy(app)
+    assert "Here until this page is closed or loaded anew" in shown_texts(app)
+    assert "Counted in this window alone" in shown_texts(app)
+    address = address_of(app)
     assert links.UPLOAD_MARK in address
     # Loaded anew, the account begins at 0, and that is said.
     anew = open_app("Choose privately", **address)
@@ -370,35 +370,35 @@ def test_a_release_of_an_upload_says_that_a_reload_loses_it():
 
 
 def test_what_the_costs_are_computed_from_is_said_of_these_data():
-    at = open_page()
-    assert "computed from these public data" in shown_texts(at)
-    assert "a look that no ε covers" not in shown_texts(at)
-    at = on_private_data()
-    assert "computed from the private data" in shown_texts(at)
-    assert "a look that no ε covers" in shown_texts(at)
-    release_copy(at)
-    texts = shown_texts(at)
+    app = open_page()
+    assert "computed from these public data" in shown_texts(app)
+    assert "a look that no ε covers" not in shown_texts(app)
+    app = on_private_data()
+    assert "computed from the private data" in shown_texts(app)
+    assert "a look that no ε covers" in shown_texts(app)
+    release_copy(app)
+    texts = shown_texts(app)
     assert "computed from the release in use and spend nothing more" in texts
     assert "in the clear" not in texts
 
 
 def test_users_over_the_public_maximum_are_told_apart_from_a_wish_to_raise_it():
-    at = on_private_data()
+    app = on_private_data()
     over = int((COUNTS > 100).sum())
-    assert "**Over the maximum:**" not in shown_texts(at)
-    check(at.number_input(key="private_choice.largest").set_value(100.0).run())
-    texts = shown_texts(at)
+    assert "**Over the maximum:**" not in shown_texts(app)
+    check(app.number_input(key="private_choice.largest").set_value(100.0).run())
+    texts = shown_texts(app)
     assert f"{over} users. Raise it only for reasons outside these data" in texts
 
 
 def test_what_is_computed_on_a_release_says_whose_errors_it_shows():
-    at = on_private_data()
-    release_copy(at)
-    go(at, "Sum and count")
-    texts = shown_texts(at)
+    app = on_private_data()
+    release_copy(app)
+    go(app, "Sum and count")
+    texts = shown_texts(app)
     assert "error on the original data" in texts
     assert "own ε covers the bound" in texts
     assert "Read off private data it is not" not in texts
-    go(at, "Mean")
-    enter_range(at, 0.0, 1.0)
-    assert "The DP release is taken for the data" in shown_texts(at)
+    go(app, "Mean")
+    enter_range(app, 0.0, 1.0)
+    assert "The DP release is taken for the data" in shown_texts(app)

@@ -46,62 +46,62 @@ FORM = {
 }
 
 
-def fill_form(at, **form):
+def fill_form(app, **form):
     for name, value in {**FORM, **form}.items():
-        at.session_state[f"private_choice.range_{name}"] = value
+        app.session_state[f"private_choice.range_{name}"] = value
 
 
 def test_from_the_missing_range_of_a_mean_to_range_and_bound_both_drawn() -> None:
-    at = check(with_data(open_app("Mean"), SECRET).run())
-    fill_form(at)
-    opened = check(at.button(key="private_range_ask").click().run())
-    told = shown_texts(opened)
-    assert "cost nothing, and are the first choice" in told
-    assert "Spends ε = 0.5" in told
+    app = check(with_data(open_app("Mean"), SECRET).run())
+    fill_form(app)
+    opened = check(app.button(key="private_range_ask").click().run())
+    page_text = shown_texts(opened)
+    assert "cost nothing, and are the first choice" in page_text
+    assert "Spends ε = 0.5" in page_text
     # A browser keeps the dialog open; here every press runs the whole page.
     check(opened.button(key="private_range_draw").click().run())
-    assert "private_choice.choices" not in at.session_state
-    opened = check(at.button(key="private_range_ask").click().run())
+    assert "private_choice.choices" not in app.session_state
+    opened = check(app.button(key="private_range_ask").click().run())
     check(opened.button(key="private_range_draw_confirm").click().run())
-    ((_, held),) = at.session_state["private_choice.choices"].items()
+    ((_, held),) = app.session_state["private_choice.choices"].items()
     ((kind, drawn),) = held
     assert kind is NumberPair.RANGE
     assert drawn.lower < 20.0 < drawn.upper
-    check(at.run())
-    assert at.number_input(key="mean.lower").value == drawn.lower
-    assert at.number_input(key="mean.upper").value == drawn.upper
-    assert strip(at)["Range"].endswith(", drawn, ε = 0.5")
+    check(app.run())
+    assert app.number_input(key="mean.lower").value == drawn.lower
+    assert app.number_input(key="mean.upper").value == drawn.upper
+    assert strip(app)["Range"].endswith(", drawn, ε = 0.5")
     # Then the bound, on the same account.
-    at.session_state["private_choice.selection_epsilon"] = 0.2
-    check(at.run())
-    confirm(at, "mean_card_draw")
-    shown = shown_texts(at)
+    app.session_state["private_choice.selection_epsilon"] = 0.2
+    check(app.run())
+    confirm(app, "mean_card_draw")
+    shown = shown_texts(app)
     assert "The draw has spent ε = 0.2, that of the range ε = 0.5" in shown
     assert "the release adds ε = 1: ε = 1.7 in all" in shown
-    ((_, ledger),) = at.session_state["ledgers"].items()
-    assert [one.epsilon for one in ledger.releases] == pytest.approx([0.5, 0.2])
-    code = "".join(block.value for block in check(at.button(key="mean_card_code").click().run()).code)
+    ((_, ledger),) = app.session_state["ledgers"].items()
+    assert [release.epsilon for release in ledger.releases] == pytest.approx([0.5, 0.2])
+    code = "".join(block.value for block in check(app.button(key="mean_card_code").click().run()).code)
     assert repr(drawn.lower) in code or f"{drawn.lower:g}" in code
     assert f"{drawn.upper:g}" in code
     label = " ".join(line.lstrip("# ") for line in code.splitlines())
     assert "In all epsilon = 0.2 (bound) + 0.5 (range) + 1 (this release) = 1.7." in label
     # Other pages clamp to it, too, and Choose privately lists both.
-    go(at, "Quantile")
-    assert at.number_input(key="quantile.high").value == drawn.upper
+    go(app, "Quantile")
+    assert app.number_input(key="quantile.high").value == drawn.upper
     # Its bound is not drawn: the card says what range and release come to.
-    assert "With the draw of the range, ε = 1.5 in all." in shown_texts(at)
-    go(at, "Choose privately")
-    assert f"Range of a value, L and U: **{words.format_selection(drawn)}**" in shown_texts(at)
-    assert strip(at)["Range"].endswith(", drawn, ε = 0.5")
+    assert "With the draw of the range, ε = 1.5 in all." in shown_texts(app)
+    go(app, "Choose privately")
+    assert f"Range of a value, L and U: **{words.format_selection(drawn)}**" in shown_texts(app)
+    assert strip(app)["Range"].endswith(", drawn, ε = 0.5")
     # Where another range is entered, it is not the drawn one any more; a press takes it back.
-    at.session_state["release_setting"] = {"lower": 0.0, "upper": 50.0}
-    assert "drawn" not in strip(check(at.run()))["Range"]
-    check(at.button(key="private_take_0").click().run())
-    assert strip(at)["Range"].endswith(", drawn, ε = 0.5")
+    app.session_state["release_setting"] = {"lower": 0.0, "upper": 50.0}
+    assert "drawn" not in strip(check(app.run()))["Range"]
+    check(app.button(key="private_take_0").click().run())
+    assert strip(app)["Range"].endswith(", drawn, ε = 0.5")
     # Other data have no drawn range, and none to clamp to.
     check(
         with_data(
-            at,
+            app,
             replace(
                 SECRET,
                 histogram=replace(SHOP.histogram, users=SHOP.histogram.users * 2),
@@ -111,105 +111,105 @@ def test_from_the_missing_range_of_a_mean_to_range_and_bound_both_drawn() -> Non
             ),
         ).run()
     )
-    assert "drawn" not in strip(go(at, "Mean"))["Range"]
+    assert "drawn" not in strip(go(app, "Mean"))["Range"]
 
 
 def test_the_tab_says_whether_a_draw_is_of_use_before_anything_is_drawn() -> None:
-    at = new_app("Choose privately")
-    with_data(at, SECRET)
-    open_tab(at, "private_choice", "A value range")
-    assert "Fill in the fields" in shown_texts(at)
-    fill_form(at, users=50.0)
-    told = shown_texts(check(at.run()))
-    assert "Not recommended" in told
-    assert "which is free" in told
-    fill_form(at, users=None)
-    assert "Enter about how many users" in shown_texts(check(at.run()))
-    fill_form(at, known=KnownValue.LOWEST, lower=0.0, users=5000.0)
-    check(at.run())
-    assert at.button(key="private_range_draw").label.startswith("Draw U")
-    fill_form(at, known=KnownValue.NEITHER)
-    check(at.run())
-    assert at.button(key="private_range_draw").label.startswith("Draw L and U")
-    fill_form(at, unit=5.0, largest=1.0)
-    assert "unit must lie below largest" in shown_texts(check(at.run())).lower()
-    assert "private_choice.choices" not in at.session_state
+    app = new_app("Choose privately")
+    with_data(app, SECRET)
+    open_tab(app, "private_choice", "A value range")
+    assert "Fill in the fields" in shown_texts(app)
+    fill_form(app, users=50.0)
+    page_text = shown_texts(check(app.run()))
+    assert "Not recommended" in page_text
+    assert "which is free" in page_text
+    fill_form(app, users=None)
+    assert "Enter about how many users" in shown_texts(check(app.run()))
+    fill_form(app, known=KnownValue.LOWEST, lower=0.0, users=5000.0)
+    check(app.run())
+    assert app.button(key="private_range_draw").label.startswith("Draw U")
+    fill_form(app, known=KnownValue.NEITHER)
+    check(app.run())
+    assert app.button(key="private_range_draw").label.startswith("Draw L and U")
+    fill_form(app, unit=5.0, largest=1.0)
+    assert "unit must lie below largest" in shown_texts(check(app.run())).lower()
+    assert "private_choice.choices" not in app.session_state
 
 
 def test_a_bound_that_was_drawn_before_is_that_of_the_range() -> None:
-    at = with_data(new_app("Choose privately"), SECRET)
-    at.session_state["private_choice.purpose"] = BoundPurpose.CAP
-    at.session_state["private_choice.tabs"] = "A value range"
-    fill_form(at)
-    check(at.run())
-    confirm(at, "private_choose")
-    confirm(at, "private_range_draw")
-    ((_, held),) = at.session_state["private_choice.choices"].items()
+    app = with_data(new_app("Choose privately"), SECRET)
+    app.session_state["private_choice.purpose"] = BoundPurpose.CAP
+    app.session_state["private_choice.tabs"] = "A value range"
+    fill_form(app)
+    check(app.run())
+    confirm(app, "private_choose")
+    confirm(app, "private_range_draw")
+    ((_, held),) = app.session_state["private_choice.choices"].items()
     (_, bound), (_, drawn) = held
     assert drawn.problem.max_contributions == bound.value
     if bound.value > 1:
-        assert f"Users with {bound.value:,.0f} rows or more, about" in [one.label for one in at.number_input]
-    at.session_state["private_choice.range_bound"] = 5  # One that is public stands in its place.
-    assert "Users with 5 rows or more, about" in [one.label for one in check(at.run()).number_input]
+        assert f"Users with {bound.value:,.0f} rows or more, about" in [one.label for one in app.number_input]
+    app.session_state["private_choice.range_bound"] = 5  # One that is public stands in its place.
+    assert "Users with 5 rows or more, about" in [one.label for one in check(app.run()).number_input]
     problem = replace(drawn.problem, max_contributions=7)
     assert "of at least 7 rows" in words.describe_range_cost(problem)
 
 
 def test_what_stands_in_the_forms_is_in_links_and_session_files() -> None:
-    at = with_data(new_app("Choose privately"), SECRET)
-    fill_form(at)
-    at.session_state["private_choice.pair_unit"] = 0.25
-    open_tab(at, "private_choice", "A value range")
-    held = dict(parse_qsl(urlsplit(link_of(at)).query))
+    app = with_data(new_app("Choose privately"), SECRET)
+    fill_form(app)
+    app.session_state["private_choice.pair_unit"] = 0.25
+    open_tab(app, "private_choice", "A value range")
+    held = dict(parse_qsl(urlsplit(link_of(app)).query))
     assert (held["range_known"], held["range_centre"], held["range_users"]) == ("typical", "20", "400")
     assert held["pair_unit"] == "0.25"
     content = session_file.read_file(
-        session_file.write_file(at.session_state[keys.SESSION_FILE].content).encode()
+        session_file.write_file(app.session_state[keys.SESSION_FILE].content).encode()
     ).content
-    assert content.settings["private_choice.range_largest"] == 1000.0
-    assert content.settings["private_choice.range_known"] is KnownValue.TYPICAL
+    assert content.values_by_key["private_choice.range_largest"] == 1000.0
+    assert content.values_by_key["private_choice.range_known"] is KnownValue.TYPICAL
     # A link sets them; what is no number of users is named, and all else is followed.
     of = {"link": "1", "epsilon": "1", "range_known": "lowest", "range_lower": "2.5", "range_users": "0.5"}
     followed = open_app("Choose privately", **of)
     assert followed.session_state["private_choice.range_known"] is KnownValue.LOWEST
     assert followed.session_state["private_choice.range_lower"] == 2.5
     assert followed.session_state["private_choice.range_users"] is None
-    said = [one.message for one in followed.session_state[keys.LINK_PROBLEMS]]
-    assert any("range_users" in one for one in said)
+    said = [item.message for item in followed.session_state[keys.LINK_PROBLEMS]]
+    assert any("range_users" in item for item in said)
     # A bad one in a tab keeps nobody from the answer.
-    fill_form(at, unit=-1.0)
-    told = shown_texts(check(at.run()))
-    assert "Smallest distance of an end must lie between" in told
-    assert "Choose the number directly" in told
-    assert "private_range_draw" not in {button.key for button in at.button}
+    fill_form(app, unit=-1.0)
+    page_text = shown_texts(check(app.run()))
+    assert "Smallest distance of an end must lie between" in page_text
+    assert "Choose the number directly" in page_text
+    assert "private_range_draw" not in {button.key for button in app.button}
 
 
 def test_nothing_of_private_data_is_in_what_is_said_before() -> None:
     said = []
     for data in (SECRET, replace(SECRET, values=replace(SHOP.values, values=SHOP.values.values * 7.0 + 3.0))):
-        at = new_app("Choose privately")
-        with_data(at, data)
-        at.session_state["private_choice.tabs"] = "A value range"
-        fill_form(at)
-        shown = shown_texts(check(at.run()))
-        said.append(shown[shown.index("cost nothing, and are") : shown.index("Spends ε")])
+        app = new_app("Choose privately")
+        with_data(app, data)
+        app.session_state["private_choice.tabs"] = "A value range"
+        fill_form(app)
+        page_text = shown_texts(check(app.run()))
+        said.append(page_text[page_text.index("cost nothing, and are") : page_text.index("Spends ε")])
     assert said[0] == said[1]
 
 
 def test_words_for_every_relation_and_number_of_users() -> None:
-    asked = RangeProblem(1.0, 0.5, 1.0, 1000.0, centre=0.0, users=5000.0)
-    assert "typically" in words.describe_range_cost(asked)
-    assert "cost twice" in words.describe_range_cost(replace(asked, neighbours=Neighbours.REPLACE_USER))
-    for_users = replace(asked, clamps_users=True, users=128.0)
+    problem = RangeProblem(1.0, 0.5, 1.0, 1000.0, centre=0.0, users=5000.0)
+    assert "typically" in words.describe_range_cost(problem)
+    assert "cost twice" in words.describe_range_cost(replace(problem, neighbours=Neighbours.REPLACE_USER))
+    for_users = replace(problem, clamps_users=True, users=128.0)
     assert "users of 1 row or more" in words.describe_range_cost(replace(for_users, users=5000.0))
     assert "public range that you know is better" in words.describe_range_cost(
         replace(for_users, users=127.0)
     )
     assert "public range that you know is better" not in words.describe_range_cost(for_users)
-    few = replace(asked, users=20.0)
+    few = replace(problem, users=20.0)
     assert "Not recommended" in words.describe_range_cost(few)
-    assert "typically" in words.describe_range_cost(replace(asked, users=few.users_needed))
-    assert few.power == 1.5 < asked.power <= 2.5
+    assert "typically" in words.describe_range_cost(replace(problem, users=few.users_needed))
+    assert few.power == 1.5 < problem.power <= 2.5
 
 
 def test_a_session_file_carries_it_beside_what_it_cost() -> None:
@@ -254,19 +254,19 @@ def test_a_session_file_carries_it_beside_what_it_cost() -> None:
 
 
 def test_a_range_for_users_is_drawn_where_the_mean_clamps_users() -> None:
-    at = check(with_data(open_app("Mean"), SECRET).run())
-    check(at.segmented_control(key="mean.clamp").set_value(Clamp.USERS).run())
-    fill_form(at, bound=4)
-    opened = check(at.button(key="private_range_ask").click().run())
+    app = check(with_data(open_app("Mean"), SECRET).run())
+    check(app.segmented_control(key="mean.clamp").set_value(Clamp.USERS).run())
+    fill_form(app, bound=4)
+    opened = check(app.button(key="private_range_ask").click().run())
     assert "The range is for users of 4 rows or more" in shown_texts(opened)
     check(opened.button(key="private_range_draw").click().run())
-    opened = check(at.button(key="private_range_ask").click().run())
+    opened = check(app.button(key="private_range_ask").click().run())
     check(opened.button(key="private_range_draw_confirm").click().run())
-    (((_, drawn),),) = at.session_state["private_choice.choices"].values()
+    (((_, drawn),),) = app.session_state["private_choice.choices"].values()
     assert drawn.problem.clamps_users
     assert drawn.facts.epsilon == 0.5
-    check(at.run())
-    assert (at.number_input(key="mean.lower").value, at.number_input(key="mean.upper").value) == (
+    check(app.run())
+    assert (app.number_input(key="mean.lower").value, app.number_input(key="mean.upper").value) == (
         drawn.lower,
         drawn.upper,
     )

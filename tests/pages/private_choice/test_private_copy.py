@@ -43,7 +43,7 @@ from tests.pages.driving import (
     upload,
     use,
 )
-from tests.pages.reporting import MADE, Reader, card_numbers, run
+from tests.pages.reporting import REPORT_TIME, Reader, card_numbers, run_script
 
 # 311 users; the heaviest has 2,017 rows, and values have a variance of their own.
 RNG = np.random.default_rng(11)
@@ -77,43 +77,43 @@ def _release_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def open_private_file(title: str = "Your data") -> AppTest:
     """The app with the private file loaded, on a page."""
-    at = on_file(SECRET.encode(), title, "secret.csv")
-    assert data(at).is_private
-    assert data(at).values is not None
-    return at
+    app = on_file(SECRET.encode(), title, "secret.csv")
+    assert data(app).is_private
+    assert data(app).values is not None
+    return app
 
 
-def draw_release(at: AppTest, parameters: PrivateCopyParameters = COPY) -> AppTest:
-    at.session_state[RELEASE] = parameters
-    return check(at.run())
+def draw_release(app: AppTest, parameters: PrivateCopyParameters = COPY) -> AppTest:
+    app.session_state[RELEASE] = parameters
+    return check(app.run())
 
 
-def read_spent(at: AppTest) -> str:
-    return "\n".join(str(e.value) for e in at.sidebar.caption if "Spent" in str(e.value))
+def read_spent(app: AppTest) -> str:
+    return "\n".join(str(e.value) for e in app.sidebar.caption if "Spent" in str(e.value))
 
 
 def test_the_copy_is_the_data_with_its_label() -> None:
-    at = draw_release(open_private_file())
-    assert data(at).disclosure is Disclosure.DP_RELEASE
-    assert data(at).values is None
-    assert data(at).name == "Private copy of secret.csv"
-    assert data(at).notes == ()
+    app = draw_release(open_private_file())
+    assert data(app).disclosure is Disclosure.DP_RELEASE
+    assert data(app).values is None
+    assert data(app).name == "Private copy of secret.csv"
+    assert data(app).notes == ()
     label = "DP release (epsilon = 1, add or remove one user, discrete Laplace)"
-    assert label in shown_texts(at)
-    assert "DP release, ε = 1" in shown_texts(at)
+    assert label in shown_texts(app)
+    assert "DP release, ε = 1" in shown_texts(app)
 
 
 def test_mean_on_the_copy_carries_the_label_everywhere() -> None:
-    at = draw_release(open_private_file())
-    at = go(at, "Mean")
-    enter_range(at, 0.0, 100.0)
+    app = draw_release(open_private_file())
+    app = go(app, "Mean")
+    enter_range(app, 0.0, 100.0)
     label = "DP release (epsilon = 1, add or remove one user, discrete Laplace)"
-    assert label in shown_texts(at)
-    assert label in json.dumps(chart(at, "mean_error")).replace("<br>", " ")
-    found = data(at)
-    rows = list(csv.DictReader(io.StringIO(report_document.write_columns({"x": [1.0]}, found.provenance))))
+    assert label in shown_texts(app)
+    assert label in json.dumps(chart(app, "mean_error")).replace("<br>", " ")
+    dataset = data(app)
+    rows = list(csv.DictReader(io.StringIO(report_document.write_columns({"x": [1.0]}, dataset.provenance))))
     assert rows[0]["label"] == label
-    choice = json.loads(build_answer(found, mean.MeanParameters(1.0, 0.0, 100.0)).write_choice())
+    choice = json.loads(build_answer(dataset, mean.MeanParameters(1.0, 0.0, 100.0)).write_choice())
     assert choice["data"]["label"] == choice["answer"]["label"] == label
 
 
@@ -125,48 +125,48 @@ def test_file_names_say_release_and_epsilon() -> None:
 
 
 def test_what_came_from_the_values_must_be_entered_again() -> None:
-    at = open_private_file("Mean")
-    enter_range(at, 20.0, 55.0)
-    check(at.number_input(key="mean.own_bound").set_value(2017).run())
-    at.session_state["mean.variance_source"] = mean.VarianceSource.FROM_VALUES
-    at = go(draw_release(at), "Mean")
-    assert at.session_state["mean.variance_source"] is mean.VarianceSource.WORST_CASE
-    assert at.number_input(key="mean.lower").value is None
-    assert at.number_input(key="mean.upper").value is None
-    assert at.session_state["mean.own_bound"] is None
-    assert "Lowest value L is empty" in errors(at)
-    assert "L and U are empty because the release in use holds no values" in shown_texts(at)
-    assert "From values" not in at.segmented_control(key="mean.variance_source").options
-    check(at.number_input(key="mean.lower").set_value(0.0).run())
-    assert "U is empty because the release in use holds no values" in shown_texts(at)
-    check(at.number_input(key="mean.upper").set_value(80.0).run())
-    assert metrics_of(at)
-    assert "empty because" not in shown_texts(at)
-    assert "are clamped:" not in shown_texts(at)
-    assert "All values lie inside" not in shown_texts(at)
+    app = open_private_file("Mean")
+    enter_range(app, 20.0, 55.0)
+    check(app.number_input(key="mean.own_bound").set_value(2017).run())
+    app.session_state["mean.variance_source"] = mean.VarianceSource.FROM_VALUES
+    app = go(draw_release(app), "Mean")
+    assert app.session_state["mean.variance_source"] is mean.VarianceSource.WORST_CASE
+    assert app.number_input(key="mean.lower").value is None
+    assert app.number_input(key="mean.upper").value is None
+    assert app.session_state["mean.own_bound"] is None
+    assert "Lowest value L is empty" in errors(app)
+    assert "L and U are empty because the release in use holds no values" in shown_texts(app)
+    assert "From values" not in app.segmented_control(key="mean.variance_source").options
+    check(app.number_input(key="mean.lower").set_value(0.0).run())
+    assert "U is empty because the release in use holds no values" in shown_texts(app)
+    check(app.number_input(key="mean.upper").set_value(80.0).run())
+    assert metrics_of(app)
+    assert "empty because" not in shown_texts(app)
+    assert "are clamped:" not in shown_texts(app)
+    assert "All values lie inside" not in shown_texts(app)
 
 
 def test_bounds_entered_without_values_in_sight_stay() -> None:
     # A histogram shows no values: bounds entered beside it are the person's own.
     histogram = "size,users\n1,300\n5,40\n30,3\n"
-    at = on_file(histogram.encode(), "Mean")
-    assert at.number_input(key="mean.lower").value is None
-    enter_range(at, 0.0, 7.0)
-    at = go(draw_release(at), "Mean")
-    assert at.number_input(key="mean.upper").value == 7.0
-    assert not errors(at)
+    app = on_file(histogram.encode(), "Mean")
+    assert app.number_input(key="mean.lower").value is None
+    enter_range(app, 0.0, 7.0)
+    app = go(draw_release(app), "Mean")
+    assert app.number_input(key="mean.upper").value == 7.0
+    assert not errors(app)
     # Whoever clears a field is not told that the release did.
-    check(at.number_input(key="mean.upper").set_value(None).run())
-    assert "empty because" not in shown_texts(at)
+    check(app.number_input(key="mean.upper").set_value(None).run())
+    assert "empty because" not in shown_texts(app)
 
 
 def test_why_a_variance_is_empty_on_a_release_is_said() -> None:
-    at = open_private_file("What weights gain")
+    app = open_private_file("What weights gain")
     check(
-        at.segmented_control(key="gap_examples.variance_source").set_value(mean.VarianceSource.ENTERED).run()
+        app.segmented_control(key="gap_examples.variance_source").set_value(mean.VarianceSource.ENTERED).run()
     )
-    assert "σ² is empty" not in shown_texts(at)
-    assert "σ² is empty because the release in use holds no values" in shown_texts(draw_release(at))
+    assert "σ² is empty" not in shown_texts(app)
+    assert "σ² is empty because the release in use holds no values" in shown_texts(draw_release(app))
 
 
 @pytest.mark.parametrize(
@@ -180,23 +180,23 @@ def test_why_a_variance_is_empty_on_a_release_is_said() -> None:
     ],
 )
 def test_pages_that_need_more_say_why(title: str, words: str) -> None:
-    at = draw_release(open_private_file())
-    at.session_state["total.summed"] = Summed.VALUES
-    at = go(at, title)
+    app = draw_release(open_private_file())
+    app.session_state["total.summed"] = Summed.VALUES
+    app = go(app, title)
     if title == "Mean":
-        enter_range(at, 0.0, 80.0)
-    assert words in shown_texts(at)
-    assert not at.exception
+        enter_range(app, 0.0, 80.0)
+    assert words in shown_texts(app)
+    assert not app.exception
 
 
 def test_no_private_number_is_left_on_any_page() -> None:
     # Bins end at 10,000 rows: a number of seven digits can only come from the private data.
     heaviest, rows = 1_048_573, 1_048_573 + int(COUNTS[:-1].sum())
     table = "user_id,contributions\n" + "\n".join(f"u{k},{n}" for k, n in enumerate([*COUNTS[:-1], heaviest]))
-    at = use(upload(open_app("Your data"), table.encode(), "secret.csv"))
-    assert data(at).histogram.max_size == heaviest
-    assert f"{heaviest:,}" in read_all_texts(go(at, "Your data"))
-    at = draw_release(at)
+    app = use(upload(open_app("Your data"), table.encode(), "secret.csv"))
+    assert data(app).histogram.max_size == heaviest
+    assert f"{heaviest:,}" in read_all_texts(go(app, "Your data"))
+    app = draw_release(app)
     for title in (
         "Start",
         "Your data",
@@ -205,100 +205,100 @@ def test_no_private_number_is_left_on_any_page() -> None:
         "Learning under a bound",
         "What weights gain",
     ):
-        shown = read_all_texts(go(at, title))
+        all_texts = read_all_texts(go(app, title))
         for number in (heaviest, rows):
-            assert f"{number:,}" not in shown, title
-            assert str(number) not in shown, title
+            assert f"{number:,}" not in all_texts, title
+            assert str(number) not in all_texts, title
 
 
-def read_all_texts(at: AppTest) -> str:
-    tables = " ".join(element.value.to_string() for element in (*at.dataframe, *at.table))
-    return f"{shown_texts(at)}\n{tables}\n{link_of(at)}"
+def read_all_texts(app: AppTest) -> str:
+    tables = " ".join(element.value.to_string() for element in (*app.dataframe, *app.table))
+    return f"{shown_texts(app)}\n{tables}\n{link_of(app)}"
 
 
 def test_epsilons_add_up_and_stay_on_screen() -> None:
-    at = open_private_file()
-    assert not read_spent(at)
-    at = draw_release(at)
-    assert "ε = 1 in 1 release (add or remove one user)" in read_spent(at)
+    app = open_private_file()
+    assert not read_spent(app)
+    app = draw_release(app)
+    assert "ε = 1 in 1 release (add or remove one user)" in read_spent(app)
     # A second release is of the private data, not of the copy.
-    at = draw_release(at, PrivateCopyParameters(0.5))
-    assert "ε = 1.5 in 2 releases" in read_spent(at)
-    assert at.session_state[keys.LOADED_DATA].original.dataset.disclosure is Disclosure.PRIVATE
-    assert data(at).name == "Private copy of secret.csv"
-    assert "ε = 1.5 in 2 releases" in read_spent(go(at, "Mean"))
+    app = draw_release(app, PrivateCopyParameters(0.5))
+    assert "ε = 1.5 in 2 releases" in read_spent(app)
+    assert app.session_state[keys.LOADED_DATA].original.dataset.disclosure is Disclosure.PRIVATE
+    assert data(app).name == "Private copy of secret.csv"
+    assert "ε = 1.5 in 2 releases" in read_spent(go(app, "Mean"))
     # Back on the private data it is still spent.
-    at.session_state[BACK] = True
-    check(at.run())
-    assert data(at).is_private
-    assert "ε = 1.5 in 2 releases" in read_spent(at)
+    app.session_state[BACK] = True
+    check(app.run())
+    assert data(app).is_private
+    assert "ε = 1.5 in 2 releases" in read_spent(app)
 
 
 def test_a_second_release_is_of_the_private_data_again() -> None:
     # Almost no noise: what comes out is the private histogram in bins, not the first copy in bins.
-    at = draw_release(draw_release(open_private_file()), PrivateCopyParameters(1000.0))
+    app = draw_release(draw_release(open_private_file()), PrivateCopyParameters(1000.0))
     bins = PrivateCopyParameters(1.0).bins
-    assert data(at).histogram == build_histogram(
+    assert data(app).histogram == build_histogram(
         bins.count_users(ContributionHistogram.from_counts(COUNTS)), bins
     )
 
 
 def test_other_data_have_a_ledger_of_their_own() -> None:
-    at = draw_release(open_private_file())
-    at = use(upload(go(at, "Your data"), b"size,users\n1,300\n5,40\n", "other.csv"))
-    assert data(at).is_private
-    assert not read_spent(at)
-    at = use(upload(at, SECRET.encode(), "again.csv"))
-    assert "ε = 1 in 1 release" in read_spent(at)
+    app = draw_release(open_private_file())
+    app = use(upload(go(app, "Your data"), b"size,users\n1,300\n5,40\n", "other.csv"))
+    assert data(app).is_private
+    assert not read_spent(app)
+    app = use(upload(app, SECRET.encode(), "again.csv"))
+    assert "ε = 1 in 1 release" in read_spent(app)
 
 
 def test_results_of_background_work_are_dropped_but_for_other_data() -> None:
-    at = open_private_file()
-    ours, regression = jobs.Job("of the private data"), jobs.Job("of other data")
-    at.session_state["mean.simulation_job"] = ours
-    at.session_state["regression.solve"] = regression
-    at = draw_release(at)
-    assert "mean.simulation_job" not in at.session_state
-    assert ours._stop_event.is_set()
-    assert at.session_state["regression.solve"] is regression
+    app = open_private_file()
+    job, regression = jobs.Job("of the private data"), jobs.Job("of other data")
+    app.session_state["mean.simulation_job"] = job
+    app.session_state["regression.solve"] = regression
+    app = draw_release(app)
+    assert "mean.simulation_job" not in app.session_state
+    assert job._stop_event.is_set()
+    assert app.session_state["regression.solve"] is regression
 
 
 def test_every_cached_answer_about_data_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     cleared = []
-    at = open_private_file()
+    app = open_private_file()
     of_class = type(cache._FUNCTIONS_OF_DATA[0])
     monkeypatch.setattr(of_class, "clear", lambda self, *a: cleared.append(self._info.func.__qualname__))
-    draw_release(at)
+    draw_release(app)
     assert len(cleared) == len(cache._FUNCTIONS_OF_DATA) > 5
 
 
 def test_the_link_names_a_release_only_as_such() -> None:
-    at = draw_release(open_private_file())
-    link = link_of(at)
+    app = draw_release(open_private_file())
+    link = link_of(app)
     assert "data=dp-release" in link
     digits = link.replace("127.0.0.1:8501", "").replace("link=1", "")
     assert "2017" not in digits
 
 
 def test_a_link_made_on_a_release_is_refused_with_a_sentence() -> None:
-    at = open_app(
+    app = open_app(
         "Mean", link="1", data="dp-release", epsilon="3", lower="0", upper="5", variance_source="worst"
     )
-    assert "made on a DP release, which a link does not carry" in errors(at)
+    assert "made on a DP release, which a link does not carry" in errors(app)
     with pytest.raises(InvalidInput, match="which a link does not carry"):
         session.Origin("dp-release").load()
 
 
 @pytest.mark.parametrize("noise", list(CopyNoise))
 def test_a_release_of_public_samples_works_alike(noise: CopyNoise) -> None:
-    at = open_app("Mean")
+    app = open_app("Mean")
     delta = 1e-6 if noise is CopyNoise.GAUSSIAN else None
-    at = draw_release(
-        at, PrivateCopyParameters(0.5, noise=noise, delta=delta, neighbours=Neighbours.REPLACE_USER)
+    app = draw_release(
+        app, PrivateCopyParameters(0.5, noise=noise, delta=delta, neighbours=Neighbours.REPLACE_USER)
     )
-    assert data(at).disclosure is Disclosure.DP_RELEASE
-    assert "(replace one user)" in read_spent(at)
-    assert ("δ = 0.000001" in read_spent(at)) == (noise is CopyNoise.GAUSSIAN)
+    assert data(app).disclosure is Disclosure.DP_RELEASE
+    assert "(replace one user)" in read_spent(app)
+    assert ("δ = 0.000001" in read_spent(app)) == (noise is CopyNoise.GAUSSIAN)
 
 
 def test_values_facets_never_reach_a_release() -> None:
@@ -315,24 +315,24 @@ def test_values_facets_never_reach_a_release() -> None:
 
 
 def test_report_and_script_of_the_copy_carry_the_label(report_contents, tmp_path) -> None:
-    at = go(draw_release(open_private_file()), "Mean")
-    at.session_state["mean.tabs"] = "Downloads"
-    enter_range(at, 0.0, 100.0)
-    assert not at.get("toggle"), "nothing private is left that a switch could leave out"
+    app = go(draw_release(open_private_file()), "Mean")
+    app.session_state["mean.tabs"] = "Downloads"
+    enter_range(app, 0.0, 100.0)
+    assert not app.get("toggle"), "nothing private is left that a switch could leave out"
     content = report_contents["mean"]()
     label = "DP release (epsilon = 1, add or remove one user, discrete Laplace)"
     assert not content.holds_private
-    document = json.loads(report_content.write_json(content, MADE, public_only=False))
+    document = json.loads(report_content.write_json(content, REPORT_TIME, public_only=False))
     assert document["answers"][0]["label"] == label
     assert {figure["label"] for figure in document["figures"]} == {label}
-    page = Reader(report_content.write_html(content, MADE, public_only=False)).text
+    page = Reader(report_content.write_html(content, REPORT_TIME, public_only=False)).text
     assert label in page
     assert "No number in this report was computed from private data" not in page
     assert "computed from that release of private data" in page
-    script = report_content.write_script(content, MADE, public_only=False)
+    script = report_content.write_script(content, REPORT_TIME, public_only=False)
     assert label in script
-    printed = run(script, tmp_path)
-    for _, value in card_numbers(at, "mean_card"):
+    printed = run_script(script, tmp_path)
+    for _, value in card_numbers(app, "mean_card"):
         assert value in printed
 
 
@@ -342,30 +342,30 @@ def test_a_bound_dragged_on_start_over_private_data_is_no_public_input_and_is_fo
     asked = []
     draw = figures.draw
 
-    def noted(*args, **named):
+    def noted(*args, **options):
         asked.append(figures.list_inputs(figures.read_parameters())[1:])
-        return draw(*args, **named)
+        return draw(*args, **options)
 
     monkeypatch.setattr(figures, "draw", noted)
-    at = go(open_private_file(), "Start")
+    app = go(open_private_file(), "Start")
     # As the handle leaves it, which stands on a curve of these data.
-    at.session_state["start.bound"] = 17.0
-    check(at.run())
-    assert "With **17 rows**" in shown_texts(at)
+    app.session_state["start.bound"] = 17.0
+    check(app.run())
+    assert "With **17 rows**" in shown_texts(app)
     inputs = ["public input: epsilon = 1", "public input: users = the data in use"]
     assert asked[-1] == inputs
-    at = draw_release(at)
-    assert at.session_state["start.bound"] is None
-    at.session_state["start.bound"] = 18.0
-    check(at.run())
+    app = draw_release(app)
+    assert app.session_state["start.bound"] is None
+    app.session_state["start.bound"] = 18.0
+    check(app.run())
     assert "public input: bound = 18" in asked[-1]
 
 
 def test_files_of_a_sum_on_a_release_name_its_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
     given = []
     monkeypatch.setattr(
-        report_content, "draw", lambda stem, provenance, *rest: given.append((stem, provenance))
+        report_content, "draw", lambda stem, provenance, *arguments: given.append((stem, provenance))
     )
-    at = go(draw_release(open_private_file()), "Sum and count")
-    open_tab(at, "total", "Downloads")
-    assert given[-1] == ("total", data(at).release)
+    app = go(draw_release(open_private_file()), "Sum and count")
+    open_tab(app, "total", "Downloads")
+    assert given[-1] == ("total", data(app).release)

@@ -85,48 +85,48 @@ def test_no_user_decides_whether_a_page_selects_and_what_it_says(kind: str, monk
         mechanisms, "exponential_mechanism", lambda *given: (given[-1] and given[-1](0.1, 0.0)) or Selected
     )
     seen, counts = set(), set()
-    at = open_app(TITLES[name])
+    app = open_app(TITLES[name])
     for rows in ([], *USERS.values()):
         if kind == "sums of groups" and rows == USERS["a total beyond all numbers"]:
             continue  # Such cells have no sums per group: see docs/privacy.md.
-        with_data(at, table(BASE + rows))
+        with_data(app, table(BASE + rows))
         for key, value in state.items():
-            at.session_state[key] = value
-        check(at.run())
-        before = [one.label for one in at.button if one.key == f"{name}_card_draw"]
-        counts.add(dropped(at))
-        assert before, f"no selection: {shown_texts(at)[:600]}"
-        confirm(at, f"{name}_card_draw")
-        (((_, drawn),),) = at.session_state["private_choice.choices"].values()
-        seen.add((*before, form(str(drawn.problem)), drawn.facts.label, form(str(words_of_numbers(at)[:1]))))
-        at.session_state["private_choice.choices"] = {}
+            app.session_state[key] = value
+        check(app.run())
+        before = [one.label for one in app.button if one.key == f"{name}_card_draw"]
+        counts.add(dropped(app))
+        assert before, f"no selection: {shown_texts(app)[:600]}"
+        confirm(app, f"{name}_card_draw")
+        (((_, drawn),),) = app.session_state["private_choice.choices"].values()
+        seen.add((*before, form(str(drawn.problem)), drawn.facts.label, form(str(words_of_numbers(app)[:1]))))
+        app.session_state["private_choice.choices"] = {}
     assert len(seen) == 1, seen
     assert counts == DROPPED.get(kind, {""})
 
 
-def dropped(at: Any) -> str:
+def dropped(app: Any) -> str:
     """What the page tells the owner of the data before ε is spent."""
-    told = [text.value for text in at.markdown if "Private, do not publish" in text.value]
+    told = [text.value for text in app.markdown if "Private, do not publish" in text.value]
     return told[0].partition("these: ")[2].partition(".")[0] if told else ""
 
 
 def test_the_owner_sees_what_is_dropped_and_no_file_or_link_holds_it() -> None:
     rows = [("z", -500.0, "x"), (None, 7.0, "x")]
-    at = with_data(open_app("Sum and count"), table(BASE + rows))
-    at.session_state["total.summed"] = Summed.VALUES
-    at.session_state["total.highest_total"] = 100.0
-    check(at.run())
-    told = [text.value for text in at.markdown if "Private, do not publish" in text.value]
+    app = with_data(open_app("Sum and count"), table(BASE + rows))
+    app.session_state["total.summed"] = Summed.VALUES
+    app.session_state["total.highest_total"] = 100.0
+    check(app.run())
+    told = [text.value for text in app.markdown if "Private, do not publish" in text.value]
     assert len(told) == 1
     assert "totals below 0: 1" in told[0]
     assert "1 row without a user was left out" in told[0]
-    assert "below 0: 1" not in link_of(at) + str(address_of(at))
-    with unittest.mock.patch.object(st, "session_state", at.session_state):
-        taken = session_file.read_session()
-    assert "totals below 0" not in json.dumps(taken.settings, default=str)
+    assert "below 0: 1" not in link_of(app) + str(address_of(app))
+    with unittest.mock.patch.object(st, "session_state", app.session_state):
+        session = session_file.read_session()
+    assert "totals below 0" not in json.dumps(session.values_by_key, default=str)
     answer = ss.sum_bound(table(BASE + rows), epsilon=1, highest_total=100)
-    drawn = answer.draw(1.0)
-    for text in (drawn.to_json(), drawn.code("python"), str(drawn)):
+    figure = answer.draw(1.0)
+    for text in (figure.to_json(), figure.code("python"), str(figure)):
         assert "below 0: 1" not in text
 
 

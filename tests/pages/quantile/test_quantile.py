@@ -65,9 +65,9 @@ LINK = {
 JOBS = ("quantile.search_job", "quantile.poorer_job", "quantile.draws_job")
 
 
-def finish_searches(at):
+def finish_searches(app):
     """Wait for the searches: a test has no browser that polls."""
-    return finish(at, *JOBS)
+    return finish(app, *JOBS)
 
 
 def open_quantile_page(**link):
@@ -79,11 +79,11 @@ def problem(epsilon=1.0, q=0.5, base=BASE):
 
 
 @functools.cache
-def answer_for(**given):
+def answer_for(**settings):
     """Return the answer on the shop purchases."""
-    ends = {} if given.get("base") else ENDS
+    ends = {} if settings.get("base") else ENDS
     return build_answer(
-        SHOP, QuantileParameters(**{"epsilon": 1.0, "program": Program.BEST, **ends, **given})
+        SHOP, QuantileParameters(**{"epsilon": 1.0, "program": Program.BEST, **ends, **settings})
     )
 
 
@@ -173,10 +173,10 @@ def test_good_enough_is_where_all_bounds_tried_cost_little():
 
 def test_a_cap_is_judged_by_many_subsamples_and_compared_with_smooth_weights_by_their_average():
     # One subsample, picked with the cap that is luckiest on it, can say 1.13 %: below smooth weights, at 1.28 %.
-    one = QuantileProblem(SHOP.values, 0.5, 1.0, BASE, subsample=29, subsamples=1)
+    problem = QuantileProblem(SHOP.values, 0.5, 1.0, BASE, subsample=29, subsamples=1)
     answer = answer_for(weighting=Weighting.CAP)
-    smooth, best = answer.solution.choices.smooth, answer.solution.choices.cap
-    assert optimal_bound.best_bound(one, WeightKind.CAP).rank_error < 0.9 * smooth.rank_error
+    smooth, best = answer.solution.choices.smooth_choice, answer.solution.choices.cap_choice
+    assert optimal_bound.best_bound(problem, WeightKind.CAP).rank_error < 0.9 * smooth.rank_error
     # By subsamples that the page did not use.
     fresh = np.concatenate(
         [
@@ -228,8 +228,8 @@ def test_density_and_nearness_are_exact():
     assert density.sum() * width == pytest.approx(inside)
     middle = out.cdf(x[100] + width / 2.0) - out.cdf(x[100] - width / 2.0)
     assert density[100] * width == pytest.approx(float(middle))
-    t, within = trace(render_plot(answer, "near"), "Median")
-    assert within == pytest.approx(out.compute_probability_within(t))
+    t, curve_values = trace(render_plot(answer, "near"), "Median")
+    assert curve_values == pytest.approx(out.compute_probability_within(t))
     (first, second), _ = trace(render_plot(answer, "density"), "Median: mean of the answer")
     assert first == second == pytest.approx(out.mean)
 
@@ -240,7 +240,7 @@ def test_axes_stay_where_they_are_while_epsilon_moves():
         error, density, near, paper = (make() for make in answer_for(epsilon=epsilon).plots.values())
         # The height of a density, which has area 1, must move with epsilon; that of the error follows its curves.
         shown.append(
-            [(one.x.limits, one.y.limits) for one in (near, paper)] + [error.x.limits, density.x.limits]
+            [(entry.x.limits, entry.y.limits) for entry in (near, paper)] + [error.x.limits, density.x.limits]
         )
         (unbounded,) = (item.value for item in error.items if isinstance(item, Level))
         drawn = [*np.asarray(error.columns["expected_rank_error"]), unbounded]
@@ -272,8 +272,8 @@ def test_other_bases_and_no_bound_are_used(given, base):
     )
     assert answer.numbers[1].text == wording.percent(best.rank_error)
     # Its density over the values shown is that of the base.
-    x, drawn = trace(render_plot(answer, "density"), "Base ν")
-    assert np.median(drawn / np.exp(base.log_density(x))) == pytest.approx(1.0, rel=1e-3)
+    x, curve_values = trace(render_plot(answer, "density"), "Base ν")
+    assert np.median(curve_values / np.exp(base.log_density(x))) == pytest.approx(1.0, rel=1e-3)
 
 
 def test_several_quantiles_share_epsilon_and_have_a_line_each():
@@ -281,12 +281,12 @@ def test_several_quantiles_share_epsilon_and_have_a_line_each():
     together = mechanism.compute_outputs(problem(), [0.1, 0.9], WeightKind.SMOOTH, answer.solution.bound)
     words = read_answer(answer)
     near = render_plot(answer, "near")
-    for one in together:
-        low, high = one.find_interval()
+    for item in together:
+        low, high = item.find_interval()
         assert f"answers lie from {wording.number(low)} to {wording.number(high)}" in words
-        t, within = trace(near, f"{one.quantile:g}-quantile")
-        assert within == pytest.approx(one.compute_probability_within(t))
-    mean_error = np.mean([one.expected_rank_error for one in together])
+        t, curve_values = trace(near, f"{item.quantile:g}-quantile")
+        assert curve_values == pytest.approx(item.compute_probability_within(t))
+    mean_error = np.mean([item.expected_rank_error for item in together])
     assert f"Rank error {wording.percent(mean_error)}" in words
 
 
@@ -297,8 +297,8 @@ def test_the_bound_from_counts_uses_no_values():
     best = bound.find_best(WeightKind.SMOOTH).bound
     assert answer.numbers[0].text == wording.counted(best, "row")
     paper = render_plot(answer, "paper")
-    x, drawn = trace(paper, "Smooth weights")
-    assert drawn == pytest.approx(bound.compute(WeightKind.SMOOTH, x))
+    x, curve_values = trace(paper, "Smooth weights")
+    assert curve_values == pytest.approx(bound.compute(WeightKind.SMOOTH, x))
     ((x,), (y,)) = trace(paper, "Best, smooth weights")
     assert (x, y) == (pytest.approx(best), pytest.approx(float(bound.compute(WeightKind.SMOOTH, best))))
     wider = optimal_bound.RankBound(SHOP.histogram, 1.0, 0.1, 0.2, 0.1, is_for_population=True)
@@ -358,16 +358,21 @@ def test_a_first_answer_is_near_the_exact_one_and_there_is_none_of_too_many_rows
     _, few = answer_answer.sort_rows(SHOP, parameters)
     first, exact = answer_answer.choose_first_bounds(few, (0.5,)), core.search(problem(), (0.5,))
     # Smooth weights draw no subsample, and on so few rows all bounds are tried at once.
-    assert first.smooth.bound == exact.smooth.bound
-    assert first.smooth.rank_error == exact.smooth.rank_error
+    assert first.smooth_choice.bound == exact.smooth_choice.bound
+    assert first.smooth_choice.rank_error == exact.smooth_choice.rank_error
     # Caps: fewer of them, on fewer subsamples; within four standard errors of the exact error of the same cap.
-    same = quantile.output(problem(), WeightKind.CAP, first.cap.bound)
-    assert abs(first.cap.rank_error - same.expected_rank_error) <= 4.0 * first.cap.standard_error
-    assert same.expected_rank_error <= 1.1 * exact.cap.rank_error
-    assert first.cap.certificate.lower_bound == -np.inf
-    assert "nothing is proved" in first.cap.stop_reason
+    same = quantile.output(problem(), WeightKind.CAP, first.cap_choice.bound)
+    assert (
+        abs(first.cap_choice.rank_error - same.expected_rank_error) <= 4.0 * first.cap_choice.standard_error
+    )
+    assert same.expected_rank_error <= 1.1 * exact.cap_choice.rank_error
+    assert first.cap_choice.certificate.lower_bound == -np.inf
+    assert "nothing is proved" in first.cap_choice.stop_reason
     # It needs so little that it stays within its share of work.
-    tried = sum(int(np.sum(~np.isnan(one.search_errors.rank_errors))) for one in (first.smooth, first.cap))
+    tried = sum(
+        int(np.sum(~np.isnan(one.search_errors.rank_errors)))
+        for one in (first.smooth_choice, first.cap_choice)
+    )
     assert tried < 100
     monkeypatch.setattr(answer_answer, "FIRST_ROWS", SHOP.values.values.size - 1)
     assert answer_answer.sort_rows(SHOP, parameters)[1] is None
@@ -383,113 +388,113 @@ def test_few_subsamples_share_the_sorted_rows():
 
 
 def test_the_first_answer_stands_until_the_exact_one_is_there(monkeypatch):
-    at = open_quantile_page()
+    app = open_quantile_page()
     work_waits_for_stop(monkeypatch)
-    check(at.number_input(key=keys.EPSILON).set_value(0.5).run())
-    job = at.session_state["quantile.search_job"]
+    check(app.number_input(key=keys.EPSILON).set_value(0.5).run())
+    job = app.session_state["quantile.search_job"]
     assert job.is_running
-    assert answer_answer.DOING_AT[Stage.FIRST] in at.get("progress")[0].proto.text
+    assert answer_answer.DOING_AT[Stage.FIRST] in app.get("progress")[0].proto.text
     smooth = optimal_bound.best_bound(problem(0.5), WeightKind.SMOOTH, core.SEARCH_POINTS)
-    assert metrics_of(at)[0].value == wording.counted(smooth.bound, "row")
+    assert metrics_of(app)[0].value == wording.counted(smooth.bound, "row")
     monkeypatch.undo()
     job.stop()
-    finish_searches(at)
+    finish_searches(app)
     # Stopped: it says so, and can be searched again.
-    assert "Stopped early" in shown_texts(at)
-    finish_searches(check(at.button(key="quantile_again").click().run()))
-    assert "Stopped early" not in shown_texts(at)
-    assert not at.get("progress")
+    assert "Stopped early" in shown_texts(app)
+    finish_searches(check(app.button(key="quantile_again").click().run()))
+    assert "Stopped early" not in shown_texts(app)
+    assert not app.get("progress")
     exact = optimal_bound.best_bound(problem(0.5), WeightKind.CAP)
-    ((x,), (y,)) = trace(chart(at, "quantile_error"), "Best, bounded rows")
+    ((x,), (y,)) = trace(chart(app, "quantile_error"), "Best, bounded rows")
     assert (x, y) == (exact.bound, pytest.approx(exact.rank_error))
 
 
 def test_of_many_rows_the_answer_before_stands_until_the_exact_one_is_there(monkeypatch):
     monkeypatch.setattr(answer_answer, "FIRST_ROWS", 0)
-    at = open_quantile_page()
-    before, before_epsilon = chart(at, "quantile_error"), at.session_state[keys.EPSILON]
+    app = open_quantile_page()
+    figure_before, before_epsilon = chart(app, "quantile_error"), app.session_state[keys.EPSILON]
     with monkeypatch.context() as patch:
         work_waits_for_stop(patch)
-        check(at.number_input(key=keys.EPSILON).set_value(0.5).run())
-        assert answer_answer.DOING_AT[Stage.EARLIER] in at.get("progress")[0].proto.text
-        assert chart(at, "quantile_error") == before
-        assert at.session_state[keys.PIN_OFFERED]().epsilon == before_epsilon != 0.5
-        job = at.session_state["quantile.search_job"]
+        check(app.number_input(key=keys.EPSILON).set_value(0.5).run())
+        assert answer_answer.DOING_AT[Stage.EARLIER] in app.get("progress")[0].proto.text
+        assert chart(app, "quantile_error") == figure_before
+        assert app.session_state[keys.PIN_OFFERED]().epsilon == before_epsilon != 0.5
+        job = app.session_state["quantile.search_job"]
         job.stop()
         job.wait(60.0)
-    check(at.run())
-    finish_searches(check(at.button(key="quantile_again").click().run()))
-    assert chart(at, "quantile_error") != before
+    check(app.run())
+    finish_searches(check(app.button(key="quantile_again").click().run()))
+    assert chart(app, "quantile_error") != figure_before
 
 
 def test_without_values_it_shows_invented_data_and_leaves_those_in_use():
-    at = finish_searches(open_app("Quantile"))
-    assert at.session_state["quantile.program"] is Program.OPENDP
-    finish_searches(check(at.selectbox(key="quantile.program").set_value(Program.BEST.value).run()))
-    texts = shown_texts(at)
+    app = finish_searches(open_app("Quantile"))
+    assert app.session_state["quantile.program"] is Program.OPENDP
+    finish_searches(check(app.selectbox(key="quantile.program").set_value(Program.BEST.value).run()))
+    texts = shown_texts(app)
     assert "This page needs values, one per row" in texts
     assert session.DEMONSTRATION in texts
     notes = [
-        note["text"].replace("<br>", " ") for note in chart(at, "quantile_error")["layout"]["annotations"]
+        note["text"].replace("<br>", " ") for note in chart(app, "quantile_error")["layout"]["annotations"]
     ]
     assert session.DEMONSTRATION in notes
-    assert data(at).values is None
-    assert f"data={session.DEFAULT_SAMPLE}" in link_of(at)
+    assert data(app).values is None
+    assert f"data={session.DEFAULT_SAMPLE}" in link_of(app)
     # The ends of the base come from the invented values, rounded out; the answer is that on these values.
-    assert [at.number_input(key=k).value for k in ("quantile.low", "quantile.high")] == [0.0, 100.0]
-    assert metrics_of(at)[0].value == answer_for().numbers[0].text
-    open_tab(at, "quantile", "Where the answer falls")
+    assert [app.number_input(key=k).value for k in ("quantile.low", "quantile.high")] == [0.0, 100.0]
+    assert metrics_of(app)[0].value == answer_for().numbers[0].text
+    open_tab(app, "quantile", "Where the answer falls")
     for key in ("quantile_density", "quantile_near"):
-        notes = [note["text"].replace("<br>", " ") for note in chart(at, key)["layout"]["annotations"]]
+        notes = [note["text"].replace("<br>", " ") for note in chart(app, key)["layout"]["annotations"]]
         assert session.DEMONSTRATION in notes
 
 
 def test_private_values_are_asked_for_their_range_and_labelled():
-    at = check(with_data(open_app("Quantile"), PRIVATE).run())
-    at = check(at.selectbox(key="quantile.program").set_value(Program.BEST.value).run())
-    assert "What range can a value have?" in shown_texts(at)
-    assert "Enter L and U" in shown_texts(at)
-    assert not metrics_of(at)
-    at.number_input(key="quantile.low").set_value(0.0)
-    finish_searches(check(at.number_input(key="quantile.high").set_value(1.0).run()))
-    texts = shown_texts(at)
+    app = check(with_data(open_app("Quantile"), PRIVATE).run())
+    app = check(app.selectbox(key="quantile.program").set_value(Program.BEST.value).run())
+    assert "What range can a value have?" in shown_texts(app)
+    assert "Enter L and U" in shown_texts(app)
+    assert not metrics_of(app)
+    app.number_input(key="quantile.low").set_value(0.0)
+    finish_searches(check(app.number_input(key="quantile.high").set_value(1.0).run()))
+    texts = shown_texts(app)
     # Of private data the bound is drawn, and that of the counts stands aside, until it is wanted off the values.
-    assert at.session_state["quantile.neighbours"] is Neighbours.ADD_OR_REMOVE_USER
+    assert app.session_state["quantile.neighbours"] is Neighbours.ADD_OR_REMOVE_USER
     assert sentences.LEAKS_VALUES not in texts
-    assert at.button(key="quantile_card_draw").label == "Draw it privately (ε = 0.1)"
-    assert at.button(key="quantile_card_code").label == "Use the number as it is"
+    assert app.button(key="quantile_card_draw").label == "Draw it privately (ε = 0.1)"
+    assert app.button(key="quantile_card_code").label == "Use the number as it is"
     assert "computed from private data: do not publish" in texts
     assert "public input" not in texts
     outside = int((SHOP.values.values > 1.0).sum())
     share = wording.percent(outside / SHOP.values.values.size)
     assert f"{outside:,} values of {SHOP.values.values.size:,} ({share}) lie outside [L, U]" in texts
-    assert f"{share} of the values lie outside the base distribution" in errors(at)
-    helps = [button.proto.help for button in at.get("download_button") if button.proto.help]
+    assert f"{share} of the values lie outside the base distribution" in errors(app)
+    helps = [button.proto.help for button in app.get("download_button") if button.proto.help]
     assert helps
     assert all("do not publish" in text for text in helps)
     finish_searches(
-        check(at.segmented_control(key="quantile.bound_from").set_value("Best for the values").run())
+        check(app.segmented_control(key="quantile.bound_from").set_value("Best for the values").run())
     )
-    assert sentences.LEAKS_COUNTS in shown_texts(at)
-    assert at.button(key="quantile_card_code").label == "Use the number as it is"
+    assert sentences.LEAKS_COUNTS in shown_texts(app)
+    assert app.button(key="quantile_card_code").label == "Use the number as it is"
     finish_searches(
-        check(at.segmented_control(key="quantile.neighbours").set_value("One user's values").run())
+        check(app.segmented_control(key="quantile.neighbours").set_value("One user's values").run())
     )
-    texts = shown_texts(at)
+    texts = shown_texts(app)
     assert sentences.LEAKS_VALUES in texts
     assert "No ε covers a look at the values" in texts
-    assert at.button(key="quantile_card_code").label == "Use the number as it is"
+    assert app.button(key="quantile_card_code").label == "Use the number as it is"
     # The other bases are asked for, too, where nothing was entered that they could come from.
     for name in ("low", "high", "center", "spread", "edges"):
-        at.session_state[f"quantile.{name}"] = None
-    check(at.segmented_control(key="quantile.base").set_value("Normal").run())
-    assert "Enter the mean of ν and its standard deviation" in shown_texts(at)
-    check(at.segmented_control(key="quantile.base").set_value("Histogram").run())
-    assert "Enter the edges of the bins" in shown_texts(at)
+        app.session_state[f"quantile.{name}"] = None
+    check(app.segmented_control(key="quantile.base").set_value("Normal").run())
+    assert "Enter the mean of ν and its standard deviation" in shown_texts(app)
+    check(app.segmented_control(key="quantile.base").set_value("Histogram").run())
+    assert "Enter the edges of the bins" in shown_texts(app)
 
 
 def test_what_cannot_be_gets_a_sentence_and_nothing_is_lost():
-    at = open_quantile_page()
+    app = open_quantile_page()
     for key, value, before, sentence in [
         ("quantile.low", None, 0.0, "Lowest value L is empty. Enter a number"),
         ("quantile.low", 200.0, 0.0, "Lowest value L must lie below highest value U; got 200 and 100"),
@@ -498,62 +503,64 @@ def test_what_cannot_be_gets_a_sentence_and_nothing_is_lost():
         ("quantile.own_bound", 0.0, None, "Your own bound must lie between"),
         (keys.EPSILON, None, 1.0, "ε is empty"),
     ]:
-        widget = at.text_input(key=key) if isinstance(before, str) else at.number_input(key=key)
+        widget = app.text_input(key=key) if isinstance(before, str) else app.number_input(key=key)
         check(widget.set_value(value).run())
-        assert sentence in errors(at)
+        assert sentence in errors(app)
         # Without a bound to compare with, the best one is what it was.
-        assert bool(metrics_of(at)) is (key == "quantile.own_bound")
-        widget = at.text_input(key=key) if isinstance(before, str) else at.number_input(key=key)
+        assert bool(metrics_of(app)) is (key == "quantile.own_bound")
+        widget = app.text_input(key=key) if isinstance(before, str) else app.number_input(key=key)
         if sentence == "got 7":
-            go(at, "Your data")
-            go(at, "Quantile")
-            assert sentence in errors(at)
-            assert at.number_input(key="quantile.high").value == 100.0
-            widget = at.text_input(key=key)
+            go(app, "Your data")
+            go(app, "Quantile")
+            assert sentence in errors(app)
+            assert app.number_input(key="quantile.high").value == 100.0
+            widget = app.text_input(key=key)
         check(widget.set_value(before).run())
-    assert not errors(at)
+    assert not errors(app)
 
 
 def test_a_field_that_a_link_left_out_has_a_proposal_when_it_comes_into_use():
-    at = open_quantile_page()
-    finish_searches(check(at.segmented_control(key="quantile.base").set_value("Normal").run()))
-    assert not errors(at)
-    assert at.number_input(key="quantile.center").value == 50.0
-    assert "outside" not in sentences.describe_inputs(SHOP, at.session_state[keys.PAGE_PARAMETERS])
-    finish_searches(check(at.segmented_control(key="quantile.base").set_value("Histogram").run()))
-    finish_searches(check(at.text_input(key="quantile.edges").set_value("0, 5, 10").run()))
+    app = open_quantile_page()
+    finish_searches(check(app.segmented_control(key="quantile.base").set_value("Normal").run()))
+    assert not errors(app)
+    assert app.number_input(key="quantile.center").value == 50.0
+    assert "outside" not in sentences.describe_inputs(SHOP, app.session_state[keys.PAGE_PARAMETERS])
+    finish_searches(check(app.segmented_control(key="quantile.base").set_value("Histogram").run()))
+    finish_searches(check(app.text_input(key="quantile.edges").set_value("0, 5, 10").run()))
     above = int((SHOP.values.values > 10.0).sum())
-    assert f"outside the bins of ν: 0 below, {above:,} above." in shown_texts(at)
-    assert "Set the bins from what you know" in errors(at)
+    assert f"outside the bins of ν: 0 below, {above:,} above." in shown_texts(app)
+    assert "Set the bins from what you know" in errors(app)
 
 
 def test_a_program_answers_within_four_standard_deviations_of_a_normal_base():
-    at = open_quantile_page(program="OpenDP")
-    check(at.segmented_control(key="quantile.base").set_value("Normal").run())
-    finish_searches(check(at.number_input(key="quantile.spread").set_value(2.0).run()))
-    below, above = (SHOP.values.values < 42.0).sum(), (SHOP.values.values > 58.0).sum()
+    app = open_quantile_page(program="OpenDP")
+    check(app.segmented_control(key="quantile.base").set_value("Normal").run())
+    finish_searches(check(app.number_input(key="quantile.spread").set_value(2.0).run()))
+    total_below, above = (SHOP.values.values < 42.0).sum(), (SHOP.values.values > 58.0).sum()
     range_text = "outside four standard deviations around the mean of ν"
-    assert f"{range_text}: {below:,} below, {above:,} above." in shown_texts(at)
-    assert "Set the mean of ν and its standard deviation from what you know" in errors(at)
+    assert f"{range_text}: {total_below:,} below, {above:,} above." in shown_texts(app)
+    assert "Set the mean of ν and its standard deviation from what you know" in errors(app)
 
 
 def test_a_poor_base_is_drawn_and_said():
-    at = open_quantile_page()
-    at.session_state["quantile.tabs"] = "Base distribution"
-    finish_searches(check(at.run()))
-    assert "β = " in shown_texts(at)
+    app = open_quantile_page()
+    app.session_state["quantile.tabs"] = "Base distribution"
+    finish_searches(check(app.run()))
+    assert "β = " in shown_texts(app)
     bound = answer_for().solution.bound
-    x, drawn = trace(chart(at, "quantile_poorer"), "Expected rank error")
+    x, curve_values = trace(chart(app, "quantile_poorer"), "Expected rank error")
     for k in (0, 10, 14):
         moved = uniform_base(100.0 * x[k], 100.0 + 100.0 * x[k])
         expected = quantile.output(problem(base=moved), WeightKind.SMOOTH, bound).expected_rank_error
-        assert drawn[k] == pytest.approx(expected)
-    assert drawn[0] > 20.0 * drawn[10]
-    finish_searches(check(at.segmented_control(key="quantile.poorer").set_value(core.BaseChange.WIDER).run()))
-    x, drawn = trace(chart(at, "quantile_poorer"), "Expected rank error")
+        assert curve_values[k] == pytest.approx(expected)
+    assert curve_values[0] > 20.0 * curve_values[10]
+    finish_searches(
+        check(app.segmented_control(key="quantile.poorer").set_value(core.BaseChange.WIDER).run())
+    )
+    x, curve_values = trace(chart(app, "quantile_poorer"), "Expected rank error")
     wide = uniform_base(50.0 - 50.0 * x[-1], 50.0 + 50.0 * x[-1])
     expected = quantile.output(problem(base=wide), WeightKind.SMOOTH, bound).expected_rank_error
-    assert drawn[-1] == pytest.approx(expected)
+    assert curve_values[-1] == pytest.approx(expected)
 
 
 def test_sampled_answers_are_called_a_simulation_and_lie_on_the_exact_probabilities():
@@ -564,12 +571,12 @@ def test_sampled_answers_are_called_a_simulation_and_lie_on_the_exact_probabilit
     _, simulated = trace(drawn, "Median, simulated")
     # Counts of 5,000 draws in 40 bins: each within five standard deviations.
     assert np.all(np.abs(simulated - exact) <= 5.0 * np.sqrt(exact * (1.0 - exact) / 5000.0) + 1.0 / 5000.0)
-    at = open_quantile_page()
-    open_tab(at, "quantile", "Sampled answers")
-    check(at.number_input(key="quantile.draws").set_value(5000).run())
-    finish_searches(check(at.button(key="quantile_draws_job_start").click().run()))
-    assert trace(chart(at, "quantile_samples"), "Median, simulated")[1] == pytest.approx(simulated)
-    texts = shown_texts(at)
+    app = open_quantile_page()
+    open_tab(app, "quantile", "Sampled answers")
+    check(app.number_input(key="quantile.draws").set_value(5000).run())
+    finish_searches(check(app.button(key="quantile_draws_job_start").click().run()))
+    assert trace(chart(app, "quantile_samples"), "Median, simulated")[1] == pytest.approx(simulated)
+    texts = shown_texts(app)
     assert "not a release" in texts
-    check(at.number_input(key="quantile.draws").set_value(100).run())
-    assert "These results are for earlier settings" in shown_texts(at)
+    check(app.number_input(key="quantile.draws").set_value(100).run())
+    assert "These results are for earlier settings" in shown_texts(app)

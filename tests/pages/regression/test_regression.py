@@ -36,7 +36,6 @@ from tests.dpcore.regression.bank import estimate_caps
 from tests.pages.driving import (
     address_of,
     begin,
-    below,
     chart,
     check,
     errors,
@@ -46,6 +45,7 @@ from tests.pages.driving import (
     metrics_of,
     numbers,
     open_app,
+    read_notices_below,
     shown_texts,
     trace,
     until,
@@ -69,26 +69,26 @@ TABS = (
 WORK = ("regression.solve", "regression.caps", "regression.over_epsilon")
 
 
-def wait_for_work(at: AppTest) -> AppTest:
+def wait_for_work(app: AppTest) -> AppTest:
     """Wait for work beside the page, as the polling fragments do in a browser."""
-    return finish(at, *WORK)
+    return finish(app, *WORK)
 
 
 def open_small(**changes: str) -> AppTest:
     return wait_for_work(begin(TITLE, **(LINK | changes)))
 
 
-def open_tab(at: AppTest, tab: str) -> AppTest:
+def open_tab(app: AppTest, tab: str) -> AppTest:
     """Run twice: state of widgets that are not drawn vanishes on the second run only."""
-    at.session_state["regression.tabs"] = tab
-    check(at.run())
-    return wait_for_work(at)
+    app.session_state["regression.tabs"] = tab
+    check(app.run())
+    return wait_for_work(app)
 
 
-def open_tab_once(at: AppTest, tab: str) -> AppTest:
+def open_tab_once(app: AppTest, tab: str) -> AppTest:
     """Open a tab while work goes on that would not end by itself."""
-    at.session_state["regression.tabs"] = tab
-    return check(at.run())
+    app.session_state["regression.tabs"] = tab
+    return check(app.run())
 
 
 def make_problem(
@@ -101,81 +101,81 @@ def make_problem(
     return problem, parameters.clip_labels(DATA.table)
 
 
-def enter_variance(at: AppTest, variance: float) -> None:
-    source = at.segmented_control(key="regression.variance_source")
+def enter_variance(app: AppTest, variance: float) -> None:
+    source = app.segmented_control(key="regression.variance_source")
     check(source.set_value(ResidualVarianceSource.ENTERED).run())
-    assert "The variance σ² is empty" in errors(at)
-    wait_for_work(check(at.number_input(key="regression.residual_variance").set_value(variance).run()))
+    assert "The variance σ² is empty" in errors(app)
+    wait_for_work(check(app.number_input(key="regression.residual_variance").set_value(variance).run()))
 
 
-def read_metrics(at: AppTest) -> list[str]:
+def read_metrics(app: AppTest) -> list[str]:
     """The numbers behind the answer."""
-    if "regression.tabs" in at.session_state and at.session_state["regression.tabs"] != "Behind the answer":
-        open_tab_once(at, "Behind the answer")
-    return [metric.value for metric in metrics_of(at)]
+    if "regression.tabs" in app.session_state and app.session_state["regression.tabs"] != "Behind the answer":
+        open_tab_once(app, "Behind the answer")
+    return [metric.value for metric in metrics_of(app)]
 
 
 def read_heights(figure, name: str) -> list[float]:
     """Where bars end: each begins at the lower end of the axis."""
-    (bars,) = [of for of in figure["data"] if of["name"] == name]
+    (bars,) = [trace for trace in figure["data"] if trace["name"] == name]
     return [float(length) + bars["base"] for length in numbers(bars["y"])]
 
 
-def assert_answer(at: AppTest, problem, labels) -> None:
+def assert_answer(app: AppTest, problem, labels) -> None:
     """The page shows the optimum and the caps of this problem, in the figure and in the card."""
-    ours = working_set.solve(problem)
+    our_solution = working_set.solve(problem)
     caps = estimate_caps(problem, labels)
     none = sample_limiting.estimate_on_all_rows(problem)
-    figure = chart(at, "regression_errors")
-    assert read_heights(figure, "Best weights") == [pytest.approx(math.sqrt(ours.variance), rel=1e-6)]
+    figure = chart(app, "regression_errors")
+    assert read_heights(figure, "Best weights") == [pytest.approx(math.sqrt(our_solution.variance), rel=1e-6)]
     best, unbounded, one_row, averages = read_heights(figure, "Other ways")
-    assert best == pytest.approx(math.sqrt(caps.variance[caps.best]))
+    assert best == pytest.approx(math.sqrt(caps.variances[caps.best_index]))
     assert unbounded == pytest.approx(math.sqrt(none.variance))
-    assert one_row == pytest.approx(math.sqrt(caps.variance[0]))
+    assert one_row == pytest.approx(math.sqrt(caps.variances[0]))
     assert averages == pytest.approx(math.sqrt(sample_limiting.estimate_on_averages(problem).variance))
     # The parts of each, whose squares add up to its own.
-    parts = {of["name"]: numbers(of["y"]) for of in figure["data"]}
+    parts = {trace["name"]: numbers(trace["y"]) for trace in figure["data"]}
     noise, sampling = parts["Privacy noise"], parts["Sampling error"]
-    assert noise[0] ** 2 == pytest.approx(ours.privacy_variance, rel=1e-6)
+    assert noise[0] ** 2 == pytest.approx(our_solution.privacy_variance, rel=1e-6)
     assert sampling[2] ** 2 == pytest.approx(none.sampling_variance)
-    error = compute_prediction_error(problem, ours, labels)
-    assert read_metrics(at) == [
-        wording.number(math.sqrt(ours.variance)),
-        wording.number(ours.noise.scale),
-        wording.number(math.sqrt(float(caps.variance[caps.best]))),
+    error = compute_prediction_error(problem, our_solution, labels)
+    assert read_metrics(app) == [
+        wording.number(math.sqrt(our_solution.variance)),
+        wording.number(our_solution.laplace_noise.scale),
+        wording.number(math.sqrt(float(caps.variances[caps.best_index]))),
         wording.number(math.sqrt(none.variance)),
         wording.number(math.sqrt(error)),
     ]
 
 
 def test_epsilon_and_variance_move_the_answer():
-    at = open_small()
-    assert_answer(at, *make_problem())
-    check(at.select_slider(key=keys.EPSILON_SLIDER).set_value(5.0).run())
-    assert_answer(wait_for_work(at), *make_problem(5.0))
-    enter_variance(at, 100.0)
-    assert_answer(at, *make_problem(5.0, 100.0))
+    app = open_small()
+    assert_answer(app, *make_problem())
+    check(app.select_slider(key=keys.EPSILON_SLIDER).set_value(5.0).run())
+    assert_answer(wait_for_work(app), *make_problem(5.0))
+    enter_variance(app, 100.0)
+    assert_answer(app, *make_problem(5.0, 100.0))
 
 
 def test_bounds_clip_labels_and_say_so():
-    at = open_small(lower="-50", upper="50")
-    assert_answer(at, *make_problem(lower=-50.0, upper=50.0))
+    app = open_small(lower="-50", upper="50")
+    assert_answer(app, *make_problem(lower=-50.0, upper=50.0))
     clipped = np.count_nonzero(np.abs(DATA.table.labels) > 50.0)
-    assert f"{clipped} labels" in shown_texts(at)
-    assert "are clipped" in errors(at)
+    assert f"{clipped} labels" in shown_texts(app)
+    assert "are clipped" in errors(app)
 
 
 def test_predictions_are_drawn_where_they_are_asked_for():
-    at = open_small()
-    check(at.segmented_control(key="regression.error").set_value(ErrorTarget.PREDICTIONS).run())
+    app = open_small()
+    check(app.segmented_control(key="regression.error").set_value(ErrorTarget.PREDICTIONS).run())
     problem, labels = make_problem()
     caps = estimate_caps(problem, labels)
     error = compute_prediction_error(problem, working_set.solve(problem), labels)
-    assert read_heights(chart(at, "regression_errors_predictions"), "Best weights") == [
+    assert read_heights(chart(app, "regression_errors_predictions"), "Best weights") == [
         pytest.approx(math.sqrt(error), rel=1e-4)
     ]
-    open_tab_once(at, "Against the bound")
-    figure = chart(at, "regression_predictions")
+    open_tab_once(app, "Against the bound")
+    figure = chart(app, "regression_predictions")
     assert trace(figure, "Bounded rows, total")[1] == pytest.approx(np.sqrt(caps.prediction_errors))
     ((x,), (y,)) = trace(figure, "Best bound")
     at_best = caps.find_best(ErrorTarget.PREDICTIONS)
@@ -199,15 +199,15 @@ def test_every_tab_is_drawn(answered_page, tab):
 
 
 def test_new_data_bring_new_bounds_unless_they_were_entered():
-    at = wait_for_work(open_app(TITLE))
-    first = at.session_state["regression.lower"]
+    app = wait_for_work(open_app(TITLE))
+    first = app.session_state["regression.lower"]
     seed = "regression.label_noise"
-    wait_for_work(check(at.number_input(key=seed).set_value(2000.0).run()))
-    proposed = at.session_state["regression.lower"]
+    wait_for_work(check(app.number_input(key=seed).set_value(2000.0).run()))
+    proposed = app.session_state["regression.lower"]
     assert proposed < first
-    wait_for_work(check(at.number_input(key="regression.lower").set_value(-17.0).run()))
-    wait_for_work(check(at.number_input(key=seed).set_value(10.0).run()))
-    assert at.session_state["regression.lower"] == -17.0
+    wait_for_work(check(app.number_input(key="regression.lower").set_value(-17.0).run()))
+    wait_for_work(check(app.number_input(key=seed).set_value(10.0).run()))
+    assert app.session_state["regression.lower"] == -17.0
 
 
 @pytest.mark.parametrize(
@@ -224,10 +224,10 @@ def test_proposed_bounds_contain_the_labels(low, high, expected):
 
 
 def test_other_pages_leave_everything_as_it_was():
-    at = open_small()
-    go(at, "Mean")
-    at = wait_for_work(go(at, TITLE))
-    assert_answer(at, *make_problem())
+    app = open_small()
+    go(app, "Mean")
+    app = wait_for_work(go(app, TITLE))
+    assert_answer(app, *make_problem())
 
 
 def make_ratings() -> pd.DataFrame:
@@ -250,27 +250,27 @@ def make_ratings() -> pd.DataFrame:
 RATINGS = make_ratings()
 
 
-def choose_features(at: AppTest, features: list[str], categories: list[str]) -> None:
-    check(at.selectbox(key=UPLOAD.role_key("user")).set_value("shop").run())
-    check(at.multiselect(key=UPLOAD.role_key("features")).set_value(features).run())
-    check(at.multiselect(key=UPLOAD.role_key("categories")).set_value(categories).run())
+def choose_features(app: AppTest, features: list[str], categories: list[str]) -> None:
+    check(app.selectbox(key=UPLOAD.role_key("user")).set_value("shop").run())
+    check(app.multiselect(key=UPLOAD.role_key("features")).set_value(features).run())
+    check(app.multiselect(key=UPLOAD.role_key("categories")).set_value(categories).run())
 
 
 def with_upload(public: bool = False) -> AppTest:
-    at = open_app(TITLE)
-    check(at.segmented_control(key="regression.source").set_value(DataSource.UPLOAD).run())
-    check(at.file_uploader[0].upload("ratings.csv", RATINGS.to_csv(index=False).encode()).run())
-    assert at.session_state[UPLOAD.role_key("label")] == "rating"
-    choose_features(at, ["kind", "size"], ["kind"])
-    check(at.selectbox(key="regression.reference_" + "kind").set_value("rare").run())
+    app = open_app(TITLE)
+    check(app.segmented_control(key="regression.source").set_value(DataSource.UPLOAD).run())
+    check(app.file_uploader[0].upload("ratings.csv", RATINGS.to_csv(index=False).encode()).run())
+    assert app.session_state[UPLOAD.role_key("label")] == "rating"
+    choose_features(app, ["kind", "size"], ["kind"])
+    check(app.selectbox(key="regression.reference_" + "kind").set_value("rare").run())
     if public:
-        check(at.radio(key="regression.public").set_value(Disclosure.PUBLIC).run())
-    return check(at.button(key="regression_use").click().run())
+        check(app.radio(key="regression.public").set_value(Disclosure.PUBLIC).run())
+    return check(app.button(key="regression_use").click().run())
 
 
-def enter_bounds(at: AppTest, lower: float = 1.0, upper: float = 10.0) -> AppTest:
-    at.number_input(key="regression.lower").set_value(lower)
-    return wait_for_work(check(at.number_input(key="regression.upper").set_value(upper).run()))
+def enter_bounds(app: AppTest, lower: float = 1.0, upper: float = 10.0) -> AppTest:
+    app.number_input(key="regression.lower").set_value(lower)
+    return wait_for_work(check(app.number_input(key="regression.upper").set_value(upper).run()))
 
 
 def uploaded_problem(epsilon: float = 1.0):
@@ -286,15 +286,15 @@ def uploaded_problem(epsilon: float = 1.0):
 
 
 def test_an_uploaded_table_is_answered_and_labelled():
-    at = with_upload()
-    assert "What range can a label have?" in shown_texts(at)
-    assert not metrics_of(at)
-    at = enter_bounds(at)
-    assert_answer(at, *uploaded_problem())
-    texts = shown_texts(at)
+    app = with_upload()
+    assert "What range can a label have?" in shown_texts(app)
+    assert not metrics_of(app)
+    app = enter_bounds(app)
+    assert_answer(app, *uploaded_problem())
+    texts = shown_texts(app)
     assert "do not publish" in texts
     assert "1 row with a missing value was left out (rating: line 8)" in texts
-    link = link_of(at)
+    link = link_of(app)
     assert "source=upload" in link
     assert "rating" not in link
     variance = uploaded_problem()[0].residual_variance
@@ -302,145 +302,145 @@ def test_an_uploaded_table_is_answered_and_labelled():
 
 
 def test_what_was_entered_for_one_table_is_asked_anew_with_the_next():
-    at = enter_bounds(with_upload(), 2.0, 977.0)
-    assert "What range can a label have?" not in shown_texts(at)
-    enter_variance(at, 31.5)
+    app = enter_bounds(with_upload(), 2.0, 977.0)
+    assert "What range can a label have?" not in shown_texts(app)
+    enter_variance(app, 31.5)
     # Another column of the same file is the label.
-    check(at.file_uploader[0].upload("ratings.csv", RATINGS.drop(6).to_csv(index=False).encode()).run())
-    check(at.selectbox(key=UPLOAD.role_key("label")).set_value("size").run())
-    choose_features(at, ["rating"], [])
-    check(at.button(key="regression_use").click().run())
-    assert "What range can a label have?" in shown_texts(at)
-    assert at.session_state["regression.upper"] is None
-    assert at.session_state["regression.residual_variance"] != 31.5
+    check(app.file_uploader[0].upload("ratings.csv", RATINGS.drop(6).to_csv(index=False).encode()).run())
+    check(app.selectbox(key=UPLOAD.role_key("label")).set_value("size").run())
+    choose_features(app, ["rating"], [])
+    check(app.button(key="regression_use").click().run())
+    assert "What range can a label have?" in shown_texts(app)
+    assert app.session_state["regression.upper"] is None
+    assert app.session_state["regression.residual_variance"] != 31.5
 
 
 def test_a_draw_of_private_labels_needs_an_entered_variance():
-    at = open_tab(enter_bounds(with_upload()), "Release")
-    assert at.button(key="regression_draw").disabled
-    assert "Enter a σ² that you may publish" in errors(at)
-    enter_variance(at, 1.5)
-    check(open_tab(at, "Release").button(key="regression_draw").click().run())
-    assert "Spent on these data: ε = 1 in 1 release" in shown_texts(at)
+    app = open_tab(enter_bounds(with_upload()), "Release")
+    assert app.button(key="regression_draw").disabled
+    assert "Enter a σ² that you may publish" in errors(app)
+    enter_variance(app, 1.5)
+    check(open_tab(app, "Release").button(key="regression_draw").click().run())
+    assert "Spent on these data: ε = 1 in 1 release" in shown_texts(app)
 
 
 def test_what_cannot_be_read_is_said_and_the_data_in_use_stay():
-    at = enter_bounds(with_upload(public=True))
-    before = [metric.value for metric in metrics_of(at)]
-    check(at.file_uploader[0].upload("photo.csv", b"\x89PNG....").run())
-    assert "PNG" in errors(at)
+    app = enter_bounds(with_upload(public=True))
+    before = [metric.value for metric in metrics_of(app)]
+    check(app.file_uploader[0].upload("photo.csv", b"\x89PNG....").run())
+    assert "PNG" in errors(app)
     broken = RATINGS.assign(size=["x"] * 3 + ["4"] * (len(RATINGS) - 3), copy=RATINGS["size"])
-    check(at.file_uploader[0].upload("broken.csv", broken.to_csv(index=False).encode()).run())
-    choose_features(at, ["size"], [])
-    check(at.button(key="regression_use").click().run())
-    assert errors(at).count("Lines 2, 3, 4, column size") == 1
-    assert "Lines 2, 3, 4, column size" in below(at, "regression_use")
-    check(at.run())
-    assert "Lines 2, 3, 4, column size" in below(at, "regression_use")
-    assert [metric.value for metric in metrics_of(at)] == before
+    check(app.file_uploader[0].upload("broken.csv", broken.to_csv(index=False).encode()).run())
+    choose_features(app, ["size"], [])
+    check(app.button(key="regression_use").click().run())
+    assert errors(app).count("Lines 2, 3, 4, column size") == 1
+    assert "Lines 2, 3, 4, column size" in read_notices_below(app, "regression_use")
+    check(app.run())
+    assert "Lines 2, 3, 4, column size" in read_notices_below(app, "regression_use")
+    assert [metric.value for metric in metrics_of(app)] == before
 
 
 @pytest.mark.parametrize("link", [{}, LINK | {"source": "upload"}])
 def test_a_public_demo_takes_no_table_and_says_so(monkeypatch, link):
     monkeypatch.setenv(access.SERVED, "1")
     monkeypatch.setenv(file_upload.LOCAL, "1")
-    at = open_app(TITLE, **link)
-    check(at.segmented_control(key="regression.source").set_value(DataSource.UPLOAD).run())
-    assert not at.file_uploader
-    assert "uploads and paths are switched off" in shown_texts(at)
-    check(at.segmented_control(key="regression.source").set_value(DataSource.GENERATED).run())
-    assert metrics_of(wait_for_work(at))
+    app = open_app(TITLE, **link)
+    check(app.segmented_control(key="regression.source").set_value(DataSource.UPLOAD).run())
+    assert not app.file_uploader
+    assert "uploads and paths are switched off" in shown_texts(app)
+    check(app.segmented_control(key="regression.source").set_value(DataSource.GENERATED).run())
+    assert metrics_of(wait_for_work(app))
 
 
 def test_public_labels_propose_bounds():
-    at = wait_for_work(with_upload(public=True))
-    low, high = at.session_state["regression.lower"], at.session_state["regression.upper"]
+    app = wait_for_work(with_upload(public=True))
+    low, high = app.session_state["regression.lower"], app.session_state["regression.upper"]
     labels = pd.to_numeric(RATINGS["rating"]).dropna()
     assert low <= labels.min()
     assert high >= labels.max()
-    assert metrics_of(at)
+    assert metrics_of(app)
 
 
 def test_the_address_of_a_table_of_ones_own_holds_nothing_that_may_come_from_it():
-    at = enter_bounds(with_upload(), -3.5, 93.25)
-    assert "-3.5" in link_of(at)  # A link is shared on purpose.
-    assert address_of(at) == {"link": "1", "data": "online-retail-lines", "epsilon": "1", "upload": "1"}
-    again = open_app(TITLE, **address_of(at))
+    app = enter_bounds(with_upload(), -3.5, 93.25)
+    assert "-3.5" in link_of(app)  # A link is shared on purpose.
+    assert address_of(app) == {"link": "1", "data": "online-retail-lines", "epsilon": "1", "upload": "1"}
+    again = open_app(TITLE, **address_of(app))
     assert [p.message for p in again.session_state[keys.LINK_PROBLEMS]] == [links.RELOADED]
     # Of generated data it holds the settings, whatever the data of the other pages are.
-    at = open_app("Regression")
-    assert {"lower", "upper", "num_rows"} <= set(address_of(at))
+    app = open_app("Regression")
+    assert {"lower", "upper", "num_rows"} <= set(address_of(app))
 
 
 def test_a_link_to_an_upload_asks_for_the_table():
-    at = open_app(TITLE, **(LINK | {"source": "upload"}))
-    assert not metrics_of(at)
-    assert at.file_uploader
-    assert "link does not carry uploaded data" in shown_texts(at)
+    app = open_app(TITLE, **(LINK | {"source": "upload"}))
+    assert not metrics_of(app)
+    assert app.file_uploader
+    assert "link does not carry uploaded data" in shown_texts(app)
 
 
-def read_released(at: AppTest) -> np.ndarray:
-    (table,) = [frame.value for frame in at.dataframe if "Coefficient" in frame.value.columns]
+def read_released(app: AppTest) -> np.ndarray:
+    (table,) = [frame.value for frame in app.dataframe if "Coefficient" in frame.value.columns]
     return table["Released"].to_numpy()
 
 
 def test_draws_are_made_on_request_only_counted_and_kept():
-    at = open_tab(open_small(), "Release")
-    assert "Released" not in at.dataframe[0].value.columns
-    check(at.button(key="regression_draw").click().run())
-    first = read_released(at)
-    assert "Spent on these data: ε = 1 in 1 release" in shown_texts(at)
-    wait_for_work(at)
-    go(at, "Mean")
-    open_tab(go(at, TITLE), "Release")
-    assert read_released(at).tolist() == first.tolist()
-    wait_for_work(check(at.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run()))
-    assert read_released(at).tolist() == first.tolist()
-    assert "settings have changed" in shown_texts(at)
-    check(at.button(key="regression_draw").click().run())
-    assert "Spent on these data: ε = 3 in 2 releases" in shown_texts(at)
-    assert read_released(at).tolist() != first.tolist()
+    app = open_tab(open_small(), "Release")
+    assert "Released" not in app.dataframe[0].value.columns
+    check(app.button(key="regression_draw").click().run())
+    first = read_released(app)
+    assert "Spent on these data: ε = 1 in 1 release" in shown_texts(app)
+    wait_for_work(app)
+    go(app, "Mean")
+    open_tab(go(app, TITLE), "Release")
+    assert read_released(app).tolist() == first.tolist()
+    wait_for_work(check(app.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run()))
+    assert read_released(app).tolist() == first.tolist()
+    assert "settings have changed" in shown_texts(app)
+    check(app.button(key="regression_draw").click().run())
+    assert "Spent on these data: ε = 3 in 2 releases" in shown_texts(app)
+    assert read_released(app).tolist() != first.tolist()
     # Other labels have an account of their own.
-    wait_for_work(check(at.number_input(key="regression.seed").set_value(9).run()))
-    assert "Spent on these data" not in shown_texts(at)
+    wait_for_work(check(app.number_input(key="regression.seed").set_value(9).run()))
+    assert "Spent on these data" not in shown_texts(app)
 
 
 def test_a_draw_that_ends_in_an_error_is_in_the_account(monkeypatch):
-    at = open_tab(open_small(), "Release")
+    app = open_tab(open_small(), "Release")
 
     def fails(self, argument):
         raise InvalidInput(["the sampler broke off"])
 
     with monkeypatch.context() as patched:
         patched.setattr(opendp.Measurement, "__call__", fails)
-        check(at.button(key="regression_draw").click().run())
-    assert "The sampler broke off" in errors(at)
-    assert "1 release of these labels that ended in an error" in shown_texts(at)
-    check(at.button(key="regression_draw").click().run())
-    assert "Spent on these data: ε = 2 in 2 releases" in shown_texts(at)
-    assert "ended in an error" in shown_texts(at)
+        check(app.button(key="regression_draw").click().run())
+    assert "The sampler broke off" in errors(app)
+    assert "1 release of these labels that ended in an error" in shown_texts(app)
+    check(app.button(key="regression_draw").click().run())
+    assert "Spent on these data: ε = 2 in 2 releases" in shown_texts(app)
+    assert "ended in an error" in shown_texts(app)
 
 
 def test_intervals_are_those_that_the_core_proves_to_cover():
     # tests/dpcore/regression/test_regression_draw.py counts how often they cover.
-    at = open_tab(open_small(epsilon="3", variance_source="entered", residual_variance="400"), "Release")
-    found, problem = check(at.button(key="regression_draw").click().run()), make_problem(3.0, 400.0)[0]
+    app = open_tab(open_small(epsilon="3", variance_source="entered", residual_variance="400"), "Release")
+    found, problem = check(app.button(key="regression_draw").click().run()), make_problem(3.0, 400.0)[0]
     table = found.dataframe[0].value
     assert table["True (generated)"].tolist() == TRUTH.tolist()
-    half = draw.compute_half_widths(problem, working_set.solve(problem))
-    released = table["Released"].to_numpy()
-    assert table["95 % from"].to_numpy() == pytest.approx(released - half, rel=1e-5)
-    assert table["95 % to"].to_numpy() == pytest.approx(released + half, rel=1e-5)
+    half_widths = draw.compute_half_widths(problem, working_set.solve(problem))
+    released_values = table["Released"].to_numpy()
+    assert table["95 % from"].to_numpy() == pytest.approx(released_values - half_widths, rel=1e-5)
+    assert table["95 % to"].to_numpy() == pytest.approx(released_values + half_widths, rel=1e-5)
     # Six half widths hold all but 20^-6 of Laplace noise, and more of the rest: no chance of 1e-6 to fail.
-    assert np.all(np.abs(released - TRUTH) <= 6.0 * half)
+    assert np.all(np.abs(released_values - TRUTH) <= 6.0 * half_widths)
 
 
 def test_the_curve_against_epsilon_is_that_of_the_core(answered_page):
-    at = open_tab(answered_page, "Against ε")
+    app = open_tab(answered_page, "Against ε")
     problem, labels = make_problem()
     draws = sample_limiting.try_caps(problem, labels)
     sweep = study.sweep_epsilon(problem, draws, labels)
-    figure = chart(at, "regression_epsilon")
+    figure = chart(app, "regression_epsilon")
     for name, method in (("Best weights", "ours"), ("Best bound", "best_cap"), ("No bound", "no_cap")):
         x, y = trace(figure, name)
         assert x.tolist() == list(study.EPSILONS)
@@ -448,34 +448,34 @@ def test_the_curve_against_epsilon_is_that_of_the_core(answered_page):
 
 
 def test_a_general_solver_finds_no_smaller_variance(monkeypatch):
-    at = open_tab(open_small(), "Search")
-    finish(check(at.button(key="regression_cvxpy_start").click().run()), "regression.cvxpy")
-    both = at.dataframe[-1].value.set_index("Solver")
-    ours = working_set.solve(make_problem()[0])
-    assert both.loc["Sweet Spot", "Total variance"] == pytest.approx(ours.variance, rel=1e-6)
-    assert both.loc["CVXPY with Clarabel", "Total variance"] == pytest.approx(ours.variance, rel=1e-3)
-    assert both["No answer is below"].max() <= ours.variance * (1.0 + 1e-9)
-    assert "times as long as Sweet Spot" in shown_texts(at)
-    monkeypatch.setattr(working_set, "MOST_ENTRIES", 10)
-    check(at.run())
-    assert "offered up to 10" in shown_texts(at)
+    app = open_tab(open_small(), "Search")
+    finish(check(app.button(key="regression_cvxpy_start").click().run()), "regression.cvxpy")
+    both = app.dataframe[-1].value.set_index("Solver")
+    our_solution = working_set.solve(make_problem()[0])
+    assert both.loc["Sweet Spot", "Total variance"] == pytest.approx(our_solution.variance, rel=1e-6)
+    assert both.loc["CVXPY with Clarabel", "Total variance"] == pytest.approx(our_solution.variance, rel=1e-3)
+    assert both["No answer is below"].max() <= our_solution.variance * (1.0 + 1e-9)
+    assert "times as long as Sweet Spot" in shown_texts(app)
+    monkeypatch.setattr(working_set, "MAX_CVXPY_ENTRIES", 10)
+    check(app.run())
+    assert "offered up to 10" in shown_texts(app)
 
 
 def test_a_stopped_search_is_a_result(monkeypatch: pytest.MonkeyPatch):
     real = working_set.solve
 
-    def stopped(problem, **named):
-        return real(problem, **(named | {"should_stop": lambda: True}))
+    def stopped(problem, **options):
+        return real(problem, **(options | {"should_stop": lambda: True}))
 
     monkeypatch.setattr(working_set, "solve", stopped)
-    at = open_small()
-    texts = shown_texts(at)
+    app = open_small()
+    texts = shown_texts(app)
     assert "Stopped: the best so far" in texts
     assert "Not yet the best" in texts
     monkeypatch.undo()
-    at.button(key="regression_again").click().run()
-    wait_for_work(at)
-    assert_answer(at, *make_problem())
+    app.button(key="regression_again").click().run()
+    wait_for_work(app)
+    assert_answer(app, *make_problem())
 
 
 def hold_searches(monkeypatch: pytest.MonkeyPatch, tells_first: bool) -> None:
@@ -484,8 +484,8 @@ def hold_searches(monkeypatch: pytest.MonkeyPatch, tells_first: bool) -> None:
     monkeypatch.setattr(jobs, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(solution, "SOON_SECONDS", 5.0 if tells_first else 0.05)
 
-    def slow(problem, *, should_stop=None, on_first=None, **told):
-        found = real(problem, on_first=on_first if tells_first else None, **told)
+    def slow(problem, *, should_stop=None, on_first=None, **options):
+        found = real(problem, on_first=on_first if tells_first else None, **options)
         if tells_first:
             work_is_told.set()
         while not should_stop():
@@ -501,35 +501,35 @@ def test_a_first_answer_is_shown_while_the_search_goes_on(monkeypatch: pytest.Mo
     best = math.sqrt(working_set.solve(make_problem()[0]).variance)
     with monkeypatch.context() as patched:
         hold_searches(patched, tells_first=True)
-        at = open_app(TITLE, **LINK)
-        assert "First answer, being refined" in at.get("progress")[0].proto.text
-        (drawn,) = read_heights(chart(at, "regression_errors"), "Best weights")
+        app = open_app(TITLE, **LINK)
+        assert "First answer, being refined" in app.get("progress")[0].proto.text
+        (drawn,) = read_heights(chart(app, "regression_errors"), "Best weights")
         assert best < drawn <= best / math.sqrt(1.0 - working_set.FIRST_GAP)
-        open_tab_once(at, "Release")
-        assert at.button(key="regression_draw").disabled
-        open_tab_once(at, "Search")
-        gaps = trace(chart(at, "regression_gap"), "Gap")[1]
+        open_tab_once(app, "Release")
+        assert app.button(key="regression_draw").disabled
+        open_tab_once(app, "Search")
+        gaps = trace(chart(app, "regression_gap"), "Gap")[1]
         assert np.all(np.diff(gaps) <= 0.0)
         # They take turns, and Stop ends the trial of caps, too.
-        until(lambda: not at.session_state["regression.caps"].is_running)
-        at.button(key="regression.solve_stop").click().run()
-    wait_for_work(at)
-    assert "Proved best" in shown_texts(at)
-    assert_answer(at, *make_problem())
+        until(lambda: not app.session_state["regression.caps"].is_running)
+        app.button(key="regression.solve_stop").click().run()
+    wait_for_work(app)
+    assert "Proved best" in shown_texts(app)
+    assert_answer(app, *make_problem())
 
 
 def test_the_answer_before_stays_until_there_is_a_new_one(monkeypatch: pytest.MonkeyPatch):
-    at = open_small()
-    before = chart(at, "regression_errors")["data"]
+    app = open_small()
+    before = chart(app, "regression_errors")["data"]
     with monkeypatch.context() as patched:
         hold_searches(patched, tells_first=False)
-        check(at.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run())
-        assert chart(at, "regression_errors")["data"] == before
-        assert "Computing the answer for the new settings" in at.get("progress")[0].proto.text
-        assert at.session_state[keys.PIN_OFFERED]().epsilon == make_problem()[0].epsilon != 2.0
-        at.button(key="regression.solve_stop").click().run()
-    wait_for_work(at)
-    assert_answer(at, *make_problem(2.0))
+        check(app.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run())
+        assert chart(app, "regression_errors")["data"] == before
+        assert "Computing the answer for the new settings" in app.get("progress")[0].proto.text
+        assert app.session_state[keys.PIN_OFFERED]().epsilon == make_problem()[0].epsilon != 2.0
+        app.button(key="regression.solve_stop").click().run()
+    wait_for_work(app)
+    assert_answer(app, *make_problem(2.0))
 
 
 def test_without_caps_the_page_still_answers(monkeypatch: pytest.MonkeyPatch):
@@ -537,13 +537,13 @@ def test_without_caps_the_page_still_answers(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(
         sample_limiting,
         "try_caps",
-        lambda *arguments, **named: real(*arguments, **(named | {"should_stop": lambda: True})),
+        lambda *arguments, **options: real(*arguments, **(options | {"should_stop": lambda: True})),
     )
-    at = open_small()
-    assert len(metrics_of(at)) == 4
-    assert "trial of bounds was stopped" in shown_texts(at)
+    app = open_small()
+    assert len(metrics_of(app)) == 4
+    assert "trial of bounds was stopped" in shown_texts(app)
     for tab in TABS:
-        open_tab_once(at, tab)
+        open_tab_once(app, tab)
 
 
 def test_no_trace_has_more_than_500_points():

@@ -95,11 +95,11 @@ def test_fields_that_nothing_depends_on_make_no_work() -> None:
         ("total", {"own_bound": 2.0}),
     ):
         question = catalogue.QUESTIONS[name]
-        one = question.parameters(epsilon=0.4, **(SETTINGS[name] | changes))
-        other = question.parameters(epsilon=2.0, **SETTINGS[name])
+        parameters = question.parameters(epsilon=0.4, **(SETTINGS[name] | changes))
+        settings = question.parameters(epsilon=2.0, **SETTINGS[name])
         module = compare_tab.import_answer_module(name)
-        key = against.build_cache_key(one, module.NOT_COMPARED)
-        assert key == against.build_cache_key(other, module.NOT_COMPARED)
+        key = against.build_cache_key(parameters, module.NOT_COMPARED)
+        assert key == against.build_cache_key(settings, module.NOT_COMPARED)
         best = module.against_epsilon(DATA, key).compute_best_bound_and_error(0.7)
         assert compare_bounds(name, **changes).compute_best_bound_and_error(0.7) == best
 
@@ -165,20 +165,20 @@ def noise_alone(eigenvalues: Any, mechanism: Any, deviation: float) -> float:
 
 
 def test_training_predicts_what_its_formulas_say() -> None:
-    loaded = load_sample()
+    sample = load_sample()
     settings = {"neighbours": Neighbours.REPLACE_VALUES, "pace": Pace.ENTERED}
-    parameters, comparison = TrainingParameters(1.0, **settings), compare("training", loaded, **settings)
+    parameters, comparison = TrainingParameters(1.0, **settings), compare("training", sample, **settings)
     rows = parameters.make_experiment(
-        prepare_rows(loaded.dataset.table, loaded.scaling, parameters.positive_above)
+        prepare_rows(sample.dataset.table, sample.scaling, parameters.positive_above)
     ).train  # type: ignore[arg-type]
     eigenvalues = decision.compute_public_eigenvalues(rows, parameters.mechanism)
-    every = np.geomspace(1.0, rows.histogram.max_size, 400)
+    all_values = np.geomspace(1.0, rows.histogram.max_size, 400)
     for epsilon in (0.1, 3.0, 30.0):
         mechanism = replace(parameters.mechanism, epsilon=epsilon)
         bound, error = comparison.compute_best_bound_and_error(epsilon)
         trade_off = decision.calibrate_trade_off(eigenvalues, mechanism)
         assert bound == weights.best_smooth(rows.histogram, trade_off).bound
-        assert error <= comparison.compute_errors(epsilon, every).min() * (1.0 + 1e-12)
+        assert error <= comparison.compute_errors(epsilon, all_values).min() * (1.0 + 1e-12)
         # Without sampling error what is left is noise, step by step, where no budget goes to the sum of weights:
         # every user's counts are public.
         kept = float(rows.histogram.kept_rows(bound))
@@ -187,7 +187,7 @@ def test_training_predicts_what_its_formulas_say() -> None:
         assert float(decision.predict_excess(rows.histogram, np.array(bound), parts)) == pytest.approx(
             noise, rel=1e-9
         )
-    slow = compare("training", loaded, sampled=0.5)
+    slow = compare("training", sample, sampled=0.5)
     assert (slow.is_slow, slow.compute_errors) == (True, None)
 
 
@@ -198,8 +198,8 @@ def test_curves_follow_epsilon_and_stop_when_told() -> None:
     assert (curves.epsilons[0], curves.epsilons[-1], shares[-1]) == (*against.EPSILON_LIMITS, 1.0)
     stop: ShouldStop = lambda: len(shares) >= curves.epsilons.size + 3  # noqa: E731
     assert against.compute_bound_curves(toy(), shares.append, stop).bounds.size == 3
-    nothing = against.compute_bound_curves(toy(), None, lambda: True)
-    for plot in against.plot_best("toy", toy(), nothing, 1.0, None, DATA.provenance):
+    bound_curves = against.compute_bound_curves(toy(), None, lambda: True)
+    for plot in against.plot_best("toy", toy(), bound_curves, 1.0, None, DATA.provenance):
         (curve,) = [trace for trace in plotly_figures.draw(plot).data if trace.name == "best at each ε"]
         assert len(curve.x) == 0
 
@@ -244,47 +244,47 @@ def test_quantiles_are_those_of_users_and_round_numbers_stay_few() -> None:
         )
         candidates = against.list_candidates(comparison, 1.0)
         for share, words in ((0.5, "median"), (0.9, "90"), (0.99, "99")):
-            (one,) = [c for c in candidates if words in c.reason]
-            assert one.bound == histogram.quantile(share)
+            (candidate,) = [c for c in candidates if words in c.reason]
+            assert candidate.bound == histogram.quantile(share)
         assert sum(c.reason == "round number" for c in candidates) <= against.MAX_ROUND_BOUNDS + 1
 
 
 def test_the_tab_shows_curves_at_the_epsilon_in_use_and_answers_a_new_one() -> None:
-    at = open_app("Mean")
-    open_tab(at, "mean", "Compare")
+    app = open_app("Mean")
+    open_tab(app, "mean", "Compare")
     names = ["mean_bound_over_epsilon", "mean_error_over_epsilon"]
-    assert [key for key in figure_keys(at) if "epsilon" in key] == names
-    before = chart(at, names[0])
-    check(at.number_input(key="epsilon").set_value(0.3).run())
-    after = chart(at, names[0])
-    assert after["data"][0] == before["data"][0]  # The curve stays, the point moves.
-    assert after["data"][1]["x"] != before["data"][1]["x"]
-    assert "Bounds that people take" in shown_texts(at)
-    (table,) = at.dataframe
+    assert [key for key in figure_keys(app) if "epsilon" in key] == names
+    figure_before = chart(app, names[0])
+    check(app.number_input(key="epsilon").set_value(0.3).run())
+    figure_after = chart(app, names[0])
+    assert figure_after["data"][0] == figure_before["data"][0]  # The curve stays, the point moves.
+    assert figure_after["data"][1]["x"] != figure_before["data"][1]["x"]
+    assert "Bounds that people take" in shown_texts(app)
+    (table,) = app.dataframe
     best = table.value[table.value["How it is come by"] == "best"]
     (bound,) = best["Bound"].tolist()
-    assert f"Keep at most {bound} rows of each user" in shown_texts(at)  # As on the card.
+    assert f"Keep at most {bound} rows of each user" in shown_texts(app)  # As on the card.
 
 
 def test_data_owners_shows_every_way_and_start_unfolds_it() -> None:
-    at = open_app("Data owners")
-    open_tab(at, "data_owners", "Compare")
-    assert "data_owners_ways_over_epsilon" in figure_keys(at)
-    assert "by the bounds, joining pays" in shown_texts(at)
-    at = go(at, "Start")
-    assert not [key for key in figure_keys(at) if "over_epsilon" in key]
-    at.session_state["start_pinned"] = True
-    check(at.run())
-    assert len([key for key in figure_keys(at) if "over_epsilon" in key]) == 2
-    assert "Bounds that people take" in shown_texts(at)
+    app = open_app("Data owners")
+    open_tab(app, "data_owners", "Compare")
+    assert "data_owners_ways_over_epsilon" in figure_keys(app)
+    assert "by the bounds, joining pays" in shown_texts(app)
+    app = go(app, "Start")
+    assert not [key for key in figure_keys(app) if "over_epsilon" in key]
+    app.session_state["start_pinned"] = True
+    check(app.run())
+    assert len([key for key in figure_keys(app) if "over_epsilon" in key]) == 2
+    assert "Bounds that people take" in shown_texts(app)
 
 
 def test_slow_curves_are_worked_out_on_request() -> None:
-    at = open_app("Per group")
-    open_tab(at, "per_group", "Compare")
-    assert not [key for key in figure_keys(at) if "epsilon" in key]
-    check(at.button(key="per_group_against_job_start").click().run())
-    finish(at, "per_group.against_job")
-    assert len([key for key in figure_keys(at) if "epsilon" in key]) == 2
-    check(at.number_input(key="epsilon").set_value(0.3).run())  # Another ε asks for nothing new.
-    assert len([key for key in figure_keys(at) if "epsilon" in key]) == 2
+    app = open_app("Per group")
+    open_tab(app, "per_group", "Compare")
+    assert not [key for key in figure_keys(app) if "epsilon" in key]
+    check(app.button(key="per_group_against_job_start").click().run())
+    finish(app, "per_group.against_job")
+    assert len([key for key in figure_keys(app) if "epsilon" in key]) == 2
+    check(app.number_input(key="epsilon").set_value(0.3).run())  # Another ε asks for nothing new.
+    assert len([key for key in figure_keys(app) if "epsilon" in key]) == 2

@@ -39,7 +39,7 @@ def test_an_answer_is_searched_for_once_and_the_one_used_longest_ago_is_dropped(
     ask("a")
     ask("c")
     assert searched == ["a", "b", "b", "c"]
-    assert [answers.get(one) is not None for one in "abc"] == [True, False, True]
+    assert [answers.get(item) is not None for item in "abc"] == [True, False, True]
 
 
 @pytest.fixture
@@ -66,11 +66,11 @@ def keep_two_answers() -> None:
 
 
 def session_that_asks(forgets: bool = False) -> AppTest:
-    at = AppTest.from_function(keep_two_answers, default_timeout=60)
-    at.session_state["forgets"] = forgets
-    at.run()
-    assert not at.exception, at.exception
-    return at
+    app = AppTest.from_function(keep_two_answers, default_timeout=60)
+    app.session_state["forgets"] = forgets
+    app.run()
+    assert not app.exception, app.exception
+    return app
 
 
 def test_sessions_share_what_is_for_all_and_nothing_else(enter: Callable[[str], None]) -> None:
@@ -100,10 +100,10 @@ def test_a_second_session_finds_what_the_first_has_searched_on_a_sample_only(
     jobs_of = []
     for name in ("one", "other"):
         enter(name)
-        at = finish(on_data(SMALL, "Examples per user", kind), JOB)
-        jobs_of.append(at.session_state[JOB])
-        at.run()
-        assert at.session_state[JOB] is jobs_of[-1]  # A run that changes nothing asks nothing.
+        app = finish(on_data(SMALL, "Examples per user", kind), JOB)
+        jobs_of.append(app.session_state[JOB])
+        app.run()
+        assert app.session_state[JOB] is jobs_of[-1]  # A run that changes nothing asks nothing.
     one, other = jobs_of
     assert one.question == other.question
     assert (one.result is other.result) == (kind == session.DEFAULT_SAMPLE)

@@ -22,12 +22,12 @@ def test_no_run_sets_what_only_a_person_has_chosen(page, kind, key, other):
 
     A run that tells the browser then to set a choice takes back what a person pressed before the run had ended.
     """
-    at = check(open_app(page))
-    widget = getattr(at, kind)(key=key)
-    for value in (at.session_state[key], other):
+    app = check(open_app(page))
+    widget = getattr(app, kind)(key=key)
+    for value in (app.session_state[key], other):
         check(widget.set_value(value).run())
-        check(at._run(WidgetStates()))  # of a browser that has opened no popover yet
-        widget = getattr(at, kind)(key=key)
+        check(app._run(WidgetStates()))  # of a browser that has opened no popover yet
+        widget = getattr(app, kind)(key=key)
         assert widget.value == value
         assert not widget.proto.set_value
         default = widget.proto.default  # shown where the browser draws it for the first time

@@ -55,17 +55,17 @@ def write_code(card: str, library: Program, which: int = 0) -> Code:
 
 def read_number(card: str, label: str) -> float:
     """A number of the card, as it is read."""
-    (card_number,) = [one for one in SHOWN[card].numbers if one.label == label]
+    (card_number,) = [number for number in SHOWN[card].numbers if number.label == label]
     return float(re.sub(r"[^\d.]", "", card_number.text))
 
 
-def open_code(at: AppTest, card: str) -> AppTest:
-    return check(at.button(key=card + keys.CARD_CODE).click().run())
+def open_code(app: AppTest, card: str) -> AppTest:
+    return check(app.button(key=card + keys.CARD_CODE).click().run())
 
 
-def list_programs(at: AppTest) -> list[str]:
+def list_programs(app: AppTest) -> list[str]:
     """Programs on the page; the link is code as well."""
-    return [str(block.value).strip() for block in at.code if "link=" not in str(block.value)]
+    return [str(block.value).strip() for block in app.code if "link=" not in str(block.value)]
 
 
 def with_events(title: str, **link: str) -> AppTest:
@@ -103,16 +103,16 @@ def test_mean_shows_the_cap_and_the_weights() -> None:
 
 
 def test_the_largest_gap_shows_the_cap_of_the_data() -> None:
-    at = with_events("What weights gain")
+    app = with_events("What weights gain")
     # As *Mean* proposes of public values.
     assert has_number(write_program("gap_card", Program.PYTHON), Program.PYTHON, 100.0)
     # The page asks for no range itself, and writes no program with one that nobody entered.
-    at.session_state["mean.upper"] = None
-    check(at.run())
+    app.session_state["mean.upper"] = None
+    check(app.run())
     assert SHOWN["gap_card"].code is None
-    assert "needs the range of a value" in shown_texts(at)
-    at.session_state["mean.upper"] = 95.0
-    check(at.run())
+    assert "needs the range of a value" in shown_texts(app)
+    app.session_state["mean.upper"] = 95.0
+    check(app.run())
     assert has_number(write_program("gap_card", Program.PYTHON), Program.PYTHON, 95.0)
     for library in LIBRARIES:
         assert has_number(write_program("gap_card", library), library, read_number("gap_card", "Best bound"))
@@ -135,10 +135,10 @@ def test_quantile_writes_the_cap_and_says_where_weights_cannot_be() -> None:
     code = quantile_answer.build_answer(shop, parameters).code
     (_, weights), (name, cap) = code.forms
     for library in LIBRARIES:
-        written = write(weights, library)
+        program = write(weights, library)
         if library is not Program.PYTHON:
-            assert not written.text
-            assert "cannot be expressed" in "\n".join(written.differences)
+            assert not program.text
+            assert "cannot be expressed" in "\n".join(program.differences)
         assert has_number(write(cap, library).text, library, float(re.sub(r"\D", "", name)))
 
 
@@ -166,18 +166,18 @@ def test_many_tasks_weighs_in_python_and_bounds_tasks_elsewhere() -> None:
 
 
 def test_the_dialog_writes_the_program_for_the_library_that_was_chosen() -> None:
-    at = with_events("Mean", lower="0", upper="100")
-    assert list_programs(at) == []
-    assert "max_partitions_contributed" not in shown_texts(at)
+    app = with_events("Mean", lower="0", upper="100")
+    assert list_programs(app) == []
+    assert "max_partitions_contributed" not in shown_texts(app)
     # One library for all pages: the panel of each begins with that of the program whose error was shown last.
     for library in (Program.TUMULT, Program.OPENDP):
-        at = go(at, "Mean")
-        at = open_code(check(at.selectbox(key="mean.program").set_value(library).run()), "mean_card")
+        app = go(app, "Mean")
+        app = open_code(check(app.selectbox(key="mean.program").set_value(library).run()), "mean_card")
         # The table of names stands in it: Streamlit refuses a dialog that is opened in another one.
-        assert "max_partitions_contributed" in shown_texts(at)
-        assert list_programs(at) == [write_program("mean_card", library).strip()]
-        at = open_code(go(at, "Learning under a bound"), "learning_card")
-        assert list_programs(at) == [write_program("learning_card", library).strip()]
+        assert "max_partitions_contributed" in shown_texts(app)
+        assert list_programs(app) == [write_program("mean_card", library).strip()]
+        app = open_code(go(app, "Learning under a bound"), "learning_card")
+        assert list_programs(app) == [write_program("learning_card", library).strip()]
 
 
 def panel() -> None:
@@ -198,19 +198,19 @@ def panel() -> None:
 
 
 def test_the_panel_changes_library_and_form_and_has_the_table_of_names() -> None:
-    at = AppTest.from_function(panel).run()
-    assert not at.exception
-    assert "are placeholders" in shown_texts(at)
-    first = at.code[0].value
-    at.segmented_control(key=f"{keys.CODE_LIBRARY}_card").set_value("PYTHON").run()
-    assert at.session_state[keys.CODE_LIBRARY] == "PYTHON"
-    second = at.code[0].value
-    assert second != first
-    assert has_number(second, Program.PYTHON, 3)
-    at.segmented_control(key=keys.CODE_FORM + "card").set_value(1).run()
-    assert has_number(at.code[0].value, Program.PYTHON, 2.5)
-    assert at.get_by_key("card_code_file")
-    assert "max_partitions_contributed" in shown_texts(at)
+    app = AppTest.from_function(panel).run()
+    assert not app.exception
+    assert "are placeholders" in shown_texts(app)
+    first = app.code[0].value
+    app.segmented_control(key=f"{keys.CODE_LIBRARY}_card").set_value("PYTHON").run()
+    assert app.session_state[keys.CODE_LIBRARY] == "PYTHON"
+    second_value = app.code[0].value
+    assert second_value != first
+    assert has_number(second_value, Program.PYTHON, 3)
+    app.segmented_control(key=keys.CODE_FORM + "card").set_value(1).run()
+    assert has_number(app.code[0].value, Program.PYTHON, 2.5)
+    assert app.get_by_key("card_code_file")
+    assert "max_partitions_contributed" in shown_texts(app)
 
 
 def panel_of_a_quantile() -> None:
@@ -226,26 +226,26 @@ def panel_of_a_quantile() -> None:
 
 
 def test_the_panel_shows_the_nearest_form_that_a_library_has_and_says_so() -> None:
-    at = AppTest.from_function(panel_of_a_quantile).run()
-    at.segmented_control(key=f"{keys.CODE_LIBRARY}_card").set_value("OPENDP").run()
-    assert not at.exception
-    assert "smooth weights cannot be expressed" in shown_texts(at)
-    assert "The program below is for **Bound, 3 rows**, which OpenDP has." in shown_texts(at)
-    assert has_number(at.code[0].value, Program.OPENDP, 3)
-    at.segmented_control(key=f"{keys.CODE_LIBRARY}_card").set_value("PYTHON").run()
-    assert "The program below is for" not in shown_texts(at)
-    assert has_number(at.code[0].value, Program.PYTHON, 2.5)
+    app = AppTest.from_function(panel_of_a_quantile).run()
+    app.segmented_control(key=f"{keys.CODE_LIBRARY}_card").set_value("OPENDP").run()
+    assert not app.exception
+    assert "smooth weights cannot be expressed" in shown_texts(app)
+    assert "The program below is for **Bound, 3 rows**, which OpenDP has." in shown_texts(app)
+    assert has_number(app.code[0].value, Program.OPENDP, 3)
+    app.segmented_control(key=f"{keys.CODE_LIBRARY}_card").set_value("PYTHON").run()
+    assert "The program below is for" not in shown_texts(app)
+    assert has_number(app.code[0].value, Program.PYTHON, 2.5)
 
 
 def test_private_uploads_say_so_and_use_their_own_names() -> None:
     name = 'who" `is`; drop'
     content = SHOP_EVENTS.replace(b"user_id", b'"who"" `is`; drop"', 1)
-    at = open_app("Your data")
-    driving.upload(at, content, "it's mine.csv")
-    _roles(at, name)
-    driving.use(at)
-    assert driving.data(at).privacy_unit == (name,)
-    go(at, "Learning under a bound")
+    app = open_app("Your data")
+    driving.upload(app, content, "it's mine.csv")
+    _roles(app, name)
+    driving.use(app)
+    assert driving.data(app).privacy_unit == (name,)
+    go(app, "Learning under a bound")
     for library in LIBRARIES:
         text = write_program("learning_card", library)
         assert "COMPUTED FROM PRIVATE DATA (DO NOT PUBLISH)" in text.split("\n\n")[0]
@@ -256,12 +256,12 @@ def test_private_uploads_say_so_and_use_their_own_names() -> None:
             assert any(str(x).replace("``", "`").strip("`") == name for x in list_literals(text))
 
 
-def _roles(at: AppTest, user: str) -> None:
+def _roles(app: AppTest, user: str) -> None:
     """Tell the page whose rows they are, where it does not guess."""
-    for box in at.selectbox:
+    for box in app.selectbox:
         if str(box.key).startswith("your_data.upload_role_") and "user" in str(box.key):
             box.set_value(user)
-    check(at.run())
+    check(app.run())
 
 
 def test_distinct_tasks_are_not_called_rows_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,18 +282,18 @@ def test_a_sum_of_a_column_takes_the_file_as_it_is_also_where_totals_are_counted
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No word of another form of the table, in which the program would add up something else; and it runs."""
-    at = driving.upload(open_app("Your data"), SPENT, "spent.csv")
-    _roles(at, "käufer")
-    at = check(at.selectbox(key="your_data.upload_contribution").set_value(Contribution.TOTAL).run())
-    driving.use(at)
-    assert driving.data(at).contribution is Contribution.TOTAL
-    at = go(at, "Sum and count")
+    app = driving.upload(open_app("Your data"), SPENT, "spent.csv")
+    _roles(app, "käufer")
+    app = check(app.selectbox(key="your_data.upload_contribution").set_value(Contribution.TOTAL).run())
+    driving.use(app)
+    assert driving.data(app).contribution is Contribution.TOTAL
+    app = go(app, "Sum and count")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "spent.csv").write_bytes(SPENT)
     per_user = [sum(1000.5 + i % 7 for i in range(u, 300, 60)) for u in range(60)]
     # What users add is their total either way.
     for summed in (Summed.ROWS, Summed.VALUES):
-        check(at.segmented_control(key="total.summed").set_value(summed).run())
+        check(app.segmented_control(key="total.summed").set_value(summed).run())
         for library in LIBRARIES:
             assert "A row is here" not in write_program("total_card", library)
         names: dict[str, Any] = {}
@@ -308,21 +308,21 @@ def test_a_sum_of_a_column_takes_the_file_as_it_is_also_where_totals_are_counted
 
 @pytest.mark.parametrize("library", [Program.OPENDP, Program.PYTHON])
 def test_the_program_on_the_page_runs_as_it_stands(library: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    at = with_events("Sum and count")
+    app = with_events("Sum and count")
     text, bound = write_program("total_card", library), read_number("total_card", "Best bound")
     assert "# Run it in Sweet Spot's folder, or write the whole path in place of" in text
     monkeypatch.chdir(driving.ROOT)
     names: dict[str, Any] = {}
     exec(compile(text, "program", "exec"), names)
-    sizes = driving.data(at).histogram
+    sizes = driving.data(app).histogram
     # Laplace noise of scale T at epsilon = 1 stays within 20.8 T with probability 1 - 1e-9.
     assert abs(names["count"] - float(sizes.kept_rows(bound))) <= 20.8 * bound + 1
 
 
 def test_a_range_for_totals_of_both_signs_is_written() -> None:
     losses = b"user_id,amount\n" + b"".join(b"u%d,%d\n" % (i % 50, (i * 7) % 41 - 20) for i in range(400))
-    at = driving.on_file(losses, "Sum and count")
-    check(at.segmented_control(key="total.summed").set_value(Summed.VALUES).run())
+    app = driving.on_file(losses, "Sum and count")
+    check(app.segmented_control(key="total.summed").set_value(Summed.VALUES).run())
     for library in LIBRARIES:
         text = write_program("total_card", library)
         assert "PRIVATE DATA" in text

@@ -40,19 +40,19 @@ JOBS = ("quantile.search_job", "regression.solve", "regression.caps", "training.
 
 
 def open_case(title, link, state, epsilon):
-    at = begin(title, link="1", epsilon=f"{epsilon!r}", **link)
-    assert at.session_state[keys.LINK_PROBLEMS] == ()
+    app = begin(title, link="1", epsilon=f"{epsilon!r}", **link)
+    assert app.session_state[keys.LINK_PROBLEMS] == ()
     for key, value in state.items():
-        at.session_state[key] = value
-    return finish(at, *JOBS)
+        app.session_state[key] = value
+    return finish(app, *JOBS)
 
 
-def read_all_texts(at) -> str:
+def read_all_texts(app) -> str:
     """Texts, tables, and what figures say; no code and no link, which programs read."""
-    texts = raw_texts(at)
-    for block in at.code:
+    texts = raw_texts(app)
+    for block in app.code:
         texts = texts.replace(str(block.value), "")
-    tables = "\n".join(str(table.value.to_string()) for table in (*at.table, *at.dataframe))
+    tables = "\n".join(str(table.value.to_string()) for table in (*app.table, *app.dataframe))
     return f"{texts}\n{tables}"
 
 
@@ -62,11 +62,11 @@ def read_numbers(text: str) -> list[float]:
 
 @pytest.mark.parametrize(("title", "link", "state"), CASES)
 def test_an_epsilon_never_looks_smaller_than_it_is_and_is_not_written_as_python_does(title, link, state):
-    at = open_case(title, link, state, EPSILON)
-    near = [x for x in read_numbers(read_all_texts(at)) if abs(x / EPSILON - 1.0) < 1e-3]
+    app = open_case(title, link, state, EPSILON)
+    near = [x for x in read_numbers(read_all_texts(app)) if abs(x / EPSILON - 1.0) < 1e-3]
     assert all(x >= EPSILON for x in near)
-    at = finish(check(at.number_input(key=keys.EPSILON).set_value(1.25e-5).run()), *JOBS)
-    assert not re.findall(r"1\.2[5]?e[-−]0?5", read_all_texts(at))
+    app = finish(check(app.number_input(key=keys.EPSILON).set_value(1.25e-5).run()), *JOBS)
+    assert not re.findall(r"1\.2[5]?e[-−]0?5", read_all_texts(app))
 
 
 def test_the_part_of_epsilon_that_a_quantile_takes_is_not_rounded_down():

@@ -80,13 +80,13 @@ def plain(value: Any) -> Any:
 def test_a_figure_is_written_as_plotly_writes_it(column, monkeypatch):
     layout = {"height": 9, "xaxis": {"range": np.array([0.5, 2.0])}}
     fig = go.Figure({"data": [{"type": "scatter", "y": column}], "layout": layout}, _validate=False)
-    theirs, calls = json.loads(to_json(fig, validate=False)), []
+    their_content, calls = json.loads(to_json(fig, validate=False)), []
     monkeypatch.setattr(
-        "plotly.io.to_json", lambda *given, **named: (calls.append(1), to_json(*given, **named))[1]
+        "plotly.io.to_json", lambda *settings, **options: (calls.append(1), to_json(*settings, **options))[1]
     )
     ours = read_message(fig)["figure"]
     # Compared as text: NaN is not itself.
-    assert repr(plain(ours)) == repr(plain(theirs))
+    assert repr(plain(ours)) == repr(plain(their_content))
     assert ours["layout"]["xaxis"]["range"] == [0.5, 2.0]
     # Plotly is asked for what JSON has no word for, and for nothing else.
     no_word = (
@@ -166,12 +166,12 @@ class Answer:
 
 
 def test_our_plotly_is_of_the_version_that_the_package_was_made_for(monkeypatch):
-    ours = plotly_script.find_script()
-    assert ours.parent == plotly_script.FOLDER
-    text = ours.read_text(encoding="utf-8")
+    script = plotly_script.find_script()
+    assert script.parent == plotly_script.FOLDER
+    text = script.read_text(encoding="utf-8")
     assert f'version="{get_plotlyjs_version()}"' in text
-    for kind in plotly_script.TRACES:
-        assert f'moduleType:"trace",name:"{kind}"' in text, kind
+    for item in plotly_script.TRACES:
+        assert f'moduleType:"trace",name:"{item}"' in text, item
     # Another version of the package has its own script until ours is made anew.
     monkeypatch.setattr(plotly_script, "get_plotlyjs_version", lambda: "99.0.0")
     other = plotly_script.find_script.__wrapped__()
@@ -181,18 +181,18 @@ def test_our_plotly_is_of_the_version_that_the_package_was_made_for(monkeypatch)
 def test_plotlys_script_is_served_packed_plain_and_not_twice():
     app = Starlette(routes=server.ROUTES)
     address = figure.PLOTLY.address
-    plain, packed = Answer(app, address), Answer(app, address, accept_encoding="br, gzip")
-    assert plain.body == plotly_script.find_script().read_bytes()
+    plain_answer, packed = Answer(app, address), Answer(app, address, accept_encoding="br, gzip")
+    assert plain_answer.body == plotly_script.find_script().read_bytes()
     assert packed.header("content-encoding") == "gzip"
-    assert gzip.decompress(packed.body) == plain.body
-    assert len(packed.body) < 0.35 * len(plain.body)
-    for answer in (plain, packed):
+    assert gzip.decompress(packed.body) == plain_answer.body
+    assert len(packed.body) < 0.35 * len(plain_answer.body)
+    for answer in (plain_answer, packed):
         assert answer.header("content-type").startswith("text/javascript")
         assert "immutable" in answer.header("cache-control")
         assert answer.header("vary") == "Accept-Encoding"
-    again = Answer(app, address, if_none_match=plain.header("etag"))
+    again = Answer(app, address, if_none_match=plain_answer.header("etag"))
     assert (again.status, again.body) == (304, b"")
-    assert Answer(app, address, if_none_match='"other"').body == plain.body
+    assert Answer(app, address, if_none_match='"other"').body == plain_answer.body
 
 
 def test_the_loader_asks_for_what_is_served_and_an_edited_script_has_another_address(tmp_path):
@@ -298,8 +298,8 @@ def test_a_browser_that_leaves_early_raises_nothing(when, monkeypatch):
 
     async def leaves() -> None:
         monkeypatch.setattr(speed.st, "session_state", state)
-        mine = speed.get_channel()
-        ear = Ear(mine.token)
+        channel = speed.get_channel()
+        ear = Ear(channel.token)
         gone = {"type": "websocket.disconnect", "code": 1001}
         if when != "while it is told":
             ear.says = asyncio.Queue()
@@ -308,14 +308,14 @@ def test_a_browser_that_leaves_early_raises_nothing(when, monkeypatch):
         listening = asyncio.create_task(ear.listen())
         if when == "while it is told":
             async with asyncio.timeout(60):
-                while not mine.listeners:
+                while not channel.listeners:
                     await asyncio.sleep(0)
 
             async def fails(message: dict[str, Any]) -> None:
                 raise OSError("the connection was reset")
 
             ear.send = fails
-            mine.send("a_figure", b"{}")
+            channel.send("a_figure", b"{}")
             for _ in range(20):
                 await asyncio.sleep(0)
             # The library knows by now that nobody is there; what comes is asked for nevertheless.
@@ -378,7 +378,7 @@ def test_what_streamlit_says_waits_for_the_figure_and_for_no_longer(monkeypatch)
         monkeypatch.setattr(speed, "MIN_OPEN", 0.0)
         monkeypatch.setattr(speed.st, "session_state", {})
         monkeypatch.setattr(streamlit_internals, "get_session_id", lambda: "mine")
-        mine = speed.get_channel()
+        channel = speed.get_channel()
         stream = Stream("mine")
         running = asyncio.create_task(stream.run())
         await turns()
@@ -396,20 +396,20 @@ def test_what_streamlit_says_waits_for_the_figure_and_for_no_longer(monkeypatch)
             gone, stream.out = bool(stream.out), []
             return gone
 
-        mine.send("a_figure", b"{}")
+        channel.send("a_figure", b"{}")
         assert await goes_out(asked_for())  # Nobody listens.
-        ear = Ear(mine.token)
+        ear = Ear(channel.token)
         listening = asyncio.create_task(ear.listen())
         async with asyncio.timeout(60):
-            while not mine.listeners:
+            while not channel.listeners:
                 await asyncio.sleep(0)
         assert await goes_out(asked_for())  # The last run drew no figure.
-        mine.send("a_figure", b"{}")
+        channel.send("a_figure", b"{}")
         assert await goes_out(asked_for(by_itself=True))  # Nobody did anything.
         assert await goes_out(BackMsg(stop_script=True))
         # The figure is told, which lets nothing go, and drawn, which does, in order.
         assert not await goes_out(asked_for())
-        mine.send("a_figure", b"{}")
+        channel.send("a_figure", b"{}")
         await turns()
         assert not stream.out
         ear.says.put_nowait({"type": "websocket.receive", "text": "drawn"})
@@ -422,13 +422,13 @@ def test_what_streamlit_says_waits_for_the_figure_and_for_no_longer(monkeypatch)
         monkeypatch.setattr(speed, "MAX_WAIT", 3600.0)
         assert await goes_out(asked_for())
         # A slider that is held asks again and again: a gate that was just opened is not closed.
-        mine.send("a_figure", b"{}")
+        channel.send("a_figure", b"{}")
         assert not await goes_out(asked_for())
         monkeypatch.setattr(speed, "MIN_OPEN", 3600.0)
         ear.says.put_nowait({"type": "websocket.receive", "text": "drawn"})
         await turns()
         stream.out.clear()
-        mine.send("a_figure", b"{}")
+        channel.send("a_figure", b"{}")
         assert await goes_out(asked_for())
         for queue in (stream.asked, ear.says):
             queue.put_nowait({"type": "websocket.disconnect", "code": 1001})
@@ -483,16 +483,16 @@ def test_streamlits_own_scripts_are_answered_as_streamlit_answers_them():
         passed.append(scope["path"])
         await own(scope, receive, send)
 
-    ours = speed.Frontend(streamlit)
+    frontend = speed.Frontend(streamlit)
     page = Answer(own, "/").body.decode()
     addresses = [f"/{name}" for name in re.findall(r'"\./(static/[^"]+)"', page)]
     assert len(addresses) > 40
     for address in addresses:
-        here, there = Answer(ours, address), Answer(own, address)
-        assert here.body == there.body
+        answer, other_answer = Answer(frontend, address), Answer(own, address)
+        assert answer.body == other_answer.body
         for name in ("content-type", "content-length"):
-            assert here.header(name) == there.header(name), address
-        assert {"immutable", "public", "max-age=31536000"} == set(here.header("cache-control").split(", "))
+            assert answer.header(name) == other_answer.header(name), address
+        assert {"immutable", "public", "max-age=31536000"} == set(answer.header("cache-control").split(", "))
     assert passed == []
     # All else is Streamlit's: pages, names without a digest of their content, parts, what may not have changed.
     known = addresses[0]
@@ -506,7 +506,7 @@ def test_streamlits_own_scripts_are_answered_as_streamlit_answers_them():
         (known, {"if_none_match": "a"}),
     ):
         passed.clear()
-        assert Answer(ours, path, **headers).status == Answer(own, path, **headers).status
+        assert Answer(frontend, path, **headers).status == Answer(own, path, **headers).status
         assert passed == [path]
 
 
@@ -526,14 +526,14 @@ def test_only_a_page_announces_the_scripts():
 
 
 def test_a_figure_keeps_its_element_while_the_question_changes():
-    at = open_app("Start")
-    one, before = at.get_by_key("figure_start_tradeoff").proto, chart(at, "start_tradeoff")
-    check(at.number_input(key="epsilon").set_value(3.0).run())
-    other, after = at.get_by_key("figure_start_tradeoff").proto, chart(at, "start_tradeoff")
-    assert before["data"] != after["data"]
+    app = open_app("Start")
+    proto, figure_before = app.get_by_key("figure_start_tradeoff").proto, chart(app, "start_tradeoff")
+    check(app.number_input(key="epsilon").set_value(3.0).run())
+    other, figure_after = app.get_by_key("figure_start_tradeoff").proto, chart(app, "start_tradeoff")
+    assert figure_before["data"] != figure_after["data"]
     # By its id the browser knows it again; other scripts would make it another component.
-    assert other.id == one.id
-    assert other.js_content == one.js_content
+    assert other.id == proto.id
+    assert other.js_content == proto.js_content
 
 
 @pytest.mark.parametrize("call", ["plotly_chart", "altair_chart", "line_chart", "pyplot"])
@@ -550,7 +550,7 @@ def test_a_browser_is_told_whether_its_session_is_still_there(monkeypatch):
     state: dict[str, Any] = {}
     monkeypatch.setattr(speed.st, "session_state", state)
     monkeypatch.setattr(streamlit_internals, "get_session_id", lambda: "mine")
-    mine = speed.get_channel()
+    channel = speed.get_channel()
     (route,) = [route for route in server.ROUTES if isinstance(route, Route) and route.path == speed.SESSION]
 
     def ask_status(token: str) -> int:
@@ -560,9 +560,9 @@ def test_a_browser_is_told_whether_its_session_is_still_there(monkeypatch):
     connected = {"mine"}
     runtime = SimpleNamespace(is_active_session=connected.__contains__)
     monkeypatch.setattr("streamlit.runtime.Runtime.instance", lambda: runtime)
-    assert (ask_status(mine.token), ask_status("a guess"), ask_status("")) == (204, 404, 404)
+    assert (ask_status(channel.token), ask_status("a guess"), ask_status("")) == (204, 404, 404)
     connected.clear()  # In memory still, and the browser was given another session.
-    assert ask_status(mine.token) == 404
+    assert ask_status(channel.token) == 404
     # Where Streamlit no longer says which sessions it knows, the channel alone tells.
     monkeypatch.setattr("streamlit.runtime.Runtime.instance", object)
-    assert (ask_status(mine.token), ask_status("a guess")) == (204, 404)
+    assert (ask_status(channel.token), ask_status("a guess")) == (204, 404)

@@ -70,11 +70,11 @@ def everything_entered() -> None:
     made_up = ["mean.nowhere_declared", "nobody.field", "mean_card_code", "learning_ranges"]
     for key in (*entries, *made_up, *(k for k in shells if k not in keys.PRESERVED)):
         state[key] = f"secret of {key}"
-    before = answer(secret.digest)
+    answer_before = answer(secret.digest)
     copy = release_histogram(histogram, PrivateCopyParameters(1000.0), charge=session.record)
     session.use_release(copy.to_dataset("secret.csv"))
     seen["copy"] = {key: state[key] for key in state if key != "seen"}
-    seen["answer stays"] = answer(secret.digest) is before
+    seen["answer stays"] = answer(secret.digest) is answer_before
     seen["links"] = {
         q.title: links.write_link("http://a", q.url_path, session.get_loaded().origin, {})
         for q in catalogue.PAGES
@@ -88,11 +88,11 @@ def everything_entered() -> None:
 
 @pytest.fixture(scope="module", params=[True, False], ids=["values in sight", "counts only"])
 def filled_session(request: pytest.FixtureRequest) -> tuple[bool, dict[str, Any]]:
-    at = AppTest.from_function(everything_entered, default_timeout=60)
-    at.session_state["with_values"] = request.param
-    at.session_state["seen"] = seen = {}
-    at.run()
-    assert not at.exception, at.exception
+    app = AppTest.from_function(everything_entered, default_timeout=60)
+    app.session_state["with_values"] = request.param
+    app.session_state["seen"] = seen = {}
+    app.run()
+    assert not app.exception, app.exception
     return request.param, seen
 
 
@@ -177,26 +177,26 @@ def test_regression_s_own_data_and_account_are_untouched(filled_session: tuple[b
 
 
 def test_a_variance_entered_beside_private_data_is_in_neither_session_nor_link() -> None:
-    at = go(use(upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")), "Choose privately")
-    assert data(at).is_private
+    app = go(use(upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")), "Choose privately")
+    assert data(app).is_private
     # So many digits that no figure has them by chance.
-    check(at.number_input(key="private_choice.variance_share").set_value(0.1371379).run())
-    assert "0.1371379" in link_of(at)
-    release_copy(at)
-    assert data(at).release is not None
-    assert "0.1371379" not in link_of(at)
-    assert "0.1371379" not in shown_texts(at)
+    check(app.number_input(key="private_choice.variance_share").set_value(0.1371379).run())
+    assert "0.1371379" in link_of(app)
+    release_copy(app)
+    assert data(app).release is not None
+    assert "0.1371379" not in link_of(app)
+    assert "0.1371379" not in shown_texts(app)
     # What was set aside stands with the original data, where no widget or link looks; of files only a session does.
-    state = dict(at.session_state.items())
+    state = dict(app.session_state.items())
     assert "private_choice.variance_share" in state
     aside = (keys.LOADED_DATA, keys.SESSION_FILE)
     assert state[keys.SESSION_FILE].content.disclosure is Disclosure.PRIVATE
     assert not [key for key, value in state.items() if "0.1371379" in str(value) and key not in aside]
-    at = go(at, "Mean")
-    assert "0.1371379" not in link_of(at)
-    at = go(at, "Choose privately")
-    check(at.button(key="private_back").click().run())
-    assert at.number_input(key="private_choice.variance_share").value == 0.1371379
+    app = go(app, "Mean")
+    assert "0.1371379" not in link_of(app)
+    app = go(app, "Choose privately")
+    check(app.button(key="private_back").click().run())
+    assert app.number_input(key="private_choice.variance_share").value == 0.1371379
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def test_work_reports_and_ends():
         return 42
 
     job.run(work)
-    assert (job.is_running, job.result, job.progress_share, job.problems) == (False, 42, 1.0, ())
+    assert (job.is_running, job.result, job.progress_share, job.input_problems) == (False, 42, 1.0, ())
 
 
 def test_a_stop_is_heard_while_the_work_runs():
@@ -119,8 +119,8 @@ def test_of_heavy_work_one_piece_runs_at_a_time():
 
 
 def test_heavy_work_that_is_stopped_while_it_waits_ends_and_leaves_the_turn_to_others():
-    holds, waits, go_on = Job(None, is_heavy=True), Job(None, is_heavy=True), threading.Event()
-    thread = threading.Thread(target=holds.run, args=(lambda tell, stop: go_on.wait(PATIENCE),))
+    job, waits, go_on = Job(None, is_heavy=True), Job(None, is_heavy=True), threading.Event()
+    thread = threading.Thread(target=job.run, args=(lambda tell, stop: go_on.wait(PATIENCE),))
     thread.start()
     until(lambda: cache.HEAVY.is_full)
     other = threading.Thread(target=waits.run, args=(lambda tell, stop: "stopped" if stop() else "ran",))
@@ -128,7 +128,7 @@ def test_heavy_work_that_is_stopped_while_it_waits_ends_and_leaves_the_turn_to_o
     until(lambda: waits.is_waiting)
     waits.stop()
     other.join(PATIENCE)
-    assert (waits.result, holds.is_running) == ("stopped", True)
+    assert (waits.result, job.is_running) == ("stopped", True)
     go_on.set()
     thread.join(PATIENCE)
     assert not cache.HEAVY.is_full
@@ -158,7 +158,7 @@ def failing(error):
 )
 def test_every_error_is_kept_as_a_sentence_that_quotes_nothing(error, says, again):
     job = failing(error)
-    (problem,) = job.problems
+    (problem,) = job.input_problems
     assert says in problem.sentence
     assert "s3cr3t" not in problem.sentence
     assert (job.has_failed, job.retry_work is not None) == (True, again)
@@ -221,16 +221,16 @@ def test_a_page_says_that_work_was_stopped_as_the_connection_was_lost():
 
         jobs.watch("job", "Working")
 
-    at = AppTest.from_function(page)
-    job = at.session_state["job"] = Job(None)
+    app = AppTest.from_function(page)
+    job = app.session_state["job"] = Job(None)
     thread = threading.Thread(target=job.run, args=(lambda tell, stop: until(stop),))
     thread.start()
     job.stop_when(lambda: True, 0.0)
     thread.join(PATIENCE)
-    assert "page was lost" in at.run().info[0].value
-    again = at.session_state["job"] = Job(None)
+    assert "page was lost" in app.run().info[0].value
+    again = app.session_state["job"] = Job(None)
     again.run(lambda tell, stop: None)
-    assert not at.run().info
+    assert not app.run().info
 
 
 def test_work_goes_on_while_somebody_is_connected():
@@ -269,16 +269,16 @@ def test_a_page_says_why_its_work_failed_and_tries_again(monkeypatch, title):
 
     with monkeypatch.context() as patched:
         patched.setattr(Job, "run", run_and_fail)
-        at = open_app(title, link="1", data="shop-events", epsilon="1")
-        at = finish(at, *PAGES[title])  # What a page starts by itself is not started over and over.
-    error_text = errors(at)
+        app = open_app(title, link="1", data="shop-events", epsilon="1")
+        app = finish(app, *PAGES[title])  # What a page starts by itself is not started over and over.
+    error_text = errors(app)
     assert error_text.count("An error that nobody foresaw ended this (ZeroDivisionError") == len(PAGES[title])
     assert "s3cr3t" not in error_text
     for key in PAGES[title]:
-        at.button(key=f"{key}_retry").click().run()
-    at = finish(at, *PAGES[title])
-    assert "nobody foresaw" not in errors(at)
-    assert all(at.session_state[key].result is not None for key in PAGES[title])
+        app.button(key=f"{key}_retry").click().run()
+    app = finish(app, *PAGES[title])
+    assert "nobody foresaw" not in errors(app)
+    assert all(app.session_state[key].result is not None for key in PAGES[title])
 
 
 @pytest.mark.parametrize(
@@ -288,25 +288,25 @@ def test_a_page_says_why_its_work_failed_and_tries_again(monkeypatch, title):
 def test_work_that_ends_between_two_looks_of_a_page_is_shown_whole(
     monkeypatch: pytest.MonkeyPatch, title: str, key: str, doing: str
 ) -> None:
-    looked, run, result_of = threading.Event(), jobs.Job.run, jobs.find_result
+    event, run, result_of = threading.Event(), jobs.Job.run, jobs.find_result
 
     def hold(job: jobs.Job, work: jobs.Work) -> None:
-        looked.wait(PATIENCE)
+        event.wait(PATIENCE)
         run(job, work)
 
     def look(name: str) -> object:
         result = result_of(name)
-        looked.set()
+        event.set()
         job: jobs.Job = st.session_state[name]
         job._done_event.wait(PATIENCE)
         return result
 
     monkeypatch.setattr(jobs.Job, "run", hold)
     monkeypatch.setattr(jobs, "find_result", look)
-    at = open_app(title)
-    assert looked.is_set()
-    assert answer_of(at, key)["value"]
-    assert doing not in shown_texts(at)
+    app = open_app(title)
+    assert event.is_set()
+    assert answer_of(app, key)["value"]
+    assert doing not in shown_texts(app)
 
 
 def test_work_that_ends_waits_with_a_run_of_the_page_until_nobody_reads_a_dialog(

@@ -100,9 +100,9 @@ def parameters_of(draw, spec) -> Any:
                 goes = drawn[name] in field.only_with[1]
                 changes[other] = drawn[other] if goes else fields_by_name(spec.parameters)[other].default
         beside = {following: drawn[following]} if following else {}
-        for tried in (changes | beside, changes):
+        for item in (changes | beside, changes):
             with contextlib.suppress(InvalidInput):
-                parameters = replace(parameters, **tried)
+                parameters = replace(parameters, **item)
                 break
     return parameters
 
@@ -203,19 +203,19 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_links_give_sentences_and_the_app_goes_on(name):
     given_fields, sentence = HOSTILE[name]
-    at = begin("Mean", **{"link": "1", "data": "requests-commits", "epsilon": "3", **given_fields})
-    assert "The link could not be followed in full" in errors(at)
-    assert sentence.lower() in errors(at).lower()
-    assert len(errors(at)) < 3_000
-    assert len(link_of(at)) < 1_000
-    assert metrics_of(at)  # the answer stands, on defaults or on what could be read
+    app = begin("Mean", **{"link": "1", "data": "requests-commits", "epsilon": "3", **given_fields})
+    assert "The link could not be followed in full" in errors(app)
+    assert sentence.lower() in errors(app).lower()
+    assert len(errors(app)) < 3_000
+    assert len(link_of(app)) < 1_000
+    assert metrics_of(app)  # the answer stands, on defaults or on what could be read
     if name != "unknown field":
         return
-    assert errors(check(at.run()))
+    assert errors(check(app.run()))
     # Dismissed once, it stays away.
-    check(at.button(key="dismiss_link_problems").click().run())
-    assert not errors(at)
-    assert not errors(go(at, "Start"))
+    check(app.button(key="dismiss_link_problems").click().run())
+    assert not errors(app)
+    assert not errors(go(app, "Start"))
 
 
 MIXED = {
@@ -248,27 +248,27 @@ def test_what_is_good_in_a_link_is_followed_and_what_is_bad_is_named(name):
         "upper": "5",
         "own_bound": "9",
     }
-    at = begin("Mean", **(link | changed))
-    assert sentence.lower() in errors(at).lower()
-    assert bool(errors(at)) is bool(sentence)
-    assert data(at) == samples.load("requests-commits")
-    taken = at.session_state[keys.PAGE_PARAMETERS]
+    app = begin("Mean", **(link | changed))
+    assert sentence.lower() in errors(app).lower()
+    assert bool(errors(app)) is bool(sentence)
+    assert data(app) == samples.load("requests-commits")
+    taken = app.session_state[keys.PAGE_PARAMETERS]
     assert (taken.epsilon, taken.lower) == (3.0, -1.0)
     assert taken.own_bound == (None if "own_bound" in changed else 9)
     assert {field: getattr(taken, field) for field in expected} == expected
-    assert metrics_of(at)
+    assert metrics_of(app)
 
 
 @pytest.mark.parametrize("title", ["Start", "Mean", "Regression"])
 def test_a_reload_says_that_an_upload_is_gone(title):
     # What a reload is to the app: a new session, with the mark that the old one left in its address.
-    at = open_app(title, **{links.UPLOAD_MARK: "1"})
-    assert "This page was loaded anew" in errors(at)
-    assert "they are gone" in errors(at)
-    assert f"Shown instead: {data(at).name}" in errors(at)
-    check(at.button(key="dismiss_link_problems").click().run())
-    assert not errors(at)
-    assert "Here until" not in shown_texts(at)
+    app = open_app(title, **{links.UPLOAD_MARK: "1"})
+    assert "This page was loaded anew" in errors(app)
+    assert "they are gone" in errors(app)
+    assert f"Shown instead: {data(app).name}" in errors(app)
+    check(app.button(key="dismiss_link_problems").click().run())
+    assert not errors(app)
+    assert "Here until" not in shown_texts(app)
 
 
 @given(
@@ -320,33 +320,33 @@ def test_crafted_values_of_every_field_are_refused_in_sentences_or_followed():
 
 
 def test_fields_that_are_not_ours_are_left_alone():
-    at = open_app("Mean", utm_source="letter", epsilon="nonsense")
-    assert not errors(at)
-    assert at.number_input(key=keys.EPSILON).value == setting.DEFAULT_EPSILON
+    app = open_app("Mean", utm_source="letter", epsilon="nonsense")
+    assert not errors(app)
+    assert app.number_input(key=keys.EPSILON).value == setting.DEFAULT_EPSILON
 
 
 def test_the_link_of_every_page_opens_it_with_the_same_data_and_epsilon():
-    at = open_app("Your data")
-    check(at.segmented_control(key="your_data.data_source").set_value("Generate").run())
-    at.number_input(key="your_data.generator_field_zipf_seed").set_value(77)
-    check(at.number_input(key="your_data.generator_field_zipf_alpha").set_value(1.3).run())
-    check(at.button(key="generate").click().run())
-    check(go(at, "Mean").number_input(key=keys.EPSILON).set_value(0.77).run())
-    assert data(at).histogram == samples.ZipfSizes(1.3, 10_000, 1_000, 77).histogram()
+    app = open_app("Your data")
+    check(app.segmented_control(key="your_data.data_source").set_value("Generate").run())
+    app.number_input(key="your_data.generator_field_zipf_seed").set_value(77)
+    check(app.number_input(key="your_data.generator_field_zipf_alpha").set_value(1.3).run())
+    check(app.button(key="generate").click().run())
+    check(go(app, "Mean").number_input(key=keys.EPSILON).set_value(0.77).run())
+    assert data(app).histogram == samples.ZipfSizes(1.3, 10_000, 1_000, 77).histogram()
     for title in [spec.title for spec in catalogue.PAGES]:
-        look_at(at, title)
-        other = begin(title, **query(link_of(at)))
-        assert other.title[0].value == at.title[0].value
+        look_at(app, title)
+        other = begin(title, **query(link_of(app)))
+        assert other.title[0].value == app.title[0].value
         assert not errors(other)
-        assert data(other) == data(at)
+        assert data(other) == data(app)
         assert title in ("Your data", "Reproduce") or other.number_input(key=keys.EPSILON).value == 0.77
 
 
 def test_an_address_follows_the_page_and_brings_it_back():
-    at = open_app("Mean", link="1", data="shop-events", epsilon="3", lower="0", upper="500", own_bound="7")
-    check(at.segmented_control(key="mean.counts").set_value("Private too").run())
-    address = address_of(at)
-    assert address == query(link_of(at))
+    app = open_app("Mean", link="1", data="shop-events", epsilon="3", lower="0", upper="500", own_bound="7")
+    check(app.segmented_control(key="mean.counts").set_value("Private too").run())
+    address = address_of(app)
+    assert address == query(link_of(app))
     other = open_app("Mean", **address)
     assert not errors(other)
     assert address_of(other) == address
@@ -355,11 +355,11 @@ def test_an_address_follows_the_page_and_brings_it_back():
 def test_the_address_of_private_data_holds_only_what_is_public():
     rows = "".join(f"u{k},{k}\n" for k in range(9))
     content = ("user_id,amount\n" + rows).encode()
-    at = on_file(content, "Mean")
-    enter_range(at, -3.5, 93.25)
-    at.number_input(key="mean.own_bound").set_value(6.0)
-    check(at.segmented_control(key="mean.counts").set_value("Private too").run())
-    assert address_of(at) == {
+    app = on_file(content, "Mean")
+    enter_range(app, -3.5, 93.25)
+    app.number_input(key="mean.own_bound").set_value(6.0)
+    check(app.segmented_control(key="mean.counts").set_value("Private too").run())
+    assert address_of(app) == {
         "link": "1",
         "data": "upload",
         "epsilon": "1",
@@ -376,7 +376,7 @@ def test_the_address_of_private_data_holds_only_what_is_public():
         links.UPLOAD_MARK: "1",
     }
     # Loaded anew, the page has what is public, says what is gone, and complains of nothing that was never there.
-    other = open_app("Mean", **address_of(at))
+    other = open_app("Mean", **address_of(app))
     assert [p.message for p in other.session_state[keys.LINK_PROBLEMS]] == [links.RELOADED]
     assert other.session_state["mean.counts"].value == "private"
     # So a person who brings the file again is not asked for it again.
@@ -387,12 +387,12 @@ def test_the_address_of_private_data_holds_only_what_is_public():
 
 
 def test_what_was_pinned_is_said_to_be_gone_after_a_reload():
-    at = open_app("Mean", link="1", data="shop-events", epsilon="3")
-    without = address_of(at)
-    check(at.button(key="mean_pin").click().run())
-    with_pin = address_of(at)
+    app = open_app("Mean", link="1", data="shop-events", epsilon="3")
+    without = address_of(app)
+    check(app.button(key="mean_pin").click().run())
+    with_pin = address_of(app)
     assert with_pin == without | {links.PINS_MARK: "1"}
-    assert query(link_of(at)) == without  # whoever gets a link has lost nothing
+    assert query(link_of(app)) == without  # whoever gets a link has lost nothing
     other = open_app("Mean", **with_pin)
     assert [p.message for p in other.session_state[keys.LINK_PROBLEMS]] == [links.PINS_GONE]
     assert "This page was loaded anew" in "".join(warning.value for warning in other.warning)
@@ -400,33 +400,33 @@ def test_what_was_pinned_is_said_to_be_gone_after_a_reload():
 
 
 def test_a_link_is_followed_once():
-    at = open_app("Mean", link="1", data="requests-commits", epsilon="3")
-    check(at.number_input(key=keys.EPSILON).set_value(0.5).run())
-    go(at, "Start")
-    go(at, "Mean")
-    assert at.number_input(key=keys.EPSILON).value == 0.5
+    app = open_app("Mean", link="1", data="requests-commits", epsilon="3")
+    check(app.number_input(key=keys.EPSILON).set_value(0.5).run())
+    go(app, "Start")
+    go(app, "Mean")
+    assert app.number_input(key=keys.EPSILON).value == 0.5
 
 
 def test_a_link_holds_no_number_computed_from_private_data():
     # 137 users with 2 rows each and one with 41; values 17.31 and 91.77 make every figure distinctive.
     rows = [f"u{k},{value}" for k in range(137) for value in (17.31, 91.77)]
     rows += [f"heavy,{17.31 + 0.5 * k}" for k in range(41)]
-    at = use(upload(open_app("Your data"), ("user_id,amount\n" + "\n".join(rows)).encode(), "secret.csv"))
-    dataset = data(at)
+    app = use(upload(open_app("Your data"), ("user_id,amount\n" + "\n".join(rows)).encode(), "secret.csv"))
+    dataset = data(app)
     assert dataset.disclosure is Disclosure.PRIVATE
     assert dataset.histogram == ContributionHistogram(sizes=[2, 41], users=[137, 1])
-    go(at, "Mean").number_input(key="mean.lower").set_value(0.0)
-    check(at.number_input(key="mean.upper").set_value(100.0).run())
-    check(at.segmented_control(key="mean.variance_source").set_value("From values").run())
+    go(app, "Mean").number_input(key="mean.lower").set_value(0.0)
+    check(app.number_input(key="mean.upper").set_value(100.0).run())
+    check(app.segmented_control(key="mean.variance_source").set_value("From values").run())
     variance = clamp(dataset.values, 0.0, 100.0).variance
-    assert f"σ² = {wording.number(variance)}" in shown_texts(at)
+    assert f"σ² = {wording.number(variance)}" in shown_texts(app)
     problem = mean.MeanProblem(dataset.histogram, setting.DEFAULT_EPSILON, 100.0, variance)
     computed = [
         138, 315, 41, variance, clamp(dataset.values, 0.0, 100.0).mean, dataset.values.values.max(),
         mean.best_cap(problem).standard_error, mean.best_smooth(problem).threshold,
     ]  # fmt: skip
     for title in [spec.title for spec in catalogue.PAGES]:
-        assert_link_tells_nothing(link_of(look_at(at, title)), title, computed)
+        assert_link_tells_nothing(link_of(look_at(app, title)), title, computed)
 
 
 def assert_link_tells_nothing(link, title, computed):

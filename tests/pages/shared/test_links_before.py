@@ -154,9 +154,9 @@ def test_of_a_page_that_nobody_saw_a_file_of_before_says_nothing() -> None:
     assert question.key("neighbours") not in entries
     for spec in catalogue.PAGES:
         for data in (samples.load("shop-events"), PRIVATE):
-            if spec.propose is not None:
+            if spec.propose_values is not None:
                 names = dict.fromkeys((*spec.fields, *spec.other_origins))
-                assert {*spec.propose(data, names)} & {*spec.fields} <= {*spec.proposed_fields}
+                assert {*spec.propose_values(data, names)} & {*spec.fields} <= {*spec.proposed_fields}
 
 
 def test_a_choice_of_a_link_that_private_data_change_is_named() -> None:
@@ -170,14 +170,14 @@ def test_a_choice_of_a_link_that_private_data_change_is_named() -> None:
         ),
         ("Mean", "counts", "lower=0&upper=9&counts=public", "Contribution counts are the link says Public"),
     ):
-        at = begin(title, link="1", data="upload", epsilon="1", **dict(parse_qsl(link)))
+        app = begin(title, link="1", data="upload", epsilon="1", **dict(parse_qsl(link)))
         key = f"{catalogue.find_page(title).name}.{field}"
-        public = at.session_state[key]
-        check(with_data(at, PRIVATE).run())
-        assert at.session_state[key] is not public
-        assert words in shown_texts(at).replace("*", "")
-        check(at.button(key="dismiss_link_problems").click().run())
-        assert words not in shown_texts(at).replace("*", "")
+        public = app.session_state[key]
+        check(with_data(app, PRIVATE).run())
+        assert app.session_state[key] is not public
+        assert words in shown_texts(app).replace("*", "")
+        check(app.button(key="dismiss_link_problems").click().run())
+        assert words not in shown_texts(app).replace("*", "")
 
 
 @pytest.mark.parametrize("spec", PAGES, ids=lambda spec: spec.title)

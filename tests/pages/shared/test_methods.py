@@ -51,7 +51,7 @@ WITHOUT = {
 COPY = ReleaseFacts(0.1, 0.0, Neighbours.ADD_OR_REMOVE_USER, "discrete Laplace noise")
 
 
-def users(counts: list[int], kind: Provenance) -> Dataset:
+def users(counts: list[int], provenance: Provenance) -> Dataset:
     """Users with so many rows each, a value in each row, over two groups."""
     codes = np.repeat(np.arange(len(counts)), counts)
     values = Values(codes, np.linspace(0.1, 0.9, codes.size), "amount")
@@ -61,21 +61,21 @@ def users(counts: list[int], kind: Provenance) -> Dataset:
         rows=np.column_stack([np.maximum(np.array(counts) - 1, 1), np.ones(len(counts), dtype=int)]).ravel(),
     )  # fmt: skip
     histogram = ContributionHistogram.from_counts(counts)
-    released = kind if isinstance(kind, ReleaseFacts) else None
-    disclosure = Disclosure.DP_RELEASE if released is not None else kind
+    released = provenance if isinstance(provenance, ReleaseFacts) else None
+    disclosure = Disclosure.DP_RELEASE if released is not None else provenance
     assert isinstance(disclosure, Disclosure)
     if released is not None:
         return Dataset("copy", "", disclosure, histogram, release=released)
     return Dataset("mine.csv", "", disclosure, histogram, values=values, pairs=pairs)
 
 
-def write_choice_methods(data: Dataset, *drawn: PrivateChoice) -> Methods | None:
+def write_choice_methods(data: Dataset, *arguments: PrivateChoice) -> Methods | None:
     parameters = PrivateParameters(1.0)
     solution = comparison.solve(data, parameters)
     ledger = Ledger()
-    for one in drawn:
-        ledger = ledger.add(one.facts)
-    return private_methods(solution, [(parameters.purpose, one) for one in drawn], ledger)
+    for item in arguments:
+        ledger = ledger.add(item.facts)
+    return private_methods(solution, [(parameters.purpose, item) for item in arguments], ledger)
 
 
 def read(methods: Methods) -> Iterator[str]:
@@ -154,7 +154,7 @@ def test_the_bound_and_the_error_are_those_of_the_answer() -> None:
     data = users([1, 1, 2, 3, 5, 90] * 9, Disclosure.PUBLIC)
     methods = write_methods("mean", data)
     view = mean_answer.build_answer(data, mean.MeanParameters(1.0)).solution
-    rows, *rest = read(replace(methods, sentences=methods.procedure.replace("[@dwork2006]", "")))
+    rows, *rest = read(replace(methods, procedure=methods.procedure.replace("[@dwork2006]", "")))
     # Brute force over all whole caps, by the formula of claim 2: B = 1, sigma^2 = 1/4, epsilon = 1.
     sizes, number = data.histogram.sizes.astype(float), data.histogram.users
     errors = {}

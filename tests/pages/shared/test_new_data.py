@@ -52,10 +52,10 @@ def two_files() -> None:
 
 @pytest.fixture(scope="module")
 def seen() -> dict[str, Any]:
-    at = AppTest.from_function(two_files, default_timeout=60)
-    at.session_state["seen"] = states = {}
-    at.run()
-    assert not at.exception, at.exception
+    app = AppTest.from_function(two_files, default_timeout=60)
+    app.session_state["seen"] = states = {}
+    app.run()
+    assert not app.exception, app.exception
     return states
 
 
@@ -116,37 +116,37 @@ def table(*columns: str) -> bytes:
 @pytest.mark.parametrize("page", ["Mean", "Quantile"])
 def test_a_range_that_was_entered_for_one_file_is_asked_for_anew_with_the_next(page: str) -> None:
     low, high = {"Mean": ("mean.lower", "mean.upper"), "Quantile": ("quantile.low", "quantile.high")}[page]
-    at = go(use(upload(open_app("Your data"), table("amount"), "first.csv")), page)
-    assert data(at).is_private
-    assert "What range can a value have?" in shown_texts(at)
-    at.number_input(key=low).set_value(3.0).run()
-    check(at.number_input(key=high).set_value(977.0).run())
-    assert "What range can a value have?" not in shown_texts(at)
-    at = use(upload(go(at, "Your data"), table("amount", "minutes"), "second.csv"))
+    app = go(use(upload(open_app("Your data"), table("amount"), "first.csv")), page)
+    assert data(app).is_private
+    assert "What range can a value have?" in shown_texts(app)
+    app.number_input(key=low).set_value(3.0).run()
+    check(app.number_input(key=high).set_value(977.0).run())
+    assert "What range can a value have?" not in shown_texts(app)
+    app = use(upload(go(app, "Your data"), table("amount", "minutes"), "second.csv"))
     for next_page in (page, "Mean", "Quantile"):
-        at = go(at, next_page)
-        assert "What range can a value have?" in shown_texts(at), next_page
-        assert "977" not in shown_texts(at)
-    assert "977" not in shown_texts(go(at, "Plan"))
-    assert at.session_state[low] is None
-    assert at.session_state[high] is None
+        app = go(app, next_page)
+        assert "What range can a value have?" in shown_texts(app), next_page
+        assert "977" not in shown_texts(app)
+    assert "977" not in shown_texts(go(app, "Plan"))
+    assert app.session_state[low] is None
+    assert app.session_state[high] is None
 
 
 def test_a_range_of_one_column_is_asked_for_anew_with_another_column_of_the_file() -> None:
-    at = upload(open_app("Your data"), table("amount", "minutes"), "both.csv")
+    app = upload(open_app("Your data"), table("amount", "minutes"), "both.csv")
     key = "your_data.upload_role_value"
-    assert at.selectbox(key=key).value == "amount"
-    at = go(use(at), "Mean")
-    enter_range(at, 3.0, 977.0)
-    at = upload(go(at, "Your data"), table("amount", "minutes"), "both.csv")
-    at = go(use(at.selectbox(key=key).set_value("minutes").run()), "Mean")
-    assert "What range can a value have?" in shown_texts(at)
-    assert at.number_input(key="mean.upper").value is None
+    assert app.selectbox(key=key).value == "amount"
+    app = go(use(app), "Mean")
+    enter_range(app, 3.0, 977.0)
+    app = upload(go(app, "Your data"), table("amount", "minutes"), "both.csv")
+    app = go(use(app.selectbox(key=key).set_value("minutes").run()), "Mean")
+    assert "What range can a value have?" in shown_texts(app)
+    assert app.number_input(key="mean.upper").value is None
 
 
 def test_the_range_of_a_link_on_an_upload_stays_for_the_file_that_it_waits_for() -> None:
-    at = open_app("Mean", link="1", data="upload", epsilon="1", lower="3", upper="977", counts="private")
-    at = go(use(upload(go(at, "Your data"), table("amount"), "first.csv")), "Mean")
-    assert (at.session_state["mean.lower"], at.session_state["mean.upper"]) == (3.0, 977.0)
-    at = go(use(upload(go(at, "Your data"), table("amount", "minutes"), "second.csv")), "Mean")
-    assert (at.session_state["mean.lower"], at.session_state["mean.upper"]) == (None, None)
+    app = open_app("Mean", link="1", data="upload", epsilon="1", lower="3", upper="977", counts="private")
+    app = go(use(upload(go(app, "Your data"), table("amount"), "first.csv")), "Mean")
+    assert (app.session_state["mean.lower"], app.session_state["mean.upper"]) == (3.0, 977.0)
+    app = go(use(upload(go(app, "Your data"), table("amount", "minutes"), "second.csv")), "Mean")
+    assert (app.session_state["mean.lower"], app.session_state["mean.upper"]) == (None, None)

@@ -86,16 +86,16 @@ def test_all_pages_find_one_number_for_one_setting(histogram):
                 value_range=(lower, upper),
             )
             assert not on_mean.setting.list_differences(on_gap.setting)
-            bounds["What weights gain"] = on_gap.solution.comparison.cap.max_contributions
+            bounds["What weights gain"] = on_gap.solution.comparison.best_cap.max_contributions
             assert on_gap.solution.comparison.smooth.threshold == pytest.approx(
                 on_mean.solution.smooth_choice.threshold
             )
-            drawn = PrivateParameters.from_release(on_mean.setting)
+            release = PrivateParameters.from_release(on_mean.setting)
             # Where everybody may know the counts, no draw is needed.
-            assert (drawn is None) is (counts is mean.Counts.PUBLIC)
-            if drawn is not None:
-                assert not on_mean.setting.list_differences(drawn.setting)
-                bounds["Choose privately"] = drawn.condition.best_bound(histogram)
+            assert (release is None) is (counts is mean.Counts.PUBLIC)
+            if release is not None:
+                assert not on_mean.setting.list_differences(release.setting)
+                bounds["Choose privately"] = release.condition.best_bound(histogram)
             # Where the error is the same at two bounds, either is best.
             costs = {
                 page: float(mean.capped_variance(on_mean.solution.problem, h)) for page, h in bounds.items()
@@ -129,20 +129,20 @@ def test_all_pages_find_one_bound_for_one_count_or_sum(histogram):
         call = ss.count_bound if summed is Summed.ROWS else ss.sum_bound
         call_answer = call(data_set, epsilon=epsilon, mechanism=noise.value, delta=delta, objective="bound")
         bounds["Python"] = call_answer.bound
-        drawn = selection.build_request(on_page, data_set, selection.SelectionSettings())
-        assert not on_page.setting.list_differences(drawn.setting)
+        request = selection.build_request(on_page, data_set, selection.SelectionSettings())
+        assert not on_page.setting.list_differences(request.setting)
         histogram_drawn_on = data_set.histogram
         if summed is Summed.VALUES:
             histogram_drawn_on = release_bounds.count_units(
-                amounts_of(data_set).totals, drawn.problem.unit, drawn.problem.largest
+                amounts_of(data_set).totals, request.problem.unit, request.problem.largest
             )
-        bounds["the draw"] = drawn.problem.condition.best_bound(histogram_drawn_on) * drawn.problem.unit
-        at = total.compute_errors(problem, list(bounds.values()))
+        bounds["the draw"] = request.problem.condition.best_bound(histogram_drawn_on) * request.problem.unit
+        app = total.compute_errors(problem, list(bounds.values()))
         # A bound on totals is written in few digits, and drawn in units: hardly more error.
         # Draws go by the noise of the exact mechanism in real numbers, not by that of a program.
         near = 1e-5 if summed is Summed.ROWS and noise is NoiseKind.LAPLACE else 2e-3
         np.testing.assert_allclose(
-            at.bias + at.mean_noise, at.bias[0] + at.mean_noise[0], rtol=near, err_msg=str(bounds)
+            app.bias + app.mean_noise, app.bias[0] + app.mean_noise[0], rtol=near, err_msg=str(bounds)
         )
         assert bounds["Sum and count"] == bounds["Compare"] == bounds["Python"]
         if noise is NoiseKind.LAPLACE:  # A plan with this line alone, which goes by root mean squares.
@@ -183,10 +183,10 @@ def test_all_pages_find_one_bound_for_one_quantile_or_learner():
             == bound
             == on_page.bound
         )
-        drawn = selection.build_request(on_page.answer, data_set, selection.SelectionSettings())
-        assert not on_page.answer.setting.list_differences(drawn.setting)
-        errors = drawn.problem.condition.errors(
-            histogram, np.array([bound, drawn.problem.condition.best_bound(histogram)])
+        request = selection.build_request(on_page.answer, data_set, selection.SelectionSettings())
+        assert not on_page.answer.setting.list_differences(request.setting)
+        errors = request.problem.condition.errors(
+            histogram, np.array([bound, request.problem.condition.best_bound(histogram)])
         )
         assert errors[0] == pytest.approx(errors[1], rel=1e-9)
     for epsilon, differ, form in itertools.product(
@@ -199,8 +199,8 @@ def test_all_pages_find_one_bound_for_one_quantile_or_learner():
         call = ss.learning_bound(SECRET, epsilon=epsilon, loss_variance=differ, privacy_form=form.value)
         assert call.bound == bound
         # Its draw aims at another number on purpose, and the card says so.
-        drawn = selection.build_request(on_page, SECRET, selection.SelectionSettings())
-        assert on_card._describe_aim(on_page, drawn)
+        request = selection.build_request(on_page, SECRET, selection.SelectionSettings())
+        assert on_card._describe_aim(on_page, request)
 
 
 @pytest.mark.parametrize("histogram", [SHOP.histogram, SKEWED], ids=["shop", "skewed"])
@@ -218,141 +218,141 @@ def test_users_who_differ_are_one_setting_too(histogram):
             user_share=alike,
         )
         on_mean = mean_answered(data_set, parameters)
-        drawn = PrivateParameters.from_release(on_mean.setting)
-        assert not on_mean.setting.list_differences(drawn.setting)
+        release = PrivateParameters.from_release(on_mean.setting)
+        assert not on_mean.setting.list_differences(release.setting)
         best = on_mean.numbers[0].value
-        assert drawn.condition.best_bound(histogram) == best
+        assert release.condition.best_bound(histogram) == best
         assert mean_against(data_set, parameters).compute_best_bound_and_error(epsilon)[0] == best
-        errors = drawn.condition.errors(histogram, np.array([1.0, 7.0, float(best)]))
+        errors = release.condition.errors(histogram, np.array([1.0, 7.0, float(best)]))
         there = np.sqrt(mean.capped_variance(on_mean.solution.problem, [1.0, 7.0, best]))
         np.testing.assert_allclose(errors / errors[-1], there / there[-1], rtol=1e-9)
         # Of a population users who differ are not taken into account, and that is told.
         population = dataclasses.replace(parameters, target=mean.Target.POPULATION)
-        other = mean_answered(data_set, population).setting
-        assert other.list_differences(PrivateParameters.from_release(other).setting) == ("user_share",)
+        setting = mean_answered(data_set, population).setting
+        assert setting.list_differences(PrivateParameters.from_release(setting).setting) == ("user_share",)
 
 
 def test_private_data_get_the_private_side_and_every_page_the_same_number():
-    at = with_data(open_app("Mean"), SECRET)
-    at.session_state["mean.lower"], at.session_state["mean.upper"] = 0.0, 100.0
-    check(at.run())
-    assert at.session_state["mean.target"] is mean.Target.TABLE
-    assert at.session_state["mean.likeness"] is mean.Likeness.ENTERED
+    app = with_data(open_app("Mean"), SECRET)
+    app.session_state["mean.lower"], app.session_state["mean.upper"] = 0.0, 100.0
+    check(app.run())
+    assert app.session_state["mean.target"] is mean.Target.TABLE
+    assert app.session_state["mean.likeness"] is mean.Likeness.ENTERED
     parameters = mean.MeanParameters(
         1.0, 0.0, 100.0, counts=mean.Counts.PRIVATE, target=mean.Target.TABLE, likeness=mean.Likeness.ENTERED
     )
     differ = mean.best_cap(parameters.problem(SECRET.histogram)).max_contributions
-    assert f"Keep at most {differ} rows" in shown_texts(at)
-    at.session_state["private_choice.purpose"] = BoundPurpose.CAP
-    go(at, "Choose privately")
-    assert f"would be {differ}" in shown_texts(at)
-    assert "*Mean* finds" not in shown_texts(at)
-    assert at.session_state["private_choice.user_share"] == 0.2
-    check(at.number_input(key="private_choice.user_share").set_value(0.5).run())
-    assert f"*Mean* finds {differ} for this release" in shown_texts(at)
-    assert "its share ρ of the variance between users is 0.20, here it is 0.50" in shown_texts(at)
-    check(at.number_input(key="private_choice.user_share").set_value(0.2).run())
-    go(at, "Mean")
-    check(at.segmented_control(key="mean.likeness").set_value("Not at all").run())
-    assert at.session_state["mean.counts"] is mean.Counts.PRIVATE
-    assert at.session_state["mean.variance_source"] is mean.VarianceSource.WORST_CASE
+    assert f"Keep at most {differ} rows" in shown_texts(app)
+    app.session_state["private_choice.purpose"] = BoundPurpose.CAP
+    go(app, "Choose privately")
+    assert f"would be {differ}" in shown_texts(app)
+    assert "*Mean* finds" not in shown_texts(app)
+    assert app.session_state["private_choice.user_share"] == 0.2
+    check(app.number_input(key="private_choice.user_share").set_value(0.5).run())
+    assert f"*Mean* finds {differ} for this release" in shown_texts(app)
+    assert "its share ρ of the variance between users is 0.20, here it is 0.50" in shown_texts(app)
+    check(app.number_input(key="private_choice.user_share").set_value(0.2).run())
+    go(app, "Mean")
+    check(app.segmented_control(key="mean.likeness").set_value("Not at all").run())
+    assert app.session_state["mean.counts"] is mean.Counts.PRIVATE
+    assert app.session_state["mean.variance_source"] is mean.VarianceSource.WORST_CASE
     cap = mean.best_cap(mean.MeanParameters(1.0, 0.0, 100.0).problem(SECRET.histogram)).max_contributions
-    assert f"Keep at most {cap} rows" in shown_texts(at)
-    go(at, "Choose privately")
-    assert f"would be {cap}" in shown_texts(at)
-    assert "*Mean* finds" not in shown_texts(at)
+    assert f"Keep at most {cap} rows" in shown_texts(app)
+    go(app, "Choose privately")
+    assert f"would be {cap}" in shown_texts(app)
+    assert "*Mean* finds" not in shown_texts(app)
 
     # A look at the values is a choice of the person's own, and both pages then say both numbers.
-    at.session_state["mean.variance_source"] = mean.VarianceSource.FROM_VALUES
-    at.session_state["mean.counts"] = mean.Counts.PUBLIC
-    go(at, "Mean")
+    app.session_state["mean.variance_source"] = mean.VarianceSource.FROM_VALUES
+    app.session_state["mean.counts"] = mean.Counts.PUBLIC
+    go(app, "Mean")
     table = ValueSummary.from_dataset(SECRET, 0.0, 100.0).table_values
     problem = mean.MeanProblem(
         SECRET.histogram, 1.0, 100.0, 1.0, target=mean.Target.TABLE, table_values=table
     )
-    looked = mean.best_cap(problem).max_contributions
-    assert looked != cap
-    assert f"Keep at most {looked} rows" in shown_texts(at)
-    assert f"private counts the best bound is **{cap} rows**" in shown_texts(at)
-    go(at, "Choose privately")
-    assert f"*Mean* finds {looked} for this release, this page {differ}" in shown_texts(at)
+    max_contributions = mean.best_cap(problem).max_contributions
+    assert max_contributions != cap
+    assert f"Keep at most {max_contributions} rows" in shown_texts(app)
+    assert f"private counts the best bound is **{cap} rows**" in shown_texts(app)
+    go(app, "Choose privately")
+    assert f"*Mean* finds {max_contributions} for this release, this page {differ}" in shown_texts(app)
 
 
 def test_where_a_page_finds_another_number_on_purpose_a_sentence_says_both():
     """Weights gain goes by the worst case where *Mean* reads the variance."""
-    at = check(with_data(open_app("Mean"), SHOP).run())
-    check(at.button(key="mean_as_in_paper").click().run())
+    app = check(with_data(open_app("Mean"), SHOP).run())
+    check(app.button(key="mean_as_in_paper").click().run())
     variance = float(np.clip(SHOP.values.values, 0.0, 100.0).var(ddof=1))
-    read = mean.best_cap(mean.MeanProblem(SHOP.histogram, 1.0, 100.0, variance)).max_contributions
+    cap = mean.best_cap(mean.MeanProblem(SHOP.histogram, 1.0, 100.0, variance)).max_contributions
     worst = mean.best_cap(mean.MeanProblem(SHOP.histogram, 1.0, 100.0, 2_500.0)).max_contributions
-    sentence = f"*Mean* finds {read} for this release, this page {worst}: its σ² is {variance / 1e4:.3g} of"
-    assert sentence in shown_texts(go(at, "What weights gain"))
-    at.session_state["mean.variance_source"] = mean.VarianceSource.WORST_CASE
-    check(at.run())
-    assert "*Mean* finds" not in shown_texts(at)
+    sentence = f"*Mean* finds {cap} for this release, this page {worst}: its σ² is {variance / 1e4:.3g} of"
+    assert sentence in shown_texts(go(app, "What weights gain"))
+    app.session_state["mean.variance_source"] = mean.VarianceSource.WORST_CASE
+    check(app.run())
+    assert "*Mean* finds" not in shown_texts(app)
 
 
 def test_a_setting_that_is_entered_once_holds_on_all_pages():
-    at = check(with_data(open_app("Mean"), SECRET).run())
-    enter_range(at, 2.0, 80.0)
-    go(at, "Quantile")
-    assert (at.number_input(key="quantile.low").value, at.number_input(key="quantile.high").value) == (
+    app = check(with_data(open_app("Mean"), SECRET).run())
+    enter_range(app, 2.0, 80.0)
+    go(app, "Quantile")
+    assert (app.number_input(key="quantile.low").value, app.number_input(key="quantile.high").value) == (
         2.0,
         80.0,
     )
-    check(at.number_input(key="quantile.high").set_value(90.0).run())
-    at.session_state["per_group.statistic"] = Statistic.MEAN
-    go(at, "Per group")
-    assert (at.number_input(key="per_group.lower").value, at.number_input(key="per_group.upper").value) == (
+    check(app.number_input(key="quantile.high").set_value(90.0).run())
+    app.session_state["per_group.statistic"] = Statistic.MEAN
+    go(app, "Per group")
+    assert (app.number_input(key="per_group.lower").value, app.number_input(key="per_group.upper").value) == (
         2.0,
         90.0,
     )
     # One that is cleared is asked for where it was cleared; the other pages keep theirs, also after a further visit.
-    check(at.number_input(key="per_group.upper").set_value(None).run())
-    assert check(at.run()).number_input(key="per_group.upper").value is None
-    go(at, "Mean")
-    assert (at.number_input(key="mean.lower").value, at.number_input(key="mean.upper").value) == (2.0, 90.0)
-    at.session_state["total.mechanism"] = NoiseKind.GAUSSIAN
-    go(at, "Sum and count")
-    check(at.number_input(key="total.delta").set_value(1e-8).run())
-    go(at, "Per group")
-    assert at.number_input(key="per_group.delta").value == 1e-8
+    check(app.number_input(key="per_group.upper").set_value(None).run())
+    assert check(app.run()).number_input(key="per_group.upper").value is None
+    go(app, "Mean")
+    assert (app.number_input(key="mean.lower").value, app.number_input(key="mean.upper").value) == (2.0, 90.0)
+    app.session_state["total.mechanism"] = NoiseKind.GAUSSIAN
+    go(app, "Sum and count")
+    check(app.number_input(key="total.delta").set_value(1e-8).run())
+    go(app, "Per group")
+    assert app.number_input(key="per_group.delta").value == 1e-8
 
 
 def test_the_range_beside_a_demonstration_is_about_that_alone():
-    at = check(open_app("Mean").run())
-    assert data(at).values is None
-    check(at.number_input(key="mean.upper").set_value(7.0).run())
-    go(at, "Quantile")
-    assert at.number_input(key="quantile.high").value == 100.0
+    app = check(open_app("Mean").run())
+    assert data(app).values is None
+    check(app.number_input(key="mean.upper").set_value(7.0).run())
+    go(app, "Quantile")
+    assert app.number_input(key="quantile.high").value == 100.0
     # Nor does the strip say of an answer on invented data that it is one on those in use.
-    steps = strip(at)
+    steps = strip(app)
     assert (steps["Data"], steps["Private?"]) == ("invented!", "invented")
     assert steps["Code"] == "of invented data"
-    check(at.number_input(key="quantile.high").set_value(60.0).run())
-    go(at, "Mean")
-    assert at.number_input(key="mean.upper").value == 7.0
+    check(app.number_input(key="quantile.high").set_value(60.0).run())
+    go(app, "Mean")
+    assert app.number_input(key="mean.upper").value == 7.0
 
 
 def test_a_range_of_private_values_is_forgotten_with_them():
-    at = check(with_data(open_app("Mean"), SECRET).run())
-    enter_range(at, 2.0, 80.0)
+    app = check(with_data(open_app("Mean"), SECRET).run())
+    enter_range(app, 2.0, 80.0)
 
-    release_copy(go(at, "Choose privately"))
-    go(at, "Per group")
-    assert 80.0 not in at.session_state["release_setting"].values()
-    assert 80.0 not in at.session_state["release_setting_seen"].values()
-    assert at.session_state["per_group.upper"] is None
+    release_copy(go(app, "Choose privately"))
+    go(app, "Per group")
+    assert 80.0 not in app.session_state["release_setting"].values()
+    assert 80.0 not in app.session_state["release_setting_seen"].values()
+    assert app.session_state["per_group.upper"] is None
 
 
 def test_a_variance_of_public_data_is_followed():
-    at = with_data(open_app("Mean"), SHOP)
-    at.session_state["private_choice.purpose"] = BoundPurpose.CAP
-    check(at.run())
-    go(at, "Choose privately")
-    assert "it goes by the values of this table, here only σ² and ρ are known" in shown_texts(at)
+    app = with_data(open_app("Mean"), SHOP)
+    app.session_state["private_choice.purpose"] = BoundPurpose.CAP
+    check(app.run())
+    go(app, "Choose privately")
+    assert "it goes by the values of this table, here only σ² and ρ are known" in shown_texts(app)
     expected = np.clip(SHOP.values.values, 0.0, 100.0).var(ddof=1) / 100.0**2
-    assert math.isclose(at.session_state["private_choice.variance_share"], expected, rel_tol=1e-9)
+    assert math.isclose(app.session_state["private_choice.variance_share"], expected, rel_tol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -360,44 +360,46 @@ def test_a_variance_of_public_data_is_followed():
     [("Mean", "mean", BoundPurpose.CAP), ("Sum and count", "total", BoundPurpose.SUM)],
 )
 def test_a_bound_is_drawn_on_the_page_that_asks_for_it(title, name, wanted):
-    at = with_data(open_app(title), SECRET)
-    at.session_state["mean.lower"], at.session_state["mean.upper"] = 0.0, 100.0
-    check(at.run())
-    draw, code = at.button(key=f"{name}_card_draw"), at.button(key=f"{name}_card_code")
+    app = with_data(open_app(title), SECRET)
+    app.session_state["mean.lower"], app.session_state["mean.upper"] = 0.0, 100.0
+    check(app.run())
+    draw, code = app.button(key=f"{name}_card_draw"), app.button(key=f"{name}_card_code")
     assert (draw.label, code.label) == ("Draw it privately (ε = 0.1)", "Use the number as it is")
     assert "Spends ε = 0.1" in draw.help
-    confirm(at, draw.key)
-    ((_, choices),) = at.session_state["private_choice.choices"].items()
+    confirm(app, draw.key)
+    ((_, choices),) = app.session_state["private_choice.choices"].items()
     ((purpose, drawn),) = choices
     assert purpose is wanted
     assert drawn.problem == PrivateParameters(1.0, wanted, user_share=0.2).choice
-    assert f"Keep at most {drawn.value:,.0f} row" in shown_texts(at)
-    assert drawn.facts.label in shown_texts(at)
-    assert "the release adds ε = 1" in shown_texts(at)
-    assert at.button(key=f"{name}_card_code").label == "Code for your library"
-    shown = check(at.button(key=f"{name}_card_code").click().run())
+    assert f"Keep at most {drawn.value:,.0f} row" in shown_texts(app)
+    assert drawn.facts.label in shown_texts(app)
+    assert "the release adds ε = 1" in shown_texts(app)
+    assert app.button(key=f"{name}_card_code").label == "Code for your library"
+    shown = check(app.button(key=f"{name}_card_code").click().run())
     assert f"{drawn.value:.0f}" in "".join(block.value for block in shown.code)
     # For other settings another number is best: what was drawn stands on Choose privately, and is not called theirs.
-    check(at.number_input(key="epsilon").set_value(3.0).run())
-    assert at.button(key=f"{name}_card_draw").label == "Draw it privately (ε = 0.1)"
-    assert "With what was spent before in this window, **ε = 0.2**" in at.button(key=f"{name}_card_draw").help
-    assert drawn.facts.label not in shown_texts(at)
-    assert shown_texts(go(at, "Choose privately")).count(drawn.facts.label) == 1
+    check(app.number_input(key="epsilon").set_value(3.0).run())
+    assert app.button(key=f"{name}_card_draw").label == "Draw it privately (ε = 0.1)"
+    assert (
+        "With what was spent before in this window, **ε = 0.2**" in app.button(key=f"{name}_card_draw").help
+    )
+    assert drawn.facts.label not in shown_texts(app)
+    assert shown_texts(go(app, "Choose privately")).count(drawn.facts.label) == 1
 
 
 def test_nothing_is_drawn_where_nothing_needs_it():
     for data_set in (SHOP, dataclasses.replace(SECRET, values=None)):
-        at = with_data(open_app("Mean"), data_set)
-        at.session_state["mean.counts"] = mean.Counts.PUBLIC
-        check(at.run())
-        assert not [button for button in at.button if button.key == "mean_card_draw"]
+        app = with_data(open_app("Mean"), data_set)
+        app.session_state["mean.counts"] = mean.Counts.PUBLIC
+        check(app.run())
+        assert not [button for button in app.button if button.key == "mean_card_draw"]
 
 
-def strip(at):
+def strip(app):
     """What each step of the strip holds; with ``!`` where it is the one to take."""
-    (payload,) = [e.proto.json for e in at.get("bidi_component") if e.proto.id.endswith("-strip")]
+    (payload,) = [e.proto.json for e in app.get("bidi_component") if e.proto.id.endswith("-strip")]
     return {
-        step["name"]: step["content"] + ("!" if step["is_missing"] else "")
+        step["name"]: step["content_text"] + ("!" if step["is_missing"] else "")
         for step in json.loads(payload)["steps"]
     }
 
@@ -406,31 +408,31 @@ def strip(at):
     "title", ["Mean", "Sum and count", "Per group", "Quantile", "Learning under a bound"]
 )
 def test_the_strip_says_what_each_step_holds(title):
-    at = check(with_data(open_app(title), SHOP).run())
-    steps = strip(at)
+    app = check(with_data(open_app(title), SHOP).run())
+    steps = strip(app)
     assert list(steps) == ["Data", "Release", "Range", "Bound", "Private?", "Code"]
     assert steps["Data"] == "Shop purchases…"
     assert steps["Private?"] == "public data"
-    assert steps["Bound"] == metrics_of(at)[0].value
+    assert steps["Bound"] == metrics_of(app)[0].value
     assert steps["Code"] == "ready"
 
 
 def test_the_strip_leads_from_what_is_missing_to_a_bound_that_was_drawn():
-    at = check(with_data(open_app("Mean"), SECRET).run())
-    assert strip(at)["Range"] == "missing!"
-    assert (strip(at)["Bound"], strip(at)["Code"]) == ("", "")
-    check(at.number_input(key="mean.lower").set_value(0.0).run())
-    assert strip(at)["Range"] == "missing!"
-    check(at.number_input(key="mean.upper").set_value(100.0).run())
-    steps = strip(at)
+    app = check(with_data(open_app("Mean"), SECRET).run())
+    assert strip(app)["Range"] == "missing!"
+    assert (strip(app)["Bound"], strip(app)["Code"]) == ("", "")
+    check(app.number_input(key="mean.lower").set_value(0.0).run())
+    assert strip(app)["Range"] == "missing!"
+    check(app.number_input(key="mean.upper").set_value(100.0).run())
+    steps = strip(app)
     assert (steps["Range"], steps["Private?"], steps["Code"]) == ("0 to 100", "not yet!", "ready")
-    confirm(at, "mean_card_draw")
-    steps = strip(at)
+    confirm(app, "mean_card_draw")
+    steps = strip(app)
     assert steps["Private?"] == "drawn, ε = 0.1"
-    ((_, choices),) = at.session_state["private_choice.choices"].items()
+    ((_, choices),) = app.session_state["private_choice.choices"].items()
     assert steps["Bound"] == wording.counted(int(choices[-1][1].value), "row")
     # A sum of rows asks for no range.
-    assert strip(go(at, "Sum and count"))["Range"] == "not needed"
+    assert strip(go(app, "Sum and count"))["Range"] == "not needed"
 
 
 def test_what_a_draw_costs_stands_beside_its_button_and_says_nothing_of_the_data():
@@ -438,8 +440,8 @@ def test_what_a_draw_costs_stands_beside_its_button_and_says_nothing_of_the_data
     cost_texts = set()
     for histogram in (SHOP.histogram, SKEWED):
         private = dataclasses.replace(SECRET, histogram=histogram, values=None)
-        at = check(with_data(open_app("Sum and count"), private).run())
-        (cost,) = (text for text in shown_texts(at).splitlines() if "On public samples" in text)
+        app = check(with_data(open_app("Sum and count"), private).run())
+        (cost,) = (text for text in shown_texts(app).splitlines() if "On public samples" in text)
         cost_texts.add(cost)
     assert len(cost_texts) == 1
     # What it aims at is not what this page minimises unless told to, which is said, too.
@@ -447,42 +449,42 @@ def test_what_a_draw_costs_stands_beside_its_button_and_says_nothing_of_the_data
     assert "The draw aims at the least bias plus mean noise." in cost
     extra = forecast(PrivateParameters(1.0, purpose=BoundPurpose.SUM).choice)
     assert extra.max() > 1.0
-    assert all(wording.percent(more) in cost for more in extra)
+    assert all(wording.percent(item) in cost for item in extra)
     assert "a bound that you know does better" in cost
-    confirm(at, "total_card_draw")
-    assert "On public samples" not in shown_texts(at)
+    confirm(app, "total_card_draw")
+    assert "On public samples" not in shown_texts(app)
 
 
 def test_on_choose_privately_the_bound_is_the_large_number_once_it_is_drawn():
-    at = with_data(open_app("Choose privately"), SECRET)
-    at.session_state["private_choice.purpose"] = BoundPurpose.CAP
-    check(at.run())
-    steps = strip(at)
+    app = with_data(open_app("Choose privately"), SECRET)
+    app.session_state["private_choice.purpose"] = BoundPurpose.CAP
+    check(app.run())
+    steps = strip(app)
     assert (steps["Release"], steps["Range"], steps["Bound"]) == ("mean", "missing!", "not drawn")
-    at.session_state["mean.lower"], at.session_state["mean.upper"] = 0.0, 100.0
-    check(at.run())
-    assert strip(at)["Range"] == "0 to 100"
-    confirm(at, "private_choose")
-    ((_, choices),) = at.session_state["private_choice.choices"].items()
+    app.session_state["mean.lower"], app.session_state["mean.upper"] = 0.0, 100.0
+    check(app.run())
+    assert strip(app)["Range"] == "0 to 100"
+    confirm(app, "private_choose")
+    ((_, choices),) = app.session_state["private_choice.choices"].items()
     rows = wording.counted(int(choices[-1][1].value), "row")
-    assert f"Keep at most {rows} of each user." in shown_texts(at)
-    steps = strip(at)
+    assert f"Keep at most {rows} of each user." in shown_texts(app)
+    steps = strip(app)
     assert (steps["Bound"], steps["Private?"], steps["Code"]) == (rows, "drawn, ε = 0.1", "ready")
-    shown = check(at.button(key="private_card_code").click().run())
+    shown = check(app.button(key="private_card_code").click().run())
     assert f"{int(choices[-1][1].value)}" in "".join(block.value for block in shown.code)
     # What it costs to draw is computed from the private data: never under the label of the release.
-    assert "against choosing in the clear" not in shown_texts(at).split(choices[-1][1].facts.label)[0]
+    assert "against choosing in the clear" not in shown_texts(app).split(choices[-1][1].facts.label)[0]
     # For a count nothing is asked of values.
-    at.session_state["private_choice.purpose"] = BoundPurpose.SUM
-    steps = strip(check(at.run()))
+    app.session_state["private_choice.purpose"] = BoundPurpose.SUM
+    steps = strip(check(app.run()))
     assert (steps["Release"], steps["Range"], steps["Bound"]) == ("count of rows", "not needed", "not drawn")
 
 
 def test_a_bound_of_ones_own_is_compared_under_the_card():
-    at = check(with_data(open_app("Mean"), SHOP).run())
-    check(at.number_input(key="mean.own_bound").set_value(50.0).run())
+    app = check(with_data(open_app("Mean"), SHOP).run())
+    check(app.number_input(key="mean.own_bound").set_value(50.0).run())
     (sentence,) = {
-        text for text in shown_texts(at).splitlines() if text.startswith("Your own bound, 50 rows")
+        text for text in shown_texts(app).splitlines() if text.startswith("Your own bound, 50 rows")
     }
     table = ValueSummary.from_dataset(SHOP, 0.0, 100.0).table_values
     problem = mean.MeanProblem(SHOP.histogram, 1.0, 100.0, 1.0, target=mean.Target.TABLE, table_values=table)
@@ -492,6 +494,6 @@ def test_a_bound_of_ones_own_is_compared_under_the_card():
     )
     assert f"{ratio:.1f} times as much compared with the bound above" in sentence
     # What is wrong with it is said beside it, and the answer stands.
-    check(at.number_input(key="mean.own_bound").set_value(1.5).run())
-    assert metrics_of(at)
-    assert "must be a whole number" in shown_texts(at)
+    check(app.number_input(key="mean.own_bound").set_value(1.5).run())
+    assert metrics_of(app)
+    assert "must be a whole number" in shown_texts(app)

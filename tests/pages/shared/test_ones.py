@@ -51,15 +51,15 @@ def test_the_rules_find_what_they_are_for(text):
 
 
 def use_file(content: bytes):
-    at = upload(open_app("Your data"), content)
-    assert not find_plurals(shown_texts(at))
-    check(at.radio(key="your_data.upload_public").set_value(Disclosure.PUBLIC).run())
-    return use(at)
+    app = upload(open_app("Your data"), content)
+    assert not find_plurals(shown_texts(app))
+    check(app.radio(key="your_data.upload_public").set_value(Disclosure.PUBLIC).run())
+    return use(app)
 
 
 @pytest.mark.parametrize("content", [ONE_USER, ONE_ROW_EACH, ONE_HEAVY], ids=["user", "row each", "heavy"])
 def test_no_page_speaks_of_one_as_of_many(content):
-    at = use_file(content)
+    app = use_file(content)
     for title in (
         "Start",
         "Your data",
@@ -71,10 +71,10 @@ def test_no_page_speaks_of_one_as_of_many(content):
         "What weights gain",
     ):
         if title == "Mean":
-            at.session_state["mean.lower"], at.session_state["mean.upper"] = 0.0, 100.0
-        look_at(at, title)
+            app.session_state["mean.lower"], app.session_state["mean.upper"] = 0.0, 100.0
+        look_at(app, title)
         if title == "Quantile":
-            finish(at, "quantile.search_job")
+            finish(app, "quantile.search_job")
         if title == "Sum and count":
-            check(at.segmented_control(key="total.summed").set_value(Summed.VALUES).run())
-        assert not find_plurals(shown_texts(at)), title
+            check(app.segmented_control(key="total.summed").set_value(Summed.VALUES).run())
+        assert not find_plurals(shown_texts(app)), title

@@ -98,8 +98,8 @@ def test_axis_ranges_do_not_depend_on_epsilon(name):
 @pytest.mark.parametrize("name", HISTOGRAMS)
 def test_what_is_drawn_is_what_the_csv_holds(name):
     data = Dataset("any", "", Disclosure.PUBLIC, HISTOGRAMS[name])
-    for drawn in axes.DISTRIBUTIONS.values():
-        plot = drawn(data)
+    for item in axes.DISTRIBUTIONS.values():
+        plot = item(data)
         x, y = list(plot.columns.values())[:2]
         trace = plotly_figures.draw(plot).data[0]
         assert np.array_equal(trace.x, x)
@@ -185,16 +185,16 @@ def rendered(markdown: str) -> str:
 @example("a\nb\n\n# c")
 @given(st.text(alphabet=string.printable, max_size=60))
 def test_any_text_is_literal(text):
-    shown = " ".join(text.split())
-    assert rendered(plain(text)) == shown
+    message = " ".join(text.split())
+    assert rendered(plain(text)) == message
 
 
 @given(st.text(max_size=300), st.integers(2, 100))
 def test_long_text_is_cut(text, most):
-    shown = " ".join(text.split())
+    message = " ".join(text.split())
     seen = plain(text.replace("\\", "/").replace(JOINER, ""), most).replace("\\", "").replace(JOINER, "")
     assert len(seen) <= most
-    if len(shown) > most:
+    if len(message) > most:
         assert plain(text, most).endswith("…")
 
 
@@ -216,8 +216,8 @@ def test_a_ladder_spans_what_it_must_in_steps_of_1_2_5(low, factor):
 def test_the_slider_stands_nearest_to_epsilon(epsilon):
     step = layout.find_nearest_step(epsilon)
     assert step in EPSILON_STEPS
-    for other in EPSILON_STEPS:
-        assert abs(math.log(step / epsilon)) <= abs(math.log(other / epsilon)) + 1e-12
+    for epsilon_step in EPSILON_STEPS:
+        assert abs(math.log(step / epsilon)) <= abs(math.log(epsilon_step / epsilon)) + 1e-12
 
 
 @given(low=st.floats(-2e8, 2e8), width=st.just(0.0) | st.floats(1e-6, 3e8))

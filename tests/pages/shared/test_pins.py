@@ -61,12 +61,12 @@ def test_the_list_as_a_file_carries_the_label_and_no_formula() -> None:
 
 def test_pins_come_back_from_json_and_changed_ones_are_refused() -> None:
     pins_made = [pin(), pin("release", FACTS), pin("map", Disclosure.PRIVATE, epsilon=None)]
-    content = json.loads(json.dumps([own_tables.PIN_CODEC.write(one) for one in pins_made]))
+    content = json.loads(json.dumps([own_tables.PIN_CODEC.write(item) for item in pins_made]))
     problems = Problems()
     back = own_tables.pins_from_json(JsonValue(content, "pins", problems))
     assert problems.entries == []
-    assert [figures.tabulate_pin(one) for one in back] == [figures.tabulate_pin(one) for one in pins_made]
-    assert [one.disclosure for one in back] == [one.disclosure for one in pins_made]
+    assert [figures.tabulate_pin(item) for item in back] == [figures.tabulate_pin(item) for item in pins_made]
+    assert [item.disclosure for item in back] == [item.disclosure for item in pins_made]
     before = content[0] | {"curve": {"x": [1, 2, 3], "y": [1, 2, 3]}}  # Pins of before had one.
     (without,) = own_tables.pins_from_json(JsonValue([before], "pins", problems))
     assert (figures.tabulate_pin(without), problems.entries) == (figures.tabulate_pin(back[0]), [])
@@ -99,40 +99,40 @@ def test_private_pins_make_the_session_file_private_and_step_aside_beside_a_rele
     assert ([one.name for one in private], [one.name for one in others]) == (["private"], ["a"])
 
 
-def pin_answer(at: Any, name: str) -> Any:
-    return check(at.button(key=f"{name}_pin").click().run())
+def pin_answer(app: Any, name: str) -> Any:
+    return check(app.button(key=f"{name}_pin").click().run())
 
 
-def list_traces(at: Any, key: str) -> list[str]:
-    return [trace["name"] for trace in chart(at, key)["data"]]
+def list_traces(app: Any, key: str) -> list[str]:
+    return [trace["name"] for trace in chart(app, key)["data"]]
 
 
 def test_a_pin_stays_over_settings_and_data_with_its_label_and_never_in_a_link() -> None:
-    at = on_file(SHOP_EVENTS, "Mean", "shop_events.csv")
+    app = on_file(SHOP_EVENTS, "Mean", "shop_events.csv")
     for key, value in {"mean.lower": 0.0, "mean.upper": 80.0}.items():
-        check(at.number_input(key=key).set_value(value).run())
-    at = pin_answer(at, "mean")
-    check(at.number_input(key="epsilon").set_value(0.37).run())
-    at = pin_answer(at, "mean")
-    assert [one.name for one in at.session_state[keys.PINS]] == [
+        check(app.number_input(key=key).set_value(value).run())
+    app = pin_answer(app, "mean")
+    check(app.number_input(key="epsilon").set_value(0.37).run())
+    app = pin_answer(app, "mean")
+    assert [item.name for item in app.session_state[keys.PINS]] == [
         f"shop_events.csv, ε = {e}" for e in ("1", "0.37")
     ]
-    assert all(one.disclosure is Disclosure.PRIVATE for one in at.session_state[keys.PINS])
-    open_tab(at, "mean", "Compare")
-    table = at.dataframe[0]
+    assert all(item.disclosure is Disclosure.PRIVATE for item in app.session_state[keys.PINS])
+    open_tab(app, "mean", "Compare")
+    table = app.dataframe[0]
     assert table.value["ε"].tolist() == ["1", "0.37"]
     assert table.value["Rows left out"].str.endswith("%").all()
     assert table.value["Half or double"].str.contains(" costs ").all()
     assert "Highest value U: 80" in table.value["Settings"][0]
 
-    assert "shop_events" not in link_of(at)
+    assert "shop_events" not in link_of(app)
 
-    check(at.text_input(key="mean_pin_name").set_value("last year").run())
-    assert [one.name for one in at.session_state[keys.PINS]] == ["shop_events.csv, ε = 1", "last year"]
-    check(at.button(key="mean_pin_remove").click().run())
-    assert [one.name for one in at.session_state[keys.PINS]] == ["shop_events.csv, ε = 1"]
-    check(at.button(key="mean_pins_remove").click().run())
-    assert "Nothing is pinned yet" in shown_texts(at)
+    check(app.text_input(key="mean_pin_name").set_value("last year").run())
+    assert [item.name for item in app.session_state[keys.PINS]] == ["shop_events.csv, ε = 1", "last year"]
+    check(app.button(key="mean_pin_remove").click().run())
+    assert [item.name for item in app.session_state[keys.PINS]] == ["shop_events.csv, ε = 1"]
+    check(app.button(key="mean_pins_remove").click().run())
+    assert "Nothing is pinned yet" in shown_texts(app)
 
 
 def test_files_and_pins_name_the_settings_that_the_answer_is_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,31 +151,31 @@ def test_files_and_pins_name_the_settings_that_the_answer_is_for(monkeypatch: py
 
 
 def test_a_page_without_tabs_lists_its_pins_below() -> None:
-    at = pin_answer(open_app("Per group"), "per_group")
-    (one,) = at.session_state[keys.PINS]
+    app = pin_answer(open_app("Per group"), "per_group")
+    (one,) = app.session_state[keys.PINS]
     assert (one.data, one.rows_lost) == ("Demonstration", None)
-    open_tab(at, "per_group", "Compare")
-    at = go(at, "Start")
-    assert [box.label for box in at.expander] == ["Compare"]
-    assert not at.dataframe  # What it holds is drawn once it is unfolded.
-    at = pin_answer(at, "start")
-    at.session_state["start_pinned"] = True
-    check(at.run())
+    open_tab(app, "per_group", "Compare")
+    app = go(app, "Start")
+    assert [box.label for box in app.expander] == ["Compare"]
+    assert not app.dataframe  # What it holds is drawn once it is unfolded.
+    app = pin_answer(app, "start")
+    app.session_state["start_pinned"] = True
+    check(app.run())
     # A page lists its own pins only.
-    assert len(at.dataframe[0].value) == 1
+    assert len(app.dataframe[0].value) == 1
 
 
 def test_pins_of_private_data_go_with_them_and_come_back() -> None:
-    at = on_file(SHOP_EVENTS, "Sum and count", "shop_events.csv")
-    at = pin_answer(at, "total")
-    at = go(at, "Choose privately")
-    release_copy(at)
-    assert at.session_state[keys.PINS] == ()
-    at = pin_answer(go(at, "Sum and count"), "total")
-    (beside,) = at.session_state[keys.PINS]
+    app = on_file(SHOP_EVENTS, "Sum and count", "shop_events.csv")
+    app = pin_answer(app, "total")
+    app = go(app, "Choose privately")
+    release_copy(app)
+    assert app.session_state[keys.PINS] == ()
+    app = pin_answer(go(app, "Sum and count"), "total")
+    (beside,) = app.session_state[keys.PINS]
     assert isinstance(beside.disclosure, ReleaseFacts)
-    saved_session = session_file.write_file(at.session_state[keys.SESSION_FILE].content)
+    saved_session = session_file.write_file(app.session_state[keys.SESSION_FILE].content)
     assert len(json.loads(saved_session)["pins"]) == 2
-    at = go(at, "Choose privately")
-    check(at.button(key="private_back").click().run())
-    assert [one.disclosure for one in at.session_state[keys.PINS]] == [Disclosure.PRIVATE, beside.disclosure]
+    app = go(app, "Choose privately")
+    check(app.button(key="private_back").click().run())
+    assert [one.disclosure for one in app.session_state[keys.PINS]] == [Disclosure.PRIVATE, beside.disclosure]

@@ -37,9 +37,9 @@ from tests.pages.driving import (
 SHOP = {"link": "1", "data": "shop-events", "epsilon": "1"}
 
 
-def has_answer(at) -> bool:
+def has_answer(app) -> bool:
     """Whether the page shows an answer: metrics of its card, or a figure."""
-    return bool(metrics_of(at)) or bool(figure_keys(at))
+    return bool(metrics_of(app)) or bool(figure_keys(app))
 
 
 JOBS = (
@@ -53,33 +53,33 @@ JOBS = (
 
 @pytest.mark.parametrize("title", [spec.title for spec in catalogue.PAGES])
 def test_a_page_is_the_same_on_its_second_run_and_no_answer_stands_to_a_bad_epsilon(title):
-    at = finish(open_app(title), *JOBS)
-    before = shown_texts(at), link_of(at), figure_keys(at)
-    check(at.run())
-    assert (shown_texts(at), link_of(at), figure_keys(at)) == before
+    app = finish(open_app(title), *JOBS)
+    before = shown_texts(app), link_of(app), figure_keys(app)
+    check(app.run())
+    assert (shown_texts(app), link_of(app), figure_keys(app)) == before
     if title in ("Your data", "Reproduce"):  # They ask for no ε.
         return
-    assert has_answer(at)
-    for entered in (0.0, -1.0, 1e-7, 5000.0) if title == "Mean" else (0.0, 5000.0):
-        check(at.number_input(key=keys.EPSILON).set_value(entered).run())
-        assert "must lie between 0.000001 and 1,000; got" in errors(at)
-        assert not metrics_of(at)
-        assert "start_tradeoff" not in figure_keys(at)
-        assert at.number_input(key=keys.EPSILON).value == entered
-        assert f"epsilon={entered:g}" not in link_of(at)
+    assert has_answer(app)
+    for item in (0.0, -1.0, 1e-7, 5000.0) if title == "Mean" else (0.0, 5000.0):
+        check(app.number_input(key=keys.EPSILON).set_value(item).run())
+        assert "must lie between 0.000001 and 1,000; got" in errors(app)
+        assert not metrics_of(app)
+        assert "start_tradeoff" not in figure_keys(app)
+        assert app.number_input(key=keys.EPSILON).value == item
+        assert f"epsilon={item:g}" not in link_of(app)
     if title == "Mean":
-        go(at, "Your data")  # which does not use it
-        assert f"epsilon={entered:g}" not in link_of(at)
-        at = go(at, title)
-        assert at.number_input(key=keys.EPSILON).value == entered
-    check(at.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run())
+        go(app, "Your data")  # which does not use it
+        assert f"epsilon={item:g}" not in link_of(app)
+        app = go(app, title)
+        assert app.number_input(key=keys.EPSILON).value == item
+    check(app.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run())
     # The browser may miss what the first run of a page says, when another begins at once: what every run says must do.
-    slider = at.select_slider(key=keys.EPSILON_SLIDER).proto
+    slider = app.select_slider(key=keys.EPSILON_SLIDER).proto
     assert not slider.set_value
-    assert [float(slider.options[int(at)].replace(",", "")) for at in slider.default] == [2.0]
-    at = finish(at, *JOBS)
-    assert has_answer(at)
-    assert "must lie between" not in errors(at)
+    assert [float(slider.options[int(position)].replace(",", "")) for position in slider.default] == [2.0]
+    app = finish(app, *JOBS)
+    assert has_answer(app)
+    assert "must lie between" not in errors(app)
 
 
 # Page, tab key and tab, field, whether the page's answer stands on without it.
@@ -101,33 +101,33 @@ WHOLE = {
 def test_what_is_no_whole_number_in_range_stays_and_gets_a_sentence(name):
     title, tabs, tab, key, stands = WHOLE[name]
     source = {"source": "skewed"} if title == "Many tasks" else {}
-    at = begin(title, **SHOP, **source)
+    app = begin(title, **SHOP, **source)
     if tabs:
-        at.session_state[tabs] = tab
-    at = finish(at, *JOBS)
-    before = at.number_input(key=key).value
-    for entered, shown in ((1.5, "got 1.5"), (1e13, "got 10000000000000"), (-2.0, "got -2")):
-        check(at.number_input(key=key).set_value(entered).run())
-        assert shown in errors(at)
-        assert "must be a whole number between" in errors(at)
-        assert at.number_input(key=key).value == entered  # it is there to be mended
-        assert has_answer(at) is stands
-    check(at.number_input(key=key).set_value(before).run())
-    at = finish(at, *JOBS)
-    assert not at.error
-    assert has_answer(at)
+        app.session_state[tabs] = tab
+    app = finish(app, *JOBS)
+    value_before = app.number_input(key=key).value
+    for entered, text in ((1.5, "got 1.5"), (1e13, "got 10000000000000"), (-2.0, "got -2")):
+        check(app.number_input(key=key).set_value(entered).run())
+        assert text in errors(app)
+        assert "must be a whole number between" in errors(app)
+        assert app.number_input(key=key).value == entered  # it is there to be mended
+        assert has_answer(app) is stands
+    check(app.number_input(key=key).set_value(value_before).run())
+    app = finish(app, *JOBS)
+    assert not app.error
+    assert has_answer(app)
 
 
 def test_what_stands_in_for_a_bad_field_is_said_beside_it_and_on_top():
-    at = open_app("Sum and count", **SHOP)
-    open_tab(at, "total", "Four ways to choose a bound")
-    check(at.number_input(key="total.runs").set_value(None).run())
-    assert "The number of runs is empty. Enter a number. Until then 1,000 is used" in errors(at)
-    assert sum("number of runs is empty" in caption.value for caption in at.caption) == 1
-    assert at.session_state[keys.PAGE_PARAMETERS].runs == 1000
-    check(at.number_input(key="total.runs").set_value(300.0).run())
-    assert not errors(at)
-    assert at.session_state[keys.PAGE_PARAMETERS].runs == 300
+    app = open_app("Sum and count", **SHOP)
+    open_tab(app, "total", "Four ways to choose a bound")
+    check(app.number_input(key="total.runs").set_value(None).run())
+    assert "The number of runs is empty. Enter a number. Until then 1,000 is used" in errors(app)
+    assert sum("number of runs is empty" in caption.value for caption in app.caption) == 1
+    assert app.session_state[keys.PAGE_PARAMETERS].runs == 1000
+    check(app.number_input(key="total.runs").set_value(300.0).run())
+    assert not errors(app)
+    assert app.session_state[keys.PAGE_PARAMETERS].runs == 300
 
 
 def test_empty_and_refused_fields_are_named_at_once():
@@ -181,7 +181,7 @@ def test_an_empty_end_of_a_range_says_nothing_of_the_other():
 @pytest.mark.parametrize("kind", [MeanParameters, TotalParameters, LearningParameters])
 def test_what_is_made_of_floats_is_what_is_made_of_whole_numbers(kind):
     usual = kind(0.5)
-    values = {one.name: getattr(usual, one.name) for one in fields(usual)}
+    values = {field.name: getattr(usual, field.name) for field in fields(usual)}
     floats = {name: float(value) if type(value) is int else value for name, value in values.items()}
     parameters, problems = questions.build_parameters(kind, floats, {})
     assert problems == []
@@ -231,8 +231,8 @@ def test_figures_of_a_page_carry_its_question(monkeypatch):
     monkeypatch.setattr(content, "write_columns", kept)
     # A file is made when its button is pressed, which AppTest cannot do.
     monkeypatch.setattr(DeltaGenerator, "download_button", lambda self, label, data, **options: data())
-    at = open_app("Mean", **SHOP, own_bound="9", upper="100")
-    assert chart(at, "mean_error")
+    app = open_app("Mean", **SHOP, own_bound="9", upper="100")
+    assert chart(app, "mean_error")
     assert files
     for text in files.values():
         assert "# public input: epsilon = 1\n" in text

@@ -18,7 +18,7 @@ from pages.shared.report import report_content
 from tests.pages.driving import raw_texts, words_of_numbers
 from tests.pages.reporting import (
     CASES,
-    MADE,
+    REPORT_TIME,
     Reader,
     answer_in,
     answer_of_script,
@@ -26,7 +26,7 @@ from tests.pages.reporting import (
     card_numbers,
     marks,
     open_case,
-    run,
+    run_script,
     stem_of,
 )
 
@@ -52,25 +52,25 @@ def test_report_json_and_script_say_what_the_page_says_and_the_report_is_whole(
     name, report_contents, tmp_path
 ):
     title, _ = CASES[name]
-    at = open_case(name)
-    words = raw_texts(at)
-    for code in at.code:
+    app = open_case(name)
+    words = raw_texts(app)
+    for code in app.code:
         words = words.replace(code.value, "")
     assert not marks(words)
-    assert not marks(words_of_numbers(at))
+    assert not marks(words_of_numbers(app))
     content = report_contents[stem_of(title)]()
-    shown = card_numbers(at, f"{stem_of(title)}_card")
+    shown = card_numbers(app, f"{stem_of(title)}_card")
     assert len(shown) >= 2
 
-    page = Reader(report_content.write_html(content, MADE, public_only=False))
+    page = Reader(report_content.write_html(content, REPORT_TIME, public_only=False))
     assert_one_file_with_every_figure_and_a_label_beside_every_number(page, content)
-    document = json.loads(report_content.write_json(content, MADE, public_only=False))
-    script = report_content.write_script(content, MADE, public_only=False)
+    document = json.loads(report_content.write_json(content, REPORT_TIME, public_only=False))
+    script = report_content.write_script(content, REPORT_TIME, public_only=False)
     names: dict[str, object] = {}
-    printed = run(script, tmp_path, name in AS_A_PERSON, names).splitlines()
+    printed = run_script(script, tmp_path, name in AS_A_PERSON, names).splitlines()
     if name != UNTRAINED:
         assert_script_has_what_the_page_has(
-            at, content, answer_in(names) or answer_of_script(content, tmp_path)
+            app, content, answer_in(names) or answer_of_script(content, tmp_path)
         )
     assert document["schema"] == SCHEMA
     numbers = {line["name"]: line["value"] for line in document["answers"][0]["numbers"]}
@@ -150,8 +150,8 @@ def assert_sentences_for_a_methods_section(methods, document_methods, page):
 
 
 def test_public_data_have_one_report():
-    at = open_case("mean")
-    assert [b.key for b in at.get("download_button") if "report" in str(b.key)] == [
+    app = open_case("mean")
+    assert [b.key for b in app.get("download_button") if "report" in str(b.key)] == [
         "mean_report_html", "mean_report_json", "mean_report_py",
     ]  # fmt: skip
 

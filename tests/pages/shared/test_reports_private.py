@@ -42,14 +42,14 @@ from pages.training import release as training_report
 from tests.pages.driving import check, confirm, data, on_file, open_app, release_copy, shown_texts
 from tests.pages.reporting import (
     HOSTILE,
-    MADE,
     PRIVATE_FILE,
+    REPORT_TIME,
     Reader,
     answer_of_script,
     assert_script_has_what_the_page_has,
     card_numbers,
     private_page,
-    run,
+    run_script,
     stem_of,
     wait_for_searches,
 )
@@ -59,13 +59,13 @@ READ = ("mean.variance_source", VarianceSource.FROM_VALUES)
 
 
 def test_private_numbers_are_left_out_and_that_is_said(report_contents):
-    at = private_page("Mean")
+    app = private_page("Mean")
     content = report_contents["mean"]()
-    histogram = data(at).histogram
-    numbers = [value for _, value in card_numbers(at, "mean_card")]
+    histogram = data(app).histogram
+    numbers = [value for _, value in card_numbers(app, "mean_card")]
     users, rows = f"{histogram.num_users:,}", f"{histogram.num_rows:,}"
-    full = Reader(report_content.write_html(content, MADE, public_only=False))
-    public_text = report_content.write_html(content, MADE, public_only=True)
+    full = Reader(report_content.write_html(content, REPORT_TIME, public_only=False))
+    public_text = report_content.write_html(content, REPORT_TIME, public_only=True)
     public = Reader(public_text)
     assert users in full.text
     assert rows in full.text
@@ -81,32 +81,32 @@ def test_private_numbers_are_left_out_and_that_is_said(report_contents):
     )
     for left_out in ("The choice: headline", "Figure: Error against the bound", "Summary of the data"):
         assert left_out in public.text
-    for kept in ("What is assumed", "How this is computed", "Versions", "Privacy budget ε"):
-        assert kept in public.text
+    for kept_text in ("What is assumed", "How this is computed", "Versions", "Privacy budget ε"):
+        assert kept_text in public.text
     assert not remove_private(content).holds_private
-    encoded = report_content.write_json(content, MADE, public_only=True)
+    encoded = report_content.write_json(content, REPORT_TIME, public_only=True)
     # Short ones (a cap of 67 rows) also stand in versions; the next test covers them.
     for number in (*(n for n in numbers if len(n) > 3), rows):
         assert number not in encoded
     assert json.loads(encoded)["choice"] is None
-    assert json.loads(report_content.write_json(content, MADE, public_only=False))["choice"]["answer"]
+    assert json.loads(report_content.write_json(content, REPORT_TIME, public_only=False))["choice"]["answer"]
 
 
 def test_a_public_report_of_a_private_choice_holds_what_was_drawn_and_what_it_cost(report_contents):
-    at = private_page("Choose privately")
+    app = private_page("Choose privately")
     before = report_contents["private"]()
     assert before.release_lines == ()
-    confirm(at, "private_choose")
-    confirm(at, "private_choose")
+    confirm(app, "private_choose")
+    confirm(app, "private_choose")
     content = report_contents["private"]()
     (first, second) = (
         drawn.value
-        for selections in at.session_state["private_choice.choices"].values()
+        for selections in app.session_state["private_choice.choices"].values()
         for _, drawn in selections
     )
     texts = [f"{value:,.3f}".rstrip("0").rstrip(".") for value in (first, second)]
-    public = report_content.write_html(content, MADE, public_only=True)
-    document = json.loads(report_content.write_json(content, MADE, public_only=True))
+    public = report_content.write_html(content, REPORT_TIME, public_only=True)
+    document = json.loads(report_content.write_json(content, REPORT_TIME, public_only=True))
     assert [line["number"] for line in document["releases"]] == [first, second, 0.2]
     for line, text in zip(document["releases"][:2], texts, strict=True):
         assert line["value"].startswith(f"{text} row")
@@ -116,37 +116,39 @@ def test_a_public_report_of_a_private_choice_holds_what_was_drawn_and_what_it_co
     # Otherwise it is that of other data.
     assert not Reader(public).of_class("private")
     assert document["answers"][0]["numbers"] == []
-    private = data(at)
+    private = data(app)
     for number in (f"{private.histogram.num_users:,}", f"{private.histogram.num_rows:,}"):
-        assert number in Reader(report_content.write_html(content, MADE, public_only=False)).text
+        assert number in Reader(report_content.write_html(content, REPORT_TIME, public_only=False)).text
     assert f"{private.histogram.num_rows:,}" not in public
 
 
 def test_a_report_of_a_private_choice_on_a_copy_is_that_of_the_copy(report_contents, tmp_path):
-    at = private_page("Choose privately")
-    wait_for_searches(release_copy(at, 3.0))
-    content, copy = report_contents["private"](), data(at)
+    app = private_page("Choose privately")
+    wait_for_searches(release_copy(app, 3.0))
+    content, copy = report_contents["private"](), data(app)
     assert copy.release is not None
     assert content.disclosure == copy.release
-    document = json.loads(report_content.write_json(content, MADE, public_only=True))
+    document = json.loads(report_content.write_json(content, REPORT_TIME, public_only=True))
     assert document["answers"][0]["numbers"]  # nothing is left out: all of it rests on the release
     assert "ε = 3, in 1 release" in document["releases"][0]["value"]
-    printed = run(report_content.write_script(content, MADE, public_only=True), tmp_path).splitlines()
-    for label, value in card_numbers(at, "private_card"):
+    printed = run_script(
+        report_content.write_script(content, REPORT_TIME, public_only=True), tmp_path
+    ).splitlines()
+    for label, value in card_numbers(app, "private_card"):
         assert f"{label}: {value}" in printed
-    assert_script_has_what_the_page_has(at, content, answer_of_script(content, tmp_path))
+    assert_script_has_what_the_page_has(app, content, answer_of_script(content, tmp_path))
 
 
 def test_a_public_report_does_not_depend_on_the_private_data(report_contents):
     # Two data sets of other sizes, sums and names: apart from nothing, the files are the same.
-    at = private_page("Mean")
+    app = private_page("Mean")
     first = report_contents["mean"]()
     counts = np.array([1, 2, 90, 4000])
     origin = session.Origin(session.UPLOADED)
-    dataset = data(at)
+    dataset = data(app)
     other = type(dataset)("other", "elsewhere", Disclosure.PRIVATE, ContributionHistogram.from_counts(counts))
-    at.session_state[keys.LOADED_DATA] = session.LoadedData(other, origin)
-    wait_for_searches(at)
+    app.session_state[keys.LOADED_DATA] = session.LoadedData(other, origin)
+    wait_for_searches(app)
     second = report_contents["mean"]()
     assert [line.value_text for line in first.summary_lines] != [
         line.value_text for line in second.summary_lines
@@ -157,9 +159,9 @@ def test_a_public_report_does_not_depend_on_the_private_data(report_contents):
         re.sub(
             rf'    "({shift}|Figure: Error over [^"]*)",\n',
             "",
-            report_content.write_json(one, MADE, public_only=True),
+            report_content.write_json(item, REPORT_TIME, public_only=True),
         )
-        for one in (first, second)
+        for item in (first, second)
     ]
     assert texts[0] == texts[1]
 
@@ -168,7 +170,7 @@ def test_a_public_report_does_not_depend_on_the_private_data(report_contents):
 def test_hostile_names_stay_text(title, report_contents):
     private_page(title)
     content = report_contents[stem_of(title)]()
-    page = Reader(report_content.write_html(content, MADE, public_only=False))
+    page = Reader(report_content.write_html(content, REPORT_TIME, public_only=False))
     kinds = {tag for tag, _ in page.elements}
     assert not kinds & {"img", "a", "iframe", "svg"}
     assert all(
@@ -176,7 +178,7 @@ def test_hostile_names_stay_text(title, report_contents):
         for attributes, script in page.scripts
     )
     assert HOSTILE.replace("/", "") in page.text.replace("\u2060", "")
-    document = report_content.write_json(content, MADE, public_only=False)
+    document = report_content.write_json(content, REPORT_TIME, public_only=False)
     assert HOSTILE.replace("/", "") in json.loads(document)["data"][0]["value"]
 
 
@@ -201,14 +203,14 @@ def test_a_hostile_name_in_a_figure_cannot_end_its_script():
 
 def test_no_text_of_a_report_becomes_markup():
     text = HOSTILE + "<script>alert(1)</script>'\"&{{ 7 * 7 }}"
-    for kind in Disclosure:
-        line = Line(text, text, kind, text, text, 1.0, text)
+    for disclosure in Disclosure:
+        line = Line(text, text, disclosure, text, text, 1.0, text)
         answer = Answer(
             headline=text,
             detail=text,
             numbers=(Number(text, text, text, text, 1.0),),
             assumptions=(text,),
-            disclosure=kind,
+            disclosure=disclosure,
             facts={text: text},
             proofs=((text, Certificate(2.0, 1.0, text), text),),
             parameters=MeanParameters(1.0),
@@ -217,15 +219,15 @@ def test_no_text_of_a_report_becomes_markup():
             page_title=text,
             question=text,
             answers=((text, answer),),
-            figures=(plot(text, kind),),
+            figures=(plot(text, disclosure),),
             setting_lines=(line,),
             summary_lines=(line,),
-            disclosure=kind,
+            disclosure=disclosure,
             formulae_markdown=text,
             release_lines=(line,),
         )
         for report in (full_report, replace(remove_private(full_report), omitted_sections=(text,))):
-            page = Reader(report_html.write_report_html(report, MADE))
+            page = Reader(report_html.write_report_html(report, REPORT_TIME))
             assert not {tag for tag, _ in page.elements} & {"img", "a", "iframe", "svg"}
             assert len(page.scripts) == (3 if report.figures else 0)
             assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
@@ -235,9 +237,9 @@ def test_no_text_of_a_report_becomes_markup():
 
 @pytest.mark.parametrize("public_only", [True, False])
 def test_a_script_holds_no_number_of_private_data(public_only, report_contents):
-    at = private_page("Mean", READ)
-    script = report_content.write_script(report_contents["mean"](), MADE, public_only)
-    histogram = data(at).histogram
+    app = private_page("Mean", READ)
+    script = report_content.write_script(report_contents["mean"](), REPORT_TIME, public_only)
+    histogram = data(app).histogram
     own = {float(n) for n in (*histogram.sizes, *histogram.users, histogram.num_rows, histogram.num_users)}
     parameters = [
         node
@@ -254,38 +256,40 @@ def test_a_script_holds_no_number_of_private_data(public_only, report_contents):
 
 
 def test_the_script_of_private_data_reads_the_persons_own_files(report_contents, tmp_path):
-    at = private_page("Learning under a bound")
-    shown = card_numbers(at, "learning_card")
+    app = private_page("Learning under a bound")
+    shown = card_numbers(app, "learning_card")
     content = report_contents["learning"]()
-    histogram = data(at).histogram
+    histogram = data(app).histogram
     (tmp_path / "histogram-PRIVATE-do-not-publish.csv").write_text(
         report_document.write_columns(
             {"size": histogram.sizes, "users": histogram.users}, Disclosure.PRIVATE
         ),
         encoding="utf-8",
     )
-    printed = run(report_content.write_script(content, MADE, True), tmp_path, as_a_person=True).splitlines()
+    printed = run_script(
+        report_content.write_script(content, REPORT_TIME, True), tmp_path, as_a_person=True
+    ).splitlines()
     for label, value in shown:
         assert f"{label}: {value}" in printed
 
 
 def test_the_script_of_private_values_reads_the_file_that_was_loaded(report_contents, tmp_path):
-    at = private_page("Mean", READ)
-    shown = card_numbers(at, "mean_card")
+    app = private_page("Mean", READ)
+    shown = card_numbers(app, "mean_card")
     content = report_contents["mean"]()
     (tmp_path / "your-file.csv").write_bytes(PRIVATE_FILE)
-    printed = run(report_content.write_script(content, MADE, True), tmp_path).splitlines()
+    printed = run_script(report_content.write_script(content, REPORT_TIME, True), tmp_path).splitlines()
     for label, value in shown:
         assert f"{label}: {value}" in printed
 
 
 def test_both_reports_of_private_data_stand_beside_each_other():
-    at = private_page("Mean")
-    button_keys = [b.key for b in at.get("download_button") if "report" in str(b.key)]
+    app = private_page("Mean")
+    button_keys = [b.key for b in app.get("download_button") if "report" in str(b.key)]
     assert button_keys == [
         f"mean_report{public}_{ending}" for public in ("", "_public") for ending in ("html", "json", "py")
     ]
-    texts = shown_texts(at)
+    texts = shown_texts(app)
     assert "neither the choice nor its figures" in texts
     assert "PRIVATE-do-not-publish" in texts
 
@@ -302,27 +306,29 @@ def test_how_large_a_report_will_be_is_true_of_what_it_holds(title, monkeypatch)
         return maker(make, content, public_only)
 
     monkeypatch.setattr(report_content, "build_writer", noted)
-    at = private_page(title)
+    app = private_page(title)
     without, full = f"Less than {report_content.KILOBYTES} kB", f"About {report_content.MEGABYTES} MB"
-    assert without in shown_texts(at)
-    assert full in shown_texts(at)
-    text = report_content.write_html(contents[report_content.write_html, True](), MADE, True)
+    assert without in shown_texts(app)
+    assert full in shown_texts(app)
+    text = report_content.write_html(contents[report_content.write_html, True](), REPORT_TIME, True)
     assert report_content.KILOBYTES / 2 < len(text.encode()) / 1e3 < report_content.KILOBYTES
-    text = report_content.write_html(contents[report_content.write_html, False](), MADE, False)
+    text = report_content.write_html(contents[report_content.write_html, False](), REPORT_TIME, False)
     assert abs(len(text.encode()) / 1e6 - report_content.MEGABYTES) < 0.15
 
 
 def printed_of(content, folder, file, name):
     """What the script of private data prints, beside the person's own file."""
     (folder / name).write_bytes(file)
-    return run(report_content.write_script(content, MADE, public_only=True), folder).splitlines()
+    return run_script(
+        report_content.write_script(content, REPORT_TIME, public_only=True), folder
+    ).splitlines()
 
 
 def test_scripts_of_pages_that_need_rows_read_them_from_the_file(report_contents, tmp_path):
-    at = private_page("Quantile")
+    app = private_page("Quantile")
     content = report_contents["quantile"]()
-    (tmp_path / data(at).name).write_bytes(PRIVATE_FILE)
-    assert_script_has_what_the_page_has(at, content, answer_of_script(content, tmp_path))
+    (tmp_path / data(app).name).write_bytes(PRIVATE_FILE)
+    assert_script_has_what_the_page_has(app, content, answer_of_script(content, tmp_path))
     printed = printed_of(content, tmp_path, PRIVATE_FILE, "your-file.csv")
     assert len(content.answer.numbers) == 3
     for number in content.answer.numbers:
@@ -331,23 +337,23 @@ def test_scripts_of_pages_that_need_rows_read_them_from_the_file(report_contents
 
 def test_totals_of_both_signs(report_contents, tmp_path):
     file = ("user,amount\n" + "".join(f"u{i % 40},{(i * 7) % 23 - 11}\n" for i in range(400))).encode()
-    at = on_file(file, "Sum and count")
-    at.session_state["total.summed"] = Summed.VALUES
-    check(at.run())
-    at.session_state["total.signed_tabs"] = "Downloads"
-    wait_for_searches(at)
-    (tmp_path / data(at).name).write_bytes(file)
+    app = on_file(file, "Sum and count")
+    app.session_state["total.summed"] = Summed.VALUES
+    check(app.run())
+    app.session_state["total.signed_tabs"] = "Downloads"
+    wait_for_searches(app)
+    (tmp_path / data(app).name).write_bytes(file)
     assert_script_has_what_the_page_has(
-        at, report_contents["total_signed"](), answer_of_script(report_contents["total_signed"](), tmp_path)
+        app, report_contents["total_signed"](), answer_of_script(report_contents["total_signed"](), tmp_path)
     )
-    at.session_state["total.lower"], at.session_state["total.upper"] = -5.0, 20.0
-    at.session_state["total.objective"] = Measure.RMSE
-    wait_for_searches(at)
+    app.session_state["total.lower"], app.session_state["total.upper"] = -5.0, 20.0
+    app.session_state["total.objective"] = Measure.RMSE
+    wait_for_searches(app)
     assert_script_has_what_the_page_has(
-        at, report_contents["total_signed"](), answer_of_script(report_contents["total_signed"](), tmp_path)
+        app, report_contents["total_signed"](), answer_of_script(report_contents["total_signed"](), tmp_path)
     )
     printed = printed_of(report_contents["total_signed"](), tmp_path, file, "your-file.csv")
-    shown = card_numbers(at, "total_card")
+    shown = card_numbers(app, "total_card")
     assert len(shown) == 2
     for label, value in shown:
         assert f"{label}: {value}" in printed
@@ -362,23 +368,23 @@ def test_regression_on_a_table_of_ones_own(report_contents, tmp_path):
     file = ("who,kind,size,rating\n" + "\n".join(rows) + "\n").encode()
     table = read_table(file, "ratings.csv")
     design = Design("rating", "who", (Feature("kind", FeatureKind.CATEGORIES, "b"), Feature("size")))
-    loaded = RegressionData(
+    regression_data = RegressionData(
         problem.build_dataset(table, design, Disclosure.PRIVATE), "an account", design=design
     )
-    at = open_app("Regression", link="1", epsilon="1", lower="1", upper="10")
-    at.session_state["regression.loaded"] = loaded
-    at.session_state["regression.source"] = DataSource.UPLOAD
-    at.session_state["regression.lower"], at.session_state["regression.upper"] = 1.0, 10.0
-    check(at.run())
-    at.session_state["regression.tabs"] = "Downloads"
-    wait_for_searches(wait_for_searches(at))
+    app = open_app("Regression", link="1", epsilon="1", lower="1", upper="10")
+    app.session_state["regression.loaded"] = regression_data
+    app.session_state["regression.source"] = DataSource.UPLOAD
+    app.session_state["regression.lower"], app.session_state["regression.upper"] = 1.0, 10.0
+    check(app.run())
+    app.session_state["regression.tabs"] = "Downloads"
+    wait_for_searches(wait_for_searches(app))
     content = report_contents["regression"]()
     printed = printed_of(content, tmp_path, file, "your-table.csv")
-    shown = card_numbers(at, "regression_card")
+    shown = card_numbers(app, "regression_card")
     assert len(shown) == 2
     for label, value in shown:
         assert f"{label}: {value}" in printed
-    public = Reader(report_content.write_html(content, MADE, public_only=True))
+    public = Reader(report_content.write_html(content, REPORT_TIME, public_only=True))
     assert "ratings.csv" not in public.text
     assert not public.of_class("private")
 
@@ -453,11 +459,11 @@ def test_what_may_have_been_read_off_private_data_is_no_plain_public_input(discl
         assert labels[escape_markdown(words[name])] == expected
     for name in ("epsilon", "counts"):
         assert labels[escape_markdown(words[name])] == Disclosure.PUBLIC.label
-    document = json.loads(write_report_json(report, MADE))
+    document = json.loads(write_report_json(report, REPORT_TIME))
     entered_names = document["question"]["entered_beside_private_data"]
     assert entered_names == (["lower", "upper", "user_share", "own_bound"] if private else [])
     # The person may publish them who chose them elsewhere: the file's name and first lines stay as they are.
     assert not report.holds_private or not public_only
     assert (
-        dpcore_report_content.PRIVATE_SETTING_LABEL in report_html.write_report_html(report, MADE)
+        dpcore_report_content.PRIVATE_SETTING_LABEL in report_html.write_report_html(report, REPORT_TIME)
     ) == private

@@ -90,14 +90,14 @@ PIN = Pin(
 def build_content() -> Content:
     """A release in use, what it was made of, an account, and fields of both sides."""
     behind = session.LoadedData(SECRET, session.Origin(session.UPLOADED))
-    loaded = session.LoadedData(RELEASE, session.Origin(session.DP_RELEASE), behind, {"mean.upper": 9.0})
+    loaded_data = session.LoadedData(RELEASE, session.Origin(session.DP_RELEASE), behind, {"mean.upper": 9.0})
     paid = LEDGER.merge(Ledger((CHOSEN.facts,), ("cc",)))
     accounts = {
         "": {SECRET.histogram.digest: paid}, "regression": {"0" * 64: LEDGER}, "training": {"1" * 64: LEDGER},
     }  # fmt: skip
     settings = {"mean.lower": 1.0, "mean.upper": None}
     return Content(
-        loaded, 0.5, settings, accounts, (PIN,), tables(), {"private_choice": DRAWN}, FILES
+        loaded_data, 0.5, settings, accounts, (PIN,), tables(), {"private_choice": DRAWN}, FILES
     )  # fmt: skip
 
 
@@ -106,7 +106,7 @@ def test_a_file_with_a_second_data_set_opens_and_says_that_it_is_left_out() -> N
         "second": {"origin": "shop-events", "generator": {}}
     }
     session_read = read_json(before)
-    assert session_read.content.data is not None
+    assert session_read.content.loaded_data is not None
     assert [problem.message for problem in session_read.setting_problems] == [
         "the second data set of this file is left out: pages show one data set at a time"
     ]
@@ -135,18 +135,18 @@ def reopen(content: Content) -> session_file.FileContent:
 
 def test_everything_comes_back() -> None:
     session_read = reopen(build_content())
-    assert replace(session_read.content, pins=(), own_tables={}) == replace(
-        build_content(), pins=(), own_tables={}
+    assert replace(session_read.content, pins=(), tables_by_page={}) == replace(
+        build_content(), pins=(), tables_by_page={}
     )
     for name, table in tables().items():
-        back = session_read.content.own_tables[name]
-        assert type(back.table) is type(table.table)
-        assert (back.dataset, back.table.account, back.table.design) == (TABLE, ACCOUNT, DESIGN)
-        assert back.entries == table.entries
+        back = session_read.content.tables_by_page[name]
+        assert type(back.table_entry) is type(table.table_entry)
+        assert (back.dataset, back.table_entry.account, back.table_entry.design) == (TABLE, ACCOUNT, DESIGN)
+        assert back.numbers_by_field == table.numbers_by_field
     assert [own_tables.PIN_CODEC.write(pin) for pin in session_read.content.pins] == [
         own_tables.PIN_CODEC.write(PIN)
     ]
-    assert session_read.content.accounts[""][SECRET.histogram.digest].marks == ("aa", "bb", "cc")
+    assert session_read.content.ledgers_by_question[""][SECRET.histogram.digest].marks == ("aa", "bb", "cc")
     assert (session_read.setting_problems, session_read.left_out) == ((), ())
     for origin in (
         session.Origin("shop-events"),
@@ -163,25 +163,28 @@ def test_the_label_of_the_file_is_the_most_private_of_what_it_holds() -> None:
     assert public.disclosure is Disclosure.PUBLIC
     assert Content(session.LoadedData(RELEASE, session.Origin(session.DP_RELEASE))).disclosure == FACTS
     private = Content(session.LoadedData(SECRET, session.Origin(session.UPLOADED)))
-    accounts = Content(public.data, accounts={"": {"0" * 64: LEDGER}})
-    own = Content(public.data, own_tables=tables())
-    for content in (build_content(), private, accounts, own, Content(public.data, files=FILES)):
+    accounts = Content(public.loaded_data, ledgers_by_question={"": {"0" * 64: LEDGER}})
+    own = Content(public.loaded_data, tables_by_page=tables())
+    for content in (build_content(), private, accounts, own, Content(public.loaded_data, known_files=FILES)):
         assert content.disclosure is Disclosure.PRIVATE
         assert write_json(content)["label"] == Disclosure.PRIVATE.label
-    assert Content(public.data, files=FILES[1:]).disclosure is Disclosure.PUBLIC
-    of_all = replace(tables()["regression"].table, dataset=replace(TABLE, disclosure=Disclosure.PUBLIC))
-    assert Content(public.data, own_tables={"regression": OwnTable(of_all)}).disclosure is Disclosure.PUBLIC
+    assert Content(public.loaded_data, known_files=FILES[1:]).disclosure is Disclosure.PUBLIC
+    of_all = replace(tables()["regression"].table_entry, dataset=replace(TABLE, disclosure=Disclosure.PUBLIC))
+    assert (
+        Content(public.loaded_data, tables_by_page={"regression": OwnTable(of_all)}).disclosure
+        is Disclosure.PUBLIC
+    )
 
 
 def test_a_table_that_is_too_large_is_named_and_the_other_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    content = write_json(Content(None, own_tables=tables()))
+    content = write_json(Content(None, tables_by_page=tables()))
     assert (sorted(content["own"]), content["left_out"]) == (["regression", "training"], [])
     # Room for one of them: four rows of two features, a label and a code, and two sizes.
     monkeypatch.setattr(session_file.saved_dataset, "ROOM", 4 * 4 * 8 + 2 * 16 + 8)
-    content = write_json(Content(None, own_tables=tables()))
+    content = write_json(Content(None, tables_by_page=tables()))
     assert list(content["own"]) == ["regression"]
     assert content["left_out"] == ["Training: its own table is too large for a file"]
-    assert read_json(content).content.own_tables["regression"].dataset == TABLE
+    assert read_json(content).content.tables_by_page["regression"].dataset == TABLE
 
 
 def entered(question: Question, name: str) -> st.SearchStrategy[Any]:
@@ -210,8 +213,8 @@ def test_settings_come_back_or_are_said_and_a_good_question_comes_back_whole(
     content = Content(None, epsilon, {question.key(name): value for name, value in values.items()})
     session_read = reopen(content)
     assert session_read.content.epsilon == epsilon
-    back = session_read.content.settings
-    assert all(back[key] == content.settings[key] for key in back)
+    back = session_read.content.values_by_key
+    assert all(back[key] == content.values_by_key[key] for key in back)
     assert len(back) + len(session_read.setting_problems) == len(values)
     labels = {name: "it" for name in question.fields if question.fields[name].is_required}
     assert question.parameters is not None
@@ -235,13 +238,13 @@ def test_the_apps_own_first_values_of_all_pages_come_back() -> None:
     }
     session_read = reopen(Content(None, 1.0, first_values))
     assert session_read.setting_problems == ()
-    assert {key: session_read.content.settings[key] for key in first_values} == first_values
+    assert {key: session_read.content.values_by_key[key] for key in first_values} == first_values
 
 
 def test_what_does_not_apply_now_and_what_is_half_entered_comes_back() -> None:
     settings_saved = {"mean.value_variance": 0.3, "mean.lower": 7.0, "mean.upper": None}
     session_read = reopen(Content(None, None, settings_saved))
-    assert {key: session_read.content.settings[key] for key in settings_saved} == settings_saved
+    assert {key: session_read.content.values_by_key[key] for key in settings_saved} == settings_saved
     assert session_read.setting_problems == ()
 
 
@@ -254,7 +257,7 @@ def test_settings_that_no_field_holds_are_said_and_the_others_followed() -> None
         "total": [],
     }
     session_read = read_json(content)
-    assert session_read.content.settings == {"mean.lower": 2.0}
+    assert session_read.content.values_by_key == {"mean.lower": 2.0}
     assert session_read.content.epsilon is None
     sentences = [problem.sentence for problem in session_read.setting_problems]
     for words in (
@@ -352,8 +355,8 @@ def hostile(draw: st.DrawFn) -> bytes:
         del above[name]
     text = json.dumps(content)
     if draw(st.integers(0, 3)) == 0:
-        at = draw(st.integers(0, len(text) - 1))
-        text = text[:at] + draw(st.sampled_from(['"', "}", "NaN", "9" * 30, ""])) + text[at + 1 :]
+        app = draw(st.integers(0, len(text) - 1))
+        text = text[:app] + draw(st.sampled_from(['"', "}", "NaN", "9" * 30, ""])) + text[app + 1 :]
     return text.encode()
 
 
@@ -364,21 +367,23 @@ def test_whatever_is_changed_a_file_is_refused_or_harmless(content: bytes) -> No
         session_read = session_file.read_file(content)
     except InvalidInput:
         return
-    if session_read.content.data is not None:  # The data are whole, or another sample that the file names.
-        assert session_read.content.data.dataset.digest == RELEASE.digest
-    for table in session_read.content.own_tables.values():
-        assert (table.dataset.digest, table.table.account) == (TABLE.digest, ACCOUNT)
+    if (
+        session_read.content.loaded_data is not None
+    ):  # The data are whole, or another sample that the file names.
+        assert session_read.content.loaded_data.dataset.digest == RELEASE.digest
+    for table in session_read.content.tables_by_page.values():
+        assert (table.dataset.digest, table.table_entry.account) == (TABLE.digest, ACCOUNT)
     digest = SECRET.histogram.digest
     # A number drawn comes back only where the file says what it cost.
-    for selections in session_read.content.releases.get("private_choice", {}).values():
+    for selections in session_read.content.releases_by_page.get("private_choice", {}).values():
         for _, one in selections:
-            assert one.facts in session_read.content.accounts[""][digest].releases
+            assert one.facts in session_read.content.ledgers_by_question[""][digest].releases
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streamlit, "session_state", state := {keys.LEDGERS: {digest: LEDGER}})
         session_file.apply_content(session_read.content)
-        spent = state[keys.LEDGERS][digest].total
-    assert spent.epsilon >= LEDGER.total.epsilon  # type: ignore[union-attr]
-    for key, value in session_read.content.settings.items():
+        total = state[keys.LEDGERS][digest].total
+    assert total.epsilon >= LEDGER.total.epsilon  # type: ignore[union-attr]
+    for key, value in session_read.content.values_by_key.items():
         name, _, entry = key.partition(".")
         assert entry in catalogue.QUESTIONS[name].fields
         assert not isinstance(value, float) or math.isfinite(value)
@@ -387,14 +392,14 @@ def test_whatever_is_changed_a_file_is_refused_or_harmless(content: bytes) -> No
 def test_a_table_of_a_pages_own_stands_there_with_its_ranges() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streamlit, "session_state", state := {})
-        session_file.apply_content(reopen(Content(None, own_tables=tables())).content)
+        session_file.apply_content(reopen(Content(None, tables_by_page=tables())).content)
         assert state["training.loaded"].dataset == state["regression.loaded"].dataset == TABLE
         # Not to be proposed once more, in place of what was entered.
         assert state["training.proposed"] == ACCOUNT
         assert (state["training.range_low_age"], state["training.range_high_age"]) == (0.0, 120.0)
         again = own_tables.list_tables(state)
-        assert {name: table.entries for name, table in again.items()} == {
-            name: table.entries for name, table in tables().items()
+        assert {name: table.numbers_by_field for name, table in again.items()} == {
+            name: table.numbers_by_field for name, table in tables().items()
         }
 
 
@@ -404,7 +409,7 @@ def test_numbers_drawn_are_joined_and_none_is_lost_or_doubled() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streamlit, "session_state", state := {key: {"x": ((BoundPurpose.SUM, other),)}})
         for _ in range(2):  # The same file twice.
-            session_file.apply_content(reopen(replace(build_content(), data=None)).content)
+            session_file.apply_content(reopen(replace(build_content(), loaded_data=None)).content)
         assert state[key] == {"x": ((BoundPurpose.SUM, other),), **DRAWN}
         state[key] = {
             SECRET.histogram.digest: (
@@ -441,43 +446,46 @@ def test_whatever_was_drawn_and_entered_of_a_table_comes_back(
     table = OwnTable(TrainingData(replace(TABLE, name=name), ACCOUNT, DESIGN), {"range_low_" + name: 1.5})
     releases = {"private_choice": {"0" * 64: tuple(drawn)}}
     content = Content(
-        None, accounts={"": {"0" * 64: ledger}}, own_tables={"training": table}, releases=releases
+        None,
+        ledgers_by_question={"": {"0" * 64: ledger}},
+        tables_by_page={"training": table},
+        releases_by_page=releases,
     )
     session_read = reopen(content).content
-    assert session_read.releases == releases
-    assert session_read.own_tables["training"].entries == table.entries
-    assert session_read.own_tables["training"].dataset == table.dataset
+    assert session_read.releases_by_page == releases
+    assert session_read.tables_by_page["training"].numbers_by_field == table.numbers_by_field
+    assert session_read.tables_by_page["training"].dataset == table.dataset
 
 
-def write_session(at: Any) -> bytes:
+def write_session(app: Any) -> bytes:
     """What the button in the sidebar writes."""
-    return session_file.write_file(at.session_state[keys.SESSION_FILE].content).encode()
+    return session_file.write_file(app.session_state[keys.SESSION_FILE].content).encode()
 
 
-def open_session(at: Any, content: bytes) -> Any:
-    at = go(at, "Your data")
-    check(at.segmented_control(key="your_data.data_source").set_value("Session").run())
-    return check(at.file_uploader[0].upload("session.json", content).run())
+def open_session(app: Any, content: bytes) -> Any:
+    app = go(app, "Your data")
+    check(app.segmented_control(key="your_data.data_source").set_value("Session").run())
+    return check(app.file_uploader[0].upload("session.json", content).run())
 
 
 def test_a_session_comes_back_in_another_and_its_account_never_shrinks() -> None:
-    at = on_file(SHOP_EVENTS, "Mean", "shop_events.csv")
-    enter_range(at, 3.0, 80.0)
-    check(at.number_input(key="epsilon").set_value(0.37).run())
-    before = write_session(at)
-    assert json.loads(before)["label"] == Disclosure.PRIVATE.label
-    digest = data(at).histogram.digest
-    at.session_state[keys.LEDGERS] = {digest: Ledger().add(FACTS)}
-    check(at.run())
-    assert "Spent on these data: ε = 0.25" in shown_texts(at)
-    after = write_session(at)
+    app = on_file(SHOP_EVENTS, "Mean", "shop_events.csv")
+    enter_range(app, 3.0, 80.0)
+    check(app.number_input(key="epsilon").set_value(0.37).run())
+    session_before = write_session(app)
+    assert json.loads(session_before)["label"] == Disclosure.PRIVATE.label
+    digest = data(app).histogram.digest
+    app.session_state[keys.LEDGERS] = {digest: Ledger().add(FACTS)}
+    check(app.run())
+    assert "Spent on these data: ε = 0.25" in shown_texts(app)
+    session_after = write_session(app)
 
-    new = open_session(open_app("Your data"), after)
-    assert data(new) == data(at)
+    new = open_session(open_app("Your data"), session_after)
+    assert data(new) == data(app)
     assert "In use: shop_events.csv" in shown_texts(new)
     assert "Spent on these data: ε = 0.25" in shown_texts(new)
     # The file that was saved before the release takes nothing off the account.
-    new = open_session(new, before)
+    new = open_session(new, session_before)
     assert "Spent on these data: ε = 0.25" in shown_texts(new)
     new = go(new, "Mean")
     assert [new.number_input(key=key).value for key in ("mean.lower", "mean.upper", "epsilon")] == [
@@ -486,20 +494,20 @@ def test_a_session_comes_back_in_another_and_its_account_never_shrinks() -> None
         0.37,
     ]
     assert new.session_state["epsilon_slider"] == 0.3
-    new = open_session(new, after.replace(b'"disclosure": "private"', b'"disclosure": "public"'))
+    new = open_session(new, session_after.replace(b'"disclosure": "private"', b'"disclosure": "public"'))
     assert "not those that were saved" in errors(new)
     assert "Nothing was changed" in errors(new)
-    assert data(new) == data(at)
+    assert data(new) == data(app)
 
 
 def test_what_columns_were_taken_for_comes_back_where_the_data_are_too_large(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    at = upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")
-    check(at.selectbox(key="your_data.upload_role_task").set_value(file_upload.NO_COLUMN).run())
-    at = use(at)
+    app = upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")
+    check(app.selectbox(key="your_data.upload_role_task").set_value(file_upload.NO_COLUMN).run())
+    app = use(app)
     monkeypatch.setattr(saved_dataset, "ROOM", 100)
-    new = open_session(open_app("Your data"), write_session(at))
+    new = open_session(open_app("Your data"), write_session(app))
     assert data(new).name != "shop_events.csv"
     assert "Bring shop_events.csv again" in shown_texts(new)
     new = upload(new, SHOP_EVENTS, "shop_events.csv")
@@ -514,16 +522,16 @@ def test_a_page_goes_on_with_its_own_table_and_what_a_file_does_not_hold_is_name
     rows = LabelledRows(features, rng.integers(0, 2, codes.size), codes, ("intercept", "age"), "rating")
     histogram = ContributionHistogram.from_counts(np.bincount(codes))
     table = Dataset("own.csv", "", Disclosure.PRIVATE, histogram, table=rows, privacy_unit=("who",))
-    at = open_app("Training")
-    at.session_state["training.loaded"] = TrainingData(table, ACCOUNT, DESIGN)
-    at.session_state["training.source"], at.session_state["training.runs"] = DataSource.UPLOAD, 2
-    check(at.run())
-    at.number_input(key="training.range_low_age").set_value(0.0)
-    at.number_input(key="training.range_high_age").set_value(10.0)
-    check(at.run())
-    at.session_state["training.draws"] = {ACCOUNT: [SimpleNamespace(question="another")]}
-    check(at.run())
-    new = open_session(open_app("Your data"), write_session(at))
+    app = open_app("Training")
+    app.session_state["training.loaded"] = TrainingData(table, ACCOUNT, DESIGN)
+    app.session_state["training.source"], app.session_state["training.runs"] = DataSource.UPLOAD, 2
+    check(app.run())
+    app.number_input(key="training.range_low_age").set_value(0.0)
+    app.number_input(key="training.range_high_age").set_value(10.0)
+    check(app.run())
+    app.session_state["training.draws"] = {ACCOUNT: [SimpleNamespace(question="another")]}
+    check(app.run())
+    new = open_session(open_app("Your data"), write_session(app))
     assert "Training: 1 release, to be downloaded there" in shown_texts(new)
     new = go(new, "Training")
     assert "Data of this page: **own.csv**" in shown_texts(new)
@@ -532,7 +540,7 @@ def test_a_page_goes_on_with_its_own_table_and_what_a_file_does_not_hold_is_name
 
 def test_a_public_demo_opens_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SWEETSPOT_SERVED", "1")
-    at = check(new_app("Your data").run())
-    check(at.segmented_control(key="your_data.data_source").set_value("Session").run())
-    assert not at.file_uploader
-    assert "public demo" in shown_texts(at)
+    app = check(new_app("Your data").run())
+    check(app.segmented_control(key="your_data.data_source").set_value("Session").run())
+    assert not app.file_uploader
+    assert "public demo" in shown_texts(app)

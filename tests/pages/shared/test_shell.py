@@ -27,10 +27,10 @@ shell.freeze_memory()
 
 def test_what_is_frozen_does_not_outlive_the_interpreter():
     # DuckDB's binding prints a page of what is alive when its module goes.
-    ended = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", SETTLED], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert "leaked" not in ended.stdout + ended.stderr
+    assert "leaked" not in result.stdout + result.stderr
 
 
 def test_the_end_of_the_server_leaves_no_folder():

@@ -42,8 +42,8 @@ def test_the_app_starts_and_its_slider_moves_without_any_private_name() -> None:
     command = [sys.executable, "-m", "tests.missing_names", port]
     process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=600)
     assert process.returncode == 0, process.stderr
-    moved = json.loads(process.stdout.splitlines()[-1])
-    assert moved == dict.fromkeys(("all", *missing_names.NAMES), True)
+    moved_content = json.loads(process.stdout.splitlines()[-1])
+    assert moved_content == dict.fromkeys(("all", *missing_names.NAMES), True)
     assert "Traceback" not in process.stderr
 
 

@@ -51,7 +51,9 @@ def answer_at(name: str, value: Any = None) -> str:
     """The answer of a step at a value of its field, by default where its question leads."""
     (question,) = [q for q in STOPS if q.name == name]
     step = tour.import_step(question)
-    return step.answer(step.origin.load(), step.parameters_at(step.goal if value is None else value))
+    return step.write_answer(
+        step.origin.load(), step.parameters_at(step.goal_value if value is None else value)
+    )
 
 
 def test_the_tour_goes_through_the_pages_in_order_and_begins_on_the_first_one() -> None:
@@ -71,13 +73,13 @@ def test_a_step_is_what_a_link_can_carry_and_its_question_is_open_at_first(quest
     origin, values, problems = links.read_link(dict(parse_qsl(query)), question)
     assert (origin, problems) == (step.origin, [])
     assert values == {key: getattr(step.parameters, name) for name, key in question.widgets.items()}
-    assert not step.is_enough(getattr(step.parameters, step.field))
-    assert step.is_enough(step.goal)
-    assert step.parameters_at(step.goal) != step.parameters
+    assert not step.is_enough(getattr(step.parameters, step.field_name))
+    assert step.is_enough(step.goal_value)
+    assert step.parameters_at(step.goal_value) != step.parameters
     # Two lines each beside the buttons: the figure stays whole on the first screen.
-    assert len(step.question) <= 115
+    assert len(step.question_sentence) <= 115
     assert len(answer_at(question.name).replace("*", "")) <= 178
-    assert not step.move.endswith(".")
+    assert not step.instruction.endswith(".")
     assert not step.origin.load().is_private
 
 
@@ -107,15 +109,15 @@ def test_mean_says_what_weights_save_over_the_best_cap() -> None:
     def errors_at(epsilon: float) -> tuple[float, float, float]:
         """Errors of the best cap and of the best weights on a fine grid, and the share of rows that the cap cuts."""
         caps = np.arange(1, 2_000)
-        kept = np.array([np.minimum(sizes, cap) @ many for cap in caps])
-        capped = np.sqrt(0.25 / kept + 2 * (caps / (epsilon * kept)) ** 2)
+        kept_values = np.array([np.minimum(sizes, cap) @ many for cap in caps])
+        capped = np.sqrt(0.25 / kept_values + 2 * (caps / (epsilon * kept_values)) ** 2)
         smooth = np.inf
         for h in np.geomspace(1.0, 2_000.0, 4_000):
             n = np.minimum(sizes, h) @ many  # Every user keeps all rows at weight min(1, h / size).
             sampling = 0.25 * (np.minimum(1.0, h / sizes) ** 2 * sizes) @ many / n**2
             smooth = min(smooth, float(np.sqrt(sampling + 2 * (h / (epsilon * n)) ** 2)))
         best = int(capped.argmin())
-        return float(capped[best]), smooth, 1.0 - float(kept[best]) / float(sizes @ many)
+        return float(capped[best]), smooth, 1.0 - float(kept_values[best]) / float(sizes @ many)
 
     for epsilon, err, cut in ((0.3, "13", "68"), (10.0, "1.9", "11")):
         capped, smooth, lost = errors_at(epsilon)
@@ -258,7 +260,7 @@ def join_state(state: dict[str, Any]) -> str:
 
 
 def test_all_is_put_aside_for_the_tour_and_comes_back_at_its_end(state: dict[str, Any]) -> None:
-    before, loaded = read_entries(state), session.get_loaded()
+    entries_before, loaded = read_entries(state), session.get_loaded()
     tour.begin()
     for number in (*range(1, len(STOPS) + 1), 5):
         tour.go_to_step(number)
@@ -270,10 +272,10 @@ def test_all_is_put_aside_for_the_tour_and_comes_back_at_its_end(state: dict[str
         assert "89" not in {str(value) for value in state.values()}
         # What has data of its own, and what was spent, the tour does not touch.
         assert state["regression.residual_variance"] == 5.0
-        assert state[keys.LEDGERS] == before[keys.LEDGERS]
+        assert state[keys.LEDGERS] == entries_before[keys.LEDGERS]
     state["learning.vc_dimension"] = 44  # What is entered on the tour does not stay.
     tour.end()
-    assert read_entries(state) == before
+    assert read_entries(state) == entries_before
     assert session.get_loaded() == loaded
     assert state["learning.vc_dimension"] != 44
     assert session.get_tour() is None
@@ -389,66 +391,68 @@ def test_data_that_an_address_cannot_name_are_the_usual_sample(state: dict[str, 
     assert session.get_loaded().origin == session.Origin(session.DEFAULT_SAMPLE)
 
 
-def follow(at: AppTest) -> AppTest:
+def follow(app: AppTest) -> AppTest:
     """Stay on the page that the app itself went to: `AppTest` goes back to the one that was asked for last."""
-    at._page_hash = ""
-    return check(at.run())
+    app._page_hash = ""
+    return check(app.run())
 
 
 def test_the_tour_on_the_real_pages() -> None:
-    at = on_data(SECRET, "Mean")
-    enter_range(at, 2.0, 40.0)
-    check(go(at, "Start").button(key="tour_begin").click().run())
+    app = on_data(SECRET, "Mean")
+    enter_range(app, 2.0, 40.0)
+    check(go(app, "Start").button(key="tour_begin").click().run())
     for number, question in enumerate(STOPS, 1):
         step = tour.import_step(question)
-        follow(at)
-        assert [title.value for title in at.title] == [question.heading or question.title]
-        assert f"step {number} of 7" in shown_texts(at)
-        assert "brings back: secret.csv" in shown_texts(at)
+        follow(app)
+        assert [title.value for title in app.title] == [question.heading or question.title]
+        assert f"step {number} of 7" in shown_texts(app)
+        assert "brings back: secret.csv" in shown_texts(app)
         # As declared, or the answer would say that it is about other settings.
-        assert at.session_state[keys.PAGE_PARAMETERS] == step.parameters
-        assert address_of(at)["tour"] == str(number)
-        assert strip.HINT in shown_texts(at)
-        widget = f"{question.widgets[step.field]}"
-        if step.field == "epsilon":
-            check(at.number_input(key=keys.EPSILON).set_value(step.goal).run())
+        assert app.session_state[keys.PAGE_PARAMETERS] == step.parameters
+        assert address_of(app)["tour"] == str(number)
+        assert strip.HINT in shown_texts(app)
+        widget = f"{question.widgets[step.field_name]}"
+        if step.field_name == "epsilon":
+            check(app.number_input(key=keys.EPSILON).set_value(step.goal_value).run())
         elif question.name == "start":
-            check(at.number_input(key=widget).set_value(float(step.goal)).run())
+            check(app.number_input(key=widget).set_value(float(step.goal_value)).run())
         elif question.name == "learning":
-            check(at.button(key="tour_answer").click().run())
-            assert answer_at("learning") in shown_texts(at)
-            check(at.slider(key=widget).set_value(step.goal).run())
+            check(app.button(key="tour_answer").click().run())
+            assert answer_at("learning") in shown_texts(app)
+            check(app.slider(key=widget).set_value(step.goal_value).run())
         else:
-            check(at.number_input(key=widget).set_value(step.goal).run())
-        assert strip.HINT not in shown_texts(at)
-        assert answer_at(question.name) in shown_texts(at)
-        assert tour.OTHERWISE not in shown_texts(at)
+            check(app.number_input(key=widget).set_value(step.goal_value).run())
+        assert strip.HINT not in shown_texts(app)
+        assert answer_at(question.name) in shown_texts(app)
+        assert tour.OTHERWISE not in shown_texts(app)
         if number < len(STOPS):
-            check(at.button(key="tour_next").click().run())
-    release_copy(at)
-    check(at.run())
-    assert "Other data are in use than those of this step" in shown_texts(at)
-    check(at.button(key="tour_again").click().run())
-    assert data(at).release is None
-    check(go(at, "Quantile"))
-    assert "The tour waits on **Choose privately**" in shown_texts(at)
-    follow(check(at.button(key="tour_end").click().run()))
-    assert at.title[0].value == STOPS[0].heading
-    assert data(at) is SECRET
-    go(at, "Mean")
-    assert (at.number_input(key="mean.lower").value, at.number_input(key="mean.upper").value) == (2.0, 40.0)
-    assert "tour" not in address_of(at)
+            check(app.button(key="tour_next").click().run())
+    release_copy(app)
+    check(app.run())
+    assert "Other data are in use than those of this step" in shown_texts(app)
+    check(app.button(key="tour_again").click().run())
+    assert data(app).release is None
+    check(go(app, "Quantile"))
+    assert "The tour waits on **Choose privately**" in shown_texts(app)
+    follow(check(app.button(key="tour_end").click().run()))
+    assert app.title[0].value == STOPS[0].heading
+    assert data(app) is SECRET
+    go(app, "Mean")
+    assert (app.number_input(key="mean.lower").value, app.number_input(key="mean.upper").value) == (2.0, 40.0)
+    assert "tour" not in address_of(app)
 
 
 def test_an_address_leads_to_a_step() -> None:
-    at = new_app("Start")
-    at.query_params["tour"] = "3"
-    follow(check(at.run()))
-    assert at.title[0].value == STOPS[2].title
-    assert "step 3 of 7" in shown_texts(at)
-    at = open_app("Mean", link="1", data="online-retail-lines", epsilon="0.5", lower="0", upper="1", tour="2")
-    assert at.session_state[keys.EPSILON] == 0.5  # The step as it was left, not as it begins.
-    assert "Step 2 of 7".lower() in shown_texts(at)
-    assert strip.HINT not in shown_texts(at)
-    at = open_app("Start", tour="nine")
-    assert "The tour has 7 steps" in errors(at)
+    app = new_app("Start")
+    app.query_params["tour"] = "3"
+    follow(check(app.run()))
+    assert app.title[0].value == STOPS[2].title
+    assert "step 3 of 7" in shown_texts(app)
+    app = open_app(
+        "Mean", link="1", data="online-retail-lines", epsilon="0.5", lower="0", upper="1", tour="2"
+    )
+    assert app.session_state[keys.EPSILON] == 0.5  # The step as it was left, not as it begins.
+    assert "Step 2 of 7".lower() in shown_texts(app)
+    assert strip.HINT not in shown_texts(app)
+    app = open_app("Start", tour="nine")
+    assert "The tour has 7 steps" in errors(app)

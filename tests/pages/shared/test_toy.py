@@ -38,7 +38,7 @@ from tests.pages.driving import (
     upload,
     use,
 )
-from tests.pages.reporting import MADE, numbers_shown
+from tests.pages.reporting import REPORT_TIME, list_card_numbers
 
 TOY = ROOT / "tests" / "toy"
 
@@ -84,38 +84,38 @@ def st_state() -> Any:
     return st.session_state
 
 
-def do(at: AppTest, command: str) -> AppTest:
-    at.session_state["test_command"] = command
-    return check(at.run())
+def do(app: AppTest, command: str) -> AppTest:
+    app.session_state["test_command"] = command
+    return check(app.run())
 
 
-def value(at: AppTest, name: str) -> Any:
-    return at.session_state[f"toy.{name}"]
+def value(app: AppTest, name: str) -> Any:
+    return app.session_state[f"toy.{name}"]
 
 
 def test_it_is_in_the_sidebar_and_among_start_s_advice(toy: Any) -> None:
-    at = open_app("Start")
-    check(at.get_by_key("start.release").set_value("A count of heavy users").run())
-    assert toy.sentence in shown_texts(at)
-    at = go(at, "Heavy users")
-    assert at.title[0].value == "Heavy users"
-    assert at.number_input(key="toy.usual_value").value == 2.5
-    assert at.number_input(key="toy.usual_value").label == "A usual value"
-    assert at.segmented_control(key="toy.shown").options == ["Users", "Their share"]
-    assert [entry["name"] for entry in chart(at, "toy_users")["data"]] == ["Users"]
-    assert [entry["name"] for entry in chart(open_tab(at, "toy", "Their share"), "toy_share")["data"]] == [
+    app = open_app("Start")
+    check(app.get_by_key("start.release").set_value("A count of heavy users").run())
+    assert toy.sentence in shown_texts(app)
+    app = go(app, "Heavy users")
+    assert app.title[0].value == "Heavy users"
+    assert app.number_input(key="toy.usual_value").value == 2.5
+    assert app.number_input(key="toy.usual_value").label == "A usual value"
+    assert app.segmented_control(key="toy.shown").options == ["Users", "Their share"]
+    assert [entry["name"] for entry in chart(app, "toy_users")["data"]] == ["Users"]
+    assert [entry["name"] for entry in chart(open_tab(app, "toy", "Their share"), "toy_share")["data"]] == [
         "Share"
     ]
 
 
 def test_a_link_carries_its_fields_and_brings_them_back(toy: Any) -> None:
-    at = open_app(
+    app = open_app(
         "Heavy users", link="1", data="shop-events", epsilon="0.5", rows="3", shown="share", own_rows="x"
     )
-    assert value(at, "rows") == 3
-    assert "Own_rows cannot be read" in errors(at)
+    assert value(app, "rows") == 3
+    assert "Own_rows cannot be read" in errors(app)
     assert {"rows=3", "shown=share", "epsilon=0.5", "data=shop-events"} <= set(
-        link_of(at).partition("?")[2].split("&")
+        link_of(app).partition("?")[2].split("&")
     )
     origin, values, problems = links.read_link(
         {"link": "1", "data": "zipf", **to_fields(toy.parameters(epsilon=2.0, rows=9))}, toy
@@ -126,57 +126,57 @@ def test_a_link_carries_its_fields_and_brings_them_back(toy: Any) -> None:
 
 
 def test_private_data_a_copy_of_them_and_back(toy: Any, commands: None) -> None:
-    at = go(use(upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")), "Heavy users")
-    assert "computed from private data" in shown_texts(at)
-    at.number_input(key="toy.rows").set_value(17.0)
-    at.number_input(key="toy.own_rows").set_value(19.0)
-    check(at.number_input(key="toy.usual_value").set_value(0.137).run())
-    at.segmented_control(key="toy.shown").set_value(
+    app = go(use(upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")), "Heavy users")
+    assert "computed from private data" in shown_texts(app)
+    app.number_input(key="toy.rows").set_value(17.0)
+    app.number_input(key="toy.own_rows").set_value(19.0)
+    check(app.number_input(key="toy.usual_value").set_value(0.137).run())
+    app.segmented_control(key="toy.shown").set_value(
         toy.fields["shown"].options and list(toy.fields["shown"].options)[1]
     )
-    check(open_tab(at, "toy", "Simulation").button(key="toy_simulate").click().run())
-    at = finish(at, "toy.job")
-    assert "50 runs." in shown_texts(at)
-    job: jobs.Job = value(at, "job")
-    assert "0.137" in link_of(at)
+    check(open_tab(app, "toy", "Simulation").button(key="toy_simulate").click().run())
+    app = finish(app, "toy.job")
+    assert "50 runs." in shown_texts(app)
+    job: jobs.Job = value(app, "job")
+    assert "0.137" in link_of(app)
 
-    at = do(at, "release")
-    assert data(at).disclosure is Disclosure.DP_RELEASE
-    assert value(at, "usual_value") is None  # it may have come from the values
-    assert value(at, "rows") == 5  # so may this from the counts: it begins anew
-    assert value(at, "own_rows") is None
-    assert value(at, "shown").value == "share"  # public
-    assert "toy.job" not in at.session_state
+    app = do(app, "release")
+    assert data(app).disclosure is Disclosure.DP_RELEASE
+    assert value(app, "usual_value") is None  # it may have come from the values
+    assert value(app, "rows") == 5  # so may this from the counts: it begins anew
+    assert value(app, "own_rows") is None
+    assert value(app, "shown").value == "share"  # public
+    assert "toy.job" not in app.session_state
     assert job._stop_event.is_set()
-    assert "0.137" not in link_of(at)
-    assert "17" not in link_of(at).partition("?")[2]
-    assert "The usual value is empty" in errors(at)
+    assert "0.137" not in link_of(app)
+    assert "17" not in link_of(app).partition("?")[2]
+    assert "The usual value is empty" in errors(app)
 
-    at = do(at, "back")
-    assert [value(at, name) for name in ("usual_value", "rows", "own_rows")] == [0.137, 17.0, 19.0]
+    app = do(app, "back")
+    assert [value(app, name) for name in ("usual_value", "rows", "own_rows")] == [0.137, 17.0, 19.0]
     # Other data: what may have been read off those before starts afresh.
-    at = go(use(upload(go(at, "Your data"), b"size,users\n1,300\n9,40\n", "other.csv")), "Heavy users")
-    assert value(at, "own_rows") is None
-    assert value(at, "usual_value") is None
-    assert value(at, "rows") == 5
-    assert value(at, "shown").value == "share"  # public
+    app = go(use(upload(go(app, "Your data"), b"size,users\n1,300\n9,40\n", "other.csv")), "Heavy users")
+    assert value(app, "own_rows") is None
+    assert value(app, "usual_value") is None
+    assert value(app, "rows") == 5
+    assert value(app, "shown").value == "share"  # public
 
 
 def test_report_script_and_code(
     toy: Any, report_contents: dict[str, Any], tmp_path: Any, monkeypatch: Any
 ) -> None:
-    at = open_app("Heavy users", link="1", data="shop-events", epsilon="1", rows="3")
-    check(at.button(key="toy_card" + keys.CARD_CODE).click().run())
-    assert any("import" in str(block.value) for block in at.code), "no program"
-    open_tab(at, "toy", "Downloads")
-    ((label, number),) = numbers_shown(at, "toy_card")
+    app = open_app("Heavy users", link="1", data="shop-events", epsilon="1", rows="3")
+    check(app.button(key="toy_card" + keys.CARD_CODE).click().run())
+    assert any("import" in str(block.value) for block in app.code), "no program"
+    open_tab(app, "toy", "Downloads")
+    ((label, number),) = list_card_numbers(app, "toy_card")
     content = report_contents["toy"]()
-    document = json.loads(report_content.write_json(content, MADE, public_only=False))
+    document = json.loads(report_content.write_json(content, REPORT_TIME, public_only=False))
     assert {figure["key"] for figure in document["figures"]} == {"toy-users", "toy-share", "distribution"}
-    page = report_content.write_html(content, MADE, public_only=False)
+    page = report_content.write_html(content, REPORT_TIME, public_only=False)
     assert "More rows than" not in page
     assert "Rows" in page
-    script = report_content.write_script(content, MADE, public_only=False)
+    script = report_content.write_script(content, REPORT_TIME, public_only=False)
     monkeypatch.chdir(tmp_path)
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(compile(script, "script.py", "exec"), {"__name__": "__main__"})

@@ -82,7 +82,7 @@ def test_whoever_asked_first_computes_first_and_a_question_asked_anew_keeps_its_
     until(lambda: later.is_waiting)
     new = searches.start("of b", "new")
     until(lambda: new.is_waiting and not old.is_running)
-    assert (old.result, old.problems) == (None, ())
+    assert (old.result, old.input_problems) == (None, ())
     searches.go_on.set()
     for job in (running, new, later):
         job.wait(PATIENCE)

@@ -53,136 +53,136 @@ def off_by(histogram: ContributionHistogram, bounds, epsilon: float = setting.DE
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
 def test_a_single_count_is_said_to_be_best_at_what_sum_and_count_says(epsilon):
-    at = open_app("Start", link="1", data=session.DEFAULT_SAMPLE, epsilon=f"{epsilon:g}")
-    histogram = data(at).histogram
+    app = open_app("Start", link="1", data=session.DEFAULT_SAMPLE, epsilon=f"{epsilon:g}")
+    histogram = data(app).histogram
     every = off_by(histogram, np.arange(1, histogram.max_size + 1), CELLS * epsilon)[2]
     rows = wording.counted(int(np.argmin(every)) + 1, "row")
-    assert f"Keep at most {rows} of each user." not in shown_texts(at)
-    assert f"A single count is best at {rows}." in shown_texts(at)
-    assert f"Keep at most {rows} of each user." in shown_texts(go(at, "Sum and count"))
+    assert f"Keep at most {rows} of each user." not in shown_texts(app)
+    assert f"A single count is best at {rows}." in shown_texts(app)
+    assert f"Keep at most {rows} of each user." in shown_texts(go(app, "Sum and count"))
 
 
 def test_the_figure_is_the_error_by_hand_and_the_sweet_spot_the_best_of_all_bounds():
-    at = open_app("Start")
+    app = open_app("Start")
     histogram = samples.load(session.DEFAULT_SAMPLE).histogram
-    drawn = chart(at, "start_tradeoff")
-    assert not [trace for trace in drawn["data"] if trace["name"] == "Your own bound"]
-    a, b, error = off_by(histogram, trace(drawn, "Expected error")[0])
+    figure = chart(app, "start_tradeoff")
+    assert not [trace for trace in figure["data"] if trace["name"] == "Your own bound"]
+    a, b, error = off_by(histogram, trace(figure, "Expected error")[0])
     for name, expected in (("Bias", a), ("Noise", b), ("Expected error", error)):
-        assert trace(drawn, name)[1] == pytest.approx(expected, rel=1e-9, abs=1e-12)
+        assert trace(figure, name)[1] == pytest.approx(expected, rel=1e-9, abs=1e-12)
     # The trade-off is seen: the error falls from nearly everything to less than a tenth, and rises again.
     assert error[0] > 0.9
     assert error.min() < 0.1
     assert error[-1] > 0.9
-    ((x,), (y,)) = trace(drawn, "Sweet spot")
+    ((x,), (y,)) = trace(figure, "Sweet spot")
     every = off_by(histogram, np.arange(1, histogram.max_size + 1))[2]
     assert y == pytest.approx(every.min())
     assert every[int(x) - 1] == pytest.approx(every.min())
-    shown = answer_of(at, "start_card")
-    assert (shown["copied"], shown["error"][1]) == (str(int(x)), wording.percent(y))
+    card_answer = answer_of(app, "start_card")
+    assert (card_answer["copied"], card_answer["error"][1]) == (str(int(x)), wording.percent(y))
     lost, noise, _ = off_by(histogram, x)
-    said = [[name, text] for name, text, _ in shown["parts"]]
+    said = [[name, text] for name, text, _ in card_answer["parts"]]
     assert said == [["Bias", wording.percent(lost[0])], ["Noise", wording.percent(noise[0])]]
     # The handle lets go of a bound; any number may be entered.
-    check(at.number_input(key="start.bound").set_value(137.0).run())
-    ((x,), (y,)) = trace(chart(at, "start_tradeoff"), "Your own bound")
+    check(app.number_input(key="start.bound").set_value(137.0).run())
+    ((x,), (y,)) = trace(chart(app, "start_tradeoff"), "Your own bound")
     assert (x, y) == (137.0, pytest.approx(off_by(histogram, 137)[2][0]))
-    assert f"With **137 rows** a count is off by **{wording.percent(y)}**" in shown_texts(at)
+    assert f"With **137 rows** a count is off by **{wording.percent(y)}**" in shown_texts(app)
 
 
 def test_the_picture_moves_with_epsilon_and_its_axes_do_not():
-    at = open_app("Start")
-    before = chart(at, "start_tradeoff")
-    check(at.select_slider(key=keys.EPSILON_SLIDER).set_value(10.0).run())
-    after = chart(at, "start_tradeoff")
+    app = open_app("Start")
+    figure_before = chart(app, "start_tradeoff")
+    check(app.select_slider(key=keys.EPSILON_SLIDER).set_value(10.0).run())
+    figure_after = chart(app, "start_tradeoff")
     ratio = setting.DEFAULT_EPSILON / 10.0
-    assert trace(after, "Noise")[1] == pytest.approx(trace(before, "Noise")[1] * ratio)
-    assert after["layout"]["yaxis"]["range"] == before["layout"]["yaxis"]["range"] == [0.0, 1.0]
-    assert after["layout"]["xaxis"]["range"] == before["layout"]["xaxis"]["range"]
+    assert trace(figure_after, "Noise")[1] == pytest.approx(trace(figure_before, "Noise")[1] * ratio)
+    assert figure_after["layout"]["yaxis"]["range"] == figure_before["layout"]["yaxis"]["range"] == [0.0, 1.0]
+    assert figure_after["layout"]["xaxis"]["range"] == figure_before["layout"]["xaxis"]["range"]
     # A bound whose error is above the axis is said.
-    at.number_input(key="start.bound").set_value(50.0)
-    check(at.select_slider(key=keys.EPSILON_SLIDER).set_value(0.001).run())
-    ((_,), (error,)) = trace(chart(at, "start_tradeoff"), "Your own bound")
+    app.number_input(key="start.bound").set_value(50.0)
+    check(app.select_slider(key=keys.EPSILON_SLIDER).set_value(0.001).run())
+    ((_,), (error,)) = trace(chart(app, "start_tradeoff"), "Your own bound")
     assert error > 1.0
-    assert "your own bound" in shown_texts(at).partition("Outside the axes: ")[2]
-    assert "Axis range* widens" not in shown_texts(at)  # Of the error, the axis ends where it does.
+    assert "your own bound" in shown_texts(app).partition("Outside the axes: ")[2]
+    assert "Axis range* widens" not in shown_texts(app)  # Of the error, the axis ends where it does.
 
 
 def test_epsilon_is_there_on_the_first_run_of_the_next_page():
-    at = open_app("Start")
-    check(at.number_input(key=keys.EPSILON).set_value(0.37).run())
+    app = open_app("Start")
+    check(app.number_input(key=keys.EPSILON).set_value(0.37).run())
     for title in ("Mean", "Sum and count", "Start"):
-        at.switch_page(page_path(title))
-        check(at.run())  # Once: on the second run Streamlit has brought the value over by itself.
-        assert at.number_input(key=keys.EPSILON).value == 0.37
-        assert at.select_slider(key=keys.EPSILON_SLIDER).value == 0.3
-        assert not errors(at)
+        app.switch_page(page_path(title))
+        check(app.run())  # Once: on the second run Streamlit has brought the value over by itself.
+        assert app.number_input(key=keys.EPSILON).value == 0.37
+        assert app.select_slider(key=keys.EPSILON_SLIDER).value == 0.3
+        assert not errors(app)
 
 
 def test_the_bound_and_the_answers_survive_page_switches_and_new_data_clear_the_bound():
-    at = open_app("Start")
-    check(at.number_input(key="start.bound").set_value(50.0).run())
-    check(at.get_by_key("start.several").set_value("Yes").run())
-    go(at, "Mean")
-    go(at, "Start")
-    assert at.number_input(key="start.bound").value == 50.0
-    assert at.get_by_key("start.several").value == "Yes"
-    go(with_data(go(at, "Mean"), SECRET), "Start")
-    assert at.number_input(key="start.bound").value is None
-    assert SECRET.name in shown_texts(at)
+    app = open_app("Start")
+    check(app.number_input(key="start.bound").set_value(50.0).run())
+    check(app.get_by_key("start.several").set_value("Yes").run())
+    go(app, "Mean")
+    go(app, "Start")
+    assert app.number_input(key="start.bound").value == 50.0
+    assert app.get_by_key("start.several").value == "Yes"
+    go(with_data(go(app, "Mean"), SECRET), "Start")
+    assert app.number_input(key="start.bound").value is None
+    assert SECRET.name in shown_texts(app)
 
 
 def test_numbers_from_private_data_say_so_and_so_does_the_figure():
-    at = go(with_data(open_app("Mean"), SECRET), "Start")
-    assert any("computed from private data" in element.value for element in at.main.markdown)
-    notes = chart(at, "start_tradeoff")["layout"]["annotations"]
-    assert [note["text"].replace("<br>", " ") for note in notes] == [data(at).disclosure.label]
+    app = go(with_data(open_app("Mean"), SECRET), "Start")
+    assert any("computed from private data" in element.value for element in app.main.markdown)
+    notes = chart(app, "start_tradeoff")["layout"]["annotations"]
+    assert [note["text"].replace("<br>", " ") for note in notes] == [data(app).disclosure.label]
     # A bound that is dragged along its curve may be read off it.
-    check(at.number_input(key="start.bound").set_value(7.0).run())
-    assert "With **7 rows**" in shown_texts(at)
-    assert "bound" not in link_of(at)
-    at = open_app("Start")
-    assert not any("computed from private data" in element.value for element in at.main.markdown)
-    assert "annotations" not in chart(at, "start_tradeoff")["layout"]
+    check(app.number_input(key="start.bound").set_value(7.0).run())
+    assert "With **7 rows**" in shown_texts(app)
+    assert "bound" not in link_of(app)
+    app = open_app("Start")
+    assert not any("computed from private data" in element.value for element in app.main.markdown)
+    assert "annotations" not in chart(app, "start_tradeoff")["layout"]
 
 
 def test_the_card_says_what_the_bound_that_is_set_does():
     # 3 users of 1 row, 2 of 4 and 1 of 20: of 31 rows 16 are thrown away at a bound of 4, and 12 counts have
     # noise of 4 rows each at epsilon = 1.
     few = Dataset("few", "", Disclosure.PUBLIC, ContributionHistogram([1, 4, 20], [3, 2, 1]))
-    shown = build_answer(few, StartParameters(1.0, 4))
+    answer = build_answer(few, StartParameters(1.0, 4))
     for share in (16 / 31, 48 / 31, (16 + 48 * np.exp(-16 / 48)) / 31):
-        assert wording.percent(share) in shown.detail
+        assert wording.percent(share) in answer.detail
     # Without a bound nothing is said or drawn of one. At so small a budget nothing plays, as there is no best one.
-    alone = build_answer(few, StartParameters(0.01))
-    assert "every bound gives more noise than count" in alone.headline
-    assert (alone.numbers, alone.error_parts) == ((), ())
-    assert "With **" not in alone.detail
-    plot = alone.plots["start-tradeoff"]()
+    lone_answer = build_answer(few, StartParameters(0.01))
+    assert "every bound gives more noise than count" in lone_answer.headline
+    assert (lone_answer.numbers, lone_answer.error_parts) == ((), ())
+    assert "With **" not in lone_answer.detail
+    plot = lone_answer.plots["start-tradeoff"]()
     assert {trace.name for trace in plotly_figures.draw(plot).data} == {"Bias", "Noise", "Expected error"}
     assert plot.handle.best_bound is None
 
 
 def test_three_answers_lead_to_a_page_with_the_data_in_use():
-    at = open_app("Start")
-    links = [button.proto.label for button in at.get("page_link")]
+    app = open_app("Start")
+    links = [button.proto.label for button in app.get("page_link")]
     assert "Bring your data" in links
     assert not [label for label in links if label.startswith("Go to")]
-    check(at.get_by_key("start.several").set_value("No").run())
-    assert contents.ADVICE["No"] in shown_texts(at)
-    check(at.get_by_key("start.kind").set_value("A model").run())
-    assert at.selectbox(key="start.release").options == contents.list_releases("A model")
-    check(at.get_by_key("start.kind").set_value("Numbers").run())
+    check(app.get_by_key("start.several").set_value("No").run())
+    assert contents.ADVICE["No"] in shown_texts(app)
+    check(app.get_by_key("start.kind").set_value("A model").run())
+    assert app.selectbox(key="start.release").options == contents.list_releases("A model")
+    check(app.get_by_key("start.kind").set_value("Numbers").run())
     mean, groups = catalogue.find_page("Mean"), catalogue.find_page("Per group")
-    check(at.selectbox(key="start.release").set_value(mean.release_phrase).run())
-    assert "Go to Mean" in [link.proto.label for link in at.get("page_link")]
-    assert f"**Mean:** {mean.sentence}" in shown_texts(at)
+    check(app.selectbox(key="start.release").set_value(mean.release_phrase).run())
+    assert "Go to Mean" in [link.proto.label for link in app.get("page_link")]
+    assert f"**Mean:** {mean.sentence}" in shown_texts(app)
     # The data in use have no groups.
-    check(at.selectbox(key="start.release").set_value(groups.release_phrase).run())
-    assert f"{groups.sentence} The data in use lack what it needs" in shown_texts(at)
+    check(app.selectbox(key="start.release").set_value(groups.release_phrase).run())
+    assert f"{groups.sentence} The data in use lack what it needs" in shown_texts(app)
     # What is no number is not offered once models are asked for.
-    check(at.get_by_key("start.kind").set_value("A model").run())
-    assert at.selectbox(key="start.release").value is None
+    check(app.get_by_key("start.kind").set_value("A model").run())
+    assert app.selectbox(key="start.release").value is None
 
 
 def test_what_invented_users_teach_is_so():
@@ -203,16 +203,16 @@ def test_what_invented_users_teach_is_so():
 
 
 def test_invented_users_are_shown_and_the_data_in_use_stay():
-    at = go(with_data(open_app("Mean"), SECRET), "Start")
-    check(at.selectbox(key="start.users").set_value(UserPreset.ONE_HEAVY).run())
-    assert parameters.SENTENCES[UserPreset.ONE_HEAVY] in shown_texts(at)
+    app = go(with_data(open_app("Mean"), SECRET), "Start")
+    check(app.selectbox(key="start.users").set_value(UserPreset.ONE_HEAVY).run())
+    assert parameters.SENTENCES[UserPreset.ONE_HEAVY] in shown_texts(app)
     expected = solve(SECRET, StartParameters(1.0, users=UserPreset.ONE_HEAVY)).best.max_total
-    assert answer_of(at, "start_card")["copied"] == f"{expected:g}"
-    assert not any("computed from private data" in element.value for element in at.main.markdown)
-    assert data(at).digest == SECRET.digest
+    assert answer_of(app, "start_card")["copied"] == f"{expected:g}"
+    assert not any("computed from private data" in element.value for element in app.main.markdown)
+    assert data(app).digest == SECRET.digest
     # Their bound is in the link, and that of private data comes not with it.
-    check(at.number_input(key="start.bound").set_value(21.0).run())
-    fields = dict(parse_qsl(urlsplit(link_of(at)).query))
+    check(app.number_input(key="start.bound").set_value(21.0).run())
+    fields = dict(parse_qsl(urlsplit(link_of(app)).query))
     assert (fields["users"], fields["bound"]) == ("one heavy user", "21")
-    check(at.selectbox(key="start.users").set_value(UserPreset.IN_USE).run())
-    assert any("computed from private data" in element.value for element in at.main.markdown)
+    check(app.selectbox(key="start.users").set_value(UserPreset.IN_USE).run())
+    assert any("computed from private data" in element.value for element in app.main.markdown)

@@ -66,23 +66,23 @@ MADE = PARAMETERS.generator.generate()
 JOB = "training.runs_job"
 
 
-def wait_for_runs(at: AppTest) -> AppTest:
+def wait_for_runs(app: AppTest) -> AppTest:
     """Wait for the runs beside the page, as the polling fragment does in a browser."""
-    return finish(at, JOB)
+    return finish(app, JOB)
 
 
 def open_small(**changes: str) -> AppTest:
     return wait_for_runs(begin(TITLE, **(LINK | changes)))
 
 
-def open_tab(at: AppTest, tab: str) -> AppTest:
-    at.session_state["training.tabs"] = tab
-    return wait_for_runs(check(at.run()))
+def open_tab(app: AppTest, tab: str) -> AppTest:
+    app.session_state["training.tabs"] = tab
+    return wait_for_runs(check(app.run()))
 
 
-def release_model(at: AppTest) -> AppTest:
-    check(at.button(key="training_release").click().run())
-    return finish(at, "training.release_job")
+def release_model(app: AppTest) -> AppTest:
+    check(app.button(key="training_release").click().run())
+    return finish(app, "training.release_job")
 
 
 def make_experiment(parameters: TrainingParameters = PARAMETERS) -> Experiment:
@@ -162,10 +162,10 @@ def test_the_figure_has_every_method_with_its_band_and_the_references(full_solut
 
 
 def test_the_axis_stays_while_the_budget_moves(full_solution):
-    other = build_solution(replace(PARAMETERS, epsilon=7.0, runs=3))
-    assert other.table.scores[0, 0, 1, 0, 0] != full_solution.table.scores[0, 0, 1, 0, 0]
+    other_solution = build_solution(replace(PARAMETERS, epsilon=7.0, runs=3))
+    assert other_solution.table.scores[0, 0, 1, 0, 0] != full_solution.table.scores[0, 0, 1, 0, 0]
     for measure in Measure:
-        assert plots.choose_limits(other, measure, ScoreUnit.ROWS) == plots.choose_limits(
+        assert plots.choose_limits(other_solution, measure, ScoreUnit.ROWS) == plots.choose_limits(
             full_solution, measure, ScoreUnit.ROWS
         )
         assert (
@@ -187,13 +187,13 @@ def test_the_card_says_what_the_runs_found(full_solution):
     answer = answer_for(first)
     losses = first.table.summarise(Measure.LOSS, ScoreUnit.ROWS)
     assert answer.headline == "Train with clipped gradient sums whose bound adapts to the users."
-    numbers = {one.label: (one.text, one.note) for one in answer.numbers}
+    numbers = {number.label: (number.text, number.note) for number in answer.numbers}
     assert "Bound h" not in numbers
     noise, users = (
-        wording.number(half_widths[first.best.cell_index], 2)
-        for half_widths in (losses.half_widths, losses.users_half_width)
+        wording.number(half_widths[first.best_bound.cell_index], 2)
+        for half_widths in (losses.half_widths, losses.users_half_widths)
     )
-    assert numbers["Loss, users held out"][0] == wording.number(losses.means[first.best.cell_index])
+    assert numbers["Loss, users held out"][0] == wording.number(losses.means[first.best_bound.cell_index])
     assert numbers["95 % intervals"][0] == f"± {noise} noise, ± {users} users"
     assert numbers["Without privacy"][0] == wording.number(floor)
     assert numbers["Guessing"][0] == wording.number(guess)
@@ -203,7 +203,7 @@ def test_the_card_says_what_the_runs_found(full_solution):
     assert "hardly any protection" not in answer.detail
     other = answer_for(with_loss(full_solution, AVERAGES, floor - 0.2))
     assert other.headline == "Train with smooth weights of at most one row per user."
-    numbers = {one.label: one.text for one in other.numbers}
+    numbers = {number.label: number.text for number in other.numbers}
     assert numbers["Bound h"] == wording.number(1.0)
     assert words.describe_cell(Cell(Method.SMOOTH, 2.5)) == "smooth weights of at most 2.50 rows per user"
     private = replace(with_loss(full_solution, AVERAGES, floor - 0.2), data=TrainingData(
@@ -217,7 +217,7 @@ def test_the_card_says_what_the_runs_found(full_solution):
 def test_a_budget_that_is_too_small_is_said_so(full_solution):
     parameters = replace(PARAMETERS, epsilon=0.01)
     small = build_solution(parameters, Table(make_experiment(parameters), full_solution.table.scores))
-    guess = small.runs.references.guessing[:, 1, 0, 0]
+    guess = small.runs.references.guessing_scores[:, 1, 0, 0]
     scores = small.table.scores.copy()
     for more, headline in (
         (2.0, "Do not train with this budget: guessing does better."),
@@ -302,15 +302,15 @@ def assert_methods(figure, full_solution: TrainingSolution, means: np.ndarray) -
         for plot_trace in figure["data"]
         if plot_trace.get("y") != [None]
     }
-    assert list(drawn["The answer"]) == [pytest.approx(means[full_solution.best.cell_index], rel=1e-9)]
-    best = full_solution.cells[full_solution.best.cell_index].method
+    assert list(drawn["The answer"]) == [pytest.approx(means[full_solution.best_bound.cell_index], rel=1e-9)]
+    best = full_solution.cells[full_solution.best_bound.cell_index].method
     first = sorted(full_solution.parameters.methods, key=lambda method: method is not Method.FOLLOWED)
     order = [method for method in first if method is not best]
     others = drawn["Other methods, at their best bounds"]
     seen = 0
-    for method, shown in zip(order, others, strict=True):
-        if math.isfinite(shown):
-            assert shown == pytest.approx(means[full_solution.best_by_method[method].cell_index], rel=1e-9)
+    for method, item in zip(order, others, strict=True):
+        if math.isfinite(item):
+            assert item == pytest.approx(means[full_solution.best_by_method[method].cell_index], rel=1e-9)
             seen += 1
     far = drawn.get("Beyond this axis: far worse than guessing", np.array([np.nan]))
     assert seen + np.isfinite(far).sum() == len(order)
@@ -318,39 +318,39 @@ def assert_methods(figure, full_solution: TrainingSolution, means: np.ndarray) -
 
 
 def test_the_page_shows_what_the_core_finds(page, full_solution):
-    at = open_tab(page, "Behind the answer")
+    app = open_tab(page, "Behind the answer")
     assert_methods(
-        chart(at, "training_methods_loss"),
+        chart(app, "training_methods_loss"),
         full_solution,
         full_solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS).means,
     )
-    shown = answer_of(at, "training_card")
-    assert float(shown["copied"]) == pytest.approx(answer_for(full_solution).numbers[0].value)
-    text = shown_texts(at)
+    card_answer = answer_of(app, "training_card")
+    assert float(card_answer["copied"]) == pytest.approx(answer_for(full_solution).numbers[0].value)
+    text = shown_texts(app)
     assert "9 runs of every method at every bound" in text
     assert "Curves are simulated" in text
     assert "public input" in text
-    at.session_state["training.measure"], at.session_state["training.over"] = (
+    app.session_state["training.measure"], app.session_state["training.over"] = (
         Measure.ACCURACY,
         ScoreUnit.USERS,
     )
-    check(at.run())
+    check(app.run())
     drawn_means = full_solution.table.summarise(Measure.ACCURACY, ScoreUnit.USERS).means
-    assert_methods(chart(at, "training_methods_accuracy"), full_solution, drawn_means)
-    at.session_state["training.measure"], at.session_state["training.over"] = Measure.LOSS, ScoreUnit.ROWS
+    assert_methods(chart(app, "training_methods_accuracy"), full_solution, drawn_means)
+    app.session_state["training.measure"], app.session_state["training.over"] = Measure.LOSS, ScoreUnit.ROWS
     for tab in ("Rows and users", "Theory", "Downloads", "How this is computed"):
-        open_tab(at, tab)
-    assert "A bound that follows." in shown_texts(at)
+        open_tab(app, tab)
+    assert "A bound that follows." in shown_texts(app)
 
 
 def test_a_slider_moved_back_has_its_answer_at_once(page):
-    at = open_tab(page, "Behind the answer")
-    before, result = shown_texts(at), at.session_state[JOB].result
-    wait_for_runs(check(at.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run()))
-    assert shown_texts(at) != before
-    check(at.select_slider(key=keys.EPSILON_SLIDER).set_value(1.0).run())
-    assert at.session_state[JOB].result is result  # nothing was started
-    assert shown_texts(at) == before
+    app = open_tab(page, "Behind the answer")
+    page_text_before, result = shown_texts(app), app.session_state[JOB].result
+    wait_for_runs(check(app.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run()))
+    assert shown_texts(app) != page_text_before
+    check(app.select_slider(key=keys.EPSILON_SLIDER).set_value(1.0).run())
+    assert app.session_state[JOB].result is result  # nothing was started
+    assert shown_texts(app) == page_text_before
 
 
 def test_runs_on_the_sample_are_made_once_for_all_sessions(monkeypatch):
@@ -376,10 +376,10 @@ def test_runs_on_the_sample_are_made_once_for_all_sessions(monkeypatch):
     sample = {"link": "1", "epsilon": "1", "source": "sample", "runs": "2", "splits": "1"}
     # The first is stopped early; the second goes on; the third has it all.
     first = wait_for_runs(open_app(TITLE, **sample))
-    made = first.session_state[JOB].result
+    result = first.session_state[JOB].result
     second = wait_for_runs(open_app(TITLE, **sample))
-    assert 0 < made.table.runs_done.sum() < 2 * len(made.table.experiment.cells)
-    assert begun == [0, int(made.table.runs_done.sum())]
+    assert 0 < result.table.runs_done.sum() < 2 * len(result.table.experiment.cells)
+    assert begun == [0, int(result.table.runs_done.sum())]
     assert "2 runs of every method at every bound" in shown_texts(second)
     third = check(open_app(TITLE, **sample))
     assert len(begun) == 2
@@ -387,75 +387,75 @@ def test_runs_on_the_sample_are_made_once_for_all_sessions(monkeypatch):
     # Generated data and uploads stay with their session.
     generated = wait_for_runs(open_app(TITLE, **LINK | {"runs": "2", "data_seed": "3"}))
     assert begun[2:] == [0]
-    known = cache_of_pages.get_answers(JOB, True, training_answer.MAX_TABLES)
-    assert known.get(third.session_state[JOB].question) is not None
-    assert known.get(generated.session_state[JOB].question) is None
+    answers = cache_of_pages.get_answers(JOB, True, training_answer.MAX_TABLES)
+    assert answers.get(third.session_state[JOB].question) is not None
+    assert answers.get(generated.session_state[JOB].question) is None
 
 
 def test_releases_are_made_on_request_only_counted_and_kept(page, monkeypatch):
-    at = open_tab(page, "Release")
-    assert "Spent on these data" not in shown_texts(at)
-    assert "all 60 users" in shown_texts(at)
+    app = open_tab(page, "Release")
+    assert "Spent on these data" not in shown_texts(app)
+    assert "all 60 users" in shown_texts(app)
 
     def fails(self, argument):
         raise InvalidInput(["the sampler broke off"])
 
     with monkeypatch.context() as patched:
         patched.setattr(opendp.Measurement, "__call__", fails)
-        release_model(at)
-    assert "The sampler broke off" in errors(at)
-    assert "1 release of these rows that ended in an error" in shown_texts(at)
-    release_model(at)
-    (model,) = [frame.value for frame in at.dataframe if "θ" in frame.value.columns]
+        release_model(app)
+    assert "The sampler broke off" in errors(app)
+    assert "1 release of these rows that ended in an error" in shown_texts(app)
+    release_model(app)
+    (model,) = [frame.value for frame in app.dataframe if "θ" in frame.value.columns]
     assert len(model) == 3
-    assert "ε = 2, δ = 0.00002 in 2 releases (add or remove one user)" in shown_texts(at)
+    assert "ε = 2, δ = 0.00002 in 2 releases (add or remove one user)" in shown_texts(app)
     with monkeypatch.context() as patched:
         work_waits_for_stop(patched)
-        check(at.button(key="training_release").click().run())
-        assert not [button for button in at.button if button.key == "training_release"]
-        at.session_state["training.release_job"].stop()
-        finish(at, "training.release_job")
-    assert "nothing was spent" in shown_texts(at)
-    assert "in 2 releases" in shown_texts(at)
-    go(at, "Mean")
-    open_tab(go(at, TITLE), "Release")
-    (kept,) = [frame.value for frame in at.dataframe if "θ" in frame.value.columns]
+        check(app.button(key="training_release").click().run())
+        assert not [button for button in app.button if button.key == "training_release"]
+        app.session_state["training.release_job"].stop()
+        finish(app, "training.release_job")
+    assert "nothing was spent" in shown_texts(app)
+    assert "in 2 releases" in shown_texts(app)
+    go(app, "Mean")
+    open_tab(go(app, TITLE), "Release")
+    (kept,) = [frame.value for frame in app.dataframe if "θ" in frame.value.columns]
     assert kept["θ"].tolist() == model["θ"].tolist()
-    assert "The last bound was" in shown_texts(at)
-    at.selectbox(key="training.bounded_by").set_value(Method.SMOOTH)
-    wait_for_runs(check(at.number_input(key="training.bound").set_value(2.0).run()))
-    assert "settings have changed" in shown_texts(at)
-    assert "at most 2 rows per user" in shown_texts(at)
-    wait_for_runs(check(at.selectbox(key="training.bounded_by").set_value(Method.CAP).run()))
-    release_model(at)
-    assert "Trained with a cap: at most 2 rows of each user, drawn at random" in shown_texts(at)
-    account = at.session_state["training.release_job"].question[0]
-    (line, *_) = releases.list_lines(at.session_state["training.draws"][account], Ledger())
+    assert "The last bound was" in shown_texts(app)
+    app.selectbox(key="training.bounded_by").set_value(Method.SMOOTH)
+    wait_for_runs(check(app.number_input(key="training.bound").set_value(2.0).run()))
+    assert "settings have changed" in shown_texts(app)
+    assert "at most 2 rows per user" in shown_texts(app)
+    wait_for_runs(check(app.selectbox(key="training.bounded_by").set_value(Method.CAP).run()))
+    release_model(app)
+    assert "Trained with a cap: at most 2 rows of each user, drawn at random" in shown_texts(app)
+    account = app.session_state["training.release_job"].question[0]
+    (line, *_) = releases.list_lines(app.session_state["training.draws"][account], Ledger())
     assert "a cap: at most 2 rows of each user" in line.note
     assert line.disclosure is Disclosure.DP_RELEASE
-    wait_for_runs(check(at.number_input(key="training.bound").set_value(1.5).run()))
-    assert "draws a whole number of rows" in errors(at)
-    wait_for_runs(check(at.selectbox(key="training.bounded_by").set_value(Method.FOLLOWED).run()))
-    wait_for_runs(check(at.number_input(key="training.bound").set_value(1.0).run()))
+    wait_for_runs(check(app.number_input(key="training.bound").set_value(1.5).run()))
+    assert "draws a whole number of rows" in errors(app)
+    wait_for_runs(check(app.selectbox(key="training.bounded_by").set_value(Method.FOLLOWED).run()))
+    wait_for_runs(check(app.number_input(key="training.bound").set_value(1.0).run()))
     # Other rows have an account of their own.
-    wait_for_runs(check(at.number_input(key="training.data_seed").set_value(9).run()))
-    assert "Spent on these data" not in shown_texts(at)
-    wait_for_runs(check(at.number_input(key="training.data_seed").set_value(1).run()))
+    wait_for_runs(check(app.number_input(key="training.data_seed").set_value(9).run()))
+    assert "Spent on these data" not in shown_texts(app)
+    wait_for_runs(check(app.number_input(key="training.data_seed").set_value(1).run()))
 
 
 def test_stopped_runs_are_a_result_that_goes_on(monkeypatch, full_solution):
     work_waits_for_stop(monkeypatch)
-    at = open_app(TITLE, **LINK)
-    assert at.session_state[JOB].is_running
-    at.session_state[JOB].stop()
-    wait_for_runs(at)
-    assert "Stopped after" in shown_texts(at) or not metrics_of(at)
+    app = open_app(TITLE, **LINK)
+    assert app.session_state[JOB].is_running
+    app.session_state[JOB].stop()
+    wait_for_runs(app)
+    assert "Stopped after" in shown_texts(app) or not metrics_of(app)
     monkeypatch.undo()
-    at.button(key="training_again").click()
-    wait_for_runs(check(at.run()))
-    assert "9 runs of every method at every bound" in shown_texts(at)
+    app.button(key="training_again").click()
+    wait_for_runs(check(app.run()))
+    assert "9 runs of every method at every bound" in shown_texts(app)
     assert_methods(
-        chart(at, "training_methods_loss"),
+        chart(app, "training_methods_loss"),
         full_solution,
         full_solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS).means,
     )
@@ -478,57 +478,57 @@ def make_visits() -> bytes:
 
 
 def with_upload(public: bool) -> AppTest:
-    at = open_app(TITLE, link="1", epsilon="3", runs="3", splits="1")
-    check(at.segmented_control(key="training.source").set_value(DataSource.UPLOAD).run())
-    check(at.file_uploader[0].upload("visits.csv", make_visits()).run())
-    check(at.selectbox(key=UPLOAD.role_key("label")).set_value("bought").run())
-    check(at.selectbox(key=UPLOAD.role_key("user")).set_value("visitor").run())
-    check(at.multiselect(key=UPLOAD.role_key("features")).set_value(["minutes", "device"]).run())
-    check(at.multiselect(key=UPLOAD.role_key("categories")).set_value(["device"]).run())
+    app = open_app(TITLE, link="1", epsilon="3", runs="3", splits="1")
+    check(app.segmented_control(key="training.source").set_value(DataSource.UPLOAD).run())
+    check(app.file_uploader[0].upload("visits.csv", make_visits()).run())
+    check(app.selectbox(key=UPLOAD.role_key("label")).set_value("bought").run())
+    check(app.selectbox(key=UPLOAD.role_key("user")).set_value("visitor").run())
+    check(app.multiselect(key=UPLOAD.role_key("features")).set_value(["minutes", "device"]).run())
+    check(app.multiselect(key=UPLOAD.role_key("categories")).set_value(["device"]).run())
     if public:
-        check(at.radio(key="training.public").set_value(Disclosure.PUBLIC).run())
-        assert sorted(at.selectbox(key=UPLOAD.role_key("positive")).options) == ["later", "no", "yes"]
-        at.selectbox(key=UPLOAD.role_key("positive")).set_value("yes")
+        check(app.radio(key="training.public").set_value(Disclosure.PUBLIC).run())
+        assert sorted(app.selectbox(key=UPLOAD.role_key("positive")).options) == ["later", "no", "yes"]
+        app.selectbox(key=UPLOAD.role_key("positive")).set_value("yes")
     else:
-        check(at.button(key="training_use").click().run())
-        assert "levels of column device must be listed" in errors(at)
-        assert "which one is 1?" in errors(at)
-        at.text_input(key=UPLOAD.role_key("positive")).set_value(" yes ")
-        at.text_area(key="training.levels_device").set_value("desk\ntablet\ndesk")
-        check(at.run())
-        assert "desk stands twice" in errors(at)
-        at.text_area(key="training.levels_device").set_value("desk\ntablet")
-        check(at.run())
-    return wait_for_runs(check(at.button(key="training_use").click().run()))
+        check(app.button(key="training_use").click().run())
+        assert "levels of column device must be listed" in errors(app)
+        assert "which one is 1?" in errors(app)
+        app.text_input(key=UPLOAD.role_key("positive")).set_value(" yes ")
+        app.text_area(key="training.levels_device").set_value("desk\ntablet\ndesk")
+        check(app.run())
+        assert "desk stands twice" in errors(app)
+        app.text_area(key="training.levels_device").set_value("desk\ntablet")
+        check(app.run())
+    return wait_for_runs(check(app.button(key="training_use").click().run()))
 
 
 def test_private_rows_need_public_ranges_and_are_labelled():
-    at = with_upload(public=False)
-    assert "What range can these columns have" in shown_texts(at)
-    assert "training_methods_loss" not in figure_keys(at)
-    assert at.number_input(key="training.range_low_minutes").value is None
-    at.number_input(key="training.range_low_minutes").set_value(90.0)
-    wait_for_runs(check(at.number_input(key="training.range_high_minutes").set_value(0.0).run()))
-    assert "from a lower to a higher number" in errors(at)
-    wait_for_runs(check(at.number_input(key="training.range_low_minutes").set_value(-10.0).run()))
-    shown_text = shown_texts(at)
+    app = with_upload(public=False)
+    assert "What range can these columns have" in shown_texts(app)
+    assert "training_methods_loss" not in figure_keys(app)
+    assert app.number_input(key="training.range_low_minutes").value is None
+    app.number_input(key="training.range_low_minutes").set_value(90.0)
+    wait_for_runs(check(app.number_input(key="training.range_high_minutes").set_value(0.0).run()))
+    assert "from a lower to a higher number" in errors(app)
+    wait_for_runs(check(app.number_input(key="training.range_low_minutes").set_value(-10.0).run()))
+    shown_text = shown_texts(app)
     assert "do not publish" in shown_text
     follows = "whose bound adapts to the users" in shown_text
     assert follows or "this bound was computed from them" in shown_text.replace("*", "")
-    assert "source=upload" in link_of(at)
-    assert "minutes" not in link_of(at)
+    assert "source=upload" in link_of(app)
+    assert "minutes" not in link_of(app)
     # Nothing that may come from a table of one's own is in the address.
-    assert not {"source", "positive_above", "bound", "num_users"} & set(address_of(at))
-    open_tab(at, "Release")
-    release_model(at)
-    assert "Spent on these data" in shown_texts(at)
-    assert "A score θ·x above 0 says **bought = yes**" in shown_texts(at)
+    assert not {"source", "positive_above", "bound", "num_users"} & set(address_of(app))
+    open_tab(app, "Release")
+    release_model(app)
+    assert "Spent on these data" in shown_texts(app)
+    assert "A score θ·x above 0 says **bought = yes**" in shown_texts(app)
     # What is released names the levels that were listed and no other.
-    (model,) = [frame.value for frame in at.dataframe if "θ" in frame.value]
+    (model,) = [frame.value for frame in app.dataframe if "θ" in frame.value]
     assert model["Feature"].tolist() == ["intercept", "minutes", "device: tablet"]
     # And the methods section tells of this model, with the bound that was entered and OpenDP's noise.
-    open_tab(at, "Downloads")
-    (text,) = [code.value for code in at.code if "a bound that follows a private quantile" in code.value][:1]
+    open_tab(app, "Downloads")
+    (text,) = [code.value for code in app.code if "a bound that follows a private quantile" in code.value][:1]
     assert "discrete Gaussian noise in every step" in text
     assert "all users took part in every step" in text
 
@@ -536,9 +536,9 @@ def test_private_rows_need_public_ranges_and_are_labelled():
 def test_labels_of_many_values_are_not_cut_in_silence():
     data = MADE.dataset
     stars = replace(data.table, labels=np.arange(data.table.labels.size) % 5.0)
-    loaded = TrainingData(replace(data, table=stars), "an account", scaling=MADE.scaling)
-    at = AppTest.from_function(_cut, kwargs={"loaded": loaded}).run()
-    (notice,) = at.info
+    training_data = TrainingData(replace(data, table=stars), "an account", scaling=MADE.scaling)
+    app = AppTest.from_function(_cut, kwargs={"loaded": training_data}).run()
+    (notice,) = app.info
     assert "y has 5 different values: those above 2.5 count as 1" in notice.value.replace("\\", "")
     assert not AppTest.from_function(_cut, kwargs={"loaded": TrainingData(data, "")}).run().info
 
@@ -553,20 +553,20 @@ def test_a_large_table_has_a_first_look(monkeypatch):
     # With a threshold of forty rows the small table is a large one; its whole runs wait until Stop.
     monkeypatch.setattr(experiment, "FIRST_LOOK_ROWS", 20)
     look = experiment.make_first_look(make_experiment())
-    known = experiment.compute_references(look)
+    references = experiment.compute_references(look)
     table = experiment.fill_table(look.make_empty_table())
-    loaded = TrainingData(MADE.dataset, "an account", scaling=MADE.scaling)
-    solution = TrainingSolution(loaded, PARAMETERS, Runs(table, known))
+    training_data = TrainingData(MADE.dataset, "an account", scaling=MADE.scaling)
+    solution = TrainingSolution(training_data, PARAMETERS, Runs(table, references))
     assert "A first look at" in answer_for(solution).detail
-    assert solution.best is not None
+    assert solution.best_bound is not None
     # Its program has the noise of everybody, as that of the whole runs.
     for parameters in (PARAMETERS, replace(PARAMETERS, pace=Pace.ENTERED)):
         first_look = experiment.make_first_look(make_experiment(parameters))
         runs = Runs(
             experiment.fill_table(first_look.make_empty_table()), experiment.compute_references(first_look)
         )
-        written = answer_for(TrainingSolution(loaded, parameters, runs)).code
-        smooth = next(form for name, form in written.forms if name.startswith("Smooth"))
+        code = answer_for(TrainingSolution(training_data, parameters, runs)).code
+        smooth = next(form for name, form in code.forms if name.startswith("Smooth"))
         mechanism = parameters.mechanism
         needed = (
             account.plan_rule_noise(mechanism, False).gradient_noise
@@ -575,51 +575,53 @@ def test_a_large_table_has_a_first_look(monkeypatch):
         )
         assert smooth.training.gradient_noise == pytest.approx(needed)
     work_waits_for_stop(monkeypatch)
-    at = open_app(TITLE, **LINK)
-    at.session_state[JOB].stop()
-    wait_for_runs(at)
-    result = at.session_state[JOB].result
+    app = open_app(TITLE, **LINK)
+    app.session_state[JOB].stop()
+    wait_for_runs(app)
+    result = app.session_state[JOB].result
     assert result is None or result.user_share < 1.0
     monkeypatch.undo()
     if result is not None:
-        assert "Stopped after a first look" in shown_texts(at)
-        at.button(key="training_again").click()
-        wait_for_runs(check(at.run()))
-        assert "9 runs of every method at every bound" in shown_texts(at)
+        assert "Stopped after a first look" in shown_texts(app)
+        app.button(key="training_again").click()
+        wait_for_runs(check(app.run()))
+        assert "9 runs of every method at every bound" in shown_texts(app)
 
 
 def test_ranges_of_public_rows_are_proposed():
-    at = with_upload(public=True)
-    assert at.number_input(key="training.range_low_minutes").value == 0.0
-    high = at.number_input(key="training.range_high_minutes").value
+    app = with_upload(public=True)
+    assert app.number_input(key="training.range_low_minutes").value == 0.0
+    high = app.number_input(key="training.range_high_minutes").value
     assert high >= pd.read_csv(io.BytesIO(make_visits()))["minutes"].max()
-    assert "public input" in shown_texts(at)
+    assert "public input" in shown_texts(app)
     assert any(
-        begin in shown_texts(at) for begin in ("Train with", "Best so far", "Do not train", "Not clear")
+        begin in shown_texts(app) for begin in ("Train with", "Best so far", "Do not train", "Not clear")
     )
 
 
 def test_the_script_reads_the_table_and_prints_what_the_card_says(report_contents, tmp_path):
-    at = with_upload(public=True)
-    at.session_state["training.tabs"] = "Downloads"
-    wait_for_runs(wait_for_runs(at))
+    app = with_upload(public=True)
+    app.session_state["training.tabs"] = "Downloads"
+    wait_for_runs(wait_for_runs(app))
     (tmp_path / "visits.csv").write_bytes(make_visits())
-    script = report_content.write_script(report_contents["training"](), reporting.MADE, public_only=False)
-    printed = reporting.run(script, tmp_path).splitlines()
-    shown = reporting.card_numbers(at, "training_card")
-    assert shown
-    for label, value in shown:
+    script = report_content.write_script(
+        report_contents["training"](), reporting.REPORT_TIME, public_only=False
+    )
+    printed = reporting.run_script(script, tmp_path).splitlines()
+    card_numbers = reporting.card_numbers(app, "training_card")
+    assert card_numbers
+    for label, value in card_numbers:
         assert f"{label}: {value}" in printed
 
 
 def test_a_public_demo_makes_fewer_runs_and_takes_no_table(monkeypatch):
     monkeypatch.setattr(access, "is_served", lambda: True)
     monkeypatch.setattr(limits, "MAX_DEMO_RUNS", 3)
-    at = open_small(runs="60")
-    assert "A public demo makes 3 runs of each" in shown_texts(at)
-    assert "3 runs of every method" in shown_texts(at)
-    wait_for_runs(check(at.number_input(key="training.num_users").set_value(40_000).run()))
-    assert "A public demo generates at most 2,000 users" in shown_texts(at)
-    check(at.segmented_control(key="training.source").set_value(DataSource.UPLOAD).run())
-    assert "uploads and paths are switched off" in shown_texts(at)
-    assert not at.file_uploader
+    app = open_small(runs="60")
+    assert "A public demo makes 3 runs of each" in shown_texts(app)
+    assert "3 runs of every method" in shown_texts(app)
+    wait_for_runs(check(app.number_input(key="training.num_users").set_value(40_000).run()))
+    assert "A public demo generates at most 2,000 users" in shown_texts(app)
+    check(app.segmented_control(key="training.source").set_value(DataSource.UPLOAD).run())
+    assert "uploads and paths are switched off" in shown_texts(app)
+    assert not app.file_uploader

@@ -40,10 +40,10 @@ RELEASED = f'size,users,label\n1,200,"{LABEL}"\n3,20,"{LABEL}"\n10,1,"{LABEL}"\n
 
 def open_release(epsilon: float = PLENTY, **settings) -> AppTest:
     """The app with a private copy of the secret in use, drawn on the page."""
-    at = on_file(SECRET.encode(), "Choose privately")
+    app = on_file(SECRET.encode(), "Choose privately")
     for key, value in settings.items():
-        at.session_state[key] = value
-    return release_copy(at, epsilon)
+        app.session_state[key] = value
+    return release_copy(app, epsilon)
 
 
 @pytest.mark.parametrize(
@@ -69,39 +69,39 @@ def test_label_and_epsilon_come_back_with_the_file(settings):
 
 def assert_comes_back(copy, content):
     """The file, loaded in another session, is this release."""
-    at = upload(open_app("Your data"), content.encode(), "release.csv")
-    assert at.radio(key="your_data.upload_public").value is Disclosure.DP_RELEASE
-    assert f"The file states {copy.release.label}" in shown_texts(at).replace("*", "")
-    again = data(use(at))
-    assert again.histogram == copy.histogram
-    assert again.release.label == copy.release.label
+    app = upload(open_app("Your data"), content.encode(), "release.csv")
+    assert app.radio(key="your_data.upload_public").value is Disclosure.DP_RELEASE
+    assert f"The file states {copy.release.label}" in shown_texts(app).replace("*", "")
+    dataset = data(use(app))
+    assert dataset.histogram == copy.histogram
+    assert dataset.release.label == copy.release.label
     # What is said may be rounded up, never down.
-    assert again.release.epsilon >= copy.release.epsilon * (1 - 1e-12)
-    assert again.release.delta >= copy.release.delta * (1 - 1e-12)
-    assert again.release.neighbours is copy.release.neighbours
+    assert dataset.release.epsilon >= copy.release.epsilon * (1 - 1e-12)
+    assert dataset.release.delta >= copy.release.delta * (1 - 1e-12)
+    assert dataset.release.neighbours is copy.release.neighbours
     # All that is computed carries it.
-    at = go(at, "Mean")
-    at.number_input(key="mean.lower").set_value(0.0)
-    texts = shown_texts(check(at.number_input(key="mean.upper").set_value(1.0).run()))
+    app = go(app, "Mean")
+    app.number_input(key="mean.lower").set_value(0.0)
+    texts = shown_texts(check(app.number_input(key="mean.upper").set_value(1.0).run()))
     assert copy.release.label in texts
     assert f"DP release, ε = {copy.release.guarantee.split(',')[0].removeprefix('epsilon = ')}" in texts
     assert "do not publish" not in texts
 
 
 def test_a_plain_file_is_asked_about_as_ever():
-    at = upload(open_app("Your data"), b"size,users\n1,200\n3,20\n10,1\n")
-    radio = at.radio(key="your_data.upload_public")
+    app = upload(open_app("Your data"), b"size,users\n1,200\n3,20\n10,1\n")
+    radio = app.radio(key="your_data.upload_public")
     assert radio.value is Disclosure.PRIVATE
     assert len(radio.options) == 2
-    assert "labelled" not in shown_texts(at)
-    assert data(use(at)).is_private
+    assert "labelled" not in shown_texts(app)
+    assert data(use(app)).is_private
 
 
 @pytest.mark.parametrize("choice", [Disclosure.PRIVATE, Disclosure.PUBLIC])
 def test_whoever_knows_better_than_the_label_is_believed(choice):
-    at = upload(open_app("Your data"), RELEASED.encode())
-    check(at.radio(key="your_data.upload_public").set_value(choice).run())
-    dataset = data(use(at))
+    app = upload(open_app("Your data"), RELEASED.encode())
+    check(app.radio(key="your_data.upload_public").set_value(choice).run())
+    dataset = data(use(app))
     assert dataset.disclosure is choice
     assert dataset.release is None
 
@@ -124,56 +124,56 @@ def test_whoever_knows_better_than_the_label_is_believed(choice):
 )
 def test_what_is_no_label_of_one_release_is_private(old, new):
     assert old in RELEASED
-    at = upload(open_app("Your data"), RELEASED.replace(old, new).encode())
-    radio = at.radio(key="your_data.upload_public")
+    app = upload(open_app("Your data"), RELEASED.replace(old, new).encode())
+    radio = app.radio(key="your_data.upload_public")
     assert radio.value is Disclosure.PRIVATE
     assert len(radio.options) == 2
-    assert "evil" not in raw_texts(at)
-    assert data(use(at)).is_private
+    assert "evil" not in raw_texts(app)
+    assert data(use(app)).is_private
 
 
 def test_two_releases_in_one_file_are_not_one():
     lines = RELEASED.splitlines()
-    at = upload(open_app("Your data"), "\n".join([*lines, *lines[1:]]).encode())
-    in_use = data(at)
-    check(at.radio(key="your_data.upload_kind").set_value(TableKind.HISTOGRAM).run())
-    check(at.selectbox(key="your_data.upload_role_" + "users").set_value("users").run())
-    check(at.radio(key="your_data.upload_public").set_value(Disclosure.DP_RELEASE).run())
-    use(at)
-    assert "a size stands twice, so this is not one dp release" in errors(at).lower()
-    assert data(at) is in_use
+    app = upload(open_app("Your data"), "\n".join([*lines, *lines[1:]]).encode())
+    in_use = data(app)
+    check(app.radio(key="your_data.upload_kind").set_value(TableKind.HISTOGRAM).run())
+    check(app.selectbox(key="your_data.upload_role_" + "users").set_value("users").run())
+    check(app.radio(key="your_data.upload_public").set_value(Disclosure.DP_RELEASE).run())
+    use(app)
+    assert "a size stands twice, so this is not one dp release" in errors(app).lower()
+    assert data(app) is in_use
 
 
 def test_two_files_are_not_one_release():
-    at = check(open_app("Your data"))
-    check(at.segmented_control(key="your_data.data_source").set_value("Upload a file").run())
+    app = check(open_app("Your data"))
+    check(app.segmented_control(key="your_data.data_source").set_value("Upload a file").run())
     files = [(name, RELEASED.encode(), "text/csv") for name in ("one.csv", "two.csv")]
-    check(at.file_uploader[0].set_value(files).run())
-    assert at.radio(key="your_data.upload_public").value is Disclosure.PRIVATE
+    check(app.file_uploader[0].set_value(files).run())
+    assert app.radio(key="your_data.upload_public").value is Disclosure.PRIVATE
 
 
 def test_a_release_is_a_histogram_and_nothing_else():
-    at = upload(open_app("Your data"), RELEASED.encode())
-    check(at.radio(key="your_data.upload_kind").set_value(TableKind.COUNTS).run())
-    radio = at.radio(key="your_data.upload_public")
+    app = upload(open_app("Your data"), RELEASED.encode())
+    check(app.radio(key="your_data.upload_kind").set_value(TableKind.COUNTS).run())
+    radio = app.radio(key="your_data.upload_public")
     assert radio.value is Disclosure.PRIVATE
     assert len(radio.options) == 2
 
 
 def test_a_loaded_release_lasts_as_long_as_the_page_and_is_named_in_no_link():
-    at = use(upload(open_app("Your data"), RELEASED.encode(), "release.csv"))
-    assert "Here until this page is closed or loaded anew." in shown_texts(at)
-    assert address_of(at)["upload"] == "1"
-    assert "data=dp-release" in link_of(at)
-    assert at.session_state[keys.LOADED_DATA].origin == session.Origin(session.DP_RELEASE)
+    app = use(upload(open_app("Your data"), RELEASED.encode(), "release.csv"))
+    assert "Here until this page is closed or loaded anew." in shown_texts(app)
+    assert address_of(app)["upload"] == "1"
+    assert "data=dp-release" in link_of(app)
+    assert app.session_state[keys.LOADED_DATA].origin == session.Origin(session.DP_RELEASE)
 
 
 def test_nothing_can_be_drawn_from_a_loaded_release():
-    at = go(use(upload(open_app("Your data"), RELEASED.encode())), "Choose privately")
-    texts = shown_texts(at)
+    app = go(use(upload(open_app("Your data"), RELEASED.encode())), "Choose privately")
+    texts = shown_texts(app)
     assert actions.FROM_FILE_TEXT in texts
     assert actions.DEMONSTRATION_TEXT not in texts
-    assert not [b for b in at.button if b.key in ("private_release", "private_choose", "private_back")]
+    assert not [b for b in app.button if b.key in ("private_release", "private_choose", "private_back")]
     assert LABEL in texts
     assert "may be published" in texts
     assert "Spent on these data" not in texts
