@@ -131,12 +131,12 @@ class Rule:
 
     def describe_bound(self, bound: float) -> str:
         """Describe how users are bounded."""
-        clip_text = f", gradients of rows shortened to {self.clip!r}" if self.clip < 1.0 else ""
+        clip_phrase = f", gradients of rows shortened to {self.clip!r}" if self.clip < 1.0 else ""
         return {
             "followed": "users' sums of gradients clipped at a bound that follows a private quantile of them",
             "sums": f"users' sums of gradients clipped to that of {bound!r} rows",
-            "cap": f"at most {int(bound)} rows of each user, drawn at random{clip_text}",
-            "weights": f"smooth weights, no user above the weight of {bound!r} rows{clip_text}",
+            "cap": f"at most {int(bound)} rows of each user, drawn at random{clip_phrase}",
+            "weights": f"smooth weights, no user above the weight of {bound!r} rows{clip_phrase}",
         }[self.bounds_by]
 
 

@@ -199,7 +199,7 @@ class Window:
     _page: Page | None = None
 
     def page(self) -> Page:
-        """Yield a page, which must end without errors, exceptions and foreign requests; keep nothing for the next."""
+        """Return the page, as if it were new."""
         if self._page is None or self._page.is_closed():
             self._page = helpers.listen(self.context.new_page())
             self._leave(self._page)
@@ -258,7 +258,7 @@ def new_window(window_of_another: Window) -> Iterator[Page]:
 
 @pytest.fixture
 def page(window: Window, expected_problems: list[str]) -> Iterator[Page]:
-    """A page, which must end without errors, exceptions and foreign requests; nothing is kept for the next."""
+    """Yield a page, which must end without errors, exceptions and foreign requests; keep nothing for the next."""
     page = window.page()
     problems: list[str] = []
 

@@ -253,7 +253,7 @@ def build_answer(
         plots={"per-group-error": lambda: plots.plot_pair_errors(solution, provenance)},
         make_methods=lambda: write_methods(solution, dataset),
         bound=solution.pair,
-        setting=_build_setting(parameters, solution.value_column),
+        setting=build_setting(dataset, parameters),
         sections={BEHIND: describe_inputs},
     )
     if isinstance(solution, DistributionSolution):
@@ -348,18 +348,17 @@ def _list_details(solution: AnySolution) -> dict[str, object]:
 
 def build_refused_answer(dataset: Dataset, parameters: PerGroupParameters) -> Answer:
     """Build the answer without numbers, for data that do not fit the question."""
-    value_column = "" if dataset.pairs is None else dataset.pairs.value_column
-    return without_numbers(parameters, dataset.provenance, _build_setting(parameters, value_column))
+    return without_numbers(parameters, dataset.provenance, build_setting(dataset, parameters))
 
 
-def _build_setting(parameters: PerGroupParameters, value_column: str) -> ReleaseSetting:
+def build_setting(dataset: Dataset, parameters: PerGroupParameters) -> ReleaseSetting:
     """Build the setting of the release, by which other answers know it."""
     has_values = parameters.statistic not in (Statistic.ROWS, Statistic.USERS)
     return ReleaseSetting(
         QUANTITIES[parameters.statistic],
         parameters.epsilon,
         parameters.neighbours,
-        value_column if has_values else "",
+        dataset.pairs.value_column if dataset.pairs is not None and has_values else "",
         parameters.lower,
         parameters.upper,
         noise=parameters.mechanism,

@@ -368,10 +368,10 @@ def solve(
 def _find_near_optimal(problem: PerGroupProblem, pair: Pair, sorted_pairs: SortedPairs) -> tuple[int, int]:
     """Return the interval of near-optimal L0 around the pair, without other near-optimal intervals."""
     errors = compute_parts_by_max_groups(problem, pair.max_amount, sorted_pairs)[0]
-    worse_bounds = 1 + np.flatnonzero(errors > NEAR_OPTIMAL * pair.error)
-    pair_index = np.searchsorted(worse_bounds, pair.max_groups)
-    edges = np.r_[0, worse_bounds, errors.size + 1]
-    return int(edges[pair_index]) + 1, int(edges[pair_index + 1]) - 1
+    worse_max_groups = 1 + np.flatnonzero(errors > NEAR_OPTIMAL * pair.error)
+    num_worse_below = np.searchsorted(worse_max_groups, pair.max_groups)
+    edges = np.r_[0, worse_max_groups, errors.size + 1]
+    return int(edges[num_worse_below]) + 1, int(edges[num_worse_below + 1]) - 1
 
 
 def solve_by_distribution(dataset: Dataset, parameters: PerGroupParameters) -> DistributionSolution:

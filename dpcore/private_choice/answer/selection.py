@@ -158,7 +158,7 @@ def build_request(
     )
     request = _build_request(divided_card, dataset, replace(settings, epsilon=epsilon_shares.selection))
     assert isinstance(request, SelectionRequest)
-    return replace(request, total_epsilon=total_epsilon)
+    return replace(request, total_epsilon=total_epsilon, spent_epsilon=epsilon_shares.spent)
 
 
 def _build_request(
