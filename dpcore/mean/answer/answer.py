@@ -71,8 +71,9 @@ def describe_inputs(answer: Answer, dataset: Dataset) -> section.Parts:
     parameters = answer.parameters
     problem = answer.solution.problem
     clamped_values = answer.solution.clamped_values
-    numbers = parameters.value_bound, problem.value_variance, parameters.largest_variance
-    bound_text, variance_text, largest_text = map(wording.number, numbers)
+    bound_text, variance_text = map(wording.number, (parameters.value_bound, problem.value_variance))
+    if problem.value_variance <= parameters.largest_variance:
+        variance_text += f" (at most {wording.number(parameters.largest_variance)})"
     share_text = f"ρ = {wording.number(problem.user_share, 2)}"
     users_text = share_text if problem.table_values is None else "the values themselves"
     values_text = "There are no values to read."
@@ -82,9 +83,7 @@ def describe_inputs(answer: Answer, dataset: Dataset) -> section.Parts:
         values_text = outside_counts.write_sentence("[L, U]", " and is clamped", " and are clamped")
     elif parameters.variance_source is VarianceSource.FROM_VALUES:
         values_text += " The worst case stands in for σ²."
-    yield section.Note(
-        f"B = {bound_text}, σ² = {variance_text} (at most {largest_text}), {users_text}. {values_text}"
-    )
+    yield section.Note(f"B = {bound_text}, σ² = {variance_text}, {users_text}. {values_text}")
 
 
 def show_weights(answer: Answer, dataset: Dataset) -> section.Parts:
@@ -214,11 +213,11 @@ def _clamp_users(
     parameters, problem, smooth_choice = answer.parameters, solution.problem, solution.smooth_choice
     own_bound, error_key = parameters.own_bound, solution.error_name.replace(" ", "_")
     leak_sentences = warn_of_leaks(solution, dataset, parameters)
+    model_assumptions = () if users_solution.user_model is None else (users.MODEL_ASSUMED,)
 
     def plot_errors() -> Plot:
         """Plot the error over the bound, of clamped users and of clamped rows."""
-        curves = solution.bounds, solution.smooth_errors
-        return users.plot_user_errors(users_solution, *curves, problem, dataset, own_bound)
+        return users.plot_user_errors(users_solution, solution.bounds, problem, dataset, own_bound)
 
     def make_methods() -> Methods:
         """Write the methods section of clamped users."""
@@ -229,10 +228,8 @@ def _clamp_users(
         answer,
         headline=users.write_headline(users_solution),
         detail=users.write_user_detail(users_solution, smooth_choice, problem, leak_sentences),
-        numbers=users.build_user_numbers(
-            users_solution, smooth_choice.standard_error, error_key, dataset.histogram.num_users
-        ),
-        assumptions=assumptions(problem, Clamp.USERS),
+        numbers=users.build_user_numbers(users_solution, error_key, dataset.histogram.num_users),
+        assumptions=(*assumptions(problem, Clamp.USERS), *model_assumptions),
         facts=users.build_user_facts(users_solution, problem, answer.facts, own_bound),
         proofs=(),
         near_optimal="",
@@ -327,7 +324,8 @@ def build_setting(
         column_name="" if dataset.values is None else dataset.values.column,
         lower=parameters.lower,
         upper=parameters.upper,
-        variance_share=problem.value_variance / value_bound**2,
+        # If users are clamped, the variance entered is that of values before clamping; in [L, U] it is no larger.
+        variance_share=min(problem.value_variance, parameters.largest_variance) / value_bound**2,
         mean_share=None if value_mean is None else value_mean / value_bound,
         uses_values=dataset.values is not None and parameters.reads_values,
         is_table_mean=problem.target is mean.Target.TABLE,
