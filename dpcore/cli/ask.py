@@ -310,6 +310,8 @@ def _add_setting(
         # A release brings its facts along as an object, which no command line can hold.
         help_text = help_text.replace(", or the facts of a DP release", "")
         parser.add_argument(_write_flag(setting_name), choices=["private", "public"], help=help_text)
+    elif setting_name == "groups":
+        parser.add_argument(_write_flag(setting_name), type=Path, metavar="FILE", help=help_text)
     else:
         is_number = int in types or float in types
         parser.add_argument(
