@@ -60,7 +60,8 @@ from dpcore.contributions import FloatArray, IntArray
 from dpcore.dataset import PairSizes
 from dpcore.per_group.moments import compute_moments
 from dpcore.per_group.pairs import UserGroupPairs
-from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.parameters import PerGroupParameters, Statistic
+from dpcore.per_group.problem import PerGroupProblem
 
 RESOLUTION = 2**20
 """Steps per user."""
@@ -119,7 +120,7 @@ class PrivatePairProblem:
                     "a pair is chosen privately for a public list of groups only",
                     remedy="Enter bounds that you know",
                 )
-            elif p.num_groups is None:
+            elif p.num_listed_groups is None:
                 problems.add(
                     "the number of groups on the public list must be entered",
                     remedy="Take it from the list, not from private data",
@@ -128,8 +129,8 @@ class PrivatePairProblem:
     @property
     def num_groups(self) -> int:
         """Return the number of groups on the public list."""
-        assert self.parameters.num_groups is not None
-        return self.parameters.num_groups
+        assert self.parameters.num_listed_groups is not None
+        return self.parameters.num_listed_groups
 
     @cached_property
     def candidates(self) -> tuple[IntArray, IntArray]:

@@ -115,7 +115,9 @@ def draw_copy(parameters: PrivateCopyParameters) -> None:
     st.session_state[QUESTION.key("drew")] = True
     original = session.get_original().dataset
     try:
-        private_copy = private_histogram.release_histogram(original.histogram, parameters, session.record)
+        private_copy = private_histogram.release_histogram(
+            original.histogram, parameters, charge=session.record
+        )
     except InvalidInput as refusal:
         st.session_state[QUESTION.key("refused")] = refusal
         return
