@@ -55,7 +55,7 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
         """Draw the fields of these names, but for unused ones."""
         for name in names:
             if name not in unused_fields:
-                fields.draw(QUESTION, name, options=options.get(name))
+                fields.draw(QUESTION, name, options=options.get(name, ()))
 
     with slots.line:
         draw_fields("statistic", *in_line)
