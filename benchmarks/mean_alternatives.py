@@ -345,8 +345,9 @@ def measure_group_ratios(table: GroupTable, epsilon: float, seed: int) -> list[f
         np.unique(first_rows["value"].quantile(shares))
         for shares in ([0.0, 0.01, 0.05, 0.1, 0.25], [0.5, 0.75, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0])
     )
+    all_ends = [(low, high) for low, high in itertools.product(lows.tolist(), highs.tolist()) if low < high]
     errors = []
-    for ends in ((low, high) for low, high in itertools.product(lows.tolist(), highs.tolist()) if low < high):
+    for ends in all_ends:
         half = UserGroups.from_rows(first_rows, num_groups, ends)
         errors += [(measure(half, bounds, ends, False), bounds, ends) for bounds in all_bounds]
     _, bounds, ends = min(errors)
@@ -355,7 +356,7 @@ def measure_group_ratios(table: GroupTable, epsilon: float, seed: int) -> list[f
     first, second = (UserGroups.from_rows(half, num_groups, None) for half in (first_rows, second_rows))
     centres = [*first_rows["value"].quantile([0.3, 0.4, 0.5, 0.6, 0.7]), first_rows["value"].mean()]
     spread = float(np.subtract(*first_rows["value"].quantile([0.9, 0.1])))
-    all_ends = [
+    all_ends += [
         (centre - half_width, centre + half_width)
         for centre, half_width in itertools.product(centres, spread / 2.0 * np.geomspace(0.1, 10.0, 14))
     ]

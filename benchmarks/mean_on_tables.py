@@ -105,10 +105,10 @@ def _build_table(name: str, rows: pd.DataFrame, user: str, value: str, lower: fl
 
 
 def draw_means(program_text: str, rows: pd.DataFrame, num_draws: int) -> FloatArray:
-    """Draw means by the statements of a program that clamps users or samples no rows, shape (num_draws,)."""
+    """Draw means by the statements of a program, shape (num_draws / 10, 10): ten from each choice of rows."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         rows.to_parquet("data.parquet")
-        return ProgramDraws(program_text).draw(num_draws // 10, 10).ravel()
+        return ProgramDraws(program_text).draw(num_draws // 10, 10)[..., 0]
 
 
 def ask_mean(table: Table, epsilon: float, clamp: str, lower: float, upper: float) -> Reply:
@@ -176,7 +176,8 @@ def main() -> None:
                     promised = float(reply.error)
                     means = draw_means(reply.code("opendp"), table.rows, arguments.draws)
                     squares = (means - table.truth) ** 2
-                    wide = WIDE * squares.std(ddof=1) / math.sqrt(squares.size)
+                    sample_squares = squares.mean(axis=1)
+                    wide = WIDE * sample_squares.std(ddof=1) / math.sqrt(sample_squares.size)
                     low, high = (math.sqrt(max(squares.mean() + sign * wide, 0.0)) for sign in (-1, 1))
                     measured = math.sqrt(squares.mean())
                     if not low <= promised <= high:

@@ -373,6 +373,10 @@ def _parse_setting(annotation: Any, setting_name: str, value: Any) -> Any:
     if options_type is None or isinstance(value, options_type) or value is None:
         if hasattr(value, "tolist"):  # numbers of NumPy
             value = value.tolist()
+        if setting_name == "groups":
+            from dpcore.data.group_list import write_groups
+
+            return write_groups(value)
         if annotation in (str, str | None):
             if isinstance(value, list | tuple):  # Lines of a plan, or quantiles, one by one.
                 return "; ".join(map(str, value))

@@ -272,6 +272,8 @@ def _add_setting(
         # A release brings its facts along as an object, which no command line can hold.
         help_text = help_text.replace(", or the facts of a DP release", "")
         parser.add_argument(flag, choices=["private", "public"], help=help_text)
+    elif setting_name == "groups":
+        parser.add_argument(flag, type=Path, metavar="FILE", help=help_text)
     else:
         parse = _parse_number if int in types or float in types else str
         parser.add_argument(flag, type=parse, metavar=_choose_metavar(setting_type), help=help_text)

@@ -79,8 +79,10 @@ def mark_combined_groups(dataset: Dataset) -> dict[str, Any]:
 
 def name_file(dataset: Dataset) -> str:
     """Return the path of the data's file: of a sample in its folder, else its name, or a placeholder."""
-    sample_files = {sample.title: f"sample_data/{sample.file_name}" for sample in samples.SAMPLES.values()}
-    return sample_files.get(dataset.name, dataset.name) or "events.csv"
+    sample_paths_by_title = {
+        sample.title: f"sample_data/{sample.file_name}" for sample in samples.SAMPLES.values()
+    }
+    return sample_paths_by_title.get(dataset.name, dataset.name) or "events.csv"
 
 
 def build_forms(

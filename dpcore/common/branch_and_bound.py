@@ -351,21 +351,21 @@ def find_least_noise(
     if value_at_low <= 0.0 or value_at_high > 0.0:
         remedy = "Take another ε, or fewer steps where there are some"
         raise refuse("no noise was found that keeps ε with these settings", remedy=remedy)
-    weight_low, weight_high, last_side = value_at_low, value_at_high, 0
+    chord_value_at_low, chord_value_at_high, last_side = value_at_low, value_at_high, 0
     while high_log_noise - low_log_noise > tolerance and value_at_high < -tolerance / 4.0 and num_calls_left:
         # Aimed a little above the root: the safe end is the one that is returned.
-        low_share = weight_low / (weight_low - weight_high)
+        low_share = chord_value_at_low / (chord_value_at_low - chord_value_at_high)
         # Away from both ends, so that every look shortens the interval.
         midpoint = low_log_noise + (high_log_noise - low_log_noise) * min(max(low_share, 0.02), 0.98)
         midpoint += tolerance / 4.0
         midpoint = min(midpoint, high_log_noise - 1e-3 * (high_log_noise - low_log_noise))
         value_at_middle, num_calls_left = compute_log_excess(midpoint), num_calls_left - 1
         if value_at_middle <= 0.0:
-            high_log_noise, value_at_high, weight_high = midpoint, value_at_middle, value_at_middle
-            weight_low *= 0.5 if last_side == 1 else 1.0
+            high_log_noise, value_at_high, chord_value_at_high = midpoint, value_at_middle, value_at_middle
+            chord_value_at_low *= 0.5 if last_side == 1 else 1.0
             last_side = 1
         else:
-            low_log_noise, value_at_low, weight_low = midpoint, value_at_middle, value_at_middle
-            weight_high *= 0.5 if last_side == -1 else 1.0
+            low_log_noise, value_at_low, chord_value_at_low = midpoint, value_at_middle, value_at_middle
+            chord_value_at_high *= 0.5 if last_side == -1 else 1.0
             last_side = -1
     return math.exp(high_log_noise)

@@ -48,8 +48,8 @@ def _build_parser(program_name: str = "python -m dpcore.counting") -> argparse.A
     add_argument("--user", action="append", required=True, help="column that says who; again for several")
     add_argument("--task", action="append", default=[], help="column of tasks or groups; again for several")
     add_argument("--pairs-to", type=Path, help="file for an engine's pairs of user and task, as codes")
-    max_pairs_text = "most pairs that may come back; a run without it tells their number"
-    add_argument("--max-pairs", type=int, help=max_pairs_text)
+    max_pairs_help = "most pairs that may come back; a run without it tells their number"
+    add_argument("--max-pairs", type=int, help=max_pairs_help)
     distribution_text = "file for the distribution of pairs, for bounds per group"
     add_argument("--distribution-to", type=Path, help=distribution_text)
     add_argument("--value", help="column of values")

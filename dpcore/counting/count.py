@@ -242,7 +242,10 @@ def _choose_roles(
         column_names.refuse_missing(problems, source.columns, named_columns)
         if not user_columns and guessed_roles.kind is TableKind.EVENTS:
             names_text = column_names.list_names(source.columns)
-            problems.add(f"say which column names the user: user=…, one of {names_text}")
+            likely_text = (
+                f"; {column_names.shorten(guessed_roles.user)} looks likely" if guessed_roles.user else ""
+            )
+            problems.add(f"say which column names the user: user=…, one of {names_text}{likely_text}")
         is_events = guessed_roles.kind is TableKind.EVENTS
         if is_events or (user_columns and guessed_roles.kind is not TableKind.PAIRS):
             column_names.add_missing_arguments(problems, missing_arguments)

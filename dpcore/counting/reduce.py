@@ -107,7 +107,7 @@ class Reduction:
         rows = query.select_counted(self.rows, self.roles.missing_users)
         has_negative = self._check_cells()
         histogram = self._count_histogram()
-        hint_text = write_user_hint(self.roles, self.columns, histogram.num_users, histogram.max_size)
+        hint_text = write_user_hint(self.roles, self.columns, histogram)
         self.notes += [hint_text] if hint_text else []
         facets = Facets(histogram)
         has_values = self.roles.contribution is dataset.Contribution.ROWS and self.roles.value

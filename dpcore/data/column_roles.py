@@ -10,7 +10,8 @@ from functools import partial
 
 import numpy as np
 
-from dpcore.common.checks import Problems
+from dpcore.common.checks import InputProblem, Problems
+from dpcore.contributions import ContributionHistogram
 from dpcore.data.column_names import shorten, split_name, split_words
 from dpcore.data.tables import Numbers, Table, read_numbers
 from dpcore.dataset import Contribution
@@ -118,8 +119,9 @@ class Roles:
 _USER_WORDS = (  # by decreasing certainty
     split_words(
         "user userid uid username customer customerid client clientid author account member patient visitor subscriber "
-        "person participant respondent worker contributor player student buyer reviewer rater voter employee household "
-        "committer owner kunde nutzer benutzer"
+        "person participant respondent worker contributor player student buyer seller reviewer rater voter employee "
+        "household committer owner screenname nickname login resource driver passenger rider subject applicant guest "
+        "sender receiver recipient caller callee payer payee follower followee kunde nutzer benutzer"
     ),
     split_words("email mail session sessionid device deviceid cookie ip phone"),
     split_words("id name who"),
@@ -129,6 +131,31 @@ _PEOPLE_WORDS = split_words(
     "respondents workers contributors players students buyers reviewers raters employees"
 )
 _IDENTIFYING_WORDS = split_words("id uid name key no nr number num code hash hashed pseudonym login of the e")
+_EACH_A_PERSON = tuple(
+    map(
+        split_words,
+        ("sender receiver recipient", "caller callee", "payer payee", "follower followee", "buyer seller"),
+    )
+)
+"""Words of columns that name different people of one row."""
+_ATTRIBUTE_WORDS = split_words(
+    "age agent type kind class tier level segment category group gender sex race language locale country city state "
+    "region zip postcode address location lat lon latitude longitude status role rank title plan active verified "
+    "casual association education occupation job income followers friends description url since joined born birth"
+)
+"""Words that tell a quality of a user, which many users share: user_agent, member_casual."""
+_TIME_WORDS = split_words(
+    "time times timestamp datetime date day week month quarter year hour minute datum zeit"
+)
+_TIME_PATTERN = (
+    r"(?:[0-9]{4}[-/][0-9]{1,2}(?:[-/][0-9]{1,2})?|[0-9]{1,4}([-/.])[0-9]{1,2}\1[0-9]{1,4})(?:[ T,].*)?"
+    r"|(?:-?[0-9]+ days?,? )?[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?: ?[AaPp][Mm])?"
+)
+_ID_PATTERN = (
+    r"[^@\s]+@[^@\s]+\.[a-zA-Z]+|(?:[0-9a-fA-F]{16}){1,4}"
+    r"|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+)
+"""Mail addresses, hashes and UUIDs, which hardly name anything but people and devices if they repeat."""
 _COUNT_WORDS = split_words(
     "count counts cnt n rows contributions contribution num nb records events frequency anzahl freq"
 )
@@ -152,7 +179,8 @@ _NUM_SAMPLED = 1_000
 def guess_roles(table: Table) -> Roles:
     """Guess the kind of table and the roles of its columns, from names first and cells second.
 
-    Never raises on a `Table`; without any evidence the first column is taken as the users of an events table.
+    Never raises on a `Table`. If neither names nor cells say who a row belongs to, no column has the role of the user.
+    Only the first rows are read, so that each format of a table gives the same roles.
     """
     if pair_roles := _guess_pairs(table):
         return pair_roles
@@ -201,6 +229,7 @@ def _guess_histogram(table: Table, columns: list[str]) -> Roles | None:
     elif (
         len(columns) > 2
         or any(map(_score_as_users, columns))
+        or any(_is_time(table, column) for column in columns)
         or _names_values_or_tasks(users_column)
         or not (_is_ascending(table, size_column) and _has_whole_numbers(table, users_column, 1.0))
     ):
@@ -221,7 +250,8 @@ def _guess_counts(table: Table, columns: list[str]) -> Roles | None:
     """Return the roles of a table with one row per user, guessed from names and cells; None if it is none."""
     named_columns = [column for column in columns if set(split_name(column)) & _COUNT_WORDS]
     count_columns = [column for column in named_columns if not _counts_people(column)]
-    user_column = next(iter(list_other_user_columns(columns, count_columns)), None)
+    user_columns = list_other_user_columns(columns, count_columns)
+    user_column = next((column for column in user_columns if not _is_time(table, column)), None)
     if len(columns) == 1:
         is_count_list = count_columns and _has_whole_numbers(table, columns[0], 0.5)
         return Roles(TableKind.COUNTS, count=columns[0]) if is_count_list else None
@@ -232,25 +262,59 @@ def _guess_counts(table: Table, columns: list[str]) -> Roles | None:
         first_has_values = bool(set(split_name(first_column)) & _VALUE_WORDS)
         has_other_words = _names_values_or_tasks(second_column) or _score_as_users(second_column)
         has_other_names = bool(first_has_values or has_other_words)
-        is_distinct = _is_distinct(table, first_column)
+        is_distinct = _is_distinct(table, first_column) and not _is_time(table, first_column)
         if not has_other_names and is_distinct and _has_whole_numbers(table, second_column, 1.0):
             return Roles(TableKind.COUNTS, user=first_column, count=second_column)
     return None
 
 
 def _guess_events(table: Table, columns: list[str]) -> Roles:
-    """Return the roles of a table of events; without evidence the first column has the users."""
-    user_column = next(iter(list_other_user_columns(columns, ())), None)
-    if user_column is None:
-        user_candidates = [column for column in columns if not _names_values_or_tasks(column)] or columns
-        text_columns = [column for column in user_candidates if not _has_only_numbers(table, column)]
-        text_columns = [column for column in text_columns if not _is_distinct(table, column)]
-        user_column = (text_columns or user_candidates)[0]
+    """Return the roles of a table of events; the user's is empty if neither a name nor cells say who."""
+    user_column = _guess_user(table, columns)
     other_columns = [column for column in columns if column != user_column]
     value_column = _find_named_column(other_columns, _VALUES_IN_ORDER, partial(_has_only_numbers, table))
     other_columns = [column for column in other_columns if column != value_column]
     task_column = _find_named_column(other_columns, _TASKS_IN_ORDER)
     return Roles(TableKind.EVENTS, user_column, value=value_column, task=task_column)
+
+
+def _guess_user(table: Table, columns: list[str]) -> str | None:
+    """Return the column that names users, or else the only one with repeated ids; None if it is unclear."""
+    candidates = [column for column in columns if not _is_time(table, column)]
+    named_columns = list_other_user_columns(candidates, ())
+    if named_columns:
+        first_column = named_columns[0]
+        is_certain = _score_as_users(first_column) > 1.5 or not _is_distinct(table, first_column)
+        return first_column if is_certain and not find_two_people(named_columns) else None
+    id_columns = [
+        column
+        for column in candidates
+        if not _is_distinct(table, column) and _match_filled(table, column, _ID_PATTERN)
+    ]
+    return id_columns[0] if len(id_columns) == 1 else None
+
+
+def find_two_people(columns: Sequence[str]) -> tuple[str, str] | None:
+    """Return two columns that name different people of one row, such as sender and receiver; None if there are none."""
+    for words in _EACH_A_PERSON:
+        columns_by_word = {word: column for column in columns for word in set(split_name(column)) & words}
+        if len(set(columns_by_word.values())) > 1:
+            first_column, second_column = sorted(set(columns_by_word.values()), key=columns.index)[:2]
+            return first_column, second_column
+    return None
+
+
+def _is_time(table: Table, column: str) -> bool:
+    """Return True if a column has dates or times, by its type, its name or its cells."""
+    is_named_so = bool(set(split_name(column)) & _TIME_WORDS)
+    return column in table.times or is_named_so or _match_filled(table, column, _TIME_PATTERN)
+
+
+def _match_filled(table: Table, column: str, pattern: str) -> bool:
+    """Return True if all of the first cells that are not blank, at least one, match a pattern completely."""
+    cells = table.frame[column].iloc[:_NUM_SAMPLED]
+    filled_cells = cells[cells != ""]
+    return len(filled_cells) > 0 and all(map(re.compile(pattern).fullmatch, filled_cells))
 
 
 def _find_named_column(
@@ -269,7 +333,13 @@ def _find_named_column(
 
 def _score_as_users(column: str) -> float:
     """Return how much a column's name suggests users, above 0 to 3.3; 0 if it does not."""
-    words = set(split_name(column))
+    name_words = split_name(column)
+    # screen_name is one word here, and user_name is two.
+    words = {*name_words, *(["screenname"] if "screen" in name_words and "name" in name_words else [])} - {
+        "screen"
+    }
+    if words & (_ATTRIBUTE_WORDS | _TIME_WORDS):
+        return 0.0
     for rank, known_words in enumerate(_USER_WORDS):
         if words & known_words and not words & (_COUNT_WORDS | _VALUE_WORDS):
             other_words = words - known_words - _IDENTIFYING_WORDS
@@ -317,14 +387,14 @@ def _has_only_numbers(table: Table, column: str) -> bool:
 
 
 def _is_ascending(table: Table, column: str) -> bool:
-    """Return True if a column has at least two numbers, each above the one before."""
-    numbers = read_numbers(table, column).values
+    """Return True if the first cells of a column are at least two numbers, each above the one before."""
+    numbers = _read_first_numbers(table, column).values
     return numbers.size > 1 and bool(np.isfinite(numbers).all() and (np.diff(numbers) > 0).all())
 
 
 def _is_distinct(table: Table, column: str) -> bool:
-    """Return True if a column has at least two cells that are not blank, and no two of these are equal."""
-    cells = table.frame[column]
+    """Return True if two or more of the first cells of a column are filled, and no two of these are equal."""
+    cells = table.frame[column].iloc[:_NUM_SAMPLED]
     filled_cells = cells[(cells != "").to_numpy(bool)]
     return len(filled_cells) > 1 and bool(filled_cells.is_unique)
 
@@ -345,6 +415,16 @@ def list_other_user_columns(columns: Sequence[str], used_columns: Sequence[str])
     return sorted(unused_columns, key=_score_as_users, reverse=True)
 
 
+def find_other_person(columns: Sequence[str], user_column: str) -> str | None:
+    """Return the likeliest other column whose name has another word for people than the user's; None for none."""
+    user_words = set(split_name(user_column)) & _USER_WORDS[0]
+    for column in list_other_user_columns(columns, [user_column]) if user_words else ():
+        other_words = set(split_name(column)) & _USER_WORDS[0]
+        if other_words and other_words != user_words:
+            return column
+    return None
+
+
 def check_roles(columns: Sequence[str], roles: Roles, table_name: str) -> None:
     """Check that roles are filled, name existing columns, and use each column once.
 
@@ -358,6 +438,18 @@ def check_roles(columns: Sequence[str], roles: Roles, table_name: str) -> None:
     """
     with Problems() as problems:
         refuse_wrong_columns(problems, columns, roles.columns.items(), table_name)
+        if find_two_people(roles.privacy_unit):
+            problems.extend([describe_two_people(roles.privacy_unit)])
+
+
+def describe_two_people(columns: Sequence[str]) -> InputProblem:
+    """Describe as a problem that each of two columns of the user names a person of its own."""
+    return InputProblem(
+        "each of these columns names a person, so a row belongs to two: a bound on the rows of both is not stable, as "
+        "removing one person can change which rows of all others are kept",
+        f"columns {' and '.join(map(shorten, columns))}",
+        "Choose one of them. If the pair is what you protect, join both into one column first",
+    )
 
 
 def refuse_wrong_columns(
@@ -381,7 +473,12 @@ def refuse_wrong_columns(
             role_of_column[column] = role
 
 
-def write_user_hint(roles: Roles, columns: Sequence[str], num_users: int, max_size: int) -> str:
+FEW_USERS = 20
+"""Below this number of users a question to the person says that they may be no people."""
+_MANY_SINGLE = 0.95
+
+
+def write_user_hint(roles: Roles, columns: Sequence[str], histogram: ContributionHistogram) -> str:
     """Write a question to the person if the user column looks wrong; else return an empty text."""
     user_columns = roles.privacy_unit
     users_text = " and ".join(map(shorten, user_columns))
@@ -390,6 +487,13 @@ def write_user_hint(roles: Roles, columns: Sequence[str], num_users: int, max_si
         question_text = f"is {users_text} the privacy unit, or {shorten(other_columns[0])}?"
     else:
         question_text = f"does {users_text or 'a row'} really say who?"
+    num_users = histogram.num_users
+    num_single = int(histogram.users[histogram.sizes == 1].sum())
     if num_users == 1:
         return f"There is only one user: {question_text}"
-    return f"Every user has exactly one contribution: {question_text}" if max_size == 1 else ""
+    if num_single == num_users:
+        return f"Every user has exactly one contribution: {question_text}"
+    if num_users < FEW_USERS:
+        return f"There are only {num_users} users: {question_text}"
+    is_mostly_single = num_single >= _MANY_SINGLE * num_users
+    return f"Nearly every user has one contribution: {question_text}" if is_mostly_single else ""

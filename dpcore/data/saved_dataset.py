@@ -82,7 +82,7 @@ def to_json(dataset: Dataset, max_bytes: int = ROOM) -> SavedDataset:
 
 
 def _count_bytes(facet: Any) -> int:
-    """Return the number of bytes of the arrays of a facet."""
+    """Return the number of bytes of the arrays of a facet that the dataset has, a dataclass and not None."""
     field_values = [getattr(facet, field.name) for field in fields(facet)]
     return sum(value.nbytes for value in field_values if isinstance(value, np.ndarray))
 

@@ -161,11 +161,7 @@ class OwnersParameters(Parameters):
 
     def build_collaboration(self) -> Collaboration:
         """Return the entered owners, all of one size."""
-        unit_sizes = {
-            Unit.RECORD: 1.0,
-            Unit.USER: self.records_per_user or 1.0,
-            Unit.OWNER: self.records,
-        }
+        unit_sizes = {Unit.RECORD: 1.0, Unit.USER: self.records_per_user or 1.0, Unit.OWNER: self.records}
         return build_from(Collaboration, self, records_per_unit=unit_sizes[self.unit])
 
     def build_collaboration_of_histogram(

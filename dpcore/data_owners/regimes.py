@@ -249,8 +249,8 @@ def find_best_cap(histogram: ContributionHistogram, collaboration: Collaboration
 
     def split_caps(caps: FloatArray) -> Split:
         """Return both parts of the bound at the caps, as `minimise` asks for them."""
-        falling, rising = split_bound(histogram, caps, collaboration)
-        return Split(falling, falling, rising)
+        falling_parts, rising_parts = split_bound(histogram, caps, collaboration)
+        return Split(falling_parts, falling_parts, rising_parts)
 
     minimum = minimise(
         split_caps,

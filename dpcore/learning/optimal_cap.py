@@ -224,9 +224,7 @@ def build_cap(
         kept_share=float(statistics.kept_share),
         users_capped=round(float(statistics.users_capped)),
         certificate=Certificate(
-            float(error_parts.total),
-            minimum.lower_bound,
-            "lower limits on intervals that cover every bound",
+            float(error_parts.total), minimum.lower_bound, "lower limits on intervals that cover every bound"
         ),
         is_complete=not minimum.stop_reason,
         stop_reason=stop_reason,

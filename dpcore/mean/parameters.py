@@ -118,7 +118,7 @@ class MeanParameters(Parameters):
         shared="value_variance",
         only_with=("variance_source", (VarianceSource.ENTERED,)),
     )
-    """In the values' unit, squared."""
+    """In the values' unit, squared; if users are clamped, before clamping."""
     likeness: Likeness = public.choice(Likeness.INDEPENDENT, "Rows of one user are alike", shared="likeness")
     """The share ρ of the variance between users; 0 in the paper. From values is a private look if they are private."""
     user_share: float = of_data.number(
@@ -156,8 +156,9 @@ class MeanParameters(Parameters):
 
     def _check_variance(self, problems: Problems, variance: float) -> None:
         if problems.non_negative(**{"σ²": variance}):
+            # If users' deviations are clamped, the variance is that of values that may lie outside [L, U].
             max_variance = self.largest_variance
-            if variance > max_variance * (1.0 + 1e-12):
+            if self.clamp is Clamp.ROWS and variance > max_variance * (1.0 + 1e-12):
                 lower_text, upper_text = wording.entered(self.lower), wording.entered(self.upper)
                 problems.add(
                     f"values between {lower_text} and {upper_text} cannot vary by more than (upper − lower)²/4 = "

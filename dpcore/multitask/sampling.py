@@ -154,16 +154,16 @@ def release_counts(
     covers_truncation = truncation_share > 0.0
     # A union bound over all that can fail: either side of every count, and the maximum.
     normal_quantile = float(norm.isf(failure_probability / (2 * graph.num_tasks + covers_truncation)))
-    truncation_slack = 0.0
+    undercount_limit = 0.0
     if covers_truncation:
         truncation_scale = math.sqrt(1.0 / (2.0 * budget * truncation_share))
         largest_undercount = float((graph.task_sizes - sampled_counts).max())
         # Raised by its own quantile, so that its noise cannot leave the slack too small; that, and the floor at 0,
         # change only what is released already.
         noisy_undercount = largest_undercount + rng.normal(scale=truncation_scale)
-        truncation_slack = max(noisy_undercount + normal_quantile * truncation_scale, 0.0)
-    slack = normal_quantile * noise_scale + truncation_slack
-    return PrivateCounts(estimates, slack, noise_scale, truncation_slack, covers_truncation, max_tasks)
+        undercount_limit = max(noisy_undercount + normal_quantile * truncation_scale, 0.0)
+    slack = normal_quantile * noise_scale + undercount_limit
+    return PrivateCounts(estimates, slack, noise_scale, undercount_limit, covers_truncation, max_tasks)
 
 
 def compute_cost_factor(task_sizes: IntArray, usable_counts: FloatArray) -> float:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
 
-from dpcore.common.checks import EPSILON_RANGE, refuse
+from dpcore.common.checks import EPSILON_RANGE, InvalidInput, refuse
 from dpcore.common.privacy import Ledger, Neighbours, format_rounded_up
 
 MEAN_SHARE = 0.15
@@ -42,10 +42,12 @@ class EpsilonShares:
     Attributes:
         selection: Epsilon of the private selection.
         release: Epsilon of the release that uses what is selected, for neighbours that add or remove one user.
+        spent: Epsilon of the total that earlier releases have taken.
     """
 
     selection: float
     release: float
+    spent: float = 0.0
 
 
 def divide_budget(total: float, share: float, neighbours: Neighbours, ledger: Ledger) -> EpsilonShares:
@@ -65,7 +67,8 @@ def divide_budget(total: float, share: float, neighbours: Neighbours, ledger: Le
     """
     num_steps = count_steps(ledger, neighbours)
     selection_steps = num_steps if neighbours is _ADDED else 1
-    remainder = round_down(find_remainder(total, ledger, num_steps))
+    exact_remainder = find_remainder(total, ledger, num_steps)
+    remainder, spent = round_down(exact_remainder), float(Fraction(total) - exact_remainder)
     target_epsilon = Decimal(repr(remainder * share)) / selection_steps
     shares = EpsilonShares(0.0, 0.0)
     for decimal in _list_short_decimals(target_epsilon):
@@ -73,15 +76,20 @@ def divide_budget(total: float, share: float, neighbours: Neighbours, ledger: Le
         rest = Fraction(remainder) - selection_steps * Fraction(float(decimal))
         # In float64 0.1 and 0.2 add up to more than 0.3, exactly; a smaller pair of short decimals may not.
         if num_steps * Fraction(release_epsilon) <= rest:
-            shares = EpsilonShares(float(decimal), release_epsilon)
+            shares = EpsilonShares(float(decimal), release_epsilon, spent)
             break
         if not shares.selection:
-            shares = EpsilonShares(float(decimal), round_down(rest / num_steps))
+            shares = EpsilonShares(float(decimal), round_down(rest / num_steps), spent)
     if min(shares.selection, shares.release) < EPSILON_RANGE[0]:
-        spent_text = format_rounded_up(float(Fraction(total) - find_remainder(total, ledger, num_steps)))
-        text = f"too little is left of ε = {format_rounded_up(total)} in all: ε = {spent_text} was spent"
-        raise refuse(text, remedy="Enter a larger ε")
+        raise _refuse_total(total, spent)
     return shares
+
+
+def _refuse_total(total: float, spent: float) -> InvalidInput:
+    """Build the refusal of a total of which too little is left."""
+    total_text, spent_text = format_rounded_up(total), format_rounded_up(spent)
+    text = f"too little is left of ε = {total_text} in all: ε = {spent_text} was spent"
+    return refuse(text, remedy="Enter a larger ε")
 
 
 def _list_short_decimals(target: Decimal) -> Iterator[Decimal]:
@@ -100,6 +108,19 @@ def find_release_epsilon(total_epsilon: float, ledger: Ledger, neighbours: Neigh
     """
     num_steps = count_steps(ledger, neighbours)
     return round_down(find_remainder(total_epsilon, ledger, num_steps) / num_steps)
+
+
+def require_release_epsilon(total_epsilon: float, ledger: Ledger) -> float:
+    """Compute what is left of a total epsilon for a release that adds or removes one user.
+
+    Raises:
+        InvalidInput: Too little is left.
+    """
+    release_epsilon = find_release_epsilon(total_epsilon, ledger, _ADDED)
+    if release_epsilon < EPSILON_RANGE[0]:
+        remainder = find_remainder(total_epsilon, ledger, count_steps(ledger, _ADDED))
+        raise _refuse_total(total_epsilon, float(Fraction(total_epsilon) - remainder))
+    return release_epsilon
 
 
 def count_steps(ledger: Ledger, neighbours: Neighbours) -> int:

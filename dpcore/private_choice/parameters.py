@@ -15,7 +15,7 @@ from dpcore.common.privacy import Ledger, Neighbours
 from dpcore.common.programs import Program, find_noise
 from dpcore.contributions import MAX_SIZE
 from dpcore.dataset import Dataset
-from dpcore.private_choice.budget import MEAN_SHARE, RANGE_SHARE, SUM_SHARE, divide_budget
+from dpcore.private_choice.budget import MEAN_SHARE, RANGE_SHARE, SUM_SHARE, EpsilonShares, divide_budget
 from dpcore.private_choice.choice import FACTOR_RANGE, ChoiceProblem, Prior, SmallFirst
 from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters, PublicBins
 from dpcore.private_choice.scores import CapMean, RankedSum, SizeQuantile, SmoothMean
@@ -219,12 +219,18 @@ class PrivateParameters(Parameters):
         Raises:
             InvalidInput: Too little is left of the total.
         """
-        if not self.is_total_epsilon:
+        shares = self.find_shares(ledger)
+        if shares is None:
             return self
-        share, neighbours = find_share(self.purpose), self.relation.neighbours
-        shares = divide_budget(self.epsilon, share, neighbours, ledger or Ledger())
         divided = replace(self, epsilon=shares.release, selection_epsilon=shares.selection)
         return replace(divided, is_total_epsilon=False)
+
+    def find_shares(self, ledger: Ledger | None = None) -> EpsilonShares | None:
+        """Divide the total epsilon after these releases; None if no total was entered."""
+        if not self.is_total_epsilon:
+            return None
+        share, neighbours = find_share(self.purpose), self.relation.neighbours
+        return divide_budget(self.epsilon, share, neighbours, ledger or Ledger())
 
     @property
     def trade_off(self) -> float:

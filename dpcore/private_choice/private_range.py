@@ -247,7 +247,7 @@ class RangeProblem:
         slope = self.epsilon_of_end / (2.0 * RESOLUTION)
         return np.asarray(self.compute_log_prior(anchor) - slope * distances)
 
-    def compute_scores(self, tail_sums: tuple[IntArray, IntArray], anchor: float) -> list[int]:
+    def score_models(self, tail_sums: tuple[IntArray, IntArray], anchor: float) -> list[int]:
         """Compute the scores of an end in steps: minus the distances plus the weights, of `sum_tails`."""
         distances = interval_distance(*tail_sums, to_steps(Fraction(self.target)))
         return add_prior(distances, self.compute_log_prior(anchor), RESOLUTION, self.epsilon_of_end)
@@ -329,7 +329,7 @@ def list_tails(
 
 def score_ends(problem: RangeProblem, values: Values | None, anchor: float) -> tuple[list[int], ...]:
     """Compute the scores of the draws beside an anchor: (of U,), (of L, of U), or (of the half-width,)."""
-    return tuple(problem.compute_scores(tails, anchor) for tails in list_tails(problem, values, anchor))
+    return tuple(problem.score_models(tails, anchor) for tails in list_tails(problem, values, anchor))
 
 
 def score_centres(problem: RangeProblem, values: Values | None) -> list[int]:

@@ -35,7 +35,7 @@ distances and the approximation for a learner are ours.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -78,6 +78,7 @@ class SelectionRequest:
         num_rows: Of a learner, the public number of rows, N.
         total_epsilon: Epsilon of everything on the data, of which both budgets are shares; None if they add up to no
             total that was entered.
+        spent_epsilon: Epsilon of that total that earlier releases have taken.
     """
 
     number: NumberKind
@@ -87,13 +88,17 @@ class SelectionRequest:
     setting: ReleaseSetting | None = None
     num_rows: int | None = None
     total_epsilon: float | None = None
+    spent_epsilon: float = 0.0
 
     @classmethod
     def from_parameters(cls, parameters: PrivateParameters, ledger: Ledger | None = None) -> SelectionRequest:
         """Build the request of the direct choice of *Choose privately*; a total is divided after the ledger."""
-        total_epsilon = parameters.epsilon if parameters.is_total_epsilon else None
+        total_epsilon, spent_epsilon = None, 0.0
+        if (shares := parameters.find_shares(ledger)) is not None:
+            total_epsilon, spent_epsilon = parameters.epsilon, shares.spent
         p = parameters.divide(ledger)
-        return cls(p.purpose, p.choice, p.epsilon, p.release_delta, p.setting, total_epsilon=total_epsilon)
+        request = cls(p.purpose, p.choice, p.epsilon, p.release_delta, p.setting)
+        return replace(request, total_epsilon=total_epsilon, spent_epsilon=spent_epsilon)
 
     @classmethod
     def from_pair_problem(cls, problem: PrivatePairProblem) -> SelectionRequest:
@@ -116,7 +121,9 @@ class SelectionRequest:
             return "ε of the draw and ε of the release add up"
         epsilons = self.total_epsilon, self.problem.epsilon, self.epsilon
         total_text, draw_text, release_text = map(format_rounded_up, epsilons)
-        text = f"Of ε = {total_text} in all, a draw takes {draw_text}; {release_text} is left for the release"
+        spent_text = f"{format_rounded_up(self.spent_epsilon)} was spent; " if self.spent_epsilon else ""
+        draw_sentence = f"{spent_text}a draw takes {draw_text}; {release_text} is left for the release"
+        text = f"Of ε = {total_text} in all, {draw_sentence}"
         counts_once = self.problem.neighbours is Neighbours.ADD_OR_REMOVE_USER
         return text if counts_once else f"{text}, which counts twice"
 

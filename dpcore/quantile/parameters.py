@@ -315,8 +315,8 @@ class QuantileParameters(Parameters):
             edges = np.array(_read_numbers(Problems(), "edges", self.edges) or ())
             masses = np.array(_read_numbers(Problems(), "masses", self.masses) or ())
         if (stretch, shift) != (1.0, 0.0):
-            midpoint, width = (edges[0] + edges[-1]) / 2.0, edges[-1] - edges[0]
-            edges = midpoint + stretch * (edges - midpoint) + shift * width
+            midpoint, unstretched_width = (edges[0] + edges[-1]) / 2.0, edges[-1] - edges[0]
+            edges = midpoint + stretch * (edges - midpoint) + shift * unstretched_width
         return HistogramBase(edges, masses)
 
     def build_rank_bound(self, histogram: ContributionHistogram) -> RankBound:

@@ -83,7 +83,7 @@ def select(request: SelectionRequest) -> None:
 
 @cached(max_entries=16)
 def _count_dropped(digest: str, _dataset: Dataset) -> dict[str, int]:
-    """Count the cells and rows of a dataset that a selection drops or counts as 0, by name; cached."""
+    """Count by name: rows without a user, cells without a number, negative totals and amounts, groups; cached."""
     return amounts_of(_dataset).dropped_counts
 
 
@@ -115,7 +115,9 @@ def draw_copy(parameters: PrivateCopyParameters) -> None:
     st.session_state[QUESTION.key("drew")] = True
     original = session.get_original().dataset
     try:
-        private_copy = private_histogram.release_histogram(original.histogram, parameters, session.record)
+        private_copy = private_histogram.release_histogram(
+            original.histogram, parameters, charge=session.record
+        )
     except InvalidInput as refusal:
         st.session_state[QUESTION.key("refused")] = refusal
         return

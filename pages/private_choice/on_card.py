@@ -5,12 +5,14 @@ The machinery finds this module by `Question.draws_bounds` of the question that 
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
 
 from dpcore.answer import Answer
+from dpcore.answer.answer import without_numbers
 from dpcore.code import Choice
 from dpcore.code.forms import CodeChoice
 from dpcore.common.checks import InvalidInput
@@ -26,7 +28,7 @@ from dpcore.private_choice import choice
 from dpcore.private_choice.answer import selection as selections
 from dpcore.private_choice.answer import words
 from dpcore.private_choice.answer.selection import MissingInput, SelectionSettings
-from dpcore.private_choice.budget import divide_budget, find_release_epsilon
+from dpcore.private_choice.budget import divide_budget, find_release_epsilon, require_release_epsilon
 from dpcore.private_choice.parameters import (
     OF_MEAN,
     BoundPurpose,
@@ -43,7 +45,7 @@ from dpcore.total.parameters import TotalParameters
 from pages.mean.question import QUESTION as MEAN
 from pages.private_choice import actions
 from pages.private_choice.question import QUESTION, KnownValue
-from pages.shared.base import keys, page_run
+from pages.shared.base import catalogue, keys, page_run
 from pages.shared.base.cache import cached
 from pages.shared.base.question import Question
 from pages.shared.fields import fields, setting
@@ -156,11 +158,58 @@ def is_total_epsilon() -> bool:
     return bool(st.session_state.get(QUESTION.key("is_total_epsilon")))
 
 
+def divide_total(question: Question, dataset: Any, parameters: Any) -> tuple[Any, str]:
+    """Return a page's parameters with what a total epsilon leaves for the release, and a sentence that says so.
+
+    The sentence is empty where the card's selection says it. Nothing changes without a total, or for other data.
+
+    Raises:
+        InvalidInput: Too little is left of the total.
+    """
+    is_of_data = question.release_text or question is catalogue.PLANNING
+    is_total = is_total_epsilon() and session.get_original().dataset.is_private
+    if not (is_of_data and is_total and dataset is session.dataset()):
+        return parameters, ""
+    ledger = session.get_ledger()
+    if isinstance(parameters, PrivateParameters):
+        return parameters.divide(ledger), ""
+    module: Any = importlib.import_module(f"dpcore.{question.name}.answer")
+    if dataset.is_private and hasattr(module, "build_setting"):
+        setting = module.build_setting(dataset, parameters)
+        card = without_numbers(parameters, dataset.provenance, setting)
+        request = _build_request(card, dataset)
+        if isinstance(request, SelectionRequest):
+            latest = _find_selection(card, request, dataset)
+            return replace(parameters, epsilon=(request if latest is None else latest[1]).epsilon), ""
+    release_epsilon = require_release_epsilon(parameters.epsilon, ledger)
+    total_text, release_text = format_rounded_up(parameters.epsilon), format_rounded_up(release_epsilon)
+    sentence = f"Of ε = {total_text} in all, ε = {release_text} is left for the release."
+    return replace(parameters, epsilon=release_epsilon), sentence
+
+
+def _restore_total(card: Answer) -> Answer:
+    """Return the card with the total epsilon that its own is the release's part of; unchanged without a total."""
+    if not is_total_epsilon():
+        return card
+    epsilon = float(st.session_state[keys.EPSILON])
+    release = None if card.setting is None else replace(card.setting, epsilon=epsilon)
+    return replace(card, parameters=replace(card.parameters, epsilon=epsilon), setting=release)
+
+
+def _build_request(card: Answer, dataset: Dataset) -> SelectionRequest | MissingInput | None:
+    """Build the request for a card, or say what it lacks; a setting that is refused counts as one that is missing."""
+    try:
+        return selections.build_request(card, dataset, read_settings())
+    except InvalidInput as refusal:
+        return MissingInput(" ".join(problem.sentence for problem in refusal.problems))
+
+
 def build_selection(card: Answer) -> BoundSelection | None:
     """Build the selection of a card's bound on the data in use; None if it cannot be selected, or need not."""
     dataset, run = session.dataset(), page_run.CURRENT_RUN.get()
     if not dataset.is_private:
         return None
+    total_card = _restore_total(card)
     public_fields: Fields = NO_FIELDS
     is_own_page = isinstance(card.parameters, PrivateParameters)
     if isinstance(card.parameters, PerGroupParameters):
@@ -171,7 +220,7 @@ def build_selection(card: Answer) -> BoundSelection | None:
     elif run is not None and (field_name := PUBLIC_NUMBERS.get(type(card.parameters))):
         public_fields = run.question, (field_name,)
     try:
-        request = selections.build_request(card, dataset, read_settings())
+        request = selections.build_request(total_card, dataset, read_settings())
         if request is None or isinstance(request, MissingInput):
             return None if request is None else _ask_for_missing(card, request, public_fields)
         check_users(dataset.histogram)
@@ -181,7 +230,7 @@ def build_selection(card: Answer) -> BoundSelection | None:
         missing_input = MissingInput(sentence, public_fields[1])
         return None if is_own_page else _ask_for_missing(card, missing_input, public_fields)
     actions.show_account()
-    latest = _find_selection(card, request, dataset)
+    latest = _find_selection(total_card, request, dataset)
     if is_own_page and latest is None:
         return None
     released_card = None if latest is None else _build_card(card, *latest, dataset)
@@ -272,24 +321,18 @@ def with_range(card: Answer) -> Answer:
     facts = None if release is None else actions.find_range_facts(release.lower, release.upper)
     if facts is None or release is None or not session.dataset().is_private:
         return card
-    epsilon, code_choice = release.epsilon, card.code
-    if is_total_epsilon():
-        epsilon = find_release_epsilon(epsilon, session.get_ledger(), facts.neighbours)
-    changes: dict[str, Any] = {"range_drawn": facts, "epsilon": epsilon}
-    if isinstance(card.disclosure, ReleaseFacts):
-        del changes["epsilon"]  # The program of a bound that was drawn has it already.
+    code_choice = card.code
     if code_choice is not None:
         forms = code_choice.forms
-        changed_forms = ((n, replace(f, **changes) if isinstance(f, Choice) else f) for n, f in forms)
-        code_choice = CodeChoice(tuple(changed_forms))
+        drawn_forms = ((n, replace(f, range_drawn=facts) if isinstance(f, Choice) else f) for n, f in forms)
+        code_choice = CodeChoice(tuple(drawn_forms))
     # If the bound was selected, too, the card has said what all of it is.
     if isinstance(card.disclosure, ReleaseFacts):
         return replace(card, code=code_choice)
-    total_text = format_rounded_up(facts.epsilon + epsilon)
-    detail = f"{card.detail} With the draw of the range, ε = {total_text} in all.".strip()
-    if epsilon != release.epsilon:
-        detail += f" {format_rounded_up(epsilon)} is left for the release."
-    return replace(card, detail=detail, code=code_choice)
+    sentence = f"With the draw of the range, ε = {format_rounded_up(facts.epsilon + release.epsilon)} in all."
+    if is_total_epsilon():
+        sentence = f"The draw of the range took ε = {format_rounded_up(facts.epsilon)}."
+    return replace(card, detail=f"{card.detail} {sentence}".strip(), code=code_choice)
 
 
 def offer_range(dataset: Dataset) -> None:

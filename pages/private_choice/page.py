@@ -17,11 +17,13 @@ from dpcore.private_choice.answer.words import Selection, format_selection
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.comparison import PrivateSolution
 from dpcore.private_choice.parameters import NUMBER_NAMES, BoundPurpose, NumberKind, PrivateParameters
+from dpcore.private_choice.release_bounds import SelectionRequest
 from dpcore.private_choice.scores import check_users
 from dpcore.report.content import Line
 from pages.mean import elsewhere
 from pages.private_choice import actions, on_card
 from pages.private_choice.question import QUESTION, PageParameters
+from pages.shared.base import keys
 from pages.shared.card import cards
 from pages.shared.card.releases import list_spent_lines
 from pages.shared.fields import fields
@@ -47,8 +49,14 @@ def build_page_answer(dataset: Dataset, parameters: PageParameters, solution: Pr
     question = parameters.question
     solution = replace(solution, parameters=question.divide())
     drawn_numbers, ledger = actions.list_numbers(), session.get_ledger()
-    answer = build_answer(dataset, question, solution)
-    total_epsilon = question.epsilon if question.is_total_epsilon else None
+    answer, total_epsilon = build_answer(dataset, question, solution), None
+    entered: PrivateParameters = st.session_state[keys.PAGE_PARAMETERS]
+    if (
+        entered.is_total_epsilon and not question.is_total_epsilon
+    ):  # The parameters are divided after the ledger.
+        total_epsilon = entered.epsilon
+        budget_text = SelectionRequest.from_parameters(entered, ledger).describe_budget()
+        answer = replace(answer, facts={**answer.facts, "In all": f"{budget_text}."})
     return replace(answer, make_methods=lambda: build_methods(solution, drawn_numbers, ledger, total_epsilon))
 
 
@@ -142,7 +150,7 @@ class PrivatePage(Page):
     def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
         """Show the buttons, and what was released."""
         with slots.answer:
-            actions.show(answer.parameters, session.dataset())
+            actions.show(st.session_state[keys.PAGE_PARAMETERS], session.dataset())
 
     def fields_in_report(self, answer: Answer) -> Sequence[str]:
         """List the names of the question's fields that apply, without those of the tab."""

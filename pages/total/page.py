@@ -66,7 +66,7 @@ class TotalPage(Page):
                 session.draw_data_link("Upload values")
         if user_totals.column_name and dataset.is_private:
             with slots.answer:
-                refused_answer = build_refused_answer(dataset, parameters, user_totals.column_name)
+                refused_answer = build_refused_answer(dataset, parameters)
                 cards.draw_answer(refused_answer, "total_card")
         return True
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 from collections.abc import Sequence
@@ -14,15 +13,15 @@ import streamlit as st
 from dpcore import counting
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, describe_error
-from dpcore.common.privacy import Disclosure, ReleaseFacts
+from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
-from dpcore.data.column_roles import ROLES_BY_KIND, MissingUsers, Roles, TableKind, explain_roles
-from dpcore.dataset import Contribution, Dataset
+from dpcore.data.column_roles import Roles
+from dpcore.dataset import Dataset
 from pages.shared.data import uploads
-from pages.shared.fields import fields, jobs
+from pages.shared.fields import jobs
 from pages.shared.server import access
 from pages.shared.session import own_tables, session
-from pages.your_data import contents
+from pages.your_data import columns, contents
 from pages.your_data.question import QUESTION
 
 if TYPE_CHECKING:
@@ -33,16 +32,6 @@ ENTRY = uploads.Uploader(QUESTION, "upload_")
 WAIT_SECONDS = 3.0
 """How long a look at files is waited for before the page goes on beside it."""
 _CUT_OFF = f"{jobs.CUT_OFF} The data in use stay as they were."
-
-
-def _build_key(entry_name: str) -> str:
-    """Return the session key of an entry of the upload."""
-    return QUESTION.key(f"upload_{entry_name}")
-
-
-def _role_key(role: str) -> str:
-    """Return the session key of the column that has a role."""
-    return QUESTION.key("upload_role_") + role
 
 
 _LOOK_JOB = QUESTION.key("look_job")
@@ -64,9 +53,11 @@ def show_panel() -> None:
     if access.is_served():
         uploads.show_demo_notice()
         return
-    st.session_state.setdefault(_build_key("stopped"), "")
+    st.session_state.setdefault(columns.build_key("stopped"), "")
     _use_finished_jobs()
-    if jobs.watch(_build_key("job"), "Counting") or jobs.watch(_LOOK_JOB, "Reading", is_measured=False):
+    if jobs.watch(columns.build_key("job"), "Counting") or jobs.watch(
+        _LOOK_JOB, "Reading", is_measured=False
+    ):
         st.caption("Until it has ended, the data in use stay; the other pages go on working.")
         return
     # The screen belongs to the questions about a file, and then to what its data show.
@@ -75,13 +66,13 @@ def show_panel() -> None:
         _show_uploader()
     if not is_waiting():
         _show_problems()
-    source: counting.Source | None = st.session_state.get(_build_key("table"))
-    distribution: Dataset | None = st.session_state.get(_build_key("pairs"))
+    source: counting.Source | None = st.session_state.get(columns.build_key("table"))
+    distribution: Dataset | None = st.session_state.get(columns.build_key("pairs"))
     roles: Roles | None = None
     if distribution is not None:
         _choose_distribution(distribution)
     if source is not None:
-        roles = _choose_roles(source)
+        roles = columns.choose_roles(source)
         if uploads.use_or_discard("use_upload", "discard_upload", _discard):
             _use_source(source, roles)
     if is_waiting():
@@ -92,7 +83,7 @@ def show_panel() -> None:
 def _show_problems() -> None:
     """Show the problems of the last files, or that reading or counting them was stopped."""
     ENTRY.show_problems()
-    if stop_text := st.session_state[_build_key("stopped")]:
+    if stop_text := st.session_state[columns.build_key("stopped")]:
         st.info(stop_text, icon=":material/stop_circle:")
 
 
@@ -114,7 +105,7 @@ def _show_uploader() -> None:
             example_path = "/home/me/events.parquet"
             help_text = "It is not copied. Put a semicolon between several paths."
             path_options: dict[str, Any] = {"placeholder": example_path, "help": help_text}
-            st.text_input(label_text, key=_build_key("path"), persist_state="session", **path_options)
+            st.text_input(label_text, key=columns.build_key("path"), persist_state="session", **path_options)
             st.button("Look at it", key="look_at_path", on_click=_read_paths, icon=":material/folder_open:")
 
 
@@ -146,7 +137,7 @@ def _read_uploads(files: list[UploadedFile]) -> None:
 
 def _read_paths() -> None:
     """Open the files at the paths that the person entered."""
-    paths_text = str(st.session_state.get(_build_key("path")) or "")
+    paths_text = str(st.session_state.get(columns.build_key("path")) or "")
     base_folder = os.environ.get(FOLDER, "")  # the person's; the server runs in that of the app
     entered_paths = [path.strip().strip('"') for path in paths_text.split(";") if path.strip()]
     paths = [os.path.join(base_folder, os.path.expanduser(path)) for path in entered_paths]
@@ -158,10 +149,10 @@ def _open_files(
 ) -> None:
     """Open files as work beside the page, or read them as a distribution of pairs."""
     _discard()
-    st.session_state[_build_key("stopped")] = ""
+    st.session_state[columns.build_key("stopped")] = ""
     if counting.find_distributions(paths):
         try:
-            st.session_state[_build_key("pairs")] = counting.read_distribution(paths, names)
+            st.session_state[columns.build_key("pairs")] = counting.read_distribution(paths, names)
         except (InvalidInput, OSError) as refused:
             ENTRY.refuse(describe_error(refused), names)
         finally:
@@ -198,183 +189,27 @@ def _use_opened_files() -> None:
         return
     if job.result is None:
         stopped_text = "Stopped; the data in use stay as they were."
-        session_state[_build_key("stopped")] = _CUT_OFF if job.was_cut_off else stopped_text
+        session_state[columns.build_key("stopped")] = _CUT_OFF if job.was_cut_off else stopped_text
         return
     source, roles = job.result
     if source.is_complete:
         source.close()  # every row is in memory
     known_file = own_tables.find_file(source.columns)
-    _propose(roles if known_file is None else known_file.roles)
-    stated_release = _find_stated_release(source, roles)
-    session_state[_build_key("table")], session_state[_build_key("copies")] = source, False
+    columns.propose(roles if known_file is None else known_file.roles)
+    stated_release = columns.find_stated_release(source, roles)
+    session_state[columns.build_key("table")], session_state[columns.build_key("copies")] = source, False
     disclosure = Disclosure.PRIVATE if stated_release is None else Disclosure.DP_RELEASE
-    session_state[_build_key("public")] = disclosure
-    session_state[_build_key("names")] = ", ".join(source.columns)
+    session_state[columns.build_key("public")] = disclosure
+    session_state[columns.build_key("names")] = ", ".join(source.columns)
 
 
 def _discard() -> None:
     """Close and forget the file that waits."""
-    source: counting.Source | None = st.session_state.get(_build_key("table"))
+    source: counting.Source | None = st.session_state.get(columns.build_key("table"))
     if source is not None:
         source.close()
-    st.session_state[_build_key("table")] = st.session_state[_build_key("pairs")] = None
+    st.session_state[columns.build_key("table")] = st.session_state[columns.build_key("pairs")] = None
     ENTRY.refuse(())
-
-
-# --- columns ------------------------------------------------------------------------------------------------
-
-NO_COLUMN = "(none)"
-ROLE_LABELS = {
-    "user": "Who: the column that identifies a user",
-    "count": "Rows of each user",
-    "size": "Rows per user (size)",
-    "users": "Number of users of that size",
-    "value": "Value to average or add up (optional)",
-    "task": "Task, product or group (optional)",
-}
-TABLE_KINDS = {
-    TableKind.EVENTS: "A contribution",
-    TableKind.COUNTS: "A user, with a count",
-    TableKind.HISTOGRAM: "A size, with its number of users",
-    TableKind.PAIRS: "A pair of user and group",
-}
-PUBLIC = {
-    Disclosure.PRIVATE: "No",
-    Disclosure.PUBLIC: "Yes: anybody may see them",
-    Disclosure.DP_RELEASE: "They are a DP release, as the file says",
-}
-PUBLIC_FOLLOWS = {
-    Disclosure.PRIVATE: "Do not publish what is computed from them; a bound is drawn with noise.",
-    Disclosure.PUBLIC: "You may publish every number and plot; a bound costs no ε.",
-    Disclosure.DP_RELEASE: "You may publish what is computed from them; their ε is spent.",
-}
-MISSING_USERS = {MissingUsers.LEAVE_OUT: "Leave them out", MissingUsers.ONE_USER: "Count them as one user"}
-CONTRIBUTION = {
-    Contribution.ROWS: "A row",
-    Contribution.DISTINCT_TASKS: "A distinct task of a user (repeats count once)",
-    Contribution.TOTAL: "The total of the value (must not be negative)",
-}
-
-
-def _propose(roles: Roles) -> None:
-    """Set the widgets to these roles: guessed ones, or those of a known file with the same columns."""
-    state = st.session_state
-    for role in ROLE_LABELS:
-        state[_role_key(role)] = getattr(roles, role) or NO_COLUMN
-    state[_build_key("further")] = list(roles.further_user)
-    state[_build_key("further_task")] = list(roles.further_task)
-    state[_build_key("kind")], state[_build_key("contribution")] = roles.kind, roles.contribution
-    state[_build_key("missing")] = roles.missing_users
-
-
-def _find_stated_release(source: counting.Source, roles: Roles) -> ReleaseFacts | None:
-    """Return the DP release that the file claims to be, when read with these roles; None if it claims none."""
-    return source.stated_release if roles.kind is TableKind.HISTOGRAM else None
-
-
-def _choose_roles(source: counting.Source) -> Roles:
-    """Draw the first rows and the widgets; return the roles that the person has chosen."""
-    head_table = source.head
-    rows_text = wording.counted(len(head_table.frame), "row")
-    size_text = rows_text if source.is_complete else f"{source.num_bytes / 1e6:,.1f} MB, not yet counted"
-    uploads.show_file(source.name, size_text, len(source.columns), head_table)
-    if source.lacks_column_names:
-        label, key = "Names of the columns, with commas between", _build_key("names")
-        names_text = st.text_input(label, key=key, on_change=_rename, persist_state="session")
-        try:
-            source.with_names(names_text.split(","))
-        except InvalidInput as error:
-            fields.show_problems(error.problems)
-    st.session_state.setdefault(_build_key("kind"), TableKind.EVENTS)
-    table_kind = fields.radio("**1.** What is one row?", TABLE_KINDS, _build_key("kind"), is_horizontal=True)
-    st.markdown(":small[**2.** Which column is what?]")
-    with st.grid(3):
-        for role in ROLES_BY_KIND[table_kind]:
-            column_options = [*([NO_COLUMN] if role in ("value", "task") else []), *source.columns]
-            if st.session_state.get(_role_key(role)) not in column_options:
-                st.session_state[_role_key(role)] = column_options[0]
-            st.selectbox(ROLE_LABELS[role], column_options, key=_role_key(role), persist_state="session")
-    if table_kind is TableKind.EVENTS:
-        with st.expander("More about users, groups and rows"):
-            _show_event_choices(source)
-    roles = _read_roles(table_kind)
-    known_file = own_tables.find_file(source.columns)
-    roles_text = explain_roles(roles)
-    if known_file and known_file.roles == roles:
-        roles_text += f" As in {known_file.name}, which has the same columns."
-    st.caption(wording.plain(roles_text, 400))
-    stated_release = _find_stated_release(source, roles)
-    _choose_disclosure("**3.** Are these data public?", list(PUBLIC)[: 2 if stated_release is None else 3])
-    if stated_release is not None:
-        st.caption(f"The file states *{stated_release.label}*. Nothing here can check it.")
-    return roles
-
-
-def _choose_disclosure(question_text: str, disclosures: Sequence[Disclosure]) -> Any:
-    """Draw the choice whether data are public, and return it."""
-    if st.session_state.get(_build_key("public")) not in disclosures:
-        st.session_state[_build_key("public")] = Disclosure.PRIVATE
-    texts_by_disclosure = {disclosure: PUBLIC[disclosure] for disclosure in disclosures}
-    radio_options: dict[str, Any] = {"is_horizontal": True, "captions": PUBLIC_FOLLOWS}
-    return fields.radio(question_text, texts_by_disclosure, _build_key("public"), **radio_options)
-
-
-def _rename() -> None:
-    """Apply the entered column names to a file without a header."""
-    state = st.session_state
-    source: counting.Source | None = state.get(_build_key("table"))
-    names_text: str | None = state.get(_build_key("names"))
-    if source is None or names_text is None:  # The file was discarded before the press came.
-        return
-    with contextlib.suppress(InvalidInput):  # Said below the field.
-        source = source.with_names(names_text.split(","))
-        state[_build_key("table")], state[_build_key("problems")] = source, ()
-        _propose(source.roles)
-
-
-def _show_event_choices(source: counting.Source) -> None:
-    """Draw further columns of users and groups, what a contribution is, and what happens to rows without a user."""
-    state = st.session_state
-    used_columns = {state[_role_key(role)] for role in ROLES_BY_KIND[TableKind.EVENTS]}
-    label = "Further columns that only together with it identify a user"
-    help_text = "Say, shop and customer number, if each shop numbers its own customers."
-    _show_further_columns("further", source.columns, used_columns, label, help_text)
-    if state[_role_key("task")] != NO_COLUMN:
-        used_columns |= set(state.get(_build_key("further"), ()))
-        label = "Further columns that together with it make a group"
-        _show_further_columns("further_task", source.columns, used_columns, label, "Say, product and day.")
-    state.setdefault(_build_key("contribution"), Contribution.ROWS)
-    fields.pick("What is a contribution?", CONTRIBUTION, _build_key("contribution"))
-    fields.radio("Rows without a user", MISSING_USERS, _build_key("missing"), is_horizontal=True)
-    if not source.is_complete and len(source.columns) > 2:
-        label, help_text = "Also look for exact copies of rows", "That takes another pass over the file."
-        st.checkbox(label, key=_build_key("copies"), persist_state="session", help=help_text)
-
-
-def _show_further_columns(
-    entry_name: str, columns: Sequence[str], used_columns: set[str], label: str, help_text: str
-) -> None:
-    """Draw the choice of further columns among those that have no role yet."""
-    key, options = _build_key(entry_name), [column for column in columns if column not in used_columns]
-    st.session_state[key] = [column for column in st.session_state.get(key, []) if column in options]
-    if options:
-        st.multiselect(label, options, key=key, placeholder="None", persist_state="session", help=help_text)
-
-
-def _read_roles(table_kind: TableKind) -> Roles:
-    """Return the roles that the widgets hold."""
-    state = st.session_state
-    columns_by_role: dict[str, Any] = {role: state[_role_key(role)] for role in ROLES_BY_KIND[table_kind]}
-    columns_by_role = {
-        role: None if column == NO_COLUMN else column for role, column in columns_by_role.items()
-    }
-    if table_kind is TableKind.EVENTS:
-        columns_by_role["further_user"] = tuple(state.get(_build_key("further"), ()))
-        if columns_by_role["task"] is not None:
-            columns_by_role["further_task"] = tuple(state.get(_build_key("further_task"), ()))
-        columns_by_role["contribution"] = state.get(_build_key("contribution"), Contribution.ROWS)
-    missing_users = state.get(_build_key("missing"), MissingUsers.LEAVE_OUT)
-    return Roles(table_kind, missing_users=missing_users, **columns_by_role)
 
 
 def _choose_distribution(dataset: Dataset) -> None:
@@ -387,7 +222,7 @@ def _choose_distribution(dataset: Dataset) -> None:
     groups_text += f" of {wording.plain(pair_sizes.label)}"
     st.markdown(f"**{wording.plain(dataset.name)}**: {pairs_text} of {users_text} and {groups_text}.")
     st.caption("*Per group* answers from these numbers. Nothing can check that they are true.")
-    disclosure = _choose_disclosure("Are these data public?", [Disclosure.PRIVATE, Disclosure.PUBLIC])
+    disclosure = columns.choose_disclosure("Are these data public?", [Disclosure.PRIVATE, Disclosure.PUBLIC])
     if uploads.use_or_discard("use_distribution", "discard_distribution", _discard):
         _use_dataset(replace(dataset, disclosure=disclosure))
 
@@ -397,22 +232,24 @@ def _choose_distribution(dataset: Dataset) -> None:
 
 def _use_source(source: counting.Source, roles: Roles) -> None:
     """Count the rows of the files, as work beside the page if they are large, and use the data."""
-    disclosure: Disclosure = st.session_state[_build_key("public")]
-    stated_release = _find_stated_release(source, roles)
+    if columns.is_each_a_person(source):
+        return  # Said next to that answer.
+    disclosure: Disclosure = st.session_state[columns.build_key("public")]
+    stated_release = columns.find_stated_release(source, roles)
     provenance = (stated_release or disclosure) if disclosure is Disclosure.DP_RELEASE else disclosure
     remembered_disclosure = Disclosure.PRIVATE if disclosure is Disclosure.PRIVATE else Disclosure.PUBLIC
     known_file = own_tables.KnownFile(source.name, tuple(source.columns), roles, remembered_disclosure)
     own_tables.add_files([known_file])
-    st.session_state[_build_key("stopped")] = ""
+    st.session_state[columns.build_key("stopped")] = ""
     if not source.is_complete:
-        counts_copies = bool(st.session_state.get(_build_key("copies")))
+        counts_copies = bool(st.session_state.get(columns.build_key("copies")))
 
         def work(progress: Progress, should_stop: ShouldStop) -> counting.CountResult:
             """Count the rows of the files."""
             callbacks: dict[str, Any] = {"progress": progress, "should_stop": should_stop}
             return counting.count(source, roles, provenance, counts_copies=counts_copies, **callbacks)
 
-        jobs.start(_build_key("job"), roles, work)
+        jobs.start(columns.build_key("job"), roles, work)
         ENTRY.refuse(())
         st.rerun()
     try:
@@ -428,21 +265,21 @@ def _use_source(source: counting.Source, roles: Roles) -> None:
 def _use_finished_jobs() -> None:
     """Use what work in the background has found, or store why it failed; either way the work is over."""
     _use_opened_files()
-    if input_problems := jobs.list_failures(_build_key("job")):
+    if input_problems := jobs.list_failures(columns.build_key("job")):
         ENTRY.refuse(input_problems)
-        st.session_state[_build_key("job")] = None
-    elif (finished_job := jobs.find_result(_build_key("job"))) is not None:
-        job: jobs.Job = st.session_state[_build_key("job")]
-        st.session_state[_build_key("job")] = None
+        st.session_state[columns.build_key("job")] = None
+    elif (finished_job := jobs.find_result(columns.build_key("job"))) is not None:
+        job: jobs.Job = st.session_state[columns.build_key("job")]
+        st.session_state[columns.build_key("job")] = None
         _use_counted(finished_job[1])
         if job.was_cut_off:
-            st.session_state[_build_key("stopped")] = _CUT_OFF
+            st.session_state[columns.build_key("stopped")] = _CUT_OFF
 
 
 def _use_counted(count_result: counting.CountResult) -> None:
     """Use the counted data; if counting was stopped, store why."""
     if count_result.dataset is None:
-        st.session_state[_build_key("stopped")] = count_result.summary
+        st.session_state[columns.build_key("stopped")] = count_result.summary
     else:
         _use_dataset(count_result.dataset)
 

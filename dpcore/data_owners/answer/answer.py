@@ -149,7 +149,7 @@ def build_facts(solution: OwnersSolution) -> dict[str, str]:
             f"{wording.change(solution.bound_full, solution.bound_joint)}."
             if parameters.personal
             else "the same as joint privacy: there is no personal part."
-        ),
+        )
     }
     if solution.gaining_owners is not None:
         record_limit, num_gaining_owners = solution.gaining_owners

@@ -94,8 +94,8 @@ def tabulate_budget(solution: FactorisationSolution) -> pd.DataFrame:
     squared weights that its items get.
     """
     fifths = pd.RangeIndex(1, BUCKETS + 1, name="fifth")
-    frame = pd.DataFrame(solution.count_ranges, fifths, ["fewest_ratings", "most_ratings"])
-    return frame.assign(**{s.scheme.value: s.bucket_shares for s in solution.budget_shares})
+    count_ranges_frame = pd.DataFrame(solution.count_ranges, fifths, ["fewest_ratings", "most_ratings"])
+    return count_ranges_frame.assign(**{s.scheme.value: s.bucket_shares for s in solution.budget_shares})
 
 
 def write_runs(result: StudyResult, label: str) -> str:

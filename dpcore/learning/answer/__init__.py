@@ -1,6 +1,6 @@
 """The answer for a capped learner as data. It imports the mathematics of `dpcore.learning`, which does not know it."""
 
-from dpcore.learning.answer.answer import build_answer
+from dpcore.learning.answer.answer import build_answer, build_setting
 from dpcore.learning.answer.solution import (
     NOT_COMPARED,
     LearningSolution,

@@ -96,6 +96,11 @@ SECTIONS: section.Sections = {
 }
 
 
+def build_setting(dataset: Dataset, parameters: LearningParameters) -> ReleaseSetting:
+    """Build the setting of the release, by which other answers know it."""
+    return ReleaseSetting(Quantity.MODEL, parameters.epsilon, NEIGHBOURS)
+
+
 def build_answer(
     dataset: Dataset, parameters: LearningParameters, solution: LearningSolution | None = None
 ) -> Answer:
@@ -146,7 +151,7 @@ def build_answer(
                 final_solution.curve_columns, dataset.provenance, list_public_inputs(to_fields(parameters))
             )
         },
-        setting=ReleaseSetting(Quantity.MODEL, parameters.epsilon, NEIGHBOURS),
+        setting=build_setting(dataset, parameters),
         error_parts=build_error_parts(list_parts(best_cap), wording.number),
         sections=SECTIONS,
     )

@@ -71,8 +71,9 @@ def describe_inputs(answer: Answer, dataset: Dataset) -> section.Parts:
     parameters = answer.parameters
     problem = answer.solution.problem
     clamped_values = answer.solution.clamped_values
-    numbers = parameters.value_bound, problem.value_variance, parameters.largest_variance
-    bound_text, variance_text, largest_text = map(wording.number, numbers)
+    bound_text, variance_text = map(wording.number, (parameters.value_bound, problem.value_variance))
+    if problem.value_variance <= parameters.largest_variance:
+        variance_text += f" (at most {wording.number(parameters.largest_variance)})"
     share_text = f"ρ = {wording.number(problem.user_share, 2)}"
     users_text = share_text if problem.table_values is None else "the values themselves"
     values_text = "There are no values to read."
@@ -82,9 +83,7 @@ def describe_inputs(answer: Answer, dataset: Dataset) -> section.Parts:
         values_text = outside_counts.write_sentence("[L, U]", " and is clamped", " and are clamped")
     elif parameters.variance_source is VarianceSource.FROM_VALUES:
         values_text += " The worst case stands in for σ²."
-    yield section.Note(
-        f"B = {bound_text}, σ² = {variance_text} (at most {largest_text}), {users_text}. {values_text}"
-    )
+    yield section.Note(f"B = {bound_text}, σ² = {variance_text}, {users_text}. {values_text}")
 
 
 def show_weights(answer: Answer, dataset: Dataset) -> section.Parts:
@@ -191,7 +190,7 @@ def build_answer(
                 mean_solution.problem, smooth_choice.threshold, cap, dataset.provenance
             )
         },
-        setting=build_setting(mean_solution, dataset, parameters),
+        setting=build_setting(dataset, parameters, mean_solution.problem),
         sections=SECTIONS,
     )
     if users_solution is not None:
@@ -214,11 +213,11 @@ def _clamp_users(
     parameters, problem, smooth_choice = answer.parameters, solution.problem, solution.smooth_choice
     own_bound, error_key = parameters.own_bound, solution.error_name.replace(" ", "_")
     leak_sentences = warn_of_leaks(solution, dataset, parameters)
+    model_assumptions = () if users_solution.user_model is None else (users.MODEL_ASSUMED,)
 
     def plot_errors() -> Plot:
         """Plot the error over the bound, of clamped users and of clamped rows."""
-        curves = solution.bounds, solution.smooth_errors
-        return users.plot_user_errors(users_solution, *curves, problem, dataset, own_bound)
+        return users.plot_user_errors(users_solution, solution.bounds, problem, dataset, own_bound)
 
     def make_methods() -> Methods:
         """Write the methods section of clamped users."""
@@ -229,10 +228,8 @@ def _clamp_users(
         answer,
         headline=users.write_headline(users_solution),
         detail=users.write_user_detail(users_solution, smooth_choice, problem, leak_sentences),
-        numbers=users.build_user_numbers(
-            users_solution, smooth_choice.standard_error, error_key, dataset.histogram.num_users
-        ),
-        assumptions=assumptions(problem, Clamp.USERS),
+        numbers=users.build_user_numbers(users_solution, error_key, dataset.histogram.num_users),
+        assumptions=(*assumptions(problem, Clamp.USERS), *model_assumptions),
         facts=users.build_user_facts(users_solution, problem, answer.facts, own_bound),
         proofs=(),
         near_optimal="",
@@ -244,9 +241,7 @@ def _clamp_users(
             choose_library(parameters.program, parameters.mechanism),
         ),
         files={
-            "mean_weights.csv": lambda: write_weights_csv(
-                problem, users_solution.threshold, solution.cap_choice.max_contributions, dataset.provenance
-            )
+            "mean_weights.csv": lambda: write_user_weights_csv(problem, users_solution, dataset.provenance)
         },
     )
 
@@ -312,22 +307,28 @@ def _describe_values(
     return entries
 
 
-def build_setting(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> ReleaseSetting:
-    """Build the setting of the release that the bound is for, with the mean and variance of its values if known."""
-    problem, value_bound = solution.problem, parameters.value_bound
-    uses_values = solution.clamped_values is not None and parameters.reads_values
+def build_setting(
+    dataset: Dataset, parameters: MeanParameters, problem: mean.MeanProblem | None = None
+) -> ReleaseSetting:
+    """Build the setting of the release that the bound is for, with the mean and variance of its values if known.
+
+    Without a problem nothing is read off the values.
+    """
+    problem, value_bound = problem or parameters.problem(dataset.histogram), parameters.value_bound
+    has_private_counts = isinstance(problem, private_counts.PrivateCountsProblem)
     value_mean = problem.value_mean if isinstance(problem, private_counts.PrivateCountsProblem) else None
     return ReleaseSetting(
         Quantity.MEAN,
         parameters.epsilon,
-        solution.neighbours,
+        Neighbours.ADD_OR_REMOVE_USER if has_private_counts else Neighbours.REPLACE_VALUES,
         column_name="" if dataset.values is None else dataset.values.column,
         lower=parameters.lower,
         upper=parameters.upper,
-        variance_share=problem.value_variance / value_bound**2,
+        # If users are clamped, the variance entered is that of values before clamping; in [L, U] it is no larger.
+        variance_share=min(problem.value_variance, parameters.largest_variance) / value_bound**2,
         mean_share=None if value_mean is None else value_mean / value_bound,
-        uses_values=uses_values,
-        is_table_mean=solution.is_about_table,
+        uses_values=dataset.values is not None and parameters.reads_values,
+        is_table_mean=problem.target is mean.Target.TABLE,
         is_exact_for_values=problem.table_values is not None,
         user_share=problem.user_share,
         noise=parameters.mechanism,
@@ -367,6 +368,27 @@ def write_weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, pro
     if not isinstance(problem, PrivateCountsProblem):
         columns["capped_row_weight"] = np.full(sizes.shape, 1.0 / float(histogram.kept_rows(cap)))
     return write_columns(columns, provenance)
+
+
+def write_user_weights_csv(
+    problem: mean.MeanProblem, users_solution: users.UsersSolution, provenance: Provenance
+) -> str:
+    """Return the weights per distinct size if users are clamped, as the mechanism uses them.
+
+    Columns: ``size`` (rows per user), ``users``, ``user_weight`` (u, of all their rows, at most h), ``row_weight`` (of
+    one of them), ``largest_deviation`` (T, the same for all users), ``largest_distance`` (T / u: a mean farther from
+    the middle of [L, U] is clamped), ``label``.
+
+    Args:
+        problem: The question.
+        users_solution: The bound h and the limit T.
+        provenance: Whether the data are public, private or a release; the file names it.
+    """
+    sizes, threshold, limit = problem.histogram.sizes, users_solution.threshold, users_solution.limit
+    user_weights = mean.growth(problem, threshold).scaled_weights(threshold, sizes.astype(np.float64))
+    columns = {"size": sizes, "users": problem.histogram.users, "user_weight": user_weights}
+    columns |= {"row_weight": user_weights / sizes, "largest_deviation": np.full(sizes.shape, limit)}
+    return write_columns({**columns, "largest_distance": limit / user_weights}, provenance)
 
 
 # --- What a person takes away -----------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from dpcore.dataset import Dataset
 from dpcore.mean import worst_values
 from dpcore.mean.answer.users import UNIT, UsersSolution, propose_clamp, solve_users
 from dpcore.mean.models import interval_around
-from dpcore.mean.parameters import Clamp, MeanParameters
+from dpcore.mean.parameters import Clamp, MeanParameters, VarianceSource
 from dpcore.mean.private_counts import ROUGH_NOISE, PrivateCountsProblem, Release
 from dpcore.mean.table_values import ClampedValues, ValueSummary
 
@@ -161,7 +161,7 @@ def solve(dataset: Dataset, parameters: MeanParameters, value_summary: ValueSumm
     cap_choice, smooth_choice = mean.best_cap(problem), mean.best_smooth(problem)
     best_bounds = [cap_choice.max_contributions, smooth_choice.threshold]
     bounds = np.unique(np.concatenate((axes.choose_curve_bounds(histogram), best_bounds)))
-    split_release = worst_case = None
+    split_release, worst_case, is_entered = None, None, parameters.variance_source is VarianceSource.ENTERED
     if isinstance(problem, PrivateCountsProblem):
         split_problem = replace(problem, release=Release.SPLIT)
         split_release = SplitRelease(mean.best_cap(split_problem), mean.capped_error(split_problem, bounds))
@@ -183,7 +183,7 @@ def solve(dataset: Dataset, parameters: MeanParameters, value_summary: ValueSumm
         split_release=split_release,
         value_summary=value_summary,
         worst_case=worst_case,
-        users_solution=solve_users(problem, smooth_choice, bounds, value_summary),
+        users_solution=solve_users(problem, smooth_choice, bounds, value_summary, is_entered),
     )
 
 

@@ -1,14 +1,15 @@
 """The answer for a mean that clamps what users deviate in place of rows: the best weights, in words and plots.
 
-The bound h has the least error on the values at hand. Without values the error is that of clamped rows at the same
-[L, U], as nothing is clamped in that model.
+The bound h has the least error on the values at hand, or in `dpcore.mean.user_model` if the variance of a value is
+entered. Else values are taken to lie in [L, U]: nothing is clamped then, and the error is that of clamped rows.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -31,13 +32,19 @@ from dpcore.mean.clamped_users import ClampedUsersProblem, best_joint
 from dpcore.mean.parameters import Clamp, MeanParameters
 from dpcore.mean.private_counts import ROUGH_NOISE, PrivateCountsProblem
 from dpcore.mean.table_values import UserDeviations, ValueSummary
+from dpcore.mean.user_model import UserModel
 from dpcore.mean.value_range import RangeChoice
 
+ErrorFunction = Callable[[npt.ArrayLike], mean.MeanError]
 UNIT = "unit of the values"
 ROWS_FIELD, USERS_FIELD = "*Rows*", "*Users' deviations*"
 SAME_WITHOUT_VALUES = (
-    "The error is the same as for clamped rows: this model uses no single values, "
-    "so it cannot tell what a clamp cuts."
+    "The error is the same as for clamped rows: this σ² is of values in [L, U], which no clamp cuts. "
+    "Enter the σ² of the unclamped values for a model of what is cut."
+)
+MODEL_ASSUMED = (
+    "Users' means are normal around (L + U)/2, and σ² is the variance of the values before clamping; this is "
+    "assumed, not read off data"
 )
 
 
@@ -50,14 +57,22 @@ class UsersSolution:
         limit: T = h (U - L) / 2, in rows times the values' unit.
         mean_error: The error at h.
         mean_errors: The error at the bounds of the solution, an array for each part.
-        user_deviations: What each user of the table deviates; None if the error is that of the model without values.
+        compute_error: The error at bounds of any shape.
+        rows_error: The least error of clamped rows with smooth weights, in the same model.
+        rows_errors: The errors of clamped rows at the bounds of the solution.
+        user_deviations: What each user of the table deviates; None if the error is that of a model without values.
+        user_model: The model of users whose means are normal; None if the error is on the values, or of clamped rows.
     """
 
     threshold: float
     limit: float
     mean_error: mean.MeanError
     mean_errors: mean.MeanError
-    user_deviations: UserDeviations | None
+    compute_error: ErrorFunction
+    rows_error: float
+    rows_errors: FloatArray
+    user_deviations: UserDeviations | None = None
+    user_model: UserModel | None = None
 
     @property
     def standard_error(self) -> float:
@@ -70,6 +85,7 @@ def solve_users(
     smooth_choice: mean.SmoothChoice,
     bounds: FloatArray,
     value_summary: ValueSummary | None,
+    has_entered_variance: bool,
 ) -> UsersSolution | None:
     """Find the best smooth weights if users are clamped; None for programs that cannot clamp them.
 
@@ -78,31 +94,48 @@ def solve_users(
         smooth_choice: Its best smooth weights, which are the answer without values.
         bounds: Where the error's curve is evaluated, in rows per user.
         value_summary: Summary of the values; None if there are none. Without `MeanProblem.table_values` it is not used.
+        has_entered_variance: True if sigma^2 is that of values before clamping; False if it is of values in [L, U].
     """
     if problem.program in SPLITS_MEANS:
         return None
-    threshold, user_deviations = smooth_choice.threshold, None
-    if value_summary is not None and problem.table_values is not None:
-        user_deviations, unit_variance = value_summary.user_deviations, float(problem.noise.variance(1.0))
-        threshold = user_deviations.find_threshold(unit_variance, problem.num_aggregates == 2)
+    threshold, user_deviations, user_model = smooth_choice.threshold, None, None
+    compute_error: ErrorFunction = partial(mean.smooth_error, problem)
+    rows_error, rows_errors = smooth_choice.standard_error, np.sqrt(problem.model.smooth(bounds).variance)
+    if has_entered_variance:
+        if isinstance(problem, PrivateCountsProblem):
+            problem = replace(problem, value_mean=problem.value_bound / 2.0)
+        user_model = UserModel(problem)
+        compute_error = user_model.error
+        threshold = user_model.find_threshold(bounds, user_model.error(bounds).variance)
+        rows_error = math.hypot(mean.best_smooth(problem).standard_error, user_model.row_cut)
+        rows_errors = np.sqrt(problem.model.smooth(bounds).variance + user_model.row_cut**2)
+    elif value_summary is not None and problem.table_values is not None:
+        user_deviations = value_summary.user_deviations
+        noise_arguments = float(problem.noise.variance(1.0)), problem.num_aggregates == 2
+        threshold = user_deviations.find_threshold(*noise_arguments)
+        compute_error = partial(_measure_table_error, user_deviations, noise_arguments)
     limit = threshold * problem.value_bound / 2.0
-    mean_errors, mean_error = (evaluate_users(problem, user_deviations, h) for h in (bounds, threshold))
-    return UsersSolution(threshold, limit, mean_error, mean_errors, user_deviations)
+    errors = (
+        compute_error(threshold),
+        compute_error(bounds),
+        compute_error,
+        rows_error,
+        np.asarray(rows_errors),
+    )
+    return UsersSolution(threshold, limit, *errors, user_deviations, user_model)
 
 
-def evaluate_users(
-    problem: mean.MeanProblem, user_deviations: UserDeviations | None, thresholds: npt.ArrayLike
+def _measure_table_error(
+    user_deviations: UserDeviations, noise_arguments: tuple[float, bool], thresholds: npt.ArrayLike
 ) -> mean.MeanError:
-    """Return the error at bounds of any shape, on the values at hand or, if they are None, in the model without."""
-    if user_deviations is None:
-        return problem.model.smooth(np.asarray(thresholds, dtype=np.float64))
-    return user_deviations.error(thresholds, float(problem.noise.variance(1.0)), problem.num_aggregates == 2)
+    """Return the error on the values at hand at bounds of any shape."""
+    return user_deviations.error(thresholds, *noise_arguments)
 
 
 def propose_clamp(solution: UsersSolution, rows_choice: mean.SmoothChoice, clamp: Clamp) -> str:
     """Compare both ways of clamping, and propose the other one if it is better.
 
-    Without values there is nothing to compare: the error is the same.
+    If no value is clamped there is nothing to compare: the error is the same.
 
     On one table the biases of clamping and weighting can cancel, which says nothing of other tables. So the better way
     is the one with the smaller error if they are added.
@@ -112,15 +145,18 @@ def propose_clamp(solution: UsersSolution, rows_choice: mean.SmoothChoice, clamp
         rows_choice: The best smooth weights if rows are clamped.
         clamp: The way in use.
     """
-    if (user_deviations := solution.user_deviations) is None:
+    user_deviations = solution.user_deviations
+    if user_deviations is None and solution.user_model is None:
         return SAME_WITHOUT_VALUES
-    errors_by_clamp = {Clamp.ROWS: rows_choice.standard_error, Clamp.USERS: solution.standard_error}
-    rows_bias = user_deviations.sum_biases(rows_choice.threshold, clamps_users=False)
-    users_bias = user_deviations.sum_biases(solution.threshold, clamps_users=True)
-    added_errors_by_clamp = {
-        Clamp.ROWS: math.hypot(rows_bias, math.sqrt(rows_choice.privacy_variance)),
-        Clamp.USERS: math.hypot(users_bias, math.sqrt(solution.mean_error.privacy_variance)),
-    }
+    errors_by_clamp = {Clamp.ROWS: solution.rows_error, Clamp.USERS: solution.standard_error}
+    added_errors_by_clamp = errors_by_clamp
+    if user_deviations is not None:
+        rows_bias = user_deviations.sum_biases(rows_choice.threshold, clamps_users=False)
+        users_bias = user_deviations.sum_biases(solution.threshold, clamps_users=True)
+        added_errors_by_clamp = {
+            Clamp.ROWS: math.hypot(rows_bias, math.sqrt(rows_choice.privacy_variance)),
+            Clamp.USERS: math.hypot(users_bias, math.sqrt(solution.mean_error.privacy_variance)),
+        }
     other_clamp = Clamp.USERS if clamp is Clamp.ROWS else Clamp.ROWS
     other_error, error = errors_by_clamp[other_clamp], errors_by_clamp[clamp]
     clamp_name = USERS_FIELD if other_clamp is Clamp.USERS else ROWS_FIELD
@@ -154,6 +190,15 @@ def write_user_detail(
     sentences = [propose_clamp(solution, rows_choice, Clamp.USERS)]
     if solution.user_deviations is not None:
         sentences.append("Error about **the mean of these rows**, smooth weights both.")
+    if (user_model := solution.user_model) is not None:
+        worst_error = math.sqrt(
+            float(user_model.error(solution.threshold, has_any_distribution=True).variance)
+        )
+        sentences.append(
+            "**Assumed: the mean is (L + U)/2**, and users' means are normal around it. A mean one standard deviation "
+            "of users away costs what clamping users gains. Both errors count what is cut as if it never cancelled. "
+            f"For any distribution of users' means the error is at most {wording.number(worst_error)}."
+        )
     if isinstance(problem, PrivateCountsProblem):
         sentences.append("Counts are **private too**.")
         noise_share = problem.noise_share(solution.threshold, is_smooth=True)
@@ -164,18 +209,16 @@ def write_user_detail(
     return " ".join([*sentences, *leak_sentences])
 
 
-def build_user_numbers(
-    solution: UsersSolution, rows_error: float, error_key: str, num_users: int
-) -> tuple[Number, ...]:
+def build_user_numbers(solution: UsersSolution, error_key: str, num_users: int) -> tuple[Number, ...]:
     """Build the bound, its error, the limit, and the error if rows are clamped.
 
     Args:
         solution: The best smooth weights if users are clamped.
-        rows_error: The error of the best smooth weights if rows are clamped.
         error_key: Name of the error in programs.
         num_users: Number of all users.
     """
     threshold, error, limit = solution.threshold, solution.standard_error, solution.limit
+    rows_error = solution.rows_error
     threshold_text, error_text, limit_text, rows_error_text = map(
         wording.number, (threshold, error, limit, rows_error)
     )
@@ -204,11 +247,18 @@ def build_user_numbers(
 
 def list_user_error_parts(solution: UsersSolution) -> tuple[ErrorPart, ...]:
     """Return the parts of the error, bias (without values: sampling) and noise; their squares add up to its square."""
-    errors_by_part = {BIAS: abs(float(solution.mean_error.shift))}
+    errors_by_part = split_errors(solution, solution.mean_error)
+    return build_error_parts({name: float(errors) for name, errors in errors_by_part.items()}, wording.number)
+
+
+def split_errors(solution: UsersSolution, mean_errors: mean.MeanError) -> dict[str, FloatArray]:
+    """Return the known parts of errors, as root mean squares: the bias, in models the sampling, and the noise."""
+    errors_by_part = {}
+    if (solution.user_deviations, solution.user_model) != (None, None):
+        errors_by_part[BIAS] = np.abs(mean_errors.shift)
     if solution.user_deviations is None:
-        errors_by_part = {SAMPLING: math.sqrt(solution.mean_error.sampling_variance)}
-    errors_by_part[NOISE] = math.sqrt(solution.mean_error.privacy_variance)
-    return build_error_parts(errors_by_part, wording.number)
+        errors_by_part[SAMPLING] = np.sqrt(mean_errors.sampling_variance)
+    return {**errors_by_part, NOISE: np.sqrt(mean_errors.privacy_variance)}
 
 
 def build_user_facts(
@@ -222,7 +272,7 @@ def build_user_facts(
 
     def compute_errors(bounds: list[float]) -> FloatArray:
         """Return the root mean square error at each bound."""
-        return np.sqrt(evaluate_users(problem, user_deviations, bounds).variance)
+        return np.sqrt(solution.compute_error(bounds).variance)
 
     half_and_double = standard.compare_half_and_double(
         threshold, compute_errors, format_number, is_integer=False
@@ -246,26 +296,21 @@ def build_user_facts(
 def plot_user_errors(
     solution: UsersSolution,
     bounds: FloatArray,
-    rows_smoothed: mean.MeanError,
     problem: mean.MeanProblem,
     dataset: Dataset,
     own_bound: int | None,
 ) -> Plot:
     """Plot the error over the bound, of clamped users with its parts, and of clamped rows: the main figure."""
     mean_errors, best_error = solution.mean_errors, solution.standard_error
-    users_errors, rows_errors = np.sqrt(mean_errors.variance), np.sqrt(rows_smoothed.variance)
-    errors_by_part = {BIAS: np.broadcast_to(np.abs(mean_errors.shift), bounds.shape)}
-    if solution.user_deviations is None:
-        errors_by_part = {SAMPLING: np.sqrt(mean_errors.sampling_variance)}
-    errors_by_part[NOISE] = np.sqrt(mean_errors.privacy_variance)
+    users_errors, rows_errors = np.sqrt(mean_errors.variance), solution.rows_errors
+    errors_by_part = split_errors(solution, mean_errors)
     axis_limits = fit_limits(np.append(users_errors, rows_errors), np.concatenate([*errors_by_part.values()]))
     columns = {"bound": bounds, "users_error": users_errors, "rows_error": rows_errors}
     columns |= {f"users_{part.lower()}": part_errors for part, part_errors in errors_by_part.items()}
     counts_texts = np.full(bounds.size, "private too" if problem.num_aggregates == 2 else "public")
     marks = [Mark("Best bound", solution.threshold, best_error, Style.TOTAL)]
     if own_bound is not None:
-        own_variance = evaluate_users(problem, solution.user_deviations, float(own_bound)).variance
-        own_error = math.sqrt(own_variance)
+        own_error = math.sqrt(solution.compute_error(float(own_bound)).variance)
         marks.append(Mark("Your own bound", own_bound, own_error, Style.ENTERED, "square"))
     start = float(own_bound or max(round(solution.threshold), 1))
     return Plot(

@@ -192,7 +192,7 @@ class WeightComparison:
 
     @cached_property
     def weight_skew(self) -> FloatArray:
-        """Compute the skew of the weights: a pass over all pairs, which takes longer than the weights."""
+        """Compute each task's share of weight that sits with other users than in the plain loss, shape (num_tasks,)."""
         return compute_skew(self.allocation)
 
     def compute_relative_total(self, allocation: Allocation) -> float:

@@ -158,7 +158,7 @@ def build_request(
     )
     request = _build_request(divided_card, dataset, replace(settings, epsilon=epsilon_shares.selection))
     assert isinstance(request, SelectionRequest)
-    return replace(request, total_epsilon=total_epsilon)
+    return replace(request, total_epsilon=total_epsilon, spent_epsilon=epsilon_shares.spent)
 
 
 def _build_request(
@@ -223,7 +223,7 @@ def build_pair_request(
     """
     if not parameters.statistic.is_non_negative or parameters.selection.is_private:
         return NO_PAIR
-    if parameters.num_groups is None:
+    if parameters.num_listed_groups is None:
         return LIST_MISSING
     unit_size, largest_amount = 1.0, float(settings.largest)
     if parameters.statistic is Statistic.SUM:
@@ -231,7 +231,8 @@ def build_pair_request(
             return UNIT_MISSING
         unit_size, largest_amount = float(settings.unit), float(settings.highest_amount)
     # What the choice does not depend on is left out, so that a pair drawn before is known again.
-    field_names = "epsilon", "statistic", "mechanism", "delta", "program", "neighbours", "num_groups"
+    field_names = ["epsilon", "statistic", "mechanism", "delta", "program", "neighbours"]
+    field_names += ["num_groups", "groups", "edges"]
     release = PerGroupParameters(**{name: getattr(parameters, name) for name in field_names})
     num_units = int(min(largest_amount / unit_size, private_pair.MAX_AMOUNT))
     problem = PrivatePairProblem(release, settings.epsilon, num_units, unit_size)

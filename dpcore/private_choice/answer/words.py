@@ -201,7 +201,7 @@ def write_detail(solution: PrivateSolution) -> str:
 def build_numbers(solution: PrivateSolution) -> tuple[Number, ...]:
     """Build the numbers: what either way costs, the cheaper one first; on a release, the number itself before them."""
     costs_by_way = [("Direct choice", solution.direct), ("Private copy", solution.copy)]
-    cost_numbers = [
+    numbers = [
         Number(
             f"{way_name}, {cost_label}",
             format_share(share),
@@ -219,8 +219,8 @@ def build_numbers(solution: PrivateSolution) -> tuple[Number, ...]:
     if solution.data.release is not None:
         rows_text = wording.agreeing(solution.best, "row per user", "rows per user")
         best_text = wording.number(solution.best)
-        cost_numbers.insert(0, Number("Best number on these data", best_text, rows_text, value=solution.best))
-    return tuple(cost_numbers)
+        numbers.insert(0, Number("Best number on these data", best_text, rows_text, value=solution.best))
+    return tuple(numbers)
 
 
 def list_facts(solution: PrivateSolution) -> dict[str, str]:

@@ -269,6 +269,23 @@ SECTIONS: Sections = {
 }
 
 
+def build_setting(dataset: Dataset, parameters: QuantileParameters) -> ReleaseSetting | None:
+    """Build the setting of the release, by which other answers know it; None if its program fixes the bound."""
+    if parameters.fixed_bound is not None:
+        return None
+    # Not the outermost candidates, which rounding moves: pages compare this range with one that was drawn.
+    low, high = (None, None) if parameters.answer_range is None else parameters.base_range
+    return ReleaseSetting(
+        Quantity.QUANTILE,
+        parameters.epsilon,
+        parameters.neighbours,
+        "" if dataset.values is None else dataset.values.column,
+        lower=low,
+        upper=high,
+        uses_values=parameters.bound_from is BoundFrom.VALUES,
+    )
+
+
 def build_answer(
     dataset: Dataset,
     parameters: QuantileParameters,
@@ -304,8 +321,6 @@ def build_answer(
     """
     if solution is None:
         solution = core.solve(dataset, parameters, progress, should_stop)
-    # Not the outermost candidates, which rounding moves: pages compare this range with one that was drawn.
-    low, high = (None, None) if parameters.answer_range is None else parameters.base_range
     answer = Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution, dataset),
@@ -340,17 +355,7 @@ def build_answer(
                 solution.problem.histogram, solution.weight_kind, solution.bound, dataset.provenance
             )
         },
-        setting=None
-        if parameters.fixed_bound is not None
-        else ReleaseSetting(
-            Quantity.QUANTILE,
-            parameters.epsilon,
-            parameters.neighbours,
-            "" if dataset.values is None else dataset.values.column,
-            lower=low,
-            upper=high,
-            uses_values=parameters.bound_from is BoundFrom.VALUES,
-        ),
+        setting=build_setting(dataset, parameters),
         sections=SECTIONS,
     )
     return add_choice(

@@ -27,6 +27,7 @@ from dpcore.total.parameters import (
     ASSUMPTIONS,
     ASSUMPTIONS_ON_RELEASE,
     SIGNED_ASSUMPTIONS,
+    Summed,
     TotalParameters,
     compute_user_totals,
 )
@@ -147,7 +148,7 @@ def build_answer(
         code=words.write_forms(solution, dataset, parameters),
         parameters=parameters,
         solution=solution,
-        setting=_build_setting(parameters, solution.unit.column_name or find_summed_column(dataset)),
+        setting=build_setting(dataset, parameters),
     )
     return add_choice(
         answer,
@@ -238,13 +239,17 @@ def _list_bound_details(solution: TotalSolution) -> dict[str, object]:
     }
 
 
-def build_refused_answer(dataset: Dataset, parameters: TotalParameters, value_column: str) -> Answer:
+def build_refused_answer(dataset: Dataset, parameters: TotalParameters) -> Answer:
     """Build the answer without numbers, for a column whose totals do not fit the question."""
-    return without_numbers(parameters, dataset.provenance, _build_setting(parameters, value_column))
+    return without_numbers(parameters, dataset.provenance, build_setting(dataset, parameters))
 
 
-def _build_setting(parameters: TotalParameters, value_column: str) -> ReleaseSetting:
-    """Build the setting of the release, by which other answers know it: a sum of the column, or a count."""
+def build_setting(dataset: Dataset, parameters: TotalParameters) -> ReleaseSetting:
+    """Build the setting of the release, by which other answers know it: a sum of a column, or a count."""
+    value_column = find_summed_column(dataset)
+    if parameters.summed is Summed.VALUES and not value_column:
+        facet = dataset.totals if dataset.totals is not None and dataset.totals.column else dataset.values
+        value_column = "" if facet is None else facet.column
     return ReleaseSetting(
         Quantity.SUM if value_column else Quantity.COUNT,
         parameters.epsilon,

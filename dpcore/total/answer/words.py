@@ -159,7 +159,7 @@ def describe_bound(solution: TotalSolution) -> str:
 
 
 def compare_noises(solution: TotalSolution) -> str:
-    """Compare the best errors with Laplace and with Gaussian noise."""
+    """Write a sentence with both best errors: Laplace noise, and Gaussian noise at the usual δ if none is set."""
     laplace_text, gaussian_text = (
         solution.unit.format_amount(solution.find_best_by_noise(noise_kind).certificate.value)
         for noise_kind in (NoiseKind.LAPLACE, NoiseKind.GAUSSIAN)

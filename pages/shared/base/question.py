@@ -28,9 +28,9 @@ DEFAULT_VALUE_BOUNDS = (0.0, 1.0)
 
 def round_out(low: float, high: float) -> tuple[float, float]:
     """Round bounds that contain [low, high]: 0 where they fit, else 1, 2 or 5 times a power of ten."""
-    tiny, huge = VALUE_BOUND_RANGE
-    lower = 0.0 if low > -tiny else -round_up(min(-low, huge / 2.0))
-    upper = 0.0 if high < tiny else round_up(min(high, huge / 2.0))
+    smallest_magnitude, largest_magnitude = VALUE_BOUND_RANGE
+    lower = 0.0 if low > -smallest_magnitude else -round_up(min(-low, largest_magnitude / 2.0))
+    upper = 0.0 if high < smallest_magnitude else round_up(min(high, largest_magnitude / 2.0))
     return (lower, upper) if lower < upper else (lower, lower + 1.0)
 
 

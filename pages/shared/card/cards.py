@@ -20,6 +20,7 @@ from dpcore.common.wording import plain
 from dpcore.dataset import Dataset
 from dpcore.report.charts import LINE_STYLES
 from pages.shared.base import catalogue, keys, page_run
+from pages.shared.base.question import Question
 from pages.shared.fields import fields
 
 HEIGHT = 520
@@ -330,10 +331,19 @@ def import_selection_module() -> Any | None:
     """Return the module ``on_card`` of the question that selects bounds privately; None without such a question.
 
     Its ``build_selection(card)`` returns the ``BoundSelection`` of a card, or None. Its ``waits_for`` is the label of
-    the field that must be filled before. ``with_range(card)`` adds the cost of the card's drawn range to the card.
+    the field that must be filled before. ``with_range(card)`` adds the cost of the card's drawn range to the card,
+    and ``divide_total`` replaces a total epsilon in a page's parameters.
     """
     selection_page = catalogue.DRAWING
     return None if selection_page is None else importlib.import_module(f"pages.{selection_page.name}.on_card")
+
+
+def divide_total(question: Question, data: Any, parameters: Any) -> tuple[Any, str]:
+    """Return parameters with what a total epsilon leaves for the release, and a sentence on it; empty for none."""
+    if (selection_module := import_selection_module()) is None:
+        return parameters, ""
+    divided: tuple[Any, str] = selection_module.divide_total(question, data, parameters)
+    return divided
 
 
 def offer_range(dataset: Dataset) -> None:

@@ -20,6 +20,7 @@ from dpcore.common.parameters import FieldOrigin
 from dpcore.common.privacy import Disclosure
 from dpcore.common.wording import plain
 from dpcore.data import design_matrix, tables
+from dpcore.data.column_roles import guess_roles
 from dpcore.data.design_matrix import Design, Feature, FeatureKind
 from dpcore.dataset import Dataset
 from pages.shared.base import keys
@@ -145,7 +146,8 @@ class TableUpload:
         else:
             state[self.question.key("table")] = _OpenFile(table, hashlib.sha256(content).hexdigest(), {}, {})
             design = design_matrix.guess_design(table, self.allows_classes)
-            guesses = {name: getattr(design, name) for name in ("label", "user", "intercept")}
+            guesses = {name: getattr(design, name) for name in ("label", "intercept")}
+            guesses["user"] = guess_roles(table).user
             features = {feature.column: feature.encoding for feature in design.features}
             categories = [name for name, encoding in features.items() if encoding is FeatureKind.CATEGORIES]
             guesses |= {"positive": "", "features": list(features), "categories": categories}
@@ -161,7 +163,8 @@ class TableUpload:
         with st.grid(3):
             self._ask(st.selectbox, self.label, "label", columns)
             self._show_classes(open_file)
-            self._ask(st.selectbox, "User: whose row it is", "user", columns)
+            placeholder = "Choose a column"
+            self._ask(st.selectbox, "User: whose row it is", "user", columns, None, placeholder=placeholder)
             self._ask(st.multiselect, "Features: what it is predicted from", "features", columns)
             self._show_categories(open_file)
         design: Design | None = None
@@ -241,6 +244,8 @@ class TableUpload:
         """Return the roles of the columns that the widgets hold."""
         role_names = ("label", "user", "features", "categories", "intercept", "positive")
         roles: dict[str, Any] = {role: st.session_state.get(self.role_key(role)) for role in role_names}
+        if roles["user"] is None:
+            raise refuse("no name says who a row belongs to", remedy="Choose the column of the user")
         categories = roles["categories"]
         features = (self._build_category(c) if c in categories else Feature(c) for c in roles["features"])
         positive = str(roles["positive"] or "").strip()

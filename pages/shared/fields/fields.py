@@ -21,6 +21,7 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, InputProblem, InvalidInput, Problems
+from dpcore.common.parameters import fields_by_name
 from dpcore.common.text_fields import list_field_types
 from pages.shared.base import keys, page_run
 from pages.shared.base.question import Question
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
 
 P = TypeVar("P")
 Width = int | typing.Literal["stretch"]
+
+
+LONG_TEXT = 100_000
+"""A text that takes more characters has lines."""
 
 
 def scale_width(width: Width) -> Width:
@@ -112,7 +117,8 @@ def draw(
         return st.select_slider(label, field.stops, format_func="{:,}".format, **common_options)
     if field.value_type is bool:
         return st.toggle(label, **common_options)
-    return st.text_input(label, max_chars=field.max_length, placeholder=placeholder or None, **sized_options)
+    draw_text = st.text_area if (field.max_length or 0) > LONG_TEXT else st.text_input
+    return draw_text(label, max_chars=field.max_length, placeholder=placeholder or None, **sized_options)
 
 
 def draw_all(
@@ -300,7 +306,12 @@ def build(
     required_labels = {name: field.name for name, field in question.declarations.items() if field.is_required}
     state = st.session_state
     keys_by_name = {name: key for name, key in question.widgets.items() if name not in unused_names}
-    values_by_name = {name: state[key] for name, key in keys_by_name.items()} | dict(overrides or {})
+    # A widget of text that was emptied holds "", where the field has None.
+    optional_fields = {name for name, f in fields_by_name(question.parameters).items() if f.default is None}
+    values_by_name = {
+        name: None if state[key] == "" and name in optional_fields else state[key]
+        for name, key in keys_by_name.items()
+    } | dict(overrides or {})
     state[keys.ASIDE] = {}
     # All at once first: two that go together, of one's own pair, are no good one by one.
     subjects = question.subjects

@@ -81,7 +81,7 @@ def list_pins(question_name: str) -> tuple[Pin, ...]:
 
 
 def store_pins(pins: Iterable[Pin]) -> None:
-    """Make these the session's pins; beyond `MAX_PINS` the oldest are dropped."""
+    """Make these answer cards the session's pins, oldest first; beyond `MAX_PINS` the oldest are dropped."""
     st.session_state[keys.PINS] = tuple(pins)[-MAX_PINS:]
 
 

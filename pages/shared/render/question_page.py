@@ -320,6 +320,7 @@ class Page:
             return
         is_shared = is_demonstration or self.is_same_for_all(data, parameters)
         try:
+            parameters, total_sentence = cards.divide_total(self.question, data, parameters)
             if inspect.isgeneratorfunction(self.solve):
                 solver: Solver = self.solve(data, parameters)
                 state, runs = jobs.solve(solver, question, data, is_shared)
@@ -336,6 +337,7 @@ class Page:
             # Files and pins name the settings of the answer in sight, and not those that were entered since.
             run.answered_parameters = getattr(state.value, "parameters", parameters) if runs else parameters
             answer = self.build_answer(data, run.answered_parameters, state.value)
+            answer = replace(answer, detail=f"{answer.detail} {total_sentence}".strip())
             if needs is not None and needs.describe is not None:
                 answer = replace(answer, detail=f"**{label}.** {needs.describe(state.value, data)}")
         with slots.figure:  # First: the browser draws it while the rest is still on its way.

@@ -35,6 +35,8 @@ DATA_FIELD = "data"
 GENERATOR_PREFIX = "data."
 MAX_FIELDS = 40
 MAX_CHARACTERS = 100_000
+MAX_LINK_TEXT = 4_000
+"""Longest text in a link, as a server takes no address of any length; a session file holds longer ones."""
 UPLOAD_MARK = "upload"
 """Stands in the address while uploaded data are in use: a reload of the page loses them, and can say so."""
 RELOADED = "uploaded data were in use, and they are gone: they stay only until the page is loaded anew"
@@ -74,7 +76,9 @@ def list_parameter_fields(parameters: Parameters | None) -> dict[str, str]:
     if parameters is None:
         return {}
     texts, unused_names = text_fields.to_fields(parameters), parameters.unused_names
-    return {name: text for name, text in texts.items() if name not in unused_names}
+    return {
+        name: text for name, text in texts.items() if name not in unused_names and len(text) <= MAX_LINK_TEXT
+    }
 
 
 def read_link(

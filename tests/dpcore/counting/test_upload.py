@@ -335,7 +335,7 @@ def test_events_are_reduced_to_histogram_values_totals_and_pairs():
     assert sorted(data.task_sizes.tolist()) == [1, 1, 2]
     assert data.privacy_unit == ("user_id",)
     assert data.is_private
-    assert data.notes == (NA_IS_A_USER,)
+    assert data.notes == (NA_IS_A_USER, "There are only 3 users: does user_id really say who?")
 
 
 def test_where_a_value_is_negative_the_totals_count_rows():
@@ -350,7 +350,7 @@ def test_counts_are_reduced_and_zeros_left_out_with_a_note():
     assert data.histogram == histogram_of([3, 1, 3])
     assert (data.totals.totals.tolist(), data.totals.users.tolist()) == ([1, 3], [1, 2])
     assert data.values is None
-    assert data.notes == ("1 user with a total of 0 is not in the histogram (line 3).",)
+    assert data.notes[0] == "1 user with a total of 0 is not in the histogram (line 3)."
     assert "all totals are 0" in sentences("user,count\na,0\nb,0\n")[0]
     assert dataset_of("count\n3\n4\n").histogram == histogram_of([3, 4])
     assert dataset_of('user,count\na,"1,234,000"\nb,2\n').histogram == histogram_of([1_234_000, 2])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 from pathlib import Path
@@ -137,6 +138,26 @@ def test_one_choice_changes_answer_program_and_texts() -> None:
     ((_, choice),) = users.answer.code.forms
     assert choice.clamps_users
     assert not write(choice, Program.TUMULT).text
+
+
+@pytest.mark.parametrize("settings", [{}, {"counts": "public"}, {"target": "population"}])
+def test_the_file_of_weights_holds_those_of_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = make_table()
+    table.to_csv("events.csv", index=False)
+    reply = ask("events.csv", **settings)
+    weights = pd.read_csv(io.StringIO(reply.answer.files["mean_weights.csv"]()), comment="#")
+    assert not [name for name in weights.columns if "cap" in name]
+    names: dict[str, Any] = {}
+    with audit.silenced(audit.Run()):
+        exec(compile(write(reply.answer.code.forms[0][1], Program.PYTHON).text, "program", "exec"), names)
+    by_size = weights.set_index("size")
+    np.testing.assert_allclose(names["weight"], by_size["user_weight"].loc[names["count"]], rtol=1e-6)
+    np.testing.assert_allclose(by_size["row_weight"] * by_size.index, by_size["user_weight"])
+    for limits in (by_size["largest_deviation"], by_size["largest_distance"] * by_size["user_weight"]):
+        np.testing.assert_allclose(limits, names["LIMIT"], rtol=1e-6)
 
 
 def test_a_bound_of_ones_own_stands_on_the_curve_and_the_handle_on_it() -> None:

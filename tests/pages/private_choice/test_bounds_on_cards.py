@@ -12,14 +12,17 @@ import numpy as np
 import pytest
 import streamlit as st
 
+import dpcore
 from dpcore.common.checks import Problems
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import Disclosure, Ledger, ReleaseFacts
+from dpcore.common.privacy import Disclosure, Ledger, Neighbours, ReleaseFacts
 from dpcore.common.strict_json import JsonValue
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Totals, Values
-from dpcore.private_choice.parameters import OtherBound
+from dpcore.mean.parameters import Counts
+from dpcore.private_choice.budget import divide_budget
+from dpcore.private_choice.parameters import BoundPurpose, OtherBound
 from dpcore.quantile.parameters import Weighting
 from dpcore.total.parameters import Summed
 from pages.private_choice import saved
@@ -31,6 +34,8 @@ from tests.pages.driving import (
     chart,
     check,
     confirm,
+    errors,
+    go,
     link_of,
     open_app,
     shown_texts,
@@ -182,3 +187,49 @@ def test_a_total_is_divided_shown_and_never_exceeded_however_often_somebody_draw
         facts = ReleaseFacts(float(release), 0.0, ledger.releases[0].neighbours, "release")
         assert 0.9999 <= ledger.add(facts).total.epsilon <= 1.0
         check(app.run())
+
+
+def test_a_page_is_computed_for_what_a_total_leaves_for_its_release() -> None:
+    """The figure of the card is that of the call at the release's part, before a draw and after it, on every page."""
+
+    def error_on_card() -> str:
+        return str(answer_of(app, "total_card")["error"][1])
+
+    def call_error(epsilon: float) -> str:
+        return str(dpcore.count_bound(SECRET, epsilon=epsilon).answer.numbers[1].text)
+
+    app = check(with_data(open_app("Sum and count"), SECRET).run())
+    whole = error_on_card()
+    assert whole == call_error(1.0)
+    check(app.toggle(key="private_choice.is_total_epsilon").set_value(True).run())
+    assert error_on_card() == call_error(0.7) != whole
+    # A link holds what was entered.
+    assert "epsilon=1&" in link_of(app) + "&"
+    confirm(app, "total_card_draw")
+    (ledger,) = app.session_state[keys.LEDGERS].values()
+    assert ledger.total.epsilon == 0.3
+    curve_name = "Expected error"
+    bounds, errors_by_bound = trace(chart(app, "total_error"), curve_name)
+    solution = dpcore.count_bound(SECRET, epsilon=0.7).answer.solution
+    drawn = np.isfinite(errors_by_bound)
+    expected_errors = [solution.compute_error(bound) for bound in bounds[drawn]]
+    np.testing.assert_allclose(errors_by_bound[drawn], expected_errors, rtol=1e-3)
+    # *Choose privately* has the costs of a draw from what is left: 15 % of 0.7.
+    go(app, "Choose privately")
+    app.session_state["private_choice.purpose"] = BoundPurpose.QUANTILE
+    check(app.run())
+    shares = divide_budget(1.0, 0.15, Neighbours.ADD_OR_REMOVE_USER, ledger)
+    settings = {"purpose": "quantile", "epsilon": shares.release, "selection_epsilon": shares.selection}
+    assert 0.08 < shares.selection <= 0.105
+    apart = dpcore.private_bound(SECRET, **settings).answer
+    assert answer_of(app, "private_card")["value"] == apart.numbers[0].text
+    assert "0.3 was spent" in shown_texts(app)
+    # A mean with public counts needs no draw: all that is left is its release's.
+    go(app, "Mean")
+    for name, value in {"lower": 0.0, "upper": 100.0, "counts": Counts.PUBLIC}.items():
+        app.session_state[f"mean.{name}"] = value
+    check(app.run())
+    assert "Of ε = 1 in all, ε = 0.7 is left for the release." in shown_texts(app)
+    app.session_state[keys.EPSILON] = 0.2
+    check(app.run())
+    assert "oo little is left of ε = 0.2 in all: ε = 0.3 was spent" in errors(app)

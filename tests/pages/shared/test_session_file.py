@@ -35,7 +35,7 @@ from pages.shared.figures.figures import Pin
 from pages.shared.session import own_tables, session, session_file
 from pages.shared.session.own_tables import KnownFile, OwnTable
 from pages.shared.session.session_file import Content
-from pages.your_data import file_upload
+from pages.your_data import columns
 from tests.pages.driving import (
     SHOP_EVENTS,
     check,
@@ -504,14 +504,14 @@ def test_what_columns_were_taken_for_comes_back_where_the_data_are_too_large(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     app = upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")
-    check(app.selectbox(key="your_data.upload_role_task").set_value(file_upload.NO_COLUMN).run())
+    check(app.selectbox(key="your_data.upload_role_task").set_value(columns.NO_COLUMN).run())
     app = use(app)
     monkeypatch.setattr(saved_dataset, "ROOM", 100)
     new = open_session(open_app("Your data"), write_session(app))
     assert data(new).name != "shop_events.csv"
     assert "Bring shop_events.csv again" in shown_texts(new)
     new = upload(new, SHOP_EVENTS, "shop_events.csv")
-    assert new.selectbox(key="your_data.upload_role_task").value == file_upload.NO_COLUMN
+    assert new.selectbox(key="your_data.upload_role_task").value == columns.NO_COLUMN
     assert new.selectbox(key="your_data.upload_role_user").value == "user_id"
 
 

@@ -14,7 +14,7 @@ from streamlit.runtime.scriptrunner.exec_code import modified_sys_path
 from dpcore.common.workspace import Workspace
 from pages.shared.screen import layout
 from pages.shared.server import server
-from pages.your_data import contents, file_upload
+from pages.your_data import columns, contents
 from tests.pages.driving import ROOT
 
 SETTLED = """
@@ -56,7 +56,7 @@ def test_runs_leave_the_folders_alone_that_imports_of_other_threads_walk_over():
 
 def test_a_late_press_that_finds_no_widget_changes_nothing():
     generate = functools.partial(contents._generate, "zipf")
-    for callback in (layout._apply_slider, contents._load_sample, file_upload._rename, generate):
+    for callback in (layout._apply_slider, contents._load_sample, columns._rename, generate):
         st.session_state.clear()
         callback()
         assert not st.session_state, callback

@@ -26,7 +26,7 @@ from dpcore.regression.parameters import DataSource
 from pages.shared import streamlit_internals
 from pages.shared.data import uploads
 from pages.shared.server import access
-from pages.your_data import file_upload
+from pages.your_data import columns, file_upload
 from tests.pages.driving import (
     SHOP_EVENTS,
     check,
@@ -127,6 +127,32 @@ def test_streamlit_holds_no_table_that_was_read(list_held_files):
     check(app.file_uploader[0].upload("shop.csv", SHOP_EVENTS).run())
     assert app.button(key="regression_use")
     assert list_held_files() == []
+
+
+def test_who_is_asked_where_no_name_says_it():
+    app = upload(open_app("Your data"), b"chamber,vote\nhouse,1\nsenate,0\nhouse,1\n")
+    assert app.selectbox(key="your_data.upload_role_user").value == columns.NO_COLUMN
+    assert "No name says who a row belongs to" in shown_texts(app)
+    use(app)
+    assert "No column is chosen for user" in errors(app)
+    choose(app, user="chamber")
+    assert "There are only 2 users: does chamber really say who?" in shown_texts(app)
+    use(app)
+    assert histogram_of(app) == {1: 1, 2: 1}
+
+
+def test_two_columns_of_people_are_one_person_or_refused():
+    app = upload(open_app("Your data"), b"household,member,v\na,1,2\na,1,3\na,2,3\nb,1,4\n")
+    people = app.radio(key="your_data.upload_people")
+    assert people.label == "Is the pair with member the person?"
+    check(people.set_value(columns.People.EACH).run())
+    assert "each of these columns names a person" in errors(app)
+    use(app)
+    assert data(app).privacy_unit != ("household",)
+    check(app.radio(key="your_data.upload_people").set_value(columns.People.PAIR).run())
+    use(app)
+    assert data(app).privacy_unit == ("household", "member")
+    assert histogram_of(app) == {1: 2, 2: 1}
 
 
 def test_what_a_contribution_is_and_who_a_user_is_can_be_chosen():

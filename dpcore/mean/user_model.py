@@ -1,0 +1,126 @@
+"""The error of a mean that clamps users, in a model without values.
+
+A user of s rows has a mean c around mu with the variance tau^2 = sigma^2 (rho + (1 - rho) / s), users are independent,
+and **mu is the middle M of [L, U]**, which only a trusted centre makes true. With weights u that sum to 1, p = s / n,
+and T the deviation limit over n_h, a user adds u x, where x is c clamped to M +- d, d = T / u.
+
+**Normal means**, with a = d / tau, phi and Q the density and the upper tail of the normal distribution:
+
+    E (|c - mu| - d)_+ = 2 tau (phi(a) - a Q(a)),            P = P(|c - mu| < d) = 1 - 2 Q(a),
+    Var x = tau^2 v,  v = P - 2 a phi(a) + 2 a^2 Q(a),       Cov(x, c) = tau^2 P  (Stein's lemma).
+
+What is cut on both sides cancels, as the distribution is symmetric. The error counts it as a bias all the same:
+otherwise T = 0 looks best. It is (sum u E(|c - mu| - d)_+)^2 + noise and, about the mean of a population,
+sum u^2 tau^2 v; about that of the table, sum tau^2 (u^2 v - 2 u p P + p^2).
+
+**Any distribution** with this mean and variance: E (c - mu - d)_+ and E (mu - c - d)_+ are each at most
+k = (sqrt(tau^2 + d^2) - d) / 2, and the bias, which is their difference, is too. For tau <= sqrt(3) d it is k if c is
+mu + d +- sqrt(tau^2 + d^2) with the mean mu: the lower point is not cut. A clamp is a contraction, so Var x <= tau^2,
+and u x - p c has no steeper slope in c than max(p, |u - p|).
+
+Clamped rows, in the same normal model: a row is cut by 2 sigma (phi(a) - a Q(a)) with a = (U - L) / (2 sigma), whatever
+the weights. That rows then scatter less is not counted.
+
+Source: Scarf 1958, *A min-max solution of an inventory problem*, for k; the rest is ours.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.contributions import FloatArray
+from dpcore.mean.models import MeanError
+from dpcore.mean.public_counts import MeanProblem, Target, user_weight
+
+ZOOMS = 4
+GRID = 33
+"""Grids of `UserModel.find_threshold` and their points; each zooms in on the two steps around the best point."""
+
+
+def measure_normal_clamp(
+    deviations: FloatArray, limits: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return E (|x| - d)_+, v and P of normal x with the standard deviations tau, clamped to +- d; for tau = 0 no cut.
+
+    Args:
+        deviations: tau, at least 0, any shape.
+        limits: d, above 0, of the same shape.
+    """
+    from scipy.special import ndtr
+
+    a = np.divide(limits, deviations, out=np.full(limits.shape, np.inf), where=deviations > 0.0)
+    a = np.minimum(a, 40.0)  # Beyond, nothing is left of the tail.
+    density, tail = np.exp(-(a**2) / 2.0) / math.sqrt(2.0 * math.pi), ndtr(-a)
+    inside = 1.0 - 2.0 * tail
+    cuts = 2.0 * deviations * np.maximum(density - a * tail, 0.0)
+    return cuts, inside - 2.0 * a * density + 2.0 * a**2 * tail, inside
+
+
+@dataclass(frozen=True, eq=False)
+class UserModel:
+    """The error of smooth weights if users are clamped, in the model without values.
+
+    Attributes:
+        problem: The problem of clamped rows. If counts are private, its mean is the middle of the range.
+    """
+
+    problem: MeanProblem
+
+    @cached_property
+    def deviations(self) -> FloatArray:
+        """Return tau of each distinct size, shape (K,)."""
+        rho, sizes = self.problem.user_share, self.problem.histogram.sizes.astype(np.float64)
+        return np.sqrt(self.problem.value_variance * (rho + (1.0 - rho) / sizes))
+
+    @cached_property
+    def row_cut(self) -> float:
+        """Return what clamping to [L, U] cuts of a row, in the values' unit."""
+        deviation, half_width = math.sqrt(self.problem.value_variance), self.problem.value_bound / 2.0
+        return float(measure_normal_clamp(np.array(deviation), np.array(half_width))[0])
+
+    def error(self, thresholds: npt.ArrayLike, has_any_distribution: bool = False) -> MeanError:
+        """Return the error, whose shift is the sum of what is cut, which never cancels.
+
+        Args:
+            thresholds: h > 0 in rows per user, any shape.
+            has_any_distribution: True for an upper bound for every distribution of users' means with this variance;
+                False for normal means.
+        """
+        h = np.minimum(np.asarray(thresholds, dtype=np.float64), float(self.problem.histogram.max_size))
+        parts = [self._measure(threshold, has_any_distribution) for threshold in h.ravel().tolist()]
+        shifts, sampling_variances = (np.array(part).reshape(h.shape) for part in zip(*parts, strict=True))
+        noise_variances = self.problem.model.smooth(h).privacy_variance
+        if has_any_distribution and self.problem.num_aggregates == 2:
+            # The clamped mean may lie off the middle, where the noise of the count matters.
+            noise_variances = noise_variances * (1.0 + (2.0 * shifts / self.problem.value_bound) ** 2)
+        return MeanError(sampling_variances, np.asarray(noise_variances), shifts)
+
+    def _measure(self, threshold: float, has_any_distribution: bool) -> tuple[float, float]:
+        """Return what is cut at one threshold, and the variance before noise."""
+        histogram, deviations = self.problem.histogram, self.deviations
+        sizes, users = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
+        u = user_weight(self.problem, threshold, sizes) * sizes
+        # In units of n_h the limit T = h (U - L) / 2 is that of the largest weight.
+        limits = float(u.max()) * self.problem.value_bound / 2.0 / u
+        p = sizes / histogram.num_rows if self.problem.target is Target.TABLE else np.zeros(sizes.shape)
+        if has_any_distribution:
+            cuts = (np.hypot(deviations, limits) - limits) / 2.0
+            squares = np.maximum(p, np.abs(u - p)) ** 2
+        else:
+            cuts, clamped, inside = measure_normal_clamp(deviations, limits)
+            squares = u**2 * clamped - 2.0 * u * p * inside + p**2
+        return float(users @ (u * cuts)), float(users @ (np.maximum(squares, 0.0) * deviations**2))
+
+    def find_threshold(self, bounds: FloatArray, variances: FloatArray) -> float:
+        """Find the h with the least error by grids that zoom in, from the squared errors at ascending bounds on."""
+        for _ in range(ZOOMS):
+            i = int(np.argmin(variances))
+            threshold, neighbours = bounds[i], bounds[max(i - 1, 0) : i + 2]
+            bounds = np.unique(np.append(np.linspace(neighbours[0], neighbours[-1], GRID), threshold))
+            variances = self.error(bounds).variance
+        return float(bounds[np.argmin(variances)])

@@ -1,0 +1,256 @@
+"""The columns of an upload: what each of them is, who a row belongs to, and whether the data are public."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from dpcore import counting
+from dpcore.common import wording
+from dpcore.common.checks import InvalidInput
+from dpcore.common.privacy import Disclosure, ReleaseFacts
+from dpcore.contributions import ContributionHistogram
+from dpcore.data.column_roles import (
+    ROLES_BY_KIND,
+    MissingUsers,
+    Roles,
+    TableKind,
+    describe_two_people,
+    explain_roles,
+    find_other_person,
+    write_user_hint,
+)
+from dpcore.dataset import Contribution
+from pages.shared.data import uploads
+from pages.shared.fields import fields
+from pages.shared.session import own_tables
+from pages.your_data.question import QUESTION
+
+
+def build_key(entry_name: str) -> str:
+    """Return the session key of an entry of the upload."""
+    return QUESTION.key(f"upload_{entry_name}")
+
+
+def _role_key(role: str) -> str:
+    """Return the session key of the column that has a role."""
+    return QUESTION.key("upload_role_") + role
+
+
+NO_COLUMN = "(none)"
+ROLE_LABELS = {
+    "user": "Who: the column that identifies a user",
+    "count": "Rows of each user",
+    "size": "Rows per user (size)",
+    "users": "Number of users of that size",
+    "value": "Value to average or add up (optional)",
+    "task": "Task, product or group (optional)",
+}
+TABLE_KINDS = {
+    TableKind.EVENTS: "A contribution",
+    TableKind.COUNTS: "A user, with a count",
+    TableKind.HISTOGRAM: "A size, with its number of users",
+    TableKind.PAIRS: "A pair of user and group",
+}
+PUBLIC = {
+    Disclosure.PRIVATE: "No",
+    Disclosure.PUBLIC: "Yes: anybody may see them",
+    Disclosure.DP_RELEASE: "They are a DP release, as the file says",
+}
+PUBLIC_FOLLOWS = {
+    Disclosure.PRIVATE: "Do not publish what is computed from them; a bound is drawn with noise.",
+    Disclosure.PUBLIC: "You may publish every number and plot; a bound costs no ε.",
+    Disclosure.DP_RELEASE: "You may publish what is computed from them; their ε is spent.",
+}
+MISSING_USERS = {MissingUsers.LEAVE_OUT: "Leave them out", MissingUsers.ONE_USER: "Count them as one user"}
+CONTRIBUTION = {
+    Contribution.ROWS: "A row",
+    Contribution.DISTINCT_TASKS: "A distinct task of a user (repeats count once)",
+    Contribution.TOTAL: "The total of the value (must not be negative)",
+}
+
+
+class People(enum.Enum):
+    """What two columns that both name people say together."""
+
+    ONE = "No, only the first column says who"
+    PAIR = "Yes, only both together say who"
+    EACH = "No, each of the two is a person"
+
+
+def propose(roles: Roles) -> None:
+    """Set the widgets to these roles: guessed ones, or those of a known file with the same columns."""
+    state = st.session_state
+    for role in ROLE_LABELS:
+        state[_role_key(role)] = getattr(roles, role) or NO_COLUMN
+    state[build_key("further")] = list(roles.further_user)
+    state[build_key("further_task")] = list(roles.further_task)
+    state[build_key("kind")], state[build_key("contribution")] = roles.kind, roles.contribution
+    state[build_key("missing")], state[build_key("people")] = roles.missing_users, People.ONE
+
+
+def find_stated_release(source: counting.Source, roles: Roles) -> ReleaseFacts | None:
+    """Return the DP release that the file claims to be, when read with these roles; None if it claims none."""
+    return source.stated_release if roles.kind is TableKind.HISTOGRAM else None
+
+
+def choose_roles(source: counting.Source) -> Roles:
+    """Draw the first rows and the widgets; return the roles that the person has chosen."""
+    head_table = source.head
+    rows_text = wording.counted(len(head_table.frame), "row")
+    size_text = rows_text if source.is_complete else f"{source.num_bytes / 1e6:,.1f} MB, not yet counted"
+    uploads.show_file(source.name, size_text, len(source.columns), head_table)
+    if source.lacks_column_names:
+        label, key = "Names of the columns, with commas between", build_key("names")
+        names_text = st.text_input(label, key=key, on_change=_rename, persist_state="session")
+        try:
+            source.with_names(names_text.split(","))
+        except InvalidInput as error:
+            fields.show_problems(error.problems)
+    st.session_state.setdefault(build_key("kind"), TableKind.EVENTS)
+    table_kind = fields.radio("**1.** What is one row?", TABLE_KINDS, build_key("kind"), is_horizontal=True)
+    st.markdown(":small[**2.** Which column is what?]")
+    with st.grid(3):
+        for role in ROLES_BY_KIND[table_kind]:
+            texts = {column: column for column in source.columns}
+            if role in ("value", "task") or (role == "user" and table_kind is not TableKind.PAIRS):
+                is_needed = role == "user" and table_kind is TableKind.EVENTS
+                texts = {NO_COLUMN: "Choose a column" if is_needed else NO_COLUMN, **texts}
+            if st.session_state.get(_role_key(role)) not in texts:
+                st.session_state[_role_key(role)] = next(iter(texts))
+            fields.pick(ROLE_LABELS[role], texts, _role_key(role))
+    if table_kind is TableKind.EVENTS:
+        _ask_who(source)
+        with st.expander("More about users, groups and rows"):
+            _show_event_choices(source)
+    roles = _read_roles(table_kind, source)
+    known_file = own_tables.find_file(source.columns)
+    roles_text = explain_roles(roles)
+    if known_file and known_file.roles == roles:
+        roles_text += f" As in {known_file.name}, which has the same columns."
+    st.caption(wording.plain(roles_text, 400))
+    stated_release = find_stated_release(source, roles)
+    choose_disclosure("**3.** Are these data public?", list(PUBLIC)[: 2 if stated_release is None else 3])
+    if stated_release is not None:
+        st.caption(f"The file states *{stated_release.label}*. Nothing here can check it.")
+    return roles
+
+
+def choose_disclosure(question_text: str, disclosures: Sequence[Disclosure]) -> Any:
+    """Draw the choice whether data are public, and return it."""
+    if st.session_state.get(build_key("public")) not in disclosures:
+        st.session_state[build_key("public")] = Disclosure.PRIVATE
+    texts_by_disclosure = {disclosure: PUBLIC[disclosure] for disclosure in disclosures}
+    radio_options: dict[str, Any] = {"is_horizontal": True, "captions": PUBLIC_FOLLOWS}
+    return fields.radio(question_text, texts_by_disclosure, build_key("public"), **radio_options)
+
+
+def _rename() -> None:
+    """Apply the entered column names to a file without a header."""
+    state = st.session_state
+    source: counting.Source | None = state.get(build_key("table"))
+    names_text: str | None = state.get(build_key("names"))
+    if source is None or names_text is None:  # The file was discarded before the press came.
+        return
+    with contextlib.suppress(InvalidInput):  # Said below the field.
+        source = source.with_names(names_text.split(","))
+        state[build_key("table")], state[build_key("problems")] = source, ()
+        propose(source.roles)
+
+
+def _find_second_person(source: counting.Source) -> str | None:
+    """Return another column that may name people besides the chosen one; None if there is none."""
+    used_columns = {st.session_state.get(_role_key(role)) for role in ("value", "task")}
+    used_columns |= set(st.session_state.get(build_key("further"), ()))
+    columns = [column for column in source.columns if column not in used_columns]
+    return find_other_person(columns, str(st.session_state.get(_role_key("user"))))
+
+
+def _list_paired_columns(source: counting.Source) -> list[str]:
+    """Return the second column that names people if the pair is the person; else no column."""
+    second_column = _find_second_person(source)
+    is_pair = st.session_state.get(build_key("people")) is People.PAIR
+    return [second_column] if is_pair and second_column else []
+
+
+def _ask_who(source: counting.Source) -> None:
+    """Ask for the user where no column is chosen, and about two columns that name people; show doubts about them."""
+    if st.session_state[_role_key("user")] == NO_COLUMN:
+        st.info(
+            "No name says who a row belongs to. Choose the column that does.", icon=":material/person_search:"
+        )
+        return
+    if second_column := _find_second_person(source):
+        label = f"Is the pair with {wording.plain(second_column, 60)} the person?"
+        fields.radio(
+            label, {answer: answer.value for answer in People}, build_key("people"), is_horizontal=True
+        )
+    user_columns = list(_read_roles(TableKind.EVENTS, source).privacy_unit)
+    if is_each_a_person(source):
+        fields.show_problems([describe_two_people([*user_columns, second_column or ""])])
+    elif source.is_complete:
+        user_cells = source.head.frame[user_columns]
+        sizes = user_cells[(user_cells != "").all(axis=1)].groupby(user_columns).size()
+        if len(sizes):
+            histogram = ContributionHistogram.from_counts(sizes.to_numpy())
+            hint_text = write_user_hint(_read_roles(TableKind.EVENTS, source), source.columns, histogram)
+            st.caption(wording.plain(hint_text, 400))
+
+
+def is_each_a_person(source: counting.Source) -> bool:
+    """Return True if the person has said that each of two columns is a person of its own."""
+    is_each = st.session_state.get(build_key("people")) is People.EACH
+    return is_each and _find_second_person(source) is not None
+
+
+def _show_event_choices(source: counting.Source) -> None:
+    """Draw further columns of users and groups, what a contribution is, and what happens to rows without a user."""
+    state = st.session_state
+    used_columns = {state[_role_key(role)] for role in ROLES_BY_KIND[TableKind.EVENTS]}
+    used_columns |= set(_list_paired_columns(source))
+    label = "Further columns that only together with it identify a user"
+    help_text = "Say, shop and customer number, if each shop numbers its own customers."
+    _show_further_columns("further", source.columns, used_columns, label, help_text)
+    if state[_role_key("task")] != NO_COLUMN:
+        used_columns |= set(state.get(build_key("further"), ()))
+        label = "Further columns that together with it make a group"
+        _show_further_columns("further_task", source.columns, used_columns, label, "Say, product and day.")
+    state.setdefault(build_key("contribution"), Contribution.ROWS)
+    fields.pick("What is a contribution?", CONTRIBUTION, build_key("contribution"))
+    fields.radio("Rows without a user", MISSING_USERS, build_key("missing"), is_horizontal=True)
+    if not source.is_complete and len(source.columns) > 2:
+        label, help_text = "Also look for exact copies of rows", "That takes another pass over the file."
+        st.checkbox(label, key=build_key("copies"), persist_state="session", help=help_text)
+
+
+def _show_further_columns(
+    entry_name: str, columns: Sequence[str], used_columns: set[str], label: str, help_text: str
+) -> None:
+    """Draw the choice of further columns among those that have no role yet."""
+    key, options = build_key(entry_name), [column for column in columns if column not in used_columns]
+    st.session_state[key] = [column for column in st.session_state.get(key, []) if column in options]
+    if options:
+        st.multiselect(label, options, key=key, placeholder="None", persist_state="session", help=help_text)
+
+
+def _read_roles(table_kind: TableKind, source: counting.Source) -> Roles:
+    """Return the roles that the widgets hold."""
+    state = st.session_state
+    columns_by_role: dict[str, Any] = {role: state[_role_key(role)] for role in ROLES_BY_KIND[table_kind]}
+    columns_by_role = {
+        role: None if column == NO_COLUMN else column for role, column in columns_by_role.items()
+    }
+    if table_kind is TableKind.EVENTS:
+        columns_by_role["further_user"] = (
+            *_list_paired_columns(source),
+            *state.get(build_key("further"), ()),
+        )
+        if columns_by_role["task"] is not None:
+            columns_by_role["further_task"] = tuple(state.get(build_key("further_task"), ()))
+        columns_by_role["contribution"] = state.get(build_key("contribution"), Contribution.ROWS)
+    missing_users = state.get(build_key("missing"), MissingUsers.LEAVE_OUT)
+    return Roles(table_kind, missing_users=missing_users, **columns_by_role)
