@@ -61,8 +61,8 @@ def ask(command: str, call_name: str, arguments: list[str]) -> None:
     # Other calls have settings of these names.
     draw_option_names = ("draw", *DRAW_OPTIONS) if call_name in questions.SELECTABLE else ()
     draw_settings = {key: settings.pop(key) for key in draw_option_names if key in settings}
-    if draw_settings:
-        _check_draw(parser, draw_settings, report_path)
+    if draw_settings or call_name not in questions.QUESTIONS:
+        _check_draw(parser, draw_settings or {"draw": None}, report_path)
     if unknown_words and not unknown_words[0].startswith("--"):
         parser.error(f"unrecognized arguments: {unknown_words[0]}")
     # The call refuses unknown settings, and names the nearest; the words behind them are dropped.
@@ -80,9 +80,17 @@ def ask(command: str, call_name: str, arguments: list[str]) -> None:
         raise refuse(f"{' and '.join(settings_paths)} are {num_files} files of settings, and one is read")
     file_settings = script.read_settings(settings_paths[0]) if settings_paths else {}
     settings = _rename_former(call_name, file_settings) | _rename_former(call_name, settings)
-    if draw_settings:
+    if call_name not in questions.QUESTIONS:
+        known_settings = inspect.signature(getattr(dpcore, call_name)).parameters
+        if unknown_names := settings.keys() - known_settings.keys():
+            raise refuse(f"there is no setting {min(unknown_names)[:40]!r} of {call_name}")
+        # The call refuses what is missing in its own words.
+        missing_settings = {key: None for key, p in known_settings.items() if p.default is p.empty}
+        missing_settings.pop("data")
+        reply: Reply = getattr(dpcore, call_name)(paths, **missing_settings | settings)
+    elif draw_settings:
         epsilon = draw_settings.pop("draw", None)
-        reply: Reply = dpcore.select_privately(call_name, paths, settings, epsilon, **draw_settings)
+        reply = dpcore.select_privately(call_name, paths, settings, epsilon, **draw_settings)
     else:
         reply = questions.reply_of(call_name, paths or None, settings)
     # A private selection has no notes: they would say more about the data than its epsilon covers.
@@ -111,9 +119,14 @@ def _build_parser(command: str, call_name: str) -> argparse.ArgumentParser:
     """Build the parser of a question's command: data, an option for each setting of the call, and ways of writing."""
     call = getattr(dpcore, call_name)
     parameters, docstring = dict(inspect.signature(call).parameters), inspect.getdoc(call) or ""
+    parameters.pop("charge", None)
     arguments_text = docstring.partition("\nReturns:")[0]
     descriptions = dict(re.findall(r"^    (\w+): (.*)$", arguments_text, flags=re.MULTILINE))
-    types_by_setting = questions.types_of(call_name)
+    if call_name in questions.QUESTIONS:
+        types_by_setting = questions.types_of(call_name)
+    else:
+        hints = typing.get_type_hints(call)
+        types_by_setting = {key: hints[key] for key in parameters if key not in ("data", "user", "value")}
     is_optional = parameters.pop("data").default is None
     required_by_setting = {key: parameter.default is parameter.empty for key, parameter in parameters.items()}
     data_usage = f"[FILE.toml] {'[DATA ...]' if is_optional else 'DATA [DATA ...]'}"
@@ -164,7 +177,7 @@ def _check_draw(parser: argparse.ArgumentParser, settings: dict[str, Any], repor
     if not {"draw", "total_epsilon"} & settings.keys():
         parser.error(f"{_write_flag(next(iter(settings)))} goes with --draw or --total-epsilon")
     if report_path is not None:
-        parser.error("--report shows the data, which a drawn bound does not: ask for it without --draw")
+        parser.error("--report shows the data, which a draw does not: ask for an answer without --draw")
 
 
 def _join_negative_numbers(arguments: list[str]) -> list[str]:
@@ -180,6 +193,8 @@ def _join_negative_numbers(arguments: list[str]) -> list[str]:
 
 def _rename_former_options(call_name: str, arguments: list[str]) -> list[str]:
     """Return the arguments with today's names of options; a line on standard error names each renamed one."""
+    if call_name not in questions.QUESTIONS:
+        return arguments
     names = list_former_names(questions.parameters_of(call_name)).items()
     flags_by_former = {_write_flag(former): _write_flag(key) for former, key in names}
     renamed_words = []
@@ -193,6 +208,8 @@ def _rename_former_options(call_name: str, arguments: list[str]) -> list[str]:
 
 def _rename_former(call_name: str, settings: dict[str, Any]) -> dict[str, Any]:
     """Return settings under today's names and values; a line on standard error says which were renamed."""
+    if call_name not in questions.QUESTIONS:
+        return settings
     with warnings.catch_warnings(record=True) as caught_warnings:
         warnings.simplefilter("always")
         current_settings = rename_former(call_name, questions.parameters_of(call_name), settings)

@@ -27,7 +27,7 @@ _NO_APP_MESSAGE = (
 )
 
 
-COMMANDS = {questions.command_of(name): name for name in questions.QUESTIONS}
+COMMANDS = {questions.command_of(name): name for name in questions.QUESTIONS} | {"range": "select_range"}
 """Command to the call of `dpcore`."""
 
 
@@ -129,9 +129,12 @@ def _print_help(arguments: list[str]) -> int:
 
 
 def _first_line(call_name: str) -> str:
-    """Read the first line of a question's docstring from its file, as importing all answers takes seconds."""
-    package_path = Path(dpcore.__file__).parent / questions.QUESTIONS[call_name].package_name
-    code = (package_path / "answer" / "answer.py").read_text(encoding="utf-8")
-    match = re.search(r'^def build_answer\(.*?"""(.*?)\n', code, re.MULTILINE | re.DOTALL)
+    """Read the first line of a call's docstring from its file, as importing all answers takes seconds."""
+    code_path, function_name = Path(dpcore.__file__).parent / "private_selection.py", call_name
+    if call_name in questions.QUESTIONS:
+        code_path = code_path.with_name(questions.QUESTIONS[call_name].package_name) / "answer" / "answer.py"
+        function_name = "build_answer"
+    code = code_path.read_text(encoding="utf-8")
+    match = re.search(rf'^def {function_name}\(.*?"""(.*?)\n', code, re.MULTILINE | re.DOTALL)
     assert match is not None
     return match[1]
