@@ -64,9 +64,8 @@ class MultitaskPage(Page):
     ) -> None:
         """Draw the studies, which need no tasks."""
         renderer = Renderer(QUESTION, without_numbers(parameters, Disclosure.PUBLIC), dataset)
-        tabs = list_contents(
-            renderer, {"Studies": STUDIES}, {layout.COMPUTED: lambda: st.markdown(QUESTION.read_formula())}
-        )
+        formula = {layout.COMPUTED: lambda: st.markdown(QUESTION.read_formula())}
+        tabs = list_contents(renderer, {"Studies": STUDIES}, formula)
         with slots.bottom:
             layout.draw_tabs(tabs, QUESTION.key("tabs"))
 
