@@ -314,9 +314,8 @@ def add_choice(
             "answer": {"label": data_label, **numbers_by_key, **make_details()},
             "assumptions": list(answer.assumptions),
         }
-        return write_document(
-            schema, **{name: section for name, section in sections_by_name.items() if section}
-        )
+        sections = {name: section for name, section in sections_by_name.items() if section}
+        return write_document(schema, **sections)
 
     return replace(answer, write_choice=write_choice)
 
