@@ -49,7 +49,7 @@ class ReleaseSetting:
         delta: The delta of the release; None with pure epsilon-DP.
         measure: The error that the best bound of a sum or a count minimises; None for other releases.
         margin: How many users more than 1/epsilon the bound of a count leaves above it.
-        program: The program whose noise the bound of a sum or a count is best for.
+        program: The program whose noise the bound of a mean, a sum or a count is best for.
     """
 
     statistic: Quantity

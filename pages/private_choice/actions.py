@@ -311,7 +311,8 @@ def show_code(selection: Selection, number: NumberKind, index: int) -> None:
         st.info(question_text, icon=":material/straighten:")
         st.page_link(session.find_page_file("Mean"), label="Mean", icon=":material/functions:")
         return
-    delta = st.session_state.get(QUESTION.key("release_delta")) if number is BoundPurpose.SUM else None
+    has_noise = number in (*OF_MEAN, BoundPurpose.SUM)
+    delta = st.session_state.get(QUESTION.key("release_delta")) if has_noise else None
     release_arguments = epsilon, delta, range_ends, find_range_facts(*range_ends)
     code_choice = selections.build_code(selection, number, original, *release_arguments)
     if code_choice is None:
