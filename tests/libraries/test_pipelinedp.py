@@ -14,7 +14,7 @@ import pytest
 
 from dpcore.code import Quantity
 from dpcore.code.choice import GroupSelection
-from dpcore.code.with_selection import GAUSSIAN, GEOMETRIC, LAPLACE
+from dpcore.code.with_selection import GAUSSIAN
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import compute_gaussian_epsilon
 from dpcore.common.programs import Program, find_exact_sigma
@@ -104,11 +104,7 @@ def test_both_numbers_of_a_gaussian_mean_have_the_exact_noise_of_one_budget(
     assert all(0.9999 < deviation / expected < 1.0005 for deviation in drawn), (drawn, expected)
 
 
-SELECTED = {
-    LAPLACE: SelectionRule.LAPLACE,
-    GEOMETRIC: SelectionRule.TRUNCATED_GEOMETRIC,
-    GAUSSIAN: SelectionRule.GAUSSIAN,
-}
+SELECTED = {rule.value: rule for rule in SelectionRule if rule.is_private}
 
 
 @pytest.mark.parametrize("noise", NoiseKind)

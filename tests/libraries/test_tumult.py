@@ -58,7 +58,7 @@ def test_fifty_runs_have_the_stated_error(noise: NoiseKind, capsys: pytest.Captu
 
 
 def test_groups_are_selected_by_the_rule_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The mechanism that Tumult builds has the page's threshold and scale; a table without groups to keep ends alike."""
+    """The mechanism that Tumult builds has the page's threshold and scale; a table without groups ends alike."""
     from tmlt.core.measurements import spark_measurements
     from tmlt.core.utils.distributions import double_sided_geometric_cmf_exact
 
