@@ -11,6 +11,7 @@ import numpy as np
 from dpcore.answer.against import BoundComparison
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import refuse, require
+from dpcore.common.privacy import Neighbours
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset, Values
@@ -225,6 +226,12 @@ def compute_mean_error(outputs: Sequence[QuantileOutput]) -> float:
     return float(np.mean([output.expected_rank_error for output in outputs]))
 
 
+def refuse_public_counts(dataset: Dataset, parameters: QuantileParameters) -> None:
+    """Raise InvalidInput if only a user's values are protected, and these decide which rows count."""
+    if parameters.neighbours is Neighbours.REPLACE_VALUES:
+        dataset.refuse_public_counts()
+
+
 def compute(parameters: QuantileParameters, problem: QuantileProblem, choices: Choices) -> QuantileSolution:
     """Build the solution from known best bounds, with the distributions at the bound in use."""
     quantiles, weighting, histogram = parameters.quantile_levels, parameters.weight_kind, problem.histogram
@@ -266,10 +273,11 @@ def solve(
     """Search the best bounds and compute the distributions; a stopped search uses the bounds tried so far.
 
     Raises:
-        InvalidInput: The data have no values.
+        InvalidInput: The data have no values, or counts are to be public and values decide which rows count.
     """
     if dataset.values is None:
         raise refuse("these data have no values, one per row")
+    refuse_public_counts(dataset, parameters)
     problem = build_problem(dataset.values, parameters)
     return compute(parameters, problem, search(problem, parameters.quantile_levels, progress, should_stop))
 
