@@ -108,8 +108,8 @@ class ProgramDraws:
 def run_whole(program_text: str, groups: Sequence[str] = ()) -> FloatArray:
     """Run a program from its first line to its last, and return the numbers that it releases."""
     text = re.sub(r"^GROUPS: list\[str\] = \[\]$", f"GROUPS = {list(groups)!r}", program_text, flags=re.M)
-    text = re.sub(r"^report\((?=\w)", "released, *_ = (", text, flags=re.M)
-    names: dict[str, Any] = {}
+    text = re.sub(r"^report\((?=\w)", "released, *_ = list_arguments(", text, flags=re.M)
+    names: dict[str, Any] = {"list_arguments": lambda *arguments: arguments}
     with contextlib.redirect_stdout(io.StringIO()):
         exec(compile(text, "program", "exec"), names)
     return np.array(_list_numbers(names["released"]), dtype=np.float64)

@@ -31,8 +31,9 @@ from dpcore.contributions import FloatArray
 from dpcore.per_group.moments import compute_pair_error
 from dpcore.per_group.pair_of_bounds import best_pair
 from dpcore.per_group.pairs import UserGroupPairs
-from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import pick_as_tuner
+from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.selection import (
     Selection,
     best_selected_pair,

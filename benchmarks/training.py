@@ -41,9 +41,9 @@ from dpcore.training.mechanism import LossKind, Mechanism
 from dpcore.training.parameters import TrainingParameters
 from dpcore.training.rows import (
     ClassifierRows,
-    compute_scores,
     hold_out,
     prepare_rows,
+    score_models,
 )
 from dpcore.training.training_data import TrainingGenerator, load_sample
 
@@ -118,7 +118,7 @@ def compare_with_peers() -> None:
     for num_users, epsilon in itertools.product((800, 4000), (0.5, 1.0, 3.0)):
         train, test = generate_single_rows(num_users)
         best = optimum.fit_model(train, LossKind.LOGISTIC, np.ones(train.num_rows), 20.0)
-        floor = compute_scores(test, LossKind.LOGISTIC, best.theta[:, None])[0, 0, 0]
+        floor = score_models(test, LossKind.LOGISTIC, best.theta[:, None])[0, 0, 0]
         time_our_model(
             train, Mechanism(epsilon, DELTA), Cell(Method.FOLLOWED)
         )  # Once, so that no import is timed.
@@ -170,7 +170,7 @@ def print_losses(
     name: str, relation: Neighbours, delta: str, test: ClassifierRows, theta: np.ndarray, seconds: float
 ) -> None:
     """Print the mean loss of the models of one method."""
-    losses = compute_scores(test, LossKind.LOGISTIC, theta)[:, 0, 0]
+    losses = score_models(test, LossKind.LOGISTIC, theta)[:, 0, 0]
     error = 2 * losses.std(ddof=1) / np.sqrt(losses.size)
     print(
         f"  {name:24} {relation.short:24} {delta:>6}  {losses.mean():.3f} ± {error:.3f}  {1000 * seconds:8.1f} ms",
@@ -247,7 +247,7 @@ def print_table_2(runs: int, share: float, readings: Sequence[StepSize], ties: S
                 bassily.train_bassily(rows, cell, float(epsilon), 0, range(runs), step_size, share)
                 for cell in list_paper_cells(rows)
             ]
-            losses = np.array([compute_scores(rows, LossKind.LOGISTIC, theta)[:, 0, 0] for theta in models])
+            losses = np.array([score_models(rows, LossKind.LOGISTIC, theta)[:, 0, 0] for theta in models])
             cells = zip(losses.mean(axis=1), losses.std(axis=1, ddof=1) / runs**0.5, strict=True)
             print(
                 f"eps {epsilon} ours     " + "".join(f"{f'{m:.3f} ± {2 * s:.3f}':^16}" for m, s in cells),
@@ -263,7 +263,7 @@ def print_table_2(runs: int, share: float, readings: Sequence[StepSize], ties: S
         line = []
         for cell in list_paper_cells(rows):
             theta = descent.train_cells(scaled, Mechanism(epsilon, DELTA), [cell], 0, range(50))
-            losses = compute_scores(scaled, LossKind.LOGISTIC, theta)[:, 0, 0]
+            losses = score_models(scaled, LossKind.LOGISTIC, theta)[:, 0, 0]
             line.append(f"{losses.mean():.3f} ± {2 * losses.std(ddof=1) / 50**0.5:.3f}")
         print(f"eps {epsilon:g}           " + "".join(f"{text:^16}" for text in line))
 

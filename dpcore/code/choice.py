@@ -222,6 +222,8 @@ class Choice:
         privacy_unit: Columns that together identify a user.
         value_column: Column of values or labels.
         group_column: Column of groups or tasks.
+        groups: Names of the public list of groups, or of bins; empty if the person has to write them.
+        edges: Edges of the bins, as texts; empty for groups that the cells name.
         has_known_columns: True if the names are the data's own; else they are placeholders.
         row_is: Meaning of a row if it is not a row of the file, a phrase; else empty.
         training: Training of a classifier; given if and only if one is released.
@@ -265,6 +267,8 @@ class Choice:
     privacy_unit: tuple[str, ...] = ("user_id",)
     value_column: str = "value"
     group_column: str = "group"
+    groups: tuple[str, ...] = ()
+    edges: tuple[str, ...] = ()
     has_known_columns: bool = False
     row_is: str = ""
     training: Training | None = None

@@ -24,9 +24,12 @@ from dpcore.common import programs
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, classify, format_rounded_up
 from dpcore.common.version import VERSION
+from dpcore.data.group_list import are_dates
 from dpcore.data.tables import SPACED, FileKind
 
 WIDTH = 92
+MAX_LINE = 2_000
+"""Characters of a list beyond which each entry has a line of its own."""
 
 
 def make_printable(text: str, max_length: int = 200) -> str:
@@ -58,11 +61,13 @@ def write_python_literal(name: str | Sequence[str] | Mapping[str, str]) -> str:
     if isinstance(name, Mapping):
         entries = [f"{quote_python_text(key)}: {quote_python_text(text)}" for key, text in name.items()]
         return "{" + ", ".join(entries) + "}"
-    return "[" + ", ".join(quote_python_text(entry) for entry in name) + "]"
+    entries = [quote_python_text(entry) for entry in name]
+    line = f"[{', '.join(entries)}]"
+    return line if len(line) <= MAX_LINE else "[\n" + "".join(f"    {entry},\n" for entry in entries) + "]"
 
 
-def quote_sql_name(name: str) -> str:
-    """Return a GoogleSQL quoted identifier; a quoted path is read as project, dataset and table.
+def quote_sql_name(name: str, mark: str = "`") -> str:
+    """Return a GoogleSQL quoted identifier, or with the mark " a text; a quoted path is project, dataset and table.
 
     Escapes are those of string literals.
 
@@ -71,14 +76,14 @@ def quote_sql_name(name: str) -> str:
     """
     escaped_characters = []
     for character in name:
-        if character in "\\`":
+        if character in ("\\", mark):
             escaped_characters.append("\\" + character)
         elif character.isprintable():
             escaped_characters.append(character)
         else:
             code = ord(character)
             escaped_characters.append(f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
-    return "`" + "".join(escaped_characters) + "`"
+    return mark + "".join(escaped_characters) + mark
 
 
 def list_in_sentence(names: tuple[str, ...]) -> str:
@@ -89,7 +94,10 @@ def list_in_sentence(names: tuple[str, ...]) -> str:
 _TEXT_ENDINGS = (".csv", ".tsv", ".tab", ".csv.gz", ".csv.zst", ".tsv.gz")
 DELTA_WHERE_NONE = 1e-9
 """Delta for a library that requires one if the question has none; the user should check it."""
-PUBLIC_GROUPS = "The list of groups is taken as public, as on the page."
+PUBLIC_GROUPS = (
+    "The list of groups is taken as public, as on the page. Rows of other groups are left out before anything is "
+    "bounded, so that they use up none of a user's groups."
+)
 PUBLIC_ROWS = "Everybody's number of rows is taken as public, and so is this sum."
 _LEARNER = "Which data count as neighbouring depends on the learner."
 ADD_OR_REMOVE = "Neighbouring data differ by one user, added or removed with all their rows."
@@ -404,7 +412,14 @@ def render_program(template_name: str, choice: Choice, **further_values: Any) ->
         "smooth": choice.threshold is not None,
         "per_group": choice.quantity in PER_GROUP,
         "of_values": choice.quantity in OF_VALUES,
-        "groups_are_written": choice.quantity in PER_GROUP and not choice.is_of_public_data,
+        "groups_are_written": choice.quantity in PER_GROUP
+        and bool(choice.groups or not choice.is_of_public_data),
+        # A column of the program must not have the name of one that it reads.
+        "amount_column": "amount_in_group"
+        if "amount" in (*choice.privacy_unit, choice.group_column)
+        else "amount",
+        "has_bins": choice.quantity in PER_GROUP and bool(choice.edges),
+        "bins_are_dates": bool(choice.edges) and are_dates(choice.edges),
         "layout": table_layout,
         "kinds": [file.kind.name for file in table_layout.files],
         "spaced": [file for file in table_layout.files if file.separator in SPACED or file.names],

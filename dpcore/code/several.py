@@ -159,6 +159,8 @@ class Several:
             min_total=0.0,
             value_column=first_choice.value_column if value_choice is None else value_choice.value_column,
             group_column=first_choice.group_column if group_choice is None else group_choice.group_column,
+            groups=() if group_choice is None else group_choice.groups,
+            edges=() if group_choice is None else group_choice.edges,
             lower=None if range_choice is None else range_choice.lower,
             upper=None if range_choice is None else range_choice.upper,
             **bound_fields,
@@ -235,6 +237,8 @@ def write_for_bigquery(several: Several) -> Code:
         "BigQuery has no accountant: nothing but these shares holds the sum of the epsilons.",
         "BigQuery draws Laplace noise whatever noise is chosen.",
     ]
+    if any(map(with_bigquery.makes_bins, (release.choice for release in several.releases))):
+        refusal_sentences.append(with_bigquery.NO_BINS)
     query_texts = []
     for release in several.releases if not refusal_sentences else ():
         epsilon = several.compute_total(Program.BIGQUERY) * release.num_parts / NUM_PARTS

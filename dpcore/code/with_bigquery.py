@@ -31,10 +31,24 @@ _SAMPLED = (
     "rests on is contribution_bounds_per_group in the second, which clamps what a user adds, whatever the first does."
 )
 
+NO_BINS = (
+    "BigQuery's statements make no bins; plain Python does. Or add a column with the bin of each row, and list the "
+    "names of the bins."
+)
+_FINDS_GROUPS = (
+    "BigQuery finds the groups itself, privately; the page takes the list of groups as public. Where the page has the "
+    "list, rows of other groups are left out first."
+)
+
+
+def makes_bins(choice: Choice) -> bool:
+    """Return True if groups are bins of numbers or dates."""
+    return bool(choice.edges) and choice.quantity in PER_GROUP
+
 
 def write(choice: Choice) -> Code:
     """Write the statements, or the sentences why there are none."""
-    body_text = write_statements(choice) if choice.is_in_every_library else ""
+    body_text = write_statements(choice) if choice.is_in_every_library and not makes_bins(choice) else ""
     return common.assemble(choice, LIBRARY, RELATION, list_differences(choice), body_text, language="sql")
 
 
@@ -70,6 +84,8 @@ def list_differences(choice: Choice) -> list[str]:
             "BigQuery bounds groups and amounts one by one, not the norm of a user's whole vector. What comes nearest "
             "is the pair of bounds; plain Python has the norm."
         ]
+    if makes_bins(choice):
+        return [NO_BINS]
     differences = [common.describe_public_counts(choice), common.describe_replacement(choice)]
     differences += [*_describe_reading(choice), *_describe_bounds(choice)]
     if choice.delta is None:
@@ -119,13 +135,13 @@ def _describe_bounds(choice: Choice) -> list[str]:
         ]
     if quantity is Quantity.GROUP_MEANS:
         return [
-            "BigQuery finds the groups itself, privately; the page takes the list of groups as public.",
+            _FINDS_GROUPS,
             common.SPLIT_MEANS,
             "AVG is not used: in BigQuery it averages users' averages, which is another quantity. The first statement "
             "draws the rows; the guarantee rests on contribution_bounds_per_group, which clamps what a user adds.",
         ]
     if quantity in PER_GROUP:
-        return ["BigQuery finds the groups itself, privately; the page takes the list of groups as public."]
+        return [_FINDS_GROUPS]
     if quantity is Quantity.QUANTILE:
         return [
             "No bound on rows can be chosen: ZetaSQL, whose language BigQuery has, keeps at most 5 rows of each user "
@@ -141,6 +157,7 @@ def write_statements(choice: Choice) -> str:
     group_sql = quote_sql_name(choice.group_column)
     column_names = [*unit_columns_sql, group_sql] if choice.quantity in PER_GROUP else unit_columns_sql
     value_sql = quote_sql_name(choice.value_column)
+    list_sql = ", ".join(quote_sql_name(name, '"') for name in choice.groups)
     reads_values, dropped_column = choice.quantity in OF_VALUES, choice.read_as.dropped_column
     is_mean = choice.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS)
     mean_fields = _list_mean_values(choice) if is_mean else {}
@@ -161,6 +178,7 @@ def write_statements(choice: Choice) -> str:
         dropped=f"SAFE_CAST({quote_sql_name(dropped_column)} AS FLOAT64)" if dropped_column else "",
         unread=_choose_replacement(choice),
         group=group_sql,
+        in_list=f" AND {group_sql} IN ({list_sql})" if choice.groups else "",
         public_rows=common.PUBLIC_ROWS,
         **mean_fields,
     )

@@ -65,7 +65,9 @@ def is_tidy(choice: Choice) -> bool:
     # Polars takes some names for patterns of names.
     names = (*choice.privacy_unit, choice.value_column, choice.group_column)
     has_words = len(choice.privacy_unit) == 1 and all(re.fullmatch(r"\w[\w ]*", name) for name in names)
-    return choice.is_of_public_data and is_plain and is_bare and has_points and has_words
+    return (
+        choice.is_of_public_data and not choice.groups and is_plain and is_bare and has_points and has_words
+    )
 
 
 def _list_differences(choice: Choice) -> list[str]:

@@ -283,7 +283,10 @@ def declared_in(parameters_type: Any, name: str, default: Any = UNSET, **changes
     """Declare a field as another parameters class does, with these changes."""
     dataclass_field = fields_by_name(parameters_type)[name]
     help_text = declared_fields(parameters_type)[name].help
-    metadata = {DECLARATION: replace(dataclass_field.metadata[DECLARATION], help=help_text, **changes)}
+    metadata = {
+        **dataclass_field.metadata,
+        DECLARATION: replace(dataclass_field.metadata[DECLARATION], help=help_text, **changes),
+    }
     return field(default=dataclass_field.default if default is UNSET else default, metadata=metadata)
 
 

@@ -32,9 +32,14 @@ if TYPE_CHECKING:
 
 
 def read_user_amounts(
-    paths: Sequence[File], names: Sequence[str] | None, roles: Roles, named_columns: Sequence[str]
+    paths: Sequence[File],
+    names: Sequence[str] | None,
+    roles: Roles,
+    named_columns: Sequence[str],
+    *,
+    keeps_rows: bool = False,
 ) -> UserAmounts | Dataset:
-    """Read rows, totals or pairs per user from files, for a private selection.
+    """Read rows, totals or pairs per user, or every row's value, from files, for a private selection.
 
     A row that names no user is left out. A cell without a finite number counts as 0, and numbers are clamped to
     `LARGEST_CELL`. A file without rows has no users.
@@ -44,6 +49,7 @@ def read_user_amounts(
         names: Display names; None for the names of the files.
         roles: The columns of user, group and value; None for those not needed.
         named_columns: All columns that the user named.
+        keeps_rows: True to read the value of every row, each as a pair of its user and a group of its own.
 
     Returns:
         The amounts; for a table of pairs that an engine counted, its dataset.
@@ -60,13 +66,14 @@ def read_user_amounts(
         refuse_missing(problems, source.columns, named_columns)
     with Problems() as problems:
         refuse_times(problems, source.head.times, roles.value)
-    pair_roles = prefer_pair_roles(source.roles, roles)
+    pair_roles = roles if keeps_rows else prefer_pair_roles(source.roles, roles)
     if pair_roles.kind is TableKind.PAIRS:
         try:
             return count_pairs(source, pair_roles, Disclosure.PRIVATE, MEMORY_LIMIT)
         except InvalidInput:
             raise _build_unreadable_error() from None
     reduction = _AmountsReduction(source.relations, roles, MEMORY_LIMIT, None, Steps(None, 4), [])
+    reduction.keeps_rows = keeps_rows
     try:
         reduction.reduce()
     except InvalidInput:
@@ -126,10 +133,12 @@ class _AmountsReduction(FileReduction):
     Attributes:
         amounts: The result, after `reduce` has run.
         column_error: The error of a column whose type has no numbers; None if there is none.
+        keeps_rows: True to keep the value of every row.
     """
 
     amounts: UserAmounts | None = None
     column_error: InvalidInput | None = None
+    keeps_rows: bool = False
     _num_rows: int = 0
     _num_cells_without_number: int | None = None
 
@@ -189,6 +198,15 @@ class _AmountsReduction(FileReduction):
         user_amounts = UserAmounts(
             histogram, num_rows_without_user=num_without_user, num_cells_without_number=num_without_number
         )
+        code_sql = f"dense_rank() OVER (ORDER BY {users_sql}) AS code"
+        if self.keeps_rows:
+            row_columns = duck.fetch_columns(f"SELECT value, {code_sql} FROM {table_sql}")
+            row_order = np.argsort(row_columns["code"], kind="stable")
+            user_codes = np.asarray(row_columns["code"], np.int64)[row_order]
+            row_values = np.asarray(row_columns["value"], np.float64)[row_order]
+            return replace(
+                user_amounts, user_codes=user_codes, rows=np.ones_like(user_codes), sums=row_values
+            )
         sums_sql = "" if roles.value is None else ", sum(value) AS sums"
         if roles.task is None:
             if not sums_sql:
@@ -200,7 +218,6 @@ class _AmountsReduction(FileReduction):
         named_sql = f"FROM {table_sql} WHERE task IS NOT NULL"
         counted_sql = f"{users_sql}, count(*) AS rows{sums_sql}"
         pairs_sql = f"SELECT {counted_sql} {named_sql} GROUP BY {users_sql}, {groups_sql}"
-        code_sql = f"dense_rank() OVER (ORDER BY {users_sql}) AS code"
         pair_columns = duck.fetch_columns(f"SELECT * EXCLUDE ({users_sql}), {code_sql} FROM ({pairs_sql})")
         pair_order = np.argsort(pair_columns["code"], kind="stable")
         num_groups_sql = f"SELECT count(*) FROM (SELECT DISTINCT {groups_sql} {named_sql})"

@@ -33,7 +33,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray
 from dpcore.per_group.pair_of_bounds import PairChoice, search_pairs
-from dpcore.per_group.parameters import PerGroupProblem
+from dpcore.per_group.problem import PerGroupProblem
 
 GRID_POINTS = 6, 6
 """Points of the first grid."""

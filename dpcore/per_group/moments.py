@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.contributions import FloatArray
-from dpcore.per_group.parameters import PerGroupProblem
+from dpcore.per_group.problem import PerGroupProblem
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,8 +21,9 @@ from dpcore.common.certificate import Certificate
 from dpcore.common.checks import refuse
 from dpcore.common.progress import ShouldStop, never
 from dpcore.per_group.moments import compute_pair_error
-from dpcore.per_group.parameters import PerGroupProblem, Statistic
+from dpcore.per_group.parameters import Statistic
 from dpcore.per_group.passes import IntervalMinimum, Passes
+from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.sorted_pairs import SortedPairs
 
 TOLERANCE = 1e-6

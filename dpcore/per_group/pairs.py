@@ -135,6 +135,27 @@ class UserGroupPairs:
             num_groups,
         )
 
+    def regroup(self, codes: IntArray, num_groups: int) -> UserGroupPairs:
+        """Return the pairs with the groups of a public list: others are left out, and some are counted as one.
+
+        Args:
+            codes: Place on the list of each group, -1 for none, shape (self.num_groups,); at least one has a place.
+            num_groups: Groups on the list.
+        """
+        listed_codes = codes[self.group_codes]
+        indices = np.flatnonzero(listed_codes >= 0)
+        indices = indices[np.lexsort((listed_codes[indices], self.user_codes[indices]))]
+        users, groups = self.user_codes[indices], listed_codes[indices]
+        starts = np.flatnonzero(np.r_[True, (np.diff(users) != 0) | (np.diff(groups) != 0)])
+        rows, sums, squares = (
+            None if amounts is None else np.add.reduceat(amounts[indices], starts)
+            for amounts in (self.rows, self.sums, self.sums_of_squares)
+        )
+        assert rows is not None
+        return UserGroupPairs(
+            users[starts], groups[starts], rows, num_groups, sums, squares, self.value_range
+        )
+
     @cached_property
     def num_entries(self) -> int:
         """Return the length of arrays by group: all groups up to the last with rows, and one entry for all after it.

@@ -27,7 +27,8 @@ from dpcore.common.parameters import (
 from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import DrawnNoise, Program, find_noise
 from dpcore.contributions import MAX_SIZE, FloatArray
-from dpcore.per_group.pairs import MAX_GROUPS, UserGroupPairs
+from dpcore.data import group_list
+from dpcore.per_group.pairs import MAX_GROUPS
 from dpcore.per_group.selection_rules import SelectionRule
 
 DEFAULT_SELECTION_SHARE = 0.5
@@ -163,6 +164,30 @@ class PerGroupParameters(Parameters):
         only_with=ONLY_PUBLIC_LIST,
     )
     """All groups, also those without rows, from a public list."""
+    # Every release names its groups: they are published, and chosen from what is known, never off the data.
+    groups: str | None = of_data.text(
+        None,
+        "Public list of groups",
+        max_length=group_list.MAX_CHARACTERS,
+        published=True,
+        shared="groups",
+        only_with=ONLY_PUBLIC_LIST,
+    )
+    """One name a line, from what you know, not from data. Rows of other groups are left out before anything is
+    bounded. Empty: public data name their groups; for private data the program asks for the list. A list of more than
+    4,000 characters is in session files and not in links."""
+    edges: str | None = of_data.text(
+        None,
+        "Or edges of bins",
+        name="edges of bins",
+        placeholder="0, 10, 20 or 2025-01-01 to 2026-01-01 by month",
+        max_length=group_list.MAX_EDGE_CHARACTERS,
+        published=True,
+        shared="edges",
+        only_with=ONLY_PUBLIC_LIST,
+    )
+    """Numbers or dates become groups by public edges, such as ``0 to 100 by 10``. A bin holds its left edge, and not
+    its right one."""
     own_groups: int | None = of_data.number(
         None, "Own bound, groups", (1, MAX_SIZE), name="your own bound on groups", **OWN_BOUND_OPTIONS
     )
@@ -225,6 +250,13 @@ class PerGroupParameters(Parameters):
                 "BigQuery selects groups by a Laplace threshold, with half of ε",
                 remedy="Choose that and a share of 0.5, or another program",
             )
+        list_size = 0
+        with problems.collecting():
+            list_size = len(self.listed_groups[0])
+        if list_size and self.num_groups not in (None, list_size):
+            list_text = wording.counted(list_size, "group")
+            message = f"the public list has {list_text}, and {self.num_groups:,} were entered"
+            problems.add(message, remedy="Leave the number empty")
         if (self.own_groups is None) != (self.own_amount is None):
             problems.add("both bounds of your own pair go together", remedy="Enter both, or leave both empty")
         elif self.own_groups is not None:
@@ -256,6 +288,16 @@ class PerGroupParameters(Parameters):
             of_counts=of_counts,
             num_aggregates=num_aggregates,
         )
+
+    @cached_property
+    def listed_groups(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the groups of the public list, and the edges if they are bins; both empty without a list."""
+        return group_list.find_groups(self.groups, self.edges)
+
+    @property
+    def num_listed_groups(self) -> int | None:
+        """Return the number of groups on the public list, as it was entered; None if nobody entered it."""
+        return len(self.listed_groups[0]) or self.num_groups
 
     @property
     def has_vectors(self) -> bool:
@@ -394,102 +436,3 @@ class PerGroupParameters(Parameters):
             divisors = divisors if self.objective.is_rooted else divisors**2
             return np.asarray(1.0 / (float(group_counts.sum()) * divisors))
         return np.asarray(is_included / float(group_counts @ is_included))
-
-
-@dataclass(frozen=True, eq=False)
-class PerGroupProblem:
-    """The question on given pairs; the list of groups is public.
-
-    Attributes:
-        pairs: Who contributes how much to which group.
-        parameters: The settings.
-
-    Raises:
-        InvalidInput: A sum is asked for where there is none, or where one is negative; values lie outside the range
-            of a mean; or no group is large.
-    """
-
-    pairs: UserGroupPairs
-    parameters: PerGroupParameters
-
-    def __post_init__(self) -> None:
-        p, pairs = self.parameters, self.pairs
-        if p.statistic not in (Statistic.ROWS, Statistic.USERS):
-            if pairs.sums is None:
-                remedy = "Choose rows or distinct users, or add a column up"
-                raise refuse("the pairs hold no sums", "", remedy)
-            if p.statistic is Statistic.SUM and float(pairs.sums.min()) < 0.0:
-                num_negative = int(np.sum(pairs.sums < 0.0))
-                message = f"{num_negative:,} of {pairs.num_pairs:,} sums of a user in a group are negative"
-                raise refuse(message, "", "Choose the sum of any sign")
-            if p.statistic is Statistic.MEAN:
-                self._check_range()
-        p.check_sizes(self.totals)
-
-    def _check_range(self) -> None:
-        """Raise `InvalidInput` if a mean's data have no squares or range, or values beyond the range entered."""
-        if self.pairs.sums_of_squares is None or self.pairs.value_range is None:
-            raise refuse("a mean needs sums of squares and a range")
-        (smallest, greatest), (low, high) = self.pairs.value_range, self.parameters.mean_range
-        if smallest < low or greatest > high:
-            raise refuse(
-                f"values go from {wording.number(smallest)} to {wording.number(greatest)}, beyond lower or upper",
-                "",
-                "Widen the range, or clip the values first",
-            )
-
-    @cached_property
-    def amounts(self) -> FloatArray:
-        """Return the amount of each pair, shape (num_pairs,): at least 0 but for sums of any sign; rows of a mean."""
-        statistic = self.parameters.statistic
-        if statistic is Statistic.USERS:
-            return np.ones(self.pairs.num_pairs)
-        if statistic in (Statistic.ROWS, Statistic.MEAN):
-            return self.pairs.rows.astype(np.float64)
-        assert self.pairs.sums is not None
-        return self.pairs.sums
-
-    @cached_property
-    def totals(self) -> FloatArray:
-        """Return the true value of every group, shape (num_entries,); of a mean its rows."""
-        return self.sum_by_group(self.amounts)
-
-    @cached_property
-    def weights(self) -> FloatArray:
-        """Return each entry's weight, shape (num_entries,): of its RMSE if the objective is rooted, else of its MSE."""
-        multiplicities = self.pairs.multiplicities
-        return self.parameters.group_weights(self.totals, multiplicities) * multiplicities
-
-    @property
-    def num_groups(self) -> int:
-        """Return the number of groups on the public list, including groups without rows."""
-        return self.pairs.num_groups
-
-    def sum_by_group(self, pair_amounts: FloatArray) -> FloatArray:
-        """Add up the amounts of each group's pairs, shape (num_entries,)."""
-        sums = np.bincount(self.pairs.group_codes, pair_amounts, self.pairs.num_entries)
-        return sums.astype(np.float64)
-
-    def combine_errors(self, mean_squares: FloatArray) -> float:
-        """Return the objective at these mean squared errors of the groups, shape (num_entries,)."""
-        return self.parameters.combine_errors(mean_squares, self.weights)
-
-    @cached_property
-    def error_of_nothing(self) -> float:
-        """Return the error of publishing 0 for every group, or the middle of the range for a mean."""
-        if self.parameters.statistic is Statistic.MEAN:
-            return self.combine_errors(self.centred_means**2)
-        return self.combine_errors(self.totals**2)
-
-    @cached_property
-    def range_middle(self) -> float:
-        """Return the middle of the range of a mean's values."""
-        low, high = self.parameters.mean_range
-        return (low + high) / 2.0
-
-    @cached_property
-    def centred_means(self) -> FloatArray:
-        """Return every group's true mean less the middle of the range, shape (num_entries,); 0 without rows."""
-        assert self.pairs.sums is not None
-        centred_sums = self.sum_by_group(self.pairs.sums - self.range_middle * self.pairs.rows)
-        return centred_sums / np.maximum(self.totals, 1.0)

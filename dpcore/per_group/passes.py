@@ -34,7 +34,8 @@ from itertools import pairwise
 import numpy as np
 
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem
+from dpcore.per_group.parameters import PerGroupParameters
+from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.sorted_pairs import SortedPairs
 
 BLOCK = 1 << 16

@@ -60,7 +60,8 @@ from dpcore.contributions import FloatArray, IntArray
 from dpcore.dataset import PairSizes
 from dpcore.per_group.moments import compute_moments
 from dpcore.per_group.pairs import UserGroupPairs
-from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.parameters import PerGroupParameters, Statistic
+from dpcore.per_group.problem import PerGroupProblem
 
 RESOLUTION = 2**20
 """Steps per user."""
@@ -119,7 +120,7 @@ class PrivatePairProblem:
                     "a pair is chosen privately for a public list of groups only",
                     remedy="Enter bounds that you know",
                 )
-            elif p.num_groups is None:
+            elif p.num_listed_groups is None:
                 problems.add(
                     "the number of groups on the public list must be entered",
                     remedy="Take it from the list, not from private data",
@@ -128,8 +129,8 @@ class PrivatePairProblem:
     @property
     def num_groups(self) -> int:
         """Return the number of groups on the public list."""
-        assert self.parameters.num_groups is not None
-        return self.parameters.num_groups
+        assert self.parameters.num_listed_groups is not None
+        return self.parameters.num_listed_groups
 
     @cached_property
     def candidates(self) -> tuple[IntArray, IntArray]:
@@ -266,7 +267,7 @@ class PrivatePairProblem:
                 scores[..., i] = (differences // difference_bounds[is_other]).max(axis=-1)
         return scores
 
-    def compute_scores(self, pairs: AnyPairs | None) -> list[int]:
+    def score_models(self, pairs: AnyPairs | None) -> list[int]:
         """Return the scores of the exponential mechanism: -s plus the public weights, in steps."""
         # This many steps correspond to a factor of e. Clipping a score does not increase its sensitivity.
         steps_per_e = 2.0 * self.sensitivity / self.epsilon
@@ -286,7 +287,7 @@ def _build_grid(largest_bound: int) -> list[int]:
 
 def compute_probabilities(problem: PrivatePairProblem, pairs: AnyPairs | None) -> FloatArray:
     """Return the probability of every pair, in closed form, shape (c,); computed from private data."""
-    scores = np.array([float(s) for s in problem.compute_scores(pairs)])
+    scores = np.array([float(s) for s in problem.score_models(pairs)])
     logits = problem.epsilon / (2.0 * problem.sensitivity) * (scores - scores.max())
     return np.asarray(np.exp(logits) / np.exp(logits).sum())
 
@@ -336,7 +337,7 @@ def choose_pair(
         return ReleaseFacts(epsilon, 0.0, problem.parameters.neighbours, MECHANISM)
 
     selection_release = mechanisms.exponential_mechanism(
-        problem.compute_scores(pairs),
+        problem.score_models(pairs),
         problem.sensitivity,
         problem.epsilon,
         None if charge is None else lambda epsilon, _: charge(build_facts(epsilon)),

@@ -36,7 +36,8 @@ from dpcore.common.checks import refuse
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.per_group.pair_of_bounds import PairChoice, space_evenly
-from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem
+from dpcore.per_group.parameters import PerGroupParameters
+from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.selection_rules import compute_keep_probabilities
 from dpcore.per_group.users_kept import KeptMoments, PairsByGroup, compute_kept_moments
 from dpcore.per_group.whole_vector import VectorRule, compute_norms, sum_cut_amounts

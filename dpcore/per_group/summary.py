@@ -48,6 +48,9 @@ class SummaryProblem:
                 problems.add("sums and means need the pairs themselves", remedy="Choose rows or users")
             if parameters.selection.is_private:
                 problems.add("private groups need the pairs themselves", remedy="Choose a public list")
+            if parameters.listed_groups[0]:
+                message = "a distribution of pairs has no names of groups, so that a list cannot be compared with it"
+                problems.add(message, remedy="Enter how many groups are on the list instead")
             num_occupied_groups = pair_sizes.task_rows.size
             if parameters.num_groups is not None and parameters.num_groups < num_occupied_groups:
                 sizes_text = f"{num_occupied_groups:,} groups, more than the {parameters.num_groups:,}"

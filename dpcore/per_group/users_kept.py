@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.per_group.parameters import PerGroupProblem
+from dpcore.per_group.problem import PerGroupProblem
 
 USERS_PER_BLOCK = 1 << 16
 """Users whose polynomials are multiplied together."""

@@ -38,7 +38,7 @@ from dpcore.common.checks import refuse
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.per_group.parameters import PerGroupProblem
+from dpcore.per_group.problem import PerGroupProblem
 
 TOLERANCE = 1e-3
 """Relative gap of the search for the best cap."""

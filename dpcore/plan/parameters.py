@@ -35,9 +35,11 @@ from dpcore.common.parameters import (
 from dpcore.common.privacy import compute_gaussian_epsilon
 from dpcore.common.programs import Program, find_exact_sigma, find_share_noise, find_total
 from dpcore.contributions import FloatArray
+from dpcore.data import group_list
 from dpcore.dataset import Dataset
 from dpcore.mean.parameters import Counts, Likeness, MeanParameters, VarianceSource
 from dpcore.mean.public_counts import Target
+from dpcore.per_group.parameters import PerGroupParameters
 
 MAX_AMOUNT = 2e3
 """mu^2 beyond which epsilon is above 1,000 and not stated."""
@@ -358,6 +360,8 @@ class PlanParameters(Parameters):
     value_variance: float | None = declared_in(MeanParameters, "value_variance", is_required=False)
     likeness: Likeness = declared_in(MeanParameters, "likeness")
     user_share: float = declared_in(MeanParameters, "user_share")
+    groups: str | None = declared_in(PerGroupParameters, "groups", only_with=None)
+    edges: str | None = declared_in(PerGroupParameters, "edges", only_with=None)
 
     def _check_together(self, problems: Problems) -> None:
         """Check the lines, the range that they need, the program, the mean's settings and wanted errors."""
@@ -382,6 +386,8 @@ class PlanParameters(Parameters):
                 f"{labels_with_range[0]} needs the range of a value",
                 remedy="Enter lower and upper, from what the quantity is and not from data",
             )
+        with problems.collecting():
+            group_list.find_groups(self.groups, self.edges)
         # No program of the library releases a quantile in the way of these, so that their error is unknown.
         quantile_labels = [line.label for line in lines if line.statistic is LineStatistic.QUANTILE]
         if self.program in (Program.PIPELINEDP, Program.TUMULT, Program.BIGQUERY) and quantile_labels:

@@ -20,6 +20,7 @@ from dpcore.code.forms import list_data_fields
 from dpcore.code.several import ReleaseShare, Several
 from dpcore.common.checks import EPSILON_RANGE, refuse
 from dpcore.contributions import FloatArray, IntArray
+from dpcore.data import group_list
 from dpcore.dataset import Dataset
 from dpcore.plan import table
 from dpcore.plan.curves import RankCurve, TotalCurve
@@ -236,6 +237,9 @@ def _make_choice(dataset: Dataset, parameters: PlanParameters, line: AllocatedLi
                 bound_options["min_total"] = -line.second_bound
     if line.statistic.needs_range:
         bound_options |= {"lower": parameters.lower, "upper": parameters.upper}
+    if line.statistic.is_per_group:
+        listed = group_list.find_groups(parameters.groups, parameters.edges)
+        bound_options |= dict(zip(("groups", "edges"), listed, strict=True))
     return Choice(quantity, epsilon, **list_data_fields(dataset), **bound_options)
 
 

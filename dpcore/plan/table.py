@@ -21,11 +21,12 @@ from dpcore.dataset import Contribution, Dataset
 from dpcore.mean import private_counts, public_counts
 from dpcore.mean.parameters import assumed_of_users
 from dpcore.mean.table_values import ValueSummary
+from dpcore.per_group.listed_pairs import build_pairs
 from dpcore.per_group.moments import compute_pair_error
 from dpcore.per_group.pair_of_bounds import best_pair, round_up
-from dpcore.per_group.pairs import UserGroupPairs
-from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.passes import compute_parts_by_max_groups
+from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.sorted_pairs import SortedPairs
 from dpcore.plan import curves
 from dpcore.plan.parameters import DEFAULT_TARGET_SHARE, Line, LineStatistic, PlanParameters
@@ -144,7 +145,7 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
             value, unit = math.nan, "share of rows"
         case _:
             curve, problem = _make_group_curve(dataset, parameters, statistic)
-            value = float(np.mean(np.abs(problem.totals)))
+            value = float(np.average(np.abs(problem.totals), weights=problem.pairs.multiplicities))
             if not curve.has_all_bounds and problem.pairs.num_pairs <= MAX_SEARCHED_PAIRS:
                 group_problem = problem
             units_by_statistic = {LineStatistic.GROUP_USERS: "users", LineStatistic.GROUP_ROWS: "rows"}
@@ -254,8 +255,10 @@ def _make_group_curve(
     budget = parameters.budget
     # Noise of real numbers, which is proportional to its scale.
     arguments = _LARGE_EPSILON, statistic, budget.mechanism, budget.delta
-    group_parameters = PerGroupParameters(*arguments, program=Program.PYTHON)
-    problem = PerGroupProblem(UserGroupPairs.from_facet(pairs), group_parameters)
+    group_parameters = PerGroupParameters(
+        *arguments, program=Program.PYTHON, groups=parameters.groups, edges=parameters.edges
+    )
+    problem = PerGroupProblem(build_pairs(dataset, group_parameters), group_parameters)
     sorted_pairs = SortedPairs.from_problem(problem)
     absolute_amounts = np.abs(problem.amounts)
     largest_amount = float(absolute_amounts.max())

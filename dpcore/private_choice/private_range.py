@@ -114,7 +114,7 @@ class RangeProblem:
     def __post_init__(self) -> None:
         with Problems() as problems:
             problems.between(*EPSILON_RANGE, epsilon=self.epsilon_release)
-            problems.between(10.0 * EPSILON_RANGE[0], EPSILON_RANGE[1], epsilon_choice=self.epsilon)
+            problems.between(10.0 * EPSILON_RANGE[0], EPSILON_RANGE[1], selection_epsilon=self.epsilon)
             is_valid = problems.between(1.0 / MAX_WIDTH, MAX_WIDTH, unit=self.unit, largest=self.largest)
             if is_valid:
                 problems.ascending(unit=self.unit, largest=self.largest)
@@ -247,7 +247,7 @@ class RangeProblem:
         slope = self.epsilon_of_end / (2.0 * RESOLUTION)
         return np.asarray(self.compute_log_prior(anchor) - slope * distances)
 
-    def compute_scores(self, tail_sums: tuple[IntArray, IntArray], anchor: float) -> list[int]:
+    def score_models(self, tail_sums: tuple[IntArray, IntArray], anchor: float) -> list[int]:
         """Compute the scores of an end in steps: minus the distances plus the weights, of `sum_tails`."""
         distances = interval_distance(*tail_sums, to_steps(Fraction(self.target)))
         return add_prior(distances, self.compute_log_prior(anchor), RESOLUTION, self.epsilon_of_end)
@@ -329,7 +329,7 @@ def list_tails(
 
 def score_ends(problem: RangeProblem, values: Values | None, anchor: float) -> tuple[list[int], ...]:
     """Compute the scores of the draws beside an anchor: (of U,), (of L, of U), or (of the half-width,)."""
-    return tuple(problem.compute_scores(tails, anchor) for tails in list_tails(problem, values, anchor))
+    return tuple(problem.score_models(tails, anchor) for tails in list_tails(problem, values, anchor))
 
 
 def score_centres(problem: RangeProblem, values: Values | None) -> list[int]:
@@ -362,14 +362,18 @@ class PrivateRange:
     column: str = ""
 
 
-def choose(problem: RangeProblem, values: Values, charge: Charge | None = None) -> PrivateRange:
+def choose(
+    problem: RangeProblem, values: Values | None, charge: Charge | None = None, column: str = ""
+) -> PrivateRange:
     """Draw the range: one DP release of both ends, fresh at every call.
 
     Args:
         problem: The question.
-        values: Values of every row, private.
+        values: Values of every row, private; None for data without anybody in them.
         charge: Told once, before anything is drawn, what all draws together guarantee.
+        column: Name of the column; by default that of the values.
     """
+    column = column or ("" if values is None else values.column)
     facts = ReleaseFacts(problem.epsilon, 0.0, problem.neighbours, MECHANISM)
     anchor = problem.anchor
     # Beside a known anchor all that can fail comes before the charge. Without one the ends' scores need the centre
@@ -389,4 +393,4 @@ def choose(problem: RangeProblem, values: Values, charge: Charge | None = None) 
     epsilon = problem.epsilon_of_end
     indices = [mechanisms.exponential_mechanism(ends, RESOLUTION, epsilon).index for ends in scores]
     lower = anchor if problem.lower is not None else anchor - float(widths[indices[0]])
-    return PrivateRange(lower, anchor + float(widths[indices[-1]]), facts, problem, values.column)
+    return PrivateRange(lower, anchor + float(widths[indices[-1]]), facts, problem, column)

@@ -79,6 +79,10 @@ _ROWS_OF_SUBSAMPLES = 4_000_000  # Rows times subsamples.
 
 
 _PROGRAM_ASSUMPTIONS = {
+    Program.BEST: (
+        "The mechanism that errs least on these values leaks, as such a bound does, unless they are public; a tree's "
+        "errors are averages over simulated releases",
+    ),
     Program.TUMULT: (
         "Tumult picks the rows that stay by a hash, the same in every run; the errors are averages over "
         "random choices",
@@ -120,7 +124,8 @@ class QuantileProblem:
             for `SUBSAMPLES`, fewer down to `FEWEST_SUBSAMPLES` where there are many rows. Smooth weights draw none.
         neighbours: What epsilon protects: one of `NEIGHBOURS`.
         program: The program whose mechanism answers, with the base that `programs.lay_base` has for it; by default the
-            paper's. Programs other than `programs.WEIGHTED_PROGRAMS` take caps alone, and protect users who come or go.
+            paper's. Programs other than `programs.WEIGHTED_PROGRAMS` take caps alone, and protect users who come or go;
+            OpenDP stands for permute-and-flip on its candidates, with any weights and under either relation.
 
     Raises:
         InvalidInput: A parameter is out of its range; all problems at once.
@@ -139,7 +144,11 @@ class QuantileProblem:
         with Problems() as problems:
             if self.neighbours not in NEIGHBOURS:
                 problems.add("neighbours must differ in one user's values, or by one user added or removed")
-            elif self.program not in WEIGHTED_PROGRAMS and self.neighbours is Neighbours.REPLACE_VALUES:
+            # Permute-and-flip is private under either relation; it is its library that knows one alone.
+            elif (
+                self.program not in (*WEIGHTED_PROGRAMS, Program.OPENDP)
+                and self.neighbours is Neighbours.REPLACE_VALUES
+            ):
                 problems.add(f"neighbours of {self.program.value} differ by one user added or removed")
             problems.of_kind(Values, values=self.values)
             problems.inside(0.0, 1.0, quantile=self.quantile)
@@ -168,7 +177,7 @@ class QuantileProblem:
 
         Args:
             rows: The rows of the changed question; None for the same.
-            changes: Changed epsilon, quantile, neighbours or subsamples.
+            changes: Changed epsilon, quantile, neighbours, program or subsamples.
         """
         changed_problem = replace(self, **changes)
         object.__setattr__(changed_problem, "rows", self.rows if rows is None else rows)

@@ -32,7 +32,7 @@ from dpcore.dataset import Dataset
 from dpcore.quantile.base_distribution import Base, HistogramBase, NormalBase, uniform_base
 from dpcore.quantile.mechanism import compute_user_reach
 from dpcore.quantile.optimal_bound import RankBound, compute_trade_off
-from dpcore.quantile.programs import BIGQUERY_ROWS, TREE_PROGRAMS, WEIGHTED_PROGRAMS, divide_epsilon, lay_base
+from dpcore.quantile.programs import BEST_OF, BIGQUERY_ROWS, WEIGHTED_PROGRAMS, divide_epsilon, lay_base
 from dpcore.quantile.rows import WeightKind
 
 MAX_QUANTILES = 5
@@ -248,9 +248,12 @@ class QuantileParameters(Parameters):
         return divide_epsilon(self.program, self.epsilon, len(self.quantile_levels))
 
     @property
-    def is_simulated(self) -> bool:
-        """Return True if the program's answers are simulated."""
-        return self.program in TREE_PROGRAMS
+    def mechanisms(self) -> tuple[Program, ...]:
+        """Return the programs whose mechanisms answer: one, or for the best known mechanism those that it is one of."""
+        if self.program is not Program.BEST:
+            return (self.program,)
+        is_bounded = self.protects_users and self.weighting is Weighting.CAP
+        return BEST_OF if is_bounded else BEST_OF[:2]
 
     @property
     def fixed_bound(self) -> float | None:
@@ -282,26 +285,28 @@ class QuantileParameters(Parameters):
         """Return the kind of weights; without a bound both kinds are the same."""
         return WeightKind.CAP if self.weighting is Weighting.CAP else WeightKind.SMOOTH
 
-    def build_base(self, stretch: float = 1.0, shift: float = 0.0) -> Base:
-        """Build the base distribution nu or the program's candidates, as entered or made poorer.
+    def build_base(self, stretch: float = 1.0, shift: float = 0.0, mechanism: Program | None = None) -> Base:
+        """Build the base distribution nu or a program's candidates, as entered or made poorer.
 
         Args:
+            mechanism: The program whose candidates they are; None for that of the parameters.
             stretch: How many times as wide it is made about its middle.
             shift: How far it is moved, in its own widths: from end to end, four standard deviations of a normal.
 
         Raises:
             InvalidInput: The figures do not make a distribution.
         """
-        if self.program is Program.BEST:
+        program = mechanism or self.program
+        if program is Program.BEST:
             return self._build_line_base(stretch, shift)
         self._build_line_base(stretch, shift)  # It checks the figures.
         low, high = self.base_range
         if stretch == 1.0 and shift == 0.0:
             # To the last digit: pages compare the range with one that was drawn.
-            return lay_base(self.program, low, high)
+            return lay_base(program, low, high)
         midpoint, width = (low + high) / 2.0, high - low
         ends = (midpoint + stretch * (end - midpoint) + shift * width for end in (low, high))
-        return lay_base(self.program, *ends)
+        return lay_base(program, *ends)
 
     def _build_line_base(self, stretch: float, shift: float) -> Base:
         """Return the base distribution on the whole line; arguments as of `base_distribution`."""

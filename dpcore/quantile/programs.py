@@ -2,7 +2,7 @@
 
 | | picks | from |
 |---|---|---|
-| best known | exponential mechanism, under any base distribution | the whole line |
+| best known | exponential mechanism under any base distribution, or what OpenDP or PipelineDP do | the whole line |
 | plain Python | exponential mechanism | 2,000 candidates, laid evenly |
 | OpenDP | permute-and-flip | 1,001 candidates, laid evenly |
 | Tumult | exponential mechanism | the interval from L to U |
@@ -28,6 +28,9 @@ from dpcore.quantile.rows import Rows
 WEIGHTED_PROGRAMS = (Program.PYTHON, Program.BEST)
 """The programs with smooth weights, and with a guarantee if only values change. The others bound rows of users who come
 and go."""
+BEST_OF = (Program.BEST, Program.OPENDP, Program.PIPELINEDP)
+"""The mechanisms that the best known one is picked from: the exponential one on the whole line, permute-and-flip, and,
+for bounded rows of users who come and go, the tree, which serves all quantiles with the whole of epsilon."""
 TREE_PROGRAMS = (Program.PIPELINEDP, Program.BIGQUERY)
 """The programs whose error is simulated."""
 BIGQUERY_ROWS = 5

@@ -19,14 +19,8 @@ from dpcore.common.privacy import Charge, Neighbours, Provenance, ReleaseFacts, 
 from dpcore.common.strict_json import MADE_WITH
 from dpcore.contributions import FloatArray
 from dpcore.data.column_names import escape_formula
-from dpcore.regression.estimate import (
-    FEASIBILITY,
-    LinearEstimate,
-    compute_sampling_variances,
-    compute_user_weights,
-    compute_variances,
-    convert_labels,
-)
+from dpcore.regression import estimate as estimation
+from dpcore.regression.estimate import LinearEstimate
 from dpcore.regression.problem import RegressionProblem
 
 
@@ -69,7 +63,7 @@ def clip_labels(problem: RegressionProblem, labels: npt.ArrayLike, lower: float 
         InvalidInput: Not one number per row, or ``lower`` not finite.
     """
     require.finite(low=lower)
-    numeric_labels = convert_labels(problem, labels)
+    numeric_labels = estimation.convert_labels(problem, labels)
     clipped_labels = np.clip(numeric_labels, *_compute_interval(problem, lower))
     # One label must not decide whether there is a release; infinite ones went to the nearer end.
     return np.where(np.isnan(numeric_labels), float(lower), clipped_labels)
@@ -144,14 +138,14 @@ def draw_coefficients(
     Source: Epasto et al. 2020, algorithm 3.
     """
     # All that can be refused is refused before the charge: after it, noise may have been drawn.
-    if not estimate.infeasibility <= FEASIBILITY:
+    if not estimate.infeasibility <= estimation.FEASIBILITY:
         raise refuse("the estimator is biased: C X differs from I")
     y = clip_labels(problem, labels, lower)
     sensitivity = compute_sensitivity(problem, estimate, lower)
     # `fsum` rounds once: the sensitivity counts on it. A plain sum would add an error for every row.
     exact_coefficients = [math.fsum(row * y) for row in estimate.matrix]
     # From public figures: before anything is spent.
-    standard_errors = np.sqrt(compute_variances(problem, estimate))
+    standard_errors = np.sqrt(estimation.compute_variances(problem, estimate))
     half_widths = compute_half_widths(problem, estimate)
     release = release_laplace(
         exact_coefficients,
@@ -179,18 +173,12 @@ def compute_half_widths(
         InvalidInput: ``confidence`` is not strictly between 0 and 1.
     """
     require.inside(0.0, 1.0, confidence=confidence)
-    standard_deviations = np.sqrt(compute_sampling_variances(problem, estimate))
-    return np.array(
-        [
-            _solve_half_width(float(s), estimate.laplace_noise.scale, 1.0 - confidence)
-            for s in standard_deviations
-        ]
-    )
+    standard_deviations = np.sqrt(estimation.compute_sampling_variances(problem, estimate))
+    noise_scale, tail_probability = estimate.laplace_noise.scale, 1.0 - confidence
+    return np.array([_solve_half_width(float(s), noise_scale, tail_probability) for s in standard_deviations])
 
 
-def _solve_half_width(
-    normal_standard_deviation: float, laplace_scale: float, tail_probability: float
-) -> float:
+def _solve_half_width(normal_deviation: float, laplace_scale: float, tail_probability: float) -> float:
     """Return the x with P(|N(0, s^2) + Lap(b)| > x) = ``tail_probability``, from the closed form of the tail.
 
     For x > 0 and r = s/b,
@@ -199,7 +187,7 @@ def _solve_half_width(
     from scipy.optimize import brentq
     from scipy.special import erfcx, ndtr
 
-    s, b = normal_standard_deviation, laplace_scale
+    s, b = normal_deviation, laplace_scale
     # The sampling part is lost in float64 beside Lap(b), whose quantile is in closed form.
     if s <= 1e-9 * b:
         return b * math.log(1.0 / tail_probability)
@@ -251,7 +239,7 @@ def tabulate_users(problem: RegressionProblem, estimate: LinearEstimate) -> pd.D
     Columns: ``rows``, ``weight`` (sum over coefficients and the user's rows of |C|: the largest sets the noise),
     ``share`` (of all weights).
     """
-    user_weights, whitened = compute_user_weights(problem, estimate), problem.whitened
+    user_weights, whitened = estimation.compute_user_weights(problem, estimate), problem.whitened
     columns = {"rows": whitened.sizes, "weight": user_weights, "share": user_weights / user_weights.sum()}
     user_codes = problem.user_codes[whitened.order[whitened.starts]]
     return pd.DataFrame(columns, index=pd.Index(user_codes, name="user"))
@@ -261,12 +249,10 @@ def make_distinct(feature_names: Sequence[str], taken_names: tuple[str, ...]) ->
     """Return the names of coefficients, with a word after those that are taken, repeated until all names differ."""
     distinct_names = []
     for feature_name in feature_names:
-        distinct_name = feature_name
-        while distinct_name in taken_names or (
-            distinct_name != feature_name and distinct_name in feature_names
-        ):
-            distinct_name = f"{distinct_name} (coefficient)"
-        distinct_names.append(distinct_name)
+        new_name = feature_name
+        while new_name in taken_names or (new_name != feature_name and new_name in feature_names):
+            new_name = f"{new_name} (coefficient)"
+        distinct_names.append(new_name)
     return distinct_names
 
 

@@ -151,13 +151,11 @@ class RegressionGenerator:
 
     def generate(self) -> GeneratedTable:
         """Generate the table with its true coefficients."""
-        return generate_table(
-            self.num_rows, self.informative, self.uninformative, self.label_noise, self.exponent, self.seed
-        )
+        return generate_table(**vars(self))
 
     def build_dataset(self) -> tuple[Dataset, FloatArray]:
         """Generate the table as a public data set, and return its true coefficients, too."""
-        generated_table = self.generate()
+        table = self.generate()
         feature_names = tuple(f"x{j + 1}" for j in range(self.num_features))
         dataset = Dataset(
             name=f"Generated, {self.num_rows:,} rows",
@@ -168,16 +166,10 @@ class RegressionGenerator:
                 f"{wording.entered(self.exponent)}, seed {self.seed}."
             ),
             disclosure=Disclosure.PUBLIC,
-            histogram=ContributionHistogram.from_counts(np.bincount(generated_table.user_codes)),
-            table=LabelledRows(
-                generated_table.features,
-                generated_table.labels,
-                generated_table.user_codes,
-                feature_names,
-                "y",
-            ),
+            histogram=ContributionHistogram.from_counts(np.bincount(table.user_codes)),
+            table=LabelledRows(table.features, table.labels, table.user_codes, feature_names, "y"),
         )
-        return dataset, generated_table.coefficients
+        return dataset, table.coefficients
 
 
 def round_outwards(least_value: float, largest_value: float) -> tuple[float, float]:
@@ -215,11 +207,8 @@ def list_rows_of_example_3(g: int) -> RowKinds:
 def _build_problem(row_kinds: RowKinds, value_bound: float, residual_variance: float) -> RegressionProblem:
     """Build the problem of an example at epsilon = 2, with each kind of row repeated as often as it stands for."""
     features, user_codes, row_counts = row_kinds
-    all_features, row_user_codes = (
-        np.repeat(features, row_counts, axis=0),
-        np.repeat(user_codes, row_counts),
-    )
-    return RegressionProblem(all_features, row_user_codes, 2.0, value_bound, residual_variance)
+    all_features, row_users = np.repeat(features, row_counts, axis=0), np.repeat(user_codes, row_counts)
+    return RegressionProblem(all_features, row_users, 2.0, value_bound, residual_variance)
 
 
 def example_1(g: int) -> RegressionProblem:

@@ -84,10 +84,7 @@ def sweep_epsilon(
         points.append(point)
         progress(len(points) / len(epsilons))
     column_names = points[0] if points else ("epsilon",)
-    return {
-        column_name: np.array([point[column_name] for point in points], dtype=np.float64)
-        for column_name in column_names
-    }
+    return {name: np.array([point[name] for point in points], dtype=np.float64) for name in column_names}
 
 
 EXPONENT, PAPER_ROWS, EPSILON = 1.5, 3000, 1.0
@@ -97,12 +94,8 @@ ROUNDS = 10
 """Data sets of a figure, as in the paper."""
 DRAWS = 10
 """Draws of a cap's rows that are averaged."""
-PRINTED_ERRORS_ON_DRUGS = {
-    "weights": (3.1, 2.5, 2.3),
-    "best_bound": (24.8, 7.7, 4.5),
-    "no_bound": (95.4, 25.2, 12.4),
-}
-PRINTED_ERRORS_ON_NEWS = {
+DRUG_ERRORS = {"weights": (3.1, 2.5, 2.3), "best_bound": (24.8, 7.7, 4.5), "no_bound": (95.4, 25.2, 12.4)}
+NEWS_ERRORS = {
     "weights": (1696.3, 440.1, 166.2),
     "best_bound": (96344.4, 24110.0, 10648.3),
     "no_bound": (4862670.7, 1201568.9, 550989.2),
@@ -155,9 +148,7 @@ def compute_errors_on_rows(rows: RegressionRows, epsilon: float) -> dict[str, fl
     return _compare_predictions(problem, rows.labels)
 
 
-def _compute_on_simulated(
-    simulate: Callable[[int], RegressionRows], epsilon: float, seed: int
-) -> dict[str, float]:
+def _run_simulated(simulate: Callable[[int], RegressionRows], epsilon: float, seed: int) -> dict[str, float]:
     """Return the errors of `compute_errors_on_rows` on the rows that a simulator draws with a seed."""
     return compute_errors_on_rows(simulate(seed), epsilon)
 
@@ -166,10 +157,7 @@ def _compare_predictions(problem: RegressionProblem, labels: FloatArray) -> dict
     """Return the expected squared error of the prediction at the problem's epsilon, by the keys of `METHOD_LINES`."""
     cap_draws = sample_limiting.try_caps(problem, labels, DRAWS)
     sweep = sweep_epsilon(problem, cap_draws, labels, (problem.epsilon,))
-    return {
-        method_key: float(sweep[f"{column_prefix}_predictions"][0])
-        for method_key, column_prefix in COLUMN_PREFIXES.items()
-    }
+    return {key: float(sweep[f"{prefix}_predictions"][0]) for key, prefix in COLUMN_PREFIXES.items()}
 
 
 def _compute_at_epsilons(num_rows: float, seed: int) -> dict[str, float]:
@@ -186,9 +174,8 @@ ROW_TICKS = tuple((n, f"{n:,.0f}") for n in ROWS)
 OVER_ROWS = linear_axis("rows n", (500.0, 3100.0), number_format=",", named_ticks=ROW_TICKS)
 EXPONENT_TITLE = "Exponent α of rows per user (smaller: more uneven)"
 OVER_EXPONENTS = linear_axis("exponent α of rows per user", (1.05, 2.05), title=EXPONENT_TITLE)
-OVER_EPSILON = Axis(
-    "privacy budget ε", "", (0.9, 3.3), named_ticks=tuple((e, f"{e:g}") for e in PAPER_EPSILONS)
-)
+EPSILON_TICKS = tuple((e, f"{e:g}") for e in PAPER_EPSILONS)
+OVER_EPSILON = Axis("privacy budget ε", "", (0.9, 3.3), named_ticks=EPSILON_TICKS)
 DASHES = dict(zip(PAPER_EPSILONS, ("solid", "dash", "dashdot"), strict=True))
 
 build_figure = functools.partial(
@@ -246,22 +233,12 @@ FIGURES = (
             x=OVER_EPSILON,
             values=PAPER_EPSILONS,
             lines=tuple(Line(*method, paper_values=errors[method[0]]) for method in METHOD_LINES),
-            run_once=functools.partial(_compute_on_simulated, simulate),
+            run_once=functools.partial(_run_simulated, simulate),
             difference_note="Other data, so that only directions can be compared.",
         )
         for data_name, description, errors, simulate in (
-            (
-                "drugs",
-                "3,107 reviews of 502 drugs, which may not be passed on",
-                PRINTED_ERRORS_ON_DRUGS,
-                simulate_drugs,
-            ),
-            (
-                "news",
-                "3,452 posts of 297 news sources, which the app lacks",
-                PRINTED_ERRORS_ON_NEWS,
-                simulate_news,
-            ),
+            ("drugs", "3,107 reviews of 502 drugs, which may not be passed on", DRUG_ERRORS, simulate_drugs),
+            ("news", "3,452 posts of 297 news sources, which the app lacks", NEWS_ERRORS, simulate_news),
         )
     ),
 )

@@ -300,25 +300,23 @@ def _grow_working_set(search: _Search, entry_codes: IntArray) -> str:
     for _ in range(MAX_ROUNDS):
         if entry_codes.size > MAX_WORKING_SET:
             return f"The working set outgrew {MAX_WORKING_SET:,} entries: the best so far."
-        largest_user_weight = whitened.find_largest_user_weight(search.best_w)
+        scale = whitened.find_largest_user_weight(search.best_w)
         signs = np.where(entry_codes % 2 == 1, 1.0, -1.0)
-        restricted_solution = solve_restricted(
-            whitened, a, entry_codes // 2, signs, largest_user_weight, search.should_stop
-        )
-        if isinstance(restricted_solution, RestrictedSolution):
-            search.try_primal(restricted_solution.sparse_weights)
-            priced_entries = search.try_dual(restricted_solution.constraint_multipliers)
+        solution = solve_restricted(whitened, a, entry_codes // 2, signs, scale, search.should_stop)
+        if isinstance(solution, RestrictedSolution):
+            search.try_primal(solution.sparse_weights)
+            priced_entries = search.try_dual(solution.constraint_multipliers)
             prices = priced_entries.prices.ravel()
         search.record(entry_codes.size)
         if search.is_proved:
             return "The gap closed."
         if search.should_stop():
             return "Stopped: the best so far."
-        if isinstance(restricted_solution, str):
-            return f"The restricted problem could not be solved ({restricted_solution}): the best so far."
+        if isinstance(solution, str):
+            return f"The restricted problem could not be solved ({solution}): the best so far."
         # Two opinions on what pays: the multipliers that Clarabel found, and the best ones for its M. They agree at
         # the optimum only; before it, either may pass over entries that pay.
-        entering_positions = _find_entering(search, prices, restricted_solution.multipliers)
+        entering_positions = _find_entering(search, prices, solution.multipliers)
         entering_positions = np.union1d(entering_positions, priced_entries.used_positions)
         # Entries are never dropped, so the working set cannot go round in circles.
         next_codes = np.union1d(entry_codes, _encode_entries(entering_positions, prices[entering_positions]))

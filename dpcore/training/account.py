@@ -199,12 +199,10 @@ def plan_noise(mechanism: Mechanism, bound: float) -> NoisePlan:
 
 
 @functools.lru_cache(maxsize=256)
-def _find_sampled_multiplier(
-    mechanism: Mechanism, weight_multiplier: float, multiplier_without_sampling: float
-) -> float:
+def _find_sampled_multiplier(mechanism: Mechanism, weight_multiplier: float, full_multiplier: float) -> float:
     """Compute the least noise multiplier of a step in which a share of the users is sampled, to 0.1 %, rounded up.
 
-    It is never above ``multiplier_without_sampling``, the multiplier if all users take part in every step.
+    It is never above ``full_multiplier``, the multiplier if all users take part in every step.
     """
     # A grid of a thousandth of a small ε would take minutes; the rounding is upwards, so it only costs noise.
     grid_step = min(1e-3, max(mechanism.epsilon / 1000.0, 1e-4))
@@ -216,14 +214,11 @@ def _find_sampled_multiplier(
         )
 
     # By the grid's rounding, if nearly everybody is sampled, or if ε is tiny.
-    if compute_epsilon(multiplier_without_sampling) > mechanism.epsilon:
-        return multiplier_without_sampling
+    if compute_epsilon(full_multiplier) > mechanism.epsilon:
+        return full_multiplier
     # Many steps that each sample a share spend about as much as steps whose sensitivity is that share.
-    first_multiplier = max(mechanism.sampled, 0.05) * multiplier_without_sampling
-    return min(
-        find_least_noise(compute_epsilon, mechanism.epsilon, first_multiplier, 1e-3),
-        multiplier_without_sampling,
-    )
+    first_multiplier = max(mechanism.sampled, 0.05) * full_multiplier
+    return min(find_least_noise(compute_epsilon, mechanism.epsilon, first_multiplier, 1e-3), full_multiplier)
 
 
 NUM_USERS_SHARE = 0.03

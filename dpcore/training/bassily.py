@@ -31,7 +31,7 @@ from dpcore.contributions import FloatArray
 from dpcore.data.samples import simulate_drugs
 from dpcore.training.account import Cell, Method, compute_smooth_weights, draw_ranks
 from dpcore.training.mechanism import LossKind
-from dpcore.training.rows import ClassifierRows, compute_scores
+from dpcore.training.rows import ClassifierRows, score_models
 
 DELTA = 0.1
 """The paper's δ."""
@@ -158,7 +158,7 @@ def compute_losses(
     loss_by_line_key: dict[str, float] = {}
     for epsilon, (method_name, cell) in itertools.product(PRINTED_WEIGHT_LOSSES, cells_by_name.items()):
         theta = train_bassily(rows, cell, epsilon, seed, range(NUM_RUNS), step_size, step_share)
-        run_losses = compute_scores(rows, LossKind.LOGISTIC, theta)[:, 0, 0]
+        run_losses = score_models(rows, LossKind.LOGISTIC, theta)[:, 0, 0]
         loss_by_line_key[f"{method_name}_{epsilon}"] = float(run_losses.mean())
     return loss_by_line_key
 

@@ -26,17 +26,9 @@ import numpy as np
 from dpcore.common import weights
 from dpcore.common.privacy import GaussianNoise
 from dpcore.contributions import ContributionHistogram, FloatArray
+from dpcore.training import experiment
 from dpcore.training.account import Method, get_gradient_sensitivity, plan_noise
-from dpcore.training.experiment import (
-    FIRST_LOOK_ROWS,
-    MAX_RUNS,
-    Experiment,
-    References,
-    SplitSummary,
-    Table,
-    select_score,
-    summarise_splits,
-)
+from dpcore.training.experiment import Experiment, Split, Table, select_score, summarise_splits
 from dpcore.training.mechanism import Average, Mechanism
 from dpcore.training.rows import ClassifierRows, concatenate_rows
 
@@ -108,34 +100,31 @@ def plan_close_call(table: Table) -> Experiment | None:
     previous_experiment = table.experiment
     # Step 2: fresh runs for them. In the runs that chose it, the best of many looks better than it is.
     new_seed = (previous_experiment.seed + 1_000_003) % 2**31
-    num_runs = min(CLOSE_RUNS * previous_experiment.num_runs, MAX_RUNS)
+    num_runs = min(CLOSE_RUNS * previous_experiment.num_runs, experiment.MAX_RUNS)
     cells = tuple(previous_experiment.cells[cell_index] for cell_index in compared_indices)
     splits = tuple(_draw_more_splits(previous_experiment, new_seed, num_runs))
     return Experiment(splits, previous_experiment.mechanism, cells, num_runs, new_seed)
 
 
-def _draw_more_splits(
-    experiment: Experiment, seed: int, max_splits: int
-) -> list[tuple[ClassifierRows, ClassifierRows]]:
+def _draw_more_splits(previous: Experiment, seed: int, max_splits: int) -> list[Split]:
     """Draw new splits with as many users held out; return the old ones if they are one, or of many rows.
 
     A permutation of the users is cut into parts, each held out in one split. At a large ε the users who are held out
     move a difference more than noise does, of few rows above all.
     """
-    if experiment.train.num_rows > 2 * FIRST_LOOK_ROWS or len(experiment.splits) < 2:
-        return list(experiment.splits)
-    all_rows, num_test = concatenate_rows(experiment.train, experiment.test), experiment.test.num_users
+    if previous.train.num_rows > 2 * experiment.FIRST_LOOK_ROWS or len(previous.splits) < 2:
+        return list(previous.splits)
+    all_rows, num_test = concatenate_rows(previous.train, previous.test), previous.test.num_users
     splits_per_permutation = max(all_rows.num_users // num_test, 1)
-    splits: list[tuple[ClassifierRows, ClassifierRows]] = []
-    for split_index in range(min(CLOSE_SPLITS * len(experiment.splits), max_splits)):
+    splits: list[Split] = []
+    for split_index in range(min(CLOSE_SPLITS * len(previous.splits), max_splits)):
         permutation_index, part_index = divmod(split_index, splits_per_permutation)
         user_order = np.random.default_rng([seed, 7, permutation_index]).permutation(all_rows.num_users)
         test_positions = np.arange(part_index * num_test, (part_index + 1) * num_test)
-        codes_by_side = np.delete(user_order, test_positions), user_order[test_positions]
-        training_rows, test_rows = (
-            all_rows.select_users(np.sort(side_codes)) for side_codes in codes_by_side
+        training_users, test_users = np.delete(user_order, test_positions), user_order[test_positions]
+        splits.append(
+            (all_rows.select_users(np.sort(training_users)), all_rows.select_users(np.sort(test_users)))
         )
-        splits.append((training_rows, test_rows))
     return splits
 
 
@@ -188,12 +177,13 @@ def compare_losses(table: Table, cell_index: int, other_cell_index: int) -> tupl
     return float(summary.means), float(np.fmax(summary.standard_errors, summary.split_errors))
 
 
-def compare_with_guessing(table: Table, references: References, cell_index: int) -> SplitSummary:
+def compare_with_guessing(
+    table: Table, references: experiment.References, cell_index: int
+) -> experiment.SplitSummary:
     """Return mean and errors of a cell's loss less that of guessing, over rows held out; below 0 if training pays."""
-    experiment = table.experiment
-    split_indices = np.arange(experiment.num_runs) % len(experiment.splits)
+    split_indices = np.arange(table.experiment.num_runs) % len(table.experiment.splits)
     guessing_losses = select_score(references.guessing_scores)[split_indices]
-    return summarise_splits(select_score(table.scores)[cell_index] - guessing_losses, experiment)
+    return summarise_splits(select_score(table.scores)[cell_index] - guessing_losses, table.experiment)
 
 
 def solve_linear_descent(
@@ -217,12 +207,9 @@ def solve_linear_descent(
     start_share = factor_powers[:, first_averaged:].mean(axis=1)
     # Noise of step s is in iterate t >= s with η (1 - η λ)^(t - s): sums over t = max(s, first) .. T.
     power_sums = np.pad(np.cumsum(factor_powers, axis=1), ((0, 0), (1, 0)))
-    step_numbers = np.arange(1, num_steps + 1)
-    power_sums_after_step = (
-        power_sums[:, num_steps - step_numbers + 1]
-        - power_sums[:, np.maximum(first_averaged - step_numbers, 0)]
-    )
-    noise_weights = rate / num_averaged * power_sums_after_step
+    steps = np.arange(1, num_steps + 1)
+    later_sums = power_sums[:, num_steps - steps + 1] - power_sums[:, np.maximum(first_averaged - steps, 0)]
+    noise_weights = rate / num_averaged * later_sums
     return start_share, np.asarray((noise_weights * noise_weights).sum(axis=1))
 
 
@@ -278,11 +265,9 @@ def predict_excess(
         sampling_and_noise_costs: (a, b) from `calibrate_costs`.
     """
     effective_thresholds = np.minimum(np.asarray(thresholds, dtype=np.float64), histogram.max_size)
-    weight_losses = weights.smooth_losses(histogram, effective_thresholds)
+    losses = weights.smooth_losses(histogram, effective_thresholds)
     sampling_cost, noise_cost = sampling_and_noise_costs
-    return np.asarray(
-        0.5 * (sampling_cost * weight_losses.squared_weights + noise_cost * weight_losses.largest_weight**2)
-    )
+    return np.asarray(0.5 * (sampling_cost * losses.squared_weights + noise_cost * losses.largest_weight**2))
 
 
 def compute_theorem_trade_off(

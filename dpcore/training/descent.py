@@ -30,18 +30,9 @@ import numpy as np
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.training import account
+from dpcore.training import mechanism as descent_rule
 from dpcore.training.account import Cell, Method, RulePlan, compute_smooth_weights, draw_ranks
-from dpcore.training.mechanism import (
-    MOMENTUM,
-    Mechanism,
-    Pace,
-    apply_rule,
-    average_iterate,
-    choose_step_length,
-    fade_mean,
-    grow_steps,
-    measure_agreement,
-)
+from dpcore.training.mechanism import Mechanism, Pace, apply_rule
 from dpcore.training.rows import ClassifierRows
 
 BLOCK = 200_000
@@ -107,20 +98,17 @@ def make_clipped_gradient(rows: ClassifierRows, mechanism: Mechanism, num_runs: 
     ) -> tuple[FloatArray, FloatArray]:
         """Return the clipped sum, and the number of users within the bound who take part, as `Gradient` has them."""
         gradient_sum, num_within = np.zeros_like(theta), np.zeros(theta.shape[1])
-        for user_block in user_blocks:
-            margins = signed_rows[user_block.row_slice] @ theta
-            row_slopes = clip_slopes(rows, mechanism, margins, user_block.row_slice)
-            user_sums = (user_block.summing_matrix @ row_slopes).reshape(-1, *theta.shape)
+        for block in user_blocks:
+            row_slopes = clip_slopes(rows, mechanism, signed_rows[block.row_slice] @ theta, block.row_slice)
+            user_sums = (block.summing_matrix @ row_slopes).reshape(-1, *theta.shape)
             norms = np.sqrt(np.einsum("ukr,ukr->ur", user_sums, user_sums))
             clip_factors = bounds / np.maximum(norms, bounds)
             is_within = norms <= bounds
             if participation is not None:
-                clip_factors *= participation[user_block.user_slice]
-                is_within &= participation[user_block.user_slice] > 0.0
+                clip_factors *= participation[block.user_slice]
+                is_within &= participation[block.user_slice] > 0.0
             num_within += is_within.sum(axis=0)
-            gradient_sum += signed_rows[user_block.row_slice].T @ (
-                row_slopes * clip_factors[user_block.user_positions]
-            )
+            gradient_sum += signed_rows[block.row_slice].T @ (row_slopes * clip_factors[block.user_positions])
         return gradient_sum, num_within
 
     return sum_clipped_gradients
@@ -182,16 +170,18 @@ def descend_by_rule(
         if should_stop():
             return None
         bounds = next_bounds
-        extrapolated_theta = theta + MOMENTUM * (theta - previous_theta)
+        extrapolated_theta = theta + descent_rule.MOMENTUM * (theta - previous_theta)
         direction, shares_within_bound = take_direction(extrapolated_theta, bounds, step)
-        fading_mean = fade_mean(fading_mean, direction)
-        agreements = measure_agreement(fading_mean, step_noise, step)
-        step_factors = grow_steps(step_factors, agreements, step, mechanism.steps)
-        step_lengths = choose_step_length(
+        fading_mean = descent_rule.fade_mean(fading_mean, direction)
+        agreements = descent_rule.measure_agreement(fading_mean, step_noise, step)
+        step_factors = descent_rule.grow_steps(step_factors, agreements, step, mechanism.steps)
+        step_lengths = descent_rule.choose_step_length(
             unit_noise, num_features, num_users_by_run, mechanism, stable_share, step_factors
         )
         previous_theta, theta = theta, mechanism.project(extrapolated_theta - step_lengths * direction)
-        mean_theta, total_weights = average_iterate(mean_theta, total_weights, theta, agreements, step)
+        mean_theta, total_weights = descent_rule.average_iterate(
+            mean_theta, total_weights, theta, agreements, step
+        )
         if shares_within_bound is not None:
             # Without the division by 1 - γ it would be slow where few users are to be clipped: there the share within
             # can be off by 1 - γ at most, however far the bound is from its target.
@@ -295,17 +285,15 @@ def draw_noise(
     return gradient_draws, weight_draws
 
 
-def clip_slopes(
-    rows: ClassifierRows, mechanism: Mechanism, margins: FloatArray, row_slice: slice
-) -> FloatArray:
-    """Compute the slope of each row's loss, clipped so that the row's gradient has norm at most ``clip``."""
+def clip_slopes(rows: ClassifierRows, mechanism: Mechanism, margins: FloatArray, block: slice) -> FloatArray:
+    """Compute the slope of each loss in a block of rows, clipped so that a row's gradient has norm at most ``clip``."""
     slopes = mechanism.loss.differentiate(margins)
     # Rows have norm 1 at most, and such slopes are at most 1: the clip would change nothing.
     if mechanism.loss.has_bounded_slope and mechanism.clip >= 1.0:
         return slopes
     with np.errstate(divide="ignore"):
         # A row of zeros has no gradient, whatever its slope.
-        max_slopes = mechanism.clip / rows.norms[row_slice, None]
+        max_slopes = mechanism.clip / rows.norms[block, None]
     return np.clip(slopes, -max_slopes, max_slopes)
 
 
@@ -435,7 +423,6 @@ def train_cells(
     cells: Sequence[Cell],
     seed: int,
     run_numbers: Sequence[int],
-    *,
     ranks: IntArray | None = None,
     should_stop: ShouldStop = never,
 ) -> FloatArray | None:

@@ -34,8 +34,8 @@ from dpcore.training.rows import (
     ClassifierRows,
     Measure,
     ScoreUnit,
-    compute_scores,
     score_constant,
+    score_models,
 )
 
 MAX_RUNS = 500
@@ -55,6 +55,10 @@ class Side:
     TRAINED, HELD_OUT = 0, 1
 
 
+Split = tuple[ClassifierRows, ClassifierRows]
+"""The rows of the users to train on, and of the users held out."""
+
+
 @dataclass(frozen=True, eq=False)
 class Experiment:
     """The methods, bounds, splits and runs of a table.
@@ -71,7 +75,7 @@ class Experiment:
         InvalidInput: No cells, or ``num_runs`` or ``seed`` out of range.
     """
 
-    splits: tuple[tuple[ClassifierRows, ClassifierRows], ...]
+    splits: tuple[Split, ...]
     mechanism: Mechanism
     cells: tuple[Cell, ...]
     num_runs: int = 50
@@ -224,9 +228,8 @@ def summarise_splits(run_values: FloatArray, experiment: Experiment) -> SplitSum
     is_done = np.isfinite(run_values)
     num_runs = is_done.sum(axis=-1)
     # The mean of the runs on each split; NaN where there is none.
-    split_means = np.stack(
-        [summarise_runs(run_values[..., i::num_splits], axis=-1).means for i in range(num_splits)], axis=-1
-    )
+    values_by_split = [run_values[..., i::num_splits] for i in range(num_splits)]
+    split_means = np.stack([summarise_runs(x, axis=-1).means for x in values_by_split], axis=-1)
     # Step 1: the noise is what runs deviate from the mean of their own split. Invariant: no residual depends on how
     # splits differ, which is the uncertainty about users; a run that is not done has the residual 0.
     split_indices = np.arange(run_values.shape[-1]) % num_splits
@@ -330,15 +333,13 @@ def compute_references(experiment: Experiment, should_stop: ShouldStop = never) 
         # first.
         sides = (training_rows, test_rows)
         scores_without_privacy, *scores_without_noise = (
-            np.stack([compute_scores(rows, loss, theta)[0] for rows in sides])
+            np.stack([score_models(rows, loss, theta)[0] for rows in sides])
             for theta in thetas
             if theta is not None
         )
         if not is_descent_run:  # Its losses over the model without privacy are those on the first split.
-            first_without_privacy, _, *first_without_noise = scores_by_split[0]
-            scores_without_noise = [
-                scores_without_privacy + scores - first_without_privacy for scores in first_without_noise
-            ]
+            first_without_privacy, _, *first_scores = scores_by_split[0]
+            scores_without_noise = [scores_without_privacy + x - first_without_privacy for x in first_scores]
         best_constant = optimum.find_best_constant(training_rows, loss)
         guessing_scores = np.stack([score_constant(rows, loss, best_constant) for rows in sides])
         scores_by_split.append([scores_without_privacy, guessing_scores, *scores_without_noise])
@@ -378,7 +379,7 @@ def fill_table(
     num_missing = int(np.isnan(scores[:, :, 0, 0, 0]).sum())
     # All caps of a batch share the ranks of their rows: those of one batch are kept at a time.
     draw_ranks_once = functools.lru_cache(len(experiment.splits))(draw_ranks)
-    for batch_index, (cell_indices, run_numbers) in enumerate(batches):
+    for (cell_indices, run_numbers), next_batch in itertools.zip_longest(batches, batches[1:]):
         # Step 2: train and score a batch, split by split. Invariant: what is finished before a stop is in the scores.
         if not _fill_batch(experiment, scores, cell_indices, run_numbers, draw_ranks_once, should_stop):
             break
@@ -386,7 +387,6 @@ def fill_table(
         progress(1.0 - num_missing / (len(experiment.cells) * experiment.num_runs))
         # Step 3: pass on a copy when all bounds of a method have as many runs. Invariant: its curve has no steps that
         # come from more runs at one bound than at another.
-        next_batch = batches[batch_index + 1] if batch_index + 1 < len(batches) else None
         is_method_filled = (
             next_batch is None
             or experiment.cells[next_batch[0][0]].method is not experiment.cells[cell_indices[0]].method
@@ -397,10 +397,12 @@ def fill_table(
     return Table(experiment, scores)
 
 
-def _order_missing_runs(
-    experiment: Experiment, scores: FloatArray, first_batch_size: int
-) -> list[tuple[list[int], tuple[int, ...]]]:
-    """List the batches that fill what is missing: (indices of cells, numbers of runs), the first runs of all first.
+Batch = tuple[list[int], tuple[int, ...]]
+"""The indices of the cells that are trained together, and the numbers of the runs that each of them lacks."""
+
+
+def _order_missing_runs(experiment: Experiment, scores: FloatArray, first_batch_size: int) -> list[Batch]:
+    """List the batches that fill what is missing, the first runs of all first.
 
     Args:
         experiment: The cells and splits.
@@ -416,7 +418,7 @@ def _order_missing_runs(
         interval_ends.append(min(interval_ends[-1] + later_batch_size, experiment.num_runs))
     # Step 2: list what each interval lacks, method by method, output perturbation last. A cell joins the batch before
     # it if both lack the same runs and are trained in one descent. Invariant: the runs of a batch are of one interval.
-    batches: list[tuple[list[int], tuple[int, ...]]] = []
+    batches: list[Batch] = []
     for start, stop in itertools.pairwise(interval_ends):
         for method in Method:
             for cell_index, cell in enumerate(experiment.cells):
@@ -424,29 +426,25 @@ def _order_missing_runs(
                 missing_runs = tuple((np.flatnonzero(is_missing) + start).tolist())
                 if cell.method is not method or not missing_runs:
                     continue
-                if (
-                    batches
-                    and batches[-1][1] == missing_runs
-                    and _can_join(experiment, batches[-1][0], cell_index, missing_runs)
-                ):
+                if batches and _can_join(experiment, batches[-1], cell_index, missing_runs):
                     batches[-1][0].append(cell_index)
                 else:
                     batches.append(([cell_index], missing_runs))
     return batches
 
 
-def _can_join(
-    experiment: Experiment, cell_indices: Sequence[int], cell_index: int, run_numbers: Sequence[int]
-) -> bool:
-    """Return True if one more cell can be trained in one descent with others, whose step still fits into the cache.
+def _can_join(experiment: Experiment, batch: Batch, cell_index: int, missing_runs: tuple[int, ...]) -> bool:
+    """Return True if one more cell can be trained in one descent with a batch, whose step still fits into the cache.
 
-    They must differ only in their bound, and descend by the rule. For few rows a step is mostly the calls of some
-    thirty functions, which take as long for one bound as for all.
+    It must lack the same runs, differ only in its bound, and descend by the rule. For few rows a step is mostly the
+    calls of some thirty functions, which take as long for one bound as for all.
     """
+    cell_indices, run_numbers = batch
     first_cell, cell = experiment.cells[cell_indices[0]], experiment.cells[cell_index]
     num_models = (len(cell_indices) + 1) * -(-len(run_numbers) // len(experiment.splits))
     return (
-        num_models * experiment.train.num_rows <= BLOCK
+        run_numbers == missing_runs
+        and num_models * experiment.train.num_rows <= BLOCK
         and (first_cell.method, first_cell.clip) == (cell.method, cell.clip)
         and cell.method is not Method.OUTPUT
         and experiment.mechanism.pace is Pace.RULE
@@ -467,26 +465,22 @@ def _fill_batch(
     """
     splits, mechanism, seed = experiment.splits, experiment.mechanism, experiment.seed
     cells = [experiment.cells[cell_index] for cell_index in cell_indices]
-    for split_index, (training_rows, test_rows) in enumerate(splits):
+    for split_index, (train, test) in enumerate(splits):
         # Invariant: a run is made on one split, by its number, so that it is the same whichever runs are made together;
         # and its scores are written when all of its split are there, or not at all.
         split_runs = tuple(i for i in run_numbers if i % len(splits) == split_index)
         if not split_runs:
             continue
         if cells[0].method is Method.OUTPUT:
-            theta = optimum.perturb_minimiser(
-                training_rows, mechanism, cells[0], seed, split_runs, should_stop=should_stop
-            )
+            theta = optimum.perturb_minimiser(train, mechanism, cells[0], seed, split_runs, should_stop)
         else:
             is_cap = cells[0].method is Method.CAP
-            ranks = draw_ranks_once(training_rows, seed, split_runs) if is_cap else None
-            theta = descent.train_cells(
-                training_rows, mechanism, cells, seed, split_runs, ranks=ranks, should_stop=should_stop
-            )
+            ranks = draw_ranks_once(train, seed, split_runs) if is_cap else None
+            theta = descent.train_cells(train, mechanism, cells, seed, split_runs, ranks, should_stop)
         if theta is None:
             return False
         score_positions = np.array(cell_indices)[:, None], np.array(split_runs)
-        for side_index, side_rows in enumerate((training_rows, test_rows)):
-            model_scores = compute_scores(side_rows, mechanism.loss, theta)
+        for side_index, side_rows in enumerate((train, test)):
+            model_scores = score_models(side_rows, mechanism.loss, theta)
             scores[*score_positions, side_index] = model_scores.reshape(len(cells), -1, *SCORE_SHAPE)
     return True

@@ -258,12 +258,10 @@ def measure_agreement(fading_mean: FloatArray, noise_scale: float, step: int) ->
         noise_scale: Standard deviation of the noise on each coordinate of a gradient over the bound.
         step: Number of this step, from 1.
     """
-    squared_lengths = np.einsum("kr,kr->r", fading_mean, fading_mean)
+    squared_norms = np.einsum("kr,kr->r", fading_mean, fading_mean)
     # The mean began at 0: after few steps it holds less noise.
     faded_share = 1.0 - FADE ** (2 * step)
-    return np.asarray(
-        squared_lengths / (len(fading_mean) * compute_faded_variance(noise_scale) * faded_share)
-    )
+    return np.asarray(squared_norms / (len(fading_mean) * compute_faded_variance(noise_scale) * faded_share))
 
 
 def grow_steps(step_factors: FloatArray, agreements: FloatArray, step: int, num_steps: int) -> FloatArray:

@@ -157,18 +157,13 @@ def fit_to_gradient(
 
 
 def _evaluate(
-    rows: ClassifierRows,
-    loss: LossKind,
-    normalised_weights: FloatArray,
-    regularisation: float,
-    theta: FloatArray,
+    rows: ClassifierRows, loss: LossKind, weights: FloatArray, regularisation: float, theta: FloatArray
 ) -> tuple[float, FloatArray, FloatArray]:
-    """Return value, gradient and Hessian of Σ c loss + Λ/2 |θ|² at θ; c are the weights, Λ the regularisation."""
+    """Return value, gradient and Hessian of Σ c loss + Λ/2 |θ|² at θ; the weights c have the sum 1, Λ regularises."""
     margins = rows.signed @ theta
-    mean_loss = float(normalised_weights @ loss.evaluate(margins))
-    objective = mean_loss + 0.5 * regularisation * float(theta @ theta)
-    gradient = rows.signed.T @ (normalised_weights * loss.differentiate(margins)) + regularisation * theta
-    curvatures = normalised_weights * loss.differentiate_twice(margins)
+    objective = float(weights @ loss.evaluate(margins)) + 0.5 * regularisation * float(theta @ theta)
+    gradient = rows.signed.T @ (weights * loss.differentiate(margins)) + regularisation * theta
+    curvatures = weights * loss.differentiate_twice(margins)
     hessian = rows.features.T @ (rows.features * curvatures[:, None])
     hessian[np.diag_indices_from(hessian)] += regularisation
     return objective, gradient, hessian
@@ -243,9 +238,10 @@ def find_best_constant(rows: ClassifierRows, loss: LossKind) -> float:
         losses_by_label = loss.evaluate(np.array([score, -score]))
         return float(np.array([positive_share, 1.0 - positive_share]) @ losses_by_label)
 
-    return float(
-        minimize_scalar(compute_mean_loss, bounds=(-2.0, 2.0), method="bounded", options={"xatol": 1e-12}).x
+    optimum = minimize_scalar(
+        compute_mean_loss, bounds=(-2.0, 2.0), method="bounded", options={"xatol": 1e-12}
     )
+    return float(optimum.x)
 
 
 PENALTY = 0.8
@@ -269,7 +265,6 @@ def perturb_minimiser(
     cell: Cell,
     seed: int,
     run_numbers: Sequence[int],
-    *,
     should_stop: ShouldStop = never,
 ) -> FloatArray | None:
     """Release the minimiser with noise in several runs, smooth weights of h = ``cell.bound``, as `descent.train_cells`.

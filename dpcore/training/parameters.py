@@ -33,7 +33,7 @@ class DataSource(Option):
     UPLOAD = "upload", "Upload a table"
 
 
-RELATION_LABELS = {
+RELATIONS = {
     Neighbours.ADD_OR_REMOVE_USER: "Add or remove a user",
     Neighbours.REPLACE_USER: "Replace a user",
     Neighbours.REPLACE_VALUES: "Change a user's values",
@@ -51,12 +51,7 @@ class TrainingParameters(Parameters):
     delta: float = public.number(1e-5, "δ", name="δ", width=110, place=LINE)
     """The probability with which ε may fail to hold. Choose it well below 1 / (number of users)."""
     neighbours: Neighbours = public.choice(
-        Neighbours.ADD_OR_REMOVE_USER,
-        "Neighbouring data",
-        RELATION_LABELS,
-        as_list=True,
-        width=190,
-        place=LINE,
+        Neighbours.ADD_OR_REMOVE_USER, "Neighbouring data", RELATIONS, as_list=True, width=190, place=LINE
     )
     """What privacy hides about a user. The number of rows of each user is public only if neighbours change values."""
     loss: LossKind = public.choice(LossKind.LOGISTIC, "Loss", as_list=True)

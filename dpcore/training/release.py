@@ -25,23 +25,10 @@ from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray, rank_within_users
 from dpcore.data.column_names import escape_formula
-from dpcore.training import account, optimum
-from dpcore.training.account import (
-    WEIGHT_SHARE,
-    Cell,
-    Method,
-    compute_smooth_weights,
-    compute_weight_sensitivity,
-    get_gradient_sensitivity,
-)
+from dpcore.training import account, integer_sums, optimum
+from dpcore.training.account import WEIGHT_SHARE, Cell, Method, get_gradient_sensitivity
 from dpcore.training.descent import descend_as_entered, descend_by_rule
-from dpcore.training.integer_sums import (
-    GRID_STEPS,
-    USER_NORM,
-    account_exactly,
-    round_gradients,
-    round_user_sums,
-)
+from dpcore.training.integer_sums import GRID_STEPS, USER_NORM
 from dpcore.training.mechanism import Mechanism, Pace, apply_rule
 from dpcore.training.rows import ClassifierRows, Scaling
 
@@ -87,7 +74,7 @@ def _compute_squared_sensitivity(mechanism: Mechanism) -> int:
 
 def _choose_weight_grid(mechanism: Mechanism, bound: float, num_users: int) -> tuple[int, float]:
     """Return the squared sensitivity of the sum of weights in grid steps, and a step in rows; 0 and 1 if public."""
-    sensitivity = compute_weight_sensitivity(mechanism.neighbours, bound)
+    sensitivity = account.compute_weight_sensitivity(mechanism.neighbours, bound)
     if not sensitivity:
         return 0, 1.0
     squared_sensitivity = mechanism.steps * _compute_squared_sensitivity(mechanism)
@@ -191,7 +178,9 @@ def _price_release(
         squared_weight_sensitivity, _ = _choose_weight_grid(mechanism, cell.bound, rows.num_users)
         squared_sensitivity = steps * _compute_squared_sensitivity(mechanism) + squared_weight_sensitivity
         num_draws = steps * num_features + 1
-    gaussian_steps = account_exactly(squared_sensitivity, num_draws, mechanism.epsilon, mechanism.delta)
+    gaussian_steps = integer_sums.account_exactly(
+        squared_sensitivity, num_draws, mechanism.epsilon, mechanism.delta
+    )
     mechanism_name = OUTPUT_MECHANISM if is_output else MECHANISM
     epsilon, delta = gaussian_steps.epsilon, gaussian_steps.delta
     return mechanism, gaussian_steps, ReleaseFacts(epsilon, delta, mechanism.neighbours, mechanism_name)
@@ -262,10 +251,10 @@ class _Release:
         The count is 0 for weights and caps, which count nobody.
         """
         if self.cell.method in (Method.FOLLOWED, Method.CLIPPED_SUM):
-            sums, is_within = round_user_sums(rows, self.mechanism, bound, theta)
+            sums, is_within = integer_sums.round_user_sums(rows, self.mechanism, bound, theta)
             return sums.sum(axis=0), int(is_within.sum())
         # Under a cap min(h, s) rows are left, so that smooth weights of bound h weigh each of them 1.
-        return round_gradients(rows, self.mechanism, bound, theta).sum(axis=0), 0
+        return integer_sums.round_gradients(rows, self.mechanism, bound, theta).sum(axis=0), 0
 
     def descend_by_rule(self) -> Model:
         """Release a model of the descent by the rule, as `descent.simulate_descents` trains it in one run."""
@@ -277,11 +266,9 @@ class _Release:
         # The number of users is public, or released with noise.
         num_users = float(rows.num_users)
         if rule_grid.num_users_unit:
-            num_users_unit = rule_grid.num_users_unit
-            noisy_units = gaussian_steps.release(
-                np.array([num_users_unit * rows.num_users]), num_users_unit**2
-            )
-            num_users = max(float(noisy_units[0]) / num_users_unit, unit_noise)
+            user_unit = rule_grid.num_users_unit
+            noisy_units = gaussian_steps.release(np.array([user_unit * rows.num_users]), user_unit**2)
+            num_users = max(float(noisy_units[0]) / user_unit, unit_noise)
 
         def take_direction(
             theta: FloatArray, bounds: FloatArray, step: int
@@ -350,10 +337,9 @@ class _Release:
         rows, mechanism, bound = self.rows, self.mechanism, self.cell.bound
         unit_noise = account.plan_rule_noise(mechanism, False).unit_noise
         penalty = optimum.choose_penalty(unit_noise, rows.num_features, bound)
-        weights = compute_smooth_weights(rows.sizes, bound)[rows.user_codes]
-        theta = optimum.fit_to_gradient(
-            rows, mechanism.loss, weights, penalty, _MINIMISER_TOLERANCE * bound, self.should_stop
-        )
+        weights = account.compute_smooth_weights(rows.sizes, bound)[rows.user_codes]
+        max_norm = _MINIMISER_TOLERANCE * bound
+        theta = optimum.fit_to_gradient(rows, mechanism.loss, weights, penalty, max_norm, self.should_stop)
         self.report(0.9, was_drawn=False)
         grid_step = bound / penalty / _OUTPUT_GRID_STEPS
         theta_steps = np.rint(theta / grid_step).astype(np.int64)

@@ -92,11 +92,9 @@ def make_scaling(dataset: Dataset, design: Design, ranges: Mapping[str, tuple[fl
     missing_columns = [column for column in numeric_columns if column not in ranges]
     if missing_columns:
         raise InvalidInput([f"the range of {column} is missing" for column in missing_columns])
-    feature_names = dataset.table.feature_names
     # Features stand in the order of the design; a number keeps its column's name.
-    ranges_of_features = tuple(
-        ranges[feature_name] if feature_name in numeric_columns else None for feature_name in feature_names
-    )
+    names = dataset.table.feature_names
+    ranges_of_features = tuple(ranges[name] if name in numeric_columns else None for name in names)
     return Scaling(ranges_of_features, math.sqrt(len(design.features) + design.intercept))
 
 
@@ -171,10 +169,8 @@ class ClassifierRows:
         is_selected = np.zeros(self.num_users, dtype=bool)
         is_selected[user_codes] = True
         is_kept = is_selected[self.user_codes]
-        new_codes = np.cumsum(is_selected) - 1
-        return ClassifierRows(
-            self.features[is_kept], self.signs[is_kept], new_codes[self.user_codes[is_kept]].astype(np.int64)
-        )
+        new_codes = (np.cumsum(is_selected) - 1)[self.user_codes[is_kept]].astype(np.int64)
+        return ClassifierRows(self.features[is_kept], self.signs[is_kept], new_codes)
 
 
 def prepare_rows(table: LabelledRows, scaling: Scaling, positive_above: float) -> ClassifierRows:
@@ -245,7 +241,7 @@ class ScoreUnit(enum.Enum):
 SCORE_SHAPE = (len(ScoreUnit), len(Measure))
 
 
-def compute_scores(rows: ClassifierRows, loss: LossKind, theta: FloatArray) -> FloatArray:
+def score_models(rows: ClassifierRows, loss: LossKind, theta: FloatArray) -> FloatArray:
     """Compute mean loss and accuracy of several models, over rows and over users, shape (runs, 2, 2).
 
     Args:
@@ -273,4 +269,4 @@ def compute_scores(rows: ClassifierRows, loss: LossKind, theta: FloatArray) -> F
 def score_constant(rows: ClassifierRows, loss: LossKind, score: float) -> FloatArray:
     """Compute loss and accuracy of a model with one score for every row, over rows and over users, shape (2, 2)."""
     rows_of_ones = replace(rows, features=np.ones((rows.num_rows, 1)))
-    return np.asarray(compute_scores(rows_of_ones, loss, np.array([[score]]))[0])
+    return np.asarray(score_models(rows_of_ones, loss, np.array([[score]]))[0])

@@ -33,11 +33,7 @@ QUESTION = Question(
     other_origins=uploads.ENTRIES
     | FieldOrigin.PUBLIC.each("tabs", "relative")
     | FieldOrigin.DATA.each(
-        *(
-            f"{name}_job{suffix}"
-            for name in ("optimum", "cvxpy", "experiment")
-            for suffix in ("", "_earlier")
-        ),
+        *(f"{name}_job{end}" for name in ("optimum", "cvxpy", "experiment") for end in ("", "_earlier")),
         "download",
     ),
     propose_values=propose,

@@ -10,6 +10,7 @@ from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from pages.per_group.question import QUESTION
+from pages.shared.data import group_list
 from pages.shared.fields import fields
 from pages.shared.render import question_page
 from pages.shared.screen import layout
@@ -48,14 +49,20 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
     ):
         state[make_key("lower")], state[make_key("upper")] = state[make_key("proposed")]
     # The number of groups must not be read off private data, so that the page asks for it at once.
+    if "num_groups" not in unused_fields and any(
+        (state[make_key(name)] or "").strip() for name in ("groups", "edges")
+    ):
+        unused_fields.append("num_groups")  # The list says how many they are.
     asks_number = dataset.is_private and not is_mean and "num_groups" not in unused_fields
     in_line = ("lower", "upper") if is_mean else ("num_groups",) if asks_number else ("program",)
 
     def draw_fields(*names: str) -> None:
         """Draw the fields of these names, but for unused ones."""
         for name in names:
-            if name not in unused_fields:
-                fields.draw(QUESTION, name, options=options.get(name))
+            if name == "groups" and name not in unused_fields:
+                group_list.draw(QUESTION)
+            elif name not in unused_fields:
+                fields.draw(QUESTION, name, options=options.get(name, ()))
 
     with slots.line:
         draw_fields("statistic", *in_line)
@@ -63,7 +70,7 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
         draw_fields(*(name for name in ("objective", "floor", "selection") if name not in in_line))
         with fields.row():
             draw_fields("selection_share", "selection_delta")
-        names = "num_groups", "mechanism", "delta", "program", "neighbours"
+        names = "groups", "edges", "num_groups", "mechanism", "delta", "program", "neighbours"
         draw_fields(*(name for name in names if name not in in_line))
     with slots.notes:
         if "floor" not in unused_fields:

@@ -8,6 +8,7 @@ from typing import Any
 from dpcore.dataset import Dataset
 from dpcore.per_group.parameters import PerGroupParameters
 from pages.shared.base.question import Facet, FieldOrigin, Question, round_out
+from pages.shared.data import group_list
 
 
 def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
@@ -37,7 +38,9 @@ QUESTION = Question(
     release_phrase="A count, sum or mean per group (GROUP BY)",
     answers_from=(Facet.GROUPS,),
     parameters=PerGroupParameters,
-    other_origins=FieldOrigin.PUBLIC.each("proposed", "tabs") | FieldOrigin.DATA.each("job", "job_earlier"),
+    other_origins=FieldOrigin.PUBLIC.each("proposed", "tabs")
+    | FieldOrigin.DATA.each("job", "job_earlier")
+    | group_list.ENTRIES,
     propose_values=propose,
     proposed_fields=("lower", "upper"),
 )

@@ -8,7 +8,8 @@ from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.per_group.pair_of_bounds import PairChoice, best_pair
 from dpcore.per_group.pairs import UserGroupPairs
-from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem
+from dpcore.per_group.parameters import PerGroupParameters
+from dpcore.per_group.problem import PerGroupProblem
 from pages.shared.session import session
 from pages.shared.session.tour import Step
 

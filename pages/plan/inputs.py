@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pandas as pd
 import streamlit as st
 
@@ -15,6 +17,7 @@ from dpcore.plan import parameters as plan_parameters
 from dpcore.plan.parameters import MEAN_FIELDS, LineStatistic, PlanParameters
 from dpcore.report import script
 from pages.plan.question import QUESTION, RANGE_FIELDS
+from pages.shared.data import group_list
 from pages.shared.render import question_page
 from pages.shared.screen import layout
 
@@ -32,6 +35,8 @@ def read_inputs(slots: layout.PageSlots) -> PlanParameters | None:
         parsed_lines = plan_parameters.parse_lines(state[make_key("lines")], Problems())
         if name in RANGE_FIELDS:
             return not any(line.statistic.needs_range for line in parsed_lines)
+        if name in ("groups", "edges"):
+            return not any(line.statistic.is_per_group for line in parsed_lines)
         if name not in MEAN_FIELDS:
             return False
         reads_values = state[make_key("variance_source")] is VarianceSource.FROM_VALUES
@@ -40,7 +45,10 @@ def read_inputs(slots: layout.PageSlots) -> PlanParameters | None:
         return not has_mean or (reads_table and name in ("likeness", "user_share"))
 
     parameters: PlanParameters | None = question_page.read_inputs(
-        QUESTION, slots, is_hidden=is_hidden, widgets={"lines": _draw_editor}
+        QUESTION,
+        slots,
+        is_hidden=is_hidden,
+        widgets={"lines": _draw_editor, "groups": partial(group_list.draw, QUESTION)},
     )
     return parameters
 

@@ -8,6 +8,7 @@ from typing import Any
 from dpcore.dataset import Contribution, Dataset
 from dpcore.plan.parameters import FIRST_LINES, PROPOSED_MEAN_FIELDS, PlanParameters, choose_defaults
 from pages.shared.base.question import Facet, FieldOrigin, Question, propose_range, propose_settings
+from pages.shared.data import group_list
 
 RANGE_FIELDS = ("lower", "upper")
 
@@ -55,7 +56,8 @@ QUESTION = Question(
         "editor_base",
         "editor_",
         "written",
-    ),
+    )
+    | group_list.ENTRIES,
     propose_values=propose,
     proposed_fields=("lines", *RANGE_FIELDS, *PROPOSED_MEAN_FIELDS),
     takes_releases=True,

@@ -106,9 +106,7 @@ def tabulate_release(solution: RegressionSolution, latest_draw: Draw | None) -> 
     return columns
 
 
-def build_shown_answer(
-    dataset: Dataset, parameters: RegressionParameters, solution: RegressionSolution
-) -> Answer:
+def build(dataset: Dataset, parameters: RegressionParameters, solution: RegressionSolution) -> Answer:
     """Build the answer whose figures show the chosen error."""
     target: ErrorTarget = st.session_state[QUESTION.key("error")]
     return build_answer(dataset, parameters, replace(solution, target=target))
@@ -193,15 +191,13 @@ class RegressionPage(Page):
         if solution is None or state.stage is not Stage.FINAL or any(run.has_failed for run in runs):
             return
         certificate = solution.best_estimate.certificate
-        status_text = ":material/verified: Proved best."
+        caption = ":material/verified: Proved best."
         if not certificate.proves(PROVED_GAP):
             gap_text = wording.percent(certificate.relative_gap)
-            status_text = (
-                f":material/pan_tool: Stopped: another C could save at most {gap_text} of the variance."
-            )
+            caption = f":material/pan_tool: Stopped: another C could save at most {gap_text} of the variance."
         elif not solution.cap_draws.num_draws:
-            status_text = ":material/pan_tool: The trial of bounds was stopped."
-        st.caption(status_text)
+            caption = ":material/pan_tool: The trial of bounds was stopped."
+        st.caption(caption)
 
     def tabs(self, answer: Answer) -> Mapping[str, Callable[[], None]]:
         """Return the tab of the release, by its name."""
@@ -242,4 +238,4 @@ class RegressionPage(Page):
         return list_lines(store.draws, store.ledger)
 
 
-RegressionPage(QUESTION, solve_beside_page, build_shown_answer, shows_progress_below=True).show()
+RegressionPage(QUESTION, solve_beside_page, build, shows_progress_below=True).show()

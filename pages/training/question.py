@@ -26,14 +26,7 @@ QUESTION = Question(
     parameters=TrainingParameters,
     other_origins=table_upload.ENTRIES
     | FieldOrigin.OWN_DATA.each(
-        "range_",
-        "proposed",
-        "runs_job",
-        "runs_job_earlier",
-        "release_job",
-        "draws",
-        "spent",
-        "refused",
+        "range_", "proposed", "runs_job", "runs_job_earlier", "release_job", "draws", "spent", "refused"
     )
     | FieldOrigin.PUBLIC.each("measure", "over", "bounds_score", "tabs"),
     # Until a release could be bounded in several ways, it was by smooth weights, with steps as entered, on one split.

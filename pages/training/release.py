@@ -172,16 +172,12 @@ def _show_stop(account: str) -> None:
 
 def _show_model(record: ReleaseRecord) -> None:
     """Show θ with the range of each feature, and how the model is applied."""
-    number_columns = {
-        "Lowest": record.range_ends[0],
-        "Highest": record.range_ends[1],
-        "θ": record.model.theta,
-    }
+    columns = {"Lowest": record.range_ends[0], "Highest": record.range_ends[1], "θ": record.model.theta}
     figures.show_table(
-        {"Feature": record.feature_names, **number_columns},
+        {"Feature": record.feature_names, **columns},
         "The released model",
         "training_model",
-        dict.fromkeys(number_columns, "%.4g"),
+        dict.fromkeys(columns, "%.4g"),
     )
     st.caption(describe_model(record))
 

@@ -11,17 +11,10 @@ from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, Problems, refuse
 from dpcore.data.design_matrix import Design
 from dpcore.dataset import Dataset
+from dpcore.training import training_data
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource
 from dpcore.training.rows import make_scaling
-from dpcore.training.training_data import (
-    TrainingData,
-    TrainingGenerator,
-    build_dataset,
-    check_rows,
-    describe_label_rule,
-    find_unlisted_levels,
-    load_sample,
-)
+from dpcore.training.training_data import TrainingData, TrainingGenerator
 from pages.shared.base import cache
 from pages.shared.base.question import round_out
 from pages.shared.data import table_upload
@@ -34,7 +27,7 @@ from pages.training.question import MAX_DEMO_USERS, QUESTION
 def _check_saved(dataset: Dataset) -> None:
     """Raise `InvalidInput` if the table of a saved session cannot be trained on."""
     assert dataset.table is not None
-    check_rows(dataset.table.features, dataset.table.user_codes, dataset.table.feature_names)
+    training_data.check_rows(dataset.table.features, dataset.table.user_codes, dataset.table.feature_names)
 
 
 def _build_entry(dataset: Dataset, account: str, design: Design | None) -> TrainingData:
@@ -43,7 +36,7 @@ def _build_entry(dataset: Dataset, account: str, design: Design | None) -> Train
         raise refuse("what the columns of the table mean is missing")
     with Problems() as problems:
         # Levels read off private rows would stand in a release, and ε does not cover them.
-        problems.extend(find_unlisted_levels(design) if dataset.is_private else [])
+        problems.extend(training_data.find_unlisted_levels(design) if dataset.is_private else [])
     return TrainingData(dataset, account, design)
 
 
@@ -52,7 +45,7 @@ UPLOAD = TableUpload(
     uploader_label="A table with a row per observation, a label, features, and the user (CSV)",
     label="Label: what is predicted",
     public_help="Rows of private data are protected as a whole: features, labels and users.",
-    build=build_dataset,
+    build=training_data.build_dataset,
     build_entry=_build_entry,
     check=_check_saved,
     column_field_prefix="range_",
@@ -68,7 +61,7 @@ def read_data() -> TrainingData | None:
     data: TrainingData | None = table_upload.choose_data(
         UPLOAD,
         {
-            DataSource.SAMPLE: lambda: cache.compute(Cached(load_sample, (), num_kept=1)),
+            DataSource.SAMPLE: lambda: cache.compute(Cached(training_data.load_sample, (), num_kept=1)),
             DataSource.GENERATED: _generate,
             DataSource.UPLOAD: _show_upload,
         },
@@ -178,7 +171,7 @@ def _propose_ranges(data: TrainingData) -> None:
 def show_label_rule(data: TrainingData, positive_above: float) -> None:
     """Show how a threshold splits labels of more than two values, unless one class is named."""
     has_named_class = data.design is not None and bool(data.design.positive)
-    if (rule_text := describe_label_rule(data, positive_above)) and not has_named_class:
+    if (rule_text := training_data.describe_label_rule(data, positive_above)) and not has_named_class:
         st.info(
             f"{wording.plain(rule_text, 300)}. Set the threshold under *More settings*, or load the table again "
             "and name one class.",

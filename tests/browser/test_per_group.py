@@ -10,7 +10,8 @@ from playwright.sync_api import Page, expect
 from dpcore.data import samples
 from dpcore.per_group.moments import compute_pair_error
 from dpcore.per_group.pairs import UserGroupPairs
-from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem
+from dpcore.per_group.parameters import PerGroupParameters
+from dpcore.per_group.problem import PerGroupProblem
 from pages.shared.fields.setting import DEFAULT_EPSILON
 from tests.browser.browser import enter, settle
 

@@ -80,6 +80,8 @@ VARIATIONS: dict[str, dict[str, tuple[dict[str, Any], Any]]] = {
         "lower": (OF_VALUES | {"statistic": "mean"}, -5),
         "upper": (OF_VALUES | {"statistic": "mean"}, 20),
         "num_groups": ({}, 400),
+        "groups": ({}, ["0", "1"]),
+        "edges": ({}, [0, 2, 4]),
         "own_groups": ({"own_groups": 1, "own_amount": 2}, 2),
         "own_amount": ({"own_groups": 1, "own_amount": 2}, 3),
         "selection": ({}, SELECTED),
@@ -118,6 +120,8 @@ VARIATIONS: dict[str, dict[str, tuple[dict[str, Any], Any]]] = {
         "value_variance": (POPULATION | {"variance_source": "entered", "value_variance": 25.0}, 0.5),
         "likeness": (POPULATION | {"user_share": 0.9}, "none"),
         "user_share": (POPULATION, 0.9),
+        "groups": ({"lines": "rows per group"}, ["0", "1"]),
+        "edges": ({"lines": "rows per group"}, [0, 2, 4]),
     },
 }
 COMPARED = "It is only compared with the best bound."
@@ -139,6 +143,10 @@ UNCHANGED: dict[tuple[str, str], tuple[set[str], str]] = {
     **{
         ("quantile_bound", field): ({"program", "methods"}, IN_A_TAB)
         for field in ("alpha", "beta", "gamma", "population")
+    },
+    **{
+        ("plan_bounds", field): ({"methods"}, "They name the lines; the program has the groups.")
+        for field in ("groups", "edges")
     },
     ("quantile_bound", "masses"): (
         {"program", "methods"},

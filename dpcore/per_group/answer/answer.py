@@ -94,6 +94,7 @@ def _build_options(parameters: PerGroupParameters, dataset: Dataset, value_colum
         "neighbours": parameters.neighbours,
         **forms.ROWS_OF_THE_FILE,
         **forms.mark_combined_groups(dataset),
+        **dict(zip(("groups", "edges"), parameters.listed_groups, strict=True)),
     }
     if value_column:
         base_options["value_column"] = value_column
@@ -148,7 +149,11 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
     delta = round_up_to_float(Fraction(p.delta or 0.0) + Fraction(p.selection_delta or 0.0))
     release_text = f"The {STATISTIC_PHRASES[p.statistic]} every group was released"
     guarantee_sentence = write_guarantee(release_text, p.epsilon, p.neighbours, delta)
-    groups_sentence = "The list of groups is public, and the budget is for all groups together."
+    groups_text, num_listed = "list of groups is", len(p.listed_groups[0])
+    if num_listed:
+        groups_text = f"list of the {wording.counted(num_listed, 'group')} is"
+        groups_text = f"edges of the {wording.counted(num_listed, 'bin')} are" if p.edges else groups_text
+    groups_sentence = f"The {groups_text} public, and the budget is for all groups together."
     if p.selection.is_private:
         assert p.selection_delta is not None
         groups_sentence = (

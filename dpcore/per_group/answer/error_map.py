@@ -11,7 +11,7 @@ from dpcore.common.checks import EPSILON_RANGE
 from dpcore.common.progress import ShouldStop
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.per_group.pair_of_bounds import space_evenly
-from dpcore.per_group.parameters import PerGroupProblem
+from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.selection import SelectedGroups, SelectedVector, Selection
 from dpcore.per_group.whole_vector import sum_cut_amounts
 

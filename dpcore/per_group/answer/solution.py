@@ -17,13 +17,14 @@ from dpcore.dataset import Dataset, Pairs, PairSizes
 from dpcore.per_group import whole_vector
 from dpcore.per_group.answer import error_map
 from dpcore.per_group.answer.error_map import LARGE, ErrorMap, Pair
+from dpcore.per_group.listed_pairs import build_pairs
 from dpcore.per_group.means import best_mean_pair, compute_mean_error, compute_mean_squares, find_useful_size
 from dpcore.per_group.moments import ErrorParts, compute_error_parts, compute_moments, compute_pair_error
 from dpcore.per_group.pair_of_bounds import PairChoice, best_pair, round_up, space_evenly
-from dpcore.per_group.pairs import UserGroupPairs
-from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.passes import compute_parts_by_max_groups
 from dpcore.per_group.private_pair import MAX_PAIRS, pick_as_tuner
+from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.selection import SelectedVector, Selection, best_selected_pair, best_selected_vector
 from dpcore.per_group.sorted_pairs import SortedPairs
 from dpcore.per_group.summary import SummaryProblem, best_summary_pair
@@ -234,20 +235,6 @@ class PerGroupSolution(PairSolution):
     def count_useless(self, errors: FloatArray) -> int:
         """Return the number of groups whose error is at least their size, so that publishing 0 would be as good."""
         return int(self.problem.pairs.multiplicities[errors >= np.abs(self.problem.totals)].sum())
-
-
-def build_pairs(dataset: Dataset, parameters: PerGroupParameters) -> UserGroupPairs:
-    """Build the pairs for a problem, with the groups of the public list and, for a mean, with clamped values."""
-    facet, values = dataset.pairs, dataset.values
-    assert facet is not None
-    num_groups = None if parameters.num_groups is None else int(parameters.num_groups)
-    if parameters.statistic is Statistic.MEAN and values is not None and facet.value_range is not None:
-        (smallest, largest), (lower, upper) = facet.value_range, parameters.mean_range
-        if smallest < lower or largest > upper:
-            clamped_pairs = UserGroupPairs.from_clamped(facet, values, lower, upper, num_groups)
-            if clamped_pairs is not None:
-                return clamped_pairs
-    return UserGroupPairs.from_facet(facet, num_groups)
 
 
 NOT_COMPARED = ("own_groups", "own_amount")

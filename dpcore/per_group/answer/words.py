@@ -221,10 +221,11 @@ def _compare_means(solution: PerGroupSolution) -> str:
 def _warn_of_leak(parameters: PerGroupParameters) -> str:
     """Write the warning that the pair, and the groups if their number is not entered, depend on private data."""
     selects_privately = parameters.selection.is_private
-    if parameters.num_groups is None and not selects_privately:
+    if parameters.num_listed_groups is None and not selects_privately:
         return standard.warn_of_leak(
             "the groups and the pair were",
-            remedy_text="Enter how many groups are on a public list, or select groups privately (*More settings*).",
+            remedy_text="Enter a public list of groups, or how many it has, or select groups privately "
+            "(*More settings*).",
         )
     if parameters.statistic.is_non_negative and not selects_privately:
         return standard.warn_of_leak("this pair was")
@@ -387,6 +388,12 @@ def describe_data(solution: AnySolution, dataset: Dataset) -> str:
         f"{wording.counted(solution.num_pairs, 'pair')} of a user and a group; "
         f"{wording.counted(solution.num_groups, 'group')} of {wording.plain(solution.facet.label)} {action_text}."
     ]
+    if listed_groups := solution.parameters.listed_groups[0]:
+        kind_text = "bins by public edges" if solution.parameters.edges else "groups of the public list"
+        sentences.append(
+            f"These are the {len(listed_groups):,} {kind_text}. Rows of no such group are left out before anything is "
+            "bounded, here and in the program."
+        )
     if isinstance(solution, PerGroupSolution):
         if num_skipped := solution.facet.rows_without_group:
             sentences.append(f"{wording.counted(num_skipped, 'row')} without a group stay out.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -30,7 +30,8 @@ from dpcore.answer.section import (
 )
 from dpcore.code.choice import Quantity
 from dpcore.common import wording
-from dpcore.common.privacy import Provenance
+from dpcore.common.privacy import Neighbours, Provenance
+from dpcore.common.programs import Program
 from dpcore.common.progress import Progress, ShouldStop, Stage, never, silent
 from dpcore.common.strict_json import finite_or_none
 from dpcore.contributions import ContributionHistogram
@@ -66,16 +67,16 @@ NOT_SEARCHED = ("weighting", "bound_from", "own_bound", "alpha", "beta", "gamma"
 
 
 def sort_rows(
-    dataset: Dataset, parameters: QuantileParameters
-) -> tuple[QuantileProblem, QuantileProblem | None]:
-    """Return the problem with sorted rows, and one with fewer subsamples (None if rows are too many)."""
+    dataset: Dataset, parameters: QuantileParameters, mechanisms: tuple[Program, ...] | None = None
+) -> tuple[tuple[QuantileProblem, ...], QuantileProblem | None]:
+    """Return the problems with sorted rows, and one with fewer subsamples (None if rows are too many)."""
     assert dataset.values is not None
-    problem = core.build_problem(dataset.values, parameters)
-    num_rows = problem.rows.histogram.num_rows
+    problems = core.build_problems(dataset.values, parameters, mechanisms)
+    num_rows = problems[0].rows.histogram.num_rows
     if num_rows > FIRST_ROWS:
-        return problem, None
+        return problems, None
     num_subsamples = max(min(FIRST_CELLS // (16 * num_rows), FIRST_SUBSAMPLES), 2)
-    return problem, problem.with_subsamples(num_subsamples)
+    return problems, problems[0].with_subsamples(num_subsamples)
 
 
 def choose_first_bounds(few_problem: QuantileProblem, quantiles: tuple[float, ...]) -> Choices:
@@ -99,31 +100,36 @@ def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
     """Search for the best bounds, and evaluate them; until then a first answer stands if the rows are few enough."""
     core.refuse_public_counts(dataset, parameters)
     # The sorted rows depend neither on these fields nor on epsilon, which is all that a slider moves.
-    base_parameters = replace(parameters.without(*NOT_SEARCHED, "quantiles", "neighbours"), epsilon=1.0)
-    sorted_rows, few_problem = yield Cached(sort_rows, (dataset, base_parameters), num_kept=2)
-    num_rows, epsilon, neighbours = sorted_rows.values.values.size, parameters.epsilon, parameters.neighbours
-    problem = sorted_rows.with_changes(neighbours=neighbours, epsilon=epsilon)
+    base_parameters = replace(parameters.without(*NOT_SEARCHED, "quantiles"), epsilon=1.0)
+    base_parameters = replace(base_parameters, neighbours=Neighbours.ADD_OR_REMOVE_USER)
+    sorting = Cached(sort_rows, (dataset, base_parameters, parameters.mechanisms), num_kept=2)
+    sorted_problems, few_problem = yield sorting
+    num_rows, epsilon, neighbours = (
+        sorted_problems[0].values.values.size,
+        parameters.epsilon,
+        parameters.neighbours,
+    )
+    problems = [problem.with_changes(neighbours=neighbours, epsilon=epsilon) for problem in sorted_problems]
     choices = Search(
         "choices",
-        parameters.without(*NOT_SEARCHED),
-        lambda progress, should_stop: core.search(problem, parameters.quantile_levels, progress, should_stop),
+        (parameters.without(*NOT_SEARCHED), parameters.mechanisms),
+        lambda progress, should_stop: core.search_all(parameters, problems, progress, should_stop),
         "",
-        is_complete=lambda choices: not choices.is_cancelled,
+        is_complete=lambda choices: not any(one.is_cancelled for one in choices),
         num_kept=KEPT_CHOICES,
     )
 
-    def compute(choices: Choices, progress: Progress, should_stop: ShouldStop) -> QuantileSolution:
+    def compute(choices: Sequence[Choices], progress: Progress, should_stop: ShouldStop) -> QuantileSolution:
         """Compute the answer for the best bounds of a complete search."""
-        return core.compute(parameters, problem, choices)
+        return core.compute(parameters, problems, choices)
 
-    def compute_first(choices: Choices | None) -> QuantileSolution:
+    def compute_first(choices: Sequence[Choices] | None) -> QuantileSolution:
         """Compute a first answer from few subsamples, and from few bounds if no choices are known."""
         first_problem = few_problem.with_changes(neighbours=neighbours, epsilon=epsilon)
-        return core.compute(
-            parameters,
-            first_problem,
-            choices or choose_first_bounds(first_problem, parameters.quantile_levels),
+        first_choices = (
+            choices[0] if choices else choose_first_bounds(first_problem, parameters.quantile_levels)
         )
+        return core.compute_one(parameters, first_problem, first_choices)
 
     search = Search(
         "search_job",
@@ -148,7 +154,7 @@ MAX_DRAWS, DEFAULT_DRAWS = 100_000, 2000
 
 def describe_inputs(answer: Answer, dataset: Dataset) -> Parts:
     """Show which values the answer is for."""
-    yield Note(words.describe_inputs(dataset, answer.parameters))
+    yield Note(words.describe_inputs(dataset, answer.solution))
 
 
 def show_answers(answer: Answer, dataset: Dataset) -> Parts:
@@ -183,7 +189,7 @@ def show_poorer_bases(answer: Answer, dataset: Dataset) -> Parts:
     yield words.describe_base(solution)
     change = yield Choice("poorer", "Make ν poorer", {change: change.value for change in BaseChange})
     yield words.describe_poorer_bases(solution, change)
-    steps, bases = core.build_poorer_bases(parameters, change)
+    steps, bases = core.build_poorer_bases(parameters, change, solution.mechanism)
     weighting, bound = solution.weight_kind, solution.bound
     errors = yield Search(
         "poorer_job",
@@ -407,6 +413,9 @@ def _list_details(solution: QuantileSolution, label: str) -> dict[str, object]:
     return {
         "bound": solution.bound,
         "bound_label": label,
+        "rank_errors_by_mechanism": {
+            words.SHORT_NAMES[program]: error for program, error in solution.errors_by_mechanism.items()
+        },
         "best_for_the_values": [
             {
                 "weights": quantile_choice.weight_kind.value,
@@ -423,7 +432,7 @@ def _list_details(solution: QuantileSolution, label: str) -> dict[str, object]:
         "quantiles": [
             {
                 "quantile": output.quantile,
-                "epsilon": solution.parameters.epsilon_each,
+                "epsilon": solution.epsilon_each,
                 "expected_rank_error": output.expected_rank_error,
                 "simulated_releases" if output.is_simulated else "subsamples": int(
                     output.subsample_errors.size

@@ -127,7 +127,7 @@ def plot_density(
         if solution.bound < solution.problem.histogram.max_size:
             unbounded_density = solution.unbounded_outputs[0].compute_binned_density(edges)
             curves.append(Curve("Without a bound", centers, unbounded_density, Style.ENTERED))
-    if not solution.parameters.is_simulated:
+    if not solution.is_simulated:
         base_column = Column("base_density", _compute_base_density(solution, edges))
         curves.append(Curve("Base ν", centers, base_column, Style.SAMPLING, color_style=Style.ENTERED))
     return Plot(
@@ -146,7 +146,7 @@ def plot_density(
 def _cut_bins(solution: QuantileSolution, low: float, high: float) -> FloatArray:
     """Return the edges of equal bins between two values, or for candidates of bins that hold as many each."""
     base = solution.problem.base
-    if solution.parameters.is_simulated:
+    if solution.is_simulated:
         return np.linspace(low, high, BINS // 4 + 1)
     first, stop = np.searchsorted(base.breaks, (low, high))
     if not base.is_discrete or stop - first < 4:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from dpcore.answer.against import BoundComparison
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import refuse, require
 from dpcore.common.privacy import Neighbours
+from dpcore.common.programs import Program
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset, Values
@@ -20,7 +22,7 @@ from dpcore.quantile.base_distribution import Base
 from dpcore.quantile.mechanism import compute_outputs
 from dpcore.quantile.optimal_bound import QuantileChoice
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
-from dpcore.quantile.programs import BIGQUERY_ROWS, WEIGHTED_PROGRAMS
+from dpcore.quantile.programs import BIGQUERY_ROWS, TREE_PROGRAMS, WEIGHTED_PROGRAMS, divide_epsilon
 
 SEARCH_POINTS = 32
 MAX_DRAWS = 1_000_000
@@ -57,14 +59,35 @@ class Choices:
         return any(choice.search_errors.is_cancelled for choice in self.each_choice)
 
 
+def search_all(
+    parameters: QuantileParameters,
+    problems: Sequence[QuantileProblem],
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
+) -> tuple[Choices, ...]:
+    """Return the best bounds with each mechanism."""
+    return tuple(
+        search(
+            problem,
+            parameters.quantile_levels,
+            lambda share, k=k: progress((k + share) / len(problems)),  # type: ignore[misc]
+            should_stop,
+            has_smooth_weights=parameters.program in WEIGHTED_PROGRAMS
+            and problem.program not in TREE_PROGRAMS,
+        )
+        for k, problem in enumerate(problems)
+    )
+
+
 def search(
     problem: QuantileProblem,
     quantiles: tuple[float, ...],
     progress: Progress = silent,
     should_stop: ShouldStop = never,
+    has_smooth_weights: bool = True,
 ) -> Choices:
-    """Return the best bound of each kind that the program has."""
-    cap_begin = 0.5 if problem.program in WEIGHTED_PROGRAMS else 0.0
+    """Return the best bound of each kind; of smooth weights only where there are any."""
+    cap_begin = 0.5 if has_smooth_weights else 0.0
 
     def search_kind(weighting: WeightKind, begin: float) -> QuantileChoice:
         """Find the best bound of one kind; ``begin`` is the share of the progress before it."""
@@ -83,16 +106,23 @@ NOT_COMPARED = ("own_bound",)
 NO_BOUND = f"BigQuery counts at most {BIGQUERY_ROWS} rows of each user, whatever bound you choose."
 
 
-def build_problem(values: Values, parameters: QuantileParameters) -> QuantileProblem:
-    """Build the question about the median with all of epsilon; its rows are sorted when they are first needed."""
-    return QuantileProblem(
-        values,
-        0.5,
-        parameters.epsilon,
-        parameters.build_base(),
-        neighbours=parameters.neighbours,
-        program=parameters.program,
+def build_problems(
+    values: Values, parameters: QuantileParameters, mechanisms: Sequence[Program] | None = None
+) -> tuple[QuantileProblem, ...]:
+    """Build the question about the median with all of epsilon, for each mechanism on the same random choices of rows.
+
+    The rows of one mechanism alone are sorted when they are first needed.
+    """
+    first_program, *other_programs = mechanisms or parameters.mechanisms
+    base, neighbours = parameters.build_base(mechanism=first_program), parameters.neighbours
+    problem = QuantileProblem(
+        values, 0.5, parameters.epsilon, base, neighbours=neighbours, program=first_program
     )
+    other_problems = (
+        problem.with_base(parameters.build_base(mechanism=program)).with_changes(program=program)
+        for program in other_programs
+    )
+    return (problem, *other_problems)
 
 
 def against_epsilon(dataset: Dataset, parameters: QuantileParameters) -> BoundComparison | str:
@@ -104,26 +134,30 @@ def against_epsilon(dataset: Dataset, parameters: QuantileParameters) -> BoundCo
     # It sorts its rows once, when the first bound is tried; millions of rows take a while.
     if parameters.fixed_bound is not None:
         return NO_BOUND
-    problem = build_problem(dataset.values, replace(parameters, epsilon=1.0))
+    problems = build_problems(dataset.values, replace(parameters, epsilon=1.0))
     weighting = parameters.weight_kind
     is_from_counts = parameters.bound_from is BoundFrom.COUNTS
 
     def solve_at(epsilon: float) -> tuple[float, float]:
-        """Return the bound and its rank error at another epsilon."""
-        problem_at_epsilon = problem.with_changes(epsilon=epsilon)
+        """Return the bound and its rank error at another epsilon, of the best mechanism there."""
+        results = [solve_problem(problem.with_changes(epsilon=epsilon)) for problem in problems]
+        return min(results, key=itemgetter(1))
+
+    def solve_problem(problem: QuantileProblem) -> tuple[float, float]:
+        """Return the bound and its rank error with one mechanism."""
         if is_from_counts:
             bound = (
-                replace(parameters, epsilon=epsilon)
+                replace(parameters, epsilon=problem.epsilon)
                 .build_rank_bound(problem.histogram)
                 .find_best(weighting)
                 .bound
             )
             rank_errors = optimal_bound.rank_errors(
-                problem_at_epsilon, weighting, bound, quantiles=parameters.quantile_levels
+                problem, weighting, bound, quantiles=parameters.quantile_levels
             )
             return bound, float(rank_errors.rank_errors[0])
         quantile_choice = optimal_bound.best_bound(
-            problem_at_epsilon, weighting, SEARCH_POINTS, quantiles=parameters.quantile_levels
+            problem, weighting, SEARCH_POINTS, quantiles=parameters.quantile_levels
         )
         return quantile_choice.bound, quantile_choice.rank_error
 
@@ -137,7 +171,7 @@ class QuantileSolution:
 
     Attributes:
         parameters: The parameters.
-        problem: The problem on these data, with all of epsilon.
+        problem: The problem on these data, with all of epsilon; its program is the one whose mechanism answers.
         choices: The best bounds for the values.
         bound: h in use, in rows per user.
         outputs: The answers' distributions at ``bound``, one per quantile, ascending.
@@ -147,6 +181,7 @@ class QuantileSolution:
         counts_standard_error: Standard error of ``counts_error`` over the subsamples of a cap; 0 without subsamples.
         counts_certificate: Proof that ``counts_bound`` is best for the trade-off form of the paper's bound.
         own_outputs: The same at the entered bound; empty for none.
+        errors_by_mechanism: Expected rank error of each mechanism that was compared, at its own bound.
     """
 
     parameters: QuantileParameters
@@ -160,6 +195,22 @@ class QuantileSolution:
     counts_standard_error: float
     counts_certificate: Certificate
     own_outputs: tuple[QuantileOutput, ...]
+    errors_by_mechanism: Mapping[Program, float] = field(default_factory=dict)
+
+    @property
+    def mechanism(self) -> Program:
+        """Return the program whose mechanism answers."""
+        return self.problem.program
+
+    @property
+    def is_simulated(self) -> bool:
+        """Return True if the answers are simulated."""
+        return self.mechanism in TREE_PROGRAMS
+
+    @property
+    def epsilon_each(self) -> float:
+        """Return the part of epsilon that each quantile takes."""
+        return divide_epsilon(self.mechanism, self.parameters.epsilon, len(self.parameters.quantile_levels))
 
     @property
     def weight_kind(self) -> WeightKind:
@@ -208,7 +259,7 @@ class QuantileSolution:
     def has_ties(self) -> bool:
         """Return True if no answer can come as close as one row: values tie, or the base has no mass there."""
         # The smallest of simulated errors is no bound.
-        return not self.parameters.is_simulated and self.least_error > 1.0 / self.problem.histogram.num_rows
+        return not self.is_simulated and self.least_error > 1.0 / self.problem.histogram.num_rows
 
     @property
     def base_range(self) -> tuple[float, float]:
@@ -232,8 +283,20 @@ def refuse_public_counts(dataset: Dataset, parameters: QuantileParameters) -> No
         dataset.refuse_public_counts()
 
 
-def compute(parameters: QuantileParameters, problem: QuantileProblem, choices: Choices) -> QuantileSolution:
-    """Build the solution from known best bounds, with the distributions at the bound in use."""
+def compute(
+    parameters: QuantileParameters, problems: Sequence[QuantileProblem], choices: Sequence[Choices]
+) -> QuantileSolution:
+    """Build the solution from known best bounds of each mechanism: that of the one with the least error."""
+    solutions = [compute_one(parameters, *pair) for pair in zip(problems, choices, strict=True)]
+    errors_by_mechanism = {solution.mechanism: solution.rank_error for solution in solutions}
+    best_solution = min(solutions, key=lambda solution: solution.rank_error)
+    return replace(best_solution, errors_by_mechanism=errors_by_mechanism)
+
+
+def compute_one(
+    parameters: QuantileParameters, problem: QuantileProblem, choices: Choices
+) -> QuantileSolution:
+    """Build the solution of one mechanism from its best bounds, with the distributions at the bound in use."""
     quantiles, weighting, histogram = parameters.quantile_levels, parameters.weight_kind, problem.histogram
     max_bound = float(histogram.max_size)
     paper_optimum = parameters.build_rank_bound(histogram).find_best(weighting)
@@ -278,8 +341,9 @@ def solve(
     if dataset.values is None:
         raise refuse("these data have no values, one per row")
     refuse_public_counts(dataset, parameters)
-    problem = build_problem(dataset.values, parameters)
-    return compute(parameters, problem, search(problem, parameters.quantile_levels, progress, should_stop))
+    problems = build_problems(dataset.values, parameters)
+    choices = search_all(parameters, problems, progress, should_stop)
+    return compute(parameters, problems, choices)
 
 
 def find_shown_ranges(solution: QuantileSolution) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -306,11 +370,13 @@ class BaseChange(enum.Enum):
     WIDER = "Wider"
 
 
-def build_poorer_bases(parameters: QuantileParameters, change: BaseChange) -> tuple[FloatArray, list[Base]]:
+def build_poorer_bases(
+    parameters: QuantileParameters, change: BaseChange, mechanism: Program
+) -> tuple[FloatArray, list[Base]]:
     """Return the shifts or stretches of the base, shape (k,), and the k poorer bases."""
     if change is BaseChange.WIDER:
-        return np.array(STRETCHES), [parameters.build_base(stretch=x) for x in STRETCHES]
-    return np.array(SHIFTS), [parameters.build_base(shift=x) for x in SHIFTS]
+        return np.array(STRETCHES), [parameters.build_base(stretch=x, mechanism=mechanism) for x in STRETCHES]
+    return np.array(SHIFTS), [parameters.build_base(shift=x, mechanism=mechanism) for x in SHIFTS]
 
 
 def simulate_answers(

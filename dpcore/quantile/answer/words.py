@@ -114,7 +114,7 @@ def build_facts(solution: QuantileSolution) -> dict[str, str]:
         f"{format_error(choice.rank_error, choice.standard_error)}"
         for choice in solution.choices.each_choice
     )
-    fact_texts["Mechanism"] = describe_mechanism(parameters)
+    fact_texts["Mechanism"] = describe_mechanism(solution)
     if parameters.own_bound is not None:
         errors = compute_mean_error(solution.own_outputs), solution.rank_error
         own_text = standard.compare_own_bound("rank error", *errors, wording.percent)
@@ -131,7 +131,7 @@ def build_facts(solution: QuantileSolution) -> dict[str, str]:
     )
     other_epsilon_text = f"the same release is {format_rounded_up(parameters.other_relation_epsilon)}-DP"
     if parameters.protects_users:
-        if not parameters.is_simulated:
+        if not solution.is_simulated:
             fact_texts["If only values change"] = f"{other_epsilon_text} if rows per user are public."
     elif parameters.weighting is not Weighting.NONE:
         fact_texts["If a user comes or goes"] = (
@@ -153,7 +153,7 @@ def build_facts(solution: QuantileSolution) -> dict[str, str]:
 
 
 MECHANISMS = {
-    Program.BEST: "exponential mechanism on the weighted rank",
+    Program.BEST: "of those compared, the one with the least error on the values",
     Program.PYTHON: f"exponential mechanism on the weighted rank, {with_python.CANDIDATES:,} candidates",
     Program.OPENDP: f"permute-and-flip on the rank, {with_opendp.CANDIDATES:,} candidates",
     Program.TUMULT: "exponential mechanism on the rank",
@@ -178,11 +178,28 @@ _MECHANISM_TEXTS = {
 }
 
 
-def describe_mechanism(parameters: QuantileParameters) -> str:
-    """Describe what the program draws from, and what is peculiar to it."""
-    text = _MECHANISM_TEXTS[parameters.program]
-    if parameters.is_simulated and not all(0.005 <= q <= 0.995 for q in parameters.quantile_levels):
+SHORT_NAMES = {
+    Program.BEST: "exponential",
+    Program.OPENDP: "permute-and-flip",
+    Program.PIPELINEDP: "tree of counts",
+    Program.BIGQUERY: "tree of counts",
+    Program.PYTHON: "exponential",
+    Program.TUMULT: "exponential",
+}
+
+
+def describe_mechanism(solution: QuantileSolution) -> str:
+    """Describe what draws the answer, what is peculiar to it, and which mechanisms it is the best of."""
+    parameters = solution.parameters
+    text = _MECHANISM_TEXTS[solution.mechanism]
+    if solution.is_simulated and not all(0.005 <= q <= 0.995 for q in parameters.quantile_levels):
         text += " It holds quantiles between 0.005 and 0.995."
+    if len(solution.errors_by_mechanism) > 1:
+        error_texts = (
+            f"{SHORT_NAMES[program]} {wording.percent(error, 3)}"
+            for program, error in solution.errors_by_mechanism.items()
+        )
+        text += f" It errs least of those compared, on these values: {', '.join(error_texts)}."
     return text
 
 
@@ -247,15 +264,15 @@ RANGE_NAMES = {
 """Names of the range of answers."""
 
 
-def describe_inputs(dataset: Dataset, parameters: QuantileParameters) -> str:
+def describe_inputs(dataset: Dataset, solution: QuantileSolution) -> str:
     """Write which values and which part of epsilon the answer uses, and how many values lie outside its range."""
     assert dataset.values is not None
-    values = dataset.values.values
+    values, parameters = dataset.values.values, solution.parameters
     sentences = [f"Column {wording.plain(dataset.values.column)}: {wording.counted(values.size, 'value')}."]
     if len(parameters.quantile_levels) > 1:
         sentences.append(
             f"{wording.counted(len(parameters.quantile_levels), 'quantile')}: "
-            f"ε = {format_rounded_up(parameters.epsilon_each)} for each."
+            f"ε = {format_rounded_up(solution.epsilon_each)} for each."
         )
     if (limits := parameters.answer_range) is not None:
         outside = OutsideCounts(int((values < limits[0]).sum()), int((values > limits[1]).sum()), values.size)
@@ -266,13 +283,19 @@ def describe_inputs(dataset: Dataset, parameters: QuantileParameters) -> str:
 def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
     """Write the methods section: the bound in use and its rank error; without a bound the error alone."""
     p = solution.parameters
-    draw_text = _describe_draw(p)
+    draw_text = _describe_draw(solution)
     if p.base is BaseKind.UNIFORM:
         low, high = solution.base_range
         draw_text += f" Answers lie in [{wording.entered(low)}, {wording.entered(high)}]."
     if len(p.quantile_levels) > 1:
-        shared_text = "came from one tree" if p.program is Program.PIPELINEDP else "shared ε evenly"
+        shared_text = "came from one tree" if solution.mechanism is Program.PIPELINEDP else "shared ε evenly"
         draw_text += f" The {len(p.quantile_levels)} quantiles {shared_text}."
+    public_draw_text = draw_text
+    if len(solution.errors_by_mechanism) > 1:
+        names_text = ", ".join(SHORT_NAMES[program] for program in solution.errors_by_mechanism)
+        public_draw_text = (
+            f"Of these mechanisms the one with the least error on the values drew the answer: {names_text}."
+        )
     is_bounded = p.weighting is not Weighting.NONE
     template = "Rows were weighted such that no user weighs more than {}."
     if not is_bounded:
@@ -297,7 +320,7 @@ def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
     return Methods(
         guarantee_text=write_guarantee(_describe_release(p), p.epsilon, p.neighbours),
         procedure=f"{template.format(rows_text)} {draw_text} {error_sentence}",
-        public_procedure=f"{template.format('a fixed number of rows')} {draw_text}",
+        public_procedure=f"{template.format('a fixed number of rows')} {public_draw_text}",
         disclosure=dataset.provenance,
         rule_sentence=rule_sentence,
         subject_text="The bound" if is_bounded else "The error",
@@ -305,20 +328,23 @@ def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
     )
 
 
-def _describe_draw(p: QuantileParameters) -> str:
+def _describe_draw(solution: QuantileSolution) -> str:
     """Describe the mechanism of the program for a methods section."""
-    if p.is_simulated:
+    p = solution.parameters
+    if solution.is_simulated:
         rows_text = "5 rows" if p.fixed_bound is not None else "rows up to the bound"
         share_text = " with half of ε or less" if p.fixed_bound is not None else ""
         return (
             "The answer was found in a tree of 65,536 leaves over the public range, with Laplace noise for "
-            f"{rows_text} of a user on every node, as {p.program.value} draws it{share_text}. Its error was simulated."
+            f"{rows_text} of a user on every node, as {solution.mechanism.value} draws it{share_text}. "
+            "Its error was simulated."
         )
-    if p.program is Program.OPENDP:
+    if solution.mechanism is Program.OPENDP:
+        sensitivity_text = "max(q, 1 − q) times the bound" if p.protects_users else "the bound"
         return (
             f"The answer was picked from {with_opendp.CANDIDATES:,} candidates, laid evenly over the public range, by "
             "permute-and-flip [@mckenna2020] as OpenDP draws it. The score is the distance in rank from the quantile, "
-            "and one user moves it by max(q, 1 − q) times the bound."
+            f"and one user moves it by {sensitivity_text}."
         )
     base_text = "the public base distribution"
     if p.program is Program.PYTHON:
@@ -365,5 +391,10 @@ def write_forms(solution: QuantileSolution, dataset: Dataset) -> CodeChoice | No
     ]
     if p.own_bound is not None:
         forms.append(build_form(weight_kind, p.own_bound, disclosure=Disclosure.PUBLIC))
-    library = Program.PYTHON if p.program is Program.BEST else p.program
+    library = p.program
+    if library is Program.BEST:
+        # Which mechanism errs least was read off the values: of private ones no program may say it. Only bounded rows
+        # of users who come and go have a program of another library.
+        is_free = not dataset.is_private and p.protects_users and weight_kind is WeightKind.CAP
+        library = solution.mechanism if is_free and solution.mechanism is not Program.BEST else Program.PYTHON
     return build_forms(p.epsilon, common_fields, forms, library)

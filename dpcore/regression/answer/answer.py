@@ -41,14 +41,14 @@ def list_numbers(solution: RegressionSolution) -> tuple[Number, ...]:
     best_weights, no_cap, best_cap_method = methods["ours"], methods["no bound"], methods.get("best bound")
     prediction_error = best_weights.error(ErrorTarget.PREDICTIONS)
     noise_help = "b = B × (largest weight of a user) / ε, for each coefficient."
-    number_entries = [
+    entries = [
         ("Standard error, total", best_weights.error(), "", ERROR_HELP),
         ("Laplace noise, scale b", noise_scale, f"({_write_noise_share(best_weights)})", noise_help),
         ("No bound, standard error", no_cap.error(), _write_noise_share(no_cap), ERROR_HELP),
     ]
     if best_cap_method is not None:
         cap_entry = ("Best bound, standard error", best_cap_method.error(), best_cap_method.note, ERROR_HELP)
-        number_entries.insert(2, cap_entry)
+        entries.insert(2, cap_entry)
     prediction_number = Number(
         f"Error in predicting {wording.plain(solution.unit, 20)}",
         wording.number(prediction_error),
@@ -57,9 +57,7 @@ def list_numbers(solution: RegressionSolution) -> tuple[Number, ...]:
         prediction_error,
         key="error_in_predicting",
     )
-    numbers = [
-        Number(name, wording.number(value), note, help_, value) for name, value, note, help_ in number_entries
-    ]
+    numbers = [Number(name, wording.number(x), note, help_, x) for name, x, note, help_ in entries]
     return (*numbers, prediction_number)
 
 
@@ -361,9 +359,9 @@ def build_answer(
         data_entries={
             "feature_names": list(solution.problem.feature_names),
             "residual_variance": solution.problem.residual_variance,
-            "residual_variance_label": provenance.label
-            if solution.variance_is_estimated
-            else Disclosure.PUBLIC.label,
+            "residual_variance_label": (
+                provenance if solution.variance_is_estimated else Disclosure.PUBLIC
+            ).label,
         },
         schema="sweetspot/regression/1",
     )
@@ -372,6 +370,7 @@ def build_answer(
 def _list_details(solution: RegressionSolution) -> dict[str, object]:
     """List the entries of the JSON answer: variances, noise, certificate, and the best cap (None if none was tried)."""
     estimate, cap_curve = solution.best_estimate, solution.cap_curve
+    best_variance = None if cap_curve is None else float(cap_curve.variances[cap_curve.best_index])
     return {
         "total_variance": estimate.variance,
         "sampling_variance": estimate.sampling_variance,
@@ -382,7 +381,5 @@ def _list_details(solution: RegressionSolution) -> dict[str, object]:
         **certificate_fields(estimate.certificate),
         "ended": estimate.stop_reason,
         "max_contributions": None if cap_curve is None else cap_curve.max_contributions,
-        "best_cap_total_variance": None
-        if cap_curve is None
-        else float(cap_curve.variances[cap_curve.best_index]),
+        "best_cap_total_variance": best_variance,
     }

@@ -108,7 +108,7 @@ def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     # NaN where a draw lost rank.
     other_variances = np.maximum(total_variances - noise_variances, 0.0)
     error_parts = np.sqrt([total_variances, other_variances, noise_variances])
-    (total_errors, errors_before_noise, noise_errors), x = error_parts, cap_curve.caps.astype(np.float64)
+    (total_errors, other_errors, noise_errors), x = error_parts, cap_curve.caps.astype(np.float64)
     best_error, error_without_cap = float(total_errors[best_index]), float(total_errors[-1])
     limits = (1.0, max(float(x[-1]), 2.0))
     error_limits = fit_limits(np.append(total_errors, best_weights_error), error_parts)
@@ -122,9 +122,7 @@ def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
         build_error_axis(solution.unit, target, error_limits),
         (
             Curve("Bounded rows, total", x, total_errors, Style.CAP),
-            Curve(
-                f"Bounded rows, {part_name}", x, errors_before_noise, Style.SAMPLING, color_style=Style.CAP
-            ),
+            Curve(f"Bounded rows, {part_name}", x, other_errors, Style.SAMPLING, color_style=Style.CAP),
             Curve("Bounded rows, privacy noise", x, noise_errors, Style.PRIVACY, color_style=Style.CAP),
             Curve(f"{OURS} (no bound)", limits, (best_weights_error, best_weights_error), Style.SMOOTH),
             Mark("Best bound", float(x[best_index]), best_error, Style.CAP),
@@ -134,7 +132,7 @@ def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
         {
             "cap": cap_curve.caps,
             "cap_error": total_errors,
-            "cap_sampling_error" if is_coefficients else "cap_fit_error": errors_before_noise,
+            "cap_sampling_error" if is_coefficients else "cap_fit_error": other_errors,
             "cap_privacy_noise": noise_errors,
             "ours_error": np.full(x.size, best_weights_error),
             "draws_without_estimate": cap_curve.num_rank_deficient_draws,
@@ -151,14 +149,8 @@ def plot_sweep(sweep: Mapping[str, FloatArray], solution: RegressionSolution) ->
     columns["best_cap"], target_name = sweep["best_cap"], solution.target.value
     ratios = columns[f"best_cap_{target_name}"] / columns[f"ours_{target_name}"]
     items: list[Item] = [
-        Curve(
-            method_name,
-            sweep["epsilon"],
-            columns[f"{COLUMN_PREFIXES[method_key]}_{target_name}"],
-            style,
-            symbol=symbol,
-        )
-        for method_key, method_name, style, symbol in study.METHOD_LINES
+        Curve(name, sweep["epsilon"], columns[f"{COLUMN_PREFIXES[key]}_{target_name}"], style, symbol=symbol)
+        for key, name, style, symbol in study.METHOD_LINES
     ]
     return Plot(
         "regression-epsilon",

@@ -16,14 +16,9 @@ from dpcore.common.checks import InvalidInput, refuse
 from dpcore.common.progress import Stage
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset, LabelledRows
+from dpcore.regression import estimate as estimation
 from dpcore.regression import sample_limiting, working_set
-from dpcore.regression.estimate import (
-    ErrorTarget,
-    LinearEstimate,
-    compute_prediction_error,
-    compute_user_weights,
-    estimate_residual_variance,
-)
+from dpcore.regression.estimate import ErrorTarget, LinearEstimate
 from dpcore.regression.parameters import DataSource, RegressionParameters, ResidualVarianceSource
 from dpcore.regression.problem import RegressionProblem, check
 from dpcore.regression.sample_limiting import CapCurve, CapDraws
@@ -65,11 +60,9 @@ class Method:
         """Return the root of the variance, or of the squared error of the prediction."""
         return math.sqrt(self.variance if target is ErrorTarget.COEFFICIENTS else self.squared_error)
 
-    def compute_error_ratio(
-        self, other_method: Method, target: ErrorTarget = ErrorTarget.COEFFICIENTS
-    ) -> float:
+    def compute_error_ratio(self, other: Method, target: ErrorTarget = ErrorTarget.COEFFICIENTS) -> float:
         """Return the error over that of another method; NaN if that is 0: labels without noise, endless budget."""
-        other_error = other_method.error(target)
+        other_error = other.error(target)
         return self.error(target) / other_error if other_error > 0.0 else math.nan
 
 
@@ -114,7 +107,7 @@ class RegressionSolution:
     @property
     def num_users_at_limit(self) -> int:
         """Return the number of users who carry the largest weight that any user carries under the best weights."""
-        user_weights = compute_user_weights(self.problem, self.best_estimate)
+        user_weights = estimation.compute_user_weights(self.problem, self.best_estimate)
         return int(np.count_nonzero(user_weights >= self.best_estimate.largest_user_weight * (1.0 - 1e-6)))
 
     @property
@@ -124,9 +117,8 @@ class RegressionSolution:
             return None
         curve, best_index = self.cap_curve, self.cap_curve.best_index
         standard_errors = np.sqrt(curve.variances)
-        excluded_indices = np.flatnonzero(
-            ~(curve.has_estimate & (standard_errors <= 1.05 * standard_errors[best_index]))
-        )
+        is_near = curve.has_estimate & (standard_errors <= 1.05 * standard_errors[best_index])
+        excluded_indices = np.flatnonzero(~is_near)
         low_index = excluded_indices[excluded_indices < best_index].max(initial=-1) + 1
         high_index = excluded_indices[excluded_indices > best_index].min(initial=standard_errors.size) - 1
         return int(curve.caps[low_index]), int(curve.caps[high_index])
@@ -174,7 +166,9 @@ def _choose_num_draws(problem: RegressionProblem) -> int:
 def estimate_variance(dataset: Dataset, lower: float, upper: float) -> float:
     """Return sigma^2 by ordinary least squares on the labels clipped to [lower, upper]."""
     labelled_rows = get_table(dataset)
-    return estimate_residual_variance(labelled_rows.features, np.clip(labelled_rows.labels, lower, upper))
+    return estimation.estimate_residual_variance(
+        labelled_rows.features, np.clip(labelled_rows.labels, lower, upper)
+    )
 
 
 def solve(dataset: Dataset | None, parameters: RegressionParameters) -> RegressionSolution:
@@ -273,7 +267,7 @@ def build_solution(
 
     def build_method(name: str, note: str, estimate: LinearEstimate) -> Method:
         """Build the entry of an estimate, with its variances and its error in predicting these labels."""
-        squared_error = compute_prediction_error(problem, estimate, labels)
+        squared_error = estimation.compute_prediction_error(problem, estimate, labels)
         return Method(name, note, estimate.variance, estimate.privacy_variance, squared_error)
 
     note = "the least variance that any unbiased one has"
@@ -293,13 +287,5 @@ def build_solution(
         note = "not defined: the averages are linearly dependent"
         methods["averages"] = Method("User averages", note)
     return RegressionSolution(
-        dataset,
-        parameters,
-        problem,
-        best_estimate,
-        uncapped_estimate,
-        cap_curve,
-        cap_draws,
-        methods,
-        stage,
+        dataset, parameters, problem, best_estimate, uncapped_estimate, cap_curve, cap_draws, methods, stage
     )

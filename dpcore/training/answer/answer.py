@@ -9,20 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from dpcore.answer import section
 from dpcore.answer.answer import Answer, add_choice
-from dpcore.answer.section import (
-    BEHIND,
-    Cached,
-    Choice,
-    Label,
-    Note,
-    Parts,
-    Search,
-    SearchResult,
-    Sections,
-    Solver,
-    Table,
-)
 from dpcore.code.choice import Quantity, Rule, Training
 from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, list_data_fields
 from dpcore.common import wording
@@ -85,11 +73,7 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
     category_levels = []
     for column in (f.column for f in features if f.encoding is FeatureKind.CATEGORIES):
         prefix = f"{column}: "
-        levels = tuple(
-            program_name.removeprefix(prefix)
-            for program_name in feature_names
-            if program_name.startswith(prefix)
-        )
+        levels = tuple(name.removeprefix(prefix) for name in feature_names if name.startswith(prefix))
         category_levels.append((column, levels))
     training_without_noise = Training(
         number_ranges=numeric_ranges,
@@ -126,12 +110,12 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
 def _add_noise_settings(training: Training, mechanism: Mechanism, cell: Cell) -> Training:
     """Return the program's training with the noise, and by the rule also the steps, of a method."""
     if mechanism.pace is Pace.ENTERED and cell.method is Method.SMOOTH:
-        noise_plan = account.plan_noise(mechanism, cell.bound)
-        return replace(
-            training, gradient_noise=noise_plan.gradient_noise, weight_noise=noise_plan.weight_sum_noise
-        )
+        plan = account.plan_noise(mechanism, cell.bound)
+        return replace(training, gradient_noise=plan.gradient_noise, weight_noise=plan.weight_sum_noise)
     bound_follows, mechanism = cell.method is Method.FOLLOWED, apply_rule(mechanism)
     rule_plan = account.plan_rule_noise(mechanism, bound_follows)
+    faded_variance = compute_faded_variance(rule_plan.gradient_noise)
+    stable_share = 1.0 if bound_follows else min(cell.reach, 1.0)
     rule = Rule(
         bounds_by=FORMS[cell.method][0],
         clip=cell.clip,
@@ -140,14 +124,11 @@ def _add_noise_settings(training: Training, mechanism: Mechanism, cell: Cell) ->
         num_users_noise=rule_plan.num_users_noise,
         momentum=descent_rule.MOMENTUM,
         travel_limit=(1.0 - descent_rule.MOMENTUM) * descent_rule.NOISE_NORM / mechanism.steps,
-        stable_limit=descent_rule.STABLE_SHARE
-        / mechanism.loss.smoothness
-        * (1.0 if bound_follows else min(cell.reach, 1.0)),
+        stable_limit=descent_rule.STABLE_SHARE / mechanism.loss.smoothness * stable_share,
         last_limited_step=math.floor(descent_rule.SETTLED_SHARE * mechanism.steps),
         fade_factor=descent_rule.FADE,
-        growth_threshold=descent_rule.AGREEMENT_TO_GROW * compute_faded_variance(rule_plan.gradient_noise),
-        forgetting_threshold=descent_rule.AGREEMENT_TO_FORGET
-        * compute_faded_variance(rule_plan.gradient_noise),
+        growth_threshold=descent_rule.AGREEMENT_TO_GROW * faded_variance,
+        forgetting_threshold=descent_rule.AGREEMENT_TO_FORGET * faded_variance,
         growth_factor=descent_rule.GROWTH,
         max_growth=descent_rule.MAX_GROWTH,
         first_bound_divisor=descent.START_DIVISOR,
@@ -172,16 +153,18 @@ MAX_TABLES = 12
 """Tables of runs that are kept: 300 kB each on the sample."""
 
 
-def solve_beside_page(data: TrainingData, parameters: TrainingParameters, max_runs: int = MAX_RUNS) -> Solver:
+def solve_beside_page(
+    data: TrainingData, parameters: TrainingParameters, max_runs: int = MAX_RUNS
+) -> section.Solver:
     """Train beside a page and return the solution so far: a first curve at once, surer ones as more runs are made.
 
     Stopped work goes on where it was, and so does another session on the same sample.
     """
-    rows: ClassifierRows = yield Cached(scale_rows, (data, parameters.positive_above), num_kept=4)
-    full_experiment: Experiment = yield Cached(
+    rows: ClassifierRows = yield section.Cached(scale_rows, (data, parameters.positive_above), num_kept=4)
+    full_experiment: Experiment = yield section.Cached(
         TrainingParameters.make_experiment, (parameters, rows, max_runs), num_kept=8
     )
-    search_result: SearchResult = yield Search(
+    search_result: section.SearchResult = yield section.Search(
         "runs_job",
         full_experiment.key,
         lambda runs, tell, stop: complete_runs(
@@ -199,17 +182,17 @@ def solve_beside_page(data: TrainingData, parameters: TrainingParameters, max_ru
     )
     if search_result.value is None:
         return search_result
-    solution: TrainingSolution = yield Cached(
+    solution: TrainingSolution = yield section.Cached(
         TrainingSolution, (data, search_result.settings, search_result.value, search_result.stage), num_kept=8
     )
-    return SearchResult(None if solution.best_bound is None else solution, search_result.stage)
+    return section.SearchResult(None if solution.best_bound is None else solution, search_result.stage)
 
 
-def show_inputs(answer: Answer, data: TrainingData) -> Parts:
+def show_inputs(answer: Answer, data: TrainingData) -> section.Parts:
     """Show what was trained on, and every method at every bound."""
-    yield Note(words.describe_inputs(answer.solution))
+    yield section.Note(words.describe_inputs(answer.solution))
     yield "**Every method at every bound**"
-    yield Table(
+    yield section.Table(
         tabulate_methods(answer.solution),
         "Loss and accuracy of every method at every bound",
         {
@@ -219,8 +202,9 @@ def show_inputs(answer: Answer, data: TrainingData) -> Parts:
         },
         key="training_methods",
     )
-    note = "± is half of a 95 % interval of the mean; *One run ±* is the standard deviation of one training."
-    yield Note(note)
+    yield section.Note(
+        "± is half of a 95 % interval of the mean; *One run ±* is the standard deviation of one training."
+    )
 
 
 def tabulate_methods(solution: TrainingSolution) -> dict[str, object]:
@@ -242,18 +226,18 @@ def tabulate_methods(solution: TrainingSolution) -> dict[str, object]:
     }
 
 
-def show_bounds(answer: Answer, data: TrainingData) -> Parts:
+def show_bounds(answer: Answer, data: TrainingData) -> section.Parts:
     """Show loss or accuracy against the bound."""
     score_labels = {
         (measure, score_unit): f"{plots.MEASURE_TITLES[measure]}, mean over {score_unit.value}"
         for measure in Measure
         for score_unit in ScoreUnit
     }
-    measure, unit = yield Choice("bounds_score", "The figure shows", score_labels)
+    measure, unit = yield section.Choice("bounds_score", "The figure shows", score_labels)
     yield plots.plot_bounds(answer.solution, measure, unit)
 
 
-def show_sides(answer: Answer, data: TrainingData) -> Parts:
+def show_sides(answer: Answer, data: TrainingData) -> section.Parts:
     """Show the means over rows and over users, trained on and held out."""
     yield (
         "**Look at** the two colours: where heavy users differ from light ones, a bound moves the model from the mean "
@@ -262,7 +246,7 @@ def show_sides(answer: Answer, data: TrainingData) -> Parts:
     yield answer.plots["training-sides"]()
 
 
-def show_theory(answer: Answer, data: TrainingData) -> Parts:
+def show_theory(answer: Answer, data: TrainingData) -> section.Parts:
     """Show the bounds and trade-offs that two theories call for, as a table with a note."""
     histogram, trade_offs = answer.solution.table.experiment.train.histogram, answer.solution.trade_offs
     columns = {
@@ -272,18 +256,18 @@ def show_theory(answer: Answer, data: TrainingData) -> Parts:
         "Best cap": [best_cap(histogram, trade_off).bound for trade_off in trade_offs],
     }
     formats = dict.fromkeys(("A", "Best h, smooth weights"), "%.3g")
-    yield Table(columns, "Best bound and cap by two theories", formats, key="training_theory")
+    yield section.Table(columns, "Best bound and cap by two theories", formats, key="training_theory")
     yield (
         "Both minimise $(\\max_j W_j)^2 + A \\sum_i c_i^2$ over weights $c$, proved best. *Plain descent* computes A "
         "from the features, which ε does not cover, and the steps under *More settings*. *Theorem 4* is the paper's: "
         "$A = \\log d\\, \\log n\\, \\varepsilon^2 / \\log^4(m/\\delta)$, with an open constant. Neither knows of "
         "clipping, too few steps or heavy users who differ."
     )
-    yield Label()
+    yield section.Label()
 
 
-SECTIONS: Sections = {
-    BEHIND: show_inputs,
+SECTIONS: section.Sections = {
+    section.BEHIND: show_inputs,
     "Studies": {"Against the bound": show_bounds, "Rows and users": show_sides, "Theory": show_theory},
 }
 
@@ -314,15 +298,12 @@ def build_answer(
     Source: Epasto et al. 2020, section 4.
     """
     solution = solve(data, parameters) if solution is None else solution
-    label_rule_text = describe_label_rule(solution.data, solution.parameters.positive_above)
+    rule_text = describe_label_rule(solution.data, solution.parameters.positive_above)
     answer = Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution),
         numbers=words.build_numbers(solution),
-        assumptions=(
-            *((label_rule_text,) if label_rule_text else ()),
-            *list_assumptions(solution.parameters),
-        ),
+        assumptions=(*((rule_text,) if rule_text else ()), *list_assumptions(solution.parameters)),
         disclosure=solution.data.provenance,
         facts=words.build_facts(solution),
         proofs=(("Model without privacy", solution.runs.references.certificate, "Newton's method."),),
@@ -355,27 +336,22 @@ def build_answer(
     )
 
 
-REFERENCE_KEYS = (
-    "loss_without_privacy",
-    "loss_of_guessing",
-    "loss_without_noise",
-    "loss_without_noise_and_clipping",
-)
-
-
 def _list_details(solution: TrainingSolution) -> dict[str, object]:
     """List the entries of the JSON answer: method and bound (None before the first run), references, theory, cells."""
     best_bound, (trade_off, _) = solution.best_bound, solution.trade_offs
     answer_cell = None if best_bound is None else solution.answer_cell
     bound_follows = answer_cell is not None and answer_cell.method is Method.FOLLOWED
-    reference_losses = solution.average_references()
+    references = solution.average_references()
     return {
         "method": None if answer_cell is None else answer_cell.method.value,
         "bound": None if answer_cell is None or bound_follows else answer_cell.reach,
         "good_enough": None
         if best_bound is None or bound_follows
         else [best_bound.lowest_near_optimal, best_bound.highest_near_optimal],
-        **dict(zip(REFERENCE_KEYS, reference_losses, strict=True)),
+        "loss_without_privacy": references.without_privacy,
+        "loss_of_guessing": references.guessing,
+        "loss_without_noise": references.without_noise,
+        "loss_without_noise_and_clipping": references.without_noise_and_clipping,
         "proved_relative_gap": finite_or_none(solution.runs.references.certificate.relative_gap),
         "trade_off_of_theory": finite_or_none(trade_off),
         "bound_of_theory": best_smooth(solution.table.experiment.train.histogram, trade_off).bound,

@@ -52,10 +52,8 @@ def plot_methods(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) 
     methods = sorted(solution.parameters.methods, key=lambda method: method is not Method.FOLLOWED)
     best_bounds = [solution.best_by_method.get(method) for method in methods]
     mean_scores, half_widths, reaches = (
-        np.array(
-            [math.nan if bound is None else float(cell_values[bound.cell_index]) for bound in best_bounds]
-        )
-        for cell_values in (summary.means, summary.half_widths, solution.bounds_in_rows)
+        np.array([math.nan if bound is None else float(x[bound.cell_index]) for bound in best_bounds])
+        for x in (summary.means, summary.half_widths, solution.bounds_in_rows)
     )
     # A method far worse than guessing is of no use, and would press all others together.
     worse_sign = 1.0 if measure is Measure.LOSS else -1.0

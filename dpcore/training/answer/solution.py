@@ -19,7 +19,7 @@ from dpcore.contributions import FloatArray
 from dpcore.training import decision, experiment
 from dpcore.training.account import Cell, Method
 from dpcore.training.decision import BestBound
-from dpcore.training.experiment import Experiment, References, ReferenceScores, Side, SplitSummary, Table
+from dpcore.training.experiment import Experiment, References, ReferenceScores, SplitSummary, Table
 from dpcore.training.mechanism import Mechanism, Pace
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource, TrainingParameters
 from dpcore.training.rows import ClassifierRows, Measure, ScoreUnit, prepare_rows
@@ -172,15 +172,9 @@ class TrainingSolution:
         theorem_trade_off = decision.compute_theorem_trade_off(rows.histogram, rows.num_features, mechanism)
         return decision.calibrate_trade_off(eigenvalues, mechanism), theorem_trade_off
 
-    def average(
-        self,
-        measure: Measure,
-        unit: ScoreUnit = ScoreUnit.ROWS,
-        side: int = Side.HELD_OUT,
-        cell_index: int | None = None,
-    ) -> float:
-        """Return the mean of a score over the runs of a cell; by default of the cell that answers."""
-        mean_scores = self.table.summarise(measure, unit, side).means
+    def average(self, measure: Measure, cell_index: int | None = None) -> float:
+        """Return the mean of a score on rows held out over a cell's runs; by default of the cell that answers."""
+        mean_scores = self.table.summarise(measure).means
         return float(mean_scores[self.answer_index if cell_index is None else cell_index])
 
     def average_references(

@@ -57,10 +57,8 @@ def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
     ]
     if has_bound:
         unit, bound_help = "rows per user", "The most by which one user moves the sum of gradients."
-        unit_text = wording.agreeing(cell.reach, "row per user", unit)
-        numbers.insert(
-            0, Number("Bound h", wording.number(cell.reach), unit_text, bound_help, cell.reach, unit)
-        )
+        note = wording.agreeing(cell.reach, "row per user", unit)
+        numbers.insert(0, Number("Bound h", wording.number(cell.reach), note, bound_help, cell.reach, unit))
     else:
         numbers.insert(1, Number("95 % intervals", uncertainty_text))
     return tuple(numbers)
@@ -142,9 +140,7 @@ def build_facts(solution: TrainingSolution) -> dict[str, str]:
         references.without_noise - references.without_noise_and_clipping,
         loss - references.without_noise,
     )
-    excess_text, stopping_text, clipping_text, noise_text = (
-        wording.number(difference, 2) for difference in loss_differences
-    )
+    excess_text, stopping_text, clipping_text, noise_text = (wording.number(x, 2) for x in loss_differences)
     return {
         "Where the loss comes from": f"an adaptive bound loses {excess_text} to privacy: {stopping_text} by stopping "
         f"early, {clipping_text} by clipping, {noise_text} by noise."

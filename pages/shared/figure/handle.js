@@ -343,7 +343,7 @@ class Handle {
     this.partDots.forEach((dot, k) => (dot.style.transform = translate(position[0], this.partYs[k][index])));
     const boundText = `${writeBound(bound, description.is_integer)} ${description.unit}`.trim();
     this.grip.setAttribute("aria-valuenow", bound);
-    this.grip.setAttribute("aria-valuetext", this.isMap ? `${description.name} ${boundText}, ${description.second_bound.name} ${writeBound(this.second, description.second_bound.is_integer)} ${description.second.unit}`.trim() : boundText);
+    this.grip.setAttribute("aria-valuetext", this.isMap ? `${description.name} ${boundText}, ${description.second_bound.name} ${writeBound(this.second, description.second_bound.is_integer)} ${description.second_bound.unit}`.trim() : boundText);
     for (const { sizes, bySecond, heightOf, keptArea, line, below } of this.cuts) {
       const [limit, cutBound] = bySecond ? [this.second, description.second_bound] : [bound, description];
       const top = 1 - heightOf(limit);

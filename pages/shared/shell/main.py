@@ -18,17 +18,12 @@ st.set_page_config(
 )
 
 groups: dict[str, list[st.Page]] = {}
-questions = {entry.url_path: entry for entry in PAGES}
-for entry in PAGES:
+questions = {q.url_path: q for q in PAGES}
+for q in PAGES:
     page = st.Page(
-        entry.path,
-        title=entry.title,
-        icon=entry.icon,
-        url_path=entry.url_path,
-        default=not entry.url_path,
-        help=entry.sentence,
+        q.path, title=q.title, icon=q.icon, url_path=q.url_path, default=not q.url_path, help=q.sentence
     )
-    groups.setdefault(entry.group, []).append(page)
+    groups.setdefault(q.group, []).append(page)
 
 # More than a dozen pages would be folded up by themselves.
 current = st.navigation(groups, expanded=True)

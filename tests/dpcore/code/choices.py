@@ -75,6 +75,14 @@ CHOICE_BY_NAME: dict[str, Choice] = {
     "groups, scaled": make_choice(Quantity.GROUP_COUNTS, max_norm=5.5, is_scaled=True),
     "rows per group": make_choice(Quantity.GROUP_ROWS, max_groups=9, max_rows=3),
     "rows per group, capped": make_choice(Quantity.GROUP_ROWS, max_norm=24.5),
+    "rows per bin": make_choice(
+        Quantity.GROUP_ROWS,
+        max_groups=2,
+        max_rows=3,
+        group_column="amount",
+        groups=("[0, 20.5)", "[20.5, 50)"),
+        edges=("0", "20.5", "50"),
+    ),
     "sums per group": make_choice(Quantity.GROUP_SUMS, max_groups=9, max_total=133.5),
     "sums per group, any sign": make_choice(
         Quantity.GROUP_SUMS, max_groups=9, max_total=133.5, min_total=-133.5

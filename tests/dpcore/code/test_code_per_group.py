@@ -20,7 +20,8 @@ from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import Program
 from dpcore.data import samples
 from dpcore.per_group.pairs import UserGroupPairs
-from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.parameters import PerGroupParameters, Statistic
+from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.whole_vector import VectorRule, keep_amounts
 from tests.dpcore.code import audit
 from tests.dpcore.code.choices import CHOICE_BY_NAME, GAUSSIAN, make_choice, run_program

@@ -10,9 +10,10 @@ from dpcore.common.programs import Program
 from dpcore.per_group.means import best_mean_pair
 from dpcore.per_group.pair_of_bounds import best_pair
 from dpcore.per_group.pairs import UserGroupPairs
-from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from dpcore.per_group.passes import compute_parts_by_max_groups
 from dpcore.per_group.private_pair import pick_as_tuner
+from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.selection import Selection, best_selected_pair
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.per_group.whole_vector import best_cap, best_radial

@@ -22,7 +22,8 @@ from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.dataset import PairSizes
 from dpcore.per_group.moments import compute_pair_error
 from dpcore.per_group.pairs import UserGroupPairs
-from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
+from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.per_group.summary import SummaryProblem, best_summary_pair
 from tests.dpcore.per_group.conftest import random_pairs

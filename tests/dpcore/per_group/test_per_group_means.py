@@ -28,7 +28,8 @@ from dpcore.per_group.means import (
 )
 from dpcore.per_group.pair_of_bounds import best_pair
 from dpcore.per_group.pairs import UserGroupPairs
-from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
+from dpcore.per_group.problem import PerGroupProblem
 
 RNG = np.random.default_rng(11)
 USERS, GROUPS = RNG.integers(0, 60, 900), RNG.integers(0, 4, 900)

@@ -10,7 +10,8 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
 from dpcore.per_group.moments import compute_moments, compute_pair_error
 from dpcore.per_group.pairs import UserGroupPairs
-from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
+from dpcore.per_group.problem import PerGroupProblem
 from tests.dpcore.per_group.conftest import draw_whole, random_pairs
 
 ADDED_UP = [statistic for statistic in Statistic if statistic is not Statistic.MEAN]

@@ -10,9 +10,10 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.dataset import Pairs
 from dpcore.per_group.moments import compute_error_parts, compute_moments, compute_pair_error
 from dpcore.per_group.pairs import UserGroupPairs
-from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from dpcore.per_group.passes import compute_parts_by_max_groups
 from dpcore.per_group.private_pair import CANDIDATES, list_tuner_candidates, pick_as_tuner, spread_numbers
+from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.sorted_pairs import SortedPairs
 from dpcore.per_group.whole_vector import best_cap
 from tests.dpcore.per_group.conftest import random_pairs

@@ -12,8 +12,9 @@ from dpcore.per_group import passes as passes_module
 from dpcore.per_group.moments import compute_pair_error
 from dpcore.per_group.pair_of_bounds import best_pair
 from dpcore.per_group.pairs import UserGroupPairs
-from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from dpcore.per_group.passes import Passes, compute_parts_by_max_groups
+from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.sorted_pairs import SortedPairs
 from tests.dpcore.per_group.conftest import random_pairs
 

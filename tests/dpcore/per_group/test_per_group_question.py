@@ -13,7 +13,8 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import GaussianNoise, LaplaceNoise, Neighbours
 from dpcore.common.programs import Program
 from dpcore.per_group.pairs import UserGroupPairs
-from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
+from dpcore.per_group.problem import PerGroupProblem
 
 RELATIONS = (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER)
 GAUSSIAN = {"mechanism": NoiseKind.GAUSSIAN, "delta": 1e-6}

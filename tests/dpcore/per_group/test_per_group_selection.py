@@ -14,8 +14,9 @@ from dpcore.common.programs import Program, find_noise
 from dpcore.contributions import FloatArray
 from dpcore.per_group.moments import compute_moments
 from dpcore.per_group.pairs import UserGroupPairs
-from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import list_tuner_candidates, pick_as_tuner
+from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.selection import Selection, best_selected_pair, best_selected_vector
 from dpcore.per_group.selection_rules import SelectionRule, compute_keep_probabilities, delta_per_group
 from dpcore.per_group.users_kept import PairsByGroup, compute_kept_moments

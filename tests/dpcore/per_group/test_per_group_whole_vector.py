@@ -16,7 +16,8 @@ from dpcore.common.programs import Program
 from dpcore.per_group.moments import compute_moments, compute_pair_error
 from dpcore.per_group.pair_of_bounds import best_pair
 from dpcore.per_group.pairs import UserGroupPairs
-from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
+from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.whole_vector import (
     VectorRule,
     best_cap,

@@ -20,7 +20,8 @@ from dpcore.data import samples
 from dpcore.mean import private_counts
 from dpcore.per_group.pair_of_bounds import best_pair
 from dpcore.per_group.pairs import UserGroupPairs
-from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.parameters import PerGroupParameters, Statistic
+from dpcore.per_group.problem import PerGroupProblem
 from dpcore.plan import parameters, table
 from dpcore.plan.parameters import NUM_PARTS, Budget, Line, LineStatistic, Objective, PlanParameters
 from dpcore.plan.solution import round_to_parts

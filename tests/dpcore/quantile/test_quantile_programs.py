@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import math
@@ -14,14 +15,16 @@ from scipy import stats
 
 from dpcore.code import Quantity, write
 from dpcore.common.checks import InvalidInput
-from dpcore.common.privacy import Neighbours
+from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.common.programs import Program
+from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Values
 from dpcore.quantile import QuantileProblem, optimal_bound, output
 from dpcore.quantile.answer import build_answer
+from dpcore.quantile.answer.words import SHORT_NAMES
 from dpcore.quantile.base_distribution import CandidateBase
-from dpcore.quantile.parameters import BoundFrom, QuantileParameters
+from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
 from dpcore.quantile.programs import lay_base, permute_and_flip
 from dpcore.quantile.rows import WeightKind
 from tests.dpcore.code.choices import make_choice, run_program
@@ -29,6 +32,8 @@ from tests.dpcore.code.choices import make_choice, run_program
 CAP = WeightKind.CAP
 USERS = Neighbours.ADD_OR_REMOVE_USER
 SHOP = samples.load("shop-events")
+SHOP_VALUES = SHOP.values
+assert SHOP_VALUES is not None
 LEVEL = 1e-6
 # Two users' values tie with candidates of the grid on [0, 4].
 FEW = Values(
@@ -190,11 +195,40 @@ def test_page_and_program_have_one_bound(program: Program) -> None:
     assert write(choice, library).text, name
     assert choice.max_rows == answer.solution.bound or choice.threshold == answer.solution.bound
     assert json.loads(answer.write_choice())["question"]["program"] == program.value
-    assert library.value in answer.facts["Mechanism"]
+    assert library.value in answer.facts["Mechanism"] or program is Program.BEST
     assert answer.solution.rank_error > 0.0
     if program is Program.BIGQUERY:
         assert "5 rows of each user, whatever bound you choose" in answer.headline
         assert (answer.near_optimal, answer.solution.bound) == ("", 5.0)
+
+
+@pytest.mark.parametrize("quantiles", ["0.5", "0.9", "0.1, 0.25, 0.5, 0.75, 0.9"])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_the_best_known_mechanism_is_at_least_as_good_as_each_program(quantiles: str, epsilon: float) -> None:
+    settings: dict[str, Any] = {"quantiles": quantiles, "low": 0.0, "high": 100.0}
+    settings |= {"weighting": Weighting.CAP, "neighbours": USERS}
+    users = np.unique(SHOP_VALUES.user_codes)[::8]
+    is_kept = np.isin(SHOP_VALUES.user_codes, users)
+    codes = np.searchsorted(users, SHOP_VALUES.user_codes[is_kept])
+    histogram = ContributionHistogram.from_counts(np.bincount(codes))
+    few_values = Values(codes, SHOP_VALUES.values[is_kept])
+    few = dataclasses.replace(SHOP, histogram=histogram, values=few_values, pairs=None, totals=None)
+    errors, best = {}, None
+    for program in (Program.BEST, Program.OPENDP, Program.PIPELINEDP, Program.TUMULT):
+        answer = build_answer(few, QuantileParameters(epsilon, program=program, **settings))
+        errors[program], best = answer.solution.rank_error, best or answer
+    assert errors[Program.BEST] == min(errors.values())
+    mechanism = best.solution.mechanism
+    # Public data: the code opens with the library that draws it, and the page says which it is.
+    assert best.code.library is (Program.PYTHON if mechanism is Program.BEST else mechanism)
+    assert SHORT_NAMES[mechanism].split("-")[0].split(" ")[0] in best.facts["Mechanism"]
+    # One tree serves all quantiles with the whole of epsilon.
+    assert mechanism is Program.PIPELINEDP or "," not in quantiles
+    private = dataclasses.replace(few, disclosure=Disclosure.PRIVATE)
+    parameters = QuantileParameters(epsilon, program=Program.BEST, **settings)
+    answer = build_answer(private, parameters, best.solution)
+    assert answer.code.library is Program.PYTHON, "which mechanism is best was read off the values"
+    assert "permute-and-flip, tree of counts" in answer.methods.public_procedure
 
 
 def test_the_best_cap_of_a_tree_is_the_least_of_all_under_one_noise() -> None:
@@ -223,7 +257,7 @@ def test_counts_give_a_bound_for_every_program_and_bigquery_keeps_its_own() -> N
 
 def test_a_library_s_problem_protects_users_alone() -> None:
     with pytest.raises(InvalidInput, match="one user added or removed"):
-        QuantileProblem(FEW, 0.5, 1.0, lay_base(Program.OPENDP, 0.0, 4.0), program=Program.OPENDP)
+        QuantileProblem(FEW, 0.5, 1.0, lay_base(Program.TUMULT, 0.0, 4.0), program=Program.TUMULT)
 
 
 def test_candidates_have_their_mass_at_points() -> None:

@@ -15,7 +15,7 @@ from dpcore.training import account, descent, integer_sums, optimum, release
 from dpcore.training import mechanism as training_mechanism
 from dpcore.training.account import Cell, Method
 from dpcore.training.mechanism import LossKind, Mechanism
-from dpcore.training.rows import ClassifierRows, compute_scores, hold_out
+from dpcore.training.rows import ClassifierRows, hold_out, score_models
 from tests.dpcore.training.tables import draw_rows, generate_rows, make_extreme_user, replace_last_user
 
 ADD, REPLACE, VALUES = (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER, Neighbours.REPLACE_VALUES)
@@ -319,9 +319,9 @@ def test_it_leaves_a_tenth_of_what_weights_leave():
     train, test = hold_out(generate_rows(600), 0.25, 0)
     mechanism = training_mechanism.apply_rule(Mechanism(1.0, 1e-6))
     best = optimum.fit_model(train, LossKind.LOGISTIC, np.ones(train.num_rows), 20.0)
-    floor = compute_scores(test, LossKind.LOGISTIC, best.theta[:, None])[0, 0, 0]
+    floor = score_models(test, LossKind.LOGISTIC, best.theta[:, None])[0, 0, 0]
     excess = [
-        compute_scores(test, LossKind.LOGISTIC, descent.train_cells(train, mechanism, [cell], 0, range(16)))[
+        score_models(test, LossKind.LOGISTIC, descent.train_cells(train, mechanism, [cell], 0, range(16)))[
             :, 0, 0
         ].mean()
         - floor

@@ -18,10 +18,10 @@ from dpcore.training.rows import (
     ClassifierRows,
     Measure,
     ScoreUnit,
-    compute_scores,
     hold_out,
     prepare_rows,
     score_constant,
+    score_models,
 )
 from dpcore.training.training_data import TrainingGenerator
 from tests.dpcore.training.tables import generate_rows
@@ -64,7 +64,7 @@ def test_every_run_stands_for_itself():
     )
     assert other.scores[:, :12] == pytest.approx(table.scores, rel=1e-9)
     single_run = descent.train_cells(question.train, question.mechanism, [CELLS[2]], 0, range(7, 8))
-    result = compute_scores(question.test, LossKind.LOGISTIC, single_run)[0]
+    result = score_models(question.test, LossKind.LOGISTIC, single_run)[0]
     assert table.scores[2, 7, Side.HELD_OUT] == pytest.approx(result, rel=1e-9)
     assert np.unique(table.scores[0, :, 1, 0, 0]).size == 12
 
@@ -121,7 +121,7 @@ def test_the_best_bound_is_the_least_mean_and_its_stretch_is_near():
 def test_references_and_scores_by_hand():
     features = np.array([[1.0], [0.5], [-1.0], [0.0]])
     rows = ClassifierRows(features, np.array([1.0, -1.0, -1.0, 1.0]), np.array([0, 0, 0, 1]))
-    result = compute_scores(rows, LossKind.SQUARED, np.array([[2.0]]))[0]
+    result = score_models(rows, LossKind.SQUARED, np.array([[2.0]]))[0]
     # Margins 2, -1, 2, 0: losses 1/2, 2, 1/2, 1/2; right 1, 0, 1, 1/2.
     assert result[0] == pytest.approx([3.5 / 4, 2.5 / 4])
     assert result[1] == pytest.approx([(1.0 + 0.5) / 2, (2 / 3 + 0.5) / 2])
@@ -178,7 +178,7 @@ def test_runs_go_round_the_splits_and_doubts_are_of_two_kinds():
     table = experiment.fill_table(question.make_empty_table())
     train, test = question.splits[2]
     single_run = descent.train_cells(train, question.mechanism, [question.cells[2]], 0, range(6, 7))
-    result = compute_scores(test, LossKind.LOGISTIC, single_run)[0]
+    result = score_models(test, LossKind.LOGISTIC, single_run)[0]
     assert table.scores[2, 6, Side.HELD_OUT] == pytest.approx(result, rel=1e-9)  # 6 = 2 modulo 4
     values = experiment.select_score(table.scores)[0]
     by_split = [values[split::4] for split in range(4)]
@@ -219,7 +219,7 @@ def test_bounds_that_are_trained_together_are_what_each_is_alone(monkeypatch):
         for split, (train, test) in enumerate(question.splits):
             single_run = descent.train_cells(train, mechanism, [cell], 0, range(split, 4, 2))
             for held_out, side in enumerate((train, test)):
-                result = compute_scores(side, LossKind.LOGISTIC, single_run)
+                result = score_models(side, LossKind.LOGISTIC, single_run)
                 assert table.scores[index, split::2, held_out] == pytest.approx(result, rel=1e-9)
     # Where one bound fills a core's cache, as of many rows, each is trained by itself.
     bundle_sizes = []

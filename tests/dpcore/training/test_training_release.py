@@ -31,10 +31,12 @@ def test_one_user_moves_whole_numbers_by_whole_numbers_within_the_sensitivity(se
     rows = draw_rows(seed, sizes, on_sphere=True)
     mechanism = Mechanism(1.0, 1e-5, loss=loss, clip=clip)
     theta = np.random.default_rng(seed).standard_normal(3) * 10.0
-    everybody = release.round_gradients(rows, mechanism, bound, theta)
+    everybody = integer_sums.round_gradients(rows, mechanism, bound, theta)
     for user in {0, len(sizes) // 2, len(sizes) - 1}:
         other_users = np.delete(np.arange(len(sizes)), user)
-        other_gradients = release.round_gradients(rows.select_users(other_users), mechanism, bound, theta)
+        other_gradients = integer_sums.round_gradients(
+            rows.select_users(other_users), mechanism, bound, theta
+        )
         # The others' numbers are the same to the last digit, though they stand elsewhere in shorter arrays.
         assert np.array_equal(other_gradients, everybody[rows.user_codes != user])
         distance = everybody.sum(axis=0) - other_gradients.sum(axis=0)
@@ -45,7 +47,9 @@ def test_whole_numbers_are_the_gradient_on_the_grid():
     rows = draw_rows(1, [3, 20, 1, 7], on_sphere=True)
     mechanism = Mechanism(1.0, 1e-5, clip=0.3)
     theta = np.array([3.0, -1.0, 0.5])
-    gradients = release.round_gradients(rows, mechanism, 2.5, theta) * (2.5 * 0.3 / integer_sums.GRID_STEPS)
+    gradients = integer_sums.round_gradients(rows, mechanism, 2.5, theta) * (
+        2.5 * 0.3 / integer_sums.GRID_STEPS
+    )
     slopes = -1 / (1 + np.exp(rows.signed @ theta))
     exact = np.maximum(slopes, -0.3)[:, None] * rows.signed  # rows have norm 1
     exact *= compute_smooth_weights(rows.sizes, 2.5)[rows.user_codes][:, None]
@@ -180,7 +184,7 @@ def test_one_user_moves_a_capped_sum_within_the_sensitivity(seed, sizes, cap, lo
         with pytest.MonkeyPatch.context() as patched:
             by_bits(patched, bits)
             drawn = release.draw_rows(data, cap)
-        full_gradients = release.round_gradients(drawn, mechanism, cap, theta)
+        full_gradients = integer_sums.round_gradients(drawn, mechanism, cap, theta)
         is_own = drawn.user_codes == (user if data is rows else other_users.num_users)
         of_others.append(full_gradients[~is_own])
         sums.append(full_gradients.sum(axis=0))
@@ -202,7 +206,7 @@ def test_the_sensitivity_under_a_cap_is_reached():
     rows = ClassifierRows(features, np.ones(12), np.zeros(12, dtype=np.int64))
     mechanism = Mechanism(1.0, 1e-5, clip=0.05)
     drawn = release.draw_rows(rows, 4)
-    distance = release.round_gradients(drawn, mechanism, 4, -50.0 * features[0]).sum(axis=0)
+    distance = integer_sums.round_gradients(drawn, mechanism, 4, -50.0 * features[0]).sum(axis=0)
     squared = sum(int(k) ** 2 for k in distance)
     assert (
         0.999 * release._compute_squared_sensitivity(mechanism)

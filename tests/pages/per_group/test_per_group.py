@@ -30,7 +30,8 @@ from dpcore.per_group.answer.words import OBJECTIVES
 from dpcore.per_group.moments import compute_moments, compute_pair_error
 from dpcore.per_group.pair_of_bounds import round_up
 from dpcore.per_group.pairs import UserGroupPairs
-from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
+from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.per_group.whole_vector import VectorRule, keep_amounts
 from dpcore.report.script import Source
@@ -41,6 +42,7 @@ from pages.shared.report import report_content
 from pages.shared.session import session
 from tests.pages.driving import (
     SHOP_EVENTS,
+    address_of,
     chart,
     check,
     data,
@@ -48,6 +50,7 @@ from tests.pages.driving import (
     finish,
     link_of,
     on_data,
+    on_file,
     open_app,
     open_tab,
     raw_texts,
@@ -455,3 +458,27 @@ def test_the_range_of_public_values_is_not_filled_in_for_private_ones() -> None:
     check(app.selectbox(key="per_group.statistic").set_value(Statistic.MEAN).run())
     assert (app.session_state["per_group.lower"], app.session_state["per_group.upper"]) == (None, None)
     assert "What range can a value have?" in shown_texts(app)
+
+
+def test_a_public_list_of_groups_reaches_answer_program_and_address() -> None:
+    """Beside private data, too: it is written down from what is known, and every release names its groups."""
+    rows = [f"u{user},{group}" for user in range(40) for group in ("a", "b'", "c", "d")[: 1 + user % 4]]
+    opened = on_file("\n".join(["user,group", *rows, ""]).encode(), "Per group")
+    assert data(opened).is_private
+    before = opened.session_state[keys.PAGE_PARAMETERS]
+    opened.text_area(QUESTION.key("groups")).set_value("a\nb'\nempty").run()
+    check(opened)
+    parameters = opened.session_state[keys.PAGE_PARAMETERS]
+    assert (before.num_listed_groups, parameters.num_listed_groups) == (None, 3)
+    view = solve(data(opened), parameters)
+    assert view.problem.totals.tolist() == [40.0, 30.0, 0.0]  # u0, u4, ... have one group, u1, u5, ... two
+    program = write(build_answer(data(opened), parameters).code.forms[0][1], Program.OPENDP).text
+    assert 'GROUPS: list[str] = ["a", "b\'", "empty"]' in program
+    assert address_of(opened)["groups"] == "a\nb'\nempty"
+    assert dict(parse_qsl(link_of(opened)))["groups"] == "a\nb'\nempty"
+    opened.text_area(QUESTION.key("groups")).set_value("a\na").run()
+    assert "The list of groups has 'a' twice" in errors(opened)
+    opened.text_area(QUESTION.key("groups")).set_value("").run()
+    assert opened.session_state[keys.PAGE_PARAMETERS] == before
+    opened.text_input(QUESTION.key("edges")).set_value("0 to 10 by 5").run()
+    assert "No group on the public list is in the data" in errors(opened)

@@ -17,7 +17,8 @@ from dpcore.per_group.answer import answer, words
 from dpcore.per_group.answer.error_map import split_error
 from dpcore.per_group.answer.solution import SELECTED_MAP_SIZE
 from dpcore.per_group.pairs import UserGroupPairs
-from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.parameters import PerGroupParameters, Statistic
+from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.selection import Selection
 from dpcore.per_group.selection_rules import SelectionRule
 from tests.pages.driving import chart, check, errors, finish, link_of, open_app, open_tab, shown_texts, trace

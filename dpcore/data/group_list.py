@@ -1,0 +1,228 @@
+"""The public list of groups as a person writes it: names, or the edges of bins of numbers or dates.
+
+Page, call, command and program read it alike, so that the program's groups are those that the page counted.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpcore.common.checks import refuse
+from dpcore.contributions import IntArray
+from dpcore.dataset import LONGEST_TASK_NAME, Dataset
+
+MAX_CHARACTERS = 500_000
+"""Longest list; one of 30,000 groups has about so many characters."""
+MAX_EDGE_CHARACTERS = 20_000
+MAX_BINS = 10_000
+BLANKS = " \t\n\r\v\f"
+"""Blanks around a cell, which are no part of a group's name."""
+DATE_FORMAT = "%Y-%m-%d"
+_NUM_MONTHS = {"month": 1, "year": 12}
+_NUM_DAYS = {"day": 1, "week": 7}
+
+
+def parse_groups(text: str | None) -> tuple[str, ...]:
+    """Parse the names of a public list, one a line, or a JSON list; empty for no list.
+
+    Raises:
+        InvalidInput: A name is empty or stands there twice, or the list is too long.
+    """
+    if not (text or "").strip():
+        return ()
+    assert text is not None
+    if len(text) > MAX_CHARACTERS:
+        raise refuse(f"the list of groups has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read")
+    lines = [line for line in re.split("[\r\n]", text) if line.strip(BLANKS)]
+    if text.lstrip().startswith("["):
+        try:
+            content = json.loads(text)
+            lines = content if all(isinstance(name, str) for name in content) else lines
+        except ValueError:  # A name may begin with a bracket.
+            pass
+    names = [name.strip(BLANKS) for name in lines]
+    if "" in names:
+        raise refuse(
+            "the list of groups has an empty name",
+            remedy="Remove it: rows with an empty cell are in no group",
+        )
+    if repeated_names := [name for name, count in Counter(names).items() if count > 1]:
+        message = f"the list of groups has {repeated_names[0][:40]!r} twice"
+        raise refuse(message, remedy="Name each group once; blanks around a name do not count")
+    return tuple(names)
+
+
+def write_groups(groups: Any) -> Any:
+    """Write a public list as the text of its field: of names, or of a file with one name a line; all else unchanged.
+
+    Raises:
+        InvalidInput: The file cannot be read.
+    """
+    if isinstance(groups, Path):
+        try:
+            return groups.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not UTF-8"
+            raise refuse(f"the list of groups {groups.name} cannot be read: {reason}") from None
+    if isinstance(groups, str) or not isinstance(groups, Iterable):
+        return groups
+    return json.dumps([str(name) for name in groups], ensure_ascii=False)
+
+
+def parse_edges(text: str | None) -> tuple[str, ...]:
+    """Parse the edges of bins: numbers or dates separated by commas, or two ends with a step; empty for none.
+
+    A step is a number, or a day, week, month or year: ``0 to 100 by 10``, ``2025-01-01 to 2026-01-01 by month``.
+
+    Returns:
+        The edges as texts, ascending: numbers as Python writes them, dates as 2025-01-31.
+
+    Raises:
+        InvalidInput: They cannot be read, do not ascend, or are too few or too many.
+    """
+    if not (text or "").strip():
+        return ()
+    assert text is not None
+    words = text.replace(";", ",").replace(",", " ").split()
+    try:
+        if len(words) == 5 and (words[1].lower(), words[3].lower()) == ("to", "by"):
+            edges = _space_edges(words[0], words[2], words[4].lower())
+        else:
+            edges = [_write_edge(word) for word in words]
+    except (ValueError, InvalidOperation, OverflowError):
+        message = f"the edges of bins cannot be read; got {text[:60]!r}"
+        raise refuse(
+            message, remedy="Write 0, 10, 20 or 0 to 100 by 10 or 2025-01-01 to 2026-01-01 by month"
+        ) from None
+    if not 2 <= len(edges) <= MAX_BINS + 1:
+        raise refuse(f"there can be 2 to {MAX_BINS + 1:,} edges of bins; got {len(edges):,}")
+    if len({are_dates([edge]) for edge in edges}) > 1:
+        raise refuse("the edges of bins are all numbers, or all dates")
+    keys = list(map(find_reader(edges), edges))
+    if any(not left < right for left, right in itertools.pairwise(keys)):
+        raise refuse("the edges of bins must ascend, each once")
+    return tuple(edges)
+
+
+def _space_edges(first: str, last: str, step: str) -> list[str]:
+    """Write edges from one end to the other by a step; the last bin may reach beyond the end."""
+    edges: list[str] = []
+    if step in _NUM_DAYS or step in _NUM_MONTHS:
+        date, end = (datetime.strptime(word, DATE_FORMAT) for word in (first, last))
+        start = date
+        while (not edges or date < end) and len(edges) <= MAX_BINS + 1:
+            edges.append(date.strftime(DATE_FORMAT))
+            if step in _NUM_DAYS:
+                date += timedelta(days=_NUM_DAYS[step])
+            else:
+                num_months = start.month - 1 + len(edges) * _NUM_MONTHS[step]
+                # A month that begins on the 31st has no such day everywhere: ValueError, as for what cannot be read.
+                date = start.replace(year=start.year + num_months // 12, month=num_months % 12 + 1)
+        return [*edges, date.strftime(DATE_FORMAT)]
+    number, end_number, width = Decimal(first), Decimal(last), Decimal(step)
+    if not (width > 0 and number.is_finite() and end_number.is_finite()):
+        raise ValueError(step)
+    start_number = number
+    while (not edges or number < end_number) and len(edges) <= MAX_BINS + 1:
+        edges.append(_write_edge(str(number)))
+        number = start_number + len(edges) * width
+    return [*edges, _write_edge(str(number))]
+
+
+def _write_edge(word: str) -> str:
+    """Write an edge in the one form of its kind."""
+    try:
+        number = float(word)
+    except ValueError:
+        return datetime.strptime(word, DATE_FORMAT).strftime(DATE_FORMAT)
+    if math.isnan(number):
+        raise ValueError(word)
+    return repr(number + 0.0).removesuffix(".0")
+
+
+def are_dates(edges: Sequence[str]) -> bool:
+    """Return True if edges are dates, not numbers."""
+    return edges[0].count("-") == 2 and "e" not in edges[0]
+
+
+def find_reader(edges: Sequence[str]) -> Callable[[str], Any]:
+    """Return the function that reads an edge, or a cell: its number, or its date without the time of day."""
+    if are_dates(edges):
+        return lambda cell: datetime.strptime(cell[:10].strip(), DATE_FORMAT)
+    return float
+
+
+def name_bins(edges: Sequence[str]) -> tuple[str, ...]:
+    """Return the name of each bin, which holds its left edge and not its right one."""
+    return tuple(f"[{left}, {right})" for left, right in itertools.pairwise(edges))
+
+
+def find_groups(groups: str | None, edges: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the groups of a public list, and the edges if they are bins; both empty without a list.
+
+    Raises:
+        InvalidInput: The list or the edges cannot be read, or both are given.
+    """
+    for name, text in (("list of groups", groups), ("edges of bins", edges)):
+        if not isinstance(text, str | None):
+            raise refuse(f"the {name} must be a text; got {str(text)[:40]}")
+    names, bin_edges = parse_groups(groups), parse_edges(edges)
+    if names and bin_edges:
+        raise refuse(
+            "the public list of groups and edges of bins do not go together", remedy="Leave one empty"
+        )
+    return (name_bins(bin_edges), bin_edges) if bin_edges else (names, ())
+
+
+def code_cells(cells: Sequence[str], groups: Sequence[str], edges: Sequence[str] = ()) -> IntArray:
+    """Return the place of each cell's group on the list, or of its bin; -1 for none.
+
+    Args:
+        cells: Names in the data, without blanks around them; as `Dataset.task_names`, cut to `LONGEST_TASK_NAME`.
+        groups: The list.
+        edges: Edges of bins, of which ``groups`` are the names; empty for a list of names.
+    """
+    places = {group[:LONGEST_TASK_NAME]: place for place, group in enumerate(groups)}
+    if not edges:
+        return np.array([places.get(cell, -1) for cell in cells], dtype=np.int64)
+    read_cell, codes = find_reader(edges), []
+    keys = list(map(read_cell, edges))
+    for cell in cells:
+        try:
+            place = bisect.bisect_right(keys, read_cell(cell)) - 1
+        except ValueError:
+            place = -1
+        codes.append(place if place < len(groups) else -1)
+    return np.array(codes, dtype=np.int64)
+
+
+def code_groups(dataset: Dataset, groups: Sequence[str], edges: Sequence[str] = ()) -> IntArray:
+    """Return the place on the list of each group of a dataset's pairs; arguments as `code_cells`.
+
+    Raises:
+        InvalidInput: The data hold no names, or none of the list.
+    """
+    if not dataset.task_names:
+        raise refuse(
+            "these data hold no names of groups, so that a list cannot be compared with them",
+            remedy="Read the file again, or enter how many groups are on the list instead",
+        )
+    codes = code_cells(dataset.task_names, groups, edges)
+    if not (codes >= 0).any():
+        raise refuse(
+            "no group on the public list is in the data",
+            remedy="Write names as they stand in the cells, or edges that the cells lie between",
+        )
+    return codes

@@ -1,0 +1,46 @@
+"""The public list of groups on a page: typed, pasted or uploaded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from dpcore.common.checks import InputProblem
+from dpcore.common.parameters import FieldOrigin
+from pages.shared.base.question import Question
+from pages.shared.data.uploads import Uploader
+from pages.shared.fields import fields
+from pages.shared.server import access
+
+if TYPE_CHECKING:
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+PREFIX = "groups_"
+ENTRIES = FieldOrigin.DATA.each(*(f"{PREFIX}{name}" for name in ("file_", "round", "problems")))
+"""Names of the session entries of the upload, under its question."""
+
+
+def draw(question: Question) -> None:
+    """Draw the list as lines, and its upload; the question has a field ``groups`` and `ENTRIES`."""
+    fields.draw(question, "groups")
+    if access.is_served():
+        return
+    uploader = Uploader(question, PREFIX)
+    uploader.show(
+        "The list as a file",
+        "Text in UTF-8, one name a line.",
+        lambda files: _read_file(question, uploader, files),
+    )
+    uploader.show_problems()
+
+
+def _read_file(question: Question, uploader: Uploader, files: list[UploadedFile]) -> None:
+    """Fill the field with the lines of an uploaded file, or store why it is refused."""
+    try:
+        st.session_state[question.widgets["groups"]] = files[0].getvalue().decode("utf-8-sig")
+        uploader.refuse(())
+    except UnicodeDecodeError:
+        problem = InputProblem("the list is no text in UTF-8", remedy="Save it as UTF-8, one name a line")
+        uploader.refuse([problem], [files[0].name])
+    uploader.drop(files)
