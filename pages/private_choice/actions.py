@@ -309,7 +309,7 @@ def show_code(selection: Selection, number: NumberKind, index: int) -> None:
         # An invented one would clamp the values without a word.
         question_text = f"**What range can a value have?** Enter L and U on *Mean*, {RANGE_SOURCE}"
         st.info(question_text, icon=":material/straighten:")
-        st.page_link(session.find_page_file("Mean"), label="Mean", icon=":material/functions:")
+        st.page_link(MEAN.path, label="Mean", icon=":material/functions:")
         return
     has_noise = number in (*OF_MEAN, BoundPurpose.SUM)
     delta = st.session_state.get(QUESTION.key("release_delta")) if has_noise else None

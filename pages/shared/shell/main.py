@@ -17,17 +17,17 @@ st.set_page_config(
     initial_sidebar_state="collapsed" if shell.is_presented() else SIDEBAR_WIDTH,
 )
 
-groups: dict[str, list[st.Page]] = {}
+pages_by_group: dict[str, list[st.Page]] = {}
 questions = {q.url_path: q for q in PAGES}
 for q in PAGES:
     page = st.Page(
         q.path, title=q.title, icon=q.icon, url_path=q.url_path, default=not q.url_path, help=q.sentence
     )
-    groups.setdefault(q.group, []).append(page)
+    pages_by_group.setdefault(q.group, []).append(page)
 
 # More than a dozen pages would be folded up by themselves.
-current = st.navigation(groups, expanded=True)
-shell.show(questions[current.url_path])
-current.run()
+current_page = st.navigation(pages_by_group, expanded=True)
+shell.show(questions[current_page.url_path])
+current_page.run()
 # Last: it takes 0.3 s once, for which nobody needs to wait before the first figure.
 shell.freeze_memory()
