@@ -270,10 +270,8 @@ def watch(keys: str | Sequence[str], work_text: str | Callable[[], str], is_meas
         if job is not None and job.has_failed:
             fields.show_problems(job.input_problems)
             if job.retry_work is not None:
-                try_again = partial(
-                    start, key, job.question, job.retry_work, is_heavy=job.is_heavy, is_light=job.is_light
-                )
-                fields.button("Try again", f"{key}_retry", "refresh", try_again)
+                arguments = key, job.question, job.retry_work, POLL_SECONDS, job.is_heavy, job.is_light
+                fields.button("Try again", f"{key}_retry", "refresh", start, *arguments)
     running_jobs = list_running(*keys)
     if running_jobs:
         _draw_bar(keys, work_text, is_measured, [(job, job.partial_result) for job in running_jobs])
