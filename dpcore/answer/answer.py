@@ -49,7 +49,7 @@ class ReleaseSetting:
         delta: The delta of the release; None with pure epsilon-DP.
         measure: The error that the best bound of a sum or a count minimises; None for other releases.
         margin: How many users more than 1/epsilon the bound of a count leaves above it.
-        program: The program whose noise the bound of a sum or a count is best for.
+        program: The program whose noise the bound of a mean, a sum or a count is best for.
     """
 
     statistic: Quantity
@@ -314,9 +314,8 @@ def add_choice(
             "answer": {"label": data_label, **numbers_by_key, **make_details()},
             "assumptions": list(answer.assumptions),
         }
-        return write_document(
-            schema, **{name: section for name, section in sections_by_name.items() if section}
-        )
+        sections = {name: section for name, section in sections_by_name.items() if section}
+        return write_document(schema, **sections)
 
     return replace(answer, write_choice=write_choice)
 

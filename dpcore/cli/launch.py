@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     from dpcore.common.workspace import Workspace
 
 _PARENT = Path(__file__).resolve().parents[2]
-ROOT = next(
-    (folder for folder in (_PARENT / "sweet_spot", _PARENT) if (folder / "app.py").is_file()), _PARENT
-)
+ROOT = _PARENT / "sweet_spot" if (_PARENT / "sweet_spot" / "app.py").is_file() else _PARENT
 """Folder of the app and its settings: ``sweet_spot`` where the package is installed, else the top of the checkout."""
 HOST = "127.0.0.1"
 FIRST_PORT = 8501
@@ -80,14 +78,9 @@ def choose_port(first_port: int = FIRST_PORT) -> int:
 
 def build_server_command(port: int) -> list[str]:
     """Return the words of the command that starts the server; flags win over a person's own STREAMLIT_* settings."""
-    options_by_name = {
-        "server.address": HOST,
-        "server.port": str(port),
-        "server.headless": "true",
-        "server.scriptHealthCheckEnabled": "true",
-    }
-    flags = [word for name, option_value in options_by_name.items() for word in (f"--{name}", option_value)]
-    return [sys.executable, "-m", "streamlit", "run", "app.py", *flags]
+    address = ["--server.address", HOST, "--server.port", str(port)]
+    flags = ["--server.headless", "true", "--server.scriptHealthCheckEnabled", "true"]
+    return [sys.executable, "-m", "streamlit", "run", "app.py", *address, *flags]
 
 
 def choose_token() -> str:
@@ -184,9 +177,8 @@ def open_browser(link: str) -> Workspace | None:
     from dpcore.common.checks import InvalidInput
     from dpcore.common.workspace import Workspace, open_link
 
-    has_window = not sys.platform.startswith("linux") or any(
-        os.environ.get(variable_name) for variable_name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
-    )
+    window_variables = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    has_window = not sys.platform.startswith("linux") or any(map(os.environ.get, window_variables))
     # Without a window, `webbrowser` would take over the terminal with a text browser.
     if os.environ.get("SWEETSPOT_NO_BROWSER") or not has_window:
         return None

@@ -22,7 +22,7 @@ from pages.shared.fields import fields
 from pages.shared.render.question_page import Page
 from pages.shared.report import report_content
 from pages.shared.screen import layout
-from pages.shared.screen.sections import Renderer, build_contents
+from pages.shared.screen.sections import Renderer, list_contents
 from pages.shared.session import session
 
 
@@ -65,7 +65,7 @@ class MultitaskPage(Page):
         """Draw the studies, which need no tasks."""
         renderer = Renderer(QUESTION, without_numbers(parameters, Disclosure.PUBLIC), dataset)
         formula = {layout.COMPUTED: lambda: st.markdown(QUESTION.read_formula())}
-        tabs = build_contents(renderer, {"Studies": STUDIES}, formula)
+        tabs = list_contents(renderer, {"Studies": STUDIES}, formula)
         with slots.bottom:
             layout.draw_tabs(tabs, QUESTION.key("tabs"))
 

@@ -247,18 +247,15 @@ def _show_buttons(parameters: PrivateParameters, dataset: Dataset) -> None:
         st.caption(DEMONSTRATION_TEXT)
     elif dataset.release is not None:
         st.caption("Both draw on the private data behind the release.")
-    button_label = f"Release {'a' if dataset.release is None else 'another'} private copy"
-    copy_options: dict[str, Any] = {"delta": parameters.delta, "is_main": True, "help": COPY_HELP}
+    label = f"Release {'a' if dataset.release is None else 'another'} private copy"
+    options: dict[str, Any] = {"delta": parameters.delta, "is_main": True, "help": COPY_HELP}
     copy_parameters = parameters.divide(ledger).copy
-    confirm_button(
-        button_label, "private_release", "content_copy", draw_copy, copy_parameters, request, **copy_options
-    )
+    confirm_button(label, "private_release", "content_copy", draw_copy, copy_parameters, request, **options)
     if copy_text != choice_text:
         st.markdown(f":small[{copy_text}]")
-    button_label = "Choose one number privately"
-    help_text = CHOICE_HELP.format(NUMBER_NAMES[parameters.purpose])
-    choice_options: dict[str, Any] = {"is_main": True, "help": help_text}
-    confirm_button(button_label, "private_choose", "casino", select, request, request, **choice_options)
+    label, help_text = "Choose one number privately", CHOICE_HELP.format(NUMBER_NAMES[parameters.purpose])
+    options = {"is_main": True, "help": help_text}
+    confirm_button(label, "private_choose", "casino", select, request, request, **options)
     if request.total_epsilon is not None:
         choice_text = f"{choice_text} {request.describe_budget()}."
     elif copy_text == choice_text:
@@ -276,10 +273,8 @@ def _show_choices() -> None:
             with st.container(horizontal=True):
                 # The others bound no release by themselves, or their own page has the program.
                 if number in (*OF_MEAN, BoundPurpose.SUM, NumberPair.PAIR):
-                    key, label = f"private_code_{index}", "Code for your library"
-                    fields.button(
-                        label, key, "code", page_run.request_dialog, show_code, selection, number, index
-                    )
+                    key, arguments = f"private_code_{index}", (show_code, selection, number, index)
+                    fields.button("Code for your library", key, "code", page_run.request_dialog, *arguments)
                 if isinstance(selection, PrivateRange):
                     range_ends = {"lower": selection.lower, "upper": selection.upper}
                     key = f"private_take_{index}"
@@ -316,7 +311,8 @@ def show_code(selection: Selection, number: NumberKind, index: int) -> None:
         st.info(question_text, icon=":material/straighten:")
         st.page_link(session.find_page_file("Mean"), label="Mean", icon=":material/functions:")
         return
-    delta = st.session_state.get(QUESTION.key("release_delta")) if number is BoundPurpose.SUM else None
+    has_noise = number in (*OF_MEAN, BoundPurpose.SUM)
+    delta = st.session_state.get(QUESTION.key("release_delta")) if has_noise else None
     release_arguments = epsilon, delta, range_ends, find_range_facts(*range_ends)
     code_choice = selections.build_code(selection, number, original, *release_arguments)
     if code_choice is None:
@@ -338,9 +334,8 @@ def _show_copy(dataset: Dataset) -> None:
     original = session.get_original().dataset
     with st.container(key="private_released"):
         st.markdown(f"**In use: {wording.plain(dataset.name)}**")
-        st.markdown(
-            f"{wording.plain(dataset.source, 500)} What pages show now may be published under this label."
-        )
+        source_text = wording.plain(dataset.source, 500)
+        st.markdown(f"{source_text} What pages show now may be published under this label.")
         cards.label(dataset.release)
         with st.container(horizontal=True, vertical_alignment="center"):
             csv_text = report_content.write_histogram(dataset)

@@ -45,9 +45,8 @@ def body(slots: layout.PageSlots) -> None:
 def show(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset) -> None:
     """Show the figure and the answer."""
     # A bound that is dragged along a curve of private data may be read off it: no public input, and in no link.
-    st.session_state[keys.PAGE_PARAMETERS] = (
-        replace(parameters, bound=None) if dataset.is_private else parameters
-    )
+    public_parameters = replace(parameters, bound=None) if dataset.is_private else parameters
+    st.session_state[keys.PAGE_PARAMETERS] = public_parameters
     # During the tour its question says whose rows these are, and the sentence would answer it.
     if parameters.users in start_parameters.SENTENCES and session.get_tour() is None:
         slots.notes.markdown(f"**Invented users.** {start_parameters.SENTENCES[parameters.users]}")

@@ -334,6 +334,7 @@ def build_setting(
         user_share=problem.user_share,
         noise=parameters.mechanism,
         delta=parameters.delta,
+        program=parameters.program,
     )
 
 

@@ -422,7 +422,7 @@ def build_code(
         number: What was selected.
         dataset: Gives the names of file and columns.
         epsilon: Of the release.
-        delta: Of a sum or a count with Gaussian noise; None for Laplace noise.
+        delta: Of a release with Gaussian noise; None for Laplace noise.
         value_range: Lowest and highest value of a mean.
         range_facts: The guarantee of that range, if it was selected.
         card_code: The program of the card, whose library opens, and which a quantile's bound takes up.
@@ -446,16 +446,17 @@ def build_code(
         assert isinstance(program, Choice)
         return CodeChoice(((form_name, replace(program, epsilon=epsilon, disclosure=facts, **bound_fields)),))
     base_fields = forms.list_data_fields(dataset) | {"disclosure": facts, "neighbours": facts.neighbours}
+    if delta is not None:
+        base_fields |= {"noise": NoiseKind.GAUSSIAN, "delta": delta}
     quantity = Quantity.MODEL if number is OtherBound.MODEL else Quantity.COUNT
     if number in OF_MEAN:
         quantity = Quantity.MEAN
         bound_fields |= {"lower": value_range[0], "upper": value_range[1], "range_drawn": range_facts}
-    elif quantity is Quantity.COUNT:
-        if delta is not None:
-            base_fields |= {"noise": NoiseKind.GAUSSIAN, "delta": delta}
-        if column_name := selection.column or forms.find_summed_column(dataset):
-            form_name, quantity = "Clamp", Quantity.SUM
-            bound_fields = {"max_total": drawn_value, "value_column": column_name} | forms.ROWS_OF_THE_FILE
+    elif quantity is Quantity.COUNT and (
+        column_name := selection.column or forms.find_summed_column(dataset)
+    ):
+        form_name, quantity = "Clamp", Quantity.SUM
+        bound_fields = {"max_total": drawn_value, "value_column": column_name} | forms.ROWS_OF_THE_FILE
     library = None if card_code is None else card_code.library
     return forms.build_forms(epsilon, base_fields, [(form_name, quantity, bound_fields)], library)
 

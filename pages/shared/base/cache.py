@@ -16,7 +16,6 @@ that is shown one sample asks the same twenty times; all others per session.
 
 from __future__ import annotations
 
-import functools
 import os
 import threading
 import time
@@ -140,11 +139,9 @@ class WorkQueue:
     def create_entry(self, previous_entry: QueueEntry | None = None) -> QueueEntry:
         """Return a new entry: at the end, or at the place of the previous work if that still waits."""
         with self._changed:
-            return QueueEntry(
-                previous_entry.asked_at
-                if previous_entry is not None and previous_entry.is_waiting
-                else self._clock()
-            )
+            if previous_entry is not None and previous_entry.is_waiting:
+                return QueueEntry(previous_entry.asked_at)
+            return QueueEntry(self._clock())
 
     def enter(self, queue_entry: QueueEntry, is_stopped: Callable[[], bool]) -> bool:
         """Wait for a turn; return False if the work was stopped before its turn came."""
@@ -153,9 +150,7 @@ class WorkQueue:
             queue_entry.is_waiting = True
             try:
                 while not is_stopped():
-                    if self._num_free and queue_entry is min(
-                        self._waiting, key=lambda candidate: candidate.asked_at
-                    ):
+                    if self._num_free and queue_entry is min(self._waiting, key=lambda other: other.asked_at):
                         self._num_free -= 1
                         queue_entry.began_at = self._clock()
                         return True
@@ -244,15 +239,12 @@ class Answers(Generic[R]):
             return answer
 
     def compute(
-        self,
-        question: Hashable,
-        compute_answer: Callable[[], R],
-        is_complete: Callable[[R], bool] | None = None,
+        self, question: Hashable, search: Callable[[], R], is_complete: Callable[[R], bool] | None = None
     ) -> R:
         """Return the answer, searched for if it is not known, and keep it unless it is not complete."""
         if (known_answer := self.get(question)) is not None:
             return known_answer
-        answer = compute_answer()
+        answer = search()
         if is_complete is None or is_complete(answer):
             self.keep(question, answer)
         return answer
@@ -278,12 +270,9 @@ def get_answers(name: str, is_shared: bool, max_entries: int = 32) -> Answers[An
     return _get_shared_answers(name, max_entries) if is_shared else _get_session_answers(name, max_entries)
 
 
-def compute(cached_call: Cached) -> Any:
+def compute(call: Cached) -> Any:
     """Return the result of a call of the core, kept for this session."""
-    kept_answers = get_answers(cached_call.name, False, cached_call.num_kept)
-    return kept_answers.compute(
-        cached_call.question, functools.partial(cached_call.function, *cached_call.arguments)
-    )
+    return get_answers(call.name, False, call.num_kept).compute(call.question, call.compute)
 
 
 @cached_for_all(max_entries=64)

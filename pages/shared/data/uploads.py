@@ -48,25 +48,21 @@ class Uploader:
         return self.question.key(self.prefix + name)
 
     def show(
-        self,
-        label: str,
-        help: str,
-        callback: Callable[[list[UploadedFile]], None],
-        takes_several: bool = False,
+        self, label: str, help: str, read: Callable[[list[UploadedFile]], None], takes_several: bool = False
     ) -> None:
-        """Show the uploader; ``callback`` gets the files, and calls `drop` once it has read them."""
+        """Show the uploader; ``read`` gets the files, and calls `drop` once it has read them."""
         key = f"{self._key('file_')}{st.session_state.setdefault(self._key('round'), 0)}"
         st.file_uploader(
             label,
             key=key,
             accept_multiple_files=takes_several,
             on_change=self._call_back,
-            args=(key, callback),
+            args=(key, read),
             help=help,
         )
 
-    def _call_back(self, key: str, callback: Callable[[list[UploadedFile]], None]) -> None:
-        """Call back with the uploaded files, without files that were already dropped.
+    def _call_back(self, key: str, read: Callable[[list[UploadedFile]], None]) -> None:
+        """Call ``read`` with the uploaded files, without files that were already dropped.
 
         Until the browser has removed an old uploader, each of its messages, even from a fragment that polls work every
         0.4 s, names the file again. Streamlit 1.67 then finds a `DeletedFile`, which has no content, takes that for a
@@ -75,7 +71,7 @@ class Uploader:
         uploaded = st.session_state.get(key) or []
         files = uploaded if isinstance(uploaded, list) else [uploaded]
         if readable_files := [file for file in files if hasattr(file, "getvalue")]:
-            callback(readable_files)
+            read(readable_files)
 
     def drop(self, files: Sequence[UploadedFile]) -> None:
         """Free the files' memory, and replace their uploader by a new one."""

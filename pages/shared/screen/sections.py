@@ -168,11 +168,10 @@ def describe_paper_figure(figure: PaperFigure, runs: FigureRuns) -> None:
 
 def draw_compute_button(figure: PaperFigure) -> None:
     """Draw the button that computes the figure anew as work beside the page, or its progress."""
-    if jobs.watch(
-        _build_paper_job_key(figure.key), f"Computing {figure.item_name[0].lower()}{figure.item_name[1:]}"
-    ):
+    job_key = _build_paper_job_key(figure.key)
+    if jobs.watch(job_key, f"Computing {figure.item_name[0].lower()}{figure.item_name[1:]}"):
         return
-    finished_job = jobs.find_result(_build_paper_job_key(figure.key))
+    finished_job = jobs.find_result(job_key)
     if finished_job is not None and finished_job[1] is None:
         st.caption(":material/stop_circle: Stopped: what is shown was there before.")
     runs_text = wording.counted(len(figure.values) * (1 if figure.is_exact else figure.num_runs), "run")
@@ -183,9 +182,7 @@ def draw_compute_button(figure: PaperFigure) -> None:
         """Run the figure; None if it was stopped."""
         return figure.compute(progress=progress, should_stop=should_stop)
 
-    start = functools.partial(
-        jobs.start, _build_paper_job_key(figure.key), figure.key, compute, is_heavy=True
-    )
+    start = functools.partial(jobs.start, job_key, figure.key, compute, is_heavy=True)
     fields.button("Compute it now", button_key, "play_arrow", start, help=help)
 
 
@@ -194,15 +191,13 @@ def _build_paper_job_key(key: str) -> str:
     return f"paper_job_{key.replace('-', '_')}"
 
 
-def build_contents(
-    renderer: Renderer, sections: Mapping[str, Any], tabs: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Build the tabs of a page: those that it draws itself, and those that show the sections of an answer."""
+def list_contents(renderer: Renderer, sections: Mapping[str, Any], tabs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of each tab by its name: those that the page draws itself, and the answer's sections."""
 
     def build_content(name: str, entry: Any) -> Any:
         """Build the content of a tab: a function that draws a section, or inner tabs by name."""
         if isinstance(entry, Mapping):
-            return build_contents(renderer, entry, {}) | tabs.get(name, {})
+            return list_contents(renderer, entry, {}) | tabs.get(name, {})
         return lambda: renderer.show(entry)
 
     return {**tabs, **{name: build_content(name, entry) for name, entry in sections.items()}}
@@ -322,13 +317,12 @@ class Renderer:
         """Draw plots beside each other, with controls of their axes if the part asks for them."""
         ends = {axis: getattr(self.main_plot, axis).limits for axis in item.axes_with_main_limits}
         plots = [plot.with_limits(**ends) for plot in item.plots]
-        if len(plots) == 1 and item.controlled_axes:
-            show_plot(
-                plots[0], "x" not in item.controlled_axes, self.label, keeps_y="y" not in item.controlled_axes
-            )
+        axes = item.controlled_axes
+        if len(plots) == 1 and axes:
+            show_plot(plots[0], "x" not in axes, self.label, keeps_y="y" not in axes)
             return
         containers = st.columns(len(plots))
-        if item.controlled_axes:
+        if axes:
             key = plots[0].key.replace("-", "_")
             with st.popover("Axis ranges", icon=":material/straighten:", key=f"{key}_ranges"):
                 x_limits = choose_limits(plots[0].x, f"{key}_x")  # All have one horizontal axis.
@@ -359,9 +353,8 @@ class Renderer:
         disclosure, content = item.disclosure or self.answer.disclosure, item.columns_or_writer
         is_table = isinstance(content, Mapping)
         if isinstance(content, Mapping):
-            notes = figures.list_inputs(
-                figures.read_parameters()
-            )  # Now: the file is made at a press of its button.
+            # Now: the file is made at a press of its button.
+            notes = figures.list_inputs(figures.read_parameters())
             content = functools.partial(report_content.write_columns, content, disclosure, notes)
         key = item.name.replace(".", "_")
         cards.file_button(

@@ -261,9 +261,8 @@ class StartToken:
             await self._app(scope, receive, send)
         elif scope["type"] == "http" and scope["method"] == "GET" and self._is_in_address(scope):
             port = re.search(r":([0-9]+)$", Headers(scope=scope)["host"])
-            cookie = (
-                f"{COOKIE}{port[1] if port else 80}={self._token.decode()}; Path=/; HttpOnly; SameSite=Strict"
-            )
+            name = f"{COOKIE}{port[1] if port else 80}"
+            cookie = f"{name}={self._token.decode()}; Path=/; HttpOnly; SameSite=Strict"
             await HTMLResponse(SIGN_IN, headers={**_NO_TRACE, "Set-Cookie": cookie})(scope, receive, send)
         elif self._is_in_cookie(scope) or _is_health_check(scope):
             await self._app(scope, receive, send)

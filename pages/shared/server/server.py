@@ -218,9 +218,8 @@ def build_middleware() -> list[Middleware]:
         print(f"Sweet Spot opens with this link only: {link}", flush=True)
     policy = access.FRAME_POLICY
     if (folder := streamlit_internals.find_static_folder()) is not None:
-        policy = access.build_content_policy(
-            [(folder / "index.html").read_text(encoding="utf-8"), access.SIGN_IN]
-        )
+        page_text = (folder / "index.html").read_text(encoding="utf-8")
+        policy = access.build_content_policy([page_text, access.SIGN_IN])
     return [
         Middleware(access.Guard, public=public, is_demo=access.is_served(), policy=policy),
         Middleware(access.StartToken, token=token),
@@ -237,9 +236,7 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
     """
     # A shorter switch interval meanwhile, for the browser's 60 requests, did not bring the first figure sooner.
     catalogue = "pages.shared.base.catalogue"
-    threading.Thread(
-        target=importlib.import_module, args=(catalogue,), name="load the pages", daemon=True
-    ).start()
+    threading.Thread(target=importlib.import_module, args=[catalogue], name="load pages", daemon=True).start()
     if ENDS_WITH_INPUT in os.environ:
         threading.Thread(target=_end_with_input, name="end with the launcher", daemon=True).start()
     sweep_task = asyncio.create_task(sweep())
