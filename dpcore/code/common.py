@@ -452,7 +452,7 @@ DIFFERENCES = (
 )
 CLAMPS_ROWS = (
     "{library} cannot limit a user's deviation from the middle of a range: it clamps each row, or each user's total. "
-    "Plain Python and OpenDP have this release; here choose *Rows* under *Clamp*."
+    "Plain Python and OpenDP have this release; here clamp *Rows*."
 )
 NOWHERE = "{library} trains no models; plain Python does, in NumPy."
 
