@@ -8,14 +8,12 @@ on what the person entered, and on nothing that a user did. The data are read on
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dpcore import questions
-from dpcore.answer import Answer
 from dpcore.common.checks import EPSILON_RANGE, InvalidInput, Problems, refuse
 from dpcore.common.privacy import Charge, Disclosure, Ledger, check_provenance
 from dpcore.common.text_fields import find_option, list_options
@@ -33,8 +31,8 @@ from dpcore.mean import Clamp
 from dpcore.per_group.parameters import Statistic
 from dpcore.per_group.private_pair import PrivatePairProblem
 from dpcore.private_choice.answer import selection
+from dpcore.private_choice.answer.range_selection import build_range_answer
 from dpcore.private_choice.answer.selection import MissingInput, SelectionSettings
-from dpcore.private_choice.answer.words import describe_range_cost
 from dpcore.private_choice.budget import divide_budget
 from dpcore.private_choice.parameters import (
     OF_QUANTILE,
@@ -194,9 +192,7 @@ def select_range(
         raise refuse("the data have no values to choose a range from")
     private_range = choose_range(problem, values, charge, str(columns["value"]))
     dummy_dataset = build_dummy_dataset(columns, Disclosure.PRIVATE, Contribution.ROWS, user_amounts)
-    card = Answer("", "", (), (), Disclosure.PRIVATE, parameters=problem)
-    answer = selection.build_answer(card, private_range, request, dummy_dataset)
-    answer = replace(answer, detail=f"{answer.detail} {describe_range_cost(problem)}")
+    answer = build_range_answer(private_range, request, dummy_dataset)
     return DrawnReply(answer, ("select_range", {}), "dpcore.private_choice.answer", answer.headline)
 
 
@@ -226,7 +222,7 @@ def _pose_question(
     if question not in SELECTABLE:
         raise refuse(f"a bound is selected privately for {', '.join(SELECTABLE)}; got {question!r}")
     columns: dict[str, Any] = {name: tuple(list_columns(settings.get(name))) for name in ("user", "group")}
-    columns["value"] = settings.get("value")
+    columns["value"], columns["missing"] = settings.get("value"), settings.get("missing")
     if isinstance(data, Dataset):
         columns = columns_of(data)
     stated_disclosure = settings.get("disclosure", Disclosure.PRIVATE)
@@ -296,10 +292,13 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
         except InvalidInput:
             message = "the data cannot be read without a column of users"
             raise refuse(message, remedy="Say which column names the user: user=…") from None
+    missing = columns.get("missing")
+    reads_values = is_pair_sum or is_range or request.number is OtherBound.TOTAL or missing is not None
     roles = Roles.of_events(
         user_columns,
-        value_column if is_pair_sum or is_range or request.number is OtherBound.TOTAL else None,
+        value_column if reads_values else None,
         () if pair_problem is None else group_columns,
+        missing=missing,
     )
     user_amounts = read_user_amounts(files, names, roles, named_columns, keeps_rows=is_range)
     return amounts_of(user_amounts) if isinstance(user_amounts, Dataset) else user_amounts

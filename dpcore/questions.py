@@ -21,16 +21,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from dpcore.common import text_fields
 from dpcore.common.checks import InputProblem, InvalidInput, Problems, refuse
 from dpcore.common.privacy import Disclosure
-from dpcore.common.text_fields import (
-    find_option,
-    find_options_type,
-    list_field_types,
-    list_options,
-    name_option,
-    rename_former,
-)
 
 if TYPE_CHECKING:
     from dpcore.reply import Reply
@@ -39,6 +32,8 @@ COLUMNS = {
     "user": "The column that says who a row belongs to, or several that say so together.",
     "value": "The column of numbers that is released.",
     "group": "The column of groups, or several that name one together.",
+    "missing": 'If a value is missing or no number: "drop" leaves the row out, a public number replaces the value. '
+    "By default such data are refused. A rule that is chosen because a blank was seen is a look at the data.",
     "label": "The column that is predicted: numbers, or words of which `positive` names one.",
     "features": "The columns that it is predicted from: numbers as they are, others one-hot. By default all.",
     "levels": "The public list of a column's levels, the reference level first, by column; by default off the cells.",
@@ -91,7 +86,9 @@ class Question:
     def column_arguments(self) -> tuple[str, ...]:
         """Return the names of the arguments that say how the data are read."""
         names = {"user", "disclosure", *self.needed_columns, *self.accepted_columns}
-        names |= set(LABEL_ARGUMENTS if self.table_module else ())
+        names |= set(LABEL_ARGUMENTS if self.table_module else ()) | (
+            {"missing"} if "value" in names else set()
+        )
         return tuple(name for name in COLUMNS if name in names)
 
     @property
@@ -190,7 +187,7 @@ def reply_of(call_name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
 
     question = QUESTIONS[call_name]
     build_answer, parameters_type, data_type = _answer_types(question)
-    settings = rename_former(call_name, parameters_type, settings)
+    settings = text_fields.rename_former(call_name, parameters_type, settings)
     column_settings = {key: settings[key] for key in question.column_arguments if key in settings}
     # What the question takes beside a data set.
     is_native = isinstance(data, data_type) and not isinstance(data, Dataset)
@@ -259,10 +256,11 @@ def types_of(call_name: str) -> dict[str, Any]:
     """Return the types of a call's own settings by name, and of ``intercept`` if the call has that."""
     question = QUESTIONS[call_name]
     _, parameters_type, _ = _answer_types(question)
-    types_by_field = list_field_types(parameters_type)
+    types_by_field = text_fields.list_field_types(parameters_type)
     fields_by_setting = _list_settings(question, parameters_type)
     types_by_setting = {name: types_by_field[f.name] for name, f in fields_by_setting.items()}
-    return types_by_setting | ({"intercept": bool} if "intercept" in question.column_arguments else {})
+    column_types = {"intercept": bool, "missing": str | float}
+    return types_by_setting | {k: t for k, t in column_types.items() if k in question.column_arguments}
 
 
 def _answer_types(question: Question) -> tuple[Callable[..., Any], Any, Any]:
@@ -282,9 +280,8 @@ def call_with(package_name: str, parameters: Any) -> tuple[str, dict[str, Any]] 
     Returns:
         Name and settings; None where no call asks this question.
     """
-    texts_by_field = {
-        f.name: _to_text(getattr(parameters, f.name)) for f in dataclasses.fields(parameters) if f.init
-    }
+    names = [f.name for f in dataclasses.fields(parameters) if f.init]
+    texts_by_field = {name: _to_text(getattr(parameters, name)) for name in names}
     for call_name, question in QUESTIONS.items():
         is_fixed_so = question.fixed_settings.items() <= texts_by_field.items()
         if question.package_name == package_name and is_fixed_so:
@@ -301,7 +298,7 @@ def call_with(package_name: str, parameters: Any) -> tuple[str, dict[str, Any]] 
 
 def _to_text(value: Any) -> Any:
     """Return an option as the text that names it in a call; other values unchanged."""
-    return name_option(value) if isinstance(value, enum.Enum) else value
+    return text_fields.name_option(value) if isinstance(value, enum.Enum) else value
 
 
 def _list_settings(question: Question, parameters_type: Any) -> dict[str, dataclasses.Field[Any]]:
@@ -329,7 +326,7 @@ def _build_parameters(
     refused.
     """
     fields_by_setting = _list_settings(question, parameters_type)
-    types_by_field = list_field_types(parameters_type)
+    types_by_field = text_fields.list_field_types(parameters_type)
     values_by_field: dict[str, Any] = {
         field_name: _parse_setting(types_by_field[field_name], field_name, option_text)
         for field_name, option_text in question.fixed_settings.items()
@@ -377,7 +374,7 @@ def _parse_setting(annotation: Any, setting_name: str, value: Any) -> Any:
 
     Other values are returned as they are, for the parameters to check; an unknown option raises InvalidInput.
     """
-    options_type = find_options_type(annotation)
+    options_type = text_fields.find_options_type(annotation)
     if options_type is None or isinstance(value, options_type) or value is None:
         if hasattr(value, "tolist"):  # numbers of NumPy
             value = value.tolist()
@@ -391,9 +388,11 @@ def _parse_setting(annotation: Any, setting_name: str, value: Any) -> Any:
             if isinstance(value, int | float) and not isinstance(value, bool):
                 return str(value)
         return value
-    if option := find_option(options_type, value):
+    if option := text_fields.find_option(options_type, value):
         return option
-    raise refuse(f"{setting_name} must be one of {list_options(options_type)}; got {str(value)[:40]!r}")
+    raise refuse(
+        f"{setting_name} must be one of {text_fields.list_options(options_type)}; got {str(value)[:40]!r}"
+    )
 
 
 def _build_signature(question: Question, parameters_type: Any) -> inspect.Signature:
@@ -402,9 +401,8 @@ def _build_signature(question: Question, parameters_type: Any) -> inspect.Signat
 
     fields_by_setting = _list_settings(question, parameters_type)
     empty = inspect.Parameter.empty
-    column_defaults = {"disclosure": "private", "intercept": True} | dict.fromkeys(
-        question.needed_columns, empty
-    )
+    column_defaults = {"disclosure": "private", "intercept": True}
+    column_defaults |= dict.fromkeys(question.needed_columns, empty)
     defaults_by_name = {name: column_defaults.get(name) for name in question.column_arguments}
     for name, f in fields_by_setting.items():  # Those without a default come first.
         default = None if name in question.nullable_settings else f.default
@@ -425,7 +423,7 @@ def _write_docstring(question: Question, parameters_type: Any, build_answer: Any
     from dpcore.common.parameters import describe
 
     help_by_field = describe(parameters_type)
-    types_by_field = list_field_types(parameters_type)
+    types_by_field = text_fields.list_field_types(parameters_type)
     first_paragraph, _, remainder = (inspect.getdoc(build_answer) or "").partition("\n\nArgs:")
     ending = re.search(r"^(Examples|Source):.*", remainder, flags=re.MULTILINE | re.DOTALL)
     counts_text = "" if question.table_module else "rows per user as a list; a `ContributionHistogram`; "
@@ -439,8 +437,8 @@ def _write_docstring(question: Question, parameters_type: Any, build_answer: Any
         *(f"    {name}: {COLUMNS[name]}" for name in question.column_arguments),
     ]
     for name, f in _list_settings(question, parameters_type).items():
-        options_type = find_options_type(types_by_field[f.name])
-        value_text = f" One of {list_options(options_type)}." if options_type else ""
+        options_type = text_fields.find_options_type(types_by_field[f.name])
+        value_text = f" One of {text_fields.list_options(options_type)}." if options_type else ""
         if name == "source" and question.source_with_data:
             value_text += f" Where data are given it is {question.source_with_data!r} by default."
         if name in question.derived_settings:

@@ -239,18 +239,9 @@ class Reply:
         # That module asks questions, whose replies are of this one.
         select = importlib.import_module("dpcore.private_selection").select_privately
         call_name, settings = self.call
-        drawn_reply: DrawnReply = select(
-            call_name,
-            self.data,
-            settings,
-            epsilon,
-            total_epsilon=total_epsilon,
-            largest=largest,
-            margin=margin,
-            unit=unit,
-            highest_amount=highest_amount,
-            charge=charge,
-        )
+        options: dict[str, Any] = {"total_epsilon": total_epsilon, "largest": largest, "margin": margin}
+        options |= {"unit": unit, "highest_amount": highest_amount, "charge": charge}
+        drawn_reply: DrawnReply = select(call_name, self.data, settings, epsilon, **options)
         return drawn_reply
 
     def report(self, path: str | Path) -> Path:
@@ -312,10 +303,8 @@ class Reply:
         if self.data is None:
             raise refuse("a script is written of a data set; these data are of another kind")
         source = Source(self.data, needs_rows=True, disclosure=self.answer.disclosure)
-        made_at = datetime.now(UTC)
-        return write_script(
-            self._title, self.answer.parameters, source, self.package_name, made_at, False, self.call
-        )
+        made_at, parameters = datetime.now(UTC), self.answer.parameters
+        return write_script(self._title, parameters, source, self.package_name, made_at, False, self.call)
 
     @property
     def _title(self) -> str:
@@ -338,9 +327,8 @@ class Reply:
             f"<tr><td>{escape(n.label)}</td><td><b>{escape(n.text)}</b></td><td>{escape(n.note)}</td></tr>"
             for n in answer.numbers
         )
-        near_optimal_html = (
-            f"<p>Good enough: {escape(answer.near_optimal)}</p>" if answer.near_optimal else ""
-        )
+        range_text = answer.near_optimal
+        near_optimal_html = f"<p>Good enough: {escape(range_text)}</p>" if range_text else ""
         notes_html = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
         assumptions_html = "".join(f"<li>{escape(sentence)}.</li>" for sentence in answer.all_assumptions)
         return (

@@ -135,8 +135,8 @@ def compute_bound_curves(
 
 def compute_method_curves(comparison: MethodComparison) -> tuple[FloatArray, FloatArray]:
     """Compute the epsilons of the grid with the crossings, and the cost of every method there, shape (methods, k)."""
-    crossing_epsilons = [epsilon for epsilon, _ in comparison.crossings if EPSILON_AXIS.contains(epsilon)]
-    epsilons = np.unique(np.append(build_epsilon_grid(is_slow=False), crossing_epsilons))
+    crossings = [epsilon for epsilon, _ in comparison.crossings if EPSILON_AXIS.contains(epsilon)]
+    epsilons = np.unique([*build_epsilon_grid(is_slow=False), *crossings])
     return epsilons, comparison.compute_costs(epsilons)
 
 
@@ -225,16 +225,14 @@ def tabulate_candidates(candidates: Sequence[Candidate]) -> list[dict[str, str]]
     smallest_error = min(candidate.error for candidate in candidates)
     return [
         {
-            "Bound": wording.number(candidate.bound),
-            "How it is come by": candidate.reason,
-            "Error": wording.number(candidate.error),
-            "Against the best": ""
-            if candidate.error == smallest_error
-            else wording.change(candidate.error, smallest_error),
-            "Above the bound": wording.percent(candidate.lost_share),
-            "Users over it": wording.number(candidate.num_affected),
+            "Bound": wording.number(c.bound),
+            "How it is come by": c.reason,
+            "Error": wording.number(c.error),
+            "Against the best": "" if c.error == smallest_error else wording.change(c.error, smallest_error),
+            "Above the bound": wording.percent(c.lost_share),
+            "Users over it": wording.number(c.num_affected),
         }
-        for candidate in candidates
+        for c in candidates
     ]
 
 
@@ -273,11 +271,8 @@ def plot_best(
         ]
         if current_value > 0.0:
             items.append(Mark("ε in use", epsilon, current_value, Style.SMOOTH, is_unnamed=True))
-        end_texts = [
-            f"{wording.number(curve_values[i])} at ε = {wording.entered(curves.epsilons[i])}"
-            for i in (0, -1)
-            if curve_values.size
-        ]
+        ends = [(curve_values[i], curves.epsilons[i]) for i in (0, -1) if curve_values.size]
+        end_texts = [f"{wording.number(value)} at ε = {wording.entered(end)}" for value, end in ends]
         plot = Plot(
             f"{question_name}-{quantity_name}-over-epsilon",
             f"Best {quantity_name} over ε",
@@ -292,29 +287,28 @@ def plot_best(
     return tuple(plots)
 
 
-def plot_methods(
-    question_name: str, comparison: MethodComparison, epsilon: float, disclosure: Provenance
-) -> Plot:
+def plot_methods(name: str, comparison: MethodComparison, epsilon: float, disclosure: Provenance) -> Plot:
     """Plot the cost of every method over ε, with the ε in use and the crossings with the first.
 
     Args:
-        question_name: Of the question.
+        name: Name of the question.
         comparison: What is compared.
         epsilon: In use.
         disclosure: Of the numbers.
     """
     epsilons, method_costs = compute_method_curves(comparison)
     epsilon_column = Column("epsilon", epsilons)
+    methods = zip(comparison.method_names, method_costs, METHOD_STYLES, strict=False)
     items: list[Item] = [
-        Curve(name, epsilon_column, Column(name, costs), style, width=2.0)
-        for name, costs, style in zip(comparison.method_names, method_costs, METHOD_STYLES, strict=False)
+        Curve(method_name, epsilon_column, Column(method_name, costs), style, width=2.0)
+        for method_name, costs, style in methods
     ]
     for crossing_epsilon, text in comparison.crossings:
         if crossing_epsilon in epsilons:
             cost = float(method_costs[0, np.searchsorted(epsilons, crossing_epsilon)])
             items.append(Mark(text, crossing_epsilon, cost, Style.ENTERED, "diamond-open", is_unnamed=True))
     return Plot(
-        f"{question_name}-ways-over-epsilon",
+        f"{name}-ways-over-epsilon",
         "What each way costs over ε",
         comparison.best_method_sentence or "What each way costs over ε.",
         EPSILON_AXIS,
@@ -336,19 +330,19 @@ Comparison = BoundComparison | MethodComparison | str
 """A comparison over ε, or a sentence on why there is none."""
 
 
-def build_cache_key(parameters: Any, not_compared: Collection[str]) -> Any:
+def build_cache_key(parameters: Any, ignored_names: Collection[str]) -> Any:
     """Return the parameters at one ε, without the fields that no comparison depends on.
 
     Raises:
         InvalidInput: The parameters are not valid at that ε.
     """
-    return replace(parameters.without(*not_compared), epsilon=KEY_EPSILON)
+    return replace(parameters.without(*ignored_names), epsilon=KEY_EPSILON)
 
 
 def show_over_epsilon(
     question_name: str,
     compare: Callable[[Any, Any], Comparison],
-    not_compared: Collection[str],
+    ignored_names: Collection[str],
     data: Any,
     parameters: Any,
 ) -> Parts:
@@ -357,11 +351,11 @@ def show_over_epsilon(
     Args:
         question_name: Of the question.
         compare: The function ``against_epsilon`` of its answer.
-        not_compared: ``NOT_COMPARED`` of its answer.
+        ignored_names: Fields that no comparison depends on: ``NOT_COMPARED`` of its answer.
         data: What the question is about.
         parameters: The question's parameters.
     """
-    key_parameters, epsilon = build_cache_key(parameters, not_compared), parameters.epsilon
+    key_parameters, epsilon = build_cache_key(parameters, ignored_names), parameters.epsilon
     comparison: Comparison = yield Cached(compare, (data, key_parameters), num_kept=8)
     if isinstance(comparison, str):
         yield Note(comparison)

@@ -62,18 +62,14 @@ def sample_users(
     """
     cumulative_users = np.cumsum(np.asarray(users_per_contribution, dtype=np.float64)[::-1])
     num_users = float(cumulative_users[-1])
-    shows_all = num_users <= MAX_USERS
-    ranks = (
-        np.arange(1.0, num_users + 1.0)
-        if shows_all
-        else np.unique(np.floor(np.geomspace(1.0, num_users, MAX_USERS)))
-    )
-    contributions_at_ranks = np.asarray(contributions, dtype=np.float64)[::-1][
-        np.searchsorted(cumulative_users, ranks)
-    ]
-    count_text = wording.counted(ranks.size, unit_name) if ranks.size == num_users else (
-        f"{ranks.size} of {wording.counted(int(num_users), unit_name)}"
-    )  # fmt: skip
+    ranks = np.unique(np.floor(np.geomspace(1.0, num_users, MAX_USERS)))
+    if num_users <= MAX_USERS:
+        ranks = np.arange(1.0, num_users + 1.0)
+    falling_contributions = np.asarray(contributions, dtype=np.float64)[::-1]
+    contributions_at_ranks = falling_contributions[np.searchsorted(cumulative_users, ranks)]
+    count_text = wording.counted(int(num_users), unit_name)
+    if ranks.size < num_users:
+        count_text = f"{ranks.size} of {count_text}"
     # Rows are what the bound is about, and need no word.
     title = wording.capital(count_text) + ("" if unit == "rows" else f" by {unit}")
     return UserBars(contributions_at_ranks, title, is_cut_by_second)
@@ -125,16 +121,12 @@ def tabulate_classes(histogram: ContributionHistogram) -> dict[str, list[str] | 
         if class_starts.size > MAX_CLASSES:
             class_starts = _cut_classes(powers, min_size, max_size)
         class_ends = [*(class_starts[1:] - 1).tolist(), max_size]
-        class_names = [
-            f"{first_size:,}" if first_size == last_size else f"{first_size:,}–{last_size:,}"
-            for first_size, last_size in zip(class_starts.tolist(), class_ends, strict=True)
-        ]
+        ends = zip(class_starts.tolist(), class_ends, strict=True)
+        class_names = [f"{low:,}" if low == high else f"{low:,}–{high:,}" for low, high in ends]
     class_numbers = np.searchsorted(class_starts, sizes, side="right") - 1
-    users = histogram.users.astype(np.float64)
-    class_users, class_rows = (
-        np.bincount(class_numbers, weights=counts, minlength=class_starts.size)
-        for counts in (users, sizes * users)
-    )
+    users, num_classes = histogram.users.astype(np.float64), class_starts.size
+    class_users = np.bincount(class_numbers, users, num_classes)
+    class_rows = np.bincount(class_numbers, sizes * users, num_classes)
     return {
         "rows_per_user": class_names,
         "share_of_users": class_users / class_users.sum(),

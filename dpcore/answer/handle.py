@@ -1,7 +1,7 @@
 """A handle on a figure's curve: the picture while a person moves the bound by hand, before the server knows.
 
 The page sends the whole handle once. While the bound moves, the browser looks up columns and places dots; it computes
-nothing else, so that `place_dots` can be compared with the error on the card.
+nothing else, so that a test can compare its dots with the error on the card.
 """
 
 from __future__ import annotations
@@ -150,10 +150,9 @@ def draw_unit_noise(noise_kind: NoiseKind) -> FloatArray:
     else:
         draws = rng.normal(0.0, 1.0 / noise_kind.mean_magnitude, (NUM_SETS, NUM_DOTS))
     mean_square = noise_kind.unit_variance / noise_kind.mean_magnitude**2
-    deviations_from_law = np.abs(draws.mean(axis=1)) + np.abs(np.abs(draws).mean(axis=1) - 1.0)
-    return _make_read_only(
-        draws[np.argsort(deviations_from_law + np.abs((draws**2).mean(axis=1) / mean_square - 1.0))]
-    )
+    deviations = np.abs(draws.mean(axis=1)) + np.abs(np.abs(draws).mean(axis=1) - 1.0)
+    deviations += np.abs((draws**2).mean(axis=1) / mean_square - 1.0)
+    return _make_read_only(draws[np.argsort(deviations)])
 
 
 @functools.cache
@@ -167,9 +166,7 @@ def draw_normal(noise_kind: NoiseKind) -> FloatArray:
     ordered_sets = []
     for noise_draws in draw_unit_noise(noise_kind):
         deviations = [
-            abs(float(normal_draws @ normal_draws) / NUM_DOTS - 1.0)
-            + 2.0 * abs(float(normal_draws @ noise_draws)) / NUM_DOTS
-            for normal_draws in normal_sets
+            abs(d @ d / NUM_DOTS - 1.0) + 2.0 * abs(d @ noise_draws / NUM_DOTS) for d in normal_sets
         ]
         ordered_sets.append(normal_sets.pop(int(np.argmin(deviations))))
     return _make_read_only(np.array(ordered_sets))
@@ -179,16 +176,3 @@ def _make_read_only(draws: FloatArray) -> FloatArray:
     """Make an array of draws read-only, as all callers share it, and return it."""
     draws.setflags(write=False)
     return draws
-
-
-def place_dots(dots: Dots, loss: float, magnitude: float, sampling_deviation: float = 0.0) -> FloatArray:
-    """Place the dots, as the browser does: release minus truth, shape (`NUM_SETS`, `NUM_DOTS`).
-
-    Args:
-        dots: The draws with a magnitude or deviation of 1.
-        loss: What a release lacks of the truth without noise.
-        magnitude: The mean magnitude of the noise.
-        sampling_deviation: The standard deviation of what is drawn besides noise.
-    """
-    sampling_draws = 0.0 if dots.unit_sampling_draws is None else dots.unit_sampling_draws
-    return np.asarray(magnitude * dots.unit_noise_draws + sampling_deviation * sampling_draws - loss)

@@ -39,18 +39,16 @@ def _round_limit(value: float, rounds_up: bool) -> float:
     """Return the nearest 1, 2 or 5 times a power of ten that is not below a value above 0, or not above it."""
     power = 10.0 ** math.floor(math.log10(value))
     round_values = [step * power for step in (1.0, 2.0, 5.0, 10.0)]
-    return (
-        min(step for step in round_values if step >= value)
-        if rounds_up
-        else max(step for step in round_values if step <= value)
-    )
+    if rounds_up:
+        return min(step for step in round_values if step >= value)
+    return max(step for step in round_values if step <= value)
 
 
 def linear_limits(values: FloatArray, includes_zero: bool = False) -> Limits:
     """Return the ends of a linear axis, a tenth of its length free; ``includes_zero``: of shares, with 0 inside."""
     finite_values = values[np.isfinite(values)]
-    minimum, maximum = (
-        (float(finite_values.min()), float(finite_values.max())) if finite_values.size else (0.0, 1.0)
+    minimum, maximum = map(
+        float, (finite_values.min(), finite_values.max()) if finite_values.size else (0, 1)
     )
     if includes_zero:
         return min(1.1 * minimum, 0.0), max(1.1 * maximum, LEAST_SHARE)

@@ -186,25 +186,21 @@ def cite_program_noise(program: Program, noise_kind: NoiseKind, chosen_noise_kin
     return f"{library.value}'s {cite_noise(noise_kind.value, library)}"
 
 
-def write_guarantee(
-    release_clause: str, epsilon: float, neighbours: Neighbours | str, delta: float = 0.0
-) -> str:
+def write_guarantee(clause: str, epsilon: float, neighbours: Neighbours | str, delta: float = 0.0) -> str:
     """Write the sentences that say which statistic was released and how it is protected.
 
     Args:
-        release_clause: Subject and verb: ``The mean was released``.
+        clause: Subject and verb: ``The mean was released``.
         epsilon: The promised epsilon; it is written with all its digits.
         neighbours: The neighbouring relation; a text continues ``Two data sets are neighbours``.
         delta: The promised delta, 0 for a pure guarantee.
     """
     relation_text = neighbours if isinstance(neighbours, str) else NEIGHBOUR_TEXTS[neighbours]
-    guarantee_symbols, budget_text = "ε", f"ε = {wording.entered(epsilon)}"
+    symbols, budget_text = "ε", f"ε = {wording.entered(epsilon)}"
     if delta:
-        guarantee_symbols, budget_text = "(ε, δ)", f"{budget_text} and δ = {wording.entered(delta)}"
-    promise_sentence = (
-        f"{release_clause} with user-level {guarantee_symbols}-differential privacy at {budget_text}."
-    )
-    return f"{promise_sentence} Two data sets are neighbours {relation_text}."
+        symbols, budget_text = "(ε, δ)", f"{budget_text} and δ = {wording.entered(delta)}"
+    promise_text = f"{clause} with user-level {symbols}-differential privacy at {budget_text}"
+    return f"{promise_text}. Two data sets are neighbours {relation_text}."
 
 
 class ChoiceSource(enum.Enum):
@@ -256,10 +252,9 @@ class Methods:
         """Return the sentences as they may be shown: without results that were computed from private data."""
         if self.empty_sentence and not self.is_withheld:
             return f"{self.empty_sentence} {self._origin_sentence}"
-        result_sentences = self.public_procedure if self.is_withheld else self.procedure
-        return " ".join(
-            filter(None, (self.guarantee_text, result_sentences, self.rule_sentence, self._origin_sentence))
-        )
+        result_text = self.public_procedure if self.is_withheld else self.procedure
+        texts = (self.guarantee_text, result_text, self.rule_sentence, self._origin_sentence)
+        return " ".join(filter(None, texts))
 
     @property
     def _origin_sentence(self) -> str:
@@ -275,9 +270,8 @@ class Methods:
             return f"{sentence_start} from {FROM_PRIVATE}"
         if classify(self.disclosure) is Disclosure.PUBLIC:
             return f"{sentence_start} from {FROM_PUBLIC}"
-        guarantee_text = ""
-        if isinstance(self.disclosure, ReleaseFacts):
-            facts = self.disclosure
+        facts, guarantee_text = self.disclosure, ""
+        if isinstance(facts, ReleaseFacts):
             guarantee_text = f" ({facts.guarantee}; {facts.neighbours.short}; {facts.mechanism})"
         return f"{sentence_start} from {FROM_RELEASE.format(guarantee_text)}"
 
@@ -292,11 +286,6 @@ class Methods:
         return to_latex(self._text_with_citations)
 
     @property
-    def work_keys(self) -> tuple[str, ...]:
-        """Return the keys of the works that the sentences cite, in order."""
-        return list_citations(self._text_with_citations)
-
-    @property
     def bibtex(self) -> str:
         """Return the BibTeX entries of the works that the sentences cite."""
-        return write_bibtex(self.work_keys)
+        return write_bibtex(list_citations(self._text_with_citations))

@@ -122,10 +122,9 @@ class PaperFigure:
             for value_index, value in enumerate(values):
                 if should_stop():
                     return None
-                numbers_by_key = self.run_once(value, seed)
-                numbers[:, value_index, seed_index] = [
-                    numbers_by_key.get(line.key, math.nan) for line in self.lines
-                ]
+                run_numbers = self.run_once(value, seed)
+                line_numbers = [run_numbers.get(line.key, math.nan) for line in self.lines]
+                numbers[:, value_index, seed_index] = line_numbers
                 progress((seed_index * len(values) + value_index + 1) / (len(seeds) * len(values)))
         return FigureRuns(self.key, values, seeds, summarise_runs(numbers, axis=2))
 

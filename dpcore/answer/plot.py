@@ -395,13 +395,8 @@ class Plot:
         for axis_name in ("x", "y"):
             axis: Axis = getattr(self, axis_name)
             if axis.limits == FIT and axis.scale is not Scale.NAMES:
-                drawn_values = self._values_on(axis_name)
-                is_log = axis.scale is Scale.LOG
-                limits = (
-                    fit_limits(drawn_values)
-                    if is_log
-                    else linear_limits(drawn_values, axis.scale is Scale.PERCENT)
-                )
+                values, is_percent = self._values_on(axis_name), axis.scale is Scale.PERCENT
+                limits = fit_limits(values) if axis.scale is Scale.LOG else linear_limits(values, is_percent)
                 object.__setattr__(self, axis_name, replace(axis, limits=limits))
 
     def _values_on(self, axis_name: str) -> FloatArray:
@@ -413,17 +408,13 @@ class Plot:
                 drawn_values += [item.value] if item.is_vertical == (axis_name == "x") else []
             elif not isinstance(item, Band):
                 drawn_values += [getattr(item, name, None) for name in attribute_names]
-        return np.concatenate(
-            [np.ravel(np.asarray(v, dtype=np.float64)) for v in drawn_values if v is not None]
-        )
+        vectors = [np.ravel(np.asarray(v, dtype=np.float64)) for v in drawn_values if v is not None]
+        return np.concatenate(vectors)
 
     def with_limits(self, x: Limits | None = None, y: Limits | None = None) -> Plot:
         """Return the plot with other limits of its axes; None keeps those of an axis."""
-        x_axis, y_axis = (
-            replace(self.x, limits=x or self.x.limits),
-            replace(self.y, limits=y or self.y.limits),
-        )
-        return replace(self, x=x_axis, y=y_axis)
+        x_axis = replace(self.x, limits=x or self.x.limits)
+        return replace(self, x=x_axis, y=replace(self.y, limits=y or self.y.limits))
 
     def with_selected_bound(self, selected_bound: float | Mapping[str, float], curve_name: str = "") -> Plot:
         """Return the plot with the mark of a privately selected bound in place of `IN_USE`, and with the handle there.
@@ -435,31 +426,28 @@ class Plot:
             selected_bound: The bound, or both bounds of a pair by their columns.
             curve_name: Name of the curve that the bound stands on, where no handle says that.
         """
-        handle, bounds_by_column = self.handle, selected_bound if isinstance(selected_bound, Mapping) else {}
+        handle = self.handle
         second_bound = None if handle is None else handle.second_bound
+
+        def find_bound(bound_values: npt.ArrayLike) -> float:
+            """Return the selected bound; of a pair, the one whose column holds these values."""
+            if isinstance(selected_bound, Mapping):
+                return selected_bound[self._name_column(bound_values)]
+            return selected_bound
+
         if handle and second_bound and any(isinstance(item, Cells) for item in self.items):
-            x, y = (
-                bounds_by_column[self._name_column(bound_values)]
-                for bound_values in (handle.bounds, second_bound.bounds)
-            )
+            x, y = find_bound(handle.bounds), find_bound(second_bound.bounds)
         else:
             curves = [item for item in self.items if isinstance(item, Curve)]
             curves = [c for c in curves if (c.y is handle.errors if handle else c.name == curve_name)]
             if not curves:
                 return self
-            bounds, errors = np.asarray(curves[0].x), np.asarray(curves[0].y)
-            x = (
-                bounds_by_column[self._name_column(curves[0].x)]
-                if isinstance(selected_bound, Mapping)
-                else selected_bound
-            )
-            y = float(np.interp(x, bounds, errors))
+            x = find_bound(curves[0].x)
+            y = float(np.interp(x, np.asarray(curves[0].x), np.asarray(curves[0].y)))
         items = [item for item in self.items if not (isinstance(item, Mark) and item.name == IN_USE)]
         if handle and not any(isinstance(item, Mark) and item.name.startswith("Your own") for item in items):
             if second_bound is not None:
-                second_bound = replace(
-                    second_bound, initial_value=bounds_by_column[self._name_column(second_bound.bounds)]
-                )
+                second_bound = replace(second_bound, initial_value=find_bound(second_bound.bounds))
             handle = replace(handle, initial_value=x, second_bound=second_bound)
         return replace(self, items=(*items, Mark(SELECTED, x, y, Style.ENTERED, "star")), handle=handle)
 

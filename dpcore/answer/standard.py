@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from typing import Any
 
 from dpcore.answer.section import Note, Parts, Search, Table
 from dpcore.common import wording
@@ -161,9 +162,8 @@ def show_other_solver(
         return
     yield Note("CVXPY hands the problem as written to Clarabel, a general solver.")
     search_texts = "Solving with both", "Compare with CVXPY", "balance"
-    search = Search(
-        key, question, lambda tell, stop: solve(stop), *search_texts, is_measured=False, is_heavy=True
-    )
+    options: dict[str, Any] = {"is_measured": False, "is_heavy": True}
+    search = Search(key, question, lambda tell, stop: solve(stop), *search_texts, **options)
     solved_results: tuple[Solved, ...] | None = yield search
     if solved_results is None:
         return

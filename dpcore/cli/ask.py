@@ -66,9 +66,8 @@ def ask(command: str, call_name: str, arguments: list[str]) -> None:
     if unknown_words and not unknown_words[0].startswith("--"):
         parser.error(f"unrecognized arguments: {unknown_words[0]}")
     # The call refuses unknown settings, and names the nearest; the words behind them are dropped.
-    settings |= {
-        word[2:].partition("=")[0].replace("-", "_"): "" for word in unknown_words if word.startswith("--")
-    }
+    unknown_flags = [word[2:].partition("=")[0] for word in unknown_words if word.startswith("--")]
+    settings |= {flag.replace("-", "_"): "" for flag in unknown_flags}
     settings |= {key: _parse_by_column(key, settings[key]) for key in EXAMPLES_BY_SETTING if key in settings}
     paths = expand_patterns(paths)
     refuse_to_overwrite(paths, "--report", report_path)
@@ -77,10 +76,8 @@ def ask(command: str, call_name: str, arguments: list[str]) -> None:
     data_parameter = inspect.signature(getattr(dpcore, call_name)).parameters["data"]
     if not paths and data_parameter.default is inspect.Parameter.empty:
         parser.error("the following arguments are required: DATA, beside the settings")
-    if len(settings_paths) > 1:
-        raise refuse(
-            f"{' and '.join(settings_paths)} are {len(settings_paths)} files of settings, and one is read"
-        )
+    if (num_files := len(settings_paths)) > 1:
+        raise refuse(f"{' and '.join(settings_paths)} are {num_files} files of settings, and one is read")
     file_settings = script.read_settings(settings_paths[0]) if settings_paths else {}
     settings = _rename_former(call_name, file_settings) | _rename_former(call_name, settings)
     if call_name not in questions.QUESTIONS:
@@ -92,9 +89,8 @@ def ask(command: str, call_name: str, arguments: list[str]) -> None:
         missing_settings.pop("data")
         reply: Reply = getattr(dpcore, call_name)(paths, **missing_settings | settings)
     elif draw_settings:
-        reply = dpcore.select_privately(
-            call_name, paths, settings, draw_settings.pop("draw", None), **draw_settings
-        )
+        epsilon = draw_settings.pop("draw", None)
+        reply = dpcore.select_privately(call_name, paths, settings, epsilon, **draw_settings)
     else:
         reply = questions.reply_of(call_name, paths or None, settings)
     # A private selection has no notes: they would say more about the data than its epsilon covers.
@@ -124,9 +120,8 @@ def _build_parser(command: str, call_name: str) -> argparse.ArgumentParser:
     call = getattr(dpcore, call_name)
     parameters, docstring = dict(inspect.signature(call).parameters), inspect.getdoc(call) or ""
     parameters.pop("charge", None)
-    descriptions_by_setting = dict(
-        re.findall(r"^    (\w+): (.*)$", docstring.partition("\nReturns:")[0], flags=re.MULTILINE)
-    )
+    arguments_text = docstring.partition("\nReturns:")[0]
+    descriptions = dict(re.findall(r"^    (\w+): (.*)$", arguments_text, flags=re.MULTILINE))
     if call_name in questions.QUESTIONS:
         types_by_setting = questions.types_of(call_name)
     else:
@@ -148,15 +143,14 @@ def _build_parser(command: str, call_name: str) -> argparse.ArgumentParser:
     nargs = "*" if is_optional else "+"
     parser.add_argument("data", nargs=nargs, metavar="DATA", help=data_help, default=[])
     for key, parameter in parameters.items():
-        _add_setting(parser, key, parameter.default, types_by_setting.get(key), descriptions_by_setting[key])
+        _add_setting(parser, key, parameter.default, types_by_setting.get(key), descriptions[key])
     if call_name in questions.SELECTABLE:
         _add_draw(parser, call_name)
     output_group = parser.add_argument_group("what is written").add_mutually_exclusive_group()
     report_help = "write an HTML report into this file, too"
     code_help = "the program that releases with this bound"
-    output_group.add_argument(
-        "--json", action="store_true", default=False, help="the whole answer (docs/report.md)"
-    )
+    json_help = "the whole answer (docs/report.md)"
+    output_group.add_argument("--json", action="store_true", default=False, help=json_help)
     output_group.add_argument("--report", type=Path, metavar="FILE", default=None, help=report_help)
     output_group.add_argument("--code", choices=LIBRARY_BY_NAME, default=None, help=code_help)
     return parser
@@ -166,15 +160,12 @@ def _add_draw(parser: argparse.ArgumentParser, call_name: str) -> None:
     """Add the options of a private draw of the bound, with the words of `Reply.draw`."""
     docstring = (inspect.getdoc(Reply.draw) or "").partition("\nReturns:")[0]
     descriptions = dict(re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)$", docstring, flags=re.MULTILINE))
-    draw_group = parser.add_argument_group(
-        "a private draw", "The bound is drawn from the data with an ε of its own: it costs at every call."
+    group_help = "The bound is drawn from the data with an ε of its own: it costs at every call."
+    draw_help = (
+        "draw the bound with this epsilon, on top of that of the release; nothing else of the data is written"
     )
-    draw_group.add_argument(
-        "--draw",
-        type=_parse_number,
-        metavar="EPSILON",
-        help="draw the bound with this epsilon, on top of that of the release; nothing else of the data is written",
-    )
+    draw_group = parser.add_argument_group("a private draw", group_help)
+    draw_group.add_argument("--draw", type=_parse_number, metavar="EPSILON", help=draw_help)
     for key in DRAW_OPTIONS:
         if (call_name == "group_bounds") or key not in GROUP_DRAW_OPTIONS:
             help_text = " ".join(descriptions[key].split()).rstrip(".").replace("%", "%%")
@@ -204,10 +195,8 @@ def _rename_former_options(call_name: str, arguments: list[str]) -> list[str]:
     """Return the arguments with today's names of options; a line on standard error names each renamed one."""
     if call_name not in questions.QUESTIONS:
         return arguments
-    flags_by_former = {
-        _write_flag(former): _write_flag(key)
-        for former, key in list_former_names(questions.parameters_of(call_name)).items()
-    }
+    names = list_former_names(questions.parameters_of(call_name)).items()
+    flags_by_former = {_write_flag(former): _write_flag(key) for former, key in names}
     renamed_words = []
     for word in arguments:
         flag, equals, value_text = word.partition("=")
@@ -240,9 +229,8 @@ def _build_usage(
             usage_words.append(option_usage if is_required else f"[{option_usage}]")
     usage = " ".join((*usage_words, "[settings]"))
     indentation = " " * len("usage: sweet-spot ")
-    usage_text = textwrap.fill(
-        usage, WIDTH - len("usage: "), subsequent_indent=indentation, break_on_hyphens=False
-    )
+    width = WIDTH - len("usage: ")
+    usage_text = textwrap.fill(usage, width, subsequent_indent=indentation, break_on_hyphens=False)
     return f"{usage_text}\n{indentation}[--json | --report FILE | --code LIBRARY]".replace("\0", " ")
 
 
@@ -258,10 +246,8 @@ def _parse_by_column(setting_name: str, words: list[str]) -> dict[str, list[Any]
             entries, is_range = text.split(","), setting_name == "ranges"
             numbers = [_parse_number(entry) for entry in entries] if is_range else []
             if not column or (is_range and [isinstance(number, str) for number in numbers] != [False, False]):
-                example = (
-                    f"{_write_flag(setting_name)} must be like COLUMN={EXAMPLES_BY_SETTING[setting_name]}"
-                )
-                problems.add(f"{example}; got {word[:60]!r}")
+                example = f"COLUMN={EXAMPLES_BY_SETTING[setting_name]}"
+                problems.add(f"{_write_flag(setting_name)} must be like {example}; got {word[:60]!r}")
             entries_by_column[column] = numbers if is_range else entries
     return entries_by_column
 
@@ -282,6 +268,8 @@ def _choose_metavar(annotation: Any) -> str:
     types = _list_types(annotation)
     if annotation is None:
         return "COLUMN"
+    if str in types and float in types:
+        return "drop|NUMBER"
     return "NUMBER" if int in types or float in types else "TEXT" if str in types else "NAME"
 
 
@@ -292,34 +280,22 @@ def _add_setting(
     help_text = re.sub(r"``?([^`]+)``?", r"\1", description).rstrip(".").replace("%", "%%")
     if default not in (None, inspect.Parameter.empty, ""):
         help_text += f" (default {'yes' if default is True else 'no' if default is False else default})"
-    types = _list_types(setting_type)
+    types, flag = _list_types(setting_type), _write_flag(setting_name)
     if bool in types:
-        parser.add_argument(_write_flag(setting_name), action=argparse.BooleanOptionalAction, help=help_text)
-    elif setting_name in EXAMPLES_BY_SETTING:
-        parser.add_argument(
-            _write_flag(setting_name),
-            action="append",
-            metavar=f"COLUMN={EXAMPLES_BY_SETTING[setting_name]}",
-            help=f"{help_text}: again for each",
-        )
-    elif setting_name in SEVERAL_COLUMN_ARGUMENTS:
-        parser.add_argument(
-            _write_flag(setting_name), action="append", metavar="COLUMN", help=f"{help_text}: again for each"
-        )
+        parser.add_argument(flag, action=argparse.BooleanOptionalAction, help=help_text)
+    elif setting_name in (*EXAMPLES_BY_SETTING, *SEVERAL_COLUMN_ARGUMENTS):
+        example = EXAMPLES_BY_SETTING.get(setting_name)
+        metavar = f"COLUMN={example}" if example else "COLUMN"
+        parser.add_argument(flag, action="append", metavar=metavar, help=f"{help_text}: again for each")
     elif setting_name == "disclosure":
         # A release brings its facts along as an object, which no command line can hold.
         help_text = help_text.replace(", or the facts of a DP release", "")
-        parser.add_argument(_write_flag(setting_name), choices=["private", "public"], help=help_text)
+        parser.add_argument(flag, choices=["private", "public"], help=help_text)
     elif setting_name == "groups":
-        parser.add_argument(_write_flag(setting_name), type=Path, metavar="FILE", help=help_text)
+        parser.add_argument(flag, type=Path, metavar="FILE", help=help_text)
     else:
-        is_number = int in types or float in types
-        parser.add_argument(
-            _write_flag(setting_name),
-            type=_parse_number if is_number else str,
-            metavar=_choose_metavar(setting_type),
-            help=help_text,
-        )
+        parse = _parse_number if int in types or float in types else str
+        parser.add_argument(flag, type=parse, metavar=_choose_metavar(setting_type), help=help_text)
 
 
 def _parse_number(text: str) -> Any:

@@ -7,6 +7,7 @@ else. Standard output holds the answer alone.
 from __future__ import annotations
 
 import argparse
+import functools
 import gc
 import importlib.util
 import os
@@ -106,10 +107,9 @@ def _print_help(arguments: list[str]) -> int:
     descriptions_by_command = {"count": "Count contributions on files of any size, or on an engine."}
     descriptions_by_command |= {command: _first_line(name) for command, name in COMMANDS.items()}
     indent = 2 + max(map(len, descriptions_by_command)) + 2
+    wrap = functools.partial(textwrap.fill, width=WIDTH, subsequent_indent=" " * indent)
     command_paragraphs = [
-        textwrap.fill(
-            text, WIDTH, initial_indent=f"  {command}".ljust(indent), subsequent_indent=" " * indent
-        )
+        wrap(text, initial_indent=f"  {command}".ljust(indent))
         for command, text in descriptions_by_command.items()
     ]
     parser = argparse.ArgumentParser(
@@ -122,9 +122,8 @@ def _print_help(arguments: list[str]) -> int:
         formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, width=WIDTH),
     )
     parser.add_argument("--version", action="version", version=f"Sweet Spot {dpcore.__version__}")
-    parser.add_argument(
-        "command", nargs="?", choices=[*descriptions_by_command], metavar="COMMAND", help=argparse.SUPPRESS
-    )
+    commands = list(descriptions_by_command)
+    parser.add_argument("command", nargs="?", choices=commands, metavar="COMMAND", help=argparse.SUPPRESS)
     parser.parse_args(arguments)
     return 0
 

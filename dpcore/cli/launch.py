@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import importlib
 import os
 import secrets
 import signal
@@ -30,9 +31,7 @@ if TYPE_CHECKING:
     from dpcore.common.workspace import Workspace
 
 _PARENT = Path(__file__).resolve().parents[2]
-ROOT = next(
-    (folder for folder in (_PARENT / "sweet_spot", _PARENT) if (folder / "app.py").is_file()), _PARENT
-)
+ROOT = _PARENT / "sweet_spot" if (_PARENT / "sweet_spot" / "app.py").is_file() else _PARENT
 """Folder of the app and its settings: ``sweet_spot`` where the package is installed, else the top of the checkout."""
 HOST = "127.0.0.1"
 FIRST_PORT = 8501
@@ -80,14 +79,9 @@ def choose_port(first_port: int = FIRST_PORT) -> int:
 
 def build_server_command(port: int) -> list[str]:
     """Return the words of the command that starts the server; flags win over a person's own STREAMLIT_* settings."""
-    options_by_name = {
-        "server.address": HOST,
-        "server.port": str(port),
-        "server.headless": "true",
-        "server.scriptHealthCheckEnabled": "true",
-    }
-    flags = [word for name, option_value in options_by_name.items() for word in (f"--{name}", option_value)]
-    return [sys.executable, "-m", "streamlit", "run", "app.py", *flags]
+    address = ["--server.address", HOST, "--server.port", str(port)]
+    flags = ["--server.headless", "true", "--server.scriptHealthCheckEnabled", "true"]
+    return [sys.executable, "-m", "streamlit", "run", "app.py", *address, *flags]
 
 
 def choose_token() -> str:
@@ -118,11 +112,6 @@ def is_answering(url: str, timeout: float = 2.0, token: str = "") -> bool:
     with contextlib.suppress(OSError, ValueError), _direct.open(request, timeout=timeout) as response:
         return bool(response.status == 200)
     return False
-
-
-def is_healthy(url: str) -> bool:
-    """Return True if the server at this address is up; its script need not have run yet."""
-    return is_answering(f"{url}/_stcore/health")
 
 
 class Output:
@@ -169,7 +158,8 @@ def wait_until_up(server: subprocess.Popen[str], url: str, output: Output | None
     while time.monotonic() < deadline:
         if server.poll() is not None:
             raise StartError(f"the server ended while starting (exit code {server.returncode})")
-        if (output is None or output.says(url)) and is_healthy(url):
+        # It is up; its script need not have run yet.
+        if (output is None or output.says(url)) and is_answering(f"{url}/_stcore/health"):
             return
         time.sleep(0.1)
     raise StartError(f"the server did not answer within {START_LIMIT:.0f} seconds")
@@ -184,9 +174,8 @@ def open_browser(link: str) -> Workspace | None:
     from dpcore.common.checks import InvalidInput
     from dpcore.common.workspace import Workspace, open_link
 
-    has_window = not sys.platform.startswith("linux") or any(
-        os.environ.get(variable_name) for variable_name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
-    )
+    window_variables = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    has_window = not sys.platform.startswith("linux") or any(map(os.environ.get, window_variables))
     # Without a window, `webbrowser` would take over the terminal with a text browser.
     if os.environ.get("SWEETSPOT_NO_BROWSER") or not has_window:
         return None
@@ -208,13 +197,6 @@ def stop(server: subprocess.Popen[str]) -> None:
     except subprocess.TimeoutExpired:
         server.kill()
         server.wait()
-
-
-def remove_leftovers() -> None:
-    """Remove what a server that had to be killed left in the temporary folder."""
-    from dpcore.common.workspace import remove_abandoned
-
-    remove_abandoned()
 
 
 def _start(port: int, token: str) -> tuple[subprocess.Popen[str], Output]:
@@ -276,7 +258,8 @@ def serve(token: str) -> int:
         stop(server)
         if workspace is not None:
             workspace.close()
-        remove_leftovers()
+        # What a server that had to be killed left in the temporary folder.
+        importlib.import_module("dpcore.common.workspace").remove_abandoned()
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

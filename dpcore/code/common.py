@@ -19,7 +19,7 @@ from typing import Any
 
 import jinja2
 
-from dpcore.code.choice import OF_VALUES, PER_GROUP, Choice, Code, Quantity
+from dpcore.code.choice import MODELS, OF_VALUES, PER_GROUP, Choice, Code, Quantity
 from dpcore.common import programs
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, classify, format_rounded_up
@@ -266,18 +266,31 @@ def add_readers(requirements_text: str, choice: Choice) -> str:
 def list_reading_differences(choice: Choice) -> list[str]:
     """Describe the differences in reading the data between the program and Sweet Spot."""
     differences = []
-    if choice.number_columns and not choice.is_of_public_data:
+    table_layout = choice.read_as
+    if table_layout.has_missing_rule and choice.quantity not in MODELS:
+        rule_text = "leaves out its row"
+        if not table_layout.dropped_column:
+            rule_text = f"replaces it by {table_layout.missing_constant!r}"
+        differences.append(
+            f"Where a value is missing or no finite number, this program {rule_text}, as the page does. That rule must "
+            "not be chosen because such a value was seen: no epsilon covers that look."
+        )
+    elif choice.number_columns and not choice.is_of_public_data:
         differences.append(
             "Sweet Spot refuses a cell that must hold a number and holds none. This program replaces the cell, or "
             "leaves its row out, so that no user's cells stop it. Correct such cells before you run it, or they "
-            "distort the release. Sweet Spot settles the mark before decimals for a whole column. This program reads "
-            "each cell by itself, and DECIMAL says how it reads 1,234."
+            "distort the release."
         )
     elif choice.number_columns:
         differences.append(
             "A cell that must hold a number and holds none stops the program before it spends epsilon, as Sweet Spot "
             "refuses such a file. That it stopped tells something about the data, which no epsilon covers: correct the "
             "file first."
+        )
+    if choice.number_columns and not choice.is_of_public_data:
+        differences.append(
+            "Sweet Spot settles the mark before decimals for a whole column. This program reads each cell by itself, "
+            "and DECIMAL says how it reads 1,234."
         )
     differences.append(
         "Blanks around a user's name are no part of it. One person in two spellings (a no-break space, another Unicode "
@@ -444,7 +457,7 @@ DIFFERENCES = (
 )
 CLAMPS_ROWS = (
     "{library} cannot limit a user's deviation from the middle of a range: it clamps each row, or each user's total. "
-    "Plain Python and OpenDP have this release; here choose *Rows* under *Clamp*."
+    "Plain Python and OpenDP have this release; here clamp *Rows*."
 )
 NOWHERE = "{library} trains no models; plain Python does, in NumPy."
 

@@ -62,7 +62,8 @@ def is_tidy(choice: Choice) -> bool:
     is_plain = file_layout.kind is FileKind.TEXT and file_layout.encoding in ("utf-8", "ascii")
     is_plain &= len(file_layout.separator) == 1
     is_cut = file_layout.skip or file_layout.packing or file_layout.names
-    is_bare = not (is_cut or table_layout.missing_is_a_user or other_layouts)
+    has_rule = table_layout.missing_is_a_user or table_layout.has_missing_rule
+    is_bare = not (is_cut or has_rule or other_layouts)
     has_points = not any(table_layout.decimal(name) for name in choice.number_columns)
     # Polars takes some names for patterns of names.
     names = (*choice.privacy_unit, choice.value_column, choice.group_column)

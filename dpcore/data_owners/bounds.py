@@ -120,11 +120,8 @@ class Collaboration:
 
     def count_noisy_parameters(self, protected_part: ProtectedPart) -> Numbers:
         """Return how many parameters get noise: the ℓ shared under joint privacy, all nk + ℓ under full privacy."""
-        return (
-            self.shared
-            if protected_part is ProtectedPart.JOINT
-            else self.owners * self.personal + self.shared
-        )
+        num_all_parameters = self.owners * self.personal + self.shared
+        return self.shared if protected_part is ProtectedPart.JOINT else num_all_parameters
 
 
 def bound_alone(collaboration: Collaboration) -> Numbers:
@@ -172,7 +169,7 @@ def bound_trivially(collaboration: Collaboration) -> Numbers:
 # --- bounds as the paper prints them; those above correct them -------------------------------------------------
 
 
-def compute_printed_bound_alone(collaboration: Collaboration) -> Numbers:
+def compute_printed_alone(collaboration: Collaboration) -> Numbers:
     """Compute the bound of the table of section 3.2: L (D_X + D_U)/√m. The root of A.1 is smaller, by up to √2.
 
     With the sum, working together without privacy would beat working alone for a single owner, which is the
@@ -183,7 +180,7 @@ def compute_printed_bound_alone(collaboration: Collaboration) -> Numbers:
     return lipschitz_factor * diameter_sum / np.sqrt(collaboration.records)
 
 
-def compute_printed_bound_of_users(collaboration: Collaboration) -> Numbers:
+def compute_printed_of_users(collaboration: Collaboration) -> Numbers:
     """Compute the bound of appendix A.3 for users with full privacy: L R (1/√(mn) + √((nk + ℓ) log(m/δ))/(εn)).
 
     The denominator must be εnr, as in theorem 3.1: with one record per user it must come down to the record
@@ -244,9 +241,8 @@ def find_epsilon_star(collaboration: Collaboration, protected_part: ProtectedPar
     unit_scale = collaboration.replace(epsilon=1.0).privacy_scale
     num_noisy_parameters = collaboration.count_noisy_parameters(protected_part)
     noise_at_epsilon_1 = collaboration.privacy_constant * unit_scale * np.sqrt(num_noisy_parameters)
-    return _divide_or_infinite(
-        noise_at_epsilon_1, np.sqrt(collaboration.num_all_records) * compute_advantage(collaboration)
-    )
+    scaled_advantage = np.sqrt(collaboration.num_all_records) * compute_advantage(collaboration)
+    return _divide_or_infinite(noise_at_epsilon_1, scaled_advantage)
 
 
 def find_records_star(collaboration: Collaboration, protected_part: ProtectedPart) -> FloatArray:

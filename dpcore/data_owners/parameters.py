@@ -174,10 +174,6 @@ class OwnersParameters(Parameters):
         """
         if self.unit is Unit.USER and (self.records_per_user or 1.0) > histogram.max_size:
             raise refuse("a user cannot have more records than the largest owner has")
-        largest_cap = float(histogram.max_size if cap is None else cap)
-        capped_collaboration = build_capped_collaboration(
-            histogram, largest_cap, self.build_collaboration(), self.protects_owner
-        )
-        return capped_collaboration.replace(
-            records=float(capped_collaboration.records), evenness=float(capped_collaboration.evenness)
-        )
+        entered_owners, cap = self.build_collaboration(), float(histogram.max_size if cap is None else cap)
+        owners = build_capped_collaboration(histogram, cap, entered_owners, self.protects_owner)
+        return owners.replace(records=float(owners.records), evenness=float(owners.evenness))

@@ -128,43 +128,29 @@ def compute_regime_map(
         num_rows: Points along y.
     """
     x, y = np.geomspace(*AXIS_RANGES[x_axis], num_columns), np.geomspace(*AXIS_RANGES[y_axis], num_rows)
-    grid_collaboration = collaboration.replace(**{x_axis.value: x[None, :], y_axis.value: y[:, None]})
+    shape = (num_rows, num_columns)
+    grid = collaboration.replace(**{x_axis.value: x[None, :], y_axis.value: y[:, None]})
     if protects_owner and MapAxis.RECORDS_PER_UNIT not in (x_axis, y_axis):
-        grid_collaboration = grid_collaboration.replace(
-            records_per_unit=np.divide(collaboration.records_per_unit, collaboration.records)
-            * grid_collaboration.records
-        )
-    joint_bounds = bound_together(grid_collaboration, ProtectedPart.JOINT)
+        unit_shares = np.divide(collaboration.records_per_unit, collaboration.records)
+        grid = grid.replace(records_per_unit=unit_shares * grid.records)
+    joint_bounds = bound_together(grid, ProtectedPart.JOINT)
     # A unit of fewer records than its owner's; rounding of two equal numbers does not count.
-    is_possible = np.asarray(
-        protects_owner
-        or np.asarray(grid_collaboration.records_per_unit)
-        <= np.asarray(grid_collaboration.records) * (1.0 + 1e-9)
-    )
+    largest_units = np.asarray(grid.records) * (1.0 + 1e-9)
+    is_possible = np.asarray(protects_owner or np.asarray(grid.records_per_unit) <= largest_units)
 
     def compute_gains(setting_bounds: Numbers) -> FloatArray:
         """Return log(bound alone / bound of the setting) over the map; NaN where a unit is larger than its owner."""
-        gains = np.log(bound_alone(grid_collaboration) / setting_bounds)
+        gains = np.log(bound_alone(grid) / setting_bounds)
         # Where both are the same problem, their difference is rounding.
         gains = np.where(np.abs(gains) < 1e-12, 0.0, gains)
-        return np.broadcast_to(np.where(is_possible, gains, np.nan), (num_rows, num_columns))
+        return np.broadcast_to(np.where(is_possible, gains, np.nan), shape)
 
-    is_uncovered = (np.asarray(grid_collaboration.epsilon) > LARGEST_EPSILON) | (
-        np.asarray(grid_collaboration.delta) * grid_collaboration.owners >= 1.0
+    gains = compute_gains(joint_bounds), compute_gains(bound_together(grid, ProtectedPart.FULL))
+    is_vacuous = np.broadcast_to((joint_bounds >= bounds.bound_trivially(grid)) & is_possible, shape)
+    is_uncovered = (np.asarray(grid.epsilon) > LARGEST_EPSILON) | (
+        np.asarray(grid.delta) * grid.owners >= 1.0
     )
-    return RegimeMap(
-        x_axis,
-        y_axis,
-        x,
-        y,
-        compute_gains(joint_bounds),
-        compute_gains(bound_together(grid_collaboration, ProtectedPart.FULL)),
-        np.broadcast_to(
-            (joint_bounds >= bounds.bound_trivially(grid_collaboration)) & is_possible,
-            (num_rows, num_columns),
-        ),
-        np.broadcast_to(is_uncovered, (num_rows, num_columns)),
-    )
+    return RegimeMap(x_axis, y_axis, x, y, *gains, is_vacuous, np.broadcast_to(is_uncovered, shape))
 
 
 TOLERANCE = 1e-6
@@ -252,13 +238,9 @@ def find_best_cap(histogram: ContributionHistogram, collaboration: Collaboration
         falling_parts, rising_parts = split_bound(histogram, caps, collaboration)
         return Split(falling_parts, falling_parts, rising_parts)
 
+    first_caps = np.geomspace(1.0, largest_size, 256)
     minimum = minimise(
-        split_caps,
-        1.0,
-        largest_size,
-        is_integer=True,
-        tolerance=TOLERANCE,
-        first_points=np.geomspace(1.0, largest_size, 256),
+        split_caps, 1.0, largest_size, is_integer=True, tolerance=TOLERANCE, first_points=first_caps
     )
     cap = minimum.minimiser
     best_bound = float(compute_joint_bounds(histogram, cap, collaboration))

@@ -146,12 +146,13 @@ def train_shared(
     should_stop: ShouldStop = never,
 ) -> FloatArray:
     """Train W for the study's unit and ε; without noise if ε is infinite."""
+    options = study.training_options
     if math.isinf(epsilon):
-        return training.fit_without_privacy(records, study.training_options, should_stop)
+        return training.fit_without_privacy(records, options, should_stop)
     num_records, unit_records, group_size = records.labels.size, 1.0, 1.0
     if not study.clips_records:
         unit_size = study.records_per_user if study.unit is Unit.USER else num_records / num_owners
-        unit_records = max(1.0, study.training_options.unit_share * unit_size)
+        unit_records = max(1.0, options.unit_share * unit_size)
     elif study.unit is Unit.USER:
         group_size = float(study.records_per_user)
     # ε as a whole number: one stream of noise for each.
@@ -159,15 +160,7 @@ def train_shared(
     rng = np.random.default_rng((seed, owners_seed, int(1e6 * min(epsilon, 1e6))))
     padded_units = training.pad_units(records, *assign_units(study, owner_codes, num_owners))
     return training.fit_shared(
-        padded_units,
-        num_records,
-        epsilon,
-        study.delta,
-        rng,
-        study.training_options,
-        unit_records,
-        group_size,
-        should_stop,
+        padded_units, num_records, epsilon, study.delta, rng, options, unit_records, group_size, should_stop
     )
 
 
@@ -258,16 +251,13 @@ def _test_forms(
     should_stop: ShouldStop,
 ) -> Iterator[tuple[Form, int, float]]:
     """Yield (form, index of ε, test accuracy), form by form; ``weights_by_epsilon`` keeps W if owners do not matter."""
-    (kept_records, owner_codes), (kept_test_records, test_owner_codes) = (
+    (records, owner_codes), (kept_test_records, test_owner_codes) = (
         _deal_records(dealt, num_owners, seed) for dealt in (training_records, test_records)
     )
     # If records are assigned to no owner, W is fitted to the others alone, and differs between numbers of owners.
     compute_accuracy = functools.partial(training.compute_accuracy, kept_test_records, test_owner_codes)
-    has_all_records = kept_records.labels.size == training_records.labels.size
-    private_settings = (
-        (epsilon_position, epsilon, Form.FULL, Form.JOINT)
-        for epsilon_position, epsilon in enumerate(study.epsilons)
-    )
+    has_all_records = records.labels.size == training_records.labels.size
+    private_settings = ((i, epsilon, Form.FULL, Form.JOINT) for i, epsilon in enumerate(study.epsilons))
     for epsilon_index, epsilon, shared_form, personal_form in (
         (0, None, None, Form.SEPARATE),
         *private_settings,
@@ -276,13 +266,11 @@ def _test_forms(
         if not {shared_form, personal_form} & set(study.forms):
             continue
         if epsilon is None:
-            shared_weights = np.zeros((kept_records.num_classes, kept_records.features.shape[1]))
+            shared_weights = np.zeros((records.num_classes, records.features.shape[1]))
         elif has_all_records and epsilon in weights_by_epsilon:
             shared_weights = weights_by_epsilon[epsilon]
         else:
-            shared_weights = train_shared(
-                study, kept_records, owner_codes, num_owners, epsilon, seed, should_stop
-            )
+            shared_weights = train_shared(study, records, owner_codes, num_owners, epsilon, seed, should_stop)
             if has_all_records and (study.clips_records or math.isinf(epsilon)) and not should_stop():
                 weights_by_epsilon[epsilon] = shared_weights
         if shared_form in study.forms:
@@ -290,7 +278,7 @@ def _test_forms(
             yield shared_form, epsilon_index, test_accuracy
         if personal_form in study.forms:
             personal_weights = training.choose_and_fit_personal(
-                kept_records, owner_codes, num_owners, shared_weights, study.training_options, should_stop
+                records, owner_codes, num_owners, shared_weights, study.training_options, should_stop
             )
             test_accuracy = compute_accuracy(shared_weights, personal_weights)
             yield personal_form, epsilon_index, test_accuracy

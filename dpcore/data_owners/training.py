@@ -125,13 +125,13 @@ def read_table(dataset: Dataset) -> LabelledRecords:
     """
     labelled_rows = dataset.table
     assert labelled_rows is not None
-    class_names, labels = np.unique(labelled_rows.labels, return_inverse=True)
+    classes, labels = np.unique(labelled_rows.labels, return_inverse=True)
     owner_codes = np.unique(labelled_rows.user_codes, return_inverse=True)[1]
     num_owners = int(owner_codes.max()) + 1
     with Problems() as problems:
-        if not 2 <= class_names.size <= MAX_CLASSES:
+        if not 2 <= classes.size <= MAX_CLASSES:
             problems.add(
-                f"the label has {class_names.size:,} different values instead of 2 to {MAX_CLASSES}",
+                f"the label has {classes.size:,} different values instead of 2 to {MAX_CLASSES}",
                 remedy="Choose a column of classes as the label",
             )
         if not 2 <= num_owners <= MAX_TABLE_OWNERS:
@@ -141,7 +141,7 @@ def read_table(dataset: Dataset) -> LabelledRecords:
         if np.abs(labelled_rows.features).max(initial=0.0) > LARGEST_FEATURE:
             problems.add(f"a feature is beyond {LARGEST_FEATURE:g}", remedy="Express it in a larger unit")
         largest_size = int(np.bincount(owner_codes).max())
-        if num_owners * largest_size * (labelled_rows.features.shape[1] + class_names.size) > MAX_ENTRIES:
+        if num_owners * largest_size * (labelled_rows.features.shape[1] + classes.size) > MAX_ENTRIES:
             problems.add(
                 f"the owner with most rows has {largest_size:,}, too many beside {num_owners:,} owners",
                 remedy="Keep fewer rows of the largest owners",
@@ -151,9 +151,7 @@ def read_table(dataset: Dataset) -> LabelledRecords:
         raise refuse("no feature is left besides the intercept")
     features = scale_records(labelled_rows.features[:, feature_indices])
     labels, owner_codes = labels.astype(np.int64), owner_codes.astype(np.int64)
-    return LabelledRecords(
-        features, labels, int(class_names.size), dataset.name, None, owner_codes, num_owners
-    )
+    return LabelledRecords(features, labels, int(classes.size), dataset.name, None, owner_codes, num_owners)
 
 
 def split_records(records: LabelledRecords, seed: int) -> tuple[LabelledRecords, LabelledRecords]:

@@ -144,13 +144,11 @@ def select_smallest(
     is_kept = np.ones(graph.num_pairs, dtype=bool)
     if not capped_users.size:
         return is_kept
-    ratings_per_capped_user = ratings_per_user[capped_users]
-    row_ends = np.cumsum(ratings_per_capped_user)
-    indices_in_row = np.arange(int(row_ends[-1])) - np.repeat(
-        row_ends - ratings_per_capped_user, ratings_per_capped_user
-    )
-    positions = np.repeat(graph.starts[capped_users], ratings_per_capped_user) + indices_in_row
-    index_bits = int(ratings_per_capped_user.max()).bit_length()
+    capped_counts = ratings_per_user[capped_users]
+    row_ends = np.cumsum(capped_counts)
+    indices_in_row = np.arange(int(row_ends[-1])) - np.repeat(row_ends - capped_counts, capped_counts)
+    positions = np.repeat(graph.starts[capped_users], capped_counts) + indices_in_row
+    index_bits = int(capped_counts.max()).bit_length()
     row_bits = int(capped_users.size).bit_length()
     number_bits = 63 - index_bits - row_bits
     if isinstance(sort_source, np.random.Generator):
@@ -158,7 +156,7 @@ def select_smallest(
         sort_values = sort_source.integers(0, 1 << number_bits, size=positions.size)
     else:
         sort_values = sort_source[graph.task_codes[positions]]
-    sort_keys = np.repeat(np.arange(capped_users.size), ratings_per_capped_user) << (index_bits + number_bits)
+    sort_keys = np.repeat(np.arange(capped_users.size), capped_counts) << (index_bits + number_bits)
     sort_keys |= sort_values << index_bits
     sort_keys |= indices_in_row
     sort_keys.sort()
@@ -229,22 +227,17 @@ def allocate(
 
 
 def allocate_with_counts(
-    ratings: Ratings,
-    scheme: Scheme,
-    spending: Spending,
-    exponent: float,
-    seed: int,
-    needs_counts: bool = True,
+    ratings: Ratings, scheme: Scheme, spending: Spending, exponent: float, seed: int, uses_counts: bool = True
 ) -> tuple[FloatArray, WeightedRatings, np.random.Generator]:
-    """Count ratings with noise if that is needed, and compute which of them count, with which weights.
+    """Count ratings with noise if counts are used, and compute which of them count, with which weights.
 
     Returns:
-        Noisy counts of the items, all 1 unless they are needed; the ratings that count; the source of further noise.
+        Noisy counts of the items, all 1 unless they are used; the ratings that count; the source of further noise.
     """
     # A stream for each: a scheme that takes no counts has the same noise on its sums.
     count_rng, draw_rng, noise_rng = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3))
     noisy_counts = np.ones(ratings.num_items)
-    if needs_counts:
+    if uses_counts:
         noisy_counts = count_with_noise(ratings, spending.max_items, spending.count_noise_std, count_rng)
     weighted_ratings = allocate(ratings, scheme, spending.max_items, noisy_counts, exponent, draw_rng)
     return noisy_counts, weighted_ratings, noise_rng
@@ -272,9 +265,7 @@ class BudgetShares:
     def noise_to_signal(self) -> FloatArray:
         """Return noise over the sum of weights, of an average item of each bucket; infinite where no rating counts."""
         ratios = np.full(BUCKETS, np.inf)
-        return np.asarray(
-            np.divide(self.noise_std, self.mean_weights, out=ratios, where=self.mean_weights > 0.0)
-        )
+        return np.asarray(np.divide(self.noise_std, self.mean_weights, ratios, where=self.mean_weights > 0.0))
 
 
 def divide_budget(
@@ -291,9 +282,7 @@ def divide_budget(
     """
     if not scheme.needs_counts:
         spending = replace(spending, count_share=0.0)
-    _, weighted_ratings, _ = allocate_with_counts(
-        ratings, scheme, spending, exponent, seed, scheme.needs_counts
-    )
+    weighted_ratings = allocate_with_counts(ratings, scheme, spending, exponent, seed, scheme.needs_counts)[1]
     buckets = assign_buckets(ratings.item_counts)
     squared_weights = weighted_ratings.weights.astype(np.float64) ** 2
     bucket_budgets = np.bincount(buckets, weighted_ratings.sum_by_item(squared_weights), BUCKETS)

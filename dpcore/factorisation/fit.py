@@ -24,15 +24,9 @@ import numpy as np
 
 from dpcore.common.checks import refuse
 from dpcore.contributions import FloatArray
+from dpcore.factorisation import model
 from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings, allocate_with_counts
-from dpcore.factorisation.model import (
-    FactorModel,
-    FactorSettings,
-    LeastSquaresSums,
-    RatingRange,
-    solve_rows,
-    solve_users,
-)
+from dpcore.factorisation.model import FactorModel, FactorSettings, LeastSquaresSums, RatingRange
 from dpcore.factorisation.ratings import RatingBlock, Ratings
 from dpcore.multitask.learners import clip_rows
 
@@ -79,11 +73,8 @@ def sum_gradients(
         residuals = predictions - rating_range.centre(ratings.values[rating_block.rating_slice])
         gradient_lengths = np.abs(residuals) * user_lengths[rating_users]
         # Clipped first, then weighted: so a user moves the sum by w_ij Gamma at most, as the budget counts it.
-        weighted_residuals = (
-            weighted_ratings.weights[rating_block.rating_slice]
-            * residuals
-            * (gradient_bound / np.maximum(gradient_lengths, gradient_bound))
-        )
+        clip_factors = gradient_bound / np.maximum(gradient_lengths, gradient_bound)
+        weighted_residuals = weighted_ratings.weights[rating_block.rating_slice] * residuals * clip_factors
         gradient_sums += rating_block.build_matrix(weighted_residuals).T @ user_vectors[rating_block.users]
     return gradient_sums
 
@@ -94,10 +85,8 @@ def estimate_weight_sums(noisy_counts: FloatArray, exponent: float) -> FloatArra
     Equation 11 with as many users as the counts show at least: n_i omega_i with omega_i proportional to n_i^-mu
     and sum n_i omega_i^2 = sum n_i. It sets the length of the steps and costs no privacy.
     """
-    return np.asarray(
-        noisy_counts ** (1.0 - exponent)
-        * np.sqrt(noisy_counts.sum() / np.sum(noisy_counts ** (1.0 - 2.0 * exponent)))
-    )
+    scale = np.sqrt(noisy_counts.sum() / np.sum(noisy_counts ** (1.0 - 2.0 * exponent)))
+    return np.asarray(noisy_counts ** (1.0 - exponent) * scale)
 
 
 def descend(
@@ -213,22 +202,18 @@ def sum_over_users(
     dtype = train.values.dtype if weighted_ratings is None else np.dtype(np.float64)
     item_sums = LeastSquaresSums.build_zeros(train.num_items, settings.dimension, dtype)
     weighted_ratings = weighted_ratings or WeightedRatings(train, np.ones(train.num_ratings, dtype))
-    for train_block, user_vectors in solve_users(train, item_vectors, settings, rating_range):
+    for train_block, user_vectors in model.solve_users(train, item_vectors, settings, rating_range):
         own_offsets, user_vectors = split_own_offsets(user_vectors, settings)
         # Each user solves from all of their ratings; only the clipped vector enters the release.
         if math.isfinite(max_length):
             user_vectors = clip_user_vectors(user_vectors, settings, max_length)
-        counted_block = RatingBlock(weighted_ratings.ratings, train_block.users)
-        rating_values = weighted_ratings.ratings.values[counted_block.rating_slice]
+        block = RatingBlock(weighted_ratings.ratings, train_block.users)
+        rating_values = weighted_ratings.ratings.values[block.rating_slice]
         if settings.own_coordinate:
-            rating_values = rating_values - counted_block.repeat_for_ratings(own_offsets).astype(
-                rating_values.dtype
-            )
+            rating_values = rating_values - block.repeat_for_ratings(own_offsets).astype(rating_values.dtype)
         centred_ratings = rating_range.centre(rating_values).astype(dtype)
-        rating_weights = weighted_ratings.weights[counted_block.rating_slice].astype(dtype, copy=False)
-        item_sums.add(
-            counted_block, user_vectors.astype(dtype), rating_weights, rating_weights * centred_ratings
-        )
+        rating_weights = weighted_ratings.weights[block.rating_slice].astype(dtype, copy=False)
+        item_sums.add(block, user_vectors.astype(dtype), rating_weights, rating_weights * centred_ratings)
     return item_sums
 
 
@@ -242,7 +227,7 @@ def fit(
     item_vectors = settings.draw_first_vectors(train.num_items)
     for _ in range(settings.sweeps):
         item_sums = sum_over_users(train, None, item_vectors, settings, rating_range)
-        item_vectors = settings.append_own_coordinate(solve_rows(item_sums, settings.item_ridge))
+        item_vectors = settings.append_own_coordinate(model.solve_rows(item_sums, settings.item_ridge))
         on_sweep()
     return FactorModel(item_vectors, settings, rating_range)
 
@@ -299,17 +284,15 @@ def fit_private(
     noisy_counts, weighted_ratings, noise_rng = allocate_with_counts(
         train, scheme, spending, exponent, seed, needs_counts
     )
-    settings = replace(
-        settings, sweeps=spending.sweeps, item_ridge=settings.item_ridge + ridge_to_noise * spending.noise_std
-    )
+    item_ridge = settings.item_ridge + ridge_to_noise * spending.noise_std
+    settings = replace(settings, sweeps=spending.sweeps, item_ridge=item_ridge)
     item_vectors = settings.draw_first_vectors(train.num_items)
     ridge_target = np.zeros(settings.dimension)
     for _ in range(spending.sweeps):
         if gradient_steps is not None:
             weight_sums = estimate_weight_sums(noisy_counts, exponent if scheme is Scheme.ADAPTIVE else 0.0)
-            own_offsets, user_vectors = split_own_offsets(
-                FactorModel(item_vectors, settings, rating_range).solve_user_vectors(train), settings
-            )
+            user_vectors = FactorModel(item_vectors, settings, rating_range).solve_user_vectors(train)
+            own_offsets, user_vectors = split_own_offsets(user_vectors, settings)
             ratings = weighted_ratings.ratings
             known_offsets = np.repeat(own_offsets, np.diff(ratings.starts)).astype(ratings.values.dtype)
             item_vectors, ridge_target = descend(
@@ -319,10 +302,9 @@ def fit_private(
                 spending.noise_std, weight_sums, noise_rng,
             )  # fmt: skip
         else:
-            item_sums = sum_over_users(train, weighted_ratings, item_vectors, settings, rating_range, 1.0)
-            noisy_sums = add_noise(
-                item_sums, spending.noise_std, rating_range.label_bound, noise_rng, settings.offset
-            )
+            sums = sum_over_users(train, weighted_ratings, item_vectors, settings, rating_range, 1.0)
+            label_bound = rating_range.label_bound
+            noisy_sums = add_noise(sums, spending.noise_std, label_bound, noise_rng, settings.offset)
             item_vectors = solve_noisy_items(noisy_sums, settings, rating_range)
         item_vectors = settings.append_own_coordinate(item_vectors)
         on_sweep()
@@ -330,11 +312,7 @@ def fit_private(
 
 
 def add_noise(
-    sums: LeastSquaresSums,
-    noise_std: float,
-    label_bound: float,
-    rng: np.random.Generator,
-    offset: float = 0.0,
+    sums: LeastSquaresSums, noise_std: float, label_bound: float, rng: np.random.Generator, offset: float
 ) -> LeastSquaresSums:
     """Add Gaussian noise to every entry on and above the diagonals, and to the vectors: the sums as released.
 

@@ -24,21 +24,10 @@ import numpy as np
 
 from dpcore.common.checks import refuse
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.factorisation.allocation import (
-    Scheme,
-    Spending,
-    WeightedRatings,
-    allocate_with_counts,
-    select_smallest,
-)
+from dpcore.factorisation import allocation, model
+from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings, allocate_with_counts
 from dpcore.factorisation.fit import OnSweep
-from dpcore.factorisation.model import (
-    LeastSquaresSums,
-    Vectors,
-    choose_block_size,
-    multiply_coordinates,
-    solve_rows,
-)
+from dpcore.factorisation.model import LeastSquaresSums, Vectors, multiply_coordinates
 from dpcore.factorisation.ratings import RatingBlock, Ratings
 
 
@@ -126,13 +115,11 @@ def solve_users(
     typed_vectors = np.ascontiguousarray(item_vectors, dtype=history.values.dtype)
     item_products = multiply_coordinates(typed_vectors)
     unobserved_matrix = settings.unobserved_weight * item_products.sum(axis=0, dtype=np.float64)
-    for choice_block in history.iterate_blocks(choose_block_size(typed_vectors.shape[1])):
+    for choice_block in history.iterate_blocks(model.choose_block_size(typed_vectors.shape[1])):
         choice_matrix = choice_block.build_matrix(np.ones(choice_block.items.size, dtype=typed_vectors.dtype))
-        user_sums = LeastSquaresSums(
-            np.asarray(choice_matrix @ item_products) + unobserved_matrix,
-            np.asarray(choice_matrix @ typed_vectors),
-        )
-        yield choice_block, scale_to_unit_length(solve_rows(user_sums, settings.user_ridge))
+        matrices = np.asarray(choice_matrix @ item_products) + unobserved_matrix
+        user_sums = LeastSquaresSums(matrices, np.asarray(choice_matrix @ typed_vectors))
+        yield choice_block, scale_to_unit_length(model.solve_rows(user_sums, settings.user_ridge))
 
 
 def scale_to_unit_length(vectors: FloatArray) -> FloatArray:
@@ -163,9 +150,8 @@ class ImplicitSums:
         sum v_k^4) / 2, which is at most 1.
         """
         item_sums = self.item_sums.add_noise(noise_std, noise_std, rng)
-        return ImplicitSums(
-            item_sums, self.gram_triangle + noise_std * rng.standard_normal(self.gram_triangle.shape)
-        )
+        gram_noise = noise_std * rng.standard_normal(self.gram_triangle.shape)
+        return ImplicitSums(item_sums, self.gram_triangle + gram_noise)
 
 
 def sum_over_users(
@@ -205,17 +191,15 @@ def _solve_items(sums: ImplicitSums, settings: ImplicitSettings) -> FloatArray:
     matrices += settings.unobserved_weight * gram_matrix
     diagonal = np.arange(settings.dimension)
     matrices[:, diagonal, diagonal] += settings.item_ridge
-    return np.asarray(
-        np.linalg.solve(matrices, sums.item_sums.label_sums.astype(np.float64)[:, :, None])[:, :, 0]
-    )
+    label_sums = sums.item_sums.label_sums.astype(np.float64)
+    return np.asarray(np.linalg.solve(matrices, label_sums[:, :, None])[:, :, 0])
 
 
 def _project_semidefinite(matrices: FloatArray) -> FloatArray:
     """Return the nearest positive semidefinite matrices. Source: Krichene et al. 2023, algorithm 1, line 7."""
     eigenvalues, eigenvectors = np.linalg.eigh(matrices)
-    return np.asarray(
-        (eigenvectors * np.maximum(eigenvalues, 0.0)[:, None, :]) @ np.swapaxes(eigenvectors, -1, -2)
-    )
+    scaled_vectors = eigenvectors * np.maximum(eigenvalues, 0.0)[:, None, :]
+    return np.asarray(scaled_vectors @ np.swapaxes(eigenvectors, -1, -2))
 
 
 def fit(train: Ratings, settings: ImplicitSettings, on_sweep: OnSweep = lambda: None) -> ImplicitModel:
@@ -268,15 +252,12 @@ def fit_private(
     if not spending.count_share:
         raise refuse("implicit feedback needs noisy counts", remedy="Set some of the budget aside for counts")
     noisy_counts, weighted_ratings, noise_rng = allocate_with_counts(train, scheme, spending, exponent, seed)
-    settings = replace(
-        settings, sweeps=spending.sweeps, item_ridge=settings.item_ridge + ridge_to_noise * spending.noise_std
-    )
+    item_ridge = settings.item_ridge + ridge_to_noise * spending.noise_std
+    settings = replace(settings, sweeps=spending.sweeps, item_ridge=item_ridge)
     item_vectors = settings.draw_first_vectors(noisy_counts)
     for _ in range(spending.sweeps):
-        noisy_sums = sum_over_users(train, weighted_ratings, item_vectors, settings).add_noise(
-            spending.noise_std, noise_rng
-        )
-        item_vectors = _solve_items(noisy_sums, settings)
+        sums = sum_over_users(train, weighted_ratings, item_vectors, settings)
+        item_vectors = _solve_items(sums.add_noise(spending.noise_std, noise_rng), settings)
         on_sweep()
     return ImplicitModel(item_vectors, settings)
 
@@ -305,7 +286,6 @@ def release_popularity(train: Ratings, spending: Spending, seed: int = 0) -> Flo
     # For this single release k / s^2 is mu^2 = 2 beta.
     noise_std = float(np.sqrt(spending.max_items / (2.0 * spending.budget)))
     rng = np.random.default_rng(seed)
-    counts = np.bincount(
-        train.items[select_smallest(train.graph, spending.max_items, rng)], minlength=train.num_items
-    )
+    counted_items = train.items[allocation.select_smallest(train.graph, spending.max_items, rng)]
+    counts = np.bincount(counted_items, minlength=train.num_items)
     return np.asarray(counts + noise_std * rng.standard_normal(counts.size))

@@ -51,21 +51,19 @@ class LeastSquaresSums:
         """Return sums that are all 0, for ``num_rows`` rows and vectors of d coordinates."""
         return cls(np.zeros((num_rows, d * (d + 1) // 2), dtype), np.zeros((num_rows, d), dtype))
 
-    def add(
-        self, rating_block: RatingBlock, user_vectors: Vectors, weights: Vectors, labels: Vectors
-    ) -> None:
+    def add(self, block: RatingBlock, user_vectors: Vectors, weights: Vectors, labels: Vectors) -> None:
         """Add the ratings of a block of users to the sums of all items, in place.
 
         Args:
-            rating_block: The users and their ratings.
+            block: The users and their ratings.
             user_vectors: Theirs, shape (users of the block, d).
             weights: w of each of the block's ratings, for the matrices.
             labels: w y of each of the block's ratings, for the label sums.
         """
         # The transpose of a matrix by rows is one by columns, which is multiplied as it is: nothing is sorted.
-        block_products = rating_block.build_matrix(weights).T @ multiply_coordinates(user_vectors)
+        block_products = block.build_matrix(weights).T @ multiply_coordinates(user_vectors)
         np.add(self.matrices, block_products, out=self.matrices)
-        np.add(self.label_sums, rating_block.build_matrix(labels).T @ user_vectors, out=self.label_sums)
+        np.add(self.label_sums, block.build_matrix(labels).T @ user_vectors, out=self.label_sums)
 
     def add_noise(
         self, matrix_noise_std: float, label_noise_std: float, rng: np.random.Generator
@@ -225,14 +223,12 @@ class FactorModel:
         blocks = solve_users(ratings, self.item_vectors, self.settings, self.range)
         return np.concatenate([block_vectors for _, block_vectors in blocks])
 
-    def predict(self, user_vectors: Vectors, rated_pairs: Ratings) -> FloatArray:
+    def predict(self, user_vectors: Vectors, pairs: Ratings) -> FloatArray:
         """Predict the rating of each pair of a table, within the range, shape (num_ratings,)."""
-        predictions = np.empty(rated_pairs.num_ratings)
+        predictions = np.empty(pairs.num_ratings)
         # 4 million numbers at a time.
-        users_per_block = int(
-            4e6 / self.item_vectors.shape[1] * rated_pairs.num_users / (rated_pairs.num_ratings + 1)
-        )
-        for rating_block in rated_pairs.iterate_blocks(max(users_per_block, 1)):
+        users_per_block = int(4e6 / self.item_vectors.shape[1] * pairs.num_users / (pairs.num_ratings + 1))
+        for rating_block in pairs.iterate_blocks(max(users_per_block, 1)):
             predictions[rating_block.rating_slice] = np.einsum(
                 "pd,pd->p", user_vectors[rating_block.rating_users], self.item_vectors[rating_block.items]
             )
@@ -267,8 +263,7 @@ def solve_users(
             if item_levels is not None:
                 centred_ratings = centred_ratings - item_levels[rating_block.items]
             matrices = rating_block.build_matrix(np.ones_like(centred_ratings)) @ item_products
-            user_sums = LeastSquaresSums(
-                np.asarray(matrices), np.asarray(rating_block.build_matrix(centred_ratings) @ learned_vectors)
-            )
+            label_sums = rating_block.build_matrix(centred_ratings) @ learned_vectors
+            user_sums = LeastSquaresSums(np.asarray(matrices), np.asarray(label_sums))
             user_vectors[:, num_fixed:] = solve_rows(user_sums, settings.user_ridge)
         yield rating_block, user_vectors

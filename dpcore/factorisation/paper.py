@@ -77,16 +77,12 @@ class PaperRuns:
         private_kinds = tuple(model_kind for model_kind in self.study.model_kinds if model_kind.is_private)
         scores_without_privacy = _measure_models(self, 1.0, 0.25, seed, (ModelKind.NO_PRIVACY,))
         private_scores = _measure_models(self, epsilon, 0.25, seed, private_kinds)
-        return {
-            line_key: scores[0] for line_key, scores in {**private_scores, **scores_without_privacy}.items()
-        }
+        return {key: scores[0] for key, scores in {**private_scores, **scores_without_privacy}.items()}
 
     def run_over_exponent(self, exponent: float, seed: int) -> dict[str, float]:
         """Return the error or recall of adaptive weights at one μ, for each ε that is a line of figures 3 and 10."""
-        kinds = (ModelKind.ADAPTIVE,)
-        return {
-            f"adaptive_{e:g}": _measure_models(self, e, exponent, seed, kinds)["adaptive"][0] for e in DASHES
-        }
+        scores = {e: _measure_models(self, e, exponent, seed, (ModelKind.ADAPTIVE,)) for e in DASHES}
+        return {f"adaptive_{e:g}": scores[e]["adaptive"][0] for e in DASHES}
 
     def run_over_fifths(self, fifth: float, seed: int, epsilon: float = 1.0) -> dict[str, float]:
         """Return the error or recall on one fifth of the items, 1 for the rarest, for each line of figure 4."""
@@ -99,18 +95,13 @@ class PaperRuns:
 
     def run_gain(self, fifth: float, seed: int) -> dict[str, float]:
         """Return by which share adaptive weights' error is below tail sampling's on one fifth, by ε of figure 9."""
-        compared_kinds, fifth_index = (ModelKind.TAIL, ModelKind.ADAPTIVE), int(fifth)
-        scores_by_epsilon = {e: _measure_models(self, e, 0.25, seed, compared_kinds) for e in DASHES}
-        return {
-            f"gain_{e:g}": 1.0 - m["adaptive"][fifth_index] / m["tail"][fifth_index]
-            for e, m in scores_by_epsilon.items()
-        }
+        compared_kinds, i = (ModelKind.TAIL, ModelKind.ADAPTIVE), int(fifth)
+        scores = {e: _measure_models(self, e, 0.25, seed, compared_kinds) for e in DASHES}
+        return {f"gain_{e:g}": 1.0 - scores[e]["adaptive"][i] / scores[e]["tail"][i] for e in DASHES}
 
     def run_overlap(self, fifth: float, seed: int) -> dict[str, float]:
         """Return the share of nearest items in common on one fifth of the items, for each line of figure 11."""
-        return {
-            k: float(overlaps[int(fifth) - 1]) for k, (overlaps, _) in _compare_nearest(self, seed).items()
-        }
+        return {k: float(shares[int(fifth) - 1]) for k, (shares, _) in _compare_nearest(self, seed).items()}
 
     def run_likeness(self, fifth: float, seed: int) -> dict[str, float]:
         """Return the mean cosine of planted traits of nearest items on one fifth, for each line of table 3."""
@@ -162,12 +153,9 @@ def _scale_rows(vectors: FloatArray) -> FloatArray:
 
 
 RATING_RUNS = PaperRuns(lambda seed: _draw_table(RATINGS_GENERATOR, seed), RatingStudy(measures_recall=False))
-MOVIE_RUNS = PaperRuns(
-    lambda seed: _draw_table(MOVIES_GENERATOR, seed), ChoiceStudy(reference_settings=WITHOUT_PRIVACY)
-)
-SONG_RUNS = PaperRuns(
-    lambda seed: _draw_table(SONGS_GENERATOR, seed), ChoiceStudy(reference_settings=WITHOUT_PRIVACY)
-)
+CHOICE_STUDY = ChoiceStudy(reference_settings=WITHOUT_PRIVACY)
+MOVIE_RUNS = PaperRuns(lambda seed: _draw_table(MOVIES_GENERATOR, seed), CHOICE_STUDY)
+SONG_RUNS = PaperRuns(lambda seed: _draw_table(SONGS_GENERATOR, seed), CHOICE_STUDY)
 
 RATINGS_SETTING = (
     "6,000 generated users with about 600,000 ratings of 3,700 items in place of MovieLens 10M, a tenth held out; "
@@ -220,20 +208,11 @@ FIFTH_TICKS = tuple(enumerate(("rarest", "2nd fifth", "middle", "4th fifth", "mo
 
 
 def _derive(
-    figure: PaperFigure, item_name: str, figure_title: str, difference_note: str, **changes: Any
+    figure: PaperFigure, item_name: str, title: str, difference_note: str, **changes: Any
 ) -> PaperFigure:
-    """Derive a figure from another one; its key follows from its number in the paper."""
-    figure_key = f"krichene-{item_name.lower().replace(' ', '-')}"
-    return replace(
-        figure,
-        **{
-            "key": figure_key,
-            "item_name": item_name,
-            "title": figure_title,
-            "difference_note": difference_note,
-        }
-        | changes,
-    )
+    """Derive a figure from another one; its key follows from its number in the paper unless one is given."""
+    changes = {"key": f"krichene-{item_name.lower().replace(' ', '-')}"} | changes
+    return replace(figure, item_name=item_name, title=title, difference_note=difference_note, **changes)
 
 
 ERROR_OVER_EPSILON = PaperFigure(

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.parameters import LINE, TAB, Option, Parameters, of_data, public, range_end
 from dpcore.common.text_fields import build_from, parse_checked_numbers, parse_numbers
+from dpcore.factorisation import implicit
 from dpcore.factorisation.allocation import Spending
 from dpcore.factorisation.fit import RIDGE_TO_NOISE, GradientSteps
-from dpcore.factorisation.implicit import RIDGE_TO_NOISE as IMPLICIT_RIDGE
-from dpcore.factorisation.implicit import ImplicitSettings
 from dpcore.factorisation.model import LARGEST_RATING, OWN_COORDINATE, FactorSettings, RatingRange
 from dpcore.factorisation.ratings import GeneratedRatings
 from dpcore.factorisation.studies import ChoiceStudy, RatingStudy
@@ -121,14 +120,11 @@ class FactorisationParameters(Parameters):
             if self.num_users * self.num_items > MAX_PAGE_CELLS:
                 problems.add(f"users times items must be at most {MAX_PAGE_CELLS:,}")
             limits = {"the number of ratings per user": self.ratings_per_user}
-            if (
-                problems.between(1.0, self.num_items / 2.0, **limits)
-                and self.num_users * self.ratings_per_user > MAX_PAGE_RATINGS
-            ):
+            num_ratings = self.num_users * self.ratings_per_user
+            if problems.between(1.0, self.num_items / 2.0, **limits) and num_ratings > MAX_PAGE_RATINGS:
                 problems.add(f"users times ratings per user must be at most {MAX_PAGE_RATINGS:,}")
-        for epsilon in parse_checked_numbers(
-            problems, "epsilons to train at", self.train_epsilons, MAX_EPSILONS
-        ):
+        epsilons = parse_checked_numbers(problems, "epsilons to train at", self.train_epsilons, MAX_EPSILONS)
+        for epsilon in epsilons:
             problems.between(*EPSILON_RANGE, **{"each epsilon to train at": epsilon})
 
     @property
@@ -180,7 +176,6 @@ class FactorisationParameters(Parameters):
     @property
     def choice_study(self) -> ChoiceStudy:
         """Return the study that *Train on choices* runs."""
-        settings = ImplicitSettings(unobserved_weight=self.unobserved)
-        return build_from(
-            ChoiceStudy, self, settings=settings, ridge_to_noise=IMPLICIT_RIDGE, seed=self.train_seed
-        )
+        settings = implicit.ImplicitSettings(unobserved_weight=self.unobserved)
+        ridge = implicit.RIDGE_TO_NOISE
+        return build_from(ChoiceStudy, self, settings=settings, ridge_to_noise=ridge, seed=self.train_seed)

@@ -123,9 +123,8 @@ class Ratings:
     @cached_property
     def digest(self) -> str:
         """Return the hash that stands for this table in caches."""
-        return hashlib.sha256(
-            b"".join(a.tobytes() for a in (self.starts, self.items, self.values))
-        ).hexdigest()
+        content = b"".join(a.tobytes() for a in (self.starts, self.items, self.values))
+        return hashlib.sha256(content).hexdigest()
 
     def select(self, is_selected: npt.NDArray[np.bool_]) -> Ratings:
         """Select the ratings under a mask of shape (num_ratings,); users and items keep their codes."""
@@ -273,18 +272,13 @@ class GeneratedRatings:
         users_at_once = max(int(_BLOCK_CELLS / self.rank / max(item_codes.size / self.num_users, 1.0)), 1)
         for first_user in range(0, self.num_users, users_at_once):
             stop_user = min(first_user + users_at_once, self.num_users)
-            rating_slice = slice(int(starts[first_user]), int(starts[stop_user]))
-            rating_users = np.repeat(
-                np.arange(first_user, stop_user), np.diff(starts[first_user : stop_user + 1])
-            )
-            affinities = np.einsum("pr,pr->p", tastes[rating_users], traits[item_codes[rating_slice]])
+            block = slice(int(starts[first_user]), int(starts[stop_user]))
+            users = np.repeat(np.arange(first_user, stop_user), np.diff(starts[first_user : stop_user + 1]))
+            items = item_codes[block]
+            affinities = np.einsum("pr,pr->p", tastes[users], traits[items])
             errors = self.error_spread * rng.standard_normal(affinities.size, dtype=np.float32)
-            rating_values[rating_slice] = (
-                self.mean_rating
-                + item_offsets[item_codes[rating_slice]]
-                + user_offsets[rating_users]
-                + affinities
-                + errors
+            rating_values[block] = (
+                self.mean_rating + item_offsets[items] + user_offsets[users] + affinities + errors
             )
         if self.rounding_step:
             np.round(rating_values / np.float32(self.rounding_step), out=rating_values)
@@ -333,9 +327,8 @@ class GeneratedRatings:
         affinities = (tastes[user_slice] * np.float32(self.choice_spread / self.taste_spread)) @ traits.T
         scaled_rates = negative_rates * np.exp(affinities - affinities.max(axis=1, keepdims=True))
         for _ in range(4):  # Nobody rates an item twice, so a much-liked item adds less than its rate.
-            scaled_rates *= (
-                activities[user_slice] / np.maximum(-np.expm1(scaled_rates).sum(axis=1), 1e-3)
-            ).astype(np.float32)[:, None]
+            factors = activities[user_slice] / np.maximum(-np.expm1(scaled_rates).sum(axis=1), 1e-3)
+            scaled_rates *= factors.astype(np.float32)[:, None]
         return np.asarray(scaled_rates, dtype=np.float32)
 
     def _draw_rates(self, popularity: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
@@ -343,9 +336,8 @@ class GeneratedRatings:
         max_ratings = 0.9 * self.num_items
         activities = np.exp(self.user_spread * rng.standard_normal(self.num_users))
         for _ in range(20):  # Bounded at both ends, the mean of the others makes up for it.
-            activities = np.clip(
-                activities * (self.ratings_per_user / activities.mean()), min(1.0, max_ratings), max_ratings
-            )
+            activities = activities * (self.ratings_per_user / activities.mean())
+            activities = np.clip(activities, min(1.0, max_ratings), max_ratings)
         # The expected ratings at rate t, on a grid from almost none to almost all, inverted for each user.
         smallest_popularity = float(popularity[popularity > 0.0].min())
         rate_grid = np.geomspace(1e-3, 50.0 / smallest_popularity, 200)

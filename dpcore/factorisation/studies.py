@@ -91,6 +91,7 @@ def add_own_offsets(item_means: FactorModel) -> FactorModel:
 MEANS = (ModelKind.PRIVATE_MEAN, ModelKind.PRIVATE_OFFSETS)
 """Private baselines, which release the same."""
 PRIVATE_KINDS = (*MEANS, *SCHEMES)
+RATING_REFERENCE = FactorSettings(dimension=8, sweeps=8, user_ridge=5.0)
 RATING_KINDS = (ModelKind.GLOBAL_MEAN, ModelKind.ITEM_MEAN, ModelKind.NO_PRIVACY, *PRIVATE_KINDS)
 
 
@@ -106,9 +107,7 @@ class RatingStudy(Study):
     """
 
     settings: FactorSettings = field(default_factory=FactorSettings)
-    reference_settings: FactorSettings = field(
-        default_factory=lambda: FactorSettings(dimension=8, sweeps=8, user_ridge=5.0)
-    )
+    reference_settings: FactorSettings = RATING_REFERENCE
     ridge_to_noise: float = RIDGE_TO_NOISE
     model_kinds: tuple[ModelKind, ...] = RATING_KINDS
     rating_range: RatingRange = field(default_factory=RatingRange)
@@ -133,7 +132,7 @@ class RatingStudy(Study):
         train: Ratings,
         epsilon: float,
         seed: int,
-        fitted_models: Fitted,
+        models: Fitted,
         on_sweep: OnSweep,
     ) -> Any:
         """Fit one model."""
@@ -145,7 +144,7 @@ class RatingStudy(Study):
             case ModelKind.NO_PRIVACY:
                 return fit(train, self.reference_settings, self.rating_range, on_sweep)
             case ModelKind.PRIVATE_OFFSETS:
-                return add_own_offsets(fitted_models[ModelKind.PRIVATE_MEAN, epsilon])
+                return add_own_offsets(models[ModelKind.PRIVATE_MEAN, epsilon])
             case ModelKind.PRIVATE_MEAN:
                 exponent = choose_exponent(epsilon, self.exponent)
                 spending = self.build_spending(epsilon)
@@ -162,6 +161,7 @@ class RatingStudy(Study):
         return measure(model, split.train, split.test, buckets, self.measures_recall)
 
 
+CHOICE_REFERENCE = ImplicitSettings(dimension=12, sweeps=8, unobserved_weight=0.1)
 CHOICE_KINDS = (ModelKind.POPULAR, ModelKind.NO_PRIVACY, ModelKind.PRIVATE_POPULAR, *SCHEMES)
 TEST_SHARE = 0.2
 """Of what a test user chose, this is to be recalled; the rest is known. Source: Liang et al. 2018, as in the paper."""
@@ -179,9 +179,7 @@ class ChoiceStudy(Study):
     """
 
     settings: ImplicitSettings = field(default_factory=ImplicitSettings)
-    reference_settings: ImplicitSettings = field(
-        default_factory=lambda: ImplicitSettings(dimension=12, sweeps=8, unobserved_weight=0.1)
-    )
+    reference_settings: ImplicitSettings = CHOICE_REFERENCE
     max_items: int = 50
     ridge_to_noise: float = implicit.RIDGE_TO_NOISE
     model_kinds: tuple[ModelKind, ...] = CHOICE_KINDS
@@ -216,7 +214,7 @@ class ChoiceStudy(Study):
         train: Ratings,
         epsilon: float,
         seed: int,
-        fitted_models: Fitted,
+        models: Fitted,
         on_sweep: OnSweep,
     ) -> Any:
         """Fit one model."""

@@ -97,11 +97,8 @@ class Study(abc.ABC):
 
     def build_spending(self, epsilon: float) -> Spending:
         """Divide the budget at one epsilon."""
-        releases_per_sweep, unit_releases = self.count_releases()
-        target = PrivacyTarget(epsilon, self.delta)
-        return Spending.from_target(
-            target, self.count_share, self.settings.sweeps, self.max_items, releases_per_sweep, unit_releases
-        )
+        target, releases = PrivacyTarget(epsilon, self.delta), self.count_releases()
+        return Spending.from_target(target, self.count_share, self.settings.sweeps, self.max_items, *releases)
 
     def count_sweeps(self) -> int:
         """Count the sweeps of all factorisations of one seed."""
@@ -124,10 +121,10 @@ class Study(abc.ABC):
         train: Ratings,
         epsilon: float,
         seed: int,
-        fitted_models: Fitted,
+        models: Fitted,
         on_sweep: OnSweep,
     ) -> Any:
-        """Fit one model; ``fitted_models`` are those of this seed so far; call ``on_sweep`` after each sweep."""
+        """Fit one model; ``models`` are those of this seed so far; call ``on_sweep`` after each sweep."""
 
     @abc.abstractmethod
     def measure(self, model: Any, split: Split, buckets: Buckets) -> tuple[FloatArray, FloatArray]:
@@ -158,10 +155,8 @@ class StudyResult:
 
     def list_runs(self, model_kind: ModelKind, measure_name: str = "") -> FloatArray:
         """Return a measure of a model, by default the main one, shape (epsilons, repeats, 1 + BUCKETS)."""
-        runs: FloatArray = getattr(self, measure_name or self.study.main_measure)[
-            self.study.model_kinds.index(model_kind)
-        ]
-        return runs
+        runs_by_model: FloatArray = getattr(self, measure_name or self.study.main_measure)
+        return np.asarray(runs_by_model[self.study.model_kinds.index(model_kind)])
 
     def summarise(self, model_kind: ModelKind, measure_name: str = "") -> Summary:
         """Return mean and spread of a model over seeds, each of shape (epsilons, 1 + BUCKETS)."""
@@ -169,9 +164,8 @@ class StudyResult:
 
     def compare(self, model_kind: ModelKind, reference_kind: ModelKind, measure_name: str = "") -> Summary:
         """Return mean and spread of model - reference, paired by seed; shapes as in `summarise`."""
-        return summarise_runs(
-            self.list_runs(model_kind, measure_name) - self.list_runs(reference_kind, measure_name)
-        )
+        reference_runs = self.list_runs(reference_kind, measure_name)
+        return summarise_runs(self.list_runs(model_kind, measure_name) - reference_runs)
 
 
 class ProgressReport(Protocol):
@@ -326,11 +320,9 @@ def compute_recall(
         for measure_index, k in enumerate(list_lengths):
             is_counted = (item_buckets == measure_index - 1) | (measure_index == 0)
             test_counts = np.bincount(test_rows[is_counted], minlength=block_users.size)
-            hit_counts = np.bincount(test_rows[is_counted & (test_ranks < k)], minlength=block_users.size)
+            num_hits = np.bincount(test_rows[is_counted & (test_ranks < k)], minlength=block_users.size)
             has_tests = test_counts > 0
-            recall_sums[measure_index] += np.sum(
-                hit_counts[has_tests] / np.minimum(test_counts[has_tests], k)
-            )
+            recall_sums[measure_index] += np.sum(num_hits[has_tests] / np.minimum(test_counts[has_tests], k))
             user_counts[measure_index] += has_tests.sum()
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(recall_sums / user_counts)
@@ -338,12 +330,11 @@ def compute_recall(
 
 def _find_ratings(ratings: Ratings, user_codes: IntArray) -> tuple[IntArray, IntArray]:
     """Return, for the ratings of some users, the user's row among them and the rating's index in the table."""
-    ratings_per_user = ratings.starts[user_codes + 1] - ratings.starts[user_codes]
+    starts = ratings.starts[user_codes]
+    ratings_per_user = ratings.starts[user_codes + 1] - starts
     user_rows = np.repeat(np.arange(user_codes.size), ratings_per_user)
     row_starts = np.cumsum(ratings_per_user) - ratings_per_user
-    return user_rows, np.arange(user_rows.size) - row_starts[user_rows] + ratings.starts[user_codes][
-        user_rows
-    ]
+    return user_rows, np.arange(user_rows.size) - row_starts[user_rows] + starts[user_rows]
 
 
 def compare_neighbours(
@@ -363,10 +354,7 @@ def compare_neighbours(
     items_per_block = max(_CELLS // vectors.shape[0], 1)
     for first_item in range(0, items.size, items_per_block):
         item_block = items[first_item : first_item + items_per_block]
-        neighbour_lists = [
-            find_nearest(item_vectors, item_block, num_neighbours)
-            for item_vectors in (vectors, reference_vectors)
-        ]
+        neighbour_lists = [find_nearest(v, item_block, num_neighbours) for v in (vectors, reference_vectors)]
         # Each list names an item once: equal neighbours are items of both.
         sorted_neighbours = np.sort(np.hstack(neighbour_lists), axis=1)
         num_shared = (sorted_neighbours[:, 1:] == sorted_neighbours[:, :-1]).sum(axis=1)

@@ -28,6 +28,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import SPLITS_MEANS, Program
 from dpcore.common.strict_json import certificate_fields
+from dpcore.contributions import ContributionHistogram
 from dpcore.mean import public_counts
 
 NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
@@ -189,6 +190,18 @@ class PrivateCountsProblem(public_counts.MeanProblem):
         """Return True if the mean, where it is known, lies within `NEAR_END` deviations of an end of its range."""
         mean = self.value_mean
         return mean is not None and min(mean, self.value_bound - mean) < NEAR_END * math.sqrt(noise_variance)
+
+
+def compute_relative_noise(epsilon: float, program: Program, delta: float | None = None) -> float:
+    """Compute the largest variance of a program's noise on a mean over B^2 if one user holds all the weight.
+
+    The noise is Gaussian if there is a ``delta``, else Laplace.
+    """
+    mechanism = NoiseKind.LAPLACE if delta is None else NoiseKind.GAUSSIAN
+    settings: dict[str, Any] = {"mechanism": mechanism, "delta": delta, "program": program}
+    anybody = ContributionHistogram.from_counts([1])
+    release = choose_release(program)
+    return PrivateCountsProblem(anybody, epsilon, 1.0, 0.25, release=release, **settings).relative_noise
 
 
 def error_parts(

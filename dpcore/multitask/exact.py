@@ -180,22 +180,18 @@ def _choose_first_set(graph: TaskGraph, user_loads: FloatArray) -> IntArray:
 
 
 def _choose_next_set(
-    user_codes: IntArray,
-    subgraph: TaskGraph,
-    dual_point: _DualPoint,
-    user_loads: FloatArray,
-    tolerance: float,
+    user_codes: IntArray, subgraph: TaskGraph, point: _DualPoint, user_loads: FloatArray, tolerance: float
 ) -> tuple[IntArray, FloatArray]:
     """Drop users whose share died out, and add the most violated ones with a small share."""
-    is_kept = dual_point.shares > DEAD_SHARE * tolerance / user_codes.size
+    is_kept = point.shares > DEAD_SHARE * tolerance / user_codes.size
     # A task whose last users would go keeps all that it has.
     is_lost = subgraph.sum_by_task(is_kept.astype(np.float64)) == 0.0
     is_kept |= subgraph.sum_by_user(is_lost.astype(np.float64)) > 0.0
     user_loads = user_loads.copy()
     user_loads[user_codes] = 0.0
-    violated_users = np.flatnonzero(user_loads > dual_point.objective * (1.0 + tolerance / 4.0))
+    violated_users = np.flatnonzero(user_loads > point.objective * (1.0 + tolerance / 4.0))
     violated_users = violated_users[np.argsort(-user_loads[violated_users])[:NUM_FIRST_USERS]]
-    kept_shares = dual_point.shares[is_kept]
+    kept_shares = point.shares[is_kept]
     # Not 0, from which a multiplicative step never gets away; a tenth of the average hardly disturbs the others.
     next_shares = np.concatenate((kept_shares, np.full(violated_users.size, 0.1 * kept_shares.mean())))
     return np.concatenate((user_codes[is_kept], violated_users)), next_shares / next_shares.sum()
@@ -231,26 +227,23 @@ def find_best_task_weights(
     smallest_gap, num_idle_rounds = np.inf, 0
     while True:
         subgraph = graph.select_users(user_codes)
-        dual_point = _ascend(subgraph, task_costs, user_shares, round_tolerance, watch)
-        user_loads = graph.sum_by_user(dual_point.task_ratios)
-        gap = float(user_loads.max()) / dual_point.objective - 1.0
+        point = _ascend(subgraph, task_costs, user_shares, round_tolerance, watch)
+        user_loads = graph.sum_by_user(point.task_ratios)
+        gap = float(user_loads.max()) / point.objective - 1.0
         is_idle = round_tolerance <= final_tolerance and gap > 0.99 * smallest_gap
         num_idle_rounds, smallest_gap = num_idle_rounds + 1 if is_idle else 0, min(gap, smallest_gap)
         if gap <= tolerance or num_idle_rounds > MAX_IDLE_ROUNDS or not watch.take_step(gap):
             break
-        user_codes, user_shares = _choose_next_set(
-            user_codes, subgraph, dual_point, user_loads, round_tolerance
-        )
-        round_tolerance = max(min(round_tolerance, dual_point.gap) * ROUND_FACTOR, final_tolerance)
+        user_codes, user_shares = _choose_next_set(user_codes, subgraph, point, user_loads, round_tolerance)
+        round_tolerance = max(min(round_tolerance, point.gap) * ROUND_FACTOR, final_tolerance)
     # Scaled to the heaviest user of the whole graph, and by a rounding less: nobody is above the budget.
-    squared_weights = problem.budget * dual_point.task_ratios / user_loads.max() * (1.0 - ROUNDING_MARGIN)
+    squared_weights = problem.budget * point.task_ratios / user_loads.max() * (1.0 - ROUNDING_MARGIN)
     # Both sides of the certificate are computed from the full graph and nothing else.
     user_multipliers = np.zeros(graph.num_users)
-    user_multipliers[user_codes] = dual_point.shares
-    allocation_name, task_weights = "exact optimum, one weight per task", np.sqrt(squared_weights)
-    allocation = Allocation(
-        allocation_name, problem, task_weights, np.ones(graph.num_users), clipped_user_share=0.0
-    )
+    user_multipliers[user_codes] = point.shares
+    allocation_name, user_scales = "exact optimum, one weight per task", np.ones(graph.num_users)
+    task_weights = np.sqrt(squared_weights)
+    allocation = Allocation(allocation_name, problem, task_weights, user_scales, clipped_user_share=0.0)
     lower_bound = compute_lower_bound(problem, user_multipliers)
     return watch.certify(allocation, lower_bound, "a dual bound computed from the same graph")
 
@@ -323,9 +316,8 @@ def find_best_user_task_weights(
         task_prices = next_prices
         next_prices, gap = _iterate_prices(problem, task_prices)
     user_scales = scale_to_budget(graph, task_prices, problem.budget)
-    allocation = Allocation(
-        "exact optimum, one weight per user and task", problem, task_prices, user_scales, rule=UserRule.FULL
-    )
+    allocation_name = "exact optimum, one weight per user and task"
+    allocation = Allocation(allocation_name, problem, task_prices, user_scales, rule=UserRule.FULL)
     lower_bound = compute_free_lower_bound(problem, task_prices)
     return watch.certify(allocation, lower_bound, "a dual bound computed from the same graph")
 
@@ -334,15 +326,13 @@ MAX_PAIRS = 50_000
 """Pairs of a user and a task: as many took Clarabel 2 to 4 seconds."""
 
 
-def solve(
-    problem: TaskProblem, solver: str = "CLARABEL", **solver_options: object
-) -> tuple[Certificate, str]:
+def solve(problem: TaskProblem, solver: str = "CLARABEL", **options: object) -> tuple[Certificate, str]:
     """Minimise the total bound over weights that are one number per task, by a general solver.
 
     Args:
         problem: The problem.
         solver: Any solver of CVXPY for second-order cones.
-        **solver_options: Handed to it.
+        **options: Handed to it.
 
     Returns:
         The bound of the solver's weights, scaled so that no user is above the budget, beside what its multipliers
@@ -359,13 +349,12 @@ def solve(
     p = cp.Variable(problem.num_tasks)
     budget_constraint = graph.matrix.multiply(unit_squares).tocsr() @ p <= 1.0
     scaled_costs = task_costs / unit_squares / np.sum(task_costs / unit_squares)
-    cvxpy_problem = cp.Problem(
-        cp.Minimize(cp.sum(cp.multiply(scaled_costs, cp.inv_pos(p)))), [budget_constraint]
-    )
+    objective = cp.Minimize(cp.sum(cp.multiply(scaled_costs, cp.inv_pos(p))))
+    cvxpy_problem = cp.Problem(objective, [budget_constraint])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "Solution may be inaccurate": the certificate says how much.
         try:
-            cvxpy_problem.solve(solver=solver, **solver_options)
+            cvxpy_problem.solve(solver=solver, **options)
         except cp.SolverError as error:
             stop_reason = f"{solver} failed ({error}); the weights of equation 11 stand in."
         else:

@@ -25,19 +25,8 @@ from dpcore.common.noise_error import Summary, summarise_runs
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Pairs
-from dpcore.multitask.learners import (
-    DescentSettings,
-    EvaluationExamples,
-    Examples,
-    RidgeSettings,
-    RidgeSums,
-    clip_rows,
-    compute_isotropic_rates,
-    compute_weighted_sums,
-    fit_descent,
-    perturb,
-    solve_sums,
-)
+from dpcore.multitask import learners
+from dpcore.multitask.learners import DescentSettings, EvaluationExamples, Examples, RidgeSettings, RidgeSums
 from dpcore.multitask.problem import PrivacyTarget, TaskGraph, TaskProblem, compute_exact_budget
 from dpcore.multitask.weights import allocate_normalised, estimate_task_totals
 
@@ -252,30 +241,27 @@ def _run_repeat(result: ExperimentResult, power: float, repeat_index: int, shoul
     seed_sequence = np.random.SeedSequence([experiment.seed, experiment.powers.index(power), repeat_index])
     data_seed, noise_seed = seed_sequence.spawn(2)
     data_rng = np.random.default_rng(data_seed)
-    training_examples, test_examples = draw_examples(experiment, power, data_rng)
+    examples, test_examples = draw_examples(experiment, power, data_rng)
     # Weights for a budget of 1; those for beta are sqrt(beta) times as large.
-    problem = TaskProblem(training_examples.graph, 1.0)
-    budget_by_epsilon = {
-        epsilon: compute_exact_budget(PrivacyTarget(epsilon, experiment.delta))
-        for epsilon in experiment.epsilons
-    }
+    problem = TaskProblem(examples.graph, 1.0)
+    budgets = {e: compute_exact_budget(PrivacyTarget(e, experiment.delta)) for e in experiment.epsilons}
     for exponent_index, exponent in enumerate(experiment.exponents):
         pair_weights = allocate_normalised(problem, exponent).compute_pair_weights()
-        ridge_sums = compute_weighted_sums(training_examples, pair_weights, RIDGE_SETTINGS)
+        ridge_sums = learners.compute_weighted_sums(examples, pair_weights, RIDGE_SETTINGS)
         task_totals = estimate_task_totals(problem, exponent)
         for algorithm, epsilon in itertools.product(experiment.algorithms, experiment.epsilons):
             if should_stop():
                 return
-            budget_root, rng = math.sqrt(budget_by_epsilon[epsilon]), np.random.default_rng(noise_seed)
+            budget_root, rng = math.sqrt(budgets[epsilon]), np.random.default_rng(noise_seed)
             if algorithm is Algorithm.SUFFICIENT_STATISTICS:
                 # The sums are linear in the weights: every epsilon shares one pass over the pairs.
                 scaled_sums = RidgeSums(budget_root * ridge_sums.matrices, budget_root * ridge_sums.vectors)
-                noisy_sums = perturb(scaled_sums, RIDGE_SETTINGS, rng)
-                coefficients = solve_sums(noisy_sums, RIDGE_SETTINGS.coefficient_bound)
+                noisy_sums = learners.perturb(scaled_sums, RIDGE_SETTINGS, rng)
+                coefficients = learners.solve_sums(noisy_sums, RIDGE_SETTINGS.coefficient_bound)
             else:
                 scaled_totals, scaled_weights = budget_root * task_totals, budget_root * pair_weights
-                rates = compute_isotropic_rates(scaled_totals, DIMENSION, DESCENT_SETTINGS.steps)
-                coefficients = fit_descent(training_examples, scaled_weights, DESCENT_SETTINGS, rates, rng)
+                rates = learners.compute_isotropic_rates(scaled_totals, DIMENSION, DESCENT_SETTINGS.steps)
+                coefficients = learners.fit_descent(examples, scaled_weights, DESCENT_SETTINGS, rates, rng)
             test_error = test_examples.compute_root_mean_squared_error(coefficients)
             result.errors_by_panel[algorithm, power, epsilon][exponent_index, repeat_index] = test_error
 
@@ -294,8 +280,8 @@ def draw_examples(
     skewed_tasks = SkewedTasks(experiment.num_users, experiment.num_tasks, power, experiment.tasks_per_user)
     pairs = skewed_tasks.draw(rng)
     pair_users, pair_tasks, num_tasks = pairs.user_codes, pairs.task_codes, pairs.num_tasks
-    pair_features = clip_rows(rng.normal(size=(experiment.num_users, DIMENSION)), 1.0)[pair_users]
-    coefficients = clip_rows(rng.normal(size=(num_tasks, DIMENSION)), 1.0)
+    pair_features = learners.clip_rows(rng.normal(size=(experiment.num_users, DIMENSION)), 1.0)[pair_users]
+    coefficients = learners.clip_rows(rng.normal(size=(num_tasks, DIMENSION)), 1.0)
     labels = np.einsum("pd,pd->p", pair_features, coefficients[pair_tasks])
     labels += LABEL_NOISE * rng.normal(size=pair_users.size)
     is_training = rng.random(labels.size) >= TEST_SHARE

@@ -66,7 +66,7 @@ class Examples:
 
 
 def clip_rows(rows: FloatArray, max_length: float) -> FloatArray:
-    """Scale every row (last axis) down to Euclidean length ``bound``; shorter ones stay.
+    """Scale every row (last axis) down to Euclidean length ``max_length``; shorter ones stay.
 
     Source: clip of Krichene et al. 2023, algorithm 1, line 2; also the projection onto a ball.
     """
@@ -250,9 +250,8 @@ def sum_gradients(
     clipped_weights = pair_weights[pair_order] * clip_factors
     task_starts, matrix_columns = np.concatenate(([0], np.cumsum(sizes))), np.arange(pair_order.size)
     # Rows of tasks by pairs: a product sums over each task.
-    task_pair_matrix = csr_matrix(
-        (clipped_weights * residuals, matrix_columns, task_starts), shape=(sizes.size, pair_order.size)
-    )
+    entries = (clipped_weights * residuals, matrix_columns, task_starts)
+    task_pair_matrix = csr_matrix(entries, shape=(sizes.size, pair_order.size))
     weighted_sums = task_pair_matrix @ features
     if ridge:
         weighted_sums += ridge * np.add.reduceat(clipped_weights, task_starts[:-1])[:, None] * coefficients

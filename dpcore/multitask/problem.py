@@ -191,10 +191,8 @@ def compare_budgets(target: PrivacyTarget) -> BudgetComparison:
     Source: Krichene et al. 2023, after theorem 3.3. There beta + 2 sqrt(beta log(1 / delta)) is at most 0.84
     epsilon, as the RDP conversion requires.
     """
-    log_inverse_delta = math.log(1.0 / target.delta)
-    sufficient_budget = (
-        target.epsilon**2 / (8.0 * log_inverse_delta) if target.epsilon <= log_inverse_delta else None
-    )
+    log_inverse = math.log(1.0 / target.delta)
+    sufficient_budget = target.epsilon**2 / (8.0 * log_inverse) if target.epsilon <= log_inverse else None
     return BudgetComparison(compute_exact_budget(target), sufficient_budget)
 
 

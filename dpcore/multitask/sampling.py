@@ -63,10 +63,8 @@ def find_best_uniform_sampling(problem: TaskProblem) -> Allocation:
             most_tasks -= third
         else:
             least_tasks += third
-    return replace(
-        allocations[min({*range(least_tasks, most_tasks + 1), *max_tasks_grid}, key=compute_total_bound)],
-        reads_graph=True,
-    )
+    best_max_tasks = min({*range(least_tasks, most_tasks + 1), *max_tasks_grid}, key=compute_total_bound)
+    return replace(allocations[best_max_tasks], reads_graph=True)
 
 
 def draw_uniformly(graph: TaskGraph, max_tasks: int, rng: np.random.Generator) -> npt.NDArray[np.bool_]:

@@ -27,6 +27,9 @@ NUM_SIMULATED_USERS = 2_000
 # up to 10,000 tasks above it.
 ROUNDING_MARGIN = 1e-12
 
+Counts = npt.ArrayLike | None
+"""Estimates to use in place of task sizes, above 0, shape (num_tasks,); None for the sizes themselves."""
+
 
 def compute_logarithmic_inflation(num_users: int, constant: float = 1.0) -> float:
     """Return c = C log n with the constant C of lemma A.4: if it is large enough, most likely nobody is clipped.
@@ -46,16 +49,14 @@ def compute_logarithmic_inflation(num_users: int, constant: float = 1.0) -> floa
     return constant * math.log(num_users)
 
 
-def find_inflation_without_clipping(
-    problem: TaskProblem, exponent: float, counts: npt.ArrayLike | None = None
-) -> float:
+def find_inflation_without_clipping(problem: TaskProblem, exponent: float, counts: Counts = None) -> float:
     """Compute the smallest c for which no user is clipped. Reads the private graph."""
     budget_uses = problem.graph.sum_by_user(compute_task_weights(problem, exponent, counts=counts) ** 2)
     return float(budget_uses.max()) / problem.budget
 
 
 def compute_task_weights(
-    problem: TaskProblem, exponent: float, inflation: float = 1.0, counts: npt.ArrayLike | None = None
+    problem: TaskProblem, exponent: float, inflation: float = 1.0, counts: Counts = None
 ) -> FloatArray:
     """Compute omega_i = n_i^(-mu) / sqrt(sum_i' n_i'^(1 - 2 mu) / (n beta / c)), not yet clipped.
 
@@ -80,7 +81,7 @@ def compute_task_weights(
 
 
 def allocate_by_power(
-    problem: TaskProblem, exponent: float, inflation: float = 1.0, counts: npt.ArrayLike | None = None
+    problem: TaskProblem, exponent: float, inflation: float = 1.0, counts: Counts = None
 ) -> Allocation:
     """Compute the weights of equations 11 and 12: a power of the task's size, each user clipped to the budget.
 
@@ -97,9 +98,7 @@ def allocate_by_power(
     return Allocation(allocation_name, problem, task_weights, user_scales, clipped_user_share=clipped_share)
 
 
-def allocate_normalised(
-    problem: TaskProblem, exponent: float, counts: npt.ArrayLike | None = None
-) -> Allocation:
+def allocate_normalised(problem: TaskProblem, exponent: float, counts: Counts = None) -> Allocation:
     """Compute weights proportional to n_i^(-mu), scaled so that *every* user spends the whole budget.
 
     w_ij = sqrt(beta) n_i^(-mu) / sqrt(sum over the user's tasks of n_i'^(-2 mu)).
@@ -173,7 +172,7 @@ class WeightRule:
     fit: BudgetFit = BudgetFit.CLIPPED
     log_constant: float = 1.0
 
-    def allocate(self, problem: TaskProblem, counts: npt.ArrayLike | None = None) -> Allocation:
+    def allocate(self, problem: TaskProblem, counts: Counts = None) -> Allocation:
         """Compute the allocation.
 
         Args:

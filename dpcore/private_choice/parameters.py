@@ -15,6 +15,7 @@ from dpcore.common.privacy import Ledger, Neighbours
 from dpcore.common.programs import Program, find_noise
 from dpcore.contributions import MAX_SIZE
 from dpcore.dataset import Dataset
+from dpcore.mean.private_counts import compute_relative_noise
 from dpcore.private_choice.budget import MEAN_SHARE, RANGE_SHARE, SUM_SHARE, EpsilonShares, divide_budget
 from dpcore.private_choice.choice import FACTOR_RANGE, ChoiceProblem, Prior, SmallFirst
 from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters, PublicBins
@@ -94,6 +95,7 @@ def find_share(number: NumberKind) -> float:
 
 
 FOR_MEAN, FOR_SUM = ("purpose", OF_MEAN), ("purpose", (BoundPurpose.SUM,))
+FOR_RELEASE = ("purpose", (*OF_MEAN, BoundPurpose.SUM))
 COPY_NOISES = {CopyNoise.LAPLACE: "Laplace", CopyNoise.GAUSSIAN: "Gaussian"}
 
 
@@ -159,10 +161,10 @@ class PrivateParameters(Parameters):
         name="δ of a release with Gaussian noise",
         is_required=False,
         placeholder="Laplace",
-        only_with=FOR_SUM,
+        only_with=FOR_RELEASE,
     )
-    """Empty for a count with Laplace noise."""
-    program: Program = program_choice(width=200, only_with=FOR_SUM)
+    """Empty for Laplace noise."""
+    program: Program = program_choice(width=200, only_with=FOR_RELEASE)
     """The choice aims at the least error under its noise."""
     quantile: float = public.number(
         0.95,
@@ -234,12 +236,15 @@ class PrivateParameters(Parameters):
 
     @property
     def trade_off(self) -> float:
-        """Return A = sigma^2 / (2 (B / epsilon)^2); with private counts at the mean where the error is worst."""
-        return self.variance_share * self.epsilon**2 / 2.0
+        """Return A, sigma^2 over the variance of the program's noise, at the mean where the error is worst.
+
+        With Laplace noise whose budget is not split it is sigma^2 / (2 (B / epsilon)^2).
+        """
+        return self.variance_share / compute_relative_noise(self.epsilon, self.program, self.release_delta)
 
     @property
     def release_noise(self) -> NoiseKind:
-        """Return the noise of the sum that the bound is for."""
+        """Return the noise of the release that the bound is for."""
         return NoiseKind.LAPLACE if self.release_delta is None else NoiseKind.GAUSSIAN
 
     @property
@@ -268,10 +273,11 @@ class PrivateParameters(Parameters):
             return None
         if self.purpose in OF_MEAN:
             release = ReleaseSetting(Quantity.MEAN, self.epsilon, relation, user_share=rho)
-            return replace(release, variance_share=self.variance_share, is_table_mean=rho > 0.0)
-        release = ReleaseSetting(Quantity.COUNT, self.epsilon, relation, noise=self.release_noise)
-        release = replace(release, delta=self.release_delta, measure=Measure.BOUND, margin=self.margin)
-        return replace(release, program=self.program)
+            release = replace(release, variance_share=self.variance_share, is_table_mean=rho > 0.0)
+        else:
+            release = ReleaseSetting(Quantity.COUNT, self.epsilon, relation, measure=Measure.BOUND)
+            release = replace(release, margin=self.margin)
+        return replace(release, noise=self.release_noise, delta=self.release_delta, program=self.program)
 
     @classmethod
     def from_release(cls, setting: ReleaseSetting, **choice_fields: Any) -> PrivateParameters | None:
@@ -287,10 +293,10 @@ class PrivateParameters(Parameters):
         """
         if setting.neighbours is not Relation.ADD_OR_REMOVE.neighbours:
             return None
+        choice_fields |= {"release_delta": setting.delta, "program": setting.program}
         if setting.statistic is Quantity.COUNT:
-            choice_fields |= {"release_delta": setting.delta, "program": setting.program}
             return cls(setting.epsilon, BoundPurpose.SUM, **choice_fields)
-        if setting.statistic is not Quantity.MEAN or setting.noise is not NoiseKind.LAPLACE:
+        if setting.statistic is not Quantity.MEAN:
             return None
         variance_share, user_share = setting.variance_share, setting.user_share
         if setting.uses_values or variance_share is None:

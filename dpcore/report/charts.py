@@ -119,10 +119,9 @@ def add_label(fig: go.Figure, text: str) -> go.Figure:
     )  # fmt: skip
     top_margin, height = BUTTONS_HEIGHT + LABEL_LINE_HEIGHT * len(label_lines), fig.layout.height
     # The plot itself stays as high as that of a figure without a label.
-    height_update = (
-        {} if height is None else {"height": height + top_margin - (fig.layout.margin.t or BUTTONS_HEIGHT)}
-    )
-    return fig.update_layout(margin={"t": top_margin}, **height_update)
+    if height is not None:
+        fig.layout.height = height + top_margin - (fig.layout.margin.t or BUTTONS_HEIGHT)
+    return fig.update_layout(margin={"t": top_margin})
 
 
 def _wrap_evenly(text: str, width: int) -> list[str]:
@@ -196,11 +195,8 @@ def add_regions(
     """
     x, y = np.asarray(regions.x), np.asarray(regions.y)
     num_regions = len(region_styles)
-    color_scale = [
-        [end / num_regions, color]
-        for region_number, (_, color) in enumerate(region_styles)
-        for end in (region_number, region_number + 1)
-    ]
+    color_ends = [(i + end, color) for i, (_, color) in enumerate(region_styles) for end in (0, 1)]
+    color_scale = [[end / num_regions, color] for end, color in color_ends]
     colors = {"colorscale": color_scale, "zmin": -0.5, "zmax": num_regions - 0.5, "opacity": REGION_OPACITY}
     hover_values = regions.hover_number[1].astype(np.float32)
     hover_options = {"customdata": hover_values, "hovertemplate": f"{hover_text}<extra></extra>"}
@@ -235,12 +231,14 @@ def add_hatching(fig: Sketch, hatching: Hatching) -> None:
     if not xs:
         return
     clear = "rgba(0,0,0,0)"
-    pattern = {"shape": hatching.pattern, "fgcolor": NEUTRAL_COLOR, "bgcolor": clear, "fillmode": "overlay"}
-    fill_options = {
-        "fill": "toself",
-        "fillpattern": {**pattern, "size": 7, "solidity": 0.22},
-        "fillcolor": clear,
+    pattern: dict[str, Any] = {
+        "shape": hatching.pattern,
+        "fgcolor": NEUTRAL_COLOR,
+        "bgcolor": clear,
+        "fillmode": "overlay",
     }
+    pattern |= {"size": 7, "solidity": 0.22}
+    fill_options = {"fill": "toself", "fillpattern": pattern, "fillcolor": clear}
     line_options = {"mode": "lines", "line": {"width": 0}, "name": hatching.name, "hoverinfo": "skip"}
     # Arrays: Plotly checks a list entry by entry, which took 8 ms of the 20 that the figure takes.
     corners = {"x": np.array(xs[:-1]), "y": np.array(ys[:-1])}

@@ -114,14 +114,12 @@ class Report:
     def holds_private(self) -> bool:
         """Return True if any part was computed from private data."""
         lines = *self.setting_lines, *self.summary_lines, *self.release_lines
-        parts: tuple[Line | Answer | Plot, ...] = (
-            *lines,
-            *(answer for _, answer in self.answers),
-            *self.figures,
-        )
+        parts: tuple[Line | Plot, ...] = *lines, *self.figures
+        disclosures = [part.disclosure for part in parts]
+        disclosures += [answer.disclosure for _, answer in self.answers]
         # The file of the choice is as sensitive as the data.
-        disclosures = [self.disclosure] if self.answer.write_choice is not None else []
-        return Disclosure.PRIVATE in (*disclosures, *(part.disclosure for part in parts))
+        disclosures += [self.disclosure] if self.answer.write_choice is not None else []
+        return Disclosure.PRIVATE in disclosures
 
 
 def list_numbers(answer: Answer) -> list[Line]:
@@ -178,11 +176,8 @@ def build_report(answer: Answer, page_title: str, question: str, dataset: Datase
         dataset: The data set; None if the settings are all of the input.
     """
     parameters = answer.parameters
-    labels_by_field = {
-        f.name: f.name.replace("_", " ")
-        for f in fields(parameters)
-        if getattr(parameters, f.name) not in (None, f.default)
-    }
+    names = [f.name for f in fields(parameters) if getattr(parameters, f.name) not in (None, f.default)]
+    labels_by_field = {name: name.replace("_", " ") for name in names}
     private_setting_names = tuple(labels_by_field) if answer.disclosure is Disclosure.PRIVATE else ()
     return Report(
         page_title=page_title,
@@ -205,6 +200,9 @@ def read_versions() -> Mapping[str, str]:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             versions_by_name[package_name] = importlib.metadata.version(package_name)
     return MappingProxyType(versions_by_name)
+
+
+HEAVIEST_SHARE = "Share of rows held by the heaviest 1 % of users"
 
 
 def summarise_dataset(dataset: Dataset) -> tuple[Line, ...]:
@@ -235,9 +233,7 @@ def summarise_dataset(dataset: Dataset) -> tuple[Line, ...]:
     return (
         *(build_line(name, escape_markdown(text)) for name, text in texts_by_name.items()),
         *(build_line(name, wording.number(number), number) for name, number in counts_by_name.items()),
-        build_line(
-            "Share of rows held by the heaviest 1 % of users", wording.percent(heaviest_share), heaviest_share
-        ),
+        build_line(HEAVIEST_SHARE, wording.percent(heaviest_share), heaviest_share),
         build_line("Gini coefficient", f"{gini:.2f}", gini, "0: all alike; 1: one user has everything"),
     )
 

@@ -45,11 +45,8 @@ def render_inline(markdown: str) -> str:
 def to_plain_text(markdown: str) -> str:
     """Convert Markdown to text: without marks and backslashes, formulae as LaTeX between dollar signs."""
     text_with_markers, formulae = _replace_formulae(markdown)
-    paragraphs: list[str] = []
-    for token in _load_markdown().parse(text_with_markers):
-        if token.type == "inline":
-            paragraphs.append("".join(_read_token_text(child) for child in token.children or ()))
-    plain_text = "\n".join(paragraphs)
+    paragraphs = [token for token in _load_markdown().parse(text_with_markers) if token.type == "inline"]
+    plain_text = "\n".join("".join(map(_read_token_text, token.children or ())) for token in paragraphs)
     return _MARKER.sub(lambda match: formulae[int(match[1])][0], plain_text)
 
 
@@ -65,16 +62,9 @@ def to_mathml(latex: str, is_display: bool) -> str:
     except Exception:
         return f"<code>{html.escape(latex)}</code>"
     # A thin space around named functions, as TeX sets it; and bars of a norm as high as the line.
-    mathml = _FUNCTION.sub(
-        lambda match: f"{_THIN_SPACE}{match[1]}{'' if match[2] else _THIN_SPACE}{match[2] or ''}", mathml
-    )
+    mathml = _FUNCTION.sub(lambda m: f"{_THIN_SPACE}{m[1]}{m[2] or _THIN_SPACE}", mathml)
     mathml = mathml.replace("<mo>&#x02016;</mo>", '<mo stretchy="false">&#x02016;</mo>')
     return f"<span class='display'>{mathml}</span>" if is_display else mathml
-
-
-def find_formulae(markdown: str) -> list[tuple[str, bool]]:
-    """Find every formula of a text as LaTeX, each with True if it stands on its own line."""
-    return [(match[1] or match[2], match[1] is not None) for match in _MATH.finditer(markdown)]
 
 
 def _replace_formulae(markdown: str) -> tuple[str, list[tuple[str, str]]]:

@@ -27,6 +27,7 @@ from dpcore.answer.plot import (
     Points,
     Regions,
     Scale,
+    Series,
     Style,
 )
 from dpcore.common.privacy import Disclosure
@@ -170,10 +171,8 @@ def _to_json_value(value: Any) -> Any:
         value = value.astype(np.result_type(np.min_scalar_type(value.min()), np.min_scalar_type(value.max())))
     if value.dtype not in TYPED_ARRAY_NAMES or not value.size:
         return _to_json_value(value.tolist())
-    typed_array = {
-        "dtype": TYPED_ARRAY_NAMES[value.dtype],
-        "bdata": base64.b64encode(value.tobytes()).decode("ascii"),
-    }
+    text = base64.b64encode(value.tobytes()).decode("ascii")
+    typed_array = {"dtype": TYPED_ARRAY_NAMES[value.dtype], "bdata": text}
     return typed_array | ({"shape": ", ".join(map(str, value.shape))} if value.ndim > 1 else {})
 
 
@@ -242,14 +241,12 @@ def build_linear_axis(title: str, limits: tuple[float, float], is_percent: bool 
     return {"title": {"text": title}, "range": list(limits), "tickformat": format_text}
 
 
-def build_trace(
-    name: str, x: npt.ArrayLike, y: npt.ArrayLike, hover_template: str, **options: Any
-) -> dict[str, Any]:
+def build_trace(name: str, x: npt.ArrayLike, y: npt.ArrayLike, hover: str, **options: Any) -> dict[str, Any]:
     """Build a line or points as trace data.
 
-    ``hover_template`` is in Plotly's template language; ``options`` are further properties, as Plotly has them.
+    ``hover`` is in Plotly's template language; ``options`` are further properties, as Plotly has them.
     """
-    hover_template += "<extra></extra>"
+    hover_template = f"{hover}<extra></extra>"
     return {"type": "scatter", "x": x, "y": y, "name": name, "hovertemplate": hover_template, **options}
 
 
@@ -287,10 +284,9 @@ def _build_curve(plot: Plot, curve: Curve) -> dict[str, Any]:
 
 def _add_shading(fig: charts.Sketch, curve: Curve) -> None:
     """Fill between the low and high ends of a curve; a missing end is replaced by the curve itself."""
-    x_values, y_values, low_ends, high_ends = (
-        np.asarray(values, dtype=np.float64) for values in (curve.x, curve.y, curve.low_ends, curve.high_ends)
-    )
-    low_ends, high_ends = (np.where(np.isnan(ends), y_values, ends) for ends in (low_ends, high_ends))
+    rows = (curve.x, curve.y, curve.low_ends, curve.high_ends)
+    x_values, y_values, *ends = (np.asarray(row, dtype=np.float64) for row in rows)
+    low_ends, high_ends = (np.where(np.isnan(values), y_values, values) for values in ends)
     fill_color = _make_transparent(LINE_STYLES[curve.color_style or curve.style]["color"], 0.16)
     charts.add_area(fig, x_values, low_ends, high_ends, fill_color, showlegend=False, legendgroup=curve.name)
 
@@ -301,9 +297,7 @@ def _make_transparent(color: str, opacity: float) -> str:
     return f"rgba({red}, {green}, {blue}, {opacity:g})"
 
 
-def _build_error_bars(
-    item: Curve | Points | Bars, centers: npt.NDArray[Any], axis_letter: str
-) -> dict[str, Any]:
+def _build_error_bars(item: Series, centers: npt.NDArray[Any], axis_letter: str) -> dict[str, Any]:
     """Build the error bars of an item, as Plotly has them; empty if it has none."""
     if item.low_ends is None or item.high_ends is None:
         return {}
@@ -320,13 +314,13 @@ def _build_bars(plot: Plot, bars: Bars) -> dict[str, Any]:
     bar_names, bar_ends = map(np.asarray, (bars.y, bars.x) if is_horizontal else (bars.x, bars.y))
     axis_letter, axis = ("x", plot.x) if is_horizontal else ("y", plot.y)
     # For a bar that does not begin at 0, Plotly says how long it is.
-    hover_text = write_hover(plot, bars.name).replace(
-        f"%{{{axis_letter}:{axis.number_format}}}", f"%{{customdata[0]:{axis.number_format}}}"
+    number_format = axis.number_format
+    hover_text = write_hover(plot, bars.name)
+    hover_text = hover_text.replace(
+        f"%{{{axis_letter}:{number_format}}}", f"%{{customdata[0]:{number_format}}}"
     )
-    hover_text += "".join(
-        f"<br>{hover_label}: %{{customdata[{position}]:.3~g}}"
-        for position, (hover_label, _) in enumerate(bars.hover_numbers, 1)
-    )
+    for position, (hover_label, _) in enumerate(bars.hover_numbers, 1):
+        hover_text += f"<br>{hover_label}: %{{customdata[{position}]:.3~g}}"
     return dict(
         type="bar",
         **{axis_letter: bar_ends - bars.base_value, "y" if is_horizontal else "x": bar_names},

@@ -8,6 +8,7 @@ const drawn = [...document.querySelectorAll("script.figure-data")].map(function 
   return place;
 });
 addEventListener("beforeprint", function () {
+  // The text width of A4 in CSS pixels, so that printing need not redraw.
   drawn.forEach(function (place) { Plotly.relayout(place, { width: 680, autosize: false }); });
 });
 addEventListener("afterprint", function () {

@@ -23,8 +23,6 @@ from dpcore.report import charts, plotly_figures, plotly_script
 from dpcore.report.content import Report, list_facts, list_numbers, read_versions
 from dpcore.report.markup import render_block, render_inline
 
-FIGURE_WIDTH = 680
-"""Width of a figure in CSS pixels: the text width of A4, so that printing need not redraw; so in ``report.js``."""
 # Nothing may be loaded, whatever the file holds.
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
@@ -48,12 +46,6 @@ def write_report_html(report: Report, created: datetime) -> str:
         drawings=[_embed_figure(plot, _draw_labelled(plot, report.figure_label)) for plot in report.figures],
         script=Markup(_read_file("report.js")),
     )
-
-
-def _draw_labelled(plot: Plot, label: str) -> go.Figure:
-    """Draw a plot as a figure, with a label above it unless that is empty."""
-    fig = plotly_figures.draw(plot)
-    return charts.add_label(fig, label) if label else fig
 
 
 @functools.cache
@@ -98,6 +90,12 @@ def _load_plotly_script() -> Markup:
     """Load the plotting script, so that it cannot end the element that holds it."""
     # The library's own text holds no closing tag today; a later one that does must not end the script.
     return Markup(plotly_script.find_script().read_text(encoding="utf-8").replace("</script", "<\\x2fscript"))
+
+
+def _draw_labelled(plot: Plot, label: str) -> go.Figure:
+    """Draw a plot as a figure, with a label above it unless that is empty."""
+    fig = plotly_figures.draw(plot)
+    return charts.add_label(fig, label) if label else fig
 
 
 def _embed_figure(plot: Plot, fig: go.Figure) -> Markup:

@@ -27,7 +27,7 @@ from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.version import VERSION
 from dpcore.data.column_names import shorten
-from dpcore.data.column_roles import MissingUsers, Roles, TableKind
+from dpcore.data.column_roles import DROP, MissingUsers, Roles, TableKind
 from dpcore.data.design_matrix import Design
 from dpcore.dataset import Dataset
 
@@ -182,9 +182,7 @@ def write_script(
     else:
         call_name, settings = call
         code.import_name(call_name, "dpcore")
-        settings_code = "".join(
-            f"    {setting_name}={code.write(value)},\n" for setting_name, value in settings.items()
-        )
+        settings_code = "".join(f"    {name}={code.write(value)},\n" for name, value in settings.items())
         help_comment = f"# `help({call_name})` says what each setting is."
         call_code = f"{help_comment}\nanswer = {call_name}(\n    data,\n{settings_code})"
     data_code = (source.write_cell or write_dataset_cell)(code, source, public_only)
@@ -226,9 +224,8 @@ for plot in list_plots(answer, data):
 
 def _join_cells(title: str, source: Source, created: datetime, cells: Mapping[str, str]) -> str:
     """Write the script from its header and its cells."""
-    header = _HEADER_TEMPLATE.format(
-        title=title, version=VERSION, made=created.strftime("%Y-%m-%d"), label=_write_label(source)
-    )
+    made = created.strftime("%Y-%m-%d")
+    header = _HEADER_TEMPLATE.format(title=title, version=VERSION, made=made, label=_write_label(source))
     return "\n\n\n".join([header, *(f"# %% {name}\n{text.strip()}" for name, text in cells.items())]) + "\n"
 
 
@@ -267,9 +264,8 @@ def write_dataset_cell(code: Code, source: Source, public_only: bool) -> str:
     is_private = dataset.disclosure is Disclosure.PRIVATE
     file_name = "histogram-PRIVATE-do-not-publish.csv" if is_private else "histogram.csv"
     roles_code = code.write(Roles(TableKind.HISTOGRAM, size="size", users="users"))
-    file_check = _check_file(
-        code, file_name, "Download it on the page Your data, button Histogram (CSV), into this folder."
-    )
+    remedy_sentence = "Download it on the page Your data, button Histogram (CSV), into this folder."
+    file_check = _check_file(code, file_name, remedy_sentence)
     return f"{file_check}\ndata = {_write_count_call(code, '[FILE]', roles_code, disclosure_code)}"
 
 
@@ -331,9 +327,13 @@ def _write_events_cell(code: Code, source: Source, public_only: bool) -> str:
     if dataset.layout is not None:
         column_names = dataset.layout.files[0].names
         file_names = [file.name for file in dataset.layout.files]
-        counts_missing_as_one = dataset.layout.missing_is_a_user
+        is_one_user = dataset.layout.missing_is_a_user
         roles = replace(
-            roles, missing_users=MissingUsers.ONE_USER if counts_missing_as_one else MissingUsers.LEAVE_OUT
+            roles,
+            missing_users=MissingUsers.ONE_USER if is_one_user else MissingUsers.LEAVE_OUT,
+            drops_missing=dataset.drops_missing,
+            missing_constant=dataset.layout.missing_constant,
+            value=roles.value or dataset.layout.dropped_column or None,
         )
     if public_only and dataset.is_private:
         file_names = ["your-file.csv"]
@@ -388,11 +388,8 @@ def write_settings(call: Call, command_name: str, dataset: Dataset, column_argum
     """
     call_name, settings = call
     used_columns = {key: column for key, column in list_columns(dataset).items() if key in column_arguments}
-    setting_lines = [
-        f"{key} = {_to_toml(value)}"
-        for key, value in {**used_columns, **settings}.items()
-        if value is not None
-    ]
+    entries = {**used_columns, **settings}.items()
+    setting_lines = [f"{key} = {_to_toml(value)}" for key, value in entries if value is not None]
     return "\n".join([_SETTINGS_HEADER.format(name=call_name, command=command_name), *setting_lines, ""])
 
 
@@ -418,6 +415,8 @@ def list_columns(dataset: Dataset) -> dict[str, Any]:
         for key, columns in columns_by_argument.items()
         if any(columns)
     }
+    if dataset.layout is not None and dataset.layout.has_missing_rule and "value" in column_settings:
+        column_settings["missing"] = DROP if dataset.drops_missing else dataset.layout.missing_constant
     return column_settings | ({"disclosure": "public"} if dataset.provenance is Disclosure.PUBLIC else {})
 
 
@@ -448,9 +447,8 @@ def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise refuse(f"{file_name} is no text in UTF-8, as TOML is") from None
     except (ValueError, RecursionError) as error:
-        raise refuse(
-            f"{file_name} is no TOML: {error}", remedy='Write settings like epsilon = 1 or user = "id"'
-        ) from None
+        remedy = 'Write settings like epsilon = 1 or user = "id"'
+        raise refuse(f"{file_name} is no TOML: {error}", remedy=remedy) from None
 
 
 def _to_toml(value: Any) -> str:
@@ -460,9 +458,7 @@ def _to_toml(value: Any) -> str:
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, Mapping):
-        return (
-            "{" + ", ".join(f"{_to_toml(str(key))} = {_to_toml(item)}" for key, item in value.items()) + "}"
-        )
+        return f"{{{', '.join(f'{_to_toml(str(key))} = {_to_toml(item)}' for key, item in value.items())}}}"
     if isinstance(value, list | tuple):
         return "[\n" + "".join(f"    {_to_toml(item)},\n" for item in value) + "]" if value else "[]"
     # A basic string of TOML is one of JSON, except that it holds no plain DEL.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 
 import streamlit as st
@@ -67,28 +68,19 @@ def _show_training(parameters: OwnersParameters) -> None:
         fields.show_problems(refused.problems)
         is_started = False
     if is_started:
-        jobs.start(
-            JOB_KEY,
-            training_key,
-            lambda progress, stop: run_study(study, records, progress, stop),
-            is_heavy=True,
-        )
+        jobs.start(JOB_KEY, training_key, functools.partial(run_study, study, records), is_heavy=True)
     is_running = jobs.watch(JOB_KEY, "Training")
-    latest_training = jobs.find_partial_result(JOB_KEY) if is_running else jobs.find_result(JOB_KEY)
+    training = jobs.find_partial_result(JOB_KEY) if is_running else jobs.find_result(JOB_KEY)
     # Of other records they would stand under the wrong label.
-    if (
-        latest_training is None
-        or latest_training[0][:2] != training_key[:2]
-        or latest_training[1].share_done == 0.0
-    ):
+    if training is None or training[0][:2] != training_key[:2] or training[1].share_done == 0.0:
         if not is_running:
             st.caption("Nothing was trained yet.")
         return
-    if latest_training[0] != training_key:
+    if training[0] != training_key:
         if is_running:
             return
         st.caption(":material/history: These are for earlier settings; train again.")
-    _show_results(latest_training[1], is_running, provenance, has_paper=not account)
+    _show_results(training[1], is_running, provenance, has_paper=not account)
 
 
 def _show_results(result: StudyResult, is_running: bool, provenance: Provenance, has_paper: bool) -> None:
@@ -104,9 +96,8 @@ def _show_results(result: StudyResult, is_running: bool, provenance: Provenance,
         answer_plots.tabulate_accuracy(result).style.format("{:.3f}", na_rep="not run"),
         alt="Test accuracy of every form",
     )
-    st.caption(
-        f"{wording.plain(wording.capital(result.records_name))}: {answer_plots.write_settings(result)}"
-    )
+    records_text = wording.plain(wording.capital(result.records_name))
+    st.caption(f"{records_text}: {answer_plots.write_settings(result)}")
     cards.label(provenance)
 
 
@@ -129,36 +120,33 @@ def build_report(answer: Answer, source: Source, training_card: TrainingCard | N
         # The bounds may be public: the file as a whole is not.
         source = replace(source, disclosure=training_card.disclosure)
     labels = QUESTION.get_labels(*(name for name in QUESTION.fields if name not in hidden_fields))
-    report = report_content.of_answer(QUESTION, answer, source, setting_labels=labels, summary=summary)
+    report = report_content.build_page_report(
+        QUESTION, answer, source, setting_labels=labels, summary=summary
+    )
     if training_card is None:
         return report
-    return replace(
-        report,
-        answers=(*report.answers, (TITLE, training_card.card)),
-        figures=(*report.figures, training_card.plot),
-    )
+    answers = (*report.answers, (TITLE, training_card.card))
+    return replace(report, answers=answers, figures=(*report.figures, training_card.plot))
 
 
 def show_files(answer: Answer) -> None:
     """Offer the whole answer, and the choice as a file."""
     assert answer.write_choice is not None
-    source, training_card = report_content.build_session_source(), None
+    source, card = report_content.build_session_source(), None
     latest_training = jobs.find_result(JOB_KEY)
     if latest_training is not None and latest_training[1].share_done > 0.0:
         (records, _, _, disclosure), study_result = latest_training
-        training_card = TrainingCard(study_result, disclosure, records is not Records.UPLOAD)
+        card = TrainingCard(study_result, disclosure, records is not Records.UPLOAD)
     report_content.draw(
         "owners",
-        answer.disclosure
-        if training_card is None or not training_card.is_private
-        else training_card.disclosure,
-        lambda: build_report(answer, source, training_card),
+        answer.disclosure if card is None or not card.is_private else card.disclosure,
+        lambda: build_report(answer, source, card),
         answer.methods,
         f"**Choice** holds every bound and crossing. Label: *{answer.disclosure.label}*.",
         [("Choice (JSON)", "owners_choice.json", answer.write_choice)],
         answer.disclosure,
     )
-    if training_card is not None:
+    if card is not None:
         st.caption(
-            f"The report holds the accuracies of the last training. Their label: *{training_card.disclosure.label}*."
+            f"The report holds the accuracies of the last training. Their label: *{card.disclosure.label}*."
         )

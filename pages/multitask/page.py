@@ -22,7 +22,7 @@ from pages.shared.fields import fields
 from pages.shared.render.question_page import Page
 from pages.shared.report import report_content
 from pages.shared.screen import layout
-from pages.shared.screen.sections import Renderer, build_contents
+from pages.shared.screen.sections import Renderer, list_contents
 from pages.shared.session import session
 
 
@@ -64,9 +64,8 @@ class MultitaskPage(Page):
     ) -> None:
         """Draw the studies, which need no tasks."""
         renderer = Renderer(QUESTION, without_numbers(parameters, Disclosure.PUBLIC), dataset)
-        tabs = build_contents(
-            renderer, {"Studies": STUDIES}, {layout.COMPUTED: lambda: st.markdown(QUESTION.read_formula())}
-        )
+        formula = {layout.COMPUTED: lambda: st.markdown(QUESTION.read_formula())}
+        tabs = list_contents(renderer, {"Studies": STUDIES}, formula)
         with slots.bottom:
             layout.draw_tabs(tabs, QUESTION.key("tabs"))
 
@@ -82,7 +81,7 @@ class MultitaskPage(Page):
             with slots.answer:
                 fields.button(label, "tasks_use_best", "check", use_exponent, best_exponent)
 
-    def fields_in_report(self, answer: Answer) -> list[str]:
+    def list_report_fields(self, answer: Answer) -> list[str]:
         """Return the fields that the answer depends on."""
         return list_answer_fields(answer.parameters)
 

@@ -24,7 +24,7 @@ QUESTION = Question(
     title="Many tasks",
     icon=":material/account_tree:",
     url_path="many-tasks",
-    group="Models",
+    group="The trade-off, live",
     lead="You train one private model per task. **Which tasks get a user's budget?**",
     sentence="I train one model per task: which get a user's budget?",
     release_phrase="One model per task",
@@ -33,11 +33,7 @@ QUESTION = Question(
     other_origins=uploads.ENTRIES
     | FieldOrigin.PUBLIC.each("tabs", "relative")
     | FieldOrigin.DATA.each(
-        *(
-            f"{name}_job{suffix}"
-            for name in ("optimum", "cvxpy", "experiment")
-            for suffix in ("", "_earlier")
-        ),
+        *(f"{name}_job{end}" for name in ("optimum", "cvxpy", "experiment") for end in ("", "_earlier")),
         "download",
     ),
     propose_values=propose,

@@ -30,9 +30,7 @@ def open_page(title: str, tab: str) -> None:
 
 def list_labels(destinations: Sequence[Destination | None]) -> list[str | None]:
     """Return the labels of the buttons; None for no button."""
-    return [
-        None if destination is None else ", ".join(filter(None, destination)) for destination in destinations
-    ]
+    return [None if place is None else ", ".join(filter(None, place)) for place in destinations]
 
 
 def _open_clicked_page(key: str, destinations: tuple[Destination | None, ...]) -> None:
@@ -53,32 +51,22 @@ def show_figures(figures_with_runs: Sequence[tuple[PaperFigure, FigureRuns]]) ->
         "Line": [figure.lines[-1].name for figure in figures],
     }
     destinations = [(figure.page_title, figure.tab_name) for figure in figures]
-    _show_table(
-        "figures", columns, destinations, "All figures with their largest difference from the paper's"
-    )
+    alt = "All figures with their largest difference from the paper's"
+    _show_table("figures", columns, destinations, alt)
 
 
 def show_items(paper: Paper, figures_with_runs: Sequence[tuple[PaperFigure, FigureRuns]]) -> None:
     """Show for each numbered item of the paper where it stands, and for figures how near ours is."""
     st.markdown(paper.introduction.replace("\n", " "))
     # An item that has several figures gets the first.
-    pairs_by_name = {
-        (pair[0].paper_name, re.split(" [(]|, ", pair[0].item_name)[0]): pair
-        for pair in reversed(figures_with_runs)
-    }
-    pairs_by_item = [
-        [
-            pairs_by_name[paper.title, name]
-            for name in item.items.split(", ")
-            if (paper.title, name) in pairs_by_name
-        ]
-        for item in paper.items
-    ]
+    own_pairs = [pair for pair in figures_with_runs if pair[0].paper_name == paper.title]
+    pairs_by_name = {re.split(" [(]|, ", pair[0].item_name)[0]: pair for pair in reversed(own_pairs)}
+    first_pairs = [next(filter(None, map(pairs_by_name.get, i.items.split(", "))), None) for i in paper.items]
     columns = {
         "Item": [item.items for item in paper.items],
         "What it says": [_remove_markup(item.says) for item in paper.items],
         "Open": [],
-        **_list_comparisons([pairs[0] if pairs else None for pairs in pairs_by_item]),
+        **_list_comparisons(first_pairs),
         "State": [item.state for item in paper.items],
         "What differs": [_remove_markup(item.differs) for item in paper.items],
         "Page, tab": [_remove_markup(item.places) for item in paper.items],
@@ -92,13 +80,9 @@ def _show_table(
 ) -> None:
     """Show a table with a column of buttons, one for each destination; ``name`` makes their key unique."""
     key = QUESTION.key(f"open_{name}")
+    callback: dict[str, Any] = {"on_click": _open_clicked_page, "args": (key, tuple(destinations))}
     button_column = st.column_config.ButtonColumn(
-        "Open",
-        type="tertiary",
-        alignment="left",
-        key=key,
-        on_click=_open_clicked_page,
-        args=(key, tuple(destinations)),
+        "Open", type="tertiary", alignment="left", key=key, **callback
     )
     thumbnails = {title: st.column_config.LineChartColumn(title, width=90) for title in ("Ours", "Theirs")}
     st.dataframe(
@@ -115,16 +99,15 @@ def _list_comparisons(
     figures_with_runs: Sequence[tuple[PaperFigure, FigureRuns] | None],
 ) -> dict[str, list[Any]]:
     """Return three columns: the largest difference, and small pictures of the last line, ours and theirs."""
-    columns: dict[str, list[Any]] = {"Largest difference": [], "Ours": [], "Theirs": []}
-    for pair in figures_with_runs:
-        cells: tuple[Any, ...] = (None, None, None)
-        if pair is not None:
-            figure, runs = pair
+    rows: list[tuple[Any, ...]] = []
+    for figure, runs in (pair or (None, None) for pair in figures_with_runs):
+        if figure is None or runs is None:
+            rows.append((None, None, None))
+        else:
             lines = (runs.summary.means[-1], figure.lines[-1].paper_values)
-            cells = (_write_difference(figure, runs), *map(_drop_missing, lines))
-        for values, cell in zip(columns.values(), cells, strict=True):
-            values.append(cell)
-    return columns
+            rows.append((_write_difference(figure, runs), *map(_drop_missing, lines)))
+    columns = map(list, zip(*rows, strict=True))
+    return dict(zip(("Largest difference", "Ours", "Theirs"), columns, strict=True))
 
 
 def _write_difference(figure: PaperFigure, runs: FigureRuns) -> str:

@@ -62,7 +62,7 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
             if name == "groups" and name not in unused_fields:
                 group_list.draw(QUESTION)
             elif name not in unused_fields:
-                fields.draw(QUESTION, name, options=options.get(name))
+                fields.draw(QUESTION, name, options=options.get(name, ()))
 
     with slots.line:
         draw_fields("statistic", *in_line)

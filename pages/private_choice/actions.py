@@ -155,31 +155,24 @@ def confirm_button(
         delta: Of the draw.
         options: Further arguments of `fields.button`.
     """
-    session_state, pending_key = st.session_state, QUESTION.key("pending")
-
-    def close() -> None:
-        """Withdraw the press that waits for a confirmation."""
-        session_state.pop(pending_key, None)
+    session_state, pending_key, this_draw = st.session_state, QUESTION.key("pending"), (key, argument)
 
     def draw_confirmed() -> None:
         """Call the callback if this very draw waits for a confirmation."""
         # Two presses in one browser's turn: the first has drawn what was confirmed, the second confirms nothing.
-        if session_state.pop(pending_key, None) == (key, argument):
+        if session_state.pop(pending_key, None) == this_draw:
             callback(argument)
 
-    def ask_first() -> None:
-        """Note the press, so that the confirmation is shown."""
-        session_state[pending_key] = key, argument
-
-    fields.button(label, key, icon, ask_first, **options)
-    if session_state.get(pending_key) != (key, argument):
+    # The press is noted, so that the confirmation is shown.
+    fields.button(label, key, icon, session_state.update, {pending_key: this_draw}, **options)
+    if session_state.get(pending_key) != this_draw:
         return False
     facts = replace(request.facts, delta=delta or 0.0)
     st.warning(f"{describe_spending(facts)} {describe_remainder(facts, request)}", icon=":material/casino:")
     with st.container(horizontal=True):
         cost_text = format_cost(facts.epsilon, facts.delta)
         is_drawn = fields.button(f"Spend {cost_text}", f"{key}_confirm", "check", draw_confirmed)
-        fields.button("Cancel", f"{key}_cancel", "close", close)
+        fields.button("Cancel", f"{key}_cancel", "close", session_state.pop, pending_key, None)
     return is_drawn
 
 
@@ -247,18 +240,15 @@ def _show_buttons(parameters: PrivateParameters, dataset: Dataset) -> None:
         st.caption(DEMONSTRATION_TEXT)
     elif dataset.release is not None:
         st.caption("Both draw on the private data behind the release.")
-    button_label = f"Release {'a' if dataset.release is None else 'another'} private copy"
-    copy_options: dict[str, Any] = {"delta": parameters.delta, "is_main": True, "help": COPY_HELP}
+    label = f"Release {'a' if dataset.release is None else 'another'} private copy"
+    options: dict[str, Any] = {"delta": parameters.delta, "is_main": True, "help": COPY_HELP}
     copy_parameters = parameters.divide(ledger).copy
-    confirm_button(
-        button_label, "private_release", "content_copy", draw_copy, copy_parameters, request, **copy_options
-    )
+    confirm_button(label, "private_release", "content_copy", draw_copy, copy_parameters, request, **options)
     if copy_text != choice_text:
         st.markdown(f":small[{copy_text}]")
-    button_label = "Choose one number privately"
-    help_text = CHOICE_HELP.format(NUMBER_NAMES[parameters.purpose])
-    choice_options: dict[str, Any] = {"is_main": True, "help": help_text}
-    confirm_button(button_label, "private_choose", "casino", select, request, request, **choice_options)
+    label, help_text = "Choose one number privately", CHOICE_HELP.format(NUMBER_NAMES[parameters.purpose])
+    options = {"is_main": True, "help": help_text}
+    confirm_button(label, "private_choose", "casino", select, request, request, **options)
     if request.total_epsilon is not None:
         choice_text = f"{choice_text} {request.describe_budget()}."
     elif copy_text == choice_text:
@@ -276,10 +266,8 @@ def _show_choices() -> None:
             with st.container(horizontal=True):
                 # The others bound no release by themselves, or their own page has the program.
                 if number in (*OF_MEAN, BoundPurpose.SUM, NumberPair.PAIR):
-                    key, label = f"private_code_{index}", "Code for your library"
-                    fields.button(
-                        label, key, "code", page_run.request_dialog, show_code, selection, number, index
-                    )
+                    key, arguments = f"private_code_{index}", (show_code, selection, number, index)
+                    fields.button("Code for your library", key, "code", page_run.request_dialog, *arguments)
                 if isinstance(selection, PrivateRange):
                     range_ends = {"lower": selection.lower, "upper": selection.upper}
                     key = f"private_take_{index}"
@@ -314,9 +302,10 @@ def show_code(selection: Selection, number: NumberKind, index: int) -> None:
         # An invented one would clamp the values without a word.
         question_text = f"**What range can a value have?** Enter L and U on *Mean*, {RANGE_SOURCE}"
         st.info(question_text, icon=":material/straighten:")
-        st.page_link(session.find_page_file("Mean"), label="Mean", icon=":material/functions:")
+        st.page_link(MEAN.path, label="Mean", icon=":material/functions:")
         return
-    delta = st.session_state.get(QUESTION.key("release_delta")) if number is BoundPurpose.SUM else None
+    has_noise = number in (*OF_MEAN, BoundPurpose.SUM)
+    delta = st.session_state.get(QUESTION.key("release_delta")) if has_noise else None
     release_arguments = epsilon, delta, range_ends, find_range_facts(*range_ends)
     code_choice = selections.build_code(selection, number, original, *release_arguments)
     if code_choice is None:
@@ -338,9 +327,8 @@ def _show_copy(dataset: Dataset) -> None:
     original = session.get_original().dataset
     with st.container(key="private_released"):
         st.markdown(f"**In use: {wording.plain(dataset.name)}**")
-        st.markdown(
-            f"{wording.plain(dataset.source, 500)} What pages show now may be published under this label."
-        )
+        source_text = wording.plain(dataset.source, 500)
+        st.markdown(f"{source_text} What pages show now may be published under this label.")
         cards.label(dataset.release)
         with st.container(horizontal=True, vertical_alignment="center"):
             csv_text = report_content.write_histogram(dataset)

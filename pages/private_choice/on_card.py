@@ -55,6 +55,7 @@ PUBLIC_NUMBERS: dict[type, str] = {LearningParameters: "public_rows", TotalParam
 """The field of a public number that the selection of a page's bound needs, by the page's parameters."""
 Fields = tuple[Question, tuple[str, ...]]
 NO_FIELDS: Fields = (QUESTION, ())
+LEAST_ERROR_AIM = "The draw aims at the least bias plus mean noise."
 find_range = actions.find_range
 _forecast = cached(max_entries=16)(choice.forecast)
 
@@ -133,28 +134,22 @@ class BoundSelection:
     def draw_button(self, key: str, button_type: str) -> None:
         """Show the button, which asks before each draw."""
         assert self.request is not None
-        button_options: dict[str, Any] = {"type": button_type, "help": self.help}
-        actions.confirm_button(
-            self.name, key, "casino", actions.select, self.request, self.request, **button_options
-        )
+        request, options = self.request, dict[str, Any](type=button_type, help=self.help)
+        actions.confirm_button(self.name, key, "casino", actions.select, request, request, **options)
 
 
 def read_settings() -> SelectionSettings:
     """Read the settings of a selection beside those of the release, as on *Choose privately*."""
-    field_names = "selection_epsilon", "largest", "margin", "pair_unit", "pair_largest"
-    stored_values = {name: st.session_state.get(QUESTION.key(name)) for name in field_names}
-    settings_by_name = {
-        name: QUESTION.get_initial_value(name) if value is None else float(value)
-        for name, value in stored_values.items()
-    }
+
+    def read(name: str) -> Any:
+        """Return the number in a field; its initial value if it is empty."""
+        value = st.session_state.get(QUESTION.key(name))
+        return QUESTION.get_initial_value(name) if value is None else float(value)
+
+    epsilon, largest, margin = read("selection_epsilon"), int(read("largest")), read("margin")
+    pair_numbers = read("pair_unit"), read("pair_largest")
     return SelectionSettings(
-        settings_by_name["selection_epsilon"],
-        int(settings_by_name["largest"]),
-        settings_by_name["margin"],
-        settings_by_name["pair_unit"],
-        settings_by_name["pair_largest"],
-        is_total_epsilon(),
-        session.get_ledger(),
+        epsilon, largest, margin, *pair_numbers, is_total_epsilon(), session.get_ledger()
     )
 
 
@@ -256,22 +251,19 @@ def _find_selection(
     ledger, requests = session.get_ledger(), [request]
     if settings.is_total_epsilon:
         for k in range(len(ledger.releases) - 1, -1, -1):
-            earlier_request = selections.build_request(
-                card, dataset, replace(settings, ledger=Ledger(ledger.releases[:k]))
-            )
+            earlier_settings = replace(settings, ledger=Ledger(ledger.releases[:k]))
+            earlier_request = selections.build_request(card, dataset, earlier_settings)
             assert isinstance(earlier_request, SelectionRequest)
             requests.append(earlier_request)
     for earlier_request in requests:
-        selection_key = earlier_request.number, earlier_request.problem, column_name
-        fitting_selections = [
-            s for number, s in actions.list_choices() if (number, s.problem, s.column) == selection_key
-        ]
-        if fitting_selections:
+        key = earlier_request.number, earlier_request.problem, column_name
+        selections_of_it = [s for n, s in actions.list_choices() if (n, s.problem, s.column) == key]
+        if selections_of_it:
             if earlier_request.total_epsilon is not None:
                 neighbours = earlier_request.problem.neighbours
                 remaining_epsilon = find_release_epsilon(earlier_request.total_epsilon, ledger, neighbours)
                 earlier_request = replace(earlier_request, epsilon=remaining_epsilon)
-            return fitting_selections[-1], earlier_request
+            return selections_of_it[-1], earlier_request
     return None
 
 
@@ -299,27 +291,23 @@ def _describe_aim(card: Answer, request: SelectionRequest) -> str:
     if number is OtherBound.MODEL:
         return "For the bias the draw takes twice the share of rows cut."
     if number is OtherBound.TOTAL:
-        aim_text = (
-            "" if release.measure is Measure.BOUND else "The draw aims at the least bias plus mean noise. "
-        )
+        aim_text = "" if release.measure is Measure.BOUND else f"{LEAST_ERROR_AIM} "
         return f"{aim_text}It counts a total below 0 as 0, and so does its program."
     if isinstance(number, OtherBound):
         return "The draw aims at the bound that is best from counts." if release.uses_values else ""
     differing_fields = card.setting.list_differences(release)
     if {"user_share", "is_table_mean"} & set(differing_fields):
         return "The draw takes rows as independent."
-    return "The draw aims at the least bias plus mean noise." if "measure" in differing_fields else ""
+    return LEAST_ERROR_AIM if "measure" in differing_fields else ""
 
 
-def _build_card(
-    card: Answer, selection: words.Selection, request: SelectionRequest, dataset: Dataset
-) -> Answer:
+def _build_card(card: Answer, drawn: words.Selection, request: SelectionRequest, dataset: Dataset) -> Answer:
     """Build the card with what was selected in place of what was read off the data."""
     value_range = selections.find_value_range(card, request.number)
     if request.number in OF_MEAN and None in value_range:  # On *Choose privately*.
         value_range = setting.read_value(MEAN, "lower"), setting.read_value(MEAN, "upper")
     range_facts = actions.find_range_facts(*value_range)
-    released_card = selections.build_answer(card, selection, request, dataset, value_range, range_facts)
+    released_card = selections.build_answer(card, drawn, request, dataset, value_range, range_facts)
     subject_text = "pair" if request.number is NumberPair.PAIR else "bound"
     field_names = "headline", "numbers", "disclosure", "code", "bound"
     changes: dict[str, Any] = {name: getattr(released_card, name) for name in field_names}
@@ -335,12 +323,9 @@ def with_range(card: Answer) -> Answer:
         return card
     code_choice = card.code
     if code_choice is not None:
-        code_choice = CodeChoice(
-            tuple(
-                (form_name, replace(program, range_drawn=facts) if isinstance(program, Choice) else program)
-                for form_name, program in code_choice.forms
-            )
-        )
+        forms = code_choice.forms
+        drawn_forms = ((n, replace(f, range_drawn=facts) if isinstance(f, Choice) else f) for n, f in forms)
+        code_choice = CodeChoice(tuple(drawn_forms))
     # If the bound was selected, too, the card has said what all of it is.
     if isinstance(card.disclosure, ReleaseFacts):
         return replace(card, code=code_choice)
@@ -353,11 +338,9 @@ def with_range(card: Answer) -> Answer:
 def offer_range(dataset: Dataset) -> None:
     """Show the button that leads to the form of a range, if the data are private and have values."""
     if dataset.values is not None and dataset.release is None and dataset.is_private:
-        help_text = "Draws L and U with an ε of its own."
-        button_label, key = "Choose it privately", "private_range_ask"
-        fields.button(
-            button_label, key, "casino", page_run.request_dialog, _show_range_dialog, dataset, help=help_text
-        )
+        help, arguments = "Draws L and U with an ε of its own.", (_show_range_dialog, dataset)
+        key, ask = "private_range_ask", page_run.request_dialog
+        fields.button("Choose it privately", key, "casino", ask, *arguments, help=help)
 
 
 @st.dialog(
@@ -398,12 +381,11 @@ def _draw_range_form(dataset: Dataset) -> bool:
     request = SelectionRequest(NumberPair.RANGE, problem, epsilon, total_epsilon=total_epsilon)
     st.markdown(f"{words.describe_range_cost(problem)} {actions.describe_spending(request.facts)}")
     ends_text = "L and U" if problem.lower is None else "U"
-    button_label = f"Draw {ends_text} (ε = {format_rounded_up(problem.epsilon)})"
+    label = f"Draw {ends_text} (ε = {format_rounded_up(problem.epsilon)})"
     if total_epsilon is not None:
         st.markdown(f"{request.describe_budget()}.")
-    return actions.confirm_button(
-        button_label, "private_range_draw", "casino", actions.select, request, request, is_main=True
-    )
+    key, draw = "private_range_draw", actions.select
+    return actions.confirm_button(label, key, "casino", draw, request, request, is_main=True)
 
 
 def _read_range_problem() -> RangeProblem | None:

@@ -64,9 +64,8 @@ _FILE_NAMES_BY_PATH = {
 }
 """The names of attributes in the file that are not their own."""
 _CODEC = replace(CODEC, integer_range=(1, MAX_SIZE))
-_OPTIONAL = dict.fromkeys(("small_first", "unit"), _CODEC.make_reader(float)) | {
-    "column": _CODEC.make_reader(str)
-}
+_OPTIONAL = dict.fromkeys(("small_first", "unit"), _CODEC.make_reader(float))
+_OPTIONAL |= {"column": _CODEC.make_reader(str)}
 """Members that some numbers lack: the power by which small candidates weigh more, and those of the bound on a total."""
 
 
@@ -166,11 +165,9 @@ def _read_entry(node: JsonValue) -> tuple[NumberKind, Selection] | None:
     return members["number"], selection
 
 
-def _build_selection(
-    selection_type: type[Any], members: dict[str, Any], facts: ReleaseFacts
-) -> Selection | None:
+def _build_selection(kind: type[Any], members: dict[str, Any], facts: ReleaseFacts) -> Selection | None:
     """Build a selection; None if no draw for its question can give it."""
-    if selection_type is PrivateChoice:
+    if kind is PrivateChoice:
         return _build_choice(members, facts)
     fields_by_owner = {
         owner: {
@@ -178,9 +175,9 @@ def _build_selection(
             for name in names
             if (key := _FILE_NAMES_BY_PATH.get(owner + name, name)) in members
         }
-        for owner, names in _ATTRIBUTES[selection_type].items()
+        for owner, names in _ATTRIBUTES[kind].items()
     }
-    if selection_type is PrivateRange:
+    if kind is PrivateRange:
         problem = RangeProblem(neighbours=facts.neighbours, **fields_by_owner["problem."])
         private_range = PrivateRange(facts=facts, problem=problem, **fields_by_owner[""])
         return private_range if problem.may_draw(private_range.lower, private_range.upper) else None

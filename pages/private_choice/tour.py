@@ -17,9 +17,8 @@ from pages.shared.session.tour import Step
 def write_answer(dataset: Dataset, parameters: PrivateParameters) -> str:
     """Write the costs of the private choice and of that for a sum at the same epsilon."""
     sum_parameters, epsilon = replace(parameters, purpose=BoundPurpose.SUM), parameters.selection_epsilon
-    choice_cost, sum_cost = (
-        comparison.compute_direct_cost(p.choice, dataset.histogram) for p in (parameters, sum_parameters)
-    )
+    choice_cost = comparison.compute_direct_cost(parameters.choice, dataset.histogram)
+    sum_cost = comparison.compute_direct_cost(sum_parameters.choice, dataset.histogram)
     sum_bound = wording.counted(sum_parameters.condition.best_bound(dataset.histogram), "row")
     return (
         f"With ε = {wording.entered(epsilon)} of its own, {format_share(choice_cost.median)} more error in the median "

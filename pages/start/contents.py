@@ -45,10 +45,8 @@ def list_releases(release_kind: str | None = None) -> list[str]:
 
 def find_page(release_phrase: str | None) -> Question | None:
     """Return the page for the phrase of a release; None if there is none."""
-    return next(
-        (page for page in catalogue.PAGES if page.release_phrase and page.release_phrase == release_phrase),
-        None,
-    )
+    pages = (page for page in catalogue.PAGES if release_phrase and page.release_phrase == release_phrase)
+    return next(pages, None)
 
 
 def ask_questions() -> None:
@@ -56,18 +54,14 @@ def ask_questions() -> None:
     state, release_key = st.session_state, QUESTION.key("release")
     with st.container(horizontal=True, vertical_alignment="bottom", key="start_way"):
         options: dict[str, Any] = {"persist_state": "session"}
-        several_key, kind_key = QUESTION.key("several"), QUESTION.key("kind")
-        st.segmented_control(
-            "1. Several rows per user?", list(ADVICE), key=several_key, help=USER_HELP, **options
-        )
+        key, kind_key = QUESTION.key("several"), QUESTION.key("kind")
+        st.segmented_control("1. Several rows per user?", list(ADVICE), key=key, help=USER_HELP, **options)
         release_kind = st.segmented_control("2. You release", list(PAGE_GROUPS), key=kind_key, **options)
         releases = list_releases(release_kind)
         if state.get(release_key) not in releases:
             state[release_key] = None
-        release = st.selectbox(
-            "3. Which?", releases, None, key=release_key, placeholder="Choose",
-            width=fields.scale_width(300), **options,
-        )  # fmt: skip
+        options |= {"placeholder": "Choose", "width": fields.scale_width(300)}
+        release = st.selectbox("3. Which?", releases, None, key=release_key, **options)
         page = find_page(release)
         if page is None:
             session.draw_data_link("Bring your data")

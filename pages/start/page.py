@@ -18,7 +18,7 @@ from pages.start import contents
 from pages.start.question import QUESTION
 
 
-def body(slots: layout.PageSlots) -> None:
+def draw_body(slots: layout.PageSlots) -> None:
     """Show the questions that lead to a page, the figure, and its answer."""
     if slots.intro is not None:
         with slots.intro:
@@ -45,9 +45,8 @@ def body(slots: layout.PageSlots) -> None:
 def show(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset) -> None:
     """Show the figure and the answer."""
     # A bound that is dragged along a curve of private data may be read off it: no public input, and in no link.
-    st.session_state[keys.PAGE_PARAMETERS] = (
-        replace(parameters, bound=None) if dataset.is_private else parameters
-    )
+    public_parameters = replace(parameters, bound=None) if dataset.is_private else parameters
+    st.session_state[keys.PAGE_PARAMETERS] = public_parameters
     # During the tour its question says whose rows these are, and the sentence would answer it.
     if parameters.users in start_parameters.SENTENCES and session.get_tour() is None:
         slots.notes.markdown(f"**Invented users.** {start_parameters.SENTENCES[parameters.users]}")
@@ -59,4 +58,4 @@ def show(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset)
         cards.draw_answer(answer, key="start_card")
 
 
-layout.show(QUESTION, body)
+layout.show(QUESTION, draw_body)

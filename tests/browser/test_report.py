@@ -74,7 +74,7 @@ def test_from_the_sample_events_to_a_report_that_needs_no_network(
     report.emulate_media(media="print")
     report.evaluate("dispatchEvent(new Event('beforeprint'))")
     for plot in report.locator(".plot").all():
-        expect(plot.locator(".main-svg").first).to_have_attribute("width", str(report_html.FIGURE_WIDTH))
+        expect(plot.locator(".main-svg").first).to_have_attribute("width", "680")
     assert report.pdf(prefer_css_page_size=True).startswith(b"%PDF")
 
 

@@ -72,7 +72,7 @@ def write_headline(solution: OwnersSolution) -> str:
 
 def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
     """Build the owners needed or the best cap, the bound, and the ε from which joining pays."""
-    owners_text, full_owners_text = (
+    owners_text, full_text = (
         "none suffice" if owners is None else wording.number(owners)
         for owners in (solution.owners_needed_joint, solution.owners_needed_full)
     )
@@ -107,9 +107,7 @@ def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
             value=solution.epsilon_joint,
             key="epsilon_star",
         ),
-        Number(
-            "Owners needed, full privacy", full_owners_text, value=solution.owners_needed_full, unit="owners"
-        ),
+        Number("Owners needed, full privacy", full_text, value=solution.owners_needed_full, unit="owners"),
     )
 
 
@@ -293,17 +291,14 @@ def build_answer(
         sections=SECTIONS,
         make_methods=lambda: write_methods(solution),
     )
-    collaboration = solution.collaboration
+    owners = solution.collaboration
     return add_choice(
         answer,
         owner_dataset,
         "training across data owners",
         lambda: _list_details(solution),
         question_entries={"source_of_bounds": "Huang et al. 2023, theorem 3.1 and appendix A"},
-        data_entries={
-            "num_owners": float(collaboration.owners),
-            "mean_records_kept": float(collaboration.records),
-        },
+        data_entries={"num_owners": float(owners.owners), "mean_records_kept": float(owners.records)},
         schema="sweetspot/data-owners/1",
     )
 
@@ -313,7 +308,7 @@ def _list_details(solution: OwnersSolution) -> dict[str, object]:
     details: dict[str, object] = {
         "regime": solution.regime.name.lower(),
         "bound_alone": solution.bound_alone,
-        "bounds.bound_without_privacy": float(bounds.bound_without_privacy(solution.collaboration)),
+        "bound_without_privacy": float(bounds.bound_without_privacy(solution.collaboration)),
         "bound_that_says_nothing": solution.trivial_bound,
         "bound_joint": solution.bound_joint,
         "epsilon_star_joint": finite_or_none(solution.epsilon_joint),

@@ -106,9 +106,8 @@ def _mark_person(solution: OwnersSolution) -> Mark:
 
 def plot_bounds(solution: OwnersSolution) -> Plot:
     """Plot every bound over the number of owners."""
-    owner_numbers = np.unique(
-        np.r_[np.geomspace(*AXIS_RANGES[MapAxis.OWNERS], CURVE_POINTS), solution.collaboration.owners]
-    )
+    spaced_numbers = np.geomspace(*AXIS_RANGES[MapAxis.OWNERS], CURVE_POINTS)
+    owner_numbers = np.unique(np.r_[spaced_numbers, solution.collaboration.owners])
     scaled_collaboration = solution.collaboration.replace(owners=owner_numbers)
     alone_bounds, no_privacy_bounds, joint_bounds, full_bounds = (
         np.broadcast_to(compute_bound(scaled_collaboration), owner_numbers.shape)
@@ -142,15 +141,12 @@ def plot_cap(solution: OwnersSolution, dataset: Dataset) -> Plot:
     largest_size = max(float(histogram.max_size), 2.0)
     marked_caps = [] if cap_choice is None else [float(cap_choice.cap)]
     spaced_caps = np.rint(log_spaced(1.0, largest_size, CURVE_POINTS, extra_points=marked_caps))
-    caps, collaboration = (
-        np.unique(np.clip(spaced_caps, 1, largest_size)),
-        solution.parameters.build_collaboration(),
-    )
+    caps = np.unique(np.clip(spaced_caps, 1, largest_size))
+    collaboration = solution.parameters.build_collaboration()
     sampling_parts, privacy_parts = regimes.split_bound(histogram, caps, collaboration)
     cap_bounds = sampling_parts + privacy_parts
-    lowest_limit = min(
-        float(sampling_parts.min()), max(float(privacy_parts.min()), float(cap_bounds.min()) / 30.0)
-    )
+    privacy_limit = max(float(privacy_parts.min()), float(cap_bounds.min()) / 30.0)
+    lowest_limit = min(float(sampling_parts.min()), privacy_limit)
     alt = "The bound against the cap."
     items: list[Item] = [
         Curve("Bound, whole owners protected", caps, cap_bounds, Style.CAP),
@@ -277,9 +273,8 @@ def write_directions(result: StudyResult, has_paper: bool = True) -> dict[str, s
             continue
         num_above, num_below = (int((signs == direction).sum()) for direction in (1.0, -1.0))
         count_text = f"above in {num_above} of {num_pairs} pairs of ε and n, below in {num_below}."
-        sentences[f"Joint privacy against {form_name}"] = (
-            f"{count_text} {paper_sentence}" if has_paper else count_text
-        )
+        comparison_text = f"{count_text} {paper_sentence}" if has_paper else count_text
+        sentences[f"Joint privacy against {form_name}"] = comparison_text
     joint_gains = result.average(Form.JOINT) - result.average(Form.FULL)
     if len(owner_numbers) > 1 and np.isfinite(joint_gains).all():
         first_gain, *_, last_gain = joint_gains.mean(axis=0)

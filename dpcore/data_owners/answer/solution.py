@@ -182,9 +182,7 @@ def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComp
         "Best bound (records per owner)",
         "Bound on the excess loss, joint privacy",
         lambda epsilon: (float(find_cap(epsilon).cap), find_cap(epsilon).joint_bound),
-        lambda epsilon, caps: regimes.compute_joint_bounds(
-            histogram, caps, collaboration.replace(epsilon=epsilon)
-        ),
+        lambda e, caps: regimes.compute_joint_bounds(histogram, caps, collaboration.replace(epsilon=e)),
         histogram.sizes,
         histogram.users,
         method_comparison=MethodComparison(
@@ -246,18 +244,13 @@ def tabulate_bounds(solution: OwnersSolution) -> dict[str, list[object]]:
     compute_alone, compute_without_privacy, compute_joint, compute_full = SETTINGS.values()
     collaboration, is_record = solution.collaboration, solution.parameters.unit is Unit.RECORD
     table_rows: list[tuple[str, ComputeBound, ComputeBound | None, str]] = [
-        (
-            "Alone",
-            compute_alone,
-            bounds.compute_printed_bound_alone,
-            "§3.2 prints D_X + D_U for the root of A.1",
-        ),
+        ("Alone", compute_alone, bounds.compute_printed_alone, "§3.2 prints D_X + D_U for the root of A.1"),
         ("Together, no privacy", compute_without_privacy, None, "A.2"),
         ("Together, joint privacy", compute_joint, None, "theorem 3.1; privacy proof incomplete"),
         (
             "Together, full privacy",
             compute_full,
-            None if is_record else bounds.compute_printed_bound_of_users,
+            None if is_record else bounds.compute_printed_of_users,
             "A.3; its user level prints εn for εnr, and m/δ for m/(rδ)",
         ),
         ("Joint privacy, smooth loss", bounds.bound_smooth_joint, None, "theorem B.1, logs left out"),
@@ -273,10 +266,7 @@ def tabulate_bounds(solution: OwnersSolution) -> dict[str, list[object]]:
         "Setting": [setting_name for setting_name, *_ in table_rows],
         "One record": [float(compute_bound(record_collaboration)) for _, compute_bound, *_ in table_rows],
         "The unit protected": [float(compute_bound(collaboration)) for _, compute_bound, *_ in table_rows],
-        "As printed": [
-            None if compute_printed is None else float(compute_printed(collaboration))
-            for *_, compute_printed, _ in table_rows
-        ],
+        "As printed": [None if f is None else float(f(collaboration)) for *_, f, _ in table_rows],
         "Source, and what is corrected": [source_text for *_, source_text in table_rows],
     }
     # Theorem B.1 is about units of several records.

@@ -16,16 +16,8 @@ from dpcore.dataset import Dataset
 from dpcore.factorisation import paper
 from dpcore.factorisation.allocation import Scheme, divide_budget
 from dpcore.factorisation.answer import plots, words
-from dpcore.factorisation.answer.solution import (
-    FactorisationSolution,
-    choose_share_settings,
-    find_disclosure,
-    find_stored,
-    judge,
-    load_ratings,
-    replace_noise,
-    solve,
-)
+from dpcore.factorisation.answer import solution as solving
+from dpcore.factorisation.answer.solution import FactorisationSolution
 from dpcore.factorisation.implicit import select_choices
 from dpcore.factorisation.parameters import CHOICE_SPREAD, FactorisationParameters, RatingSource
 from dpcore.factorisation.ratings import BUCKETS, Ratings
@@ -61,26 +53,22 @@ def build_answer(
 
     Source: Krichene et al. 2023, section 5.
     """
-    solution = solve(dataset, parameters) if solution is None else solution
-    disclosure, result = solution.disclosure, solution.result
-    numbers = words.build_numbers(solution)
+    solution = solving.solve(dataset, parameters) if solution is None else solution
+    label, result, numbers = solution.disclosure.label, solution.result, words.build_numbers(solution)
+    rated_dataset = dataset if solution.parameters.source is RatingSource.DATA else None
     return Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution),
         numbers=numbers,
         assumptions=words.ASSUMPTIONS,
-        disclosure=disclosure,
+        disclosure=solution.disclosure,
         facts=words.build_facts(solution),
-        code=words.choose_programs(
-            solution, dataset if solution.parameters.source is RatingSource.DATA else None
-        ),
+        code=words.choose_programs(solution, rated_dataset),
         parameters=solution.parameters,
         solution=solution,
         plots=plots.build_plots(solution),
         make_methods=lambda: words.write_methods(solution),
-        files={}
-        if result is None
-        else {"factorisation_runs.csv": lambda: write_runs(result, disclosure.label)},
+        files={} if result is None else {"factorisation_runs.csv": lambda: write_runs(result, label)},
         sections=build_sections(solution),
         bound=lambda: tabulate_budget(solution),
         error=None if solution.verdict is None else numbers[0].value,
@@ -123,15 +111,17 @@ def write_runs(result: StudyResult, label: str) -> str:
 def solve_beside_page(dataset: Dataset, parameters: FactorisationParameters) -> section.Solver:
     """Divide the budget, and take the training as far as it is: yield what the page computes, return the solution."""
     used_dataset = dataset if parameters.source is RatingSource.DATA else None
-    ratings: Ratings = yield section.Cached(load_ratings, (parameters.ratings_parameters, used_dataset), 2)
+    ratings: Ratings = yield section.Cached(
+        solving.load_ratings, (parameters.ratings_parameters, used_dataset), 2
+    )
     budget_shares = []
     for scheme in Scheme:
-        share_settings = choose_share_settings(parameters, scheme)
+        share_settings = solving.choose_share_settings(parameters, scheme)
         shares_of_scheme = yield section.Cached(divide_budget, (ratings, scheme, *share_settings), 48)
-        budget_shares.append(replace_noise(shares_of_scheme, parameters))
+        budget_shares.append(solving.replace_noise(shares_of_scheme, parameters))
     training: section.SearchResult = yield search_training(ratings, parameters)
     result = None if training.stage is Stage.EARLIER else training.value
-    disclosure = find_disclosure(parameters, dataset)
+    disclosure = solving.find_disclosure(parameters, dataset)
     solution = FactorisationSolution(parameters, ratings, disclosure, tuple(budget_shares), result)
     return section.SearchResult(solution)
 
@@ -150,7 +140,7 @@ def search_training(
         is_main=not is_trained,
         outdated_text=":material/history: The last training was for other settings.",
         depends_on_data=parameters.source is RatingSource.DATA,
-        compute_first=lambda: find_stored(parameters),
+        compute_first=lambda: solving.find_stored(parameters),
         is_complete=lambda result: result.is_finished,
         is_heavy=True,
     )
@@ -264,7 +254,7 @@ def show_choices(answer: Answer, dataset: Dataset) -> section.Parts:
     )
     if result is None:
         return
-    verdict = judge(result, max(result.study.epsilons))
+    verdict = solving.judge(result, max(result.study.epsilons))
     yield words.write_comparison(result, parameters.epsilon)
     if verdict is not None:
         yield section.Figures((plots.plot_over_epsilon(result, answer.disclosure),), has_titles=True)

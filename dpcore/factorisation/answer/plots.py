@@ -8,19 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import (
-    Axis,
-    Bars,
-    Column,
-    Curve,
-    Item,
-    Level,
-    Plot,
-    Style,
-    linear_axis,
-    names_axis,
-    share_axis,
-)
+from dpcore.answer import Axis, Bars, Column, Curve, Item, Level, Plot, Style
+from dpcore.answer.plot import linear_axis, names_axis, share_axis
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray
@@ -135,9 +124,9 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
     axis_limits = float(epsilons.min()) / 1.5, float(epsilons.max()) * 1.5
     epsilon_axis = Axis("privacy budget ε", "", axis_limits, named_ticks=ticks)
     columns: dict[str, npt.ArrayLike] = {"epsilon": epsilons}
-    plot_items: list[Item] = []
+    items: list[Item] = []
     for model_kind in result.study.model_kinds:
-        summary, curve_style = result.summarise(model_kind), MODEL_STYLES[model_kind]
+        summary, style = result.summarise(model_kind), MODEL_STYLES[model_kind]
         column_name = model_kind.name.lower()
         means, half_widths = summary.means[:, 0], summary.half_widths[:, 0]
         if not np.isfinite(means).any():
@@ -145,13 +134,11 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
         columns |= {f"{measure_name}_{column_name}": means, f"half_interval_{column_name}": half_widths}
         if model_kind.is_private:
             lows, highs = _compute_interval_ends(means, half_widths)
-            plot_items.append(
-                Curve(model_kind.value, epsilons, means, low_ends=lows, high_ends=highs, **curve_style)
-            )
+            items.append(Curve(model_kind.value, epsilons, means, low_ends=lows, high_ends=highs, **style))
         else:
-            plot_items.append(Curve(model_kind.value, axis_limits, [float(means[0])] * 2, **curve_style))
+            items.append(Curve(model_kind.value, axis_limits, [float(means[0])] * 2, **style))
     if page_epsilon is not None and epsilon_axis.contains(page_epsilon):
-        plot_items.append(Level("Your ε", page_epsilon, is_vertical=True, dash="longdash"))
+        items.append(Level("Your ε", page_epsilon, is_vertical=True, dash="longdash"))
     plot_key, measure_title, axis_name, number_format = {
         "rmse": ("factorisation-errors", "Test error", "test error (RMSE)", ".4f"),
         "recall": ("factorisation-recall", f"Recall at {RECALL_SIZE}", f"recall at {RECALL_SIZE}", ".3f"),
@@ -162,7 +149,7 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
         words.write_comparison(result, float(epsilons[-1])).replace("**", ""),
         epsilon_axis,
         linear_axis(axis_name, number_format=number_format),
-        plot_items,
+        items,
         disclosure,
         columns,
         is_main=measure_name == "rmse",
@@ -179,17 +166,15 @@ def plot_buckets(solution: FactorisationSolution, measure_name: str) -> Plot:
     verdict = solution.verdict
     assert verdict is not None
     columns: dict[str, npt.ArrayLike] = {"items": ["All", *BUCKET_NAMES]}
-    labels, plot_items = ["All<br>items", *label_buckets(solution.count_ranges)], list[Item]()
-    for model_kind in (ModelKind.TAIL, ModelKind.ADAPTIVE):
-        summary = verdict.result.compare(model_kind, ModelKind.UNIFORM, measure_name)
+    labels, items = ["All<br>items", *label_buckets(solution.count_ranges)], list[Item]()
+    for kind in (ModelKind.TAIL, ModelKind.ADAPTIVE):
+        summary = verdict.result.compare(kind, ModelKind.UNIFORM, measure_name)
         means, half_widths = summary.means[verdict.epsilon_index], summary.half_widths[verdict.epsilon_index]
-        columns[f"difference_{model_kind.name.lower()}"] = means
-        columns[f"half_interval_{model_kind.name.lower()}"] = half_widths
-        style, hover = MODEL_STYLES[model_kind]["style"], (("half of the interval", half_widths),)
+        columns[f"difference_{kind.name.lower()}"] = means
+        columns[f"half_interval_{kind.name.lower()}"] = half_widths
+        style, hover = MODEL_STYLES[kind]["style"], (("half of the interval", half_widths),)
         lows, highs = _compute_interval_ends(means, half_widths)
-        plot_items.append(
-            Bars(model_kind.value, labels, means, style, lows, highs, opacity=0.8, hover_numbers=hover)
-        )
+        items.append(Bars(kind.value, labels, means, style, lows, highs, opacity=0.8, hover_numbers=hover))
     measure_text, heading, better_text = {
         "rmse": ("RMSE", "Error", "below 0 is better"),
         "recall": ("recall", "Recall", "above 0 is better"),
@@ -205,7 +190,7 @@ def plot_buckets(solution: FactorisationSolution, measure_name: str) -> Plot:
             title=f"Difference of {measure_text} to uniform ({better_text})",
             number_format="+.4f",
         ),
-        plot_items,
+        items,
         solution.disclosure,
         columns,
         is_main=True,
@@ -223,7 +208,7 @@ def plot_nearest_items(solution: FactorisationSolution) -> Plot | None:
     result = verdict.result
     reference_model = result.fitted_models.get((ModelKind.NO_PRIVACY, 0.0))
     buckets = assign_buckets(result.train_counts)
-    labels, largest_overlap, plot_items = label_buckets(solution.count_ranges), 0.0, list[Item]()
+    labels, largest_overlap, items = label_buckets(solution.count_ranges), 0.0, list[Item]()
     for model_kind, scheme in SCHEMES.items():
         model = result.fitted_models.get((model_kind, verdict.epsilon))
         if reference_model is None or model is None or model.item_vectors.shape[1] < 2:
@@ -233,10 +218,8 @@ def plot_nearest_items(solution: FactorisationSolution) -> Plot | None:
         bucket_overlaps = np.array([item_overlaps[buckets == bucket].mean() for bucket in range(BUCKETS)])
         largest_overlap = max(largest_overlap, float(bucket_overlaps.max()))
         overlap_column = Column(f"overlap_{scheme.value}", bucket_overlaps)
-        plot_items.append(
-            Curve(words.SCHEME_NAMES[scheme], labels, overlap_column, **MODEL_STYLES[model_kind])
-        )
-    if not plot_items:
+        items.append(Curve(words.SCHEME_NAMES[scheme], labels, overlap_column, **MODEL_STYLES[model_kind]))
+    if not items:
         return None
     chance_overlap = min(NUM_NEAREST / max(result.train_counts.size - 1, 1), 1.0)
     return Plot(
@@ -245,7 +228,7 @@ def plot_nearest_items(solution: FactorisationSolution) -> Plot | None:
         f"At most {wording.percent(largest_overlap)} in common; by chance {wording.percent(chance_overlap)}.",
         _bucket_axis(f" (ε = {wording.entered(verdict.epsilon)})"),
         share_axis(f"of the {NUM_NEAREST} nearest, in common", number_format=".1%"),
-        (*plot_items, Level("Chance", chance_overlap, dash="dash")),
+        (*items, Level("Chance", chance_overlap, dash="dash")),
         solution.disclosure,
         {"bucket": list(BUCKET_NAMES)},
         height=320,

@@ -203,10 +203,7 @@ def train_and_store() -> None:
     """Train on the page's default ratings, and write the file of the stored training."""
     result = run(load_ratings(STORED_PARAMETERS, None), STORED_PARAMETERS.study)
     measures = {"rmse": result.rmse, "recall": result.recall}
-    rounded_measures = {
-        measure_name: measure_runs.round(NUM_STORED_DIGITS).tolist()
-        for measure_name, measure_runs in measures.items()
-    }
+    rounded_measures = {name: runs.round(NUM_STORED_DIGITS).tolist() for name, runs in measures.items()}
     STORED_FILE.write_text(f"{json.dumps(rounded_measures)}\n", encoding="utf-8")
 
 

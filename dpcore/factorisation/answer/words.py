@@ -16,13 +16,8 @@ from dpcore.common.privacy import Neighbours
 from dpcore.common.strict_json import finite_or_none
 from dpcore.dataset import Dataset
 from dpcore.factorisation.allocation import Scheme
-from dpcore.factorisation.answer.solution import (
-    MIN_SEEDS,
-    FactorisationSolution,
-    Verdict,
-    judge,
-    list_verdicts,
-)
+from dpcore.factorisation.answer import solution as solving
+from dpcore.factorisation.answer.solution import MIN_SEEDS, FactorisationSolution, Verdict
 from dpcore.factorisation.parameters import Algorithm
 from dpcore.factorisation.studies import PRIVATE_KINDS, RatingStudy
 from dpcore.factorisation.study import FACTORISATION, ModelKind, StudyResult
@@ -70,7 +65,7 @@ def write_verdict(verdict: Verdict) -> str:
 
 def write_comparison(result: StudyResult, epsilon: float) -> str:
     """Write if a factorisation is worth it at the trained epsilon nearest to a given one, and of recall how large."""
-    verdict = judge(result, epsilon)
+    verdict = solving.judge(result, epsilon)
     if verdict is None:
         return "Nothing is trained yet."
     if result.study.main_measure == "rmse":
@@ -171,7 +166,7 @@ def build_facts(solution: FactorisationSolution) -> dict[str, str]:
     errors_by_kind = {model_kind: verdict.find_measure(model_kind)[0] for model_kind in PRIVATE_KINDS}
     error_limit = min(errors_by_kind.values()) * (1.0 + NEAR_OPTIMAL_SHARE)
     near_optimal_names = [kind.value for kind, error in errors_by_kind.items() if error <= error_limit]
-    trained_verdicts = list_verdicts(verdict.result)
+    trained_verdicts = solving.list_verdicts(verdict.result)
     winning_epsilons_text = ", ".join(wording.entered(v.epsilon) for v in trained_verdicts if v.is_worth_it)
     winning_text = f"at ε = {winning_epsilons_text}" if winning_epsilons_text else "at no trained ε"
     return {

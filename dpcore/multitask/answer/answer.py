@@ -6,14 +6,9 @@ from typing import Any
 
 from dpcore.answer import standard
 from dpcore.answer.answer import Answer
+from dpcore.code import forms
 from dpcore.code.choice import Quantity
-from dpcore.code.forms import (
-    ROWS_OF_THE_FILE,
-    CodeChoice,
-    build_forms,
-    list_data_fields,
-    mark_combined_groups,
-)
+from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, list_data_fields
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
@@ -36,7 +31,7 @@ def choose_programs(solution: MultitaskSolution, dataset: Dataset | None) -> Cod
     comparison, parameters, rule = solution.comparison, solution.parameters, solution.comparison.rule
     base_settings: dict[str, Any] = {"group_column": "task"}
     if dataset is not None and parameters.generator is None:
-        base_settings = list_data_fields(dataset) | mark_combined_groups(dataset)
+        base_settings = list_data_fields(dataset) | forms.mark_combined_groups(dataset)
     base_settings |= {"disclosure": solution.tasks.disclosure, "delta": parameters.delta} | ROWS_OF_THE_FILE
     weights_settings: dict[str, Any] = {
         "exponent": rule.exponent,
@@ -49,9 +44,9 @@ def choose_programs(solution: MultitaskSolution, dataset: Dataset | None) -> Cod
     max_tasks = count_tasks_per_user(comparison.entered_sampling or comparison.best_sampling)
     groups_settings: dict[str, Any] = {"max_groups": max_tasks, "noise": NoiseKind.GAUSSIAN}
     weights_name = f"Task weights, μ = {wording.entered(rule.exponent)}"
+    weights_form = (weights_name, Quantity.TASK_WEIGHTS, weights_settings)
     groups_form = (f"At most {wording.counted(max_tasks, 'task')}", Quantity.GROUP_COUNTS, groups_settings)
-    forms = [(weights_name, Quantity.TASK_WEIGHTS, weights_settings), groups_form]
-    return build_forms(parameters.epsilon, base_settings, forms)
+    return build_forms(parameters.epsilon, base_settings, [weights_form, groups_form])
 
 
 def _find_public_inflation(solution: MultitaskSolution) -> float | None:

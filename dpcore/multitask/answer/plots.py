@@ -7,22 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import (
-    Axis,
-    Bars,
-    Column,
-    Curve,
-    Item,
-    Level,
-    Mark,
-    Plot,
-    Points,
-    Style,
-    linear_axis,
-    names_axis,
-    share_axis,
-)
+from dpcore.answer import Axis, Bars, Column, Curve, Item, Level, Mark, Plot, Points, Style
 from dpcore.answer.limits import fit_limits
+from dpcore.answer.plot import linear_axis, names_axis, share_axis
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import FloatArray, IntArray
@@ -101,10 +88,7 @@ def _plot_buckets(
     has_fifths = len(buckets) == len(BUCKET_NAMES)
     bucket_names = BUCKET_NAMES if has_fifths else [f"Task {i + 1}" for i in range(len(buckets))]
     sizes_texts = [format_sizes(bucket).replace(" to ", "–") for bucket in buckets]
-    labels = [
-        f"{allocation_name}<br>{sizes_text}"
-        for allocation_name, sizes_text in zip(bucket_names, sizes_texts, strict=True)
-    ]
+    labels = [f"{name}<br>{text}" for name, text in zip(bucket_names, sizes_texts, strict=True)]
     low_column = Column("least_ratio_of_a_task", [bucket.least_ratio for bucket in buckets])
     high_column = Column("largest_ratio_of_a_task", [bucket.largest_ratio for bucket in buckets])
     share_column = Column("share_of_total", [bucket.share for bucket in buckets])
@@ -171,7 +155,7 @@ def choose_indices(num_values: int) -> IntArray:
 def plot_weights(solution: MultitaskSolution) -> Plot:
     """Plot the mean weight over the task's users against the task's size, on axes that do not move with mu."""
     comparison, task_sizes = solution.comparison, solution.comparison.problem.task_sizes
-    sizes, mean_weights = average_by_size(task_sizes, comparison.allocation.mean_weights)
+    sizes, weights = average_by_size(task_sizes, comparison.allocation.mean_weights)
     _, uniform_weights = average_by_size(task_sizes, comparison.uniform_allocation.mean_weights)
     return Plot(
         "many-tasks-weights",
@@ -181,14 +165,10 @@ def plot_weights(solution: MultitaskSolution) -> Plot:
         Axis("weight ω", "1 = √β", fit_limits(np.array(comparison.exponent_curve.weight_limits))),
         (
             Curve(UNIFORM_WEIGHTS, sizes, uniform_weights, UNIFORM_STYLE),
-            Points(name_weights(comparison), sizes, mean_weights, WEIGHTS_STYLE, opacity=0.8, size=6),
+            Points(name_weights(comparison), sizes, weights, WEIGHTS_STYLE, opacity=0.8, size=6),
         ),
         comparison.tasks.disclosure,
-        {
-            "users_of_task": sizes,
-            "weight_over_root_beta": mean_weights,
-            "uniform_over_root_beta": uniform_weights,
-        },
+        {"users_of_task": sizes, "weight_over_root_beta": weights, "uniform_over_root_beta": uniform_weights},
     )
 
 

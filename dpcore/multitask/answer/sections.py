@@ -21,13 +21,7 @@ from dpcore.data.column_names import escape_formula
 from dpcore.dataset import Dataset
 from dpcore.multitask import exact
 from dpcore.multitask.answer import plots, words
-from dpcore.multitask.answer.solution import (
-    Optima,
-    Tasks,
-    WeightComparison,
-    compute_total_ratio,
-    search_optima,
-)
+from dpcore.multitask.answer.solution import Optima, Tasks, WeightComparison, compare_totals, search_optima
 from dpcore.multitask.experiment import FIGURES, Algorithm, ExperimentResult, run_experiment
 from dpcore.multitask.parameters import MultitaskParameters
 from dpcore.multitask.problem import Allocation, Loss, TaskProblem, compare_budgets
@@ -114,12 +108,12 @@ def compare_with_optima(comparison: WeightComparison, optima: Optima) -> list[di
                 allocation_by_name[f"{weights_name}, {fit_text}"] = rule.allocate(comparison.problem)
         allocation_by_name[f"Exact optimum, {optimum_name}"] = optimum
         for weights_name, allocation in allocation_by_name.items():
-            relative_excess = max(compute_total_ratio(allocation, optimum) - 1.0, 0.0)
+            relative_excess = max(compare_totals(allocation, optimum) - 1.0, 0.0)
             table_rows.append(
                 {
                     "Users of a task": users_text,
                     "Weights": weights_name,
-                    "Total bound": compute_total_ratio(allocation, optima.user_task_optimum),
+                    "Total bound": compare_totals(allocation, optima.user_task_optimum),
                     "Above the optimum of its kind": 100.0 * relative_excess,
                     "Largest weight skew": 100.0 * compute_skew(allocation).max(),
                 }
@@ -179,13 +173,10 @@ def simulate_counts(
     """
     count_share, rng = parameters.count_share, np.random.default_rng(parameters.count_seed)
     covered_share = COVERED_SHARE if parameters.count_covers else 0.0
-    private_counts = release_counts(
-        tasks.graph, budget * count_share, parameters.count_max_tasks, rng, covered_share
-    )
+    counts = release_counts(tasks.graph, budget * count_share, parameters.count_max_tasks, rng, covered_share)
     problem = TaskProblem(tasks.graph, budget * (1.0 - count_share), parameters.loss)
-    counts_with_slack, estimates = private_counts.usable_counts, np.maximum(private_counts.estimates, 1.0)
     allocate = functools.partial(parameters.rule.allocate, problem)
-    return private_counts, allocate(counts_with_slack), allocate(estimates)
+    return counts, allocate(counts.usable_counts), allocate(np.maximum(counts.estimates, 1.0))
 
 
 def show_counts(answer: Answer, dataset: Dataset) -> section.Parts:
@@ -198,18 +189,15 @@ def show_counts(answer: Answer, dataset: Dataset) -> section.Parts:
     # The bound is proportional to 1/beta, for convex losses to its root.
     loss_factor = (1.0 - parameters.count_share) ** (0.5 if parameters.loss is Loss.CONVEX else 1.0)
     ratio_with_slack, ratio_without_slack = (
-        compute_total_ratio(allocation, comparison.allocation) / loss_factor for allocation in allocations
+        compare_totals(allocation, comparison.allocation) / loss_factor for allocation in allocations
     )
     cost_factor = compute_cost_factor(tasks.graph.task_sizes, private_counts.usable_counts)
-    left_column = (
-        section.Numbers(
-            words.build_count_numbers(private_counts, ratio_with_slack, ratio_without_slack, cost_factor)
-        ),
-        words.describe_counts(
-            comparison, private_counts, slack_helps=ratio_with_slack <= 1.05 * ratio_without_slack
-        ),
-    )
-    yield section.Columns((left_column, (plots.plot_counts(tasks, private_counts),)))
+    ratios = (ratio_with_slack, ratio_without_slack)
+    numbers = words.build_count_numbers(private_counts, *ratios, cost_factor)
+    slack_helps = ratio_with_slack <= 1.05 * ratio_without_slack
+    text = words.describe_counts(comparison, private_counts, slack_helps)
+    plot = plots.plot_counts(tasks, private_counts)
+    yield section.Columns(((section.Numbers(numbers), text), (plot,)))
     yield section.Label(preceding_text=":violet-badge[:material/casino: simulation: not a release]")
 
 
@@ -256,11 +244,8 @@ def plot_errors(result: ExperimentResult, is_relative: bool) -> list[tuple[Plot,
             columns[f"{'relative_rmse' if is_relative else 'rmse'}_{column_suffix}"] = summary.means
             columns[f"standard_error_{column_suffix}"] = summary.standard_errors
             whisker_lengths, y = np.nan_to_num(2.0 * summary.standard_errors), summary.means
-            whisker_ends, curve_name = (
-                (y - whisker_lengths, y + whisker_lengths),
-                f"ε = {wording.entered(epsilon)}",
-            )
-            curve = Curve(curve_name, exponents, y, style, *whisker_ends, dash=dash, width=2.0, symbol=symbol)
+            whisker_ends, name = (y - whisker_lengths, y + whisker_lengths), f"ε = {wording.entered(epsilon)}"
+            curve = Curve(name, exponents, y, style, *whisker_ends, dash=dash, width=2.0, symbol=symbol)
             curves.append(curve)
         title = f"{ALGORITHM_NAMES[algorithm]}, a = {wording.entered(power)}"
         return Plot(
@@ -398,10 +383,8 @@ def write_numpy_code(allocation: Allocation, file_name: str = "task_weights.csv"
         allocation: The weights.
         file_name: Where the CSV of `write_task_weights` will be.
     """
-    template_path, max_tasks = Path(__file__).with_name("weights.py"), count_tasks_per_user(allocation)
-    return render(
-        template_path, allocation=allocation, rule=allocation.rule.name, k=max_tasks, file_name=file_name
-    )
+    path, max_tasks = Path(__file__).with_name("weights.py"), count_tasks_per_user(allocation)
+    return render(path, allocation=allocation, rule=allocation.rule.name, k=max_tasks, file_name=file_name)
 
 
 def show_weight_files(answer: Answer, dataset: Dataset) -> section.Parts:
@@ -413,9 +396,8 @@ def show_weight_files(answer: Answer, dataset: Dataset) -> section.Parts:
     }
     for allocation_name, optimum in {} if solution.optima is None else solution.optima.by_name.items():
         allocations[f"Exact optimum, {allocation_name}"] = optimum
-    allocation_name = yield section.Choice(
-        "download", "Which weights", {allocation_name: allocation_name for allocation_name in allocations}
-    )
+    names = {name: name for name in allocations}
+    allocation_name = yield section.Choice("download", "Which weights", names)
     allocation = allocations[allocation_name].with_budget(solution.budgets.exact_budget)
     label = answer.disclosure.label
     if allocation.reads_graph:

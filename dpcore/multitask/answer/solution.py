@@ -22,20 +22,12 @@ from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.progress import Stage
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
+from dpcore.multitask import problem as task_problem
 from dpcore.multitask import weights as multitask_weights
 from dpcore.multitask.exact import find_best_task_weights, find_best_user_task_weights
 from dpcore.multitask.experiment import HeavyTailed, SkewedTasks
 from dpcore.multitask.parameters import MultitaskParameters
-from dpcore.multitask.problem import (
-    Allocation,
-    BudgetComparison,
-    Loss,
-    TaskGraph,
-    TaskProblem,
-    compare_budgets,
-    compute_exact_budget,
-    drop_empty_tasks,
-)
+from dpcore.multitask.problem import Allocation, BudgetComparison, Loss, TaskGraph, TaskProblem
 from dpcore.multitask.sampling import allocate_uniform_sampling, find_best_uniform_sampling
 from dpcore.multitask.weights import Bucket, BudgetFit, WeightRule, compute_skew
 
@@ -80,7 +72,7 @@ def load_tasks(generator: SkewedTasks | HeavyTailed | None, seed: int, dataset: 
         pairs, digest, disclosure = dataset.pairs, dataset.digest, dataset.provenance
         # Users whose rows name no task count in n.
         num_users = max(dataset.histogram.num_users, int(pairs.user_codes[-1]) + 1)
-    return Tasks(TaskGraph.from_pairs(drop_empty_tasks(pairs), num_users), digest, disclosure)
+    return Tasks(TaskGraph.from_pairs(task_problem.drop_empty_tasks(pairs), num_users), digest, disclosure)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +119,7 @@ def compute_curve(tasks: Tasks, loss: Loss, rule: WeightRule) -> ExponentCurve:
     relative_totals, extreme_ratios, extreme_weights = [], [], []
     for exponent in exponents:
         allocation = rule.with_exponent(float(exponent)).allocate(problem)
-        relative_totals.append(compute_total_ratio(allocation, uniform_allocation))
+        relative_totals.append(compare_totals(allocation, uniform_allocation))
         task_ratios = allocation.task_bounds / uniform_allocation.task_bounds
         extreme_ratios += [float(task_ratios.min()), float(task_ratios.max())]
         extreme_weights += [float(allocation.mean_weights.min()), float(allocation.mean_weights.max())]
@@ -140,7 +132,7 @@ def compute_curve(tasks: Tasks, loss: Loss, rule: WeightRule) -> ExponentCurve:
     )
 
 
-def compute_total_ratio(allocation: Allocation, reference: Allocation) -> float:
+def compare_totals(allocation: Allocation, reference: Allocation) -> float:
     """Return the error bound of all tasks together over that of a reference, as if both had one budget.
 
     For convex losses the bound (equation 7) is proportional to the root of the sum.
@@ -197,7 +189,7 @@ class WeightComparison:
 
     def compute_relative_total(self, allocation: Allocation) -> float:
         """Return the error bound of all tasks relative to uniform weights."""
-        return compute_total_ratio(allocation, self.uniform_allocation)
+        return compare_totals(allocation, self.uniform_allocation)
 
     @property
     def recommendation(self) -> tuple[float, float]:
@@ -209,17 +201,13 @@ class WeightComparison:
 
 
 def compare_weights(
-    tasks: Tasks,
-    rule: WeightRule,
-    max_tasks: int | None,
-    exponent_curve: ExponentCurve,
-    best_sampling: Allocation,
+    tasks: Tasks, rule: WeightRule, max_tasks: int | None, curve: ExponentCurve, best_sampling: Allocation
 ) -> WeightComparison:
     """Compute the weights and compare them; curve and sampling are those of the tasks, the loss and the fit."""
-    problem = exponent_curve.uniform_allocation.problem
+    problem = curve.uniform_allocation.problem
     entered_sampling = None if max_tasks is None else allocate_uniform_sampling(problem, max_tasks)
     allocation = rule.allocate(problem)
-    return WeightComparison(tasks, rule, allocation, best_sampling, entered_sampling, exponent_curve)
+    return WeightComparison(tasks, rule, allocation, best_sampling, entered_sampling, curve)
 
 
 def find_best_sampling(tasks: Tasks, loss: Loss) -> Allocation:
@@ -256,10 +244,8 @@ def search_optima(tasks: Tasks, loss: Loss) -> Search:
         """Find both optima for a budget of 1, the one per task first."""
         problem = TaskProblem(tasks.graph, 1.0, loss)
         return Optima(
-            find_best_task_weights(problem, TOLERANCE, lambda share: progress(0.7 * share), should_stop),
-            find_best_user_task_weights(
-                problem, TOLERANCE, lambda share: progress(0.7 + 0.3 * share), should_stop
-            ),
+            find_best_task_weights(problem, TOLERANCE, lambda x: progress(0.7 * x), should_stop),
+            find_best_user_task_weights(problem, TOLERANCE, lambda x: progress(0.7 + 0.3 * x), should_stop),
         )
 
     return Search(
@@ -306,7 +292,7 @@ def solve(dataset: Dataset | None, parameters: MultitaskParameters) -> Multitask
     loss, rule = parameters.loss, parameters.rule
     exponent_curve, best_sampling = compute_curve(tasks, loss, rule), find_best_sampling(tasks, loss)
     comparison = compare_weights(tasks, rule, parameters.max_tasks, exponent_curve, best_sampling)
-    return MultitaskSolution(parameters, comparison, compare_budgets(parameters.target))
+    return MultitaskSolution(parameters, comparison, task_problem.compare_budgets(parameters.target))
 
 
 def solve_beside_page(dataset: Dataset, parameters: MultitaskParameters) -> Solver:
@@ -319,7 +305,7 @@ def solve_beside_page(dataset: Dataset, parameters: MultitaskParameters) -> Solv
     comparison = yield Cached(
         compare_weights, (tasks, rule, parameters.max_tasks, exponent_curve, best_sampling), num_kept=4
     )
-    budgets = yield Cached(compare_budgets, (parameters.target,), num_kept=32)
+    budgets = yield Cached(task_problem.compare_budgets, (parameters.target,), num_kept=32)
     optima_search: SearchResult = yield search_optima(tasks, loss)
     current_optima = optima_search.value if optima_search.stage is Stage.FINAL else None
     return SearchResult(MultitaskSolution(parameters, comparison, budgets, current_optima))
@@ -354,7 +340,7 @@ def against_epsilon(dataset: Dataset, parameters: MultitaskParameters) -> Method
     @functools.lru_cache(MAX_CACHED_EPSILONS)
     def compute_budget(epsilon: float) -> float:
         """Compute beta exactly at an epsilon, with the question's delta."""
-        return compute_exact_budget(replace(parameters, epsilon=epsilon).target)
+        return task_problem.compute_exact_budget(replace(parameters, epsilon=epsilon).target)
 
     def compute_error_bounds(epsilons: FloatArray) -> FloatArray:
         """Compute the total bound of every allocation at every epsilon, shape (allocations, epsilons)."""

@@ -10,7 +10,7 @@ from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.dataset import Dataset
-from dpcore.multitask.answer.solution import MultitaskSolution, WeightComparison, compute_total_ratio
+from dpcore.multitask.answer.solution import MultitaskSolution, WeightComparison, compare_totals
 from dpcore.multitask.problem import Allocation, BudgetComparison, Loss
 from dpcore.multitask.sampling import PrivateCounts, count_tasks_per_user
 from dpcore.multitask.weights import Bucket, BudgetFit, certify_on_average, compute_gain
@@ -90,7 +90,7 @@ def build_numbers(solution: MultitaskSolution) -> tuple[Number, ...]:
     allocation, budgets = solution.comparison.allocation, solution.budgets
     exponent, ratio = solution.comparison.recommendation
     used_shares = allocation.budget_uses[solution.tasks.graph.tasks_per_user > 0] / allocation.problem.budget
-    used_share, clipped_share = float(used_shares.mean()), allocation.clipped_user_share
+    mean_use, clipped_share = float(used_shares.mean()), allocation.clipped_user_share
     clipped_text = wording.percent(clipped_share) if clipped_share else "none"
     weight_gain, exact_budget = budgets.weight_gain, budgets.exact_budget
     return (
@@ -102,9 +102,7 @@ def build_numbers(solution: MultitaskSolution) -> tuple[Number, ...]:
             value=ratio,
             unit="of uniform weights'",
         ),
-        Number(
-            "Budget used", wording.percent(used_share), "of β, average user", "", used_share, "share of β"
-        ),
+        Number("Budget used", wording.percent(mean_use), "of β, average user", "", mean_use, "share of β"),
         Number("Users clipped", clipped_text, "scaled down to β", "", clipped_share, "share of users"),
         Number(
             "User budget β",
@@ -140,7 +138,7 @@ def write_detail(solution: MultitaskSolution) -> str:
         sentences.append(f"{describe_tail_and_head(comparison)}.")
     if solution.optima is not None:
         optimum = solution.optima.choose(comparison.rule.fit)
-        gain = max(1.0 - compute_total_ratio(optimum, comparison.allocation), 0.0)
+        gain = max(1.0 - compare_totals(optimum, comparison.allocation), 0.0)
         gain_text = f"a further {wording.percent(gain)}" if gain >= UNCHANGED / 10.0 else "nothing more"
         sentences.append(f"The exact optimum would gain {gain_text}.")
     if comparison.rule.fit.clips_nobody:
@@ -199,10 +197,8 @@ def _describe_sampling(comparison: WeightComparison, sampling: Allocation) -> st
 def list_proofs(solution: MultitaskSolution) -> tuple[Proof, ...]:
     """List the certificates by the paper's measure, and of the exact optima where they are known."""
     exponent, optima = solution.comparison.rule.exponent, solution.optima
-    average_certificate = certify_on_average(solution.comparison.problem, exponent)
-    proofs = [
-        (f"μ = {format_exponent(exponent)} by the paper's measure", average_certificate, "Closed form.")
-    ]
+    certificate = certify_on_average(solution.comparison.problem, exponent)
+    proofs = [(f"μ = {format_exponent(exponent)} by the paper's measure", certificate, "Closed form.")]
     for name, optimum in {} if optima is None else optima.by_name.items():
         assert optimum.certificate is not None
         proofs.append((f"Exact optimum, {name}", optimum.certificate, optimum.stop_reason))
@@ -283,9 +279,8 @@ def build_count_numbers(
 def describe_counts(comparison: WeightComparison, private_counts: PrivateCounts, slack_helps: bool) -> str:
     """Describe one draw of the private counts."""
     num_heavy_users = int((comparison.tasks.graph.tasks_per_user > private_counts.max_tasks).sum())
-    sentences = [
-        f"The noise on every count has a standard deviation of {wording.number(private_counts.noise_scale)}."
-    ]
+    noise_text = wording.number(private_counts.noise_scale)
+    sentences = [f"The noise on every count has a standard deviation of {noise_text}."]
     if num_heavy_users:
         covered_text = "" if private_counts.covers_truncation else ", which s does not cover"
         sentences.append(

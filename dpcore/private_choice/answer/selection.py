@@ -18,7 +18,7 @@ from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import Charge, Disclosure, Ledger, ReleaseFacts
+from dpcore.common.privacy import Charge, Ledger, ReleaseFacts
 from dpcore.common.strict_json import CHOICE_SCHEMA, write_document
 from dpcore.common.text_fields import to_values
 from dpcore.contributions import MAX_SIZE
@@ -47,7 +47,7 @@ from dpcore.private_choice.parameters import (
     PrivateParameters,
     find_share,
 )
-from dpcore.private_choice.private_range import PrivateRange, RangeProblem
+from dpcore.private_choice.private_range import RangeProblem
 from dpcore.private_choice.release_bounds import SelectionRequest
 from dpcore.quantile.parameters import QuantileParameters
 from dpcore.total.parameters import TotalParameters
@@ -343,13 +343,11 @@ def build_answer(
     """
     if isinstance(selection, PrivatePair):
         headline, card_number = _write_pair_texts(selection)
-    elif isinstance(selection, PrivateRange):
-        headline, card_number = _write_range_texts(selection)
     else:
+        assert isinstance(selection, PrivateChoice)
         headline, card_number = _write_number_texts(selection, request.number, dataset)
     code_arguments = request.number, dataset, request.epsilon, request.delta
     value_range = value_range or find_value_range(card, request.number)
-    bound = None if isinstance(selection, PrivateChoice) else selection
     return Answer(
         headline=headline,
         detail=describe_spending(selection.facts, request, range_facts),
@@ -363,7 +361,7 @@ def build_answer(
         parameters=card.parameters,
         code=build_code(selection, *code_arguments, value_range, range_facts, card.code),
         write_choice=lambda: write_json(selection, request.number, request),
-        bound=bound,
+        bound=selection if isinstance(selection, PrivatePair) else None,
     )
 
 
@@ -379,19 +377,6 @@ def _write_pair_texts(selection: PrivatePair) -> tuple[str, Number]:
         number_label = "Pair, drawn privately"
         clipboard_text = f"{selection.max_groups}, {selection.max_amount:.12g}"
     return headline, Number(number_label, format_selection(selection), clipboard_text=clipboard_text)
-
-
-def _write_range_texts(selection: PrivateRange) -> tuple[str, Number]:
-    """Write the headline and the number of a selected range."""
-    clamped_text = wording.plain(selection.column) or "each value"
-    if selection.problem.clamps_users:
-        rows_text = wording.counted(selection.problem.max_contributions, "row")
-        clamped_text = f"users' deviations, for weights of at most {rows_text},"
-    ends = selection.lower, selection.upper
-    lower_text, upper_text = map(wording.entered, ends)
-    number_text, clipboard_text = format_selection(selection), "{:.12g}, {:.12g}".format(*ends)
-    headline = f"Clamp {clamped_text} to L = {lower_text}, U = {upper_text}."
-    return headline, Number("Range, drawn privately", number_text, clipboard_text=clipboard_text)
 
 
 def _write_number_texts(selection: PrivateChoice, number: NumberKind, dataset: Dataset) -> tuple[str, Number]:
@@ -437,21 +422,18 @@ def build_code(
         number: What was selected.
         dataset: Gives the names of file and columns.
         epsilon: Of the release.
-        delta: Of a sum or a count with Gaussian noise; None for Laplace noise.
+        delta: Of a release with Gaussian noise; None for Laplace noise.
         value_range: Lowest and highest value of a mean.
         range_facts: The guarantee of that range, if it was selected.
         card_code: The program of the card, whose library opens, and which a quantile's bound takes up.
 
     Returns:
-        The program, for a range the mean's with the public bound on rows; None for a mean without a range, and for a
-        quantile of rows per user.
+        The program; None for a range, for a mean without a range, and for a quantile of rows per user.
     """
     if isinstance(selection, PrivatePair):
         return write_private_forms(selection, dataset, epsilon)
-    if isinstance(selection, PrivateRange):
-        return _build_range_code(selection, dataset, epsilon)
     lacks_bound = number is BoundPurpose.QUANTILE or (number in OF_MEAN and None in value_range)
-    if lacks_bound:
+    if not isinstance(selection, PrivateChoice) or lacks_bound:
         return None
     facts, drawn_value = selection.facts, selection.value
     form_name, bound_fields = forms.name_cap_form(drawn_value), dict[str, Any](max_rows=int(drawn_value))
@@ -464,29 +446,19 @@ def build_code(
         assert isinstance(program, Choice)
         return CodeChoice(((form_name, replace(program, epsilon=epsilon, disclosure=facts, **bound_fields)),))
     base_fields = forms.list_data_fields(dataset) | {"disclosure": facts, "neighbours": facts.neighbours}
+    if delta is not None:
+        base_fields |= {"noise": NoiseKind.GAUSSIAN, "delta": delta}
     quantity = Quantity.MODEL if number is OtherBound.MODEL else Quantity.COUNT
     if number in OF_MEAN:
         quantity = Quantity.MEAN
         bound_fields |= {"lower": value_range[0], "upper": value_range[1], "range_drawn": range_facts}
-    elif quantity is Quantity.COUNT:
-        if delta is not None:
-            base_fields |= {"noise": NoiseKind.GAUSSIAN, "delta": delta}
-        if column_name := selection.column or forms.find_summed_column(dataset):
-            form_name, quantity = "Clamp", Quantity.SUM
-            bound_fields = {"max_total": drawn_value, "value_column": column_name} | forms.ROWS_OF_THE_FILE
+    elif quantity is Quantity.COUNT and (
+        column_name := selection.column or forms.find_summed_column(dataset)
+    ):
+        form_name, quantity = "Clamp", Quantity.SUM
+        bound_fields = {"max_total": drawn_value, "value_column": column_name} | forms.ROWS_OF_THE_FILE
     library = None if card_code is None else card_code.library
     return forms.build_forms(epsilon, base_fields, [(form_name, quantity, bound_fields)], library)
-
-
-def _build_range_code(selection: PrivateRange, dataset: Dataset, epsilon: float) -> CodeChoice | None:
-    """Build the program of a mean with a selected range and the public bound on rows of its problem."""
-    problem, facts = selection.problem, selection.facts
-    max_rows, ends = problem.max_contributions, {"lower": selection.lower, "upper": selection.upper}
-    fields = forms.list_data_fields(dataset) | {"neighbours": facts.neighbours, "range_drawn": facts, **ends}
-    fields["disclosure"] = Disclosure.PUBLIC  # That of the bound.
-    smooth_fields = {"threshold": float(max_rows), "clamps_users": problem.clamps_users}
-    named_forms = [(forms.name_smooth_form(max_rows), Quantity.MEAN, smooth_fields)]
-    return forms.build_forms(epsilon, fields, named_forms)
 
 
 def write_json(selection: Selection, number: NumberKind, request: SelectionRequest | None = None) -> str:

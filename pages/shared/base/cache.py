@@ -16,12 +16,11 @@ that is shown one sample asks the same twenty times; all others per session.
 
 from __future__ import annotations
 
-import functools
 import os
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
@@ -70,32 +69,20 @@ class Pages:
         self._mine = threading.local()
 
     @contextmanager
-    def run(self) -> Iterator[None]:
-        """Count a run of a page, in its own thread."""
-        if self._runs_here():
+    def run(self, is_counted: bool = True) -> Iterator[None]:
+        """Count the run of a page in this thread, or leave it out; do nothing if that is so already."""
+        if getattr(self._mine, "runs", False) == is_counted:
             yield
             return
-        self._mine.runs = True
-        self._change_count(1)
+        self._note_run(is_counted)
         try:
             yield
         finally:
-            self._mine.runs = False
-            self._change_count(-1)
+            self._note_run(not is_counted)
 
-    @contextmanager
-    def wait(self) -> Iterator[None]:
+    def wait(self) -> AbstractContextManager[None]:
         """Do not count the run of this thread, if there is one, while it only waits."""
-        if not self._runs_here():
-            yield
-            return
-        self._mine.runs = False
-        self._change_count(-1)
-        try:
-            yield
-        finally:
-            self._mine.runs = True
-            self._change_count(1)
+        return self.run(is_counted=False)
 
     def let_go_first(self, queue_entry: QueueEntry) -> None:
         """Return when no page computes, or when the patience of this work is at its end."""
@@ -106,14 +93,11 @@ class Pages:
             self._changed.wait_for(lambda: not self._num_runs, queue_entry.patience_seconds)
         queue_entry.patience_seconds -= time.monotonic() - start_time
 
-    def _runs_here(self) -> bool:
-        """Return True if this thread runs a page."""
-        return getattr(self._mine, "runs", False)
-
-    def _change_count(self, count_change: int) -> None:
-        """Change the number of runs that compute, and wake what waits for them."""
+    def _note_run(self, is_counted: bool) -> None:
+        """Add this thread's run to those that compute, or take it off, and wake what waits for them."""
+        self._mine.runs = is_counted
         with self._changed:
-            self._num_runs += count_change
+            self._num_runs += 1 if is_counted else -1
             self._changed.notify_all()
 
 
@@ -140,11 +124,9 @@ class WorkQueue:
     def create_entry(self, previous_entry: QueueEntry | None = None) -> QueueEntry:
         """Return a new entry: at the end, or at the place of the previous work if that still waits."""
         with self._changed:
-            return QueueEntry(
-                previous_entry.asked_at
-                if previous_entry is not None and previous_entry.is_waiting
-                else self._clock()
-            )
+            if previous_entry is not None and previous_entry.is_waiting:
+                return QueueEntry(previous_entry.asked_at)
+            return QueueEntry(self._clock())
 
     def enter(self, queue_entry: QueueEntry, is_stopped: Callable[[], bool]) -> bool:
         """Wait for a turn; return False if the work was stopped before its turn came."""
@@ -153,9 +135,7 @@ class WorkQueue:
             queue_entry.is_waiting = True
             try:
                 while not is_stopped():
-                    if self._num_free and queue_entry is min(
-                        self._waiting, key=lambda candidate: candidate.asked_at
-                    ):
+                    if self._num_free and queue_entry is min(self._waiting, key=lambda other: other.asked_at):
                         self._num_free -= 1
                         queue_entry.began_at = self._clock()
                         return True
@@ -244,15 +224,12 @@ class Answers(Generic[R]):
             return answer
 
     def compute(
-        self,
-        question: Hashable,
-        compute_answer: Callable[[], R],
-        is_complete: Callable[[R], bool] | None = None,
+        self, question: Hashable, search: Callable[[], R], is_complete: Callable[[R], bool] | None = None
     ) -> R:
         """Return the answer, searched for if it is not known, and keep it unless it is not complete."""
         if (known_answer := self.get(question)) is not None:
             return known_answer
-        answer = compute_answer()
+        answer = search()
         if is_complete is None or is_complete(answer):
             self.keep(question, answer)
         return answer
@@ -278,12 +255,9 @@ def get_answers(name: str, is_shared: bool, max_entries: int = 32) -> Answers[An
     return _get_shared_answers(name, max_entries) if is_shared else _get_session_answers(name, max_entries)
 
 
-def compute(cached_call: Cached) -> Any:
+def compute(call: Cached) -> Any:
     """Return the result of a call of the core, kept for this session."""
-    kept_answers = get_answers(cached_call.name, False, cached_call.num_kept)
-    return kept_answers.compute(
-        cached_call.question, functools.partial(cached_call.function, *cached_call.arguments)
-    )
+    return get_answers(call.name, False, call.num_kept).compute(call.question, call.compute)
 
 
 @cached_for_all(max_entries=64)

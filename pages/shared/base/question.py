@@ -75,10 +75,8 @@ def propose_range(
         initial_range: The range of data without values.
     """
     current_range = current_values[end_names[0]], current_values[end_names[1]]
-    if dataset.release is not None or current_range not in (
-        current_values["proposed"] or initial_range,
-        (None, None),
-    ):
+    known_ranges = current_values["proposed"] or initial_range, (None, None)
+    if dataset.release is not None or current_range not in known_ranges:
         return {}
     new_range = (None, None) if dataset.is_private else initial_range
     if dataset.values is not None and not dataset.is_private:
@@ -150,10 +148,8 @@ class Question:
     former_fields: Mapping[str, str | Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if set(self.fields) & set(self.other_origins):
-            raise ValueError(
-                f"{self.name} declares twice: {sorted(set(self.fields) & set(self.other_origins))}"
-            )
+        if repeated_names := set(self.fields) & set(self.other_origins):
+            raise ValueError(f"{self.name} declares twice: {sorted(repeated_names)}")
 
     @functools.cached_property
     def fields(self) -> Mapping[str, Field]:
@@ -229,12 +225,10 @@ class Question:
         seen_names = {name for name in known_names & set(self.fields) if not self.fields[name].renewed}
         if not seen_names - set(self.proposed_fields):
             return {}
-        defaults_by_name = {f.name: f.default for f in fields(self.parameters)}
-        return {
-            name: defaults_by_name[name]
-            for name in self.fields
-            if name not in known_names and defaults_by_name[name] is not MISSING
-        }
+        newer_fields = [
+            f for f in fields(self.parameters) if f.name in self.fields and f.name not in known_names
+        ]
+        return {f.name: f.default for f in newer_fields if f.default is not MISSING}
 
     @functools.cached_property
     def key(self) -> Callable[[str], str]:
@@ -263,12 +257,8 @@ class Question:
 
     def can_answer(self, dataset: Dataset) -> bool:
         """Return True if the data have what the question needs; if not, its page shows a demonstration."""
-        values_by_facet = {
-            Facet.ROWS: dataset,
-            Facet.VALUES: dataset.values,
-            Facet.GROUPS: dataset.task_sizes,
-        }
-        return not self.answers_from or any(values_by_facet[facet] is not None for facet in self.answers_from)
+        contents = {Facet.ROWS: dataset, Facet.VALUES: dataset.values, Facet.GROUPS: dataset.task_sizes}
+        return not self.answers_from or any(contents[facet] is not None for facet in self.answers_from)
 
     def read_formula(self, file_stem: str = "formula") -> str:
         """Return the text of a Markdown file in the page's folder, which says how the page computes."""
@@ -276,11 +266,8 @@ class Question:
 
     def get_labels(self, *names: str) -> dict[str, str]:
         """Return the labels in a report of these fields, or of all, by name; the shared epsilon comes first."""
-        declarations = self.declarations
-        labels_by_name = {
-            name: declarations[name].report_label for name in ("epsilon", *(names or self.fields))
-        }
-        return {name: label or declarations[name].label for name, label in labels_by_name.items()}
+        shown_fields = {name: self.declarations[name] for name in ("epsilon", *(names or self.fields))}
+        return {name: field.report_label or field.label for name, field in shown_fields.items()}
 
     def get_origin(self, name: str) -> FieldOrigin:
         """Return the origin of the value under this name.
@@ -291,9 +278,7 @@ class Question:
         if name in self.fields:
             return self.fields[name].origin
         declared_names = [
-            declared_name
-            for declared_name in self.other_origins
-            if name == declared_name or name.startswith(declared_name.removesuffix("_") + "_")
+            n for n in self.other_origins if name == n or name.startswith(n.removesuffix("_") + "_")
         ]
         return self.other_origins[max(declared_names, key=len)] if declared_names else FieldOrigin.DATA
 

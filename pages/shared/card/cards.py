@@ -105,7 +105,7 @@ _LARGE_HTML = """
 </div>
 """
 
-_LARGE_STYLE = """
+_LARGE_CSS = """
 .sweetspot-number { color: var(--st-text-color); font-family: var(--st-font); line-height: 1.3; }
 .sweetspot-number .label { font-size: 0.875rem; }
 .sweetspot-number .row { display: flex; align-items: center; gap: 0.5rem; min-height: 1.75rem; }
@@ -126,7 +126,7 @@ _LARGE_STYLE = """
 @media print { .sweetspot-number button { display: none; } }
 """
 
-_LARGE_SCRIPT = """
+_LARGE_JS = """
 const SHOWN_MILLISECONDS = 1500;
 export default ({ data, parentElement }) => {
   const find = (name) => parentElement.querySelector(name);
@@ -164,14 +164,12 @@ export default ({ data, parentElement }) => {
 LARGE_BEGINS = "number_"
 """What stands before a number's key in the session's state."""
 
-MOUNT_LARGE = st.components.v2.component(
-    "sweetspot_number", html=_LARGE_HTML, css=_LARGE_STYLE, js=_LARGE_SCRIPT
-)
+MOUNT_LARGE = st.components.v2.component("sweetspot_number", html=_LARGE_HTML, css=_LARGE_CSS, js=_LARGE_JS)
 
 
 _GRID_HTML = '<dl class="sweetspot-grid"></dl>'
 
-_GRID_STYLE = """
+_GRID_CSS = """
 .sweetspot-grid {
   display: grid; gap: 1rem; margin: 0;
   --widest: calc((100% - (var(--columns) - 1) * 1rem) / var(--columns));
@@ -195,7 +193,7 @@ _GRID_STYLE = """
 """
 
 # A number that stays keeps its element, and with it whether its explanation is open.
-_GRID_SCRIPT = """
+_GRID_JS = """
 const CELL = `<dt><span class="label"></span><button type="button" aria-expanded="false">?</button></dt>
   <dd class="value"></dd><dd class="note"></dd><dd class="help" hidden></dd>`;
 const createCell = () => {
@@ -234,7 +232,7 @@ export default ({ data, parentElement }) => {
 GRID_BEGINS = "numbers_"
 """What stands before a grid's key in the session's state."""
 
-MOUNT_GRID = st.components.v2.component("sweetspot_grid", html=_GRID_HTML, css=_GRID_STYLE, js=_GRID_SCRIPT)
+MOUNT_GRID = st.components.v2.component("sweetspot_grid", html=_GRID_HTML, css=_GRID_CSS, js=_GRID_JS)
 
 
 BADGES = {
@@ -274,9 +272,7 @@ def draw_answer(card: Answer, key: str) -> None:
         selection = get_private_selection(card)
         run.missing_label = "" if selection is None else selection.waits_for
         if run.is_private and (selection_module := import_selection_module()) is not None:
-            card = selection_module.with_range(
-                card if selection is None or selection.card is None else selection.card
-            )
+            card = selection_module.with_range((selection and selection.card) or card)
     if run is not None and run.shown_card is None:
         run.shown_card, run.card_key = card, key
     # Words of one answer take a line more than those of the next. As high as the column of the figure, and with the
@@ -288,22 +284,20 @@ def draw_answer(card: Answer, key: str) -> None:
         if selection is not None and is_undrawn:
             selection.ask()
             if not selection.lacking:
-                _draw_button(selection, key)
+                selection.draw_button(f"{key}_draw", fields.main_button())
             cost_text = f":small[{selection.lacking or selection.cost}]"
             st.markdown("\n\n".join(filter(None, (cost_text, selection.dropped))))
         if card.code is not None:
-            button_label = "Code for your library"
-            options: dict[str, Any] = {"type": fields.main_button()}
+            code_label = "Code for your library"
+            options: dict[str, Any] = {"is_main": True}
             if is_undrawn:
-                button_label = "Use the number as it is"
+                code_label = "Use the number as it is"
                 options = {"type": "tertiary", "help": "No ε covers it: it was read off the private data."}
-            arguments = _code_dialog, card.code, card.disclosure, key
-            fields.button(
-                button_label, key + keys.CARD_CODE, "code", page_run.request_dialog, *arguments, **options
-            )
+            args = _code_dialog, card.code, card.disclosure, key
+            fields.button(code_label, key + keys.CARD_CODE, "code", page_run.request_dialog, *args, **options)
         if selection is not None and not is_undrawn and selection.has_button:
             selection.ask()
-            _draw_button(selection, key)
+            selection.draw_button(f"{key}_draw", "tertiary")
             if selection.dropped:
                 st.markdown(selection.dropped)
 
@@ -314,14 +308,11 @@ def _draw_words(card: Answer, key: str, selects_privately: bool) -> None:
     if card.numbers:
         number, *errors = card.numbers
         error_texts = (errors[0].label, errors[0].text, errors[0].note) if errors else None
-        component_texts = [
-            (component.name, component.text, LINE_STYLES[PART_STYLES[component.name]]["color"])
-            for component in card.error_parts
-        ]
+        part_texts = [(p.name, p.text, LINE_STYLES[PART_STYLES[p.name]]["color"]) for p in card.error_parts]
         # Where the page draws its bound, what stands here before is a cost: nobody's library takes it.
         is_cost = selects_privately and not isinstance(card.disclosure, ReleaseFacts)
         copied_text = "" if is_cost else number.text_to_copy
-        draw_number(number.label, number.text, number.note, copied_text, key, error_texts, component_texts)
+        draw_number(number.label, number.text, number.note, copied_text, key, error_texts, part_texts)
     near_optimal_text = f"**Good enough:** {card.near_optimal}" if card.near_optimal else ""
     label(card.disclosure, suffix="\n\n".join(filter(None, (near_optimal_text, card.detail))))
 
@@ -361,12 +352,6 @@ def offer_range(dataset: Dataset) -> None:
         selection_module.offer_range(dataset)
 
 
-def _draw_button(selection: Any, key: str) -> None:
-    """Draw the button that selects the bound privately, or that selects it again."""
-    button_type = fields.main_button() if selection.card is None else "tertiary"
-    selection.draw_button(f"{key}_draw", button_type)
-
-
 @st.dialog(
     "Code for your library", width="large", icon=":material/code:", on_dismiss=page_run.note_dialog_closed
 )
@@ -379,17 +364,12 @@ def _code_dialog(code_choice: CodeChoice, disclosure: Provenance, key: str) -> N
 def draw_behind(card: Answer) -> None:
     """Draw the tab behind the answer: how sure it is, its assumptions, and the cost of other choices."""
     if len(card.numbers) > 1:
-        draw_numbers(
-            [(number.label, number.text, number.note, number.help) for number in card.numbers], "behind"
-        )
+        draw_numbers([(n.label, n.text, n.note, n.help) for n in card.numbers], "behind")
     left_column, right_column = st.columns(2, gap="large")
     fact_lines = [f"- **{name}:** {sentence}" for name, sentence in card.facts.items()]
     if card.proofs:
         fact_lines.append("\n**How sure**\n")
-        fact_lines += [
-            f"- **{claim}:** {stop_reason} {certificate.sentence}"
-            for claim, certificate, stop_reason in card.proofs
-        ]
+        fact_lines += [f"- **{claim}:** {reason} {proof.sentence}" for claim, proof, reason in card.proofs]
     if fact_lines:
         left_column.markdown("\n".join(fact_lines))
     with right_column:
@@ -407,7 +387,7 @@ def draw_number(
     copied_text: str,
     key: str,
     error_texts: tuple[str, str, str] | None = None,
-    component_texts: Sequence[tuple[str, str, str]] = (),
+    part_texts: Sequence[tuple[str, str, str]] = (),
 ) -> None:
     """Draw one large number with a button that copies it.
 
@@ -418,16 +398,11 @@ def draw_number(
         copied_text: What the button copies: the digits alone, as a program takes them; no button where empty.
         key: Unique on the page.
         error_texts: Label, value and note of its error, the line below; None for none.
-        component_texts: Name, size and colour of each component of the error, in a line below that.
+        part_texts: Name, size and colour of each part of the error, in a line below that.
     """
-    payload = {
-        "label": label,
-        "value": value_text,
-        "unit": unit,
-        "copied": copied_text,
-        "error": error_texts or (),
-    }
-    MOUNT_LARGE(key=f"{LARGE_BEGINS}{key}", data=payload | {"parts": component_texts}, height="content")
+    texts = {"label": label, "value": value_text, "unit": unit, "copied": copied_text}
+    payload = {**texts, "error": error_texts or (), "parts": part_texts}
+    MOUNT_LARGE(key=f"{LARGE_BEGINS}{key}", data=payload, height="content")
 
 
 LONGEST_VALUE = 12
@@ -445,14 +420,8 @@ def draw_numbers(texts_of_numbers: Sequence[tuple[str, str, str, str]], key: str
         key: Unique on the page.
     """
     cell_payloads = [
-        {
-            "label": label,
-            "value": value_text,
-            "note": note,
-            "help": help,
-            "wide": len(value_text) > LONGEST_VALUE,
-        }
-        for label, value_text, note, help in texts_of_numbers
+        {"label": label, "value": text, "note": note, "help": help, "wide": len(text) > LONGEST_VALUE}
+        for label, text, note, help in texts_of_numbers
     ]
     MOUNT_GRID(key=f"{GRID_BEGINS}{key}", data=cell_payloads, height="content")
 
@@ -461,7 +430,7 @@ def file_button(
     label: str,
     base_name: str,
     disclosure: Provenance,
-    content_or_function: str | Callable[[], str | bytes],
+    content: str | Callable[[], str | bytes],
     *,
     key: str = "",
     is_quiet: bool = False,
@@ -475,21 +444,15 @@ def file_button(
         label: On the button.
         base_name: Of the file.
         disclosure: Of the data behind the file; it goes into the name.
-        content_or_function: The file, or what makes it.
+        content: The file, or a function that makes it.
         key: Of the widget; by default the name without its ending, and ``_file``.
         is_quiet: Draw it as text.
         help: What the file is good for.
     """
     stem, _, ending = base_name.rpartition(".")
     file_name = f"{write_file_name(stem, disclosure)}.{ending}"
-    fields.download_button(
-        label,
-        file_name,
-        content_or_function,
-        key or f"{stem}_file",
-        type="tertiary" if is_quiet else "secondary",
-        help=help,
-    )
+    options: dict[str, Any] = {"type": "tertiary" if is_quiet else "secondary", "help": help}
+    fields.download_button(label, file_name, content, key or f"{stem}_file", **options)
 
 
 def file_buttons(files: Iterable[tuple[str, str, Callable[[], str | bytes]]], disclosure: Provenance) -> None:

@@ -44,16 +44,10 @@ def list_spent_lines(ledger: Ledger, note: str = "") -> tuple[Line, ...]:
     if total is None:
         return ()
     delta_text = f", δ = {format_rounded_up(total.delta)}" if total.delta else ""
-    return (
-        Line(
-            "Spent on these data so far",
-            f"ε = {format_rounded_up(total.epsilon)}{delta_text}, in "
-            f"{wording.counted(len(ledger.releases), 'release')}",
-            Disclosure.PUBLIC,
-            f"Neighbouring data: {total.neighbours.short}. {note}".rstrip(),
-            number=total.epsilon,
-        ),
-    )
+    count_text = wording.counted(len(ledger.releases), "release")
+    spent_text = f"ε = {format_rounded_up(total.epsilon)}{delta_text}, in {count_text}"
+    note = f"Neighbouring data: {total.neighbours.short}. {note}".rstrip()
+    return (Line("Spent on these data so far", spent_text, Disclosure.PUBLIC, note, number=total.epsilon),)
 
 
 def list_lines(
@@ -75,12 +69,10 @@ def list_lines(
         return spent_lines
     names, values, note, facts = describe(releases[-1])
     line_options: dict[str, Any] = {"note": note, "label": facts.label}
-    names_and_values = (
-        (escape_markdown(name), float(value)) for name, value in zip(names, values, strict=True)
-    )
+    entries = ((escape_markdown(name), float(value)) for name, value in zip(names, values, strict=True))
     lines = (
         Line(name, wording.number(value, 4), Disclosure.DP_RELEASE, number=value, **line_options)
-        for name, value in names_and_values
+        for name, value in entries
     )
     return (*lines, *spent_lines)
 

@@ -173,12 +173,10 @@ class TableUpload:
             st.caption(wording.plain(design_matrix.explain_design(design), 600))
         except InvalidInput as error:
             fields.show_problems(error.problems)
-        fields.radio(
-            "Are these data public?", DISCLOSURE_OPTIONS, self.question.key("public"), self.public_help
-        )
-        is_confirmed = uploads.use_or_discard(
-            f"{self.question.name}_use", f"{self.question.name}_discard", self._discard_file
-        )
+        question = self.question
+        fields.radio("Are these data public?", DISCLOSURE_OPTIONS, question.key("public"), self.public_help)
+        button_keys = f"{question.name}_use", f"{question.name}_discard"
+        is_confirmed = uploads.use_or_discard(*button_keys, self._discard_file)
         if is_confirmed and design is not None:
             self._use_file(open_file, design)
 
@@ -244,17 +242,12 @@ class TableUpload:
 
     def _build_design(self) -> Design:
         """Return the roles of the columns that the widgets hold."""
-        roles: dict[str, Any] = {
-            role: st.session_state.get(self.role_key(role))
-            for role in ("label", "user", "features", "categories", "intercept", "positive")
-        }
+        role_names = ("label", "user", "features", "categories", "intercept", "positive")
+        roles: dict[str, Any] = {role: st.session_state.get(self.role_key(role)) for role in role_names}
         if roles["user"] is None:
             raise refuse("no name says who a row belongs to", remedy="Choose the column of the user")
         categories = roles["categories"]
-        features = (
-            self._build_category(column) if column in categories else Feature(column)
-            for column in roles["features"]
-        )
+        features = (self._build_category(c) if c in categories else Feature(c) for c in roles["features"])
         positive = str(roles["positive"] or "").strip()
         return Design(roles["label"], roles["user"], tuple(features), roles["intercept"], positive)
 
@@ -283,10 +276,14 @@ class TableUpload:
     def _clear_settings(self) -> None:
         """Empty the fields that were entered for other data; what a link or session file set for these data stays."""
         state = st.session_state
-        awaited = state.get(keys.AWAITED, {})
+        awaited_values = state.get(keys.AWAITED, {})
         for name, field in self.question.fields.items():
             key = self.question.key(name)
-            if field.renewed and field.origin is FieldOrigin.OWN_DATA and awaited.get(key) != state.get(key):
+            if (
+                field.renewed
+                and field.origin is FieldOrigin.OWN_DATA
+                and awaited_values.get(key) != state.get(key)
+            ):
                 state[key] = field.initial
         state[keys.AWAITED] = {}
         if "proposed" in self.question.other_origins:
@@ -329,8 +326,8 @@ def choose_data(
                 upload.show_uploader()
     entry = sources[source]()
     if entry is not None:
-        data: Dataset = entry.dataset
-        summary.markdown(f"Data of this page: **{plain(data.name)}**, {describe_size(data)}")
+        name_text, size_text = plain(entry.dataset.name), describe_size(entry.dataset)
+        summary.markdown(f"Data of this page: **{name_text}**, {size_text}")
     return entry
 
 

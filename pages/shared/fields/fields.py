@@ -84,11 +84,7 @@ def number(
 
 
 def draw(
-    question: Question,
-    name: str,
-    label: str = "",
-    options: Collection[Any] | None = None,
-    is_disabled: bool = False,
+    question: Question, name: str, label: str = "", options: Collection[Any] = (), is_disabled: bool = False
 ) -> Any:
     """Draw the widget of a declared field and return its value; the declaration decides which widget it is.
 
@@ -96,7 +92,7 @@ def draw(
         question: The question.
         name: The field.
         label: Replaces the declared label on a page with a shorter one.
-        options: The options that are offered now; None for all. Only for a field with options.
+        options: The options that are offered now; empty for all. Only for a field with options.
         is_disabled: True if a slider or a text can only be read.
     """
     field, key = question.declarations[name], question.widgets[name]
@@ -104,7 +100,7 @@ def draw(
     label = label or field.label
     width: Width = field.width or "stretch"
     if field.options is not None:
-        texts = {value: text for value, text in field.options.items() if options is None or value in options}
+        texts = {value: text for value, text in field.options.items() if not options or value in options}
         if field.as_list:
             return pick(label, texts, key, field.help, width)
         return choice(label, texts, key, field.help)
@@ -143,11 +139,9 @@ def draw_all(
         if name in widgets:
             widgets[name]()
             continue
-        condition = question.fields[name].enabled_with
-        is_disabled = (
-            condition is not None and st.session_state[question.widgets[condition[0]]] not in condition[1]
-        )
-        draw(question, name, options=options.get(name), is_disabled=is_disabled)
+        rule = question.fields[name].enabled_with
+        is_disabled = rule is not None and st.session_state[question.widgets[rule[0]]] not in rule[1]
+        draw(question, name, options=options.get(name, ()), is_disabled=is_disabled)
 
 
 def draw_row(question: Question, *names: str, shares: Sequence[int] = ()) -> None:
@@ -263,7 +257,7 @@ MIMES = {
 def download_button(
     label: str,
     file_name: str,
-    content_or_function: str | Callable[[], str | bytes],
+    content: str | Callable[[], str | bytes],
     key: str,
     *,
     type: typing.Literal["primary", "secondary", "tertiary"] = "secondary",
@@ -273,7 +267,7 @@ def download_button(
     """Draw a button that downloads the file of this name, without a rerun; a function makes it on a click."""
     (place or st).download_button(
         label,
-        content_or_function,
+        content,
         file_name=file_name,
         mime=MIMES.get(file_name.rpartition(".")[2], "text/plain"),
         key=key,
@@ -295,7 +289,6 @@ def show_problems(problems: Iterable[InputProblem]) -> None:
 
 def build(
     question: Question,
-    *,
     unused_names: Collection[str] = (),
     overrides: Mapping[str, Any] | None = None,
     optional_names: Collection[str] = (),
@@ -321,12 +314,8 @@ def build(
     } | dict(overrides or {})
     state[keys.ASIDE] = {}
     # All at once first: two that go together, of one's own pair, are no good one by one.
-    build_with = partial(
-        build_parameters,
-        question.parameters,
-        required_labels=required_labels,
-        labels=question.subjects,
-    )
+    subjects = question.subjects
+    build_with = partial(build_parameters, question.parameters, labels=required_labels, subjects=subjects)
     complete_parameters, all_problems = build_with(values_by_name)
     if complete_parameters is not None:
         return complete_parameters
@@ -353,42 +342,33 @@ def build(
 def build_parameters(
     parameters_type: type[P],
     values_by_name: Mapping[str, Any],
-    required_labels: Mapping[str, str],
+    labels: Mapping[str, str],
     base_parameters: P | None = None,
-    labels: Mapping[str, str] | None = None,
+    subjects: Mapping[str, str] | None = None,
 ) -> tuple[P | None, list[InputProblem]]:
     """Build a parameters object; return it, or None, with every problem of empty and of refused fields.
 
     Args:
         parameters_type: Its class.
         values_by_name: Values by field name; whole floats become int if the field holds an int.
-        required_labels: Fields that must not be empty, with the words that begin a sentence about them.
+        labels: Fields that must not be empty, with the words that begin a sentence about them.
         base_parameters: An object in which these fields are changed; None for a new one.
-        labels: How sentences name fields; as in ``required_labels`` by default.
+        subjects: The words for all fields in sentences; those of ``labels`` by default.
     """
-    types_by_name = list_field_types(parameters_type)
-    converted_values = {
-        name: _convert_whole_number(types_by_name[name], value) for name, value in values_by_name.items()
-    }
-    empty_names = [
-        name for name in required_labels if name in values_by_name and values_by_name[name] is None
-    ]
-    problems = [
-        InputProblem(f"{required_labels[name]} is empty", remedy="Enter a number") for name in empty_names
-    ]
+    types = list_field_types(parameters_type)
+    field_values = {name: _convert_whole_number(types[name], value) for name, value in values_by_name.items()}
+    empty_names = [name for name in labels if name in values_by_name and values_by_name[name] is None]
+    problems = [InputProblem(f"{labels[name]} is empty", remedy="Enter a number") for name in empty_names]
     # NaN in the place of what is empty: no check passes it, and none that compares two fields goes by it.
-    converted_values |= dict.fromkeys(empty_names, math.nan)
+    field_values |= dict.fromkeys(empty_names, math.nan)
     try:
         if base_parameters is None:
-            parameters = parameters_type(**converted_values)
+            parameters = parameters_type(**field_values)
         else:
-            parameters = replace(base_parameters, **converted_values)  # type: ignore[type-var]
+            parameters = replace(base_parameters, **field_values)  # type: ignore[type-var]
     except InvalidInput as error:
-        problems += [
-            _name_fields(p, labels or required_labels)
-            for p in error.problems
-            if not p.message.endswith("got nan")
-        ]
+        real_problems = (p for p in error.problems if not p.message.endswith("got nan"))
+        problems += [_name_fields(problem, subjects or labels) for problem in real_problems]
         if problems:
             return None, problems
         raise

@@ -189,7 +189,6 @@ def start(
     question: Any,
     work: Work,
     wait_seconds: float = POLL_SECONDS,
-    *,
     is_heavy: bool = False,
     is_light: bool = False,
 ) -> Job:
@@ -210,9 +209,8 @@ def start(
     st.session_state[key] = job
     # A daemon: a server that is told to end does not wait for work.
     threading.Thread(target=job.run, args=(work,), daemon=True).start()
-    job.wait_for_first(
-        wait_seconds
-    )  # Short work is done then, and the page shows its result in this very run.
+    # Short work is done then, and the page shows its result in this very run.
+    job.wait_for_first(wait_seconds)
     # Asked in the page's own thread: that of the work belongs to no session. In tests there is no server.
     session_id = streamlit_internals.get_session_id()
     if job.is_running and session_id and streamlit_internals.find_runtime() is not None:
@@ -241,10 +239,8 @@ def find_result(key: str) -> tuple[Any, Any] | None:
 
 def find_partial_result(key: str) -> tuple[Any, Any] | None:
     """Return (question, last reported result) of the work that runs under this key; None if it has reported none."""
-    reported_entries = (
-        (job.question, job.partial_result) for job in list_running(key) if job.partial_result is not None
-    )
-    return next(reported_entries, None)
+    jobs = [job for job in list_running(key) if job.partial_result is not None]
+    return (jobs[0].question, jobs[0].partial_result) if jobs else None
 
 
 def list_failures(key: str) -> tuple[InputProblem, ...]:
@@ -253,37 +249,33 @@ def list_failures(key: str) -> tuple[InputProblem, ...]:
     return job.input_problems if job is not None and job.has_failed else ()
 
 
-def watch(
-    job_keys: str | Sequence[str], work_text: str | Callable[[], str], is_measured: bool = True
-) -> bool:
+def watch(keys: str | Sequence[str], work_text: str | Callable[[], str], is_measured: bool = True) -> bool:
     """Show a progress bar and Stop while work runs; the page is drawn again when work reports a result or ends.
 
     If work failed, show why, with a button to try again if that makes sense. If its connection was lost for a
     while, say so.
 
     Args:
-        job_keys: In the session; several keys are work for one answer.
+        keys: In the session; several keys are work for one answer.
         work_text: What is done; a function if that changes meanwhile.
         is_measured: True if the work reports how far it is.
 
     Returns:
         True if work runs.
     """
-    job_keys = (job_keys,) if isinstance(job_keys, str) else tuple(job_keys)
-    for key in job_keys:
+    keys = (keys,) if isinstance(keys, str) else tuple(keys)
+    for key in keys:
         rerun_if_ended(key)
         job: Job | None = st.session_state.get(key)
         if job is not None and job.has_failed:
             fields.show_problems(job.input_problems)
             if job.retry_work is not None:
-                try_again = partial(
-                    start, key, job.question, job.retry_work, is_heavy=job.is_heavy, is_light=job.is_light
-                )
-                fields.button("Try again", f"{key}_retry", "refresh", try_again)
-    running_jobs = list_running(*job_keys)
+                arguments = key, job.question, job.retry_work, POLL_SECONDS, job.is_heavy, job.is_light
+                fields.button("Try again", f"{key}_retry", "refresh", start, *arguments)
+    running_jobs = list_running(*keys)
     if running_jobs:
-        _draw_bar(job_keys, work_text, is_measured, [(job, job.partial_result) for job in running_jobs])
-    elif any(job is not None and job.was_cut_off for job in map(st.session_state.get, job_keys)):
+        _draw_bar(keys, work_text, is_measured, [(job, job.partial_result) for job in running_jobs])
+    elif any(job is not None and job.was_cut_off for job in map(st.session_state.get, keys)):
         st.info(CUT_OFF, icon=":material/stop_circle:")
     return bool(running_jobs)
 
@@ -306,16 +298,12 @@ def rerun_if_ended(key: str) -> None:
 
 @st.fragment(run_every=POLL_SECONDS)
 def _draw_bar(
-    keys: Sequence[str],
-    work_text: str | Callable[[], str],
-    is_measured: bool,
-    drawn_jobs: list[tuple[Job, Any]],
+    keys: Sequence[str], work_text: str | Callable[[], str], is_measured: bool, jobs: list[tuple[Job, Any]]
 ) -> None:
-    """Draw the bar; run the page again if the work or its results differ from ``drawn_jobs``."""
+    """Draw the bar; run the page again if the work or its results differ from ``jobs``, which were drawn."""
     running_jobs = list_running(*keys)
-    if [
-        (job, job.partial_result) for job in running_jobs
-    ] != drawn_jobs and not page_run.is_dialog_in_sight():
+    has_changed = [(job, job.partial_result) for job in running_jobs] != jobs
+    if has_changed and not page_run.is_dialog_in_sight():
         st.rerun()
     if not running_jobs:
         return
@@ -377,73 +365,54 @@ class Run:
 
     def start(self) -> None:
         """Start the work; a result that is known takes its place."""
-        search, wait_seconds = (
-            self.search,
-            self.search.first_wait_seconds if self.job is None else self.search.later_wait_seconds,
-        )
+        search = self.search
+        seconds = search.first_wait_seconds if self.job is None else search.later_wait_seconds
         known_result = self._results.get(self.request)
         if known_result is not None and (not search.resumes or search.is_complete(known_result)):
             put(self.key, self.request, known_result)
             return
-        start(
-            self.key,
-            self.request,
-            self._work(),
-            wait_seconds,
-            is_heavy=search.is_heavy,
-            is_light=search.is_light,
-        )
+        start(self.key, self.request, self._work(), seconds, search.is_heavy, search.is_light)
 
     @property
     def _results(self) -> cache.Answers[Any]:
         """Return the store of the results of this search."""
-        return cache.get_answers(
-            f"{self.question.name}.{self.search.key}", self.is_shared, self.search.num_kept
-        )
+        name = f"{self.question.name}.{self.search.key}"
+        return cache.get_answers(name, self.is_shared, self.search.num_kept)
 
     @property
     def _prior_run(self) -> Run | None:
         """Return the run of the search that this one begins with; None without one."""
-        return (
-            None
-            if self.search.preceding_search is None
-            else replace(self, search=self.search.preceding_search)
-        )
+        search = self.search.preceding_search
+        return None if search is None else replace(self, search=search)
 
     def _work(self) -> Callable[..., Any]:
         """Return the work, which keeps its result if it is complete; to be called in the thread of the page."""
-        search, request, stored_answers, prior_run = (
-            self.search,
-            self.request,
-            self._results,
-            self._prior_run,
-        )
+        search, request, answers, prior_run = self.search, self.request, self._results, self._prior_run
         prior_work = None if prior_run is None else prior_run._work()
 
         def resume(progress: Progress, stop: Callable[[], bool]) -> Any:
             """Go on from the stored result, and store each result that is reported."""
             # Read now: while this work waited, that of another session may have gone on.
-            known_result = stored_answers.get(request)
+            known_result = answers.get(request)
             if known_result is not None and (stop() or search.is_complete(known_result)):
                 return known_result
 
             def report(share: float | None, so_far: Any = None) -> None:
                 """Store a partial result, and report it to the job."""
                 if so_far is not None:
-                    stored_answers.keep(request, so_far)
+                    answers.keep(request, so_far)
                 progress(share, so_far)
 
             result = search.work(known_result, report, stop)
             if result is not None:
-                stored_answers.keep(request, result)
+                answers.keep(request, result)
             return result
 
         def work(progress: Progress, stop: Callable[[], bool]) -> Any:
             """Return the stored result, or run the prior work and then the search."""
             prior_results = () if prior_work is None else (prior_work(progress, stop),)
-            return stored_answers.compute(
-                request, lambda: search.work(*prior_results, progress, stop), search.is_complete
-            )
+            compute = partial(search.work, *prior_results, progress, stop)
+            return answers.compute(request, compute, search.is_complete)
 
         return resume if search.resumes else work
 
@@ -461,11 +430,11 @@ class Run:
     @property
     def is_cut_short(self) -> bool:
         """Return True if it has ended with a result that is not complete."""
-        search_result = self.get_state()
+        search_result = self.get_result()
         is_final = search_result.stage is Stage.FINAL and search_result.value is not None
         return is_final and not self.search.is_complete(search_result.value)
 
-    def get_state(self) -> SearchResult:
+    def get_result(self) -> SearchResult:
         """Return what there is: the result, a first answer, or the result for earlier settings on the same data."""
         earlier_key, settings = f"{self.key}_earlier", self.search.settings
         earlier_entry = st.session_state.get(earlier_key)
@@ -485,9 +454,8 @@ class Run:
         if self.search.resumes and (known_result := self._results.get(self.request)) is not None:
             return SearchResult(known_result, Stage.FIRST, settings)
         if self.search.compute_first is not None:
-            prior_results = (
-                () if self._prior_run is None else (self._prior_run._results.get(self._prior_run.request),)
-            )
+            prior_run = self._prior_run
+            prior_results = () if prior_run is None else (prior_run._results.get(prior_run.request),)
             if (first_value := self.search.compute_first(*prior_results)) is not None:
                 return SearchResult(first_value, Stage.FIRST)
         if earlier_entry is not None and earlier_entry[0][0] == self.request[0]:
@@ -495,9 +463,7 @@ class Run:
         return SearchResult(None, Stage.FINAL if self.has_failed else Stage.FIRST)
 
 
-def solve(
-    solver: Solver, question: Question, data: Any, is_shared: bool
-) -> tuple[SearchResult, Sequence[Run]]:
+def solve(solver: Solver, question: Question, data: Any, is_shared: bool) -> tuple[SearchResult, list[Run]]:
     """Run a solver's steps; return the solution as it stands, and the searches without a button."""
     solver_reply, runs = None, list[Run]()
     try:
@@ -510,7 +476,7 @@ def solve(
             if not solver_request.button_text:
                 runs.append(run)
                 run.ask()
-            solver_reply = run.get_state()
+            solver_reply = run.get_result()
     except StopIteration as end:
         return end.value, runs
 

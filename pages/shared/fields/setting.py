@@ -37,19 +37,16 @@ def note_proposals() -> None:
         for piece, key in _list_keys(question).items():
             last_values[key] = st.session_state.get(key)
             values_by_piece.setdefault(piece, set()).add(last_values[key])
-    st.session_state[LAST_VALUES_KEY] = last_values
-    st.session_state[ENTRIES_KEY] = {
-        piece: value
-        for piece, value in _read_mapping(ENTRIES_KEY).items()
-        if value in values_by_piece.get(piece, ())
-    }
+    entries = _read_mapping(ENTRIES_KEY).items()
+    held_entries = {piece: value for piece, value in entries if value in values_by_piece.get(piece, ())}
+    st.session_state[ENTRIES_KEY], st.session_state[LAST_VALUES_KEY] = held_entries, last_values
 
 
 def forget(pieces: Collection[str] | None = None) -> None:
     """Drop the entries of these pieces, or all entries."""
-    values_by_piece = {} if pieces is None else _read_mapping(ENTRIES_KEY)
+    entries = {} if pieces is None else _read_mapping(ENTRIES_KEY)
     st.session_state[ENTRIES_KEY] = {
-        piece: values_by_piece[piece] for piece in values_by_piece if piece not in (pieces or ())
+        piece: entries[piece] for piece in entries if piece not in (pieces or ())
     }
 
 
@@ -73,7 +70,7 @@ def synchronise(question: Question) -> None:
 
 def enter(values_by_piece: Mapping[str, Any]) -> None:
     """Enter values for all pages, also for fields that a person had cleared."""
-    known_values, last_values = (
+    entries, last_values = (
         {**_read_mapping(ENTRIES_KEY), **values_by_piece},
         dict(_read_mapping(LAST_VALUES_KEY)),
     )
@@ -81,7 +78,7 @@ def enter(values_by_piece: Mapping[str, Any]) -> None:
         for piece, key in _list_keys(question).items():
             if piece in values_by_piece:
                 last_values[key] = st.session_state.get(key)
-    st.session_state[ENTRIES_KEY], st.session_state[LAST_VALUES_KEY] = known_values, last_values
+    st.session_state[ENTRIES_KEY], st.session_state[LAST_VALUES_KEY] = entries, last_values
 
 
 def read_value(question: Question, name: str) -> Any:

@@ -178,18 +178,10 @@ def show_table(
     column_config = {}
     for name, column_format in (formats_by_column or {}).items():
         pattern, help = (column_format, None) if isinstance(column_format, str) else column_format
-        column_config[name] = st.column_config.NumberColumn(
-            (titles_by_column or {}).get(name), format=pattern, help=help
-        )
-    st.dataframe(
-        columns_or_frame,
-        hide_index=True,
-        key=key,
-        column_config=column_config or None,
-        alt=alt,
-        placeholder=MISSING,
-        **args,
-    )
+        title = (titles_by_column or {}).get(name)
+        column_config[name] = st.column_config.NumberColumn(title, format=pattern, help=help)
+    args |= {"hide_index": True, "alt": alt, "placeholder": MISSING}
+    st.dataframe(columns_or_frame, key=key, column_config=column_config or None, **args)
 
 
 def draw(
@@ -224,9 +216,7 @@ def draw(
         charts.add_label(fig, disclosure.label)
     file_name = write_file_name(key, disclosure)
     with figure_place or contextlib.nullcontext():
-        figure.draw(
-            fig, key, alt, file_name, csv=f"{key}_csv", has_ghost=True, handle_and_keys=handle_and_keys
-        )
+        figure.draw(fig, key, alt, file_name, f"{key}_csv", handle_and_keys)
     if question_name and button_place is None:
         button_place = st.container(horizontal=True, vertical_alignment="center")
     fields.download_button(
@@ -244,16 +234,11 @@ def draw(
         with button_place or contextlib.nullcontext():
             if name := st.session_state.pop(f"{question_name}_pin_new", ""):
                 st.toast(f"Pinned: {plain(name)}. The tab *Compare* lists it.", icon=":material/keep:")
-            help = "Keeps this answer with its data and settings."
-            fields.button(
-                "Pin this",
-                f"{question_name}_pin",
-                "keep",
-                pin_answer,
-                question_name,
-                type="tertiary",
-                help=help,
-            )
+            options: dict[str, Any] = {
+                "type": "tertiary",
+                "help": "Keeps this answer with its data and settings.",
+            }
+            fields.button("Pin this", f"{question_name}_pin", "keep", pin_answer, question_name, **options)
 
 
 def read_parameters() -> Any | None:

@@ -30,7 +30,7 @@ from pages.shared.figures import figures
 from pages.shared.report import report_content
 from pages.shared.screen import layout
 from pages.shared.screen import sections as screen_sections
-from pages.shared.screen.sections import Renderer, build_contents
+from pages.shared.screen.sections import Renderer, list_contents
 from pages.shared.session import session
 
 
@@ -88,18 +88,14 @@ def read_inputs(
     options, widgets = options or {}, widgets or {}
     unused_names = start_fields(question, options, shares_settings)
     hidden_names = {name for name in question.fields if is_hidden(name)}
-    places = {name: field.place for name, field in question.fields.items()}
+    absent_names = hidden_names.union(unused_names)
     line_names, more_names = (
-        [
-            name
-            for name, p in places.items()
-            if p is place and name not in hidden_names and name not in unused_names
-        ]
+        [n for n in question.list_fields(place) if n not in absent_names]
         for place in (Place.LINE, Place.MORE)
     )
     with slots.line:
         fields.draw_all(question, *line_names, options=options, widgets=widgets)
-    if Place.MORE in places.values():
+    if question.list_fields(Place.MORE):
         with slots.line.popover("More settings", icon=":material/tune:", key=f"{question.name}_more"):
             with st.grid(num_columns) if num_columns > 1 else st.container():
                 fields.draw_all(question, *more_names, options=options, widgets=widgets)
@@ -108,9 +104,7 @@ def read_inputs(
         if ask_first(unused_names):
             return None
         # A refused field that stands elsewhere leaves the answer standing.
-        optional_names = [
-            name for name, place in places.items() if place in (Place.OWN, Place.CARD, Place.TAB)
-        ]
+        optional_names = question.list_fields(Place.OWN, Place.CARD, Place.TAB)
         unused_names += [
             f.name
             for f in dataclasses.fields(question.parameters)
@@ -122,9 +116,7 @@ def read_inputs(
             for f in dataclasses.fields(question.parameters)
             if f.name in unused_names and f.default is not None
         }
-        return fields.build(
-            question, unused_names=unused_names, overrides=overrides, optional_names=optional_names
-        )
+        return fields.build(question, unused_names, overrides, optional_names)
 
 
 def start_fields(
@@ -236,7 +228,7 @@ class Page:
         """Return the name, without its ending, of the Markdown file that explains how the answer is computed."""
         return "formula"
 
-    def tabs(self, answer: Answer) -> Mapping[str, layout.Content]:
+    def list_tabs(self, answer: Answer) -> Mapping[str, layout.Content]:
         """Return tabs that the page draws itself; a group of tabs joins the sections of its name."""
         return {}
 
@@ -244,7 +236,7 @@ class Page:
         """Return Markdown on the content of the answer's files; empty for nothing to say."""
         return ""
 
-    def fields_in_report(self, answer: Answer) -> Sequence[str]:
+    def list_report_fields(self, answer: Answer) -> Sequence[str]:
         """Return the names of the fields that matter for the answer."""
         return tuple(self.question.fields)
 
@@ -254,11 +246,9 @@ class Page:
 
     def build_source(self, answer: Answer, data: Any) -> Source:
         """Build the source of the script in the report."""
-        return (
-            report_content.build_source(data)
-            if self.reads_rows(answer)
-            else report_content.build_session_source()
-        )
+        if self.reads_rows(answer):
+            return report_content.build_source(data)
+        return report_content.build_session_source()
 
     def summarise(self, answer: Answer, data: Any) -> tuple[Line, ...] | None:
         """Return what the answer is about for the report; None if that is the data in use alone."""
@@ -268,7 +258,7 @@ class Page:
         """List what this page has released and spent, as lines of the report."""
         return ()
 
-    def variant(self, answer: Answer) -> str:
+    def name_variant(self, answer: Answer) -> str:
         """Return the variant of the answer that has tabs and files of its own; empty for the only one."""
         return ""
 
@@ -286,7 +276,7 @@ class Page:
 
         jobs.watch([run.key for run in runs], describe_work, all(run.search.is_measured for run in runs))
 
-    def file_label(self, name: str) -> str:
+    def write_file_label(self, name: str) -> str:
         """Return the text of the button of a file: "Curves (CSV)" of learning_curves.csv."""
         stem, _, ending = name.removeprefix(f"{self.question.name}_").rpartition(".")
         return f"{stem.replace('_', ' ').capitalize()} ({ending.upper()})"
@@ -314,9 +304,9 @@ class Page:
 
     def _draw_body(self, slots: layout.PageSlots, in_use: Any, data: Any) -> None:
         """Draw inputs, answer, figure and tabs for these data; stop where inputs are refused or no answer is there."""
-        run, is_demonstration = page_run.CURRENT_RUN.get(), data is not in_use
+        run, is_demonstration, question = page_run.CURRENT_RUN.get(), data is not in_use, self.question
         assert run is not None
-        run.own_data = data if self.question.has_own_data else None
+        run.own_data = data if question.has_own_data else None
         needs = self.needs if is_demonstration else None
         run.is_invented = needs is not None
         if needs is not None and needs.sentence:
@@ -333,10 +323,10 @@ class Page:
             parameters, total_sentence = cards.divide_total(self.question, data, parameters)
             if inspect.isgeneratorfunction(self.solve):
                 solver: Solver = self.solve(data, parameters)
-                state, runs = jobs.solve(solver, self.question, data, is_shared)
+                state, runs = jobs.solve(solver, question, data, is_shared)
             else:
                 result = cache.compute(Cached(self.solve, (data, parameters.about_data), 32))
-                state, runs = SearchResult(result), ()
+                state, runs = SearchResult(result), []
         except InvalidInput as error:
             with slots.notes:
                 fields.show_problems(error.problems)
@@ -358,15 +348,14 @@ class Page:
                     self.draw_progress(state, runs)
         if runs and self.shows_progress_below:
             options: dict[str, Any] = {"horizontal": True, "vertical_alignment": "center", "border": False}
-            with slots.bottom.container(height=STATE_HEIGHT, key=f"{self.question.name}_state", **options):
+            with slots.bottom.container(height=STATE_HEIGHT, key=f"{question.name}_state", **options):
                 self.draw_progress(state, runs)
         if state.value is None:
             return
-        renderer = Renderer(
-            self.question, answer, data, main_plot, label, state.stage is Stage.FINAL, is_shared
-        )
-        key = f"{self.stem or self.question.name}_card"
-        tabs_name = "_".join(filter(None, (self.variant(answer), "tabs")))
+        is_final = state.stage is Stage.FINAL
+        renderer = Renderer(question, answer, data, main_plot, label, is_final, is_shared)
+        key = f"{self.stem or question.name}_card"
+        tabs_name = "_".join(filter(None, (self.name_variant(answer), "tabs")))
         sections = dict(answer.sections)
         behind_section: Any = sections.pop(BEHIND, None)
         downloads_section: Any = sections.pop(DOWNLOADS, None)
@@ -380,7 +369,7 @@ class Page:
                     "not publish it."
                 )
             self.draw_behind(answer)
-            if plan is not None and self.question is not plan and self.question.group == plan.group:
+            if plan is not None and question is not plan and question.group == plan.group:
                 importlib.import_module(f"pages.{plan.name}.on_card").draw(answer, key)
             if behind_section is not None:
                 renderer.show(behind_section)
@@ -393,46 +382,43 @@ class Page:
 
         tabs = {
             BEHIND: show_behind,
-            **build_contents(renderer, sections, self.tabs(answer)),
+            **list_contents(renderer, sections, self.list_tabs(answer)),
             DOWNLOADS: show_files,
-            layout.COMPUTED: lambda: st.markdown(
-                self.question.read_formula(self.choose_formula_file(answer))
-            ),
+            layout.COMPUTED: lambda: st.markdown(question.read_formula(self.choose_formula_file(answer))),
         }
         with slots.answer:
             cards.draw_answer(answer, key)
             # Right below the card: what a bound of the person's own costs.
-            if own_fields := self.question.own_fields:
-                fields.draw_row(self.question, *own_fields)
+            if own_fields := question.own_fields:
+                fields.draw_row(question, *own_fields)
                 for name, sentence in answer.facts.items():
                     if name.startswith("Your "):
                         st.caption(f"{name}: {sentence}")
         with slots.bottom:
-            layout.draw_tabs(tabs, self.question.key(tabs_name))
+            layout.draw_tabs(tabs, question.key(tabs_name))
         with slots.answer:
             if needs is not None:
                 session.draw_data_link(needs.remedy)
             if any(run.is_cut_short for run in runs):
                 button_label = "Go on" if runs[0].search.resumes else "Search again"
-                fields.button(button_label, f"{self.question.name}_again", "refresh", jobs.forget, runs)
+                fields.button(button_label, f"{question.name}_again", "refresh", jobs.forget, runs)
         self.draw_last(slots, answer)
 
     def show_files(self, answer: Answer, data: Any, label: str) -> None:
         """Offer the answer, and its files."""
-        question, variant = self.question, self.variant(answer)
+        question, variant = self.question, self.name_variant(answer)
         stem = "_".join(filter(None, (self.stem or question.name, variant)))
         source, releases = self.build_source(answer, data), self.list_releases(answer, data)
         summary, formula = self.summarise(answer, data), self.choose_formula_file(answer)
-        labels = question.get_labels(*self.fields_in_report(answer))
-        files = [(self.file_label(name), name, make) for name, make in answer.files.items()]
+        labels = question.get_labels(*self.list_report_fields(answer))
+        files = [(self.write_file_label(name), name, make) for name, make in answer.files.items()]
         if answer.write_choice is not None:
             files.append(("Choice (JSON)", f"{stem}_choice.json", answer.write_choice))
         report_content.draw(
             stem,
             answer.disclosure,
-            lambda: replace(
-                report_content.of_answer(question, answer, source, formula, labels, label, summary),
-                release_lines=releases,
+            lambda: report_content.build_page_report(
+                question, answer, source, formula, labels, label, summary, releases
             ),
             answer.methods,
             self.describe_files(answer),

@@ -28,7 +28,7 @@ from pages.shared.fields import fields
 from pages.shared.session import session
 
 
-def of_answer(
+def build_page_report(
     question: Question,
     answer: Answer,
     source: script.Source,
@@ -36,6 +36,7 @@ def of_answer(
     setting_labels: Mapping[str, str] | None = None,
     label: str = "",
     summary: tuple[Line, ...] | None = None,
+    releases: tuple[Line, ...] = (),
 ) -> Report:
     """Build the report of a page.
 
@@ -47,6 +48,7 @@ def of_answer(
         setting_labels: Fields of the parameters that matter for the answer, with what they are in words; None for all.
         label: What stands above its plots.
         summary: What the answer is about, if that is not the data in use alone; their distribution is left out.
+        releases: What the page has released and spent.
     """
     parameters = answer.parameters
     plots = list_plots(answer, source.dataset)
@@ -64,6 +66,7 @@ def of_answer(
         summary_lines=content.summarise_dataset(source.dataset) if summary is None else summary,
         disclosure=source.shown_disclosure,
         formulae_markdown=question.read_formula(formula_file),
+        release_lines=releases,
         methods=answer.methods,
         private_setting_names=private_names,
         figure_label=label,
@@ -99,7 +102,7 @@ WITHHELD = (
 )
 
 
-def show(methods: Methods | None, stem: str) -> None:
+def _show_methods(methods: Methods | None, stem: str) -> None:
     """Show the sentences for a methods section, with files of them and of the works cited.
 
     Args:
@@ -184,22 +187,19 @@ def draw(
         st.caption(f"About {MEGABYTES} MB. Label of the numbers: *{disclosure.label}*.")
         _draw_buttons(stem, disclosure, build_report, public_only=False)
     else:
-        private_text = (
-            f"**Everything, for yourself**, computed from your private data. About {MEGABYTES} MB; the files' names "
-            "say *PRIVATE-do-not-publish*."
-        )
-        public_text = (
-            "**Only what may be published: neither the choice nor its figures.** "
+        texts_by_public_only = {
+            False: f"**Everything, for yourself**, computed from your private data. About {MEGABYTES} MB; the files' "
+            "names say *PRIVATE-do-not-publish*.",
+            True: "**Only what may be published: neither the choice nor its figures.** "
             f"Less than {KILOBYTES} kB. **What you entered is in all three:** empty first what you chose by looking "
-            "at these data."
-        )
-        for column, text, public_only in zip(
-            st.columns(2, gap="large"), (private_text, public_text), (False, True), strict=True
-        ):
+            "at these data.",
+        }
+        columns = st.columns(2, gap="large")
+        for column, (public_only, text) in zip(columns, texts_by_public_only.items(), strict=True):
             with column:
                 st.markdown(text)
                 _draw_buttons(stem, disclosure, build_report, public_only)
-    show(methods, stem)
+    _show_methods(methods, stem)
     if files_heading:
         st.markdown(files_heading)
         cards.file_buttons(files, files_disclosure or disclosure)

@@ -62,11 +62,7 @@ def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -
     name = f"{question.title}: data of its own" if question.has_own_data else "Demonstration"
     if is_on_session_data:
         name = dataset.name
-    number_texts, error_texts, *_ = [
-        *((number.label, number.text) for number in card.numbers),
-        ("", ""),
-        ("", ""),
-    ]
+    number_texts = [*((number.label, number.text) for number in card.numbers), ("", ""), ("", "")]
     epsilon, rows_lost = parameters.epsilon, None
     choice = card.code.forms[0][1] if card.code is not None and card.code.forms else None
     cap = choice.max_rows if isinstance(choice, Choice) and choice.quantity not in PER_GROUP else None
@@ -77,8 +73,8 @@ def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -
         name=f"{name if len(name) <= 28 else name[:27] + '…'}, ε = {wording.entered(epsilon)}",
         data=name,
         epsilon=epsilon,
-        bound=number_texts,
-        error=error_texts,
+        bound=number_texts[0],
+        error=number_texts[1],
         rows_lost=rows_lost,
         half_or_double=card.facts.get(HALF_OR_DOUBLE, ""),
         settings=tuple(_list_settings(question, parameters)),
@@ -164,11 +160,8 @@ def _rename(question: str, selected_name: str, key: str) -> None:
 
 def _remove(question: str, pin_name: str) -> None:
     """Remove one pin of a question, or all of them if the name is empty."""
-    figures.store_pins(
-        pin
-        for pin in figures.list_all_pins()
-        if pin.question != question or (pin_name and pin.name != pin_name)
-    )
+    pins = figures.list_all_pins()
+    figures.store_pins(p for p in pins if p.question != question or (pin_name and p.name != pin_name))
 
 
 TITLE = "Compare"
@@ -176,9 +169,8 @@ TITLE = "Compare"
 
 def show_below(run: page_run.PageRun) -> None:
     """Show the comparison below the page, folded up, on a page that has drawn no tabs."""
-    expander = st.expander(
-        TITLE, icon=":material/keep:", key=f"{run.question.name}_pinned", on_change="rerun"
-    )
+    key = f"{run.question.name}_pinned"
+    expander = st.expander(TITLE, icon=":material/keep:", key=key, on_change="rerun")
     if expander.open:  # What stands in it costs nothing while it is closed.
         with expander:
             show(run)
@@ -195,8 +187,8 @@ def show(run: page_run.PageRun) -> None:
     if data is None:
         dataset_in_use = session.dataset()
         data = dataset_in_use if question.can_answer(dataset_in_use) else session.load_demonstration()
-    not_compared = getattr(module, "NOT_COMPARED", ())
+    ignored_names = getattr(module, "NOT_COMPARED", ())
     # What holds at the ε in use need not hold at every other: the renderer says so.
     Renderer(question, run.answer_card, data).show(
-        lambda _, data: against.show_over_epsilon(question.name, compare, not_compared, data, parameters)
+        lambda _, data: against.show_over_epsilon(question.name, compare, ignored_names, data, parameters)
     )

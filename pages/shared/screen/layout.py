@@ -93,12 +93,10 @@ def show(
         state[keys.PAGE_PARAMETERS] = None
         loaded_data, current_tour, intro = session.get_loaded(), session.get_tour(), None
         dataset = loaded_data.dataset
-        title_container = st.container(
-            horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
-        )
+        top = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
         help = question.lead if question.release_text else None
-        title_container.title(question.heading or question.title, width="content", help=help)
-        link_container = title_container.container(width="content", key="shell_link", horizontal=True)
+        top.title(question.heading or question.title, width="content", help=help)
+        link_container = top.container(width="content", key="shell_link", horizontal=True)
         if current_tour is not None:  # What the page is about, the step's question says.
             header = st.container(key="tour_bar")
         elif question.release_text:
@@ -136,18 +134,12 @@ def show(
         is_presented = bool(state.get(keys.PRESENTING))
         # Not in the popover, whose content the browser makes only once it is opened.
         _set_address(query_text, f"{page_run.TYPE_SIZE}px" if is_presented else "")
-        _offer_link(
-            question,
-            link_container,
-            permanent_link,
-            session.NOT_IN_LINKS.get(loaded_data.origin.name, ""),
-            is_presented,
-        )
+        omitted_text = session.NOT_IN_LINKS.get(loaded_data.origin.name, "")
+        _offer_link(question, link_container, permanent_link, omitted_text, is_presented)
         session_file.update_snapshot()
 
     (st.fragment(draw_page) if runs_alone else draw_page)()
-    if keys.DIALOG_ASKED in st.session_state:
-        page_run.open_requested_dialog()
+    page_run.open_requested_dialog()
 
 
 def _draw_epsilon(page_name: str) -> None:
@@ -157,27 +149,21 @@ def _draw_epsilon(page_name: str) -> None:
         page_name: The page that it stands on.
     """
     state = st.session_state
-    current_epsilon = state.setdefault(keys.EPSILON, setting.DEFAULT_EPSILON)
-    slider_epsilon = find_nearest_step(
-        setting.DEFAULT_EPSILON if current_epsilon is None else float(current_epsilon)
-    )
+    epsilon = state.setdefault(keys.EPSILON, setting.DEFAULT_EPSILON)
+    step = find_nearest_step(setting.DEFAULT_EPSILON if epsilon is None else float(epsilon))
     # The widgets of every page are others, though their keys are the same, and Streamlit 1.67 gives the value of those
     # of the last page to these on the second run only: the field would stand empty on the first.
     if state.get(keys.EPSILON_PAGE) != page_name:
-        state[keys.EPSILON_PAGE], state[keys.EPSILON], state[keys.EPSILON_SLIDER] = (
-            page_name,
-            current_epsilon,
-            slider_epsilon,
-        )
+        state[keys.EPSILON_PAGE], state[keys.EPSILON], state[keys.EPSILON_SLIDER] = page_name, epsilon, step
     # Only where it differs: every assignment is sent to the browser, and one that comes late undoes a key press.
-    elif state.get(keys.EPSILON_SLIDER) != slider_epsilon:
-        state[keys.EPSILON_SLIDER] = slider_epsilon
+    elif state.get(keys.EPSILON_SLIDER) != step:
+        state[keys.EPSILON_SLIDER] = step
     st.select_slider(
         "Privacy budget ε",
         EPSILON_STEPS,
         # The default as well: only the first run of a page sends what the session holds, and what it says is dropped
         # where another run begins at once, as after an upload. The slider then stood at its least value.
-        slider_epsilon,
+        step,
         key=keys.EPSILON_SLIDER,
         format_func=_EPSILON_TEXTS.__getitem__,
         on_change=_apply_slider,
@@ -242,7 +228,7 @@ Content = Callable[[], object] | Mapping[str, Callable[[], object]]
 """The content of a tab: a function that draws it, or inner tabs by name."""
 
 
-def draw_tabs(contents_by_tab: Mapping[str, Content], key: str) -> None:
+def draw_tabs(contents: Mapping[str, Content], key: str) -> None:
     """Draw tabs under the session key ``key``; only the open one is drawn, so the others cost nothing.
 
     *Compare* is added before the last two. Whoever puts the name of a tab into the session, such as a tour or a link,
@@ -250,24 +236,20 @@ def draw_tabs(contents_by_tab: Mapping[str, Content], key: str) -> None:
     """
     if (run := page_run.CURRENT_RUN.get()) is not None and run.question.parameters is not None:
         run.has_tabs = True
-        last_contents = {
-            name: contents_by_tab[name] for name in (DOWNLOADS, COMPUTED) if name in contents_by_tab
-        }
-        own_contents = {
-            name: content for name, content in contents_by_tab.items() if name not in last_contents
-        }
-        contents_by_tab = {**own_contents, compare_tab.TITLE: lambda: compare_tab.show(run), **last_contents}
+        last_contents = {name: contents[name] for name in (DOWNLOADS, COMPUTED) if name in contents}
+        own_contents = {name: content for name, content in contents.items() if name not in last_contents}
+        contents = {**own_contents, compare_tab.TITLE: lambda: compare_tab.show(run), **last_contents}
     open_tab = st.session_state.get(key)
-    for name, content in contents_by_tab.items():
+    for name, content in contents.items():
         if not callable(content) and open_tab in content:
             st.session_state[key], st.session_state[_build_inner_key(key, name)] = name, open_tab
-    _draw_open_tab(contents_by_tab, key)
+    _draw_open_tab(contents, key)
 
 
-def _draw_open_tab(contents_by_tab: Mapping[str, Any], key: str) -> None:
+def _draw_open_tab(contents: Mapping[str, Any], key: str) -> None:
     """Draw the row of tabs and the content of the open one, which may hold tabs itself."""
-    tabs = st.tabs(list(contents_by_tab), key=key, on_change="rerun")
-    for tab_container, (name, content) in zip(tabs, contents_by_tab.items(), strict=True):
+    tabs = st.tabs(list(contents), key=key, on_change="rerun")
+    for tab_container, (name, content) in zip(tabs, contents.items(), strict=True):
         if tab_container.open:
             with tab_container:
                 if callable(content):

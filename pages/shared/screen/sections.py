@@ -21,7 +21,7 @@ from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Stage
 from dpcore.report import content as report_content
-from pages.shared.base import cache, keys
+from pages.shared.base import cache, catalogue, keys
 from pages.shared.base.question import Question
 from pages.shared.card import cards
 from pages.shared.data import uploads
@@ -168,11 +168,10 @@ def describe_paper_figure(figure: PaperFigure, runs: FigureRuns) -> None:
 
 def draw_compute_button(figure: PaperFigure) -> None:
     """Draw the button that computes the figure anew as work beside the page, or its progress."""
-    if jobs.watch(
-        _build_paper_job_key(figure.key), f"Computing {figure.item_name[0].lower()}{figure.item_name[1:]}"
-    ):
+    job_key = _build_paper_job_key(figure.key)
+    if jobs.watch(job_key, f"Computing {figure.item_name[0].lower()}{figure.item_name[1:]}"):
         return
-    finished_job = jobs.find_result(_build_paper_job_key(figure.key))
+    finished_job = jobs.find_result(job_key)
     if finished_job is not None and finished_job[1] is None:
         st.caption(":material/stop_circle: Stopped: what is shown was there before.")
     runs_text = wording.counted(len(figure.values) * (1 if figure.is_exact else figure.num_runs), "run")
@@ -183,9 +182,7 @@ def draw_compute_button(figure: PaperFigure) -> None:
         """Run the figure; None if it was stopped."""
         return figure.compute(progress=progress, should_stop=should_stop)
 
-    start = functools.partial(
-        jobs.start, _build_paper_job_key(figure.key), figure.key, compute, is_heavy=True
-    )
+    start = functools.partial(jobs.start, job_key, figure.key, compute, is_heavy=True)
     fields.button("Compute it now", button_key, "play_arrow", start, help=help)
 
 
@@ -194,15 +191,13 @@ def _build_paper_job_key(key: str) -> str:
     return f"paper_job_{key.replace('-', '_')}"
 
 
-def build_contents(
-    renderer: Renderer, sections: Mapping[str, Any], tabs: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Build the tabs of a page: those that it draws itself, and those that show the sections of an answer."""
+def list_contents(renderer: Renderer, sections: Mapping[str, Any], tabs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of each tab by its name: those that the page draws itself, and the answer's sections."""
 
     def build_content(name: str, entry: Any) -> Any:
         """Build the content of a tab: a function that draws a section, or inner tabs by name."""
         if isinstance(entry, Mapping):
-            return build_contents(renderer, entry, {}) | tabs.get(name, {})
+            return list_contents(renderer, entry, {}) | tabs.get(name, {})
         return lambda: renderer.show(entry)
 
     return {**tabs, **{name: build_content(name, entry) for name, entry in sections.items()}}
@@ -288,7 +283,7 @@ class Renderer:
                 with st.container(horizontal=True, vertical_alignment="center"):
                     section.walk(parts, self._draw)
             case section.Link(page, label, icon):
-                st.page_link(session.find_page_file(page), label=label, icon=f":material/{icon}:")
+                st.page_link(catalogue.find_page(page).path, label=label, icon=f":material/{icon}:")
             case section.Columns(columns):
                 for container, column in zip(st.columns(len(columns), gap="large"), columns, strict=True):
                     with container:
@@ -320,15 +315,14 @@ class Renderer:
 
     def _draw_figures(self, item: section.Figures) -> None:
         """Draw plots beside each other, with controls of their axes if the part asks for them."""
-        ends = {axis: getattr(self.main_plot, axis).limits for axis in item.axes_with_main_limits}
-        plots = [plot.with_limits(**ends) for plot in item.plots]
-        if len(plots) == 1 and item.controlled_axes:
-            show_plot(
-                plots[0], "x" not in item.controlled_axes, self.label, keeps_y="y" not in item.controlled_axes
-            )
+        limits = {axis: getattr(self.main_plot, axis).limits for axis in item.axes_with_main_limits}
+        plots = [plot.with_limits(**limits) for plot in item.plots]
+        axes = item.controlled_axes
+        if len(plots) == 1 and axes:
+            show_plot(plots[0], "x" not in axes, self.label, keeps_y="y" not in axes)
             return
         containers = st.columns(len(plots))
-        if item.controlled_axes:
+        if axes:
             key = plots[0].key.replace("-", "_")
             with st.popover("Axis ranges", icon=":material/straighten:", key=f"{key}_ranges"):
                 x_limits = choose_limits(plots[0].x, f"{key}_x")  # All have one horizontal axis.
@@ -359,9 +353,8 @@ class Renderer:
         disclosure, content = item.disclosure or self.answer.disclosure, item.columns_or_writer
         is_table = isinstance(content, Mapping)
         if isinstance(content, Mapping):
-            notes = figures.list_inputs(
-                figures.read_parameters()
-            )  # Now: the file is made at a press of its button.
+            # Now: the file is made at a press of its button.
+            notes = figures.list_inputs(figures.read_parameters())
             content = functools.partial(report_content.write_columns, content, disclosure, notes)
         key = item.name.replace(".", "_")
         cards.file_button(
@@ -377,7 +370,7 @@ class Renderer:
                 fields.draw_all(self.question, *item.field_names)
                 if fields.button(item.button_text, f"{key}_start", item.icon, is_main=item.is_main):
                     run.start()
-                    if run.get_state().stage is Stage.FINAL:
+                    if run.get_result().stage is Stage.FINAL:
                         st.rerun()  # The answer above may read the result.
         elif not self.is_final:
             st.caption("The figure follows the exact answer.")
@@ -385,15 +378,15 @@ class Renderer:
         else:
             run.ask()
         is_running = jobs.watch(run.key, item.progress_text, item.is_measured)
-        state = run.get_state()
-        if state.value is None or (is_running and state.stage is not Stage.FIRST):
+        result = run.get_result()
+        if result.value is None or (is_running and result.stage is not Stage.FIRST):
             if item.idle_text and not is_running:
                 st.caption(item.idle_text)
             return None
-        if state.stage is Stage.EARLIER:
+        if result.stage is Stage.EARLIER:
             st.caption(item.outdated_text)
-            return state.value if item.shows_outdated else None
-        if not is_running and (stop_text := item.describe_stop(state.value)):
+            return result.value if item.shows_outdated else None
+        if not is_running and (stop_text := item.describe_stop(result.value)):
             st.warning(stop_text, icon=":material/stop_circle:")
             fields.button("Compute again", f"{key}_again", "refresh", run.forget)
-        return state.value
+        return result.value

@@ -30,7 +30,7 @@ LONGEST_NAME = 18
 MISSING = "missing"
 
 _HTML = '<nav class="sweetspot-strip" aria-label="From the data to the code"></nav>'
-_STYLE = """
+_CSS = """
 .sweetspot-strip {
   display: flex; align-items: center; gap: 0.1rem; height: 2.1rem;
   color: var(--st-text-color); font-family: var(--st-font); font-size: 0.875rem; white-space: nowrap;
@@ -52,7 +52,7 @@ _STYLE = """
 }
 .st-key-strip_place { container-type: inline-size; min-height: 36px; }
 """
-_SCRIPT = """
+_JS = """
 export default ({ data, parentElement, setTriggerValue }) => {
   const strip = parentElement.querySelector("nav");
   const items = [];
@@ -79,9 +79,7 @@ export default ({ data, parentElement, setTriggerValue }) => {
   if (index >= 0) strip.querySelectorAll("button")[index]?.focus({ preventScroll: true });
 };
 """
-_mount = st.components.v2.component(
-    "sweetspot_strip", html=_HTML, css=_STYLE, js=_SCRIPT, isolate_styles=False
-)
+_mount = st.components.v2.component("sweetspot_strip", html=_HTML, css=_CSS, js=_JS, isolate_styles=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -174,22 +172,13 @@ def _build_range_step(question: Question, card: Answer | None) -> Step:
     if question.range_on is not None:
         page_title = "" if parameters is None else question.range_on(parameters)
         is_needed = bool(page_title)
-        limits = (
-            [setting.read_value(catalogue.find_page(page_title), end) for end in ends] if is_needed else []
-        )
+        limits = [setting.read_value(catalogue.find_page(page_title), end) for end in ends if is_needed]
     else:
-        names_by_end = {field.shared: name for name, field in question.fields.items() if field.shared in ends}
-        is_needed = card is None or any(
-            getattr(parameters, n, None) is not None for n in names_by_end.values()
-        )
+        names = {field.shared: name for name, field in question.fields.items() if field.shared in ends}
+        is_needed = card is None or any(getattr(parameters, n, None) is not None for n in names.values())
         # The page itself has taken up what was entered elsewhere.
-        limits = [
-            st.session_state[question.widgets[names_by_end[end]]] if end in names_by_end else None
-            for end in ends
-        ]
-        selector = (
-            f'input[aria-label="{question.fields[names_by_end["lower"]].label if names_by_end else ""}"]'
-        )
+        limits = [st.session_state[question.widgets[names[end]]] if end in names else None for end in ends]
+        selector = f'input[aria-label="{question.fields[names["lower"]].label if names else ""}"]'
     if not is_needed:
         return Step("Range", "not needed")
     is_missing = None in limits
@@ -249,27 +238,21 @@ def draw_tour(question: Question, tour_state: Tour) -> None:
         tour_state: The tour that is on.
     """
     text_column, button_column = st.columns(WIDTHS, vertical_alignment="center", gap="medium")
-    step_number, questions = tour_state.number, tour.list_questions()
-    step_question = questions[step_number - 1]
+    number, questions = tour_state.number, tour.list_questions()
+    step_question = questions[number - 1]
     step, is_here, answer = tour.import_step(step_question), question is step_question, ""
     if is_here:
         answer = tour.write_answer(step, tour_state, st.session_state[keys.PAGE_PARAMETERS])
     text_column.markdown(write_text(question, step_question, step, tour_state, answer))
     with button_column, st.container(horizontal=True, gap="xsmall", key="tour_buttons"):
         if not is_here or not tour.has_step_data(step):
-            st.button("Back to the step", key="tour_again", on_click=tour.go_to_step, args=(step_number,))
+            st.button("Back to the step", key="tour_again", on_click=tour.go_to_step, args=(number,))
             st.button("End", key="tour_end", on_click=tour.end)
             return
-        st.button(
-            "Back",
-            key="tour_back",
-            on_click=tour.go_to_step,
-            args=(step_number - 1,),
-            disabled=step_number == 1,
-        )
-        if step_number < len(questions):
+        st.button("Back", key="tour_back", on_click=tour.go_to_step, args=(number - 1,), disabled=number == 1)
+        if number < len(questions):
             main = fields.main_button()
-            st.button("Next", key="tour_next", type=main, on_click=tour.go_to_step, args=(step_number + 1,))
+            st.button("Next", key="tour_next", type=main, on_click=tour.go_to_step, args=(number + 1,))
         st.button("End", key="tour_end", on_click=tour.end)
         st.button("Show the answer", key="tour_answer", on_click=tour.show_answer, disabled=bool(answer))
 

@@ -52,18 +52,16 @@ RELOAD_PROBLEMS = (RELOADED, PINS_GONE, SPENT_GONE)
 STAND_INS = {"epsilon": setting.DEFAULT_EPSILON, "lower": 0.0, "upper": 1.0}
 
 
-def write_link(
-    address: str, url_path: str, origin: session.Origin, parameter_texts: Mapping[str, str]
-) -> str:
+def write_link(address: str, url_path: str, origin: session.Origin, texts: Mapping[str, str]) -> str:
     """Return the permanent link of a page.
 
     Args:
         address: Any address of this app; only its scheme and host are used.
         url_path: Of the page.
         origin: Where the data come from.
-        parameter_texts: The settings, from `list_parameter_fields`.
+        texts: The settings, from `list_parameter_fields`.
     """
-    query_text = urlencode(_list_origin_fields(origin) | dict(parameter_texts))
+    query_text = urlencode({**_list_origin_fields(origin), **texts})
     return urlsplit(address)._replace(path=f"/{url_path}", query=query_text, fragment="").geturl()
 
 
@@ -104,10 +102,8 @@ def read_link(
         problems.add("this link was made by another version of the app", remedy="Ask for a new one")
     num_characters = sum(len(name) + len(text) for name, text in texts.items())
     if len(texts) > MAX_FIELDS or num_characters > MAX_CHARACTERS:
-        message = f"this link has {len(texts)} fields and {num_characters:,} characters"
-        problems.add(
-            message, remedy=f"At most {MAX_FIELDS} and {MAX_CHARACTERS:,} are read. Ask for it again"
-        )
+        remedy = f"At most {MAX_FIELDS} and {MAX_CHARACTERS:,} are read. Ask for it again"
+        problems.add(f"this link has {len(texts)} fields and {num_characters:,} characters", remedy=remedy)
     problems.raise_if_any()
     shell_fields = (VERSION_FIELD, DATA_FIELD, UPLOAD_MARK, PINS_MARK, SPENT_MARK, page_run.PRESENT_MARK)
     generator_texts, page_texts = dict[str, str](), dict[str, str]()
@@ -137,27 +133,21 @@ def read_link(
 
 
 def _read_widgets(
-    parameters_type: type[Any], keys_by_name: Mapping[str, str], page_texts: Mapping[str, str]
+    parameters_type: type[Any], keys_by_name: Mapping[str, str], texts: Mapping[str, str]
 ) -> tuple[dict[str, Any], list[InputProblem]]:
     """Return the widgets' values that a link sets, by session key, and its problems."""
-    parameters, bad_names, field_problems = text_fields.read_good_fields(
-        parameters_type, page_texts, STAND_INS
-    )
+    parameters, bad_names, field_problems = text_fields.read_good_fields(parameters_type, texts, STAND_INS)
     if bad_names:
-        consequence = (
-            "all else is as it says"
-            if len(bad_names) < len(page_texts)
-            else "the app's own settings are shown"
-        )
+        is_partly_good = len(bad_names) < len(texts)
+        consequence = "all else is as it says" if is_partly_good else "the app's own settings are shown"
         field_problems.append(InputProblem(f"not followed: {', '.join(bad_names)}; {consequence}"))
     # A stand-in is nobody's setting: the page goes on with its own, and with both ends of a range.
     required_names = {f.name for f in dataclasses.fields(parameters_type) if f.default is dataclasses.MISSING}
     missing_names = required_names & set(bad_names)
     if missing_names & {"lower", "upper"}:
         missing_names |= {"lower", "upper"}
-    return {
-        key: getattr(parameters, name) for name, key in keys_by_name.items() if name not in missing_names
-    }, field_problems
+    set_keys = {name: key for name, key in keys_by_name.items() if name not in missing_names}
+    return {key: getattr(parameters, name) for name, key in set_keys.items()}, field_problems
 
 
 def apply_once(question: Question) -> None:
@@ -200,9 +190,7 @@ def _apply_link(texts: Mapping[str, str], question: Question, problems: Problems
     choice_keys = {question.key(name) for name, field in question.fields.items() if field.options is not None}
     if origin.name in (session.UPLOADED, session.DP_RELEASE) or UPLOAD_MARK in texts or question.has_own_data:
         st.session_state[keys.AWAITED] = values_by_key
-    st.session_state[keys.LINK_SAID] = {
-        key: value for key, value in values_by_key.items() if key in choice_keys
-    }
+    st.session_state[keys.LINK_SAID] = {k: value for k, value in values_by_key.items() if k in choice_keys}
 
 
 def write_current_link(question: Question) -> tuple[str, str]:
@@ -215,9 +203,7 @@ def write_current_link(question: Question) -> tuple[str, str]:
     alone.
     """
     loaded_data, current_tour, state = session.get_loaded(), session.get_tour(), st.session_state
-    named_data: session.LoadedData = (
-        loaded_data if current_tour is None else current_tour.saved_state.loaded_data
-    )
+    named_data = loaded_data if current_tour is None else current_tour.saved_state.loaded_data
     is_file = session.is_file(named_data.original or named_data)
     parameters: Parameters | None = state.get(keys.PAGE_PARAMETERS)
     epsilon: Any = state.get(keys.EPSILON)
@@ -231,17 +217,15 @@ def write_current_link(question: Question) -> tuple[str, str]:
         mark_fields |= tour.list_address_fields(current_tour)
     if state.get(keys.PINS) or (current_tour is not None and current_tour.saved_state.pins):
         mark_fields[PINS_MARK] = "1"
-    accounts = [
-        state.get(key) or {} for key in (keys.LEDGERS, *(q.account_key for q in catalogue.PAGES)) if key
-    ]
-    if any(ledger.releases for account in accounts for ledger in account.values()):
+    account_keys = (keys.LEDGERS, *(q.account_key for q in catalogue.PAGES if q.account_key))
+    ledgers = (ledger for key in account_keys for ledger in (state.get(key) or {}).values())
+    if any(ledger.releases for ledger in ledgers):
         mark_fields[SPENT_MARK] = "1"
     if state.get(keys.PRESENTING):
         mark_fields[page_run.PRESENT_MARK] = "1"
     shown_fields = list_parameter_fields(parameters)
-    link = write_link(
-        st.context.url or "http://127.0.0.1:8501", question.url_path, loaded_data.origin, shown_fields
-    )
+    address = st.context.url or "http://127.0.0.1:8501"
+    link = write_link(address, question.url_path, loaded_data.origin, shown_fields)
     if is_guarded:
         for name, field in question.fields.items():
             if field.origin is not FieldOrigin.PUBLIC and not field.published:
@@ -281,40 +265,34 @@ def read_settings(node: JsonValue, problems: Problems, fills_new_fields: bool = 
             lambda value, location=location: JsonValue(to_json_value(value), location, problems),  # type: ignore[misc]
         )
         if fills_new_fields:
-            values_by_key |= {
-                question.key(n): value for n, value in question.list_newer_defaults(nodes_by_name).items()
-            }
-        values_by_key |= _read_fields(question, nodes_by_name, problems)
+            defaults = question.list_newer_defaults(nodes_by_name)
+            values_by_key |= {question.key(name): value for name, value in defaults.items()}
+        values_by_key |= _read_fields(question, nodes_by_name)
     return values_by_key
 
 
-def _read_fields(
-    question: Question, nodes_by_name: Mapping[str, JsonValue], problems: Problems
-) -> dict[str, Any]:
+def _read_fields(question: Question, nodes: Mapping[str, JsonValue]) -> dict[str, Any]:
     """Return the fields of a question, by session key, that its parameters object accepts."""
     assert question.parameters is not None
     types_by_name = text_fields.list_field_types(question.parameters)
     max_lengths = text_fields.list_text_limits(question.parameters)
     values_by_name: dict[str, Any] = {}
-    for name, node in nodes_by_name.items():
+    for name, node in nodes.items():
         if name not in question.fields:
             node.refuse("there is no such field here")
         elif node.value is None:
             if question.fields[name].options is None and types_by_name[name] is not bool:
                 values_by_name[name] = None
         else:
+            max_length = max_lengths.get(name, text_fields.MAX_TEXT)
             try:
-                values_by_name[name] = _convert_value(
-                    types_by_name[name], node, max_lengths.get(name, text_fields.MAX_TEXT)
-                )
+                values_by_name[name] = _convert_value(types_by_name[name], node, max_length)
             except ValueError:
                 node.refuse(f"this is not what the field {question.fields[name].label or name} holds")
     accepted_names = _list_accepted(question, values_by_name)
     for name in [name for name in values_by_name if name not in accepted_names]:
         label = question.fields[name].label or name
-        nodes_by_name[name].refuse(
-            f"{label} cannot be this: {text_fields.to_text(values_by_name[name])[:40]}"
-        )
+        nodes[name].refuse(f"{label} cannot be this: {text_fields.to_text(values_by_name[name])[:40]}")
     return {question.key(name): values_by_name[name] for name in values_by_name if name in accepted_names}
 
 
@@ -353,9 +331,7 @@ def _list_accepted(question: Question, values_by_name: Mapping[str, Any]) -> set
         return not problems.entries
 
     empty_names = {name for name, value in values_by_name.items() if value is None}
-    good_values = {
-        name: values_by_name[name] for name in values_by_name if name not in empty_names and is_in_range(name)
-    }
+    good_values = {n: v for n, v in values_by_name.items() if n not in empty_names and is_in_range(n)}
     # Nothing is compared with what is empty, nor with an end of a range that nobody entered.
     nan_values = {name: math.nan for name in STAND_INS if name in types_by_name}
     used_values = nan_values | {
@@ -375,9 +351,8 @@ def _list_accepted(question: Question, values_by_name: Mapping[str, Any]) -> set
         if name not in used_values or field.limits or field.options or field.stops:
             return True  # It was checked above.
         conditions = {field.only_with[0]} & good_values.keys() if field.only_with else set()
-        return _is_accepted(
-            question, nan_values | {other: good_values[other] for other in (name, *conditions)}
-        )
+        own_values = {other: good_values[other] for other in (name, *conditions)}
+        return _is_accepted(question, nan_values | own_values)
 
     return empty_names | set(filter(is_good_alone, good_values))
 

@@ -129,12 +129,9 @@ def list_tables(values_by_key: Mapping[Any, Any]) -> dict[str, OwnTable]:
 def apply_tables(tables_by_page: Mapping[str, OwnTable]) -> None:
     """Put tables in use on their pages, in place of the present ones."""
     for name, own_table in tables_by_page.items():
-        extra_state = find_upload(name).list_extra_state(own_table.table_entry)
-        values_by_name = {
-            catalogue.QUESTIONS[name].own_file_name: own_table.table_entry,
-            **extra_state,
-            **own_table.numbers_by_field,
-        }
+        entry, entry_name = own_table.table_entry, catalogue.QUESTIONS[name].own_file_name
+        extra_state = find_upload(name).list_extra_state(entry)
+        values_by_name = {entry_name: entry, **extra_state, **own_table.numbers_by_field}
         for field_name, value in values_by_name.items():
             st.session_state[f"{name}.{field_name}"] = value
 
@@ -200,10 +197,8 @@ def _read_table(node: JsonValue, upload: TableUpload) -> OwnTable | None:
         node.refuse("there is no such feature in the table")
     else:
         account, entries = members["account"], members["entered"]
-        check_and_entry = node.build(
-            lambda: (upload.check(dataset), upload.build_entry(dataset, account, design))
-        )
-        return None if check_and_entry is None else OwnTable(check_and_entry[1], entries)
+        pair = node.build(lambda: (upload.check(dataset), upload.build_entry(dataset, account, design)))
+        return None if pair is None else OwnTable(pair[1], entries)
     return None
 
 

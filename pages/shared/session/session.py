@@ -131,7 +131,6 @@ DEFAULT_SAMPLE = "online-retail-lines"
 UPLOADED, DP_RELEASE = "upload", "dp-release"
 """Names of the origins of data that a person brought, and of a DP release."""
 NOT_IN_LINKS = {UPLOADED: "uploaded data", DP_RELEASE: "a DP release"}
-NOTHING_RELEASED = Ledger()
 
 
 @dataclass(frozen=True)
@@ -153,10 +152,9 @@ class Origin:
             InvalidInput: No such sample or generator, bad parameters, an upload or a release.
         """
         if self.name in samples.SAMPLES:
-            if self.generator_texts:
-                raise InvalidInput(
-                    [f"{name[:40]} is not a parameter of a sample" for name in self.generator_texts]
-                )
+            problems = [f"{name[:40]} is not a parameter of a sample" for name in self.generator_texts]
+            if problems:
+                raise InvalidInput(problems)
             return samples.load(self.name)
         if self.name in samples.GENERATORS:
             generator = from_fields(samples.GENERATORS[self.name], self.generator_texts)
@@ -240,9 +238,8 @@ def put_in_use(loaded_data: LoadedData, has_same_rows: bool = False) -> None:
             if declared.renewed and not has_same_rows and declared.origin is not FieldOrigin.OWN_DATA:
                 state[question.key(name)] = question.get_initial_value(name)
         if question.propose_values is not None:
-            current_values = {
-                name: state.get(question.key(name)) for name in (*question.fields, *question.other_origins)
-            }
+            names = (*question.fields, *question.other_origins)
+            current_values = {name: state.get(question.key(name)) for name in names}
             for name, value in question.propose_values(loaded_data.dataset, current_values).items():
                 link_problems += _check_link_choice(question, name, value)
                 state[question.key(name)] = value
@@ -308,17 +305,14 @@ def is_same_for_all() -> bool:
 def is_cleared(key: str) -> bool:
     """Return True if a field is empty because a release of data with values or totals came into use."""
     loaded_data = get_loaded()
-    return (
-        key in loaded_data.values_set_aside and _had_values(loaded_data) and st.session_state.get(key) is None
-    )
+    is_empty = st.session_state.get(key) is None
+    return is_empty and key in loaded_data.values_set_aside and _had_values(loaded_data)
 
 
 def _had_values(loaded_data: LoadedData) -> bool:
     """Return True if the data behind a release had values or totals that a person may have seen."""
-    original = loaded_data.original
-    return original is not None and (
-        original.dataset.values is not None or original.dataset.totals is not None
-    )
+    original = None if loaded_data.original is None else loaded_data.original.dataset
+    return original is not None and (original.values is not None or original.totals is not None)
 
 
 def get_ledger() -> Ledger:
@@ -327,7 +321,7 @@ def get_ledger() -> Ledger:
     Data are identified by how many users have how many rows: the same file loaded again keeps its ledger.
     """
     ledgers: dict[str, Ledger] = st.session_state.get(keys.LEDGERS, {})
-    return ledgers.get(get_original().dataset.histogram.digest, NOTHING_RELEASED)
+    return ledgers.get(get_original().dataset.histogram.digest, Ledger())
 
 
 def record(facts: ReleaseFacts) -> None:
@@ -346,22 +340,18 @@ def use_release(dataset: Dataset) -> None:
         dataset: The release.
     """
     original, set_aside = get_original(), get_loaded().values_set_aside
-    forgotten_values = _forget_private(
-        with_values=_had_values(LoadedData(dataset, Origin(DP_RELEASE), original))
-    )
+    release = LoadedData(dataset, Origin(DP_RELEASE), original)
+    forgotten_values = _forget_private(with_values=_had_values(release))
     # After a second release what stood beside the original still returns, not what was entered beside the first.
     removed_values = {**forgotten_values, **set_aside, keys.PINS: _list_pins(set_aside, forgotten_values)}
     public_values = _read_public_fields()
     # Last: the run may be cut short anywhere before.
-    put_in_use(LoadedData(dataset, Origin(DP_RELEASE), original, removed_values), has_same_rows=True)
-    changed_values = {
-        key: value for key, value in public_values.items() if st.session_state.get(key) != value
-    }
+    put_in_use(replace(release, values_set_aside=removed_values), has_same_rows=True)
+    changed_values = {k: value for k, value in public_values.items() if st.session_state.get(k) != value}
     # Fields for which a release proposes something else, such as private counts, return too.
     if changed_values:
-        st.session_state[keys.LOADED_DATA] = replace(
-            get_loaded(), values_set_aside={**changed_values, **removed_values}
-        )
+        removed_values = {**changed_values, **removed_values}
+        st.session_state[keys.LOADED_DATA] = replace(get_loaded(), values_set_aside=removed_values)
 
 
 def use_original() -> None:
@@ -370,9 +360,8 @@ def use_original() -> None:
     forgotten_values = _forget_private(with_values=False)
     public_values = _read_public_fields()
     put_in_use(original, has_same_rows=True)
-    st.session_state.update(
-        {key: value for key, value in {**public_values, **removed_values}.items() if key != keys.PINS}
-    )
+    returned_values = {**public_values, **removed_values}.items()
+    st.session_state.update({key: value for key, value in returned_values if key != keys.PINS})
     figures.store_pins(_list_pins(removed_values, forgotten_values, {keys.PINS: figures.list_all_pins()}))
 
 
@@ -404,15 +393,15 @@ def _forget_private(with_values: bool) -> dict[str, Any]:
     cache.forget()
     state = st.session_state
     removed_values: dict[str, Any] = {}
+    kept_origins = {FieldOrigin.PUBLIC, FieldOrigin.OWN_DATA} | (
+        set() if with_values else {FieldOrigin.VALUES}
+    )
     for key in map(str, list(state)):
         if key in keys.PRESERVED:
             continue
         name, _, field_name = key.partition(".")
         question = catalogue.QUESTIONS.get(name)
         origin = FieldOrigin.DATA if question is None else question.get_origin(field_name)
-        kept_origins = {FieldOrigin.PUBLIC, FieldOrigin.OWN_DATA} | (
-            set() if with_values else {FieldOrigin.VALUES}
-        )
         if origin in kept_origins:
             continue
         value = state[key]
@@ -440,11 +429,6 @@ def _can_return(value: Any) -> bool:
     return isinstance(value, float | str)
 
 
-def find_page_file(title: str) -> str:
-    """Return the file of the page with this title, for links inside the app."""
-    return catalogue.find_page(title).path
-
-
 DEMONSTRATION = "Demonstration: invented shop purchases, not your data"
 """Stands on figure and card where invented data show what a page does with data that have what it needs."""
 SAMPLE_WITH_EVERYTHING = "shop-events"
@@ -464,7 +448,7 @@ def explain_missing(dataset: Dataset, needed_text: str, subject_text: str = "Thi
 
 def draw_data_link(label: str) -> None:
     """Draw a link to *Your data*."""
-    st.page_link(find_page_file("Your data"), label=label, icon=":material/upload:")
+    st.page_link(catalogue.find_page("Your data").path, label=label, icon=":material/upload:")
 
 
 def explain_cleared(names_by_key: Mapping[str, str]) -> None:

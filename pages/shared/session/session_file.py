@@ -70,24 +70,15 @@ class Content:
     @property
     def disclosure(self) -> Provenance:
         """Return the label of the file: private if anything in it is private."""
-        holders = (
-            self.loaded_data,
-            self.loaded_data and self.loaded_data.original,
-            *self.tables_by_page.values(),
-        )
+        data = self.loaded_data
+        holders = (data, data and data.original, *self.tables_by_page.values())
         datasets = [holder.dataset for holder in holders if holder is not None]
         # The names of a private file's columns are not for everybody either. An account names its data by a digest,
         # which is as private as they are.
         is_file_private = any(file.disclosure is Disclosure.PRIVATE for file in self.known_files)
-        if (
-            is_file_private
-            or any(self.ledgers_by_question.values())
-            or any(data.is_private for data in datasets)
-        ):
+        if is_file_private or any(self.ledgers_by_question.values()) or any(d.is_private for d in datasets):
             return Disclosure.PRIVATE
-        return find_strictest(
-            [*(data.provenance for data in datasets), *(pin.disclosure for pin in self.pins)]
-        )
+        return find_strictest([*(d.provenance for d in datasets), *(pin.disclosure for pin in self.pins)])
 
 
 @dataclass
@@ -183,11 +174,9 @@ def _write_data(
     """Return the data as JSON, what is left out of them, and the bytes that are left for more."""
     if loaded_data is None:
         return None, [], room_bytes
-    data_json: dict[str, Any] = {
-        "origin": loaded_data.origin.name,
-        "generator": dict(loaded_data.origin.generator_texts),
-    }
-    if loaded_data.origin.name not in (session.UPLOADED, session.DP_RELEASE):
+    origin = loaded_data.origin
+    data_json: dict[str, Any] = {"origin": origin.name, "generator": dict(origin.generator_texts)}
+    if origin.name not in (session.UPLOADED, session.DP_RELEASE):
         return data_json, [], room_bytes
     saved_dataset_json = saved_dataset.to_json(loaded_data.dataset, room_bytes)
     omission_sentences, room_bytes = list(saved_dataset_json.left_out_texts), saved_dataset_json.room
@@ -198,10 +187,8 @@ def _write_data(
         original_json, omissions, room_bytes = _write_data(loaded_data.original, room_bytes)
         omission_sentences += omissions
         if original_json is not None:
-            data_json |= {
-                "made_of": original_json,
-                "set_aside": links.group_by_question(loaded_data.values_set_aside),
-            }
+            data_json["made_of"] = original_json
+            data_json["set_aside"] = links.group_by_question(loaded_data.values_set_aside)
     return data_json, omission_sentences, room_bytes
 
 
@@ -298,16 +285,13 @@ def read_file(file_bytes: bytes) -> FileContent:
     return FileContent(session_content, tuple(problems.entries), members["left_out"], members["saved"])
 
 
-def _read_epsilon(problems_of_settings: Problems, node: JsonValue) -> float | None:
+def _read_epsilon(problems: Problems, node: JsonValue) -> float | None:
     """Return epsilon; None if it is empty or, with a problem of settings, not good."""
-    number = (
-        None
-        if node.value is None
-        else JsonValue(node.value, node.location, problems_of_settings).get_number()
-    )
-    problems = [] if number is None else fields.check_epsilon(number)
-    problems_of_settings.extend(problems)
-    return None if problems else number
+    setting_node = JsonValue(node.value, node.location, problems)
+    number = None if node.value is None else setting_node.get_number()
+    epsilon_problems = [] if number is None else fields.check_epsilon(number)
+    problems.extend(epsilon_problems)
+    return None if epsilon_problems else number
 
 
 def _read_dataset(
@@ -348,10 +332,9 @@ def _read_dataset(
     elif "made_of" in members and origin_name != session.DP_RELEASE:
         node.refuse(MADE_OF)
     else:
-        original, set_aside = members.get("made_of"), members.get("set_aside", {})
-        return session.LoadedData(
-            members["content"], session.Origin(origin_name), original, set_aside if original else {}
-        )
+        origin, original = session.Origin(origin_name), members.get("made_of")
+        set_aside = members.get("set_aside", {}) if original else {}
+        return session.LoadedData(members["content"], origin, original, set_aside)
     return None
 
 

@@ -125,9 +125,8 @@ def write_answer(step: Step, tour: Tour, parameters: Any | None) -> str:
     if not is_moved and not tour.is_answer_requested:
         return ""
     dataset, shown_parameters = session.dataset(), step.parameters_at(value if is_moved else step.goal_value)
-    answer = _write_cached_answer(
-        list_questions()[tour.number - 1].name, dataset.digest, shown_parameters, dataset
-    )
+    name = list_questions()[tour.number - 1].name
+    answer = _write_cached_answer(name, dataset.digest, shown_parameters, dataset)
     return f"{answer} {OTHERWISE}" if is_moved and parameters != shown_parameters else answer
 
 
@@ -179,9 +178,7 @@ def resume(texts: Mapping[str, str], is_link_applied: bool, problems: Problems) 
 def _load_data_before(texts: Mapping[str, str]) -> session.LoadedData:
     """Load the data that an address names as those before the tour; the default sample if it cannot."""
     prefix = DATA_MARK + "."
-    generator_texts = {
-        name.removeprefix(prefix): text for name, text in texts.items() if name.startswith(prefix)
-    }
+    generator_texts = {n.removeprefix(prefix): text for n, text in texts.items() if n.startswith(prefix)}
     origin = session.Origin(texts.get(DATA_MARK, session.DEFAULT_SAMPLE), generator_texts)
     try:
         return session.LoadedData(origin.load(), origin)

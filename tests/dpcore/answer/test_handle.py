@@ -35,6 +35,12 @@ from pages.shared import figure
 from pages.shared.figures import figures
 
 
+def place_dots(dots: handle.Dots, loss: float, magnitude: float, deviation: float = 0.0) -> np.ndarray:
+    """Place the dots as the browser does: release minus truth."""
+    sampling_draws = 0.0 if dots.unit_sampling_draws is None else dots.unit_sampling_draws
+    return magnitude * dots.unit_noise_draws + deviation * sampling_draws - loss
+
+
 @pytest.mark.parametrize("noise", NoiseKind)
 def test_draws_are_of_the_noise_with_a_mean_magnitude_of_1(noise):
     unit_noise = handle.draw_unit_noise(noise)
@@ -65,7 +71,7 @@ def test_the_spread_of_the_dots_is_the_error_on_the_card_within_its_interval(noi
         np.asarray(values)[position]
         for values in (figure_handle.dots.losses_without_noise, figure_handle.dots.noise_magnitudes)
     )
-    dots = handle.place_dots(figure_handle.dots, float(short), float(mean)).ravel()
+    dots = place_dots(figure_handle.dots, float(short), float(mean)).ravel()
     each = np.abs(dots) if measure is Measure.ABSOLUTE else dots**2
     error = float(total.compute_errors(answer.solution.problem, bounds[position]).measure_error(measure))
     expected = error if measure is Measure.ABSOLUTE else error**2
@@ -95,7 +101,7 @@ def test_of_totals_of_both_signs_dots_lie_where_the_cuts_put_them():
         float(np.asarray(values)[position])
         for values in (figure_handle.dots.noise_magnitudes, figure_handle.errors)
     )
-    off = np.abs(handle.place_dots(figure_handle.dots, missing[position], noise)).ravel()
+    off = np.abs(place_dots(figure_handle.dots, missing[position], noise)).ravel()
     assert abs(off.mean() - error) <= 4.0 * off.std() / math.sqrt(off.size)
     # Ends of two sizes lie on no curve of one bound.
     apart = dataclasses.replace(parameters, lower=-10.0, upper=80.0)
@@ -125,7 +131,7 @@ def test_the_dots_of_a_mean_have_its_error_shift_and_draw_of_rows_included(asked
             figure_handle.dots.sampling_deviations,
         )
     )
-    squares = handle.place_dots(figure_handle.dots, short, noise, drawn).ravel() ** 2
+    squares = place_dots(figure_handle.dots, short, noise, drawn).ravel() ** 2
     expected = float(np.asarray(figure_handle.errors)[position]) ** 2
     # Four standard errors of a mean of independent draws; of Laplace noise, a normal draw and a shift none has more
     # than a Laplace draw alone, sqrt(6 - 1) of its mean.
@@ -196,7 +202,7 @@ def test_the_dots_of_a_pair_have_its_error_and_their_parts_those_of_the_map(aske
     columns = (figure_handle.dots.losses_without_noise, figure_handle.dots.noise_magnitudes)
     short, noise = (0.0 if column is None else float(np.asarray(column)[position]) for column in columns)
     drawn = float(np.asarray(figure_handle.dots.sampling_deviations)[position])
-    squares = handle.place_dots(figure_handle.dots, short, noise, drawn).ravel() ** 2
+    squares = place_dots(figure_handle.dots, short, noise, drawn).ravel() ** 2
     # As for a mean: four standard errors, of at most sqrt(5) of a mean square.
     assert abs(squares.mean() - error**2) <= 4.0 * math.sqrt(5.0) * error**2 / math.sqrt(squares.size)
     if mean:
@@ -234,7 +240,7 @@ def test_the_dots_of_start_are_off_by_what_its_card_says_on_average():
         bounds = np.asarray(plot.columns["bound"])
         position = int(np.abs(np.log(bounds / figure_handle.initial_value)).argmin())
         short, noise = (float(np.asarray(plot.columns[name])[position]) for name in ("bias", "mean_noise"))
-        away = np.abs(handle.place_dots(figure_handle.dots, short, noise))
+        away = np.abs(place_dots(figure_handle.dots, short, noise))
         error = answer.solution.evaluate_error(float(bounds[position]))
         assert abs(away.mean() - error) <= 4.0 * away.std() / math.sqrt(away.size)
         # Where it stands first is at the number on the card.

@@ -140,7 +140,7 @@ def test_an_item_that_nobody_rated_gets_the_overall_mean() -> None:
 
 def test_noise_has_the_size_that_is_said() -> None:
     sums = LeastSquaresSums(np.zeros((4_000, 10)), np.zeros((4_000, 4)))
-    noisy_sums = add_noise(sums, 3.0, 2.0, np.random.default_rng(1))
+    noisy_sums = add_noise(sums, 3.0, 2.0, np.random.default_rng(1), 0.0)
     less = add_noise(sums, 3.0, 2.0, np.random.default_rng(1), 0.9)
     assert less.matrices == pytest.approx(matrix_sensitivity(0.9) * noisy_sums.matrices)
     assert np.array_equal(less.label_sums, noisy_sums.label_sums)

@@ -195,3 +195,38 @@ def test_a_choice_aims_at_the_noise_of_the_program(number) -> None:
     assert sigmas["python"] == pytest.approx(4.2247 * np.sqrt(2 / np.pi), rel=1e-4)
     assert 1.05 < sigmas["opendp"] / sigmas["python"] < 1.08
     assert sigmas["bigquery"] == 2.0
+
+
+# The variance of a program's noise over (B h / n_h)^2, at the mean where it is largest. A pair: 2 / epsilon^2, or the
+# sigma^2 of Balle and Wang 2018 at (1, 1e-6). A split around the middle: B / 2 times 1 / (epsilon / 2) and B / 2 times
+# 2 / epsilon, each Laplace; BigQuery's scales are 3 / epsilon.
+MEAN_NOISES = {
+    ("python", "Laplace"): 2.0,
+    ("opendp", "Laplace"): 2.0,
+    ("pipelinedp", "Laplace"): 2.0 * (1.0 + 1.0),
+    ("tumult", "Laplace"): 2.0 * (1.0 + 1.0),
+    ("bigquery", "Laplace"): 2.0 * (1.5**2 + 1.5**2),
+    ("python", "Gaussian"): 4.2247**2,
+}
+
+
+@pytest.mark.parametrize("case", MEAN_NOISES)
+def test_the_choice_of_a_mean_s_bound_aims_at_the_noise_of_the_program(case) -> None:
+    program, mechanism = case
+    table = pd.DataFrame({"user": ["a", "b"], "amount": [1.0, 2.0]})
+    settings = {"user": "user", "value": "amount", "lower": 0, "upper": 9, "epsilon": 1, "program": program}
+    settings |= {
+        "mechanism": mechanism,
+        "counts": "private",
+        "target": "population",
+        "likeness": "independent",
+    }
+    settings |= {"delta": 1e-6} if mechanism == "Gaussian" else {}
+    drawn = dpcore.select_privately("mean_bound", table, settings)
+    trade_off = json.loads(drawn.to_json())["question"]["condition"]["trade_off"]
+    assert trade_off == pytest.approx(0.25 / MEAN_NOISES[case], rel=1e-4)
+    assert (
+        ("δ = 0.000001" in drawn.detail)
+        == (mechanism == "Gaussian")
+        == ("SIGMA = 4.2" in drawn.code(program))
+    )

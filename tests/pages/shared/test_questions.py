@@ -158,7 +158,7 @@ def test_no_sentence_names_a_field_as_python_does(question):
         for value in (-1.5e300, 1.5e300):
             values = usual | {name: value}
             _, problems = questions.build_parameters(
-                question.parameters, values, labels, labels=question.subjects
+                question.parameters, values, labels, subjects=question.subjects
             )
             for problem in problems:
                 begins, must, _ = problem.sentence.partition(" must ")

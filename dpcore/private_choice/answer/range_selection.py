@@ -1,0 +1,58 @@
+"""The answer with a range of values that was selected privately: its words, and the program of a mean that uses it."""
+
+from __future__ import annotations
+
+from dpcore.answer import Answer, Number
+from dpcore.code import Quantity, forms
+from dpcore.code.forms import CodeChoice
+from dpcore.common import wording
+from dpcore.common.privacy import Disclosure
+from dpcore.dataset import Dataset
+from dpcore.private_choice.answer.selection import write_json
+from dpcore.private_choice.answer.words import describe_range_cost, describe_spending, format_selection
+from dpcore.private_choice.private_range import PrivateRange
+from dpcore.private_choice.release_bounds import SelectionRequest
+
+
+def build_range_answer(selection: PrivateRange, request: SelectionRequest, dataset: Dataset) -> Answer:
+    """Build the answer with the selected range; it may be published under the label that it carries.
+
+    Args:
+        selection: The released range.
+        request: What was selected.
+        dataset: Gives the names of file and columns.
+    """
+    problem, ends = selection.problem, (selection.lower, selection.upper)
+    clamped_text = wording.plain(selection.column) or "each value"
+    if problem.clamps_users:
+        rows_text = wording.counted(problem.max_contributions, "row")
+        clamped_text = f"users' deviations, for weights of at most {rows_text},"
+    lower_text, upper_text = map(wording.entered, ends)
+    clipboard_text = "{:.12g}, {:.12g}".format(*ends)
+    number = Number("Range, drawn privately", format_selection(selection), clipboard_text=clipboard_text)
+    return Answer(
+        headline=f"Clamp {clamped_text} to L = {lower_text}, U = {upper_text}.",
+        detail=f"{describe_spending(selection.facts, request)} {describe_range_cost(problem)}",
+        numbers=(number,),
+        assumptions=(
+            f"Neighbouring data sets differ thus: {selection.facts.neighbours.value}",
+            "The settings of the draw are public: none was read off these data",
+            request.describe_budget(),
+        ),
+        disclosure=selection.facts,
+        parameters=problem,
+        code=_build_code(selection, dataset, request.epsilon),
+        write_choice=lambda: write_json(selection, request.number, request),
+        bound=selection,
+    )
+
+
+def _build_code(selection: PrivateRange, dataset: Dataset, epsilon: float) -> CodeChoice | None:
+    """Build the program of a mean with the range and the public bound on rows of its problem."""
+    problem, facts = selection.problem, selection.facts
+    fields = forms.list_data_fields(dataset) | {"neighbours": facts.neighbours, "range_drawn": facts}
+    # The bound was entered.
+    fields |= {"disclosure": Disclosure.PUBLIC, "lower": selection.lower, "upper": selection.upper}
+    smooth_fields = {"threshold": float(problem.max_contributions), "clamps_users": problem.clamps_users}
+    name = forms.name_smooth_form(problem.max_contributions)
+    return forms.build_forms(epsilon, fields, [(name, Quantity.MEAN, smooth_fields)])
