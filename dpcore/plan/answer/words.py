@@ -131,6 +131,9 @@ def _describe_bound(line: AllocatedLine) -> str:
             return f"{groups_text}, {wording.counted(line.second_bound, 'row')} in each"
         case LineStatistic.GROUP_SUMS:
             return f"{groups_text}, up to {wording.number(line.second_bound, 4)} in each"
+        case LineStatistic.MEAN if line.planned.half_width is not None:
+            limit_text = wording.number(line.bound * line.planned.half_width, 4)
+            return f"weight of at most {wording.counted(line.bound, 'row')}, total deviation up to ± {limit_text}"
         case _:
             return f"{wording.number(line.bound, 4)} {wording.agreeing(line.bound, 'row', 'rows')} per user"
 
