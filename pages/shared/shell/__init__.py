@@ -136,10 +136,7 @@ def draw_navigation(open_question: Question) -> None:
             )
             for question in questions:
                 links_container.page_link(
-                    question.path,
-                    label=question.title,
-                    icon=question.icon,
-                    width="stretch",
+                    question.path, label=question.title, icon=question.icon, width="stretch"
                 )
         _mount_navigation(data={"title": open_question.title}, key="navigation_script")
 

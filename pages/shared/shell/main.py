@@ -25,8 +25,8 @@ pages = [
 ]
 questions = {entry.url_path: entry for entry in PAGES}
 # The shell draws the links: Streamlit's own would stand above the data in use, and no group of them starts closed.
-current = st.navigation(pages, position="hidden")
-shell.show(questions[current.url_path])
-current.run()
+current_page = st.navigation(pages, position="hidden")
+shell.show(questions[current_page.url_path])
+current_page.run()
 # Last: it takes 0.3 s once, for which nobody needs to wait before the first figure.
 shell.freeze_memory()
