@@ -76,7 +76,8 @@ def describe_near_optimal(solution: TotalSolution) -> str:
     if not solution.unit.column_name:
         return standard.write_range(*solution.near_optimal_bounds, "row")
     # In few digits, as an end may equal one user's total.
-    return standard.write_range(*(float(f"{range_end:.3g}") for range_end in solution.near_optimal_bounds))
+    low, high = (float(f"{range_end:.3g}") for range_end in solution.near_optimal_bounds)
+    return standard.write_range(low, high)
 
 
 def write_detail(solution: TotalSolution, dataset: Dataset) -> str:
