@@ -28,7 +28,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
 LINES = {
     "yes": ["users", "rows", "sum", "mean", "median", "users per group", "rows per group", "sums per group"],
     "users, rows": ["users", "rows"],
-    "sum": ["sum"],
     "all but means and quantiles": [
         "users",
         "rows",
