@@ -110,6 +110,7 @@ VARIATIONS: dict[str, dict[str, tuple[dict[str, Any], Any]]] = {
     },
     "plan_bounds": {
         "lines": ({}, "users"),
+        "clamp": ({}, "users"),
         "lower": ({}, -5),
         "upper": ({}, 20),
         "mechanism": ({}, GAUSSIAN),
