@@ -147,10 +147,8 @@ def read_settings() -> SelectionSettings:
         return QUESTION.get_initial_value(name) if value is None else float(value)
 
     epsilon, largest, margin = read("selection_epsilon"), int(read("largest")), read("margin")
-    pair_numbers = read("pair_unit"), read("pair_largest")
-    return SelectionSettings(
-        epsilon, largest, margin, *pair_numbers, is_total_epsilon(), session.get_ledger()
-    )
+    pair_numbers, ledger = (read("pair_unit"), read("pair_largest")), session.get_ledger()
+    return SelectionSettings(epsilon, largest, margin, *pair_numbers, is_total_epsilon(), ledger)
 
 
 def is_total_epsilon() -> bool:
