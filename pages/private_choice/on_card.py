@@ -255,13 +255,13 @@ def _find_selection(
             requests.append(earlier_request)
     for earlier_request in requests:
         key = earlier_request.number, earlier_request.problem, column_name
-        selections_of_it = [s for n, s in actions.list_choices() if (n, s.problem, s.column) == key]
-        if selections_of_it:
+        own_selections = [s for n, s in actions.list_choices() if (n, s.problem, s.column) == key]
+        if own_selections:
             if earlier_request.total_epsilon is not None:
                 neighbours = earlier_request.problem.neighbours
                 remaining_epsilon = find_release_epsilon(earlier_request.total_epsilon, ledger, neighbours)
                 earlier_request = replace(earlier_request, epsilon=remaining_epsilon)
-            return selections_of_it[-1], earlier_request
+            return own_selections[-1], earlier_request
     return None
 
 
