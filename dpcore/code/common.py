@@ -207,10 +207,13 @@ def describe_bound_source(choice: Choice) -> str:
     elif named_facts and choice.disclosure is not Disclosure.PRIVATE:
         # All of them use the same data: by sequential composition their costs add up.
         named_epsilons = [(facts.epsilon, name) for name, facts in named_facts]
-        named_epsilons.append((choice.epsilon, "this release"))
+        selection_epsilon, selection_delta = 0.0, 0.0
+        if choice.selection is not None:
+            selection_epsilon, selection_delta = choice.selection.epsilon, choice.selection.delta
+        named_epsilons.append((choice.epsilon + selection_epsilon, "this release"))
         total_text = format_rounded_up(sum(epsilon for epsilon, _ in named_epsilons))
         sum_text = " + ".join(f"{format_rounded_up(epsilon)} ({name})" for epsilon, name in named_epsilons)
-        total_delta = sum(facts.delta for _, facts in named_facts) + (choice.delta or 0.0)
+        total_delta = sum(facts.delta for _, facts in named_facts) + (choice.delta or 0.0) + selection_delta
         delta_text = f", delta = {format_rounded_up(total_delta)}" if total_delta else ""
         sentences.append(f"In all epsilon = {sum_text} = {total_text}{delta_text}.")
     return " ".join(sentences)
@@ -413,7 +416,9 @@ def render_program(template_name: str, choice: Choice, **further_values: Any) ->
         "per_group": choice.quantity in PER_GROUP,
         "of_values": choice.quantity in OF_VALUES,
         "groups_are_written": choice.quantity in PER_GROUP
-        and bool(choice.groups or not choice.is_of_public_data),
+        and bool(choice.groups or not choice.is_of_public_data)
+        and choice.selection is None,
+        "selection": choice.selection,
         # A column of the program must not have the name of one that it reads.
         "amount_column": "amount_in_group"
         if "amount" in (*choice.privacy_unit, choice.group_column)

@@ -17,10 +17,13 @@ github.com/google/zetasql, zetasql/analyzer/rewriters/anonymization_rewriter.cc)
 
 from __future__ import annotations
 
-from dpcore.code import common
+from dataclasses import replace
+
+from dpcore.code import common, with_selection
 from dpcore.code.choice import OF_VALUES, PER_GROUP, Choice, Code, Quantity
 from dpcore.code.common import quote_sql_name
 from dpcore.common.noise_error import NoiseKind
+from dpcore.common.programs import Program
 
 LIBRARY = "BigQuery"
 RELATION = "Neighbouring data differ by one privacy unit, added or removed with all its rows."
@@ -48,8 +51,15 @@ def makes_bins(choice: Choice) -> bool:
 
 def write(choice: Choice) -> Code:
     """Write the statements, or the sentences why there are none."""
-    body_text = write_statements(choice) if choice.is_in_every_library and not makes_bins(choice) else ""
-    return common.assemble(choice, LIBRARY, RELATION, list_differences(choice), body_text, language="sql")
+    refusals = with_selection.list_refusals(choice, Program.BIGQUERY)
+    if choice.selection is not None and not refusals:
+        # One budget for the query, which gives half of it to a hidden count of users.
+        total_epsilon = choice.epsilon + choice.selection.epsilon
+        choice = replace(choice, epsilon=total_epsilon, delta=choice.selection.delta, selection=None)
+    has_query = choice.is_in_every_library and not makes_bins(choice) and not refusals
+    body_text = write_statements(choice) if has_query else ""
+    sentences = refusals or list_differences(choice)
+    return common.assemble(choice, LIBRARY, RELATION, sentences, body_text, language="sql")
 
 
 def list_differences(choice: Choice) -> list[str]:

@@ -388,8 +388,8 @@ def build_answer(
     code_choice: CodeChoice | None = None
     if value_range is not None and value_range[0] < value_range[1]:
         mean_parameters = mean.MeanParameters(parameters.epsilon, *value_range)
-        bounds = best_cap.max_contributions, smooth.threshold
-        code_choice = write_bound_forms(*bounds, Neighbours.REPLACE_VALUES, dataset, mean_parameters)
+        cap, threshold = best_cap.max_contributions, smooth.threshold
+        code_choice = write_bound_forms(cap, threshold, Neighbours.REPLACE_VALUES, dataset, mean_parameters)
     lower, upper = value_range or (None, None)
     return Answer(
         headline=write_headline(comparison),
