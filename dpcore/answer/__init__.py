@@ -1,6 +1,6 @@
 """The answer to a question as data: texts, numbers and plots. Page, report, script and notebook read it."""
 
-from dpcore.answer.answer import Answer, Number, Proof, ReleaseSetting, without_numbers
+from dpcore.answer.answer import Answer, Number, ReleaseSetting
 from dpcore.answer.plot import (
     Axis,
     Band,

@@ -330,19 +330,19 @@ Comparison = BoundComparison | MethodComparison | str
 """A comparison over ε, or a sentence on why there is none."""
 
 
-def build_cache_key(parameters: Any, not_compared: Collection[str]) -> Any:
+def build_cache_key(parameters: Any, ignored_names: Collection[str]) -> Any:
     """Return the parameters at one ε, without the fields that no comparison depends on.
 
     Raises:
         InvalidInput: The parameters are not valid at that ε.
     """
-    return replace(parameters.without(*not_compared), epsilon=KEY_EPSILON)
+    return replace(parameters.without(*ignored_names), epsilon=KEY_EPSILON)
 
 
 def show_over_epsilon(
     question_name: str,
     compare: Callable[[Any, Any], Comparison],
-    not_compared: Collection[str],
+    ignored_names: Collection[str],
     data: Any,
     parameters: Any,
 ) -> Parts:
@@ -351,11 +351,11 @@ def show_over_epsilon(
     Args:
         question_name: Of the question.
         compare: The function ``against_epsilon`` of its answer.
-        not_compared: ``NOT_COMPARED`` of its answer.
+        ignored_names: Fields that no comparison depends on: ``NOT_COMPARED`` of its answer.
         data: What the question is about.
         parameters: The question's parameters.
     """
-    key_parameters, epsilon = build_cache_key(parameters, not_compared), parameters.epsilon
+    key_parameters, epsilon = build_cache_key(parameters, ignored_names), parameters.epsilon
     comparison: Comparison = yield Cached(compare, (data, key_parameters), num_kept=8)
     if isinstance(comparison, str):
         yield Note(comparison)

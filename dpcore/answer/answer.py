@@ -249,17 +249,12 @@ class Answer:
         return self.assumptions + (RELEASE_ASSUMPTION,) * isinstance(self.disclosure, ReleaseFacts)
 
     def __str__(self) -> str:
-        """Return headline, 2 numbers, near-optimal range (else the detail's first sentence),, label; a line each."""
+        """Return headline, 2 numbers, near-optimal range (else the detail's first sentence), label; a line each."""
         numbers_line = "; ".join(f"{n.label}: {n.text} {n.note}".strip() for n in self.numbers[:2])
         range_line = f"Good enough: {self.near_optimal}" if self.near_optimal else ""
-        last_lines = range_line or cut_first_sentence(self.detail), self.disclosure.label
-        lines = (self.headline, numbers_line, *last_lines)
+        first_sentence = re.split(r"(?<=[.!?])\s+(?=[A-Z])", self.detail, maxsplit=1)[0]
+        lines = (self.headline, numbers_line, range_line or first_sentence, self.disclosure.label)
         return "\n".join(line.replace("**", "") for line in lines if line)
-
-
-def cut_first_sentence(text: str) -> str:
-    """Return the first sentence of a text; the whole text if it has only one."""
-    return re.split(r"(?<=[.!?])\s+(?=[A-Z])", text, maxsplit=1)[0]
 
 
 def without_numbers(parameters: Any, disclosure: Provenance, setting: ReleaseSetting | None = None) -> Answer:

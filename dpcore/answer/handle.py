@@ -166,9 +166,7 @@ def draw_normal(noise_kind: NoiseKind) -> FloatArray:
     ordered_sets = []
     for noise_draws in draw_unit_noise(noise_kind):
         deviations = [
-            abs(float(normal_draws @ normal_draws) / NUM_DOTS - 1.0)
-            + 2.0 * abs(float(normal_draws @ noise_draws)) / NUM_DOTS
-            for normal_draws in normal_sets
+            abs(d @ d / NUM_DOTS - 1.0) + 2.0 * abs(d @ noise_draws / NUM_DOTS) for d in normal_sets
         ]
         ordered_sets.append(normal_sets.pop(int(np.argmin(deviations))))
     return _make_read_only(np.array(ordered_sets))

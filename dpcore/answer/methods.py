@@ -286,11 +286,6 @@ class Methods:
         return to_latex(self._text_with_citations)
 
     @property
-    def work_keys(self) -> tuple[str, ...]:
-        """Return the keys of the works that the sentences cite, in order."""
-        return list_citations(self._text_with_citations)
-
-    @property
     def bibtex(self) -> str:
         """Return the BibTeX entries of the works that the sentences cite."""
-        return write_bibtex(self.work_keys)
+        return write_bibtex(list_citations(self._text_with_citations))

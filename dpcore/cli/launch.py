@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import importlib
 import os
 import secrets
 import signal
@@ -113,11 +114,6 @@ def is_answering(url: str, timeout: float = 2.0, token: str = "") -> bool:
     return False
 
 
-def is_healthy(url: str) -> bool:
-    """Return True if the server at this address is up; its script need not have run yet."""
-    return is_answering(f"{url}/_stcore/health")
-
-
 class Output:
     """The server's output: its last lines are kept, and shown as they come once `echo` is set."""
 
@@ -162,7 +158,8 @@ def wait_until_up(server: subprocess.Popen[str], url: str, output: Output | None
     while time.monotonic() < deadline:
         if server.poll() is not None:
             raise StartError(f"the server ended while starting (exit code {server.returncode})")
-        if (output is None or output.says(url)) and is_healthy(url):
+        # It is up; its script need not have run yet.
+        if (output is None or output.says(url)) and is_answering(f"{url}/_stcore/health"):
             return
         time.sleep(0.1)
     raise StartError(f"the server did not answer within {START_LIMIT:.0f} seconds")
@@ -200,13 +197,6 @@ def stop(server: subprocess.Popen[str]) -> None:
     except subprocess.TimeoutExpired:
         server.kill()
         server.wait()
-
-
-def remove_leftovers() -> None:
-    """Remove what a server that had to be killed left in the temporary folder."""
-    from dpcore.common.workspace import remove_abandoned
-
-    remove_abandoned()
 
 
 def _start(port: int, token: str) -> tuple[subprocess.Popen[str], Output]:
@@ -268,7 +258,8 @@ def serve(token: str) -> int:
         stop(server)
         if workspace is not None:
             workspace.close()
-        remove_leftovers()
+        # What a server that had to be killed left in the temporary folder.
+        importlib.import_module("dpcore.common.workspace").remove_abandoned()
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

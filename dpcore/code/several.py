@@ -80,8 +80,7 @@ class Several:
             if len(set(release_names)) < len(release_names):
                 problems.add("two releases have one name")
             for release in self.releases:
-                has_other_bound = release.choice.max_norm is not None or release.choice.clamps_users
-                if release.choice.quantity not in QUANTITIES or has_other_bound:
+                if release.choice.quantity not in QUANTITIES or release.choice.max_norm is not None:
                     problems.add(f"{release.name} is no release of several")
                 if release.choice.neighbours is not Neighbours.ADD_OR_REMOVE_USER:
                     problems.add(f"{release.name} is not for neighbours that add or remove one user")
@@ -155,6 +154,10 @@ class Several:
             noise=self.noise,
             delta=self.delta,
             threshold=None,
+            clamps_users=False,
+            weight_of_rows=1.0,
+            weight_of_users=0.0,
+            user_share=0.0,
             quantiles=(),
             min_total=0.0,
             value_column=first_choice.value_column if value_choice is None else value_choice.value_column,
@@ -207,7 +210,7 @@ def write_for_pipelinedp(several: Several) -> Code:
         )
     elif Quantity.MEAN in several.quantities:
         sentences.append(_SPLIT_MEAN.format(library="PipelineDP"))
-    return _write(several, Program.PIPELINEDP, sentences, _refuse_quantile(several, "PipelineDP"))
+    return _write(several, Program.PIPELINEDP, sentences, _refuse_releases(several, "PipelineDP"))
 
 
 def write_for_tumult(several: Several) -> Code:
@@ -221,12 +224,12 @@ def write_for_tumult(several: Several) -> Code:
         )
     if Quantity.MEAN in several.quantities and several.noise is NoiseKind.LAPLACE:
         sentences.append(_SPLIT_MEAN.format(library="Tumult"))
-    return _write(several, Program.TUMULT, sentences)
+    return _write(several, Program.TUMULT, sentences, _refuse_releases(several, "Tumult", has_quantiles=True))
 
 
 def write_for_bigquery(several: Several) -> Code:
     """Write a query per release, each with its share of epsilon."""
-    choice, refusal_sentences = several.reading_choice, _refuse_quantile(several, "BigQuery")
+    choice, refusal_sentences = several.reading_choice, _refuse_releases(several, "BigQuery")
     sentences = [
         "BigQuery has no accountant: nothing but these shares holds the sum of the epsilons.",
         "BigQuery draws Laplace noise whatever noise is chosen.",
@@ -261,9 +264,14 @@ _SPLIT_MEAN = (
 )
 
 
+def _has_row_weights(choice: Choice) -> bool:
+    """Return True if a release weighs rows by user: smooth weights without a clamp of users."""
+    return choice.threshold is not None and not choice.clamps_users
+
+
 def _bound_rows_of_quantiles(several: Several, library_name: str) -> tuple[Several, list[str]]:
     """Return the releases with bounds on rows in place of weights by user, and a sentence if there were any."""
-    weighted_names = [release.name for release in several.releases if release.choice.threshold is not None]
+    weighted_names = [release.name for release in several.releases if _has_row_weights(release.choice)]
     if not weighted_names:
         return several, []
     sentence = (
@@ -277,18 +285,23 @@ def _bound_rows_of_quantiles(several: Several, library_name: str) -> tuple[Sever
 
 def _replace_weights_by_rows(release: ReleaseShare) -> ReleaseShare:
     """Return the release with a bound on rows in place of a threshold of smooth weights."""
-    if (threshold := release.choice.threshold) is None:
+    threshold = release.choice.threshold
+    if threshold is None or not _has_row_weights(release.choice):
         return release
     return replace(release, choice=replace(release.choice, threshold=None, max_rows=max(round(threshold), 1)))
 
 
-def _refuse_quantile(several: Several, library_name: str) -> list[str]:
-    """Return the sentence why a library has no program for a plan with a quantile; empty without a quantile."""
-    if not several.has_quantile:
-        return []
+def _refuse_releases(several: Several, library_name: str, has_quantiles: bool = False) -> list[str]:
+    """Return the sentences why a library has no program for these: users are clamped, or it knows no such quantile."""
+    sentences = []
+    if any(release.choice.clamps_users for release in several.releases):
+        sentences.append(common.CLAMPS_ROWS.format(library=library_name))
+    if not several.has_quantile or has_quantiles:
+        return sentences
     return [
+        *sentences,
         f"{library_name} finds quantiles in a tree, of which this plan knows no error: OpenDP, Tumult and plain Python "
-        "draw those of the plan. Without them there is a program for this library, too."
+        "draw those of the plan. Without them there is a program for this library, too.",
     ]
 
 
@@ -363,6 +376,13 @@ def _list_template_values(several: Several, release: ReleaseShare, program: Prog
         "max_rows": choice.max_rows,
         "max_groups": choice.max_groups,
         "threshold": choice.threshold,
+        "clamps_users": choice.clamps_users,
+        "grows": choice.grows,
+        "user_share": choice.user_share,
+        "weight_of_rows": choice.weight_of_rows,
+        "weight_of_users": choice.weight_of_users,
+        # That of a user with one row.
+        "least_weight": min(choice.threshold or 1.0, choice.weight_of_rows + choice.weight_of_users),
         "q": choice.quantiles[0] if choice.quantiles else None,
         "low": min_total,
         "high": max_total,

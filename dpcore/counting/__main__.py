@@ -59,12 +59,22 @@ def _build_parser(program_name: str = "python -m dpcore.counting") -> argparse.A
     missing_users_text = "rows that name no user: leave them out, or count them as one user"
     choices = ["leave-out", "one"]
     add_argument("--missing-users", choices=choices, default="leave-out", help=missing_users_text)
+    missing_text = "values that are missing or no number: drop their rows, or a public number in their place"
+    add_argument("--missing", metavar="drop|NUMBER", type=parse_missing, help=missing_text)
     add_argument("--copies", action="store_true", help="also look for exact copies of rows: one more pass")
     add_argument("--public", action="store_true", help="the data are public; else they are taken as private")
     add_argument("--to", type=Path, help="file for the histogram; standard output by default")
     memory_text = f"{MEMORY_LIMIT // 10**6}MB"
     add_argument("--memory", default=memory_text, help="memory for files (default %(default)s)")
     return parser
+
+
+def parse_missing(text: str) -> str | float:
+    """Return the rule for missing values of a command: a number, or the text for `Roles.of_events` to check."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def write_histogram_csv(dataset: Dataset) -> str:
@@ -114,7 +124,7 @@ def _count(command_options: argparse.Namespace) -> CountResult:
     is_one_user = command_options.missing_users == "one"
     missing_users = MissingUsers.ONE_USER if is_one_user else MissingUsers.LEAVE_OUT
     named_columns = command_options.user, command_options.value, command_options.task
-    roles = Roles.of_events(*named_columns, contribution, missing_users)
+    roles = Roles.of_events(*named_columns, contribution, missing_users, command_options.missing)
     if command_options.distribution_to is not None and not command_options.task:
         raise refuse("--distribution-to needs --task, the column of groups")
     disclosure = Disclosure.PUBLIC if command_options.public else Disclosure.PRIVATE

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import enum
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
+from dpcore.common import wording
 from dpcore.common.checks import InputProblem, Problems
 from dpcore.contributions import ContributionHistogram
 from dpcore.data.column_names import shorten, split_name, split_words
@@ -32,6 +35,11 @@ class MissingUsers(enum.Enum):
     LEAVE_OUT = "leave these rows out"
     ONE_USER = "count them as one user"
 
+
+MissingRule = str | float | None
+"""The treatment of cells of values that hold no finite number: `DROP`, a public number, or None to refuse them."""
+DROP = "drop"
+"""The rule that leaves out their rows."""
 
 ROLES_BY_KIND = {
     TableKind.EVENTS: ("user", "value", "task"),
@@ -61,6 +69,8 @@ class Roles:
             names no group.
         contribution: Unit of contributions (events): rows, distinct tasks of a user (needs ``task``), or the total of
             ``value``, rounded up to whole units.
+        drops_missing: True if rows whose cell of ``value`` holds no finite number are left out (events).
+        missing_constant: Public number that replaces such cells; None if they are refused or their rows left out.
     """
 
     kind: TableKind
@@ -74,18 +84,37 @@ class Roles:
     further_user: tuple[str, ...] = ()
     further_task: tuple[str, ...] = ()
     contribution: Contribution = Contribution.ROWS
+    drops_missing: bool = False
+    missing_constant: float | None = None
 
     @classmethod
     def of_events(
         cls, user_columns: Sequence[str], value_column: str | None, task_columns: Sequence[str],
         contribution: Contribution = Contribution.ROWS, missing_users: MissingUsers = MissingUsers.LEAVE_OUT,
+        missing: MissingRule = None,
     ) -> Roles:  # fmt: skip
-        """Build the roles of a table of events: at least one column of the user; of the task several, one or none."""
+        """Build the roles of a table of events: at least one column of the user; of the task several, one or none.
+
+        Raises:
+            InvalidInput: ``missing`` is neither "drop" nor a finite number, or there are no values that it is about.
+        """
         task = task_columns[0] if task_columns else None
+        is_number = isinstance(missing, int | float) and not isinstance(missing, bool)
+        with Problems() as problems:
+            if missing not in (None, DROP) and not (is_number and math.isfinite(float(missing or 0.0))):
+                problems.add(f'missing must be "{DROP}" or a finite number; got {str(missing)[:40]!r}')
+            elif missing is not None and value_column is None:
+                problems.add("missing is about the cells of values", "", "Name their column: value=…")
         return cls(
             TableKind.EVENTS, user_columns[0], value=value_column, task=task, missing_users=missing_users,
             further_user=tuple(user_columns[1:]), further_task=tuple(task_columns[1:]), contribution=contribution,
+            drops_missing=missing == DROP, missing_constant=float(missing or 0.0) if is_number else None,
         )  # fmt: skip
+
+    @property
+    def missing_rule(self) -> MissingRule:
+        """Return the treatment of values that are missing or unusable, as a call states it."""
+        return DROP if self.drops_missing else self.missing_constant
 
     @property
     def privacy_unit(self) -> tuple[str, ...]:
@@ -272,7 +301,7 @@ def _guess_events(table: Table, columns: list[str]) -> Roles:
     """Return the roles of a table of events; the user's is empty if neither a name nor cells say who."""
     user_column = _guess_user(table, columns)
     other_columns = [column for column in columns if column != user_column]
-    value_column = _find_named_column(other_columns, _VALUES_IN_ORDER, partial(_has_only_numbers, table))
+    value_column = _find_named_column(other_columns, _VALUES_IN_ORDER, partial(_has_no_text, table))
     other_columns = [column for column in other_columns if column != value_column]
     task_column = _find_named_column(other_columns, _TASKS_IN_ORDER)
     return Roles(TableKind.EVENTS, user_column, value=value_column, task=task_column)
@@ -381,9 +410,10 @@ def _has_whole_numbers(table: Table, column: str, min_share: float) -> bool:
     return bool(whole_mask.mean() >= min_share)
 
 
-def _has_only_numbers(table: Table, column: str) -> bool:
-    """Return True if all of the first cells are finite numbers."""
-    return bool(np.isfinite(_read_first_numbers(table, column).values).all())
+def _has_no_text(table: Table, column: str) -> bool:
+    """Return True if the first cells have numbers, and all others are missing."""
+    numbers = _read_first_numbers(table, column)
+    return bool(np.isfinite(numbers.values).any() and not numbers.is_text.any())
 
 
 def _is_ascending(table: Table, column: str) -> bool:
@@ -399,12 +429,21 @@ def _is_distinct(table: Table, column: str) -> bool:
     return len(filled_cells) > 1 and bool(filled_cells.is_unique)
 
 
+def describe_missing_rule(roles: Roles) -> dict[str, Any]:
+    """Return what happens to missing values, as fields of a `dpcore.data.tables.TableLayout`."""
+    dropped_column = roles.value if roles.drops_missing and roles.kind is TableKind.EVENTS else None
+    return {"dropped_column": dropped_column or "", "missing_constant": roles.missing_constant}
+
+
 def explain_roles(roles: Roles) -> str:
     """Describe the kind of table and the roles of its columns in a sentence."""
     columns_by_role = {role: shorten(column or "?") for role, column in roles.columns.items()}
     if roles.kind is TableKind.EVENTS:
         columns_by_role = {"contribution": roles.contribution.value, **columns_by_role}
     phrases = [f"{role} = {column}" for role, column in columns_by_role.items()]
+    if roles.missing_rule is not None:
+        rule_text = "row left out" if roles.drops_missing else wording.number(roles.missing_constant or 0.0)
+        phrases.append(f"missing value = {rule_text}")
     return f"Read as {roles.kind.value}: {', '.join(phrases)}."
 
 

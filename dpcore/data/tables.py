@@ -94,12 +94,21 @@ class TableLayout:
             (thousands, decimal commas); else with an empty text.
         missing_is_a_user: True if all rows that name no user count as one user; else they are left out.
         filled: For a table for models, the further columns in which a row must not be blank.
+        dropped_column: Column of values whose missing or unusable cells leave out their rows; empty for none.
+        missing_constant: Public number that replaces such cells of the values; None for none.
     """
 
     files: tuple[FileLayout, ...]
     numbers: tuple[tuple[str, str], ...] = ()
     missing_is_a_user: bool = False
     filled: tuple[str, ...] = ()
+    dropped_column: str = ""
+    missing_constant: float | None = None
+
+    @property
+    def has_missing_rule(self) -> bool:
+        """Return True if it is settled what happens to values that are missing or unusable."""
+        return bool(self.dropped_column) or self.missing_constant is not None
 
     def decimal(self, column: str) -> str:
         """Return the decimal mark of a column of numbers; empty for plain numbers."""

@@ -123,10 +123,8 @@ def evaluate_candidate(
         sigma = bound_multiplier(num_moved, rate, parameters.epsilon, parameters.delta, num_steps)
     # Sums over users of 1/m_u and m_u².
     num_capped_users = float(histogram.users_above(float(bound)))
-    is_within_bound = histogram.sizes <= bound
-    sizes_within, users_within = (
-        x[is_within_bound].astype(np.float64) for x in (histogram.sizes, histogram.users)
-    )
+    is_within = histogram.sizes <= bound
+    sizes_within, users_within = (x[is_within].astype(np.float64) for x in (histogram.sizes, histogram.users))
     inverse_sum = float((users_within / sizes_within).sum()) + num_capped_users / bound
     square_sum = float((users_within * sizes_within**2).sum()) + num_capped_users * float(bound) ** 2
     if is_by_user:
@@ -160,9 +158,8 @@ def replace_similarity(
 ) -> Candidate:
     """Evaluate the same candidate at another similarity ``r``; its noise multiplier does not depend on that."""
     parameters = replace(parameters, gradient_similarity=similarity)
-    changed_candidate = evaluate_candidate(
-        histogram, parameters, candidate.sampling, candidate.bound, candidate.multiplier
-    )
+    settings = (candidate.sampling, candidate.bound, candidate.multiplier)
+    changed_candidate = evaluate_candidate(histogram, parameters, *settings)
     assert changed_candidate is not None
     return replace(changed_candidate, is_upper_bound=candidate.is_upper_bound)
 
@@ -275,10 +272,8 @@ def write_program(program_name: str, training: Training, label: str) -> Code:
         moves, move_probabilities = truncate_mixture(num_moved, rate)
     # Where a tail was moved G stands behind K, which is then the last k in order.
     last_move = int(moves[-2] if moves[-1] > len(moves) - 1 else moves[-1])
-    constants = {
-        program_name: wording.digits(getattr(training, program_name))
-        for program_name in ("rate", "divisor", "multiplier", "epsilon", "delta")
-    }
+    constant_names = ("rate", "divisor", "multiplier", "epsilon", "delta")
+    constants = {name: wording.digits(getattr(training, name)) for name in constant_names}
     program_text = render(
         Path(__file__).with_name(f"{template_name}.py"),
         version=VERSION,

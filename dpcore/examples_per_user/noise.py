@@ -335,9 +335,7 @@ def bound_multiplier(
     first_guess = max(1.15 * math.sqrt(num_steps) * unit_noise * mean_move, 0.3)
     first_guess = max(first_guess, 0.4 * unit_noise if num_examples == 1 else 0.3 * unit_noise * mean_move)
     return find_least_noise(
-        lambda sigma: compute_epsilon(
-            log_weights, sigma, num_steps, delta, orders, 3.0 * epsilon, is_replaced
-        ),
+        lambda x: compute_epsilon(log_weights, x, num_steps, delta, orders, 3.0 * epsilon, is_replaced),
         epsilon,
         1.5 * first_guess if is_replaced else first_guess,
         RDP_TOLERANCE,

@@ -139,14 +139,10 @@ def select_most(ownership: Ownership, bound: int) -> RecordSelection:
         "fewest owners first": fewest_first,
         "the linear program's order": fewest_first[np.argsort(-record_shares[fewest_first], kind="stable")],
     }
-    masks_by_name = {
-        order_name: _select_in_order(ownership, bound, o) for order_name, o in orders_by_name.items()
-    }
-    best_order_name = max(masks_by_name, key=lambda order_name: int(masks_by_name[order_name].sum()))
+    masks_by_name = {name: _select_in_order(ownership, bound, o) for name, o in orders_by_name.items()}
+    best_name = max(masks_by_name, key=lambda name: int(masks_by_name[name].sum()))
     selection_bound = min(bound_selection(ownership, bound, prices), ownership.num_records)
-    return RecordSelection(
-        ownership, bound, masks_by_name[best_order_name], selection_bound, prices, best_order_name
-    )
+    return RecordSelection(ownership, bound, masks_by_name[best_name], selection_bound, prices, best_name)
 
 
 def bound_selection(ownership: Ownership, bound: int, prices: IntArray) -> int:

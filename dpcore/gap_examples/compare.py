@@ -37,9 +37,8 @@ def build_problem_of_noise_ratio(histogram: ContributionHistogram, noise_ratio: 
         InvalidInput: ``noise_ratio`` is not a finite number above 0, or the histogram is none.
     """
     require.positive(noise_ratio=noise_ratio)
-    return MeanProblem(
-        histogram, epsilon=2.0 * math.sqrt(2.0 / noise_ratio), value_bound=2.0, value_variance=1.0
-    )
+    epsilon = 2.0 * math.sqrt(2.0 / noise_ratio)
+    return MeanProblem(histogram, epsilon=epsilon, value_bound=2.0, value_variance=1.0)
 
 
 def compute_noise_ratio(problem: MeanProblem) -> float:
@@ -224,9 +223,7 @@ def _maximise_inverse_variance(s: FloatArray, u: FloatArray, rho: FloatArray) ->
     return np.asarray((rows_below + h * (2.0 * users_above - h * curvatures)).max(axis=-1))
 
 
-def _minimise_capped_variance(
-    s: FloatArray, u: FloatArray, rho: FloatArray, uses_integer_caps: bool
-) -> FloatArray:
+def _minimise_capped_variance(s: FloatArray, u: FloatArray, rho: FloatArray, is_integer: bool) -> FloatArray:
     """Return the minimum of 1 / n + rho h^2 / n^2 with n = S + q h over h in [s_1, s_k], whole or real.
 
     Each piece between two sizes has one minimum, at q S / (2 S rho - q^2), or falls throughout.
@@ -238,9 +235,6 @@ def _minimise_capped_variance(
         stationary_caps = np.where(curvatures > 0.0, users_above * rows_below / curvatures, np.inf)
     # Where the piece falls throughout the root is infinite, and the right end is best.
     h = np.clip(stationary_caps, s, right_ends)
-    candidate_caps = [np.floor(h), np.ceil(h)] if uses_integer_caps else [h]
-    variances = [
-        1.0 / (kept_rows := rows_below + users_above * caps) + rho * (caps / kept_rows) ** 2
-        for caps in candidate_caps
-    ]
+    candidate_caps = [np.floor(h), np.ceil(h)] if is_integer else [h]
+    variances = [1.0 / (n := rows_below + users_above * x) + rho * (x / n) ** 2 for x in candidate_caps]
     return np.asarray(np.minimum.reduce(variances).min(axis=-1))

@@ -190,11 +190,9 @@ def compute_integer_cap_limit(
         smallest_variances = candidate_variances.min(axis=0)
         # Weights: in the docstring's order, both branches written so that neither divides by zero.
         inverse_weight_variances = np.where(t <= q, p + q * (q / t), 1.0 / (p + t))
-    best_caps = np.where(
-        np.isfinite(stationary_caps),
-        np.take_along_axis(candidate_caps, candidate_variances.argmin(axis=0)[None], axis=0)[0],
-        np.inf,
-    )
+    best_indices = candidate_variances.argmin(axis=0)[None]
+    finite_caps = np.take_along_axis(candidate_caps, best_indices, axis=0)[0]
+    best_caps = np.where(np.isfinite(stationary_caps), finite_caps, np.inf)
     best_variances = np.where(np.isfinite(stationary_caps), smallest_variances, variance_without_cap)
     return RatioLimit(np.asarray(best_variances * inverse_weight_variances), np.asarray(best_caps))
 
@@ -213,9 +211,8 @@ def compute_real_cap_limit(light_share: npt.ArrayLike) -> RatioLimit:
     """
     p = _require_share(light_share)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = np.where(
-            p <= 1.0 / 3.0, 1.0 / (1.0 - p), np.where(p <= 0.5, (5.0 * p - 1.0) / (4.0 * p**2), 2.0 - p)
-        )
+        ratios_above_third = np.where(p <= 0.5, (5.0 * p - 1.0) / (4.0 * p**2), 2.0 - p)
+        ratios = np.where(p <= 1.0 / 3.0, 1.0 / (1.0 - p), ratios_above_third)
         best_caps = np.where(p <= 1.0 / 3.0, np.inf, np.maximum(p / (3.0 * p - 1.0), 1.0))
     return RatioLimit(np.asarray(ratios), np.asarray(best_caps))
 
@@ -262,10 +259,8 @@ def find_worst_noise(light_share: npt.ArrayLike) -> WorstNoise:
     candidate_noises = (1.0 - p)[..., None] / thresholds
     limit_ratios = compute_integer_cap_limit(p[..., None], candidate_noises).ratio
     best_index = limit_ratios.argmax(axis=-1)[..., None]
-    return WorstNoise(
-        np.take_along_axis(limit_ratios, best_index, axis=-1)[..., 0],
-        np.take_along_axis(candidate_noises, best_index, axis=-1)[..., 0],
-    )
+    arrays = (limit_ratios, candidate_noises)
+    return WorstNoise(*(np.take_along_axis(x, best_index, axis=-1)[..., 0] for x in arrays))
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,3 @@
 """The cap on rows per user for a private learner: error bounds, the best cap, and what a population tells."""
 
-from dpcore.learning.parameters import (
-    ASSUMPTIONS,
-    MAX_DRAWS,
-    NOT_ABOUT_DATA,
-    WITHOUT_SHARES,
-    LearningParameters,
-    PrivacyForm,
-)
+from dpcore.learning.parameters import LearningParameters, PrivacyForm

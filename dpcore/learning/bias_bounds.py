@@ -152,9 +152,9 @@ class CapStatistics:
         """Return a copy with the differences of sums lessened by what rounding may have added: for lower bounds."""
         rounded_fields = {
             name: np.maximum(
-                getattr(self, name) * (1.0 - RELATIVE_ROUNDING) - rounding_error * self.capped_row_share, 0.0
+                getattr(self, name) * (1.0 - RELATIVE_ROUNDING) - error * self.capped_row_share, 0.0
             )
-            for name, rounding_error in ROUNDING.items()
+            for name, error in ROUNDING.items()
         }
         return replace(self, **rounded_fields)
 
@@ -191,17 +191,15 @@ def compute_cap_statistics(
     """
     rows_below, users_above, inverse_size_sums = sum_pieces(caps)
     kept_rows = rows_below + caps * users_above
-    largest_shares = caps / kept_rows
+    u = caps / kept_rows
     # n u: users above it lose share. It is at least the cap; rounded below it, it would count everybody at the cap.
-    losing_sizes = np.maximum(total_rows * largest_shares, caps)
+    losing_sizes = np.maximum(total_rows * u, caps)
     rows_below_losing, users_losing, _ = sum_pieces(losing_sizes)
     caps_nobody = users_above == 0.0
     if above_sums is None:
         capped_row_shares, rounding_shares = (total_rows - rows_below) / total_rows, np.ones(np.shape(caps))
         # The sum of p_j - u over the users above n u.
-        total_variations = np.maximum(
-            (total_rows - rows_below_losing) / total_rows - largest_shares * users_losing, 0.0
-        )
+        total_variations = np.maximum((total_rows - rows_below_losing) / total_rows - u * users_losing, 0.0)
         cut_shares = np.maximum((total_rows - rows_below - caps * users_above) / total_rows, 0.0)
     else:
         capped_row_shares = rounding_shares = above_sums.sum_rows(caps) / total_rows
@@ -212,11 +210,8 @@ def compute_cap_statistics(
     # chi^2 = sum (q_j - p_j)^2 / p_j, users below and above the cap apart, so that only the second cancels.
     # Below it q_j = p_j n / n_tau, above it q_j = u.
     uncapped_terms = (rows_below / total_rows) * (cut_shares * total_rows / kept_rows) ** 2
-    capped_terms = (
-        (total_rows * largest_shares * inverse_size_sums) * largest_shares
-        - 2.0 * largest_shares * users_above
-        + capped_row_shares
-    )
+    capped_terms = (total_rows * u * inverse_size_sums) * u - 2.0 * u * users_above + capped_row_shares
+    chi_squared = np.maximum(uncapped_terms + np.maximum(capped_terms, 0.0), 0.0)
     return CapStatistics(
         fraction=np.asarray(caps / total_rows),
         kept_share=np.asarray(kept_rows / total_rows),
@@ -224,9 +219,7 @@ def compute_cap_statistics(
         users_capped=np.asarray(users_above),
         max_share=np.asarray(np.minimum(caps, largest_size) / kept_rows),
         total_variation=np.asarray(total_variations),
-        chi_squared=np.asarray(
-            np.where(caps_nobody, 0.0, np.maximum(uncapped_terms + np.maximum(capped_terms, 0.0), 0.0))
-        ),
+        chi_squared=np.where(caps_nobody, 0.0, chi_squared),
         capped_row_share=np.asarray(rounding_shares),
     )
 

@@ -125,9 +125,8 @@ class BoundSettings:
         if math.isfinite(num_rows):
             vc_log_term = self.vc_dimension * math.log(num_rows / self.failure_probability)
             finite_sample_terms = self.finite_sample_constant * np.sqrt(vc_log_term / (kept_share * num_rows))
-        privacy_terms = self.privacy.compute_error(
-            np.where(keeps_rows, statistics.max_share, 1.0), self.epsilon, self.failure_probability
-        )
+        max_shares = np.where(keeps_rows, statistics.max_share, 1.0)
+        privacy_terms = self.privacy.compute_error(max_shares, self.epsilon, self.failure_probability)
         return ErrorParts(
             bias=np.asarray(THEOREM_FACTOR * bound_bias(self.bias, statistics, self.loss_variance)),
             finite_sample=np.where(keeps_rows, finite_sample_terms, np.inf),
@@ -139,11 +138,8 @@ class BoundSettings:
         error_parts = self.compute_error_parts(statistics, num_rows)
         # The bias is a difference of sums: for the proof it is taken as low as rounding may have left it.
         smallest_bias = THEOREM_FACTOR * bound_bias(self.bias, statistics.round_down(), self.loss_variance)
-        return Split(
-            error_parts.bias + error_parts.finite_sample,
-            smallest_bias + error_parts.finite_sample,
-            error_parts.privacy,
-        )
+        finite_sample = error_parts.finite_sample
+        return Split(error_parts.bias + finite_sample, smallest_bias + finite_sample, error_parts.privacy)
 
 
 @dataclass(frozen=True)
@@ -301,9 +297,8 @@ def compute_error_parts(problem: BiasProblem, fractions: npt.ArrayLike) -> Error
 
     Source: Amin et al. 2019, theorem 1; the largest share is min(tau, max n_j) / n_tau.
     """
-    return problem.compute_error_parts(
-        compute_statistics(problem.histogram, fractions), float(problem.histogram.num_rows)
-    )
+    statistics = compute_statistics(problem.histogram, fractions)
+    return problem.compute_error_parts(statistics, float(problem.histogram.num_rows))
 
 
 def choose_fractions(histogram: ContributionHistogram, num_points: int = 200) -> FloatArray:

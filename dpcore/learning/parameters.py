@@ -7,17 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpcore.common.parameters import (
-    CARD,
-    LINE,
-    TAB,
-    Option,
-    Parameters,
-    list_fields_beside_data,
-    of_data,
-    own_bound,
-    public,
-)
+from dpcore.common import parameters
+from dpcore.common.parameters import CARD, LINE, TAB, Option, Parameters, of_data, own_bound, public
 from dpcore.common.text_fields import build_from
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.learning.bias_bounds import BiasTerm
@@ -162,5 +153,5 @@ class LearningParameters(Parameters):
         )
 
 
-NOT_ABOUT_DATA = list_fields_beside_data(LearningParameters)
+NOT_ABOUT_DATA = parameters.list_fields_beside_data(LearningParameters)
 """Fields that do not change the answer for the data."""

@@ -117,11 +117,8 @@ class PowerLaw:
         The counterpart of `ContributionHistogram.pieces` in shares; ``rows_at_or_below`` is a mass.
         """
         users_above = self.users_above(share)
-        return Pieces(
-            self.compute_tail_mass(users_above),
-            users_above,
-            np.asarray(self.normaliser * self._sum_powers(users_above)),
-        )
+        inverse_sums = np.asarray(self.normaliser * self._sum_powers(users_above))
+        return Pieces(self.compute_tail_mass(users_above), users_above, inverse_sums)
 
     @cached_property
     def _cumulative_powers(self) -> FloatArray:
@@ -192,9 +189,8 @@ def _compute_binomial_parts(n: int, p: FloatArray, tau: FloatArray) -> tuple[Flo
     mean_rows = n * p
     with np.errstate(divide="ignore"):
         # Chernoff: either tail is at most exp(-exponent) on its side of the mean.
-        chernoff_exponents = (
-            tau * np.log(tau / np.where(mean_rows > 0.0, mean_rows, np.finfo(float).tiny)) - tau + mean_rows
-        )
+        positive_means = np.where(mean_rows > 0.0, mean_rows, np.finfo(float).tiny)
+        chernoff_exponents = tau * np.log(tau / positive_means) - tau + mean_rows
     is_decided = chernoff_exponents > DECIDED_EXPONENT
     is_surely_capped = is_decided & (mean_rows > tau)
     is_surely_uncapped = (is_decided & (mean_rows <= tau)) | (tau >= n)
@@ -233,9 +229,8 @@ def _choose_tail_nodes(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArr
     offsets = np.minimum(log_widths[:, None] * relative_offsets, 1.5)
     offsets = np.concatenate((offsets, np.broadcast_to(np.arange(3.0, 45.0, 1.5), (tau.size, 28))), axis=1)
     log_stops = log_centres + 40.0 / (s * (np.floor(tau) + 1.0) - 1.0) + 8.0 * log_widths
-    log_breakpoints = np.concatenate(
-        (log_centres[:, None] - offsets[:, :0:-1], log_centres[:, None] + offsets), axis=1
-    )
+    signed_offsets = np.concatenate((-offsets[:, :0:-1], offsets), axis=1)
+    log_breakpoints = log_centres[:, None] + signed_offsets
     log_breakpoints = np.clip(log_breakpoints, log_start, np.maximum(log_stops, log_start)[:, None])
     points, weights = QUADRATURE_RULE
     half_widths = np.diff(log_breakpoints, axis=1)[:, :, None] / 2.0
@@ -251,23 +246,19 @@ def _sum_over_users(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArray,
     """
     cap_column = tau[:, None]
     head_users = np.arange(1.0, NUM_HEAD_USERS + 1.0)
-    head_kept_rows, head_excess, head_capped = _compute_binomial_parts(
-        n, law.probability(head_users), cap_column
-    )
-    x, node_weights = _choose_tail_nodes(law, n, tau)
+    head_kept, head_excess, head_capped = _compute_binomial_parts(n, law.probability(head_users), cap_column)
+    x, weights = _choose_tail_nodes(law, n, tau)
     _, node_excess, node_capped = _compute_binomial_parts(n, law.probability(x), cap_column)
     # Midpoint rule: sum_{j > J} g(j) = integral from J + 1/2 + g'(J + 1/2) / 24 - ...
     edge_probabilities = law.probability(np.array([float(NUM_HEAD_USERS), NUM_HEAD_USERS + 1.0]))
     _, edge_excess, edge_capped = _compute_binomial_parts(n, edge_probabilities, cap_column)
-    tail_excess = np.maximum(
-        (node_excess * node_weights).sum(axis=1) + np.diff(edge_excess)[:, 0] / 24.0, 0.0
-    )
+    tail_excess = np.maximum((node_excess * weights).sum(axis=1) + np.diff(edge_excess)[:, 0] / 24.0, 0.0)
     tail_kept_rows = n * float(law.compute_tail_mass(float(NUM_HEAD_USERS))) - tail_excess
     num_capped = (
-        head_capped.sum(axis=1) + (node_capped * node_weights).sum(axis=1) + np.diff(edge_capped)[:, 0] / 24.0
+        head_capped.sum(axis=1) + (node_capped * weights).sum(axis=1) + np.diff(edge_capped)[:, 0] / 24.0
     )
     return (
-        head_kept_rows.sum(axis=1) + np.maximum(tail_kept_rows, 0.0),
+        head_kept.sum(axis=1) + np.maximum(tail_kept_rows, 0.0),
         head_excess.sum(axis=1) + tail_excess,
         np.maximum(num_capped, 0.0),
     )
@@ -279,10 +270,8 @@ def build_statistics(
     """Build the `CapStatistics` of a sample from averages, all of one shape; what needs every user's share is nan."""
     nans = np.full(tau_0.shape, np.nan)
     # tau_0 / E[n_tau / n] rises with tau_0, since the expectation is concave and 0 at 0.
-    largest_shares = np.where(kept_share > 0.0, tau_0 / np.where(kept_share > 0.0, kept_share, 1.0), np.nan)
-    return CapStatistics(
-        tau_0, kept_share, cut_share, users_capped, np.minimum(largest_shares, 1.0), nans, nans
-    )
+    max_shares = np.where(kept_share > 0.0, tau_0 / np.where(kept_share > 0.0, kept_share, 1.0), np.nan)
+    return CapStatistics(tau_0, kept_share, cut_share, users_capped, np.minimum(max_shares, 1.0), nans, nans)
 
 
 def compute_expectations(law: PowerLaw, num_rows: int, fractions: npt.ArrayLike) -> CapStatistics:
@@ -310,9 +299,8 @@ def compute_expectations(law: PowerLaw, num_rows: int, fractions: npt.ArrayLike)
     for chunk_start in range(0, tau.size, chunk_size):
         chunk_slice = slice(chunk_start, chunk_start + chunk_size)
         # Users seen at all are those whose rows exceed 0; E min(X, 1) is the same number.
-        kept_rows[chunk_slice], cut_rows[chunk_slice], num_capped[chunk_slice] = _sum_over_users(
-            law, n, np.maximum(tau[chunk_slice], 1.0)
-        )
+        user_sums = _sum_over_users(law, n, np.maximum(tau[chunk_slice], 1.0))
+        kept_rows[chunk_slice], cut_rows[chunk_slice], num_capped[chunk_slice] = user_sums
     is_empty = tau < 1.0
     kept_share, cut_share, users_capped = (
         np.where(is_empty, below_one_row, cap_values).reshape(tau_0.shape)
@@ -349,20 +337,15 @@ def draw_rows_per_user(law: PowerLaw, num_rows: int, rng: np.random.Generator) -
     s, first_tail_user = law.exponent, float(NUM_HEAD_USERS)
     head_probabilities = law.probability(np.arange(1.0, first_tail_user + 1.0))
     # What is left for all others may come out a rounding below 0.
-    row_counts = rng.multinomial(
-        num_rows, np.append(head_probabilities, max(1.0 - float(head_probabilities.sum()), 0.0))
-    )
+    tail_probability = max(1.0 - float(head_probabilities.sum()), 0.0)
+    row_counts = rng.multinomial(num_rows, np.append(head_probabilities, tail_probability))
     tail_users = np.empty(0)
     num_missing = int(row_counts[-1])
     while num_missing:
         # 1 - random() is never 0, of which there is no such power.
-        proposed_users = np.rint(
-            (first_tail_user + 0.5) * (1.0 - rng.random(num_missing)) ** (-1.0 / law.alpha)
-        )
-        is_accepted = (
-            rng.random(num_missing) * (1.0 + s * (s + 1.0) / 24.0 / proposed_users / proposed_users) < 1.0
-        )
-        tail_users = np.concatenate((tail_users, proposed_users[is_accepted]))
+        proposals = np.rint((first_tail_user + 0.5) * (1.0 - rng.random(num_missing)) ** (-1.0 / law.alpha))
+        is_accepted = rng.random(num_missing) * (1.0 + s * (s + 1.0) / 24.0 / proposals / proposals) < 1.0
+        tail_users = np.concatenate((tail_users, proposals[is_accepted]))
         num_missing = int(row_counts[-1]) - tail_users.size
     tail_row_counts = np.unique(tail_users, return_counts=True)[1]
     head_row_counts = row_counts[:-1]

@@ -20,15 +20,9 @@ from dpcore.common.branch_and_bound import Split, minimise, move_to_kink
 from dpcore.common.checks import Problems
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
+from dpcore.learning import optimal_cap
 from dpcore.learning.bias_bounds import BiasTerm, CapStatistics, compute_cap_statistics
-from dpcore.learning.optimal_cap import (
-    TOLERANCE,
-    BoundSettings,
-    ErrorParts,
-    LearningCap,
-    build_cap,
-    describe_search,
-)
+from dpcore.learning.optimal_cap import TOLERANCE, BoundSettings, ErrorParts, LearningCap
 from dpcore.learning.participation import (
     MAX_EXPECTED_ROWS,
     Draws,
@@ -151,10 +145,10 @@ def find_best_fraction(
         certificate shows that nothing is proved.
     """
     is_limit = problem.num_rows is None
-    largest_fraction = (
-        problem.participation.largest_share if is_limit and not problem.bias.needs_only_the_fraction else 1.0
-    )
+    depends_on_shares = is_limit and not problem.bias.needs_only_the_fraction
+    largest_fraction = problem.participation.largest_share if depends_on_shares else 1.0
     smallest_fraction = problem.smallest_fraction
+    limits = (smallest_fraction, largest_fraction)
 
     def split_bound(tau_0: FloatArray) -> Split:
         """Return the bound (*) at each tau_0 as a falling and a rising part."""
@@ -162,8 +156,7 @@ def find_best_fraction(
 
     minimum = minimise(
         split_bound,
-        smallest_fraction,
-        largest_fraction,
+        *limits,
         is_integer=False,
         tolerance=TOLERANCE,
         max_evaluations=4_000_000 if is_limit else MOST_SAMPLE_POINTS,
@@ -171,20 +164,16 @@ def find_best_fraction(
         should_stop=should_stop,
     )
     if not minimum.stop_reason:
-        minimum = move_to_kink(
-            split_bound, minimum, problem.list_kinks_around, smallest_fraction, largest_fraction
-        )
-    stop_reason = describe_search(minimum)
+        minimum = move_to_kink(split_bound, minimum, problem.list_kinks_around, *limits)
+    stop_text = optimal_cap.describe_search(minimum)
     if is_limit:  # Below the smallest fraction: no less falling part than there, and at least no noise.
         smallest_falling_part = float(split_bound(np.asarray(smallest_fraction)).falling_at_least)
         minimum = replace(minimum, lower_bound=min(minimum.lower_bound, smallest_falling_part))
         if minimum.minimiser == smallest_fraction:
-            stop_reason = (
-                f"The smallest τ₀ searched is best: in the limit there may be no best. {stop_reason}"
-            )
+            stop_text = f"The smallest τ₀ searched is best: in the limit there may be no best. {stop_text}"
     best_statistics = compute_statistics(problem, np.asarray(minimum.minimiser))
     cap = math.nan if problem.num_rows is None else minimum.minimiser * problem.num_rows
-    return build_cap(problem, best_statistics, minimum, problem._row_limit, cap, stop_reason)
+    return optimal_cap.build_cap(problem, best_statistics, minimum, problem._row_limit, cap, stop_text)
 
 
 @dataclass(frozen=True)

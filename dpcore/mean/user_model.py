@@ -41,6 +41,11 @@ ZOOMS = 4
 GRID = 33
 """Grids of `UserModel.find_threshold` and their points; each zooms in on the two steps around the best point."""
 
+MODEL_ASSUMED = (
+    "Users' means are normal around (L + U)/2, and σ² is the variance of the values before clamping; this is "
+    "assumed, not read off data"
+)
+
 
 def measure_normal_clamp(
     deviations: FloatArray, limits: FloatArray

@@ -33,11 +33,11 @@ from dpcore.common.parameters import (
     range_end,
 )
 from dpcore.common.privacy import compute_gaussian_epsilon
-from dpcore.common.programs import Program, find_exact_sigma, find_share_noise, find_total
+from dpcore.common.programs import SPLITS_MEANS, Program, find_exact_sigma, find_share_noise, find_total
 from dpcore.contributions import FloatArray
 from dpcore.data import group_list
 from dpcore.dataset import Dataset
-from dpcore.mean.parameters import Counts, Likeness, MeanParameters, VarianceSource
+from dpcore.mean.parameters import Clamp, Counts, Likeness, MeanParameters, VarianceSource
 from dpcore.mean.public_counts import Target
 from dpcore.per_group.parameters import PerGroupParameters
 
@@ -306,7 +306,7 @@ FIRST_LINES = "users; rows"
 MAX_CHARACTERS = 2000
 PROPOSED_MEAN_FIELDS = ("variance_source", "likeness", "target")
 """Settings of a mean that follow from the data; see `choose_defaults`."""
-MEAN_FIELDS = (*PROPOSED_MEAN_FIELDS, "value_variance", "user_share")
+MEAN_FIELDS = (*PROPOSED_MEAN_FIELDS, "value_variance", "user_share", "clamp")
 
 
 class Objective(Option):
@@ -360,6 +360,7 @@ class PlanParameters(Parameters):
     value_variance: float | None = declared_in(MeanParameters, "value_variance", is_required=False)
     likeness: Likeness = declared_in(MeanParameters, "likeness")
     user_share: float = declared_in(MeanParameters, "user_share")
+    clamp: Clamp = declared_in(MeanParameters, "clamp", label="A mean clamps")
     groups: str | None = declared_in(PerGroupParameters, "groups", only_with=None)
     edges: str | None = declared_in(PerGroupParameters, "edges", only_with=None)
 
@@ -396,8 +397,14 @@ class PlanParameters(Parameters):
                 "slow for a plan",
                 remedy="Take OpenDP, Tumult or plain Python",
             )
+        mean_labels = [line.label for line in lines if line.statistic is LineStatistic.MEAN]
+        if self.clamp is Clamp.USERS and self.program in SPLITS_MEANS and mean_labels:
+            problems.add(
+                f"{self.program.value} cannot clamp users' deviations",
+                remedy="Choose OpenDP or plain Python, or clamp rows",
+            )
         are_options = isinstance(self.variance_source, VarianceSource) and isinstance(self.likeness, Likeness)
-        if is_range_valid and are_options and any(line.statistic is LineStatistic.MEAN for line in lines):
+        if is_range_valid and are_options and mean_labels:
             with problems.collecting():
                 self.mean_parameters  # noqa: B018 - it raises what does not hold together.
         labels_without_target = [line.label for line in lines if line.target_error is None]

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpcore import mean
 from dpcore.code.choice import Choice, Quantity
 from dpcore.code.forms import list_data_fields
 from dpcore.code.several import ReleaseShare, Several
@@ -22,6 +23,7 @@ from dpcore.common.checks import EPSILON_RANGE, refuse
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data import group_list
 from dpcore.dataset import Dataset
+from dpcore.mean import Clamp
 from dpcore.plan import table
 from dpcore.plan.curves import RankCurve, TotalCurve
 from dpcore.plan.least_sum import Split, find_least_sum, find_needed_budgets, split_by_largest_error
@@ -218,6 +220,15 @@ def _make_choice(dataset: Dataset, parameters: PlanParameters, line: AllocatedLi
                 bound_options["min_total"] = -line.bound
         case LineStatistic.MEAN:
             quantity, bound_options = Quantity.MEAN, {"max_rows": int(line.bound)}
+            if parameters.clamp is Clamp.USERS:
+                growth = mean.growth(table.build_mean_problem(dataset, parameters)[0], line.bound)
+                row_factor, effective_factor = growth.coefficients(line.bound)
+                bound_options = {
+                    "threshold": line.bound,
+                    "clamps_users": True,
+                    "user_share": growth.user_share,
+                }
+                bound_options |= {"weight_of_rows": row_factor, "weight_of_users": effective_factor}
         case LineStatistic.QUANTILE:
             quantity, bound_options = Quantity.QUANTILE, {"quantiles": (line.planned.line.quantile,)}
             if table.choose_rank_weights(parameters) is WeightKind.CAP:

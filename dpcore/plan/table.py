@@ -18,9 +18,10 @@ from dpcore.common.programs import Program, find_share_noise
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Contribution, Dataset
-from dpcore.mean import private_counts, public_counts
-from dpcore.mean.parameters import assumed_of_users
+from dpcore.mean import MeanError, private_counts, public_counts
+from dpcore.mean.parameters import USERS_CLAMPED, Clamp, VarianceSource, assumed_of_users
 from dpcore.mean.table_values import ValueSummary
+from dpcore.mean.user_model import MODEL_ASSUMED, UserModel
 from dpcore.per_group.listed_pairs import build_pairs
 from dpcore.per_group.moments import compute_pair_error
 from dpcore.per_group.pair_of_bounds import best_pair, round_up
@@ -41,6 +42,8 @@ MAX_SEARCHED_PAIRS = 200_000
 """Pairs of user and group up to which all pairs of bounds are searched at a line's share of the budget."""
 MAX_CAPS = 2**17
 """Candidate bounds on rows of a mean; log-spaced if a user has more rows."""
+MAX_THRESHOLDS = 1024
+"""Candidate bounds of a mean that clamps users, log-spaced."""
 SIGNED_BOUNDS = 2048
 SMALLEST_AMOUNT, LARGEST_AMOUNT = 1e-100, 1e100
 """Beyond, the square of an amount would be 0 or infinite."""
@@ -69,6 +72,7 @@ class PlannedLine:
         quantile_problem: The problem of a quantile for weights by user, its rows sorted; None for other lines.
         group_problem: The problem of a line per group whose curve lacks pairs of bounds, which are searched at its
             share; at a large epsilon. None for other lines.
+        half_width: Of a mean that clamps users, half of U - L, so that T is the bound times it; None for other lines.
     """
 
     line: Line
@@ -79,6 +83,7 @@ class PlannedLine:
     assumptions: tuple[str, ...] = ()
     quantile_problem: QuantileProblem | None = None
     group_problem: PerGroupProblem | None = None
+    half_width: float | None = None
 
     @property
     def weight(self) -> float:
@@ -120,6 +125,7 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
     curve: curves.Curve
     unit, quantile_problem, group_problem = dataset.value_column, None, None
     assumptions: tuple[str, ...] = ()
+    half_width: float | None = None
     match statistic:
         case LineStatistic.USERS:
             value, unit = float(dataset.histogram.num_users), "users"
@@ -132,14 +138,22 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
         case LineStatistic.SUM:
             curve, value = _make_sum_curve(dataset, variance)
         case LineStatistic.MEAN:
-            mean_problem, value = build_mean_problem(dataset, parameters)
+            mean_problem, value, read_values = build_mean_problem(dataset, parameters)
             caps, has_all_caps = curves.list_caps(dataset.histogram.max_size, MAX_CAPS)
-            alpha, beta = split_mean_error(mean_problem, caps, budget.mechanism)
+            if parameters.clamp is Clamp.USERS:
+                thresholds = np.geomspace(1.0, dataset.histogram.max_size, MAX_THRESHOLDS)
+                caps, has_all_caps, half_width = (
+                    curves.round_bounds(thresholds),
+                    False,
+                    mean_problem.value_bound / 2.0,
+                )
+            mean_error = _measure_mean(mean_problem, read_values, parameters, caps)
+            alpha, beta = split_mean_error(mean_error, budget.mechanism)
             if parameters.program is Program.BIGQUERY:
                 # A query of two sums has three shares, where one of one number has two of twice its scale.
                 beta = beta * (3.0 / 4.0) ** 2
             curve = curves.BoundCurve(alpha, beta, caps, has_all_bounds=has_all_caps)
-            assumptions = assumed_of_users(mean_problem)
+            assumptions = list_mean_assumptions(mean_problem, parameters)
         case LineStatistic.QUANTILE:
             curve, quantile_problem = _make_quantile_curve(dataset, parameters, line)
             value, unit = math.nan, "share of rows"
@@ -159,7 +173,8 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
             )
         target_error *= abs(value)
     check_magnitude(line.label, target_error)
-    return PlannedLine(line, curve, value, unit, target_error, assumptions, quantile_problem, group_problem)
+    problems_by_kind = quantile_problem, group_problem
+    return PlannedLine(line, curve, value, unit, target_error, assumptions, *problems_by_kind, half_width)
 
 
 def find_whole_noise(parameters: PlanParameters) -> NoiseKind | None:
@@ -203,11 +218,38 @@ def _make_sum_curve(dataset: Dataset, variance: float) -> tuple[curves.Curve, fl
     return curve, float(signed_totals.sum())
 
 
-def split_mean_error(
-    problem: private_counts.PrivateCountsProblem, caps: FloatArray, mechanism: NoiseKind
-) -> tuple[FloatArray, FloatArray]:
-    """Compute the squared error without noise and the noise variance at v = 1 of a mean under caps, at epsilon 1."""
-    mean_error = public_counts.capped_error(problem, caps)
+def list_mean_assumptions(
+    problem: private_counts.PrivateCountsProblem, parameters: PlanParameters
+) -> tuple[str, ...]:
+    """List what the error of a mean assumes of users; sentences without their full stop."""
+    if parameters.clamp is Clamp.ROWS:
+        return assumed_of_users(problem)
+    model_sentences = (MODEL_ASSUMED,) if parameters.variance_source is VarianceSource.ENTERED else ()
+    return (
+        *assumed_of_users(problem)[: None if problem.table_values is None else 1],
+        USERS_CLAMPED,
+        *model_sentences,
+    )
+
+
+def _measure_mean(
+    problem: private_counts.PrivateCountsProblem,
+    read_values: ValueSummary,
+    parameters: PlanParameters,
+    bounds: FloatArray,
+) -> MeanError:
+    """Measure the error of a mean at bounds on rows, or if users are clamped of smooth weights, as *Mean* does."""
+    if parameters.clamp is Clamp.ROWS:
+        return public_counts.capped_error(problem, bounds)
+    if parameters.variance_source is VarianceSource.ENTERED:
+        return UserModel(replace(problem, value_mean=problem.value_bound / 2.0)).error(bounds)
+    if problem.table_values is not None:
+        return read_values.user_deviations.error(bounds, float(problem.noise.variance(1.0)), True)
+    return public_counts.smooth_error(problem, bounds)
+
+
+def split_mean_error(mean_error: MeanError, mechanism: NoiseKind) -> tuple[FloatArray, FloatArray]:
+    """Split the error of a mean at epsilon 1: squared error without noise, and the noise variance at v = 1."""
     # At epsilon = 1 and Laplace noise the privacy variance is that of v = 1.
     beta = mean_error.privacy_variance * (mechanism.unit_variance / NoiseKind.LAPLACE.unit_variance)
     return mean_error.sampling_variance + mean_error.shift**2, beta
@@ -215,10 +257,10 @@ def split_mean_error(
 
 def build_mean_problem(
     dataset: Dataset, parameters: PlanParameters
-) -> tuple[private_counts.PrivateCountsProblem, float]:
-    """Build the problem of a mean line as *Mean* does, at epsilon 1, and the mean that the release estimates.
+) -> tuple[private_counts.PrivateCountsProblem, float, ValueSummary]:
+    """Build the problem of a mean line as *Mean* does, at epsilon 1, with the estimated mean and the values.
 
-    It is the mean of the rows in use before clamping if the error is about these rows, else the mean after it.
+    The mean is the mean of the rows in use before clamping if the error is about these rows, else the mean after it.
     """
     mean_parameters = parameters.mean_parameters
     read_values = ValueSummary.from_dataset(dataset, mean_parameters.lower, mean_parameters.upper)
@@ -236,7 +278,7 @@ def build_mean_problem(
         if problem.table_values is None
         else read_values.clamped_values.unclamped_mean
     )
-    return replace(problem, release=release), value
+    return replace(problem, release=release), value, read_values
 
 
 def _make_group_curve(

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+import plotly.graph_objects as go
 from markupsafe import Markup
 
 from dpcore.answer import Answer, Plot
@@ -42,7 +43,7 @@ def write_report_html(report: Report, created: datetime) -> str:
         plotly=_load_plotly_script() if report.figures else "",
         formulae=Markup(render_block(report.formulae_markdown)),
         versions=read_versions(),
-        drawings=[_embed_figure(plot, report.figure_label) for plot in report.figures],
+        drawings=[_embed_figure(plot, _draw_labelled(plot, report.figure_label)) for plot in report.figures],
         script=Markup(_read_file("report.js")),
     )
 
@@ -91,11 +92,14 @@ def _load_plotly_script() -> Markup:
     return Markup(plotly_script.find_script().read_text(encoding="utf-8").replace("</script", "<\\x2fscript"))
 
 
-def _embed_figure(plot: Plot, label: str) -> Markup:
-    """Write a figure as JSON for a script element, under a label if that is not empty or its data not public."""
+def _draw_labelled(plot: Plot, label: str) -> go.Figure:
+    """Draw a plot as a figure, with a label above it unless that is empty."""
     fig = plotly_figures.draw(plot)
-    if label:
-        charts.add_label(fig, label)
+    return charts.add_label(fig, label) if label else fig
+
+
+def _embed_figure(plot: Plot, fig: go.Figure) -> Markup:
+    """Write a figure as JSON for a script element, labelled if its data are not public."""
     if plot.disclosure is not Disclosure.PUBLIC:
         charts.add_label(fig, plot.disclosure.label)
     fig.update_layout(width=None, autosize=True, paper_bgcolor="white", plot_bgcolor="white")

@@ -120,7 +120,9 @@ def build_report(answer: Answer, source: Source, training_card: TrainingCard | N
         # The bounds may be public: the file as a whole is not.
         source = replace(source, disclosure=training_card.disclosure)
     labels = QUESTION.get_labels(*(name for name in QUESTION.fields if name not in hidden_fields))
-    report = report_content.of_answer(QUESTION, answer, source, setting_labels=labels, summary=summary)
+    report = report_content.build_page_report(
+        QUESTION, answer, source, setting_labels=labels, summary=summary
+    )
     if training_card is None:
         return report
     answers = (*report.answers, (TITLE, training_card.card))

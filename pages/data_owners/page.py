@@ -43,7 +43,7 @@ class OwnersPage(Page):
         )
         return parameters
 
-    def tabs(self, answer: Answer) -> Mapping[str, Callable[[], None]]:
+    def list_tabs(self, answer: Answer) -> Mapping[str, Callable[[], None]]:
         """Return the tab *Accuracy*, which trains models on records of its own."""
         return {"Accuracy": lambda: contents.show(answer.parameters)}
 

@@ -134,7 +134,7 @@ class FactorisationPage(Page):
         dataset = data if answer.parameters.source is RatingSource.DATA else None
         return words.summarise_ratings(answer.solution, dataset)
 
-    def fields_in_report(self, answer: Answer) -> Sequence[str]:
+    def list_report_fields(self, answer: Answer) -> Sequence[str]:
         """List the fields for the report, without those that do not apply and those of tabs."""
         unused = {*answer.parameters.unused_names, *NOT_ANSWERED}
         return [name for name in QUESTION.fields if name not in unused]

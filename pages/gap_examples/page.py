@@ -40,7 +40,7 @@ class GapPage(Page):
         """Draw the variance of a value, and return the parameters; None if they are refused."""
         return question_page.read_inputs(QUESTION, slots, ask_first=explain_cleared_variance)
 
-    def fields_in_report(self, answer: Answer) -> tuple[str, ...]:
+    def list_report_fields(self, answer: Answer) -> tuple[str, ...]:
         """Return the fields for the report: not those that only the steps on instances ask for."""
         return ("variance_source", "value_variance")
 

@@ -10,7 +10,7 @@ QUESTION = Question(
     title="What weights gain",
     icon=":material/trophy:",
     url_path="gap",
-    group="Understand",
+    group="The trade-off, live",
     lead="A bound drops rows of heavy users, weights keep them: **how much more variance has the bounded "
     "mean?**",
     sentence="How much better than the best bound can smooth weights be, on my data and on any?",

@@ -22,7 +22,7 @@ class LearningPage(Page):
             f"twice; `inf` does not apply. Label in both: *{answer.disclosure.label}*."
         )
 
-    def fields_in_report(self, answer: Answer) -> list[str]:
+    def list_report_fields(self, answer: Answer) -> list[str]:
         """List the fields for the report, without those of tabs."""
         return self.question.list_fields(*(set(Place) - {Place.TAB}))
 

@@ -10,7 +10,7 @@ QUESTION = Question(
     title="Learning under a bound",
     icon=":material/model_training:",
     url_path="learning",
-    group="Models",
+    group="The trade-off, live",
     lead="You train a model with an ε-differentially private learner. "
     "**How many rows may one user contribute?**",
     release_text="a model",

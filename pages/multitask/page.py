@@ -81,7 +81,7 @@ class MultitaskPage(Page):
             with slots.answer:
                 fields.button(label, "tasks_use_best", "check", use_exponent, best_exponent)
 
-    def fields_in_report(self, answer: Answer) -> list[str]:
+    def list_report_fields(self, answer: Answer) -> list[str]:
         """Return the fields that the answer depends on."""
         return list_answer_fields(answer.parameters)
 

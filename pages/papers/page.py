@@ -21,7 +21,7 @@ FIRST_FIGURE = "amin-figure-3"
 """Shown first: the paper says numbers of it, and few curves tell whether ours agree."""
 
 
-def body(slots: layout.PageSlots) -> None:
+def draw_body(slots: layout.PageSlots) -> None:
     """Draw the chosen figure with its answer, and the lists below."""
     figure_key = QUESTION.key("figure")
     st.session_state.setdefault(figure_key, FIRST_FIGURE)
@@ -73,4 +73,4 @@ def show_lists() -> None:
     contents.show_items(PAPERS[title], figures_with_runs)
 
 
-layout.show(QUESTION, body, has_budget=False)
+layout.show(QUESTION, draw_body, has_budget=False)

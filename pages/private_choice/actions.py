@@ -155,31 +155,24 @@ def confirm_button(
         delta: Of the draw.
         options: Further arguments of `fields.button`.
     """
-    session_state, pending_key = st.session_state, QUESTION.key("pending")
-
-    def close() -> None:
-        """Withdraw the press that waits for a confirmation."""
-        session_state.pop(pending_key, None)
+    session_state, pending_key, this_draw = st.session_state, QUESTION.key("pending"), (key, argument)
 
     def draw_confirmed() -> None:
         """Call the callback if this very draw waits for a confirmation."""
         # Two presses in one browser's turn: the first has drawn what was confirmed, the second confirms nothing.
-        if session_state.pop(pending_key, None) == (key, argument):
+        if session_state.pop(pending_key, None) == this_draw:
             callback(argument)
 
-    def ask_first() -> None:
-        """Note the press, so that the confirmation is shown."""
-        session_state[pending_key] = key, argument
-
-    fields.button(label, key, icon, ask_first, **options)
-    if session_state.get(pending_key) != (key, argument):
+    # The press is noted, so that the confirmation is shown.
+    fields.button(label, key, icon, session_state.update, {pending_key: this_draw}, **options)
+    if session_state.get(pending_key) != this_draw:
         return False
     facts = replace(request.facts, delta=delta or 0.0)
     st.warning(f"{describe_spending(facts)} {describe_remainder(facts, request)}", icon=":material/casino:")
     with st.container(horizontal=True):
         cost_text = format_cost(facts.epsilon, facts.delta)
         is_drawn = fields.button(f"Spend {cost_text}", f"{key}_confirm", "check", draw_confirmed)
-        fields.button("Cancel", f"{key}_cancel", "close", close)
+        fields.button("Cancel", f"{key}_cancel", "close", session_state.pop, pending_key, None)
     return is_drawn
 
 
@@ -309,7 +302,7 @@ def show_code(selection: Selection, number: NumberKind, index: int) -> None:
         # An invented one would clamp the values without a word.
         question_text = f"**What range can a value have?** Enter L and U on *Mean*, {RANGE_SOURCE}"
         st.info(question_text, icon=":material/straighten:")
-        st.page_link(session.find_page_file("Mean"), label="Mean", icon=":material/functions:")
+        st.page_link(MEAN.path, label="Mean", icon=":material/functions:")
         return
     has_noise = number in (*OF_MEAN, BoundPurpose.SUM)
     delta = st.session_state.get(QUESTION.key("release_delta")) if has_noise else None

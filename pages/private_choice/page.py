@@ -143,7 +143,7 @@ class PrivatePage(Page):
         st.markdown(f"- **Private copy.** {actions.COPY_HELP}\n- **Direct choice.** {choice_text}")
         cards.draw_behind(answer)
 
-    def tabs(self, answer: Answer) -> Mapping[str, layout.Content]:
+    def list_tabs(self, answer: Answer) -> Mapping[str, layout.Content]:
         """Return the form of a range by the name of its tab."""
         return {"A value range": on_card.show_range}
 
@@ -152,7 +152,7 @@ class PrivatePage(Page):
         with slots.answer:
             actions.show(st.session_state[keys.PAGE_PARAMETERS], session.dataset())
 
-    def fields_in_report(self, answer: Answer) -> Sequence[str]:
+    def list_report_fields(self, answer: Answer) -> Sequence[str]:
         """List the names of the question's fields that apply, without those of the tab."""
         field_names = QUESTION.list_fields(Place.LINE, Place.MORE)
         return [name for name in field_names if name not in answer.parameters.unused_names]

@@ -199,11 +199,11 @@ class RegressionPage(Page):
             caption = ":material/pan_tool: The trial of bounds was stopped."
         st.caption(caption)
 
-    def tabs(self, answer: Answer) -> Mapping[str, Callable[[], None]]:
+    def list_tabs(self, answer: Answer) -> Mapping[str, Callable[[], None]]:
         """Return the tab of the release, by its name."""
         return {"Release": lambda: show_release(answer)}
 
-    def file_label(self, name: str) -> str:
+    def write_file_label(self, name: str) -> str:
         """Return the text of the button of C."""
         return "C (Parquet)"
 
@@ -215,7 +215,7 @@ class RegressionPage(Page):
             f"and answer. Both are labelled *{label}*."
         )
 
-    def fields_in_report(self, answer: Answer) -> Sequence[str]:
+    def list_report_fields(self, answer: Answer) -> Sequence[str]:
         """Leave out the settings of the generator for other data."""
         is_generated = answer.parameters.source is DataSource.GENERATED
         return [name for name in QUESTION.fields if is_generated or name not in GENERATOR_FIELDS]

@@ -72,9 +72,7 @@ def find_runtime() -> Any:
 @with_fallback(True)
 def is_connected(session_name: str) -> bool:
     """Return True if a browser is connected to the session, or if nobody knows."""
-    from streamlit.runtime import Runtime
-
-    return bool(Runtime.instance().is_active_session(session_name))
+    return bool(find_runtime().is_active_session(session_name))
 
 
 @with_fallback(None)

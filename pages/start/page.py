@@ -18,7 +18,7 @@ from pages.start import contents
 from pages.start.question import QUESTION
 
 
-def body(slots: layout.PageSlots) -> None:
+def draw_body(slots: layout.PageSlots) -> None:
     """Show the questions that lead to a page, the figure, and its answer."""
     if slots.intro is not None:
         with slots.intro:
@@ -58,4 +58,4 @@ def show(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset)
         cards.draw_answer(answer, key="start_card")
 
 
-layout.show(QUESTION, body)
+layout.show(QUESTION, draw_body)

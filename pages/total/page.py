@@ -11,7 +11,7 @@ from dpcore.dataset import Dataset
 from dpcore.total.answer import SignedSolution, build_answer, build_refused_answer, explain_refusal
 from dpcore.total.answer.answer import solve_beside_page
 from dpcore.total.parameters import Summed, TotalParameters, UserTotals, compute_user_totals
-from pages.shared.base import cache
+from pages.shared.base import cache, catalogue
 from pages.shared.card import cards
 from pages.shared.render import question_page
 from pages.shared.render.question_page import Page
@@ -83,7 +83,7 @@ class TotalPage(Page):
         """Describe the content of the file *Choice*."""
         return f"**Choice** holds the question, the bound and its errors. Label: *{answer.disclosure.label}*."
 
-    def fields_in_report(self, answer: Answer) -> tuple[str, ...]:
+    def list_report_fields(self, answer: Answer) -> tuple[str, ...]:
         """Leave out what only the simulation asks for."""
         return REPORTED_FIELDS if is_signed(answer) else (*REPORTED_FIELDS, "own_share")
 
@@ -91,7 +91,7 @@ class TotalPage(Page):
         """Return True if values are added up."""
         return answer.parameters.summed is Summed.VALUES
 
-    def variant(self, answer: Answer) -> str:
+    def name_variant(self, answer: Answer) -> str:
         """Return "signed" if some user's total is negative."""
         return "signed" if is_signed(answer) else ""
 
@@ -99,7 +99,7 @@ class TotalPage(Page):
         """Offer the page for sums per group, unless some user's total is negative."""
         if not is_signed(answer):
             with slots.bottom:
-                page_file, label = session.find_page_file("Per group"), "Per group (GROUP BY)"
+                page_file, label = catalogue.find_page("Per group").path, "Per group (GROUP BY)"
                 st.page_link(page_file, label=label, icon=":material/table_rows:")
 
 

@@ -96,7 +96,7 @@ class TrainingPage(Page):
         if state.value is not None and not jobs.list_running(runs[0].key):
             st.caption(words.describe_runs(state.value))
 
-    def tabs(self, answer: Answer) -> Mapping[str, layout.Content]:
+    def list_tabs(self, answer: Answer) -> Mapping[str, layout.Content]:
         """Return the tab of the release, by its name."""
         return {"Release": lambda: release.show_release(answer.solution)}
 
@@ -123,7 +123,7 @@ class TrainingPage(Page):
         store = release.get_store(answer.solution)
         return release.list_lines(store.draws, store.ledger)
 
-    def fields_in_report(self, answer: Answer) -> list[str]:
+    def list_report_fields(self, answer: Answer) -> list[str]:
         """Leave out how data are generated, unless these are."""
         is_generated = answer.parameters.source is DataSource.GENERATED
         return [name for name in QUESTION.fields if is_generated or name not in GENERATOR_FIELDS]
@@ -132,7 +132,7 @@ class TrainingPage(Page):
         """Name the part of the downloads that has single files."""
         return "**Parts of it**"
 
-    def file_label(self, name: str) -> str:
+    def write_file_label(self, name: str) -> str:
         """Return the text of the button of the runs."""
         return "Every run (CSV)"
 

@@ -28,7 +28,7 @@ SOURCES = {
 CONTRIBUTION_NAMES = dict(zip(Contribution, ("Rows", "Distinct tasks", "Total"), strict=True))
 
 
-def body(slots: layout.PageSlots) -> None:
+def draw_body(slots: layout.PageSlots) -> None:
     """Draw the choice of data, the main figure, and where the data lead."""
     with slots.line:
         st.session_state.setdefault(QUESTION.key("data_source"), "Sample")
@@ -98,4 +98,4 @@ def show_heaviest(dataset: Dataset) -> None:
         st.table(pd.DataFrame(cells_by_column, index=pd.RangeIndex(1, sizes.size + 1, name="Rank")))
 
 
-layout.show(QUESTION, body, has_budget=False, runs_alone=False)
+layout.show(QUESTION, draw_body, has_budget=False, runs_alone=False)

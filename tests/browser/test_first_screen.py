@@ -67,7 +67,7 @@ UNREADABLE = """() => {
 
 # Names of pages in the sidebar that end in three dots. The one of the open page is bold, and needs most.
 CUT_NAMES = """() =>
-    [...document.querySelectorAll("[data-testid='stSidebarNavLink'] > :last-child")]
+    [...document.querySelectorAll(".st-key-navigation a > :last-child")]
         .filter(name => name.scrollWidth > name.clientWidth).map(name => name.innerText)"""
 
 
@@ -167,7 +167,10 @@ def all_is_seen_beside_the_sidebar(page: Page, text: str) -> None:
     page.set_viewport_size({"width": 1024, "height": 900})
     wait_for_figures(page)
     assert page.evaluate(UNREADABLE) == [], text
-    expect(page.get_by_test_id("stSidebarNavLink")).to_have_count(len(catalogue.PAGES))
+    num_closed = sum(question.group in catalogue.FOLDED_GROUPS for question in catalogue.PAGES)
+    links = page.locator(".st-key-navigation").get_by_role("link")
+    expect(links).to_have_count(len(catalogue.PAGES) - num_closed)
+    assert links.and_(page.locator("[aria-current=page]")).count() == 1, text
     assert page.evaluate(CUT_NAMES) == [], text
 
 

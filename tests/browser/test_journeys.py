@@ -32,10 +32,13 @@ def go_to(page: Page, title: str, whole: bool = True, folded: bool = False) -> N
 
     The runs that Training begins by itself are made `whole` or to a first figure.
     """
-    link = page.get_by_test_id("stSidebarNav").get_by_role("link", name=title, include_hidden=folded)
+    navigation = page.locator(".st-key-navigation")
+    link = navigation.get_by_role("link", name=title, include_hidden=folded).first
     if folded:
         link.evaluate("e => e.click()")
     else:
+        if not link.is_visible():  # Its group is closed.
+            navigation.get_by_text("Models", exact=True).click()
         link.click()
     heading = "How much may one user contribute?" if title == "Start" else title
     # Not `expect`: while it fails, Playwright writes down the whole page each time, 6 % of the browser's time.

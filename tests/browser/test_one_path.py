@@ -102,8 +102,8 @@ def test_from_an_unknown_file_to_code_that_runs(page: Page, app_url: str, tmp_pa
         for item in KINDS if private else KINDS[::4]:
             programs.append(path_of(ways.get_by_role("link", name=item.page), item, private, common))
             # A press as well, and a whole page less to draw than by way of Your data.
-            ways = page.get_by_test_id("stSidebarNav")
-        press(page.get_by_test_id("stSidebarNav").get_by_role("link", name="Your data"))
+            ways = page.locator(".st-key-navigation")
+        press(page.locator(".st-key-navigation").get_by_role("link", name="Your data"))
     for number, text in enumerate(programs):
         # The public list of groups is the person's own to write, which the program asks for.
         groups = [f"p{group}" for group in range(8)]

@@ -35,17 +35,13 @@ SAMPLING_STYLES = {Sampling.EXAMPLES: Style.CAP, Sampling.USERS: Style.SMOOTH}
 def plot_error(solution: ExamplesSolution, provenance: Provenance) -> Plot:
     """Plot the estimated error over G in both ways, with the band from diverse to similar examples."""
     candidate, own_candidate = solution.best_candidate, solution.own_candidate
-    plot_items: list[Item] = [*_make_curves(solution, "error")]
+    items: list[Item] = [*_make_curves(solution, "error")]
     smallest_bound, largest_bound = solution.comparison.find_near_optimal()
     if smallest_bound < largest_bound:
-        plot_items.insert(0, Band(f"Within 5{wording.PERCENT} of the best", smallest_bound, largest_bound))
-    plot_items.append(
-        Mark("Best bound", candidate.bound, candidate.error, SAMPLING_STYLES[candidate.sampling])
-    )
+        items.insert(0, Band(f"Within 5{wording.PERCENT} of the best", smallest_bound, largest_bound))
+    items.append(Mark("Best bound", candidate.bound, candidate.error, SAMPLING_STYLES[candidate.sampling]))
     if own_candidate is not None:
-        plot_items.append(
-            Mark("Your bound", own_candidate.bound, own_candidate.error, Style.ENTERED, "square")
-        )
+        items.append(Mark("Your bound", own_candidate.bound, own_candidate.error, Style.ENTERED, "square"))
     return Plot(
         "examples-error",
         "Estimated error over examples per user",
@@ -53,7 +49,7 @@ def plot_error(solution: ExamplesSolution, provenance: Provenance) -> Plot:
         f"({words.SAMPLING_PHRASES[candidate.sampling]}). Shaded: from diverse to alike examples.",
         _make_bound_axis(solution),
         Axis("estimated error", "gradient norms"),
-        plot_items,
+        items,
         provenance,
         is_main=True,
     )
@@ -70,10 +66,8 @@ def plot_noise(solution: ExamplesSolution, provenance: Provenance) -> Plot:
 def plot_kept_share(solution: ExamplesSolution, provenance: Provenance) -> Plot:
     """Plot the share of examples kept, and the sampling rate, over G."""
     candidates = solution.comparison.candidates_by_sampling[Sampling.EXAMPLES]
-    attribute_names = ("bound", "kept_share", "rate")
-    bound_column, share_column, rate_column = (
-        _make_column(candidates, attribute) for attribute in attribute_names
-    )
+    names = ("bound", "kept_share", "rate")
+    bound_column, share_column, rate_column = (_make_column(candidates, name) for name in names)
     return Plot(
         "examples-kept",
         "Examples kept, and sampling rate",
@@ -111,8 +105,7 @@ def _make_curves(solution: ExamplesSolution, attribute_name: str, is_shaded: boo
         ends = (("low_ends", "diverse", 0.0), ("high_ends", "alike", 1.0)) if is_shaded else ()
         for end_name, suffix, similarity in ends:
             changed_candidates = [
-                replace_similarity(solution.histogram, solution.parameters, candidate, similarity)
-                for candidate in candidates
+                replace_similarity(solution.histogram, solution.parameters, c, similarity) for c in candidates
             ]
             end_column_name = f"{column_name}_{suffix}"
             shade_options[end_name] = _make_column(changed_candidates, attribute_name, end_column_name)
@@ -139,9 +132,7 @@ PROTECTS = (
     "**This does not protect that somebody is there.** Which records are kept depends on all users, so who owns which "
     "record is public. Only the contents of one user's records are protected, zeroed or replaced."
 )
-FAIRNESS = (
-    "The most records are not the best training: the model learns those of few owners more than others."
-)
+UNEQUAL = "The most records are not the best training: the model learns those of few owners more than others."
 
 
 PROOF_HELP = "By the prices of a linear program, in whole numbers."
@@ -186,21 +177,16 @@ def tabulate_owners(selection: owners.RecordSelection) -> dict[str, list[Any]]:
     owner_counts = selection.ownership.owner_counts
     record_counts = np.bincount(owner_counts)
     kept_counts = np.bincount(owner_counts[selection.is_kept], minlength=record_counts.size)
-    distinct_numbers = np.flatnonzero(record_counts)
-    columns = {
-        "Owners": distinct_numbers,
-        "Records": record_counts[distinct_numbers],
-        "Kept": kept_counts[distinct_numbers],
-    }
+    numbers = np.flatnonzero(record_counts)
+    columns = {"Owners": numbers, "Records": record_counts[numbers], "Kept": kept_counts[numbers]}
     columns["Share kept"] = columns["Kept"] / columns["Records"]
     return {name: column_values.tolist() for name, column_values in columns.items()}
 
 
 def solve_beside_page(dataset: Dataset, parameters: ExamplesParameters) -> section.Solver:
     """Solve with the quick bound on the noise; then search for the exact noise of the best bound, if that is quick."""
-    quick_solution: ExamplesSolution = yield section.Cached(
-        solve_quickly, (dataset.histogram, parameters), num_kept=32
-    )
+    solve_arguments = (dataset.histogram, parameters)
+    quick_solution: ExamplesSolution = yield section.Cached(solve_quickly, solve_arguments, num_kept=32)
     noise_arguments = quick_solution.noise_arguments
     if noise_arguments is None:
         return section.SearchResult(quick_solution)
@@ -267,11 +253,9 @@ def show_owners(answer: Answer, dataset: Dataset) -> section.Parts:
     if answer.parameters.batch_size > selection.num_kept:
         yield section.Note("B is more than the records kept.")
     yield PROTECTS
-    alt = "Records by number of owners"
-    yield section.Table(
-        tabulate_owners(selection), alt, {"Share kept": "percent"}, key="examples_per_user_owners"
-    )
-    yield section.Note(f"{FAIRNESS} Found by {selection.order_name}.")
+    columns, alt = tabulate_owners(selection), "Records by number of owners"
+    yield section.Table(columns, alt, {"Share kept": "percent"}, key="examples_per_user_owners")
+    yield section.Note(f"{UNEQUAL} Found by {selection.order_name}.")
     yield section.Label(Disclosure.PUBLIC if dataset.pairs is None else dataset.provenance)
     yield section.Note("The program reads a table with columns record and user.")
     program_text = write_owners_program(selection.bound).text

@@ -63,9 +63,8 @@ class ExamplesSolution:
         if sigma is None:
             return replace(self, stage=Stage.FIRST)
         quick_candidate = self.comparison.best_candidate
-        candidate = evaluate_candidate(
-            self.histogram, self.parameters, quick_candidate.sampling, quick_candidate.bound, sigma
-        )
+        settings = (quick_candidate.sampling, quick_candidate.bound, sigma)
+        candidate = evaluate_candidate(self.histogram, self.parameters, *settings)
         assert candidate is not None
         return replace(self, best_candidate=candidate, stage=Stage.FINAL)
 
@@ -83,9 +82,7 @@ def solve_quickly(histogram: ContributionHistogram, parameters: ExamplesParamete
         if parameters.sampling is Sampling.BOTH:
             # At G = 1 both ways are one.
             samplings = (Sampling.EXAMPLES, Sampling.USERS) if own_bound > 1 else (Sampling.EXAMPLES,)
-        candidates = [
-            evaluate_candidate(histogram, parameters, sampling, own_bound) for sampling in samplings
-        ]
+        candidates = [evaluate_candidate(histogram, parameters, s, own_bound) for s in samplings]
         own_candidate = min(filter(None, candidates), key=lambda candidate: candidate.error, default=None)
     return ExamplesSolution(parameters, histogram, comparison, comparison.best_candidate, own_candidate)
 
@@ -197,11 +194,10 @@ def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
 
 def write_near_optimal(solution: ExamplesSolution) -> str:
     """Write the interval of near-optimal bounds."""
-    smallest_bound, largest_bound = solution.comparison.find_near_optimal()
-    objective = "the least error, by this estimate"
-    bound_range, others_text = (smallest_bound, largest_bound), "the next bounds tried"
+    bounds, objective = solution.comparison.find_near_optimal(), "the least error, by this estimate"
+    others_text = "the next bounds tried"
     range_text = standard.write_range(
-        *bound_range, symbol="G", objective=objective, worse_choices_text=others_text
+        *bounds, symbol="G", objective=objective, worse_choices_text=others_text
     )
     return f"{SAMPLING_PHRASES[solution.best_candidate.sampling]}: {range_text}"
 

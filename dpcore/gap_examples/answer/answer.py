@@ -54,15 +54,13 @@ def build_numbers(comparison: Comparison) -> tuple[Number, ...]:
     ratio, noise_ratio, error_ratio = comparison.ratio, comparison.noise_ratio, math.sqrt(comparison.ratio)
     cap, noise_text = comparison.best_cap.max_contributions, wording.number(noise_ratio)
     rows_text, noise_unit = wording.counted(cap, "row"), wording.agreeing(noise_ratio, "row", "rows")
-    limit_note = f"(at most {math.sqrt(two_groups.compute_supremum().ratio):.4f})"
+    note = f"(at most {math.sqrt(two_groups.compute_supremum().ratio):.4f})"
     error_text, error_help = f"{error_ratio:.4f}", "Standard errors."
     ratio_help = "Variance of the mean with the best bound over that with the best smooth weights."
     noise_help = "2 (B/ε)²/σ²: the noise if one user holds all the weight, in variances of a row."
     return (
         Number("Variance, bounded : weights", f"{ratio:.4f}", "", ratio_help, ratio, key="ratio"),
-        Number(
-            "Error, bounded : weights", error_text, limit_note, error_help, error_ratio, key="error_ratio"
-        ),
+        Number("Error, bounded : weights", error_text, note, error_help, error_ratio, key="error_ratio"),
         Number("Best bound", rows_text, "per user", "Least variance.", cap, ROWS_UNIT, "max_contributions"),
         Number("Noise ratio ρ", noise_text, noise_unit, noise_help, noise_ratio, "rows", "noise_ratio"),
     )
@@ -219,9 +217,7 @@ def show_two_groups(answer: Answer, dataset: Dataset) -> section.Parts:
     yield section.Fields(("light_users", "heavy_size", "light_size"))
     parameters: GapParameters = answer.parameters
     num_light_users = parameters.light_users
-    heavy_size = parameters.heavy_size
-    light_size = parameters.light_size
-    yield plots.plot_two_groups(num_light_users, heavy_size, light_size)
+    yield plots.plot_two_groups(num_light_users, parameters.heavy_size, parameters.light_size)
     p, caps = num_light_users / NUM_USERS, (1, 2, 3)
     q = 1.0 - p
     term_texts = [f"{1.0 / (p + q * x) + q * x * x / (p + q * x) ** 2:.4f}" for x in caps]
@@ -392,10 +388,8 @@ def build_answer(
     code_choice: CodeChoice | None = None
     if value_range is not None and value_range[0] < value_range[1]:
         mean_parameters = mean.MeanParameters(parameters.epsilon, *value_range)
-        cap_and_threshold = best_cap.max_contributions, smooth.threshold
-        code_choice = write_bound_forms(
-            *cap_and_threshold, Neighbours.REPLACE_VALUES, dataset, mean_parameters
-        )
+        cap, threshold = best_cap.max_contributions, smooth.threshold
+        code_choice = write_bound_forms(cap, threshold, Neighbours.REPLACE_VALUES, dataset, mean_parameters)
     lower, upper = value_range or (None, None)
     return Answer(
         headline=write_headline(comparison),

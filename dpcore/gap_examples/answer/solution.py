@@ -16,6 +16,7 @@ from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
+from dpcore.gap_examples import two_groups
 from dpcore.gap_examples.compare import (
     PAPER_BOUND,
     Comparison,
@@ -26,15 +27,6 @@ from dpcore.gap_examples.compare import (
 )
 from dpcore.gap_examples.parameters import REGRESSION_G, THEOREM_G, GapParameters
 from dpcore.gap_examples.regression import RegressionStep
-from dpcore.gap_examples.two_groups import (
-    Domination,
-    compute_integer_cap_limit,
-    compute_real_cap_limit,
-    compute_supremum,
-    compute_theorem_2,
-    find_dominating_groups,
-    find_worst_noise,
-)
 
 
 @dataclass(frozen=True)
@@ -51,14 +43,14 @@ class GapSolution:
     comparison: Comparison
     near_optimal_caps: tuple[int, int]
     proof: FourfoldProof
-    domination: Domination | None
+    domination: two_groups.Domination | None
 
 
 def solve(dataset: Dataset, parameters: mean.MeanParameters) -> GapSolution:
     """Compare the best cap with the best weights, and carry out the proofs."""
     problem = parameters.problem(dataset.histogram)
     comparison = compare(problem)
-    domination = find_dominating_groups(comparison) if problem.value_variance > 0.0 else None
+    domination = two_groups.find_dominating_groups(comparison) if problem.value_variance > 0.0 else None
     proof = carry_out_fourfold_proof(comparison)
     return GapSolution(comparison, mean.caps_within(problem), proof, domination)
 
@@ -85,20 +77,17 @@ def against_epsilon(dataset: Dataset, parameters: GapParameters) -> BoundCompari
 
 # --- plots --------------------------------------------------------------------------------------------------
 
-RATIO_AXIS = linear_axis(
-    "ratio", (1.0, 1.62), title="Variance, best bound : best weights", number_format=".4f"
-)
+RATIO_TITLE, SHARE_TITLE = "Variance, best bound : best weights", "Share p of light users"
+RATIO_AXIS = linear_axis("ratio", (1.0, 1.62), title=RATIO_TITLE, number_format=".4f")
 VARIANCE_AXIS = Axis("variance", "1 = best weights", (0.9, 10.0), number_format=".4g")
-SHARE_AXIS = share_axis(
-    "share of light users", (0.0, 1.0), title="Share p of light users", number_format=".1%"
-)
+SHARE_AXIS = share_axis("share of light users", (0.0, 1.0), title=SHARE_TITLE, number_format=".1%")
 MARKED_THRESHOLDS = 30
 SHARES = np.linspace(0.005, 0.995, 199)
 
 
 def _build_supremum_line() -> Level:
     """Build the horizontal line at the largest ratio of any data."""
-    largest_ratio = compute_supremum().ratio
+    largest_ratio = two_groups.compute_supremum().ratio
     return Level(f"At most {largest_ratio:.5f}", largest_ratio, dash="longdash")
 
 
@@ -138,8 +127,8 @@ def plot_variances(solution: GapSolution, dataset: Dataset) -> Plot:
 def plot_theorem_2(g: int) -> Plot:
     """Plot the ratio of the paper's example over g, which approaches 3/2."""
     g_values = np.unique(np.rint(np.geomspace(THEOREM_G[0], THEOREM_G[-1], 150)))
-    ratios = [float(compute_theorem_2(int(g_value)).ratio) for g_value in g_values]
-    chosen_ratio = float(compute_theorem_2(g).ratio)
+    ratios = [float(two_groups.compute_theorem_2(int(g_value)).ratio) for g_value in g_values]
+    chosen_ratio = float(two_groups.compute_theorem_2(g).ratio)
     limits = THEOREM_G[0] * 0.9, THEOREM_G[-1] * 1.05
     return Plot(
         "gap-theorem-2",
@@ -161,11 +150,14 @@ def plot_two_groups(num_light_users: int, heavy_size: int, light_size: int) -> P
     """Plot the ratio over the share of light users at rho = q m / s: two limits, and the chosen numbers of rows."""
     sizes = [light_size, light_size * heavy_size]
     group_shares, light_share = np.stack((SHARES, 1.0 - SHARES), axis=-1), num_light_users / 100.0
-    integer_cap_limit, real_cap_limit = compute_integer_cap_limit(SHARES), compute_real_cap_limit(SHARES)
+    integer_cap_limit, real_cap_limit = (
+        two_groups.compute_integer_cap_limit(SHARES),
+        two_groups.compute_real_cap_limit(SHARES),
+    )
     ratios = compute_variance_ratios(sizes, group_shares, (1.0 - SHARES) / light_size).ratio
     heavy_share = 1.0 - light_share
     here = compute_variance_ratios(sizes, [light_share, heavy_share], heavy_share / light_size)
-    paper_ratio, largest_ratio = (float(compute_integer_cap_limit(share).ratio) for share in (0.5, 0.4))
+    paper_ratio, largest_ratio = (float(two_groups.compute_integer_cap_limit(p).ratio) for p in (0.5, 0.4))
     rows_text = f"R = {heavy_size:,}, s = {light_size:,}"
     return Plot(
         "gap-two-groups",
@@ -197,14 +189,19 @@ def plot_two_groups(num_light_users: int, heavy_size: int, light_size: int) -> P
 def find_worst_share(noise_per_user: float) -> float:
     """Find the share of light users at which the ratio is largest for this noise, to a thousandth."""
     light_shares = np.linspace(0.001, 0.999, 999)
-    return float(light_shares[int(compute_integer_cap_limit(light_shares, noise_per_user).ratio.argmax())])
+    return float(
+        light_shares[int(two_groups.compute_integer_cap_limit(light_shares, noise_per_user).ratio.argmax())]
+    )
 
 
 def plot_any_noise(noise_per_user: float) -> Plot:
     """Plot the limit over the share of light users at the chosen noise, and the maximum over all noises."""
-    supremum, integer_cap_limit = compute_supremum(), compute_integer_cap_limit(SHARES, noise_per_user)
-    worst_noise, worst_share = find_worst_noise(SHARES), find_worst_share(noise_per_user)
-    share_ratio = float(compute_integer_cap_limit(worst_share, noise_per_user).ratio)
+    supremum, integer_cap_limit = (
+        two_groups.compute_supremum(),
+        two_groups.compute_integer_cap_limit(SHARES, noise_per_user),
+    )
+    worst_noise, worst_share = two_groups.find_worst_noise(SHARES), find_worst_share(noise_per_user)
+    share_ratio = float(two_groups.compute_integer_cap_limit(worst_share, noise_per_user).ratio)
     hover, ratios = ("t", worst_noise.noise_per_user), worst_noise.ratio
     largest_name, worst_name = f"Largest of all: {supremum.ratio:.5f}", "Worst t for each p"
     return Plot(
@@ -247,7 +244,7 @@ def plot_growth(growth_columns: Mapping[str, FloatArray], regression_step: Regre
             # Dotted and on top: for large g in example 1 the two lie on each other.
             Curve("To the best C", g, ratios_to_best, Style.SMOOTH, dash="dot"),
             Curve("Paper's bounds", g, guaranteed_ratios, Style.ENTERED),
-            Level("The most for a mean", compute_supremum().ratio),
+            Level("The most for a mean", two_groups.compute_supremum().ratio),
             Mark("Here", regression_step.example.g, ratio, Style.CAP),
         ),
         Disclosure.PUBLIC,
@@ -259,6 +256,7 @@ def plot_growth(growth_columns: Mapping[str, FloatArray], regression_step: Regre
 def plot_thresholds(regression_step: RegressionStep) -> Plot:
     """Plot sample limiting at every threshold, in units of the variance of the paper's C."""
     paper_variance = regression_step.example.feasible_variance
+    paper_bound = regression_step.example.limiting_bound / paper_variance
     threshold_column = Column("threshold", np.arange(1.0, regression_step.limited_variances.size + 1.0))
     limiting_column = Column("sample_limiting_over_c", regression_step.limited_variances / paper_variance)
     marker_symbol = "circle" if regression_step.limited_variances.size <= MARKED_THRESHOLDS else ""
@@ -272,11 +270,7 @@ def plot_thresholds(regression_step: RegressionStep) -> Plot:
         (
             Curve("Sample limiting", threshold_column, limiting_column, Style.CAP, symbol=marker_symbol),
             Level("The paper's C", 1.0),
-            Level(
-                "Paper's bound for it",
-                regression_step.example.limiting_bound / paper_variance,
-                dash="longdash",
-            ),
+            Level("Paper's bound for it", paper_bound, dash="longdash"),
             Mark("Best bound", regression_step.best_threshold, regression_step.ratio, Style.CAP),
         ),
         Disclosure.PUBLIC,

@@ -13,20 +13,14 @@ from dpcore.common.strict_json import certificate_fields
 from dpcore.common.text_fields import to_fields
 from dpcore.dataset import Dataset
 from dpcore.learning.answer import population
+from dpcore.learning.answer import solution as words
 from dpcore.learning.answer.solution import (
     LearningSolution,
-    build_numbers,
-    describe_formulae,
-    describe_near_optimal,
     find_cap_by_term,
-    list_bias_bound_rows,
     list_parts,
     plot_bound,
     plot_terms,
     solve,
-    write_detail,
-    write_facts,
-    write_methods,
 )
 from dpcore.learning.optimal_cap import NEIGHBOURS, list_capped_users
 from dpcore.learning.parameters import ASSUMPTIONS, NOT_ABOUT_DATA, LearningParameters
@@ -35,7 +29,7 @@ from dpcore.report.content import list_public_inputs, write_columns
 
 def describe_inputs(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show how the bias and the privacy noise are bounded, with the formulae."""
-    yield section.Note(describe_formulae(answer.parameters))
+    yield section.Note(words.describe_formulae(answer.parameters))
 
 
 def show_bias_bounds(answer: Answer, dataset: Dataset) -> section.Parts:
@@ -46,11 +40,8 @@ def show_bias_bounds(answer: Answer, dataset: Dataset) -> section.Parts:
     )
     yield section.Figures((answer.plots["learning-terms"](),), axes_with_main_limits="xy")
     caps_by_term = yield section.Cached(find_cap_by_term, (answer.solution.problem,))
-    yield section.Table(
-        list_bias_bound_rows(answer.solution, caps_by_term, answer.parameters.own_bound),
-        "All bounds",
-        is_plain=True,
-    )
+    table_rows = words.list_bias_bound_rows(answer.solution, caps_by_term, answer.parameters.own_bound)
+    yield section.Table(table_rows, "All bounds", is_plain=True)
     yield section.Label()
 
 
@@ -59,9 +50,8 @@ def show_capped_users(answer: Answer, dataset: Dataset) -> section.Parts:
     solution, own_bound = answer.solution, answer.parameters.own_bound
     cap = solution.best_cap.max_contributions
     if own_bound is not None:
-        uses_own_bound = yield section.Choice(
-            "whose_cap", "Under which bound", {False: "Best bound", True: "Your own bound"}
-        )
+        labels = {False: "Best bound", True: "Your own bound"}
+        uses_own_bound = yield section.Choice("whose_cap", "Under which bound", labels)
         cap = own_bound if uses_own_bound else cap
     histogram = solution.problem.histogram
     columns, num_unlisted = list_capped_users(histogram, solution.convert_to_fraction(cap))
@@ -125,27 +115,24 @@ def build_answer(
     final_solution = solve(dataset, parameters) if solution is None else solution
     best_cap = final_solution.best_cap
     cap = best_cap.max_contributions
+    form = (name_cap_form(cap), Quantity.MODEL, {"max_rows": cap})
     answer = Answer(
         headline=standard.instruct_to_cap(wording.counted(cap, "row")),
-        detail=write_detail(final_solution, dataset),
-        numbers=build_numbers(final_solution),
+        detail=words.write_detail(final_solution, dataset),
+        numbers=words.build_numbers(final_solution),
         assumptions=ASSUMPTIONS,
         disclosure=dataset.provenance,
-        facts=write_facts(final_solution, parameters.own_bound),
+        facts=words.write_facts(final_solution, parameters.own_bound),
         proofs=(("Bound", best_cap.certificate, best_cap.stop_reason),),
-        code=build_forms(
-            parameters.epsilon,
-            list_data_fields(dataset),
-            [(name_cap_form(cap), Quantity.MODEL, {"max_rows": cap})],
-        ),
-        near_optimal=describe_near_optimal(final_solution),
+        code=build_forms(parameters.epsilon, list_data_fields(dataset), [form]),
+        near_optimal=words.describe_near_optimal(final_solution),
         parameters=parameters,
         solution=final_solution,
         plots={
             "learning-bound": lambda: plot_bound(final_solution, dataset, parameters.own_bound),
             "learning-terms": lambda: plot_terms(final_solution, dataset, parameters.own_bound),
         },
-        make_methods=lambda: write_methods(final_solution, dataset, parameters),
+        make_methods=lambda: words.write_methods(final_solution, dataset, parameters),
         files={
             "learning_curves.csv": lambda: write_columns(
                 final_solution.curve_columns, dataset.provenance, list_public_inputs(to_fields(parameters))

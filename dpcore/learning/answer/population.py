@@ -76,9 +76,7 @@ def solve(parameters: LearningParameters) -> PopulationSolution:
         }
     caps_by_epsilon = {}
     for epsilon in (parameters.epsilon, PAPER_EPSILON):
-        problems = [
-            replace(limit_problem, epsilon=epsilon, participation=PowerLaw(alpha)) for alpha in FAMILY_ALPHAS
-        ]
+        problems = [replace(limit_problem, epsilon=epsilon, participation=PowerLaw(a)) for a in FAMILY_ALPHAS]
         caps_by_epsilon[epsilon] = tuple(population.find_best_fraction(problem) for problem in problems)
     num_capped_at_best = float(population.compute_statistics(sample_problem, best_cap.fraction).users_capped)
     return PopulationSolution(parameters, curve_columns, best_cap, num_capped_at_best, caps_by_epsilon)
@@ -296,25 +294,22 @@ def plot_capped(solution: PopulationSolution, samples: Draws | None) -> Plot:
 def plot_cost_over_rows(cost: population.CostOfPrivacy, parameters: LearningParameters) -> Plot:
     """Plot the smallest bias plus privacy noise over n, beside what falls to zero."""
     columns = list_cost_columns(cost, parameters)
-    num_rows, finite_sample_terms = columns["num_rows"], columns["finite_sample_without_a_cap"]
+    x, finite_sample_terms = columns["num_rows"], columns["finite_sample_without_a_cap"]
     curves = (
-        Curve(
-            "Smallest sum: cost of privacy", num_rows, columns["smallest_sum"], Style.TOTAL, symbol="circle"
-        ),
-        Curve("its bias, twice", num_rows, columns["bias_twice"], Style.BIAS),
-        Curve("its privacy noise", num_rows, columns["privacy_noise"], Style.PRIVACY),
-        Curve("Finite-sample term, no bound", num_rows, finite_sample_terms, Style.SAMPLING),
+        Curve("Smallest sum: cost of privacy", x, columns["smallest_sum"], Style.TOTAL, symbol="circle"),
+        Curve("its bias, twice", x, columns["bias_twice"], Style.BIAS),
+        Curve("its privacy noise", x, columns["privacy_noise"], Style.PRIVACY),
+        Curve("Finite-sample term, no bound", x, finite_sample_terms, Style.SAMPLING),
     )
+    x_limits = (population.ROWS_FOR_COST[0], population.ROWS_FOR_COST[-1])
     items = [curve for curve in curves if np.any(np.asarray(curve.y))]
     if not is_floor_zero(cost, parameters) and cost.limit_cap.is_complete:
-        items.append(Curve("Floor, n → ∞", num_rows, columns["floor"], Style.ENTERED))
+        items.append(Curve("Floor, n → ∞", x, columns["floor"], Style.ENTERED))
     return Plot(
         "learning-cost",
         "Cost of privacy",
         describe_cost(cost, parameters).replace("**", ""),
-        Axis(
-            "rows n", "", (population.ROWS_FOR_COST[0], population.ROWS_FOR_COST[-1]), number_format=",.3~g"
-        ),
+        Axis("rows n", "", x_limits, number_format=",.3~g"),
         Axis("bound", "", COST_LIMITS, title="Smallest bias + privacy noise"),
         items,
         Disclosure.PUBLIC,

@@ -205,9 +205,8 @@ def plot_terms(solution: LearningSolution, dataset: Dataset, own_bound: int | No
     for term, (style, dash, width) in TERM_STYLES.items():
         twice_biases = curves[f"twice_{term.value}"]
         items.append(Curve(TERM_NAMES[term], curves["cap_rows"], twice_biases, style, dash=dash, width=width))
-    for (name, style, _), cap in zip(
-        MARKED_CAPS, (solution.best_cap.max_contributions, own_bound), strict=True
-    ):
+    caps = (solution.best_cap.max_contributions, own_bound)
+    for (name, style, _), cap in zip(MARKED_CAPS, caps, strict=True):
         if cap is not None:
             items.append(Level(name, cap, is_vertical=True, style=style))
     return Plot(
@@ -248,12 +247,9 @@ def _build_axes(solution: LearningSolution, bound_name: str) -> tuple[Axis, Axis
 def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
     """Build the best cap, the bound on the excess risk there, and the parts of that bound."""
     best_cap, cap, total = solution.best_cap, solution.best_cap.max_contributions, solution.best_cap.total
-    parts_by_name = list_parts(best_cap)
-    share_texts = {
-        part_name: wording.percent(part_value / total) if total > 0.0 else ""
-        for part_name, part_value in parts_by_name.items()
-    }
-    largest_part_name = max(parts_by_name, key=lambda part_name: parts_by_name[part_name])
+    parts = list_parts(best_cap)
+    share_texts = {name: wording.percent(part / total) if total > 0.0 else "" for name, part in parts.items()}
+    largest_part_name = max(parts, key=lambda name: parts[name])
     share_note = f"({share_texts[largest_part_name]} {largest_part_name.lower()})" if total > 0.0 else ""
     cap_text, key = wording.counted(cap, "row"), "max_contributions"
     part_numbers = [
@@ -265,7 +261,7 @@ def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
             part_value,
             key=key,
         )
-        for (part_name, part_value), key in zip(parts_by_name.items(), PART_COLUMNS.values(), strict=True)
+        for (part_name, part_value), key in zip(parts.items(), PART_COLUMNS.values(), strict=True)
     ]
     tau_0, bound_help = best_cap.fraction, NUMBER_HELPS["bound"]
     return (
@@ -303,9 +299,7 @@ def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, 
     }
     if own_bound is not None:
         own_parts = solution.compute_error_parts_at(own_bound)
-        part_texts = (
-            f"{name.lower()} {wording.number(part)}" for name, part in list_parts(own_parts).items()
-        )
+        part_texts = (f"{name.lower()} {wording.number(x)}" for name, x in list_parts(own_parts).items())
         parts_text = ", ".join(part_texts)
         own_total, name = float(own_parts.total), f"Your own bound, {wording.counted(own_bound, 'row')}"
         facts[name] = "this limit on the bias does not apply there: less than a quarter of the rows is kept."

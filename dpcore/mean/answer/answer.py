@@ -50,6 +50,7 @@ from dpcore.mean.answer.solution import (
 from dpcore.mean.parameters import Clamp, MeanParameters, VarianceSource, assumptions
 from dpcore.mean.private_counts import PrivateCountsProblem, Release
 from dpcore.mean.table_values import ValueSummary
+from dpcore.mean.user_model import MODEL_ASSUMED
 from dpcore.report.content import write_columns
 
 PLAIN = mean.Growth()
@@ -213,7 +214,7 @@ def _clamp_users(
     parameters, problem, smooth_choice = answer.parameters, solution.problem, solution.smooth_choice
     own_bound, error_key = parameters.own_bound, solution.error_name.replace(" ", "_")
     leak_sentences = warn_of_leaks(solution, dataset, parameters)
-    model_assumptions = () if users_solution.user_model is None else (users.MODEL_ASSUMED,)
+    model_assumptions = () if users_solution.user_model is None else (MODEL_ASSUMED,)
 
     def plot_errors() -> Plot:
         """Plot the error over the bound, of clamped users and of clamped rows."""

@@ -42,10 +42,6 @@ SAME_WITHOUT_VALUES = (
     "The error is the same as for clamped rows: this σ² is of values in [L, U], which no clamp cuts. "
     "Enter the σ² of the unclamped values for a model of what is cut."
 )
-MODEL_ASSUMED = (
-    "Users' means are normal around (L + U)/2, and σ² is the variance of the values before clamping; this is "
-    "assumed, not read off data"
-)
 
 
 @dataclass(frozen=True, eq=False)

@@ -195,9 +195,9 @@ def show_counts(answer: Answer, dataset: Dataset) -> section.Parts:
     ratios = (ratio_with_slack, ratio_without_slack)
     numbers = words.build_count_numbers(private_counts, *ratios, cost_factor)
     slack_helps = ratio_with_slack <= 1.05 * ratio_without_slack
-    text = words.describe_counts(comparison, private_counts, slack_helps)
+    counts_text = words.describe_counts(comparison, private_counts, slack_helps)
     plot = plots.plot_counts(tasks, private_counts)
-    yield section.Columns(((section.Numbers(numbers), text), (plot,)))
+    yield section.Columns(((section.Numbers(numbers), counts_text), (plot,)))
     yield section.Label(preceding_text=":violet-badge[:material/casino: simulation: not a release]")
 
 

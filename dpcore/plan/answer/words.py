@@ -131,6 +131,9 @@ def _describe_bound(line: AllocatedLine) -> str:
             return f"{groups_text}, {wording.counted(line.second_bound, 'row')} in each"
         case LineStatistic.GROUP_SUMS:
             return f"{groups_text}, up to {wording.number(line.second_bound, 4)} in each"
+        case LineStatistic.MEAN if line.planned.half_width is not None:
+            limit_text = wording.number(line.bound * line.planned.half_width, 4)
+            return f"weight of at most {wording.counted(line.bound, 'row')}, total deviation up to ± {limit_text}"
         case _:
             return f"{wording.number(line.bound, 4)} {wording.agreeing(line.bound, 'row', 'rows')} per user"
 
@@ -260,7 +263,10 @@ def write_methods(solution: PlanSolution, dataset: Dataset) -> Methods:
     noise_text = "Laplace noise [@dwork2006]" if budget.mechanism is NoiseKind.LAPLACE else "Gaussian noise"
     noise_text += f" by {choose_library(parameters.program, parameters.mechanism).value}"
     outcome_texts = [
-        ", and 0 was published" if line.is_dropped else f" under a bound of {wording.number(line.bound, 6)}"
+        ", and 0 was published"
+        if line.is_dropped
+        else f" under a bound of {wording.number(line.bound, 6)}"
+        + (" on users' weights, their deviations clamped" if line.planned.half_width is not None else "")
         for line in solution.lines
     ]
     shares_text = "; ".join(

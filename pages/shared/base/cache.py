@@ -20,7 +20,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
@@ -69,32 +69,20 @@ class Pages:
         self._mine = threading.local()
 
     @contextmanager
-    def run(self) -> Iterator[None]:
-        """Count a run of a page, in its own thread."""
-        if self._runs_here():
+    def run(self, is_counted: bool = True) -> Iterator[None]:
+        """Count the run of a page in this thread, or leave it out; do nothing if that is so already."""
+        if getattr(self._mine, "runs", False) == is_counted:
             yield
             return
-        self._mine.runs = True
-        self._change_count(1)
+        self._note_run(is_counted)
         try:
             yield
         finally:
-            self._mine.runs = False
-            self._change_count(-1)
+            self._note_run(not is_counted)
 
-    @contextmanager
-    def wait(self) -> Iterator[None]:
+    def wait(self) -> AbstractContextManager[None]:
         """Do not count the run of this thread, if there is one, while it only waits."""
-        if not self._runs_here():
-            yield
-            return
-        self._mine.runs = False
-        self._change_count(-1)
-        try:
-            yield
-        finally:
-            self._mine.runs = True
-            self._change_count(1)
+        return self.run(is_counted=False)
 
     def let_go_first(self, queue_entry: QueueEntry) -> None:
         """Return when no page computes, or when the patience of this work is at its end."""
@@ -105,14 +93,11 @@ class Pages:
             self._changed.wait_for(lambda: not self._num_runs, queue_entry.patience_seconds)
         queue_entry.patience_seconds -= time.monotonic() - start_time
 
-    def _runs_here(self) -> bool:
-        """Return True if this thread runs a page."""
-        return getattr(self._mine, "runs", False)
-
-    def _change_count(self, count_change: int) -> None:
-        """Change the number of runs that compute, and wake what waits for them."""
+    def _note_run(self, is_counted: bool) -> None:
+        """Add this thread's run to those that compute, or take it off, and wake what waits for them."""
+        self._mine.runs = is_counted
         with self._changed:
-            self._num_runs += count_change
+            self._num_runs += 1 if is_counted else -1
             self._changed.notify_all()
 
 

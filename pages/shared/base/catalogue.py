@@ -15,18 +15,22 @@ ORDER = (
     "per_group",
     "quantile",
     "plan",
+    "private_choice",
+    "gap_examples",
     "learning",
+    "multitask",
+    "papers",
     "examples_per_user",
     "training",
     "regression",
-    "multitask",
     "factorisation",
     "data_owners",
-    "gap_examples",
-    "papers",
-    "private_choice",
 )
 """The folders of all questions, in the order of the sidebar. A new question adds its own here, and nowhere else."""
+
+
+FOLDED_GROUPS = frozenset({"Models"})
+"""Groups of the sidebar that are closed unless one of their pages is open."""
 
 
 def read_questions(order: Iterable[str]) -> tuple[Question, ...]:

@@ -276,10 +276,14 @@ class TableUpload:
     def _clear_settings(self) -> None:
         """Empty the fields that were entered for other data; what a link or session file set for these data stays."""
         state = st.session_state
-        awaited = state.get(keys.AWAITED, {})
+        awaited_values = state.get(keys.AWAITED, {})
         for name, field in self.question.fields.items():
             key = self.question.key(name)
-            if field.renewed and field.origin is FieldOrigin.OWN_DATA and awaited.get(key) != state.get(key):
+            if (
+                field.renewed
+                and field.origin is FieldOrigin.OWN_DATA
+                and awaited_values.get(key) != state.get(key)
+            ):
                 state[key] = field.initial
         state[keys.AWAITED] = {}
         if "proposed" in self.question.other_origins:

@@ -81,8 +81,8 @@ class Uploader:
     def refuse(self, problems: Sequence[InputProblem], unread_names: Sequence[str] = ()) -> None:
         """Store the problems, and which files were not read; an empty list of problems clears them."""
         files_text = f"the file {unread_names[0]} was" if len(unread_names) == 1 else "the files were"
-        heading = [InputProblem(f"{files_text} not read")] if unread_names else []
-        st.session_state[self._key("problems")] = (*heading, *problems)
+        first_problems = [InputProblem(f"{files_text} not read")] if unread_names else []
+        st.session_state[self._key("problems")] = (*first_problems, *problems)
 
     @property
     def problems(self) -> Sequence[InputProblem]:
@@ -142,15 +142,15 @@ def show_upload(question: Question, dataset: Dataset, items_noun: str = "items")
     """
     if not dataset.task_names or access.is_served():
         return
-    entry, names = Uploader(question, PREFIX), st.session_state.get(keys.ITEM_NAMES)
+    uploader, names = Uploader(question, PREFIX), st.session_state.get(keys.ITEM_NAMES)
     with st.expander(f"Names of the {items_noun}", icon=":material/label:"):
         st.markdown(_describe_names(dataset, names, items_noun))
-        entry.show(
+        uploader.show(
             f"A public list of the {items_noun}: id, name",
             "One a line: movies.dat, u.item and movies.csv of MovieLens as they come, or two columns.",
-            lambda files: _read_file(entry, files),
+            lambda files: _read_file(uploader, files),
         )
-        entry.show_problems()
+        uploader.show_problems()
 
 
 def _describe_names(dataset: Dataset, names: Mapping[str, str] | None, items_noun: str) -> str:
@@ -165,11 +165,11 @@ def _describe_names(dataset: Dataset, names: Mapping[str, str] | None, items_nou
     return f"Names in your private rows are not shown, as one user alone may have written them. {text}"
 
 
-def _read_file(entry: Uploader, files: list[UploadedFile]) -> None:
+def _read_file(uploader: Uploader, files: list[UploadedFile]) -> None:
     """Store the list of names in an uploaded file, or the problems for which it is refused."""
     try:
         st.session_state[keys.ITEM_NAMES] = read_names(files[0].getvalue())
-        entry.refuse(())
+        uploader.refuse(())
     except Exception as error:  # Whatever it is, the page stays usable.
-        entry.refuse(describe_error(error), [files[0].name])
-    entry.drop(files)
+        uploader.refuse(describe_error(error), [files[0].name])
+    uploader.drop(files)

@@ -270,10 +270,8 @@ def watch(keys: str | Sequence[str], work_text: str | Callable[[], str], is_meas
         if job is not None and job.has_failed:
             fields.show_problems(job.input_problems)
             if job.retry_work is not None:
-                try_again = partial(
-                    start, key, job.question, job.retry_work, is_heavy=job.is_heavy, is_light=job.is_light
-                )
-                fields.button("Try again", f"{key}_retry", "refresh", try_again)
+                arguments = key, job.question, job.retry_work, POLL_SECONDS, job.is_heavy, job.is_light
+                fields.button("Try again", f"{key}_retry", "refresh", start, *arguments)
     running_jobs = list_running(*keys)
     if running_jobs:
         _draw_bar(keys, work_text, is_measured, [(job, job.partial_result) for job in running_jobs])
@@ -432,11 +430,11 @@ class Run:
     @property
     def is_cut_short(self) -> bool:
         """Return True if it has ended with a result that is not complete."""
-        search_result = self.get_state()
+        search_result = self.get_result()
         is_final = search_result.stage is Stage.FINAL and search_result.value is not None
         return is_final and not self.search.is_complete(search_result.value)
 
-    def get_state(self) -> SearchResult:
+    def get_result(self) -> SearchResult:
         """Return what there is: the result, a first answer, or the result for earlier settings on the same data."""
         earlier_key, settings = f"{self.key}_earlier", self.search.settings
         earlier_entry = st.session_state.get(earlier_key)
@@ -478,7 +476,7 @@ def solve(solver: Solver, question: Question, data: Any, is_shared: bool) -> tup
             if not solver_request.button_text:
                 runs.append(run)
                 run.ask()
-            solver_reply = run.get_state()
+            solver_reply = run.get_result()
     except StopIteration as end:
         return end.value, runs
 

@@ -85,7 +85,9 @@ PLOTLY = Script("plotly", (plotly_script.find_script(),))
 _FIGURE_FILES = ("handle.js", "appearance.js", "figure.js")
 FIGURE = Script("figure", tuple(map(Path(__file__).with_name, _FIGURE_FILES)))
 
-ROUTES: list[BaseRoute] = [Route(each.address, each.respond, methods=["GET"]) for each in (PLOTLY, FIGURE)]
+ROUTES: list[BaseRoute] = [
+    Route(script.address, script.respond, methods=["GET"]) for script in (PLOTLY, FIGURE)
+]
 
 
 class EarlyScripts:
@@ -160,7 +162,7 @@ def draw(
     key: str,
     alt: str,
     file_name: str,
-    csv: str,
+    csv_key: str,
     handle_and_keys: tuple[Mapping[str, Any], tuple[str, ...]] | None,
 ) -> None:
     """Draw a figure, or update the one that has this key: its main curves from before stay visible, pale.
@@ -170,13 +172,13 @@ def draw(
         key: Unique on the page, and the same from run to run: the browser recognises the figure by it.
         alt: What the figure shows, its takeaway first, for a screen reader.
         file_name: Name of saved pictures, without the ending.
-        csv: Key of the download button of the figure's data, which the figure's own button presses.
+        csv_key: Key of the download button of the figure's data, which the figure's own button presses.
         handle_and_keys: Description of the handle, and session keys of the numbers that it moves; None for no handle.
     """
     channel = speed.get_channel()
     description, field_keys = handle_and_keys or (None, ())
     height = int(fig.layout.height or HEIGHT) + compute_strip_height(description)
-    texts = {"alt": alt, "fileName": file_name, "csv": csv, "key": key}
+    texts = {"alt": alt, "fileName": file_name, "csv": csv_key, "key": key}
     token = channel.token if speed.IS_ON else ""
     payload = build_message(fig, description, ghost=True, channel=token, **texts)
     channel.send(key, payload)

@@ -228,7 +228,7 @@ class Page:
         """Return the name, without its ending, of the Markdown file that explains how the answer is computed."""
         return "formula"
 
-    def tabs(self, answer: Answer) -> Mapping[str, layout.Content]:
+    def list_tabs(self, answer: Answer) -> Mapping[str, layout.Content]:
         """Return tabs that the page draws itself; a group of tabs joins the sections of its name."""
         return {}
 
@@ -236,7 +236,7 @@ class Page:
         """Return Markdown on the content of the answer's files; empty for nothing to say."""
         return ""
 
-    def fields_in_report(self, answer: Answer) -> Sequence[str]:
+    def list_report_fields(self, answer: Answer) -> Sequence[str]:
         """Return the names of the fields that matter for the answer."""
         return tuple(self.question.fields)
 
@@ -258,7 +258,7 @@ class Page:
         """List what this page has released and spent, as lines of the report."""
         return ()
 
-    def variant(self, answer: Answer) -> str:
+    def name_variant(self, answer: Answer) -> str:
         """Return the variant of the answer that has tabs and files of its own; empty for the only one."""
         return ""
 
@@ -276,7 +276,7 @@ class Page:
 
         jobs.watch([run.key for run in runs], describe_work, all(run.search.is_measured for run in runs))
 
-    def file_label(self, name: str) -> str:
+    def write_file_label(self, name: str) -> str:
         """Return the text of the button of a file: "Curves (CSV)" of learning_curves.csv."""
         stem, _, ending = name.removeprefix(f"{self.question.name}_").rpartition(".")
         return f"{stem.replace('_', ' ').capitalize()} ({ending.upper()})"
@@ -355,7 +355,7 @@ class Page:
         is_final = state.stage is Stage.FINAL
         renderer = Renderer(question, answer, data, main_plot, label, is_final, is_shared)
         key = f"{self.stem or question.name}_card"
-        tabs_name = "_".join(filter(None, (self.variant(answer), "tabs")))
+        tabs_name = "_".join(filter(None, (self.name_variant(answer), "tabs")))
         sections = dict(answer.sections)
         behind_section: Any = sections.pop(BEHIND, None)
         downloads_section: Any = sections.pop(DOWNLOADS, None)
@@ -382,7 +382,7 @@ class Page:
 
         tabs = {
             BEHIND: show_behind,
-            **list_contents(renderer, sections, self.tabs(answer)),
+            **list_contents(renderer, sections, self.list_tabs(answer)),
             DOWNLOADS: show_files,
             layout.COMPUTED: lambda: st.markdown(question.read_formula(self.choose_formula_file(answer))),
         }
@@ -406,18 +406,18 @@ class Page:
 
     def show_files(self, answer: Answer, data: Any, label: str) -> None:
         """Offer the answer, and its files."""
-        question, variant = self.question, self.variant(answer)
+        question, variant = self.question, self.name_variant(answer)
         stem = "_".join(filter(None, (self.stem or question.name, variant)))
         source, releases = self.build_source(answer, data), self.list_releases(answer, data)
         summary, formula = self.summarise(answer, data), self.choose_formula_file(answer)
-        labels = question.get_labels(*self.fields_in_report(answer))
-        files = [(self.file_label(name), name, make) for name, make in answer.files.items()]
+        labels = question.get_labels(*self.list_report_fields(answer))
+        files = [(self.write_file_label(name), name, make) for name, make in answer.files.items()]
         if answer.write_choice is not None:
             files.append(("Choice (JSON)", f"{stem}_choice.json", answer.write_choice))
         report_content.draw(
             stem,
             answer.disclosure,
-            lambda: report_content.of_answer(
+            lambda: report_content.build_page_report(
                 question, answer, source, formula, labels, label, summary, releases
             ),
             answer.methods,

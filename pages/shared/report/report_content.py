@@ -28,7 +28,7 @@ from pages.shared.fields import fields
 from pages.shared.session import session
 
 
-def of_answer(
+def build_page_report(
     question: Question,
     answer: Answer,
     source: script.Source,
@@ -102,7 +102,7 @@ WITHHELD = (
 )
 
 
-def show(methods: Methods | None, stem: str) -> None:
+def _show_methods(methods: Methods | None, stem: str) -> None:
     """Show the sentences for a methods section, with files of them and of the works cited.
 
     Args:
@@ -199,7 +199,7 @@ def draw(
             with column:
                 st.markdown(text)
                 _draw_buttons(stem, disclosure, build_report, public_only)
-    show(methods, stem)
+    _show_methods(methods, stem)
     if files_heading:
         st.markdown(files_heading)
         cards.file_buttons(files, files_disclosure or disclosure)

@@ -62,7 +62,7 @@ def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -
     name = f"{question.title}: data of its own" if question.has_own_data else "Demonstration"
     if is_on_session_data:
         name = dataset.name
-    texts = [*((number.label, number.text) for number in card.numbers), ("", ""), ("", "")]
+    number_texts = [*((number.label, number.text) for number in card.numbers), ("", ""), ("", "")]
     epsilon, rows_lost = parameters.epsilon, None
     choice = card.code.forms[0][1] if card.code is not None and card.code.forms else None
     cap = choice.max_rows if isinstance(choice, Choice) and choice.quantity not in PER_GROUP else None
@@ -73,8 +73,8 @@ def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -
         name=f"{name if len(name) <= 28 else name[:27] + '…'}, ε = {wording.entered(epsilon)}",
         data=name,
         epsilon=epsilon,
-        bound=texts[0],
-        error=texts[1],
+        bound=number_texts[0],
+        error=number_texts[1],
         rows_lost=rows_lost,
         half_or_double=card.facts.get(HALF_OR_DOUBLE, ""),
         settings=tuple(_list_settings(question, parameters)),
@@ -187,8 +187,8 @@ def show(run: page_run.PageRun) -> None:
     if data is None:
         dataset_in_use = session.dataset()
         data = dataset_in_use if question.can_answer(dataset_in_use) else session.load_demonstration()
-    not_compared = getattr(module, "NOT_COMPARED", ())
+    ignored_names = getattr(module, "NOT_COMPARED", ())
     # What holds at the ε in use need not hold at every other: the renderer says so.
     Renderer(question, run.answer_card, data).show(
-        lambda _, data: against.show_over_epsilon(question.name, compare, not_compared, data, parameters)
+        lambda _, data: against.show_over_epsilon(question.name, compare, ignored_names, data, parameters)
     )

@@ -139,8 +139,7 @@ def show(
         session_file.update_snapshot()
 
     (st.fragment(draw_page) if runs_alone else draw_page)()
-    if keys.DIALOG_ASKED in st.session_state:
-        page_run.open_requested_dialog()
+    page_run.open_requested_dialog()
 
 
 def _draw_epsilon(page_name: str) -> None:

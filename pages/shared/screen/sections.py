@@ -21,7 +21,7 @@ from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Stage
 from dpcore.report import content as report_content
-from pages.shared.base import cache, keys
+from pages.shared.base import cache, catalogue, keys
 from pages.shared.base.question import Question
 from pages.shared.card import cards
 from pages.shared.data import uploads
@@ -283,7 +283,7 @@ class Renderer:
                 with st.container(horizontal=True, vertical_alignment="center"):
                     section.walk(parts, self._draw)
             case section.Link(page, label, icon):
-                st.page_link(session.find_page_file(page), label=label, icon=f":material/{icon}:")
+                st.page_link(catalogue.find_page(page).path, label=label, icon=f":material/{icon}:")
             case section.Columns(columns):
                 for container, column in zip(st.columns(len(columns), gap="large"), columns, strict=True):
                     with container:
@@ -315,8 +315,8 @@ class Renderer:
 
     def _draw_figures(self, item: section.Figures) -> None:
         """Draw plots beside each other, with controls of their axes if the part asks for them."""
-        ends = {axis: getattr(self.main_plot, axis).limits for axis in item.axes_with_main_limits}
-        plots = [plot.with_limits(**ends) for plot in item.plots]
+        limits = {axis: getattr(self.main_plot, axis).limits for axis in item.axes_with_main_limits}
+        plots = [plot.with_limits(**limits) for plot in item.plots]
         axes = item.controlled_axes
         if len(plots) == 1 and axes:
             show_plot(plots[0], "x" not in axes, self.label, keeps_y="y" not in axes)
@@ -370,7 +370,7 @@ class Renderer:
                 fields.draw_all(self.question, *item.field_names)
                 if fields.button(item.button_text, f"{key}_start", item.icon, is_main=item.is_main):
                     run.start()
-                    if run.get_state().stage is Stage.FINAL:
+                    if run.get_result().stage is Stage.FINAL:
                         st.rerun()  # The answer above may read the result.
         elif not self.is_final:
             st.caption("The figure follows the exact answer.")
@@ -378,15 +378,15 @@ class Renderer:
         else:
             run.ask()
         is_running = jobs.watch(run.key, item.progress_text, item.is_measured)
-        state = run.get_state()
-        if state.value is None or (is_running and state.stage is not Stage.FIRST):
+        result = run.get_result()
+        if result.value is None or (is_running and result.stage is not Stage.FIRST):
             if item.idle_text and not is_running:
                 st.caption(item.idle_text)
             return None
-        if state.stage is Stage.EARLIER:
+        if result.stage is Stage.EARLIER:
             st.caption(item.outdated_text)
-            return state.value if item.shows_outdated else None
-        if not is_running and (stop_text := item.describe_stop(state.value)):
+            return result.value if item.shows_outdated else None
+        if not is_running and (stop_text := item.describe_stop(result.value)):
             st.warning(stop_text, icon=":material/stop_circle:")
             fields.button("Compute again", f"{key}_again", "refresh", run.forget)
-        return state.value
+        return result.value

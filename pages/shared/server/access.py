@@ -169,10 +169,17 @@ def _is_health_check(scope: Scope) -> bool:
 
 
 class Guard:
-    """ASGI middleware that refuses requests before any of their body is read, and limits what pages may load."""
+    """ASGI middleware that refuses requests before any of their body is read, and limits what pages may load.
 
-    def __init__(self, app: ASGIApp, public: frozenset[str], is_demo: bool, policy: str) -> None:
-        self._app, self._public, self._is_demo = app, public, is_demo
+    Args:
+        app: The app behind it.
+        origins: Origins of a public demo beside this computer's own.
+        is_demo: True for a public demo, which takes no uploads.
+        policy: The Content-Security-Policy of every response.
+    """
+
+    def __init__(self, app: ASGIApp, origins: frozenset[str], is_demo: bool, policy: str) -> None:
+        self._app, self._origins, self._is_demo = app, origins, is_demo
         self._headers = ((b"content-security-policy", policy.encode()), *_RESPONSE_HEADERS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -180,7 +187,7 @@ class Guard:
         if scope["type"] not in {"http", "websocket"}:
             await self._app(scope, receive, send)
             return
-        reason = find_refusal(scope, self._public, self._is_demo)
+        reason = find_refusal(scope, self._origins, self._is_demo)
         if scope["type"] == "websocket":
             if reason:
                 await send({"type": "websocket.close", "code": 1008, "reason": reason})

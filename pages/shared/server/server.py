@@ -48,17 +48,17 @@ class WatchedSession:
     """A session that ran a page.
 
     Attributes:
-        session: Streamlit's object; None for a check of the server's health, which belongs to no browser.
+        session_ref: Streamlit's object; None for a check of the server's health, which belongs to no browser.
         last_seen: When a browser was last connected, in seconds of the monotonic clock.
     """
 
-    session: weakref.ref[Any] | None
+    session_ref: weakref.ref[Any] | None
     last_seen: float = field(default_factory=time.monotonic)
 
     @property
     def is_alive(self) -> bool:
         """Return True if the session is still in memory."""
-        return self.session is not None and self.session() is not None
+        return self.session_ref is not None and self.session_ref() is not None
 
 
 _lock = threading.Lock()
@@ -116,16 +116,17 @@ def close_expired(runtime: Any, current_time: float, seconds: float) -> bool:
     time_to_live, num_ended = seconds - min(EARLY_SECONDS, seconds / 2), len(_ended_sessions)
     with _lock:
         watched_sessions = list(_watched.items())
-    for name, session in watched_sessions:
+    for name, watched_session in watched_sessions:
         if runtime.is_active_session(name):
-            session.last_seen = current_time
-        elif current_time - session.last_seen >= time_to_live:
+            watched_session.last_seen = current_time
+        elif current_time - watched_session.last_seen >= time_to_live:
             del _watched[name]
-            _ended_sessions[name] = session
+            _ended_sessions[name] = watched_session
             # Whatever goes wrong with one session, the others are closed, and a collection frees this one.
             with contextlib.suppress(Exception):
                 runtime.close_session(name)
-                if session.session is not None and (streamlit_session := session.session()) is not None:
+                session_ref = watched_session.session_ref
+                if session_ref is not None and (streamlit_session := session_ref()) is not None:
                     streamlit_session.shutdown()  # Once more, in case Streamlit had no session of this name any more.
                     # What the person entered and loaded goes now, also where the session itself stands in a cycle.
                     streamlit_session.session_state.clear()
@@ -208,7 +209,7 @@ def build_middleware() -> list[Middleware]:
     Ends the process with a sentence if the settings of a public demo are wrong.
     """
     try:
-        public = access.read_public_origins()
+        origins = access.read_public_origins()
         token = access.choose_start_token()
     except access.SettingsError as error:
         sys.exit(f"Sweet Spot does not start: {error}")
@@ -221,7 +222,7 @@ def build_middleware() -> list[Middleware]:
         page_text = (folder / "index.html").read_text(encoding="utf-8")
         policy = access.build_content_policy([page_text, access.SIGN_IN])
     return [
-        Middleware(access.Guard, public=public, is_demo=access.is_served(), policy=policy),
+        Middleware(access.Guard, origins=origins, is_demo=access.is_served(), policy=policy),
         Middleware(access.StartToken, token=token),
         *speed.MIDDLEWARE,
         *figure.MIDDLEWARE,

@@ -429,11 +429,6 @@ def _can_return(value: Any) -> bool:
     return isinstance(value, float | str)
 
 
-def find_page_file(title: str) -> str:
-    """Return the file of the page with this title, for links inside the app."""
-    return catalogue.find_page(title).path
-
-
 DEMONSTRATION = "Demonstration: invented shop purchases, not your data"
 """Stands on figure and card where invented data show what a page does with data that have what it needs."""
 SAMPLE_WITH_EVERYTHING = "shop-events"
@@ -453,7 +448,7 @@ def explain_missing(dataset: Dataset, needed_text: str, subject_text: str = "Thi
 
 def draw_data_link(label: str) -> None:
     """Draw a link to *Your data*."""
-    st.page_link(find_page_file("Your data"), label=label, icon=":material/upload:")
+    st.page_link(catalogue.find_page("Your data").path, label=label, icon=":material/upload:")
 
 
 def explain_cleared(names_by_key: Mapping[str, str]) -> None:

@@ -14,7 +14,10 @@ import atexit
 import functools
 import gc
 import importlib
+import itertools
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -23,28 +26,43 @@ from dpcore.common.checks import InputProblem
 from dpcore.common.privacy import format_rounded_up
 from dpcore.common.workspace import remove_abandoned
 from pages.shared.base import keys, page_run
+from pages.shared.base.catalogue import FOLDED_GROUPS, PAGES
 from pages.shared.base.question import Question
 from pages.shared.card import cards, releases
 from pages.shared.fields import fields
 from pages.shared.server import server
 from pages.shared.session import links, session, session_file
 
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
 # Streamlit's own rules have one class each, so that two conditions go before them. On paper its own hold.
 STYLE = """<style>
 @media screen and (min-width: 736px) {
   .stMain [data-testid="stMainBlockContainer"] { padding-inline: 2.5rem; }
-  .stSidebar [data-testid="stSidebarNavLink"] { margin-block: 0; height: 1.5rem; }
+  .st-key-navigation [data-testid="stPageLink-NavLink"] { margin-block: 0; height: 1.5rem; min-height: 1.5rem; }
   .stSidebar [data-testid="stSidebarHeader"] { height: 2.5rem; margin-bottom: 0; }
   .stSidebar [data-testid="stSidebarUserContent"] { padding-top: 0; }
-  .stSidebar [data-testid="stSidebarNavSeparator"] { padding-top: 0.375rem; }
-  .stSidebar [data-testid="stNavSectionHeader"] { margin-top: -0.375rem; padding-bottom: 0.125rem; }
 }
-.stSidebar [data-testid="stSidebarNavLink"] { margin-inline: -0.5rem; }
+.st-key-navigation [data-testid="stPageLink-NavLink"] { margin-inline: -0.5rem; width: calc(100% + 1rem); }
+.st-key-navigation [data-testid="stElementContainer"] { margin-block: 1px; }
+.st-key-navigation [data-testid="stVerticalBlock"] { gap: 0; }
+.st-key-navigation [data-testid="stCaptionContainer"] { margin-top: 0.5rem; }
+.st-key-navigation [data-testid="stExpander"] details { border: none; }
+.st-key-navigation [data-testid="stExpander"] summary { padding: 0.25rem 0; border: none; background: none; }
+.st-key-navigation [data-testid="stExpanderDetails"] { padding: 0; }
 </style>"""
 
 PRESENTING = """<style>
 .stMain [data-testid="stMainBlockContainer"] { padding-top: 3.75rem; }
 </style>"""
+
+
+_mount_navigation = st.components.v2.component(
+    "sweetspot_navigation",
+    js=Path(__file__).with_name("navigation.js").read_text(encoding="utf-8"),
+    isolate_styles=False,
+)
 
 
 @st.cache_resource(show_spinner=False)
@@ -99,8 +117,28 @@ def show(question: Question) -> None:
             st.caption(f"{ledger.sentence} {releases.IN_THIS_WINDOW}")
         if question.has_own_data:
             st.caption(f"Not used here: {question.title} has data of its own.")
+    draw_navigation(question)
     if problems := st.session_state.get(keys.LINK_PROBLEMS):
         _show_link_problems(problems)
+
+
+def draw_navigation(open_question: Question) -> None:
+    """Draw links to all pages in their groups; a group of `FOLDED_GROUPS` is closed unless a page of it is open."""
+    with st.sidebar, st.container(key="navigation", gap=None):
+        for group, questions in itertools.groupby(PAGES, key=lambda question: question.group):
+            is_folded = group in FOLDED_GROUPS
+            if group and not is_folded:
+                st.caption(group)
+            links_container: DeltaGenerator = (
+                st.expander(group, expanded=open_question.group == group)
+                if is_folded
+                else st.container(gap=None)
+            )
+            for question in questions:
+                links_container.page_link(
+                    question.path, label=question.title, icon=question.icon, width="stretch"
+                )
+        _mount_navigation(data={"title": open_question.title}, key="navigation_script")
 
 
 def save_session() -> None:

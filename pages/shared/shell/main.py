@@ -17,17 +17,16 @@ st.set_page_config(
     initial_sidebar_state="collapsed" if shell.is_presented() else SIDEBAR_WIDTH,
 )
 
-groups: dict[str, list[st.Page]] = {}
-questions = {q.url_path: q for q in PAGES}
-for q in PAGES:
-    page = st.Page(
-        q.path, title=q.title, icon=q.icon, url_path=q.url_path, default=not q.url_path, help=q.sentence
+pages = [
+    st.Page(
+        entry.path, title=entry.title, icon=entry.icon, url_path=entry.url_path, default=not entry.url_path
     )
-    groups.setdefault(q.group, []).append(page)
-
-# More than a dozen pages would be folded up by themselves.
-current = st.navigation(groups, expanded=True)
-shell.show(questions[current.url_path])
-current.run()
+    for entry in PAGES
+]
+questions = {entry.url_path: entry for entry in PAGES}
+# The shell draws the links: Streamlit's own would stand above the data in use, and no group of them starts closed.
+current_page = st.navigation(pages, position="hidden")
+shell.show(questions[current_page.url_path])
+current_page.run()
 # Last: it takes 0.3 s once, for which nobody needs to wait before the first figure.
 shell.freeze_memory()

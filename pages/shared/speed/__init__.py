@@ -181,9 +181,9 @@ def get_channel() -> Channel:
     if channel is None:
         channel = st.session_state[keys.FIGURES_AHEAD] = Channel()
         _channels[channel.token] = channel
-        if session := streamlit_internals.get_session_id():
-            channel.session_name = session
-            _channels_by_session[session] = channel
+        if session_name := streamlit_internals.get_session_id():
+            channel.session_name = session_name
+            _channels_by_session[session_name] = channel
     return channel
 
 
@@ -250,19 +250,19 @@ class FiguresFirst:
             await self._app(scope, receive, send)
             return
         gate = Gate()
-        session = ""
+        session_name = ""
 
         async def receive_and_close() -> Message:
             message = await receive()
-            channel = _channels_by_session.get(session)
+            channel = _channels_by_session.get(session_name)
             if channel is not None and asks_for_run(message.get("bytes")):
                 channel.close_until_drawn(gate)
             return message
 
         async def send_in_turn(message: Message) -> None:
-            nonlocal session
+            nonlocal session_name
             if message["type"] == "websocket.send":
-                session = session or read_session_id(message.get("bytes"))
+                session_name = session_name or read_session_id(message.get("bytes"))
                 await gate.wait()
             await send(message)
 

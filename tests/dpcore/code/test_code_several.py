@@ -425,6 +425,38 @@ def test_a_plan_does_not_run_where_a_value_is_missing_and_neither_is_there_one(
 
 
 @PYTHON_AND_OPENDP
+@pytest.mark.parametrize("growth", [(1.0, 0.0, 0.0), (0.2, 0.7, 0.4)])
+def test_a_mean_of_clamped_users_is_that_of_the_definition(
+    library: Program, growth: tuple[float, float, float], empty_folder: Path
+) -> None:
+    """By hand at little noise; and leaving any user out moves both sums together by the sensitivity at most."""
+    (per_row, per_user, rho), h, (lower, upper) = growth, 2.5, (10.0, 30.0)
+    rows_by_user = {"a": [12.0], "b": [18.0, 35.0, 40.0], "c": [-500.0], "d": [1e6] * 6, "e": [20.0, 15.0]}
+    names: dict[str, Any] = {"file": "few.csv", "privacy_unit": ("who",), "value_column": "what"}
+    names |= {"weight_of_rows": per_row, "weight_of_users": per_user, "user_share": rho}
+    choice = make_choice(Quantity.MEAN, threshold=h, clamps_users=True, lower=lower, upper=upper, **names)
+    sums = {}
+    for left_out in ("", *rows_by_user):
+        lines = [f"{who},{v}" for who, values in rows_by_user.items() if who != left_out for v in values]
+        (empty_folder / "few.csv").write_text("\n".join(["who,what", *lines, ""]))
+        run = run_program(Several((ReleaseShare("mean", choice, 2**20),), 1000.0), library)
+        exact = run["prepared"]["mean"][1] if library is Program.PYTHON else run["sums"].to_list()
+        sums[left_out] = exact, run["released"]["mean"]
+    weights = {
+        who: min(h, len(values) * (per_row + per_user / (1.0 + (len(values) - 1.0) * rho)))
+        for who, values in rows_by_user.items()
+    }
+    limit = h * (upper - lower) / 2.0
+    total = sum(
+        max(-limit, min(limit, weights[who] * (sum(values) / len(values) - 20.0)))
+        for who, values in rows_by_user.items()
+    )
+    assert sums[""][1] == pytest.approx(20.0 + total / sum(weights.values()), abs=0.2)
+    moved = [sum(abs(a - b) for a, b in zip(sums[""][0], sums[who][0], strict=True)) for who in rows_by_user]
+    assert max(moved) == pytest.approx(2.0 * limit)
+
+
+@PYTHON_AND_OPENDP
 def test_a_mean_divides_by_at_least_one_row_and_stays_in_its_range(
     library: Program, empty_folder: Path
 ) -> None:

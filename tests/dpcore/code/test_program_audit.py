@@ -109,11 +109,12 @@ def test_a_program_ends_alike_whether_there_is_one_user_or_none(
     assert not any(problems.values()), problems
 
 
+@pytest.mark.parametrize("clamps_users", [False, True])
 @pytest.mark.parametrize(("noise", "library"), SEVERAL)
 def test_a_program_of_several_releases_tells_nothing_beyond_its_noise(
-    noise: NoiseKind, library: Program, folder: Path
+    noise: NoiseKind, library: Program, clamps_users: bool, folder: Path
 ) -> None:
-    plan = together.make_several(noise, quantile=True, **PRIVATE)
+    plan = together.make_several(noise, quantile=True, clamps_users=clamps_users, **PRIVATE)
     text, total = audit.fill_inputs(write(plan, library).text), plan.compute_total(library)
     base = audit.run(text, audit.join_rows(*audit.ROWS), folder)
     assert base.ending == "0"

@@ -30,14 +30,21 @@ RELEASES: dict[str, tuple[Choice, int]] = {
 assert all(num_parts >= SMALLEST_SHARE * 2**20 for _, num_parts in RELEASES.values())
 
 
-def make_several(noise: NoiseKind = NoiseKind.LAPLACE, quantile: bool = False, **fields: Any) -> Several:
-    """Make all of them, with little noise; with other fields of a choice, all of them."""
+def make_several(
+    noise: NoiseKind = NoiseKind.LAPLACE, quantile: bool = False, clamps_users: bool = False, **fields: Any
+) -> Several:
+    """Make all of them, with little noise; with other fields of a choice, all of them, and a mean of clamped users."""
     remainder = 2**20 - sum(num_parts for _, num_parts in RELEASES.values())
     plan = tuple(
         ReleaseShare(name, replace(choice, **fields), num_parts + (remainder if name == "mean" else 0))
         for name, (choice, num_parts) in RELEASES.items()
         if quantile or name != "quantile 0.75"
     )
+    if clamps_users:
+        users_fields = {"max_rows": None, "threshold": 2.5, "clamps_users": True, "weight_of_rows": 0.2}
+        users_fields |= {"weight_of_users": 0.7, "user_share": 0.4}
+        shares = [(share, users_fields if share.name == "mean" else {}) for share in plan]
+        plan = tuple(replace(share, choice=replace(share.choice, **changes)) for share, changes in shares)
     return Several(plan, EPSILON, noise, None if noise is NoiseKind.LAPLACE else DELTA)
 
 
@@ -50,7 +57,8 @@ def compute_move(share: ReleaseShare, noise: NoiseKind) -> float:
         Quantity.COUNT: float(choice.max_rows or 0),
         Quantity.SUM: largest,
         # Sums above the lower and below the upper end: a row adds the length of the range to both together.
-        Quantity.MEAN: (choice.max_rows or 0) * ((choice.upper or 0.0) - (choice.lower or 0.0)),
+        Quantity.MEAN: (choice.max_rows or choice.threshold or 0)
+        * ((choice.upper or 0.0) - (choice.lower or 0.0)),
         Quantity.GROUP_COUNTS: 1.0,
         Quantity.GROUP_ROWS: float(choice.max_rows or 0),
         Quantity.GROUP_SUMS: largest,

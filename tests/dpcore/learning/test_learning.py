@@ -11,11 +11,12 @@ import pytest
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.data import samples
-from dpcore.learning import WITHOUT_SHARES, LearningParameters, PrivacyForm, optimal_cap
+from dpcore.learning import LearningParameters, PrivacyForm, optimal_cap
 from dpcore.learning.answer import build_answer
 from dpcore.learning.answer.solution import compute_curves
 from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.learning.optimal_cap import PrivacyTerm
+from dpcore.learning.parameters import WITHOUT_SHARES
 from dpcore.report import content as report_document
 
 ALL_SET = LearningParameters(

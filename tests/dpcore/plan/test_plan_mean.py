@@ -65,7 +65,7 @@ def test_a_library_that_halves_the_share_of_a_mean_has_the_number_of_that_releas
         1.0, lines="mean within 1", lower=0.0, upper=100.0, program=Program.TUMULT, **choose_defaults(SHOP)
     )
     (line,) = allocate_lines(SHOP, parameters, table.plan_lines(SHOP, parameters), [1.0])
-    problem, value = table.build_mean_problem(SHOP, parameters)
+    problem, value, _ = table.build_mean_problem(SHOP, parameters)
     own = mean.best_cap(problem)
     assert problem.release is private_counts.Release.CENTRED_SPLIT
     assert (line.bound, line.error) == (own.max_contributions, pytest.approx(own.standard_error, rel=1e-6))
@@ -107,9 +107,9 @@ def test_the_error_on_a_table_is_that_of_all_draws_of_rows():
     frame = pd.DataFrame([(user, v) for user, values in ROWS.items() for v in values], columns=["u", "v"])
     data = to_dataset(frame, user="u", value="v", disclosure="public")
     parameters = PlanParameters(1.0, lines="mean within 1", lower=-1.0, upper=10.0, **choose_defaults(data))
-    problem, value = table.build_mean_problem(data, parameters)
+    problem, value, _ = table.build_mean_problem(data, parameters)
     assert value == pytest.approx(frame["v"].mean())  # before clamping
-    alpha, beta = table.split_mean_error(problem, np.arange(1.0, 5.0), LAPLACE)
+    alpha, beta = table.split_mean_error(mean.capped_error(problem, np.arange(1.0, 5.0)), LAPLACE)
     for h, squared_error, noise in zip(range(1, 5), alpha, beta, strict=True):
         draws = itertools.product(*(itertools.combinations(v, min(h, len(v))) for v in ROWS.values()))
         means = [np.mean(np.clip(np.concatenate(drawn_rows), -1.0, 10.0)) for drawn_rows in draws]
@@ -118,6 +118,35 @@ def test_the_error_on_a_table_is_that_of_all_draws_of_rows():
         kept_total = sum(min(h, len(v)) for v in ROWS.values())
         p = (np.clip(frame["v"], -1.0, 10.0).mean() + 1.0) / 11.0
         assert noise == pytest.approx(2.0 * (11.0 * h / kept_total) ** 2 * (p**2 + (1.0 - p) ** 2))
+
+
+@pytest.mark.parametrize("noise", [{}, {"mechanism": "gaussian", "delta": 1e-6}], ids=["laplace", "gaussian"])
+@pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
+def test_plan_and_mean_say_one_number_if_users_are_clamped(setting, noise):
+    """Alone, and with its share among others; thresholds of a plan lie on a grid, which costs less than 0.1 %."""
+    ranged = {"lower": 20.0, "upper": 90.0, "clamp": "users", **noise}
+    settings = {name: getattr(value, "value", value) for name, value in setting.items()} | ranged
+    plan = ss.plan_bounds(SHOP, lines="users; mean within 1; rows", epsilon=4, **settings)
+    alone = ss.plan_bounds(SHOP, lines="mean within 1", epsilon=1, **settings)
+    of_mean = {"variance_source": "values", **settings}
+    reply = ss.mean_bound(SHOP, epsilon=1, counts="private", program="OpenDP", **of_mean)
+    assert alone.solution.lines[0].error == pytest.approx(reply.error, rel=1e-3)
+    if not noise:
+        line = plan.solution.lines[1]
+        reply = ss.mean_bound(SHOP, epsilon=line.amount, counts="private", program="OpenDP", **of_mean)
+        assert line.error == pytest.approx(reply.error, rel=1e-3)
+    choice = alone.answer.code.forms[0][1].releases[0].choice
+    assert "clip(-LIMIT, LIMIT)" in alone.code("python")
+    (own_choice,) = reply.forms.values()
+    names = "clamps_users", "lower", "upper", "user_share", "quantity"
+    assert [getattr(choice, name) for name in names] == [getattr(own_choice, name) for name in names]
+    assert "total deviation up to ±" in str(plan.answer.facts) + plan.answer.detail + str(plan.answer.numbers)
+    assert any("total deviation" in sentence for sentence in plan.answer.assumptions)
+    for library in ("pipelinedp", "tumult", "bigquery"):
+        with pytest.raises(InvalidInput, match="it clamps each row"):
+            plan.code(library)
+    with pytest.raises(InvalidInput, match="cannot clamp users"):
+        ss.plan_bounds(SHOP, lines="mean", epsilon=1, **settings, program="Tumult")
 
 
 def mean_curve(number, noise):

@@ -390,7 +390,7 @@ def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Pa
     (tmp_path / name).write_text(group_pairs.write_distribution(counted), encoding="utf-8")
     private = group_pairs.read_distribution((tmp_path / name).read_bytes(), name, Disclosure.PRIVATE)
     view = solve_by_distribution(private, build_parameters())
-    of = report_content.of_answer(
+    of = report_content.build_page_report(
         QUESTION,
         answer_from(view, private),
         Source(private, needs_rows=True, write_cell=answer.write_data_cell),

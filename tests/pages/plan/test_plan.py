@@ -182,7 +182,7 @@ def test_what_leaves_the_page_reads_a_file_with_any_names(nasty: Dataset):
     assert (held["user"], held["value"], held["group"]) == (USER, VALUE, GROUP)
     path = nasty.layout.files[0].name
     assert ss.plan_bounds(nasty, **held).parameters == parameters
-    content = report_content.of_answer(question.QUESTION, answer, Source(nasty, needs_rows=True))
+    content = report_content.build_page_report(question.QUESTION, answer, Source(nasty, needs_rows=True))
     public = report_content.write_json(content, REPORT_TIME, public_only=True)
     assert answer.headline not in public
     for private in (path, "Betrag"):

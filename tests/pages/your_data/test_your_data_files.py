@@ -508,3 +508,35 @@ def test_a_duration_is_refused_with_a_unit_to_convert_to():
     check(app.button(key="use_upload").click().run())
     assert "holds durations, not numbers" in errors(app)
     assert "total_seconds" in errors(app)
+
+
+BLANKS = b"user,amount\na,1\na,\nb,3\nb,oops\nc,5\n"
+
+
+def set_rule(app, rule):
+    check(app.selectbox(key="your_data.upload_rule").set_value(rule).run())
+
+
+def test_missing_values_are_left_out_or_replaced_next_to_the_message():
+    app = upload(open_app("Your data"), BLANKS)
+    check(app.selectbox(key="your_data.upload_role_value").set_value("amount").run())
+    use(app)
+    assert "replaced by a public number or their rows left out" in errors(app)
+    assert "after a blank was seen" not in shown_texts(app)
+    set_rule(app, columns.Rule.DROP)
+    assert "after a blank was seen" in shown_texts(app)
+    use(app)
+    assert histogram_of(app) == {1: 3}
+    assert data(app).layout.dropped_column == "amount"
+
+
+def test_the_rule_for_missing_values_is_set_before_the_file_is_opened():
+    app = panel()
+    set_rule(app, columns.Rule.REPLACE)
+    check(app.number_input(key="your_data.upload_constant").set_value(2.5).run())
+    upload(app, BLANKS)
+    check(app.selectbox(key="your_data.upload_role_value").set_value("amount").run())
+    assert app.selectbox(key="your_data.upload_rule").value is columns.Rule.REPLACE
+    use(app)
+    assert "after a blank was seen" not in shown_texts(app)
+    assert sorted(data(app).values.values) == [1, 2.5, 2.5, 3, 5]

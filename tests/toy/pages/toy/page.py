@@ -17,7 +17,7 @@ from pages.toy.question import QUESTION
 class ToyPage(Page):
     """The page."""
 
-    def tabs(self, answer: Answer) -> Mapping[str, Callable[[], object]]:
+    def list_tabs(self, answer: Answer) -> Mapping[str, Callable[[], object]]:
         """Return a figure, and a simulation in a job."""
         return {
             "Their share": lambda: figures.draw(answer.plots["toy-share"]()),
