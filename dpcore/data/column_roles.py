@@ -218,6 +218,8 @@ def guess_roles(table: Table) -> Roles:
     return _guess_histogram(table, columns) or _guess_counts(table, columns) or _guess_events(table, columns)
 
 
+TOTALS_PREFIX = "total_of_"
+"""Begins the name of the sizes in a written histogram of totals; the column that was added up follows."""
 PAIRS_HEADER = ("user", "group", "rows")
 """Column names of a table of pairs that an engine counted; a column `PAIRS_SUM` may follow."""
 PAIRS_SUM = "sum"
@@ -247,7 +249,10 @@ def _guess_histogram(table: Table, columns: list[str]) -> Roles | None:
         return None
     people_columns = [column for column in columns if _counts_people(column)]
     other_columns = [column for column in columns if column not in people_columns]
-    size_columns = [name for name in other_columns if set(split_name(name)) & (_SIZE_WORDS | _COUNT_WORDS)]
+    size_words = _SIZE_WORDS | _COUNT_WORDS
+    size_columns = [
+        name for name in other_columns if set(split_name(name)) & size_words or name.startswith(TOTALS_PREFIX)
+    ]
     task_columns = [name for name in other_columns if set(split_name(name)) & _TASK_PLURALS]
     size_column, users_column = columns[:2]
     if people_columns and (size_columns or task_columns):
