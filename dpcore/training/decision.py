@@ -150,7 +150,9 @@ def choose_answer(
         cell = close_cells[decided_index]
         return find_best(table, cell.method, table.experiment.cells.index(cell))
     best_bounds = [find_best(table, method) for method in Method]
-    bound_by_index = {bound.cell_index: bound for bound in best_bounds if bound is not None}
+    bound_by_index = {
+        best_bound.cell_index: best_bound for best_bound in best_bounds if best_bound is not None
+    }
     return bound_by_index[_choose_least_loss(table, list(bound_by_index))] if bound_by_index else None
 
 
