@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpcore.common.checks import Problems
+from dpcore.common.checks import Problems, refuse
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts
 from dpcore.contributions import ByDigest, ContributionHistogram, FloatArray, IntArray
 from dpcore.data.tables import TableLayout
@@ -393,6 +393,8 @@ class Dataset:
         hasher.update(f"{self.provenance.label}/{self.contribution.value}".encode())
         for facet in self._facets:
             hasher.update(facet.digest.encode() if facet is not None else b"-")
+        if self.layout is not None and self.layout.has_missing_rule:  # Programs follow it.
+            hasher.update(f"{self.layout.dropped_column}/{self.layout.missing_constant}".encode())
         return hasher.hexdigest()
 
     def __eq__(self, other: object) -> bool:
@@ -400,6 +402,20 @@ class Dataset:
 
     def __hash__(self) -> int:
         return hash((self.name, self.digest))
+
+    @property
+    def drops_missing(self) -> bool:
+        """Return True if values decide which rows count, as rows without a number are left out."""
+        return self.layout is not None and bool(self.layout.dropped_column)
+
+    def refuse_public_counts(self) -> None:
+        """Raise InvalidInput if values decide which rows count, so that numbers of rows are as private as values."""
+        if self.drops_missing:
+            raise refuse(
+                "rows without a value are left out, so one user's values decide how many rows they have, and numbers "
+                "of rows cannot be public",
+                remedy="Protect a user who is added or removed, or replace missing values by a public number",
+            )
 
     @property
     def _facets(self) -> tuple[_Facet | None, ...]:

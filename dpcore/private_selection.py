@@ -222,7 +222,7 @@ def _pose_question(
     if question not in SELECTABLE:
         raise refuse(f"a bound is selected privately for {', '.join(SELECTABLE)}; got {question!r}")
     columns: dict[str, Any] = {name: tuple(list_columns(settings.get(name))) for name in ("user", "group")}
-    columns["value"] = settings.get("value")
+    columns["value"], columns["missing"] = settings.get("value"), settings.get("missing")
     if isinstance(data, Dataset):
         columns = columns_of(data)
     stated_disclosure = settings.get("disclosure", Disclosure.PRIVATE)
@@ -292,10 +292,13 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
         except InvalidInput:
             message = "the data cannot be read without a column of users"
             raise refuse(message, remedy="Say which column names the user: user=…") from None
+    missing = columns.get("missing")
+    reads_values = is_pair_sum or is_range or request.number is OtherBound.TOTAL or missing is not None
     roles = Roles.of_events(
         user_columns,
-        value_column if is_pair_sum or is_range or request.number is OtherBound.TOTAL else None,
+        value_column if reads_values else None,
         () if pair_problem is None else group_columns,
+        missing=missing,
     )
     user_amounts = read_user_amounts(files, names, roles, named_columns, keeps_rows=is_range)
     return amounts_of(user_amounts) if isinstance(user_amounts, Dataset) else user_amounts

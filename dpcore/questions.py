@@ -32,6 +32,8 @@ COLUMNS = {
     "user": "The column that says who a row belongs to, or several that say so together.",
     "value": "The column of numbers that is released.",
     "group": "The column of groups, or several that name one together.",
+    "missing": 'If a value is missing or no number: "drop" leaves the row out, a public number replaces the value. '
+    "By default such data are refused. A rule that is chosen because a blank was seen is a look at the data.",
     "label": "The column that is predicted: numbers, or words of which `positive` names one.",
     "features": "The columns that it is predicted from: numbers as they are, others one-hot. By default all.",
     "levels": "The public list of a column's levels, the reference level first, by column; by default off the cells.",
@@ -84,7 +86,9 @@ class Question:
     def column_arguments(self) -> tuple[str, ...]:
         """Return the names of the arguments that say how the data are read."""
         names = {"user", "disclosure", *self.needed_columns, *self.accepted_columns}
-        names |= set(LABEL_ARGUMENTS if self.table_module else ())
+        names |= set(LABEL_ARGUMENTS if self.table_module else ()) | (
+            {"missing"} if "value" in names else set()
+        )
         return tuple(name for name in COLUMNS if name in names)
 
     @property
@@ -255,7 +259,8 @@ def types_of(call_name: str) -> dict[str, Any]:
     types_by_field = text_fields.list_field_types(parameters_type)
     fields_by_setting = _list_settings(question, parameters_type)
     types_by_setting = {name: types_by_field[f.name] for name, f in fields_by_setting.items()}
-    return types_by_setting | ({"intercept": bool} if "intercept" in question.column_arguments else {})
+    column_types = {"intercept": bool, "missing": str | float}
+    return types_by_setting | {k: t for k, t in column_types.items() if k in question.column_arguments}
 
 
 def _answer_types(question: Question) -> tuple[Callable[..., Any], Any, Any]:

@@ -268,6 +268,8 @@ def _choose_metavar(annotation: Any) -> str:
     types = _list_types(annotation)
     if annotation is None:
         return "COLUMN"
+    if str in types and float in types:
+        return "drop|NUMBER"
     return "NUMBER" if int in types or float in types else "TEXT" if str in types else "NAME"
 
 

@@ -183,6 +183,23 @@ class Training:
 
 
 @dataclass(frozen=True)
+class GroupSelection:
+    """The private selection of the groups that are released, by their numbers of users.
+
+    Attributes:
+        rule: ``truncated geometric``, ``Laplace threshold`` or ``Gaussian threshold``.
+        epsilon: Its part of the budget, beside that of the amounts.
+        delta: Likewise, in (0, 1).
+        min_users: Pre-threshold: groups of fewer users are never released; at least 1.
+    """
+
+    rule: str
+    epsilon: float
+    delta: float
+    min_users: int = 1
+
+
+@dataclass(frozen=True)
 class Choice:
     """A bound with all that code needs to apply it.
 
@@ -224,6 +241,7 @@ class Choice:
         group_column: Column of groups or tasks.
         groups: Names of the public list of groups, or of bins; empty if the person has to write them.
         edges: Edges of the bins, as texts; empty for groups that the cells name.
+        selection: The private selection of groups, whose budget adds to ``epsilon`` and ``delta``; None for a list.
         has_known_columns: True if the names are the data's own; else they are placeholders.
         row_is: Meaning of a row if it is not a row of the file, a phrase; else empty.
         training: Training of a classifier; given if and only if one is released.
@@ -269,6 +287,7 @@ class Choice:
     group_column: str = "group"
     groups: tuple[str, ...] = ()
     edges: tuple[str, ...] = ()
+    selection: GroupSelection | None = None
     has_known_columns: bool = False
     row_is: str = ""
     training: Training | None = None
@@ -377,7 +396,9 @@ class Choice:
             number_ranges = () if self.training is None else self.training.number_ranges
             feature_columns = tuple(name for name, _ in number_ranges)
             return tuple(dict.fromkeys((self.value_column, *feature_columns, *dict(self.read_as.numbers))))
-        return (self.value_column,) if self.quantity in OF_VALUES else ()
+        columns = (self.value_column,) if self.quantity in OF_VALUES else ()
+        dropped_column = self.read_as.dropped_column
+        return tuple(dict.fromkeys((*columns, *([dropped_column] if dropped_column else []))))
 
     @property
     def is_in_libraries(self) -> bool:

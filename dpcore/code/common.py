@@ -19,7 +19,7 @@ from typing import Any
 
 import jinja2
 
-from dpcore.code.choice import OF_VALUES, PER_GROUP, Choice, Code, Quantity
+from dpcore.code.choice import MODELS, OF_VALUES, PER_GROUP, Choice, Code, Quantity
 from dpcore.common import programs
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, classify, format_rounded_up
@@ -207,10 +207,13 @@ def describe_bound_source(choice: Choice) -> str:
     elif named_facts and choice.disclosure is not Disclosure.PRIVATE:
         # All of them use the same data: by sequential composition their costs add up.
         named_epsilons = [(facts.epsilon, name) for name, facts in named_facts]
-        named_epsilons.append((choice.epsilon, "this release"))
+        selection_epsilon, selection_delta = 0.0, 0.0
+        if choice.selection is not None:
+            selection_epsilon, selection_delta = choice.selection.epsilon, choice.selection.delta
+        named_epsilons.append((choice.epsilon + selection_epsilon, "this release"))
         total_text = format_rounded_up(sum(epsilon for epsilon, _ in named_epsilons))
         sum_text = " + ".join(f"{format_rounded_up(epsilon)} ({name})" for epsilon, name in named_epsilons)
-        total_delta = sum(facts.delta for _, facts in named_facts) + (choice.delta or 0.0)
+        total_delta = sum(facts.delta for _, facts in named_facts) + (choice.delta or 0.0) + selection_delta
         delta_text = f", delta = {format_rounded_up(total_delta)}" if total_delta else ""
         sentences.append(f"In all epsilon = {sum_text} = {total_text}{delta_text}.")
     return " ".join(sentences)
@@ -263,18 +266,31 @@ def add_readers(requirements_text: str, choice: Choice) -> str:
 def list_reading_differences(choice: Choice) -> list[str]:
     """Describe the differences in reading the data between the program and Sweet Spot."""
     differences = []
-    if choice.number_columns and not choice.is_of_public_data:
+    table_layout = choice.read_as
+    if table_layout.has_missing_rule and choice.quantity not in MODELS:
+        rule_text = "leaves out its row"
+        if not table_layout.dropped_column:
+            rule_text = f"replaces it by {table_layout.missing_constant!r}"
+        differences.append(
+            f"Where a value is missing or no finite number, this program {rule_text}, as the page does. That rule must "
+            "not be chosen because such a value was seen: no epsilon covers that look."
+        )
+    elif choice.number_columns and not choice.is_of_public_data:
         differences.append(
             "Sweet Spot refuses a cell that must hold a number and holds none. This program replaces the cell, or "
             "leaves its row out, so that no user's cells stop it. Correct such cells before you run it, or they "
-            "distort the release. Sweet Spot settles the mark before decimals for a whole column. This program reads "
-            "each cell by itself, and DECIMAL says how it reads 1,234."
+            "distort the release."
         )
     elif choice.number_columns:
         differences.append(
             "A cell that must hold a number and holds none stops the program before it spends epsilon, as Sweet Spot "
             "refuses such a file. That it stopped tells something about the data, which no epsilon covers: correct the "
             "file first."
+        )
+    if choice.number_columns and not choice.is_of_public_data:
+        differences.append(
+            "Sweet Spot settles the mark before decimals for a whole column. This program reads each cell by itself, "
+            "and DECIMAL says how it reads 1,234."
         )
     differences.append(
         "Blanks around a user's name are no part of it. One person in two spellings (a no-break space, another Unicode "
@@ -400,7 +416,9 @@ def render_program(template_name: str, choice: Choice, **further_values: Any) ->
         "per_group": choice.quantity in PER_GROUP,
         "of_values": choice.quantity in OF_VALUES,
         "groups_are_written": choice.quantity in PER_GROUP
-        and bool(choice.groups or not choice.is_of_public_data),
+        and bool(choice.groups or not choice.is_of_public_data)
+        and choice.selection is None,
+        "selection": choice.selection,
         # A column of the program must not have the name of one that it reads.
         "amount_column": "amount_in_group"
         if "amount" in (*choice.privacy_unit, choice.group_column)

@@ -17,10 +17,13 @@ github.com/google/zetasql, zetasql/analyzer/rewriters/anonymization_rewriter.cc)
 
 from __future__ import annotations
 
-from dpcore.code import common
+from dataclasses import replace
+
+from dpcore.code import common, with_selection
 from dpcore.code.choice import OF_VALUES, PER_GROUP, Choice, Code, Quantity
 from dpcore.code.common import quote_sql_name
 from dpcore.common.noise_error import NoiseKind
+from dpcore.common.programs import Program
 
 LIBRARY = "BigQuery"
 RELATION = "Neighbouring data differ by one privacy unit, added or removed with all its rows."
@@ -48,8 +51,15 @@ def makes_bins(choice: Choice) -> bool:
 
 def write(choice: Choice) -> Code:
     """Write the statements, or the sentences why there are none."""
-    body_text = write_statements(choice) if choice.is_in_every_library and not makes_bins(choice) else ""
-    return common.assemble(choice, LIBRARY, RELATION, list_differences(choice), body_text, language="sql")
+    refusals = with_selection.list_refusals(choice, Program.BIGQUERY)
+    if choice.selection is not None and not refusals:
+        # One budget for the query, which gives half of it to a hidden count of users.
+        total_epsilon = choice.epsilon + choice.selection.epsilon
+        choice = replace(choice, epsilon=total_epsilon, delta=choice.selection.delta, selection=None)
+    has_query = choice.is_in_every_library and not makes_bins(choice) and not refusals
+    body_text = write_statements(choice) if has_query else ""
+    sentences = refusals or list_differences(choice)
+    return common.assemble(choice, LIBRARY, RELATION, sentences, body_text, language="sql")
 
 
 def list_differences(choice: Choice) -> list[str]:
@@ -105,7 +115,11 @@ def _describe_reading(choice: Choice) -> list[str]:
     notes = ["The statements were checked for their syntax and their options; nobody ran them in BigQuery."]
     if choice.read_as.missing_is_a_user:
         notes.append("Rows that name no user are left out here; in Sweet Spot they count as one user.")
-    if choice.quantity in OF_VALUES:
+    if choice.read_as.dropped_column:
+        notes.append(
+            "Rows whose value is no finite number are left out, as on the page. Load the column as numbers."
+        )
+    elif choice.quantity in OF_VALUES:
         notes.append(
             f"A value that is no finite number (NULL, text, a mark between thousands, a decimal comma) counts as "
             f"{_choose_replacement(choice)!r}, so that no cell stops the query. Load the column as numbers."
@@ -154,7 +168,7 @@ def write_statements(choice: Choice) -> str:
     column_names = [*unit_columns_sql, group_sql] if choice.quantity in PER_GROUP else unit_columns_sql
     value_sql = quote_sql_name(choice.value_column)
     list_sql = ", ".join(quote_sql_name(name, '"') for name in choice.groups)
-    reads_values = choice.quantity in OF_VALUES
+    reads_values, dropped_column = choice.quantity in OF_VALUES, choice.read_as.dropped_column
     is_mean = choice.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS)
     mean_fields = _list_mean_values(choice) if is_mean else {}
     return common.render_program(
@@ -171,6 +185,7 @@ def write_statements(choice: Choice) -> str:
         value=value_sql,
         number=f"SAFE_CAST({value_sql} AS FLOAT64)",
         largest=_LARGEST,
+        dropped=f"SAFE_CAST({quote_sql_name(dropped_column)} AS FLOAT64)" if dropped_column else "",
         unread=_choose_replacement(choice),
         group=group_sql,
         in_list=f" AND {group_sql} IN ({list_sql})" if choice.groups else "",
@@ -180,7 +195,9 @@ def write_statements(choice: Choice) -> str:
 
 
 def _choose_replacement(choice: Choice) -> float:
-    """Return the replacement of a value that is not a finite number: the lower end of the range, or 0."""
+    """Return the replacement of a value that is not a finite number: that of the page, the lower end, or 0."""
+    if choice.read_as.missing_constant is not None:
+        return choice.read_as.missing_constant
     return 0.0 if choice.lower is None or choice.max_total is not None else choice.lower
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from dpcore.code import common
+from dpcore.code import common, with_selection
 from dpcore.code.choice import PER_GROUP, Choice, Code, Quantity
 from dpcore.code.release_noise import find_release_noise
 from dpcore.common.programs import Program
@@ -22,6 +22,7 @@ from dpcore.data.tables import FileKind
 LIBRARY = "OpenDP 0.16"
 POLARS = "pip install 'opendp[polars]>=0.16,<0.17'"
 NEEDS = f"{POLARS} pandas"
+SELECTION_NEEDS = "pip install 'opendp>=0.16,<0.17' pandas"
 RELATION = (
     f"{common.ADD_OR_REMOVE} That is what unit_of(contributions=1, identifier=...) says; with changes=1 in its place "
     "one user would be replaced."
@@ -40,6 +41,8 @@ VECTOR_OF_BOTH = (
 
 def write(choice: Choice) -> Code:
     """Write the program, or the sentences why there is none."""
+    if choice.selection is not None:
+        return with_selection.write(choice, Program.OPENDP, LIBRARY, SELECTION_NEEDS)
     body_text = _render_body(choice) if choice.is_in_libraries else ""
     releases_vector = choice.quantity is Quantity.GROUP_MEANS or common.has_noisy_rows(choice)
     in_context = choice.max_norm is None and not releases_vector
@@ -59,7 +62,8 @@ def is_tidy(choice: Choice) -> bool:
     is_plain = file_layout.kind is FileKind.TEXT and file_layout.encoding in ("utf-8", "ascii")
     is_plain &= len(file_layout.separator) == 1
     is_cut = file_layout.skip or file_layout.packing or file_layout.names
-    is_bare = not (is_cut or table_layout.missing_is_a_user or other_layouts)
+    has_rule = table_layout.missing_is_a_user or table_layout.has_missing_rule
+    is_bare = not (is_cut or has_rule or other_layouts)
     has_points = not any(table_layout.decimal(name) for name in choice.number_columns)
     # Polars takes some names for patterns of names.
     names = (*choice.privacy_unit, choice.value_column, choice.group_column)

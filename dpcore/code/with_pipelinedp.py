@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpcore.code import common
+from dpcore.code import common, with_selection
 from dpcore.code.choice import PER_GROUP, Choice, Code, Quantity
 from dpcore.code.release_noise import find_release_noise
 from dpcore.common.noise_error import NoiseKind
@@ -24,10 +24,11 @@ NEEDS = "Python 3.11 to 3.13, and pip install 'pipeline-dp>=0.3,<0.4' pandas"
 
 def write(choice: Choice) -> Code:
     """Write the program, or the sentences why there is none."""
-    body_text = _render_body(choice) if choice.is_in_every_library else ""
+    refusals = with_selection.list_refusals(choice, Program.PIPELINEDP)
+    body_text = _render_body(choice) if choice.is_in_every_library and not refusals else ""
     needs_text = f"{NEEDS} dp-accounting" if composes_losses(choice) else NEEDS
     requirements_text = common.add_readers(needs_text, choice)
-    differences = _list_differences(choice)
+    differences = refusals or _list_differences(choice)
     return common.assemble(choice, LIBRARY, common.ADD_OR_REMOVE, differences, body_text, requirements_text)
 
 
@@ -89,7 +90,8 @@ def _list_differences(choice: Choice) -> list[str]:
             "of bounds, max_partitions_contributed with max_contributions_per_partition; plain Python has the norm."
         ]
     if quantity in PER_GROUP:
-        differences += [common.PUBLIC_GROUPS, common.describe_replacement(choice)]
+        groups_sentence = common.PUBLIC_GROUPS if choice.selection is None else with_selection.SELECTED
+        differences += [groups_sentence, common.describe_replacement(choice)]
     if quantity is Quantity.GROUP_MEANS:
         differences += [] if choice.noise is NoiseKind.GAUSSIAN else [common.SPLIT_MEANS]
     return differences
@@ -103,4 +105,7 @@ def _render_body(choice: Choice) -> str:
     template_values: dict[str, Any] = {"percents": percents, "noise": release_noise}
     template_values["public_rows"] = common.PUBLIC_ROWS
     template_values["composes_losses"] = composes_losses(choice)
+    selection = choice.selection
+    template_values["total_epsilon"] = choice.epsilon + (selection.epsilon if selection else 0.0)
+    template_values["total_delta"] = (choice.delta or 0.0) + (selection.delta if selection else 0.0)
     return common.render_program("with_pipelinedp.py", choice, **template_values)

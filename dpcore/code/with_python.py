@@ -7,7 +7,7 @@ https://docs.opendp.org/en/v0.16.0/api/python/opendp.measurements.html
 
 from __future__ import annotations
 
-from dpcore.code import common
+from dpcore.code import common, with_selection
 from dpcore.code.choice import PER_GROUP, Choice, Code, Quantity
 from dpcore.code.release_noise import find_release_noise
 from dpcore.common.noise_error import NoiseKind
@@ -27,6 +27,8 @@ def write(choice: Choice) -> Code:
     """Write the program; for a classifier the one that trains it in NumPy."""
     if choice.quantity is Quantity.CLASSIFIER:
         return common.write(choice)
+    if choice.selection is not None:
+        return with_selection.write(choice, Program.PYTHON, LIBRARY, NEEDS)
     relation_sentence = REPLACE if choice.has_public_counts else common.ADD_OR_REMOVE
     relation_sentence = REPLACE_LABELS if choice.quantity is Quantity.COEFFICIENTS else relation_sentence
     differences = [common.describe_noisy_ratio(choice)]

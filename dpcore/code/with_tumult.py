@@ -8,7 +8,7 @@ github.com/opendp/tumult-analytics, src/tmlt/analytics/constraints/_truncation.p
 
 from __future__ import annotations
 
-from dpcore.code import common
+from dpcore.code import common, with_selection
 from dpcore.code.choice import PER_GROUP, Choice, Code, Quantity
 from dpcore.code.release_noise import find_release_noise
 from dpcore.common.noise_error import NoiseKind
@@ -25,9 +25,10 @@ def write(choice: Choice) -> Code:
     release_noise = find_release_noise(choice, Program.TUMULT)
     template_values = {"rho": rho, "noise": release_noise, "public_rows": common.PUBLIC_ROWS}
     body_text = ""
-    if choice.is_in_every_library:
+    refusals = with_selection.list_refusals(choice, Program.TUMULT)
+    if choice.is_in_every_library and not refusals:
         body_text = common.render_program("with_tumult.py", choice, **template_values)
-    differences, requirements_text = _list_differences(choice), common.add_readers(NEEDS, choice)
+    differences, requirements_text = refusals or _list_differences(choice), common.add_readers(NEEDS, choice)
     return common.assemble(choice, LIBRARY, RELATION, differences, body_text, requirements_text)
 
 
@@ -86,7 +87,8 @@ def _list_differences(choice: Choice) -> list[str]:
             "bounds, MaxGroupsPerID with MaxRowsPerGroupPerID; plain Python has the norm."
         ]
     if quantity in PER_GROUP:
-        differences += [common.PUBLIC_GROUPS, common.describe_replacement(choice)]
+        groups_sentence = common.PUBLIC_GROUPS if choice.selection is None else with_selection.SELECTED
+        differences += [groups_sentence, common.describe_replacement(choice)]
     if quantity is Quantity.GROUP_SUMS:
         differences.append(
             "Tumult has no clamp for a user's total in a group. Totals are added up before the session, one row per "

@@ -43,7 +43,7 @@ class Split(NamedTuple):
 
     Attributes:
         falling: The part that never rises; infinite where nothing is promised.
-        falling_at_least: The same less an allowance for rounding, for use in lower bounds.
+        falling_at_least: The same part less an allowance for rounding, for use in lower bounds.
         rising: The part that never falls.
     """
 
@@ -58,7 +58,7 @@ class Split(NamedTuple):
 
 
 def _largest_objective(values: FloatArray) -> FloatArray:
-    """Return the largest objective at each point; the objective itself if there is only one."""
+    """Return the largest of several objectives (first axis) at each point; a vector is returned as it is."""
     return values if values.ndim < 2 else np.asarray(values.max(axis=0))
 
 
@@ -142,7 +142,7 @@ def minimise(
     values = split_at_points.values
     best_index = int(np.argmin(values))
     best_point, best_value = float(points[best_index]), float(values[best_index])
-    splits = (_select(split_at_points, kept_points) for kept_points in (slice(-1), slice(1, None)))
+    splits = (_select(split_at_points, point_slice) for point_slice in (slice(-1), slice(1, None)))
     intervals = _Intervals(points[:-1], points[1:], *splits)
     # A single point is its own proof.
     proved_bound = best_value if points.size == 1 else math.inf
@@ -150,22 +150,22 @@ def minimise(
     log_length = math.log(high / low) or 1.0  # Progress is a share of it; of a single point it is 0.
     while intervals.left.size:
         # The one inequality that the proof rests on; less the rounding of the falling part, it holds in float64 too.
-        rising_parts = intervals.split_at_left.rising
-        lower_bounds = _largest_objective(intervals.split_at_right.falling_at_least + rising_parts)
+        rising_at_left = intervals.split_at_left.rising
+        lower_bounds = _largest_objective(intervals.split_at_right.falling_at_least + rising_at_left)
         # Two roots and not the root of a product, which could overflow.
         midpoints = np.sqrt(intervals.left) * np.sqrt(intervals.right)
         if is_integer:
             # Strictly inside, so that each half is smaller; between neighbours it falls on the right end and is
             # seen next.
-            least_midpoints = intervals.left + 1.0
-            greatest_midpoints = np.maximum(intervals.right - 1.0, least_midpoints)
-            midpoints = np.clip(np.floor(midpoints), least_midpoints, greatest_midpoints)
-        unsplit_mask = (midpoints <= intervals.left) | (midpoints >= intervals.right)
+            smallest_midpoints = intervals.left + 1.0
+            largest_midpoints = np.maximum(intervals.right - 1.0, smallest_midpoints)
+            midpoints = np.clip(np.floor(midpoints), smallest_midpoints, largest_midpoints)
+        unsplittable_mask = (midpoints <= intervals.left) | (midpoints >= intervals.right)
         if is_integer:  # Neighbours: both values are known, nothing lies between.
-            smaller_ends = np.minimum(intervals.split_at_left.values, intervals.split_at_right.values)
-            lower_bounds = np.where(unsplit_mask, smaller_ends, lower_bounds)
+            smaller_end_values = np.minimum(intervals.split_at_left.values, intervals.split_at_right.values)
+            lower_bounds = np.where(unsplittable_mask, smaller_end_values, lower_bounds)
         # Ends with nothing between them in float64 cannot be halved: they settle with the bound they have.
-        settled_mask = unsplit_mask | (lower_bounds >= best_value * (1.0 - tolerance))
+        settled_mask = unsplittable_mask | (lower_bounds >= best_value * (1.0 - tolerance))
         # A settled interval keeps its bound: the lower bound is the smallest of them.
         if settled_mask.any():
             proved_bound = min(proved_bound, float(lower_bounds[settled_mask].min()))
@@ -204,7 +204,7 @@ def move_to_kink(
     low: float,
     high: float,
 ) -> Minimum:
-    """Move a minimum on real numbers to the lowest point near it, and onto a kink that is as low.
+    """Move a minimum on real numbers to the lowest point near it, then onto a kink beside that if it is no higher.
 
     A search ends within its tolerance of the smallest value, hence a little beside a kink that has it. A
     quantity that jumps at kinks, such as a number of users above the cap, would be off by one there.
@@ -224,8 +224,8 @@ def move_to_kink(
         return minimum
     left_end, right_end = max(best_point / KINK_FACTOR, low), min(best_point * KINK_FACTOR, high)
     for _ in range(KINK_ROUNDS):
-        extra_points = best_point, *kinks_around(best_point)
-        points = log_spaced(left_end, right_end, KINK_POINTS, extra_points)
+        best_and_kinks = best_point, *kinks_around(best_point)
+        points = log_spaced(left_end, right_end, KINK_POINTS, best_and_kinks)
         split_at_points = compute_split(points)
         num_evaluations += points.size
         values = split_at_points.values
@@ -295,11 +295,11 @@ def _find_interval_end(
             continue
         # The first interval that is not proved. A value above the limit ends the stretch; a poor bound asks for a
         # closer look.
-        first_unproved = int(np.argmin(within_mask))
-        proved_end = float(points[first_unproved])
-        if empty_mask[first_unproved]:
+        unproved_index = int(np.argmin(within_mask))
+        proved_end = float(points[unproved_index])
+        if empty_mask[unproved_index]:
             break
-        target_ends.append(float(points[first_unproved + 1]))
+        target_ends.append(float(points[unproved_index + 1]))
     return proved_end
 
 
@@ -354,9 +354,9 @@ def find_least_noise(
     chord_value_at_low, chord_value_at_high, last_side = value_at_low, value_at_high, 0
     while high_log_noise - low_log_noise > tolerance and value_at_high < -tolerance / 4.0 and num_calls_left:
         # Aimed a little above the root: the safe end is the one that is returned.
-        low_share = chord_value_at_low / (chord_value_at_low - chord_value_at_high)
+        root_share = chord_value_at_low / (chord_value_at_low - chord_value_at_high)
         # Away from both ends, so that every look shortens the interval.
-        midpoint = low_log_noise + (high_log_noise - low_log_noise) * min(max(low_share, 0.02), 0.98)
+        midpoint = low_log_noise + (high_log_noise - low_log_noise) * min(max(root_share, 0.02), 0.98)
         midpoint += tolerance / 4.0
         midpoint = min(midpoint, high_log_noise - 1e-3 * (high_log_noise - low_log_noise))
         value_at_middle, num_calls_left = compute_log_excess(midpoint), num_calls_left - 1

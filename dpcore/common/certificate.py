@@ -25,7 +25,7 @@ class Certificate:
         value: Objective at the returned point.
         lower_bound: A number that no feasible point can go below.
         argument: What the lower bound rests on, in words.
-        approximation: Where value and bound are of an approximate objective, what is approximate in it; else empty.
+        approximation: What is approximate in the objective, as a clause; empty if the objective is exact.
 
     Raises:
         CertificateError: The bound lies above the value by more than rounding (relative gap < -1e-9).
@@ -72,9 +72,8 @@ class Certificate:
         if relative_gap <= 1e-12:
             claim = "Best by an approximate error" if approximation_text else "Proved best to within rounding"
             return f"{claim}: {self.argument}.{approximation_text}"
-        visible_gap = max(relative_gap, 0.0)
-        exponent = math.floor(math.log10(visible_gap))
-        rounded_mantissa = math.ceil(visible_gap / 10.0**exponent * 10.0) / 10.0
+        exponent = math.floor(math.log10(relative_gap))
+        rounded_mantissa = math.ceil(relative_gap / 10.0**exponent * 10.0) / 10.0
         if rounded_mantissa >= 10.0:
             rounded_mantissa, exponent = 1.0, exponent + 1
         # No line breaks before a no-break space's sign, nor after a minus sign; after a hyphen it does.

@@ -179,7 +179,7 @@ class Problems:
 
     @contextmanager
     def collecting(self) -> Iterator[None]:
-        """Record the problems of an `InvalidInput` in the block, which then ends."""
+        """Run a block; an `InvalidInput` ends it, has its problems recorded and goes no further."""
         try:
             yield
         except InvalidInput as error:

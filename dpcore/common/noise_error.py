@@ -127,7 +127,7 @@ def magnitude_within(noise: NoiseKind, coverage: float) -> float:
 
 @dataclass(frozen=True)
 class Perspective:
-    """One measure of error as s M(a / s), by the two functions that its derivatives need.
+    """One measure of error as s M(r), of bias a and noise scale s with r = a / s, by what its derivatives need.
 
     Attributes:
         slope: M'(r), nondecreasing from 0 to 1: how much one more unit of bias counts.
@@ -144,10 +144,10 @@ def make_perspective(noise: NoiseKind, measure: Measure) -> Perspective:
         return Perspective(np.ones_like, lambda r: np.full_like(r, noise.mean_magnitude))
     if measure is Measure.RMSE:
         # M(r) = sqrt(r^2 + v).
-        root_v = math.sqrt(noise.unit_variance)
+        unit_deviation = math.sqrt(noise.unit_variance)
         return Perspective(
-            lambda r: np.minimum(r, 1e100) / np.hypot(np.minimum(r, 1e100), root_v),
-            lambda r: noise.unit_variance / np.hypot(r, root_v),
+            lambda r: np.minimum(r, 1e100) / np.hypot(np.minimum(r, 1e100), unit_deviation),
+            lambda r: noise.unit_variance / np.hypot(r, unit_deviation),
         )
     if noise is NoiseKind.LAPLACE:
         # M(r) = r + e^-r.
@@ -205,31 +205,35 @@ ASSUMPTION_LABEL = "Users who differ"
 """Label of the fact that says what an answer assumes of users."""
 
 
-def design_effect(sizes: npt.ArrayLike, user_counts: npt.ArrayLike, share: float = ASSUMED_SHARE) -> float:
+def design_effect(
+    sizes: npt.ArrayLike, user_counts: npt.ArrayLike, user_share: float = ASSUMED_SHARE
+) -> float:
     """Compute the variance of the mean of all rows over that of independent rows.
 
     Args:
         sizes: Rows per user, shape (k,).
         user_counts: How many users have each, shape (k,).
-        share: rho in [0, 1].
+        user_share: rho in [0, 1].
     """
     size_array, count_array = np.asarray(sizes, dtype=np.float64), np.asarray(user_counts, dtype=np.float64)
     row_counts = count_array * size_array
-    return 1.0 + share * (float((row_counts * size_array).sum()) / float(row_counts.sum()) - 1.0)
+    return 1.0 + user_share * (float((row_counts * size_array).sum()) / float(row_counts.sum()) - 1.0)
 
 
-def weighted_effect(weights: FloatArray, user_codes: npt.ArrayLike, share: float = ASSUMED_SHARE) -> float:
+def weighted_effect(
+    weights: FloatArray, user_codes: npt.ArrayLike, user_share: float = ASSUMED_SHARE
+) -> float:
     """Compute the variance of weighted sums of rows over that of independent rows: (1 - rho) + rho times a ratio.
 
     Args:
         weights: c_ij, one sum per row of the matrix, shape (d, n); not all 0.
         user_codes: The user of each row, shape (n,).
-        share: rho in [0, 1].
+        user_share: rho in [0, 1].
     """
     _, user_indices = np.unique(np.asarray(user_codes), return_inverse=True)
-    user_sums = [np.bincount(user_indices, weights=row_weights) for row_weights in weights]
-    sum_of_squares = sum(float((sums**2).sum()) for sums in user_sums)
-    return 1.0 - share + share * sum_of_squares / float((weights * weights).sum())
+    sums_by_weighting = [np.bincount(user_indices, weights=row_weights) for row_weights in weights]
+    sum_of_squares = sum(float((user_sums**2).sum()) for user_sums in sums_by_weighting)
+    return 1.0 - user_share + user_share * sum_of_squares / float((weights * weights).sum())
 
 
 CONFIDENCE = 0.95

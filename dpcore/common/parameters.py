@@ -51,7 +51,7 @@ class FieldOrigin(enum.Enum):
     DATA = "it may have been read off the data"
 
     def each(self, *names: str) -> dict[str, FieldOrigin]:
-        """Return all these names with this origin, as `Question.also` has them."""
+        """Return a dict from each of these names to this origin."""
         return dict.fromkeys(names, self)
 
 
@@ -92,16 +92,16 @@ class Field:
         help: Text shown at the label.
         origin: Where the value may have come from; data unless declared otherwise. On a page with data of its own,
             "data" means these.
-        renewed: True if the field starts afresh with new data.
-        name: How sentences name the field: "the VC dimension d".
+        renewed: True if new data set the field back to the value that it begins with.
+        name: Phrase by which sentences name the field: "the VC dimension d".
         is_required: True if the field must not be empty while it is used. By default a number must not be empty if
             its type excludes None, or if a ``name`` is given.
         report_label: Name of the field in a report; the label if empty.
-        initial: Value that the widget begins with, if that is not the default.
+        initial: Value that the widget begins with; the default if not given.
         options: Text of each value, for fields with few values.
-        as_list: True if the options stand in a list instead of on buttons.
+        as_list: True if the options stand in a select box instead of on buttons.
         slider: (from, to, step) of a field that is set by a slider.
-        stops: The values of a slider that has no others.
+        stops: The only values that a slider has; empty if it has all.
         format: How the slider writes its number; Streamlit's own way if empty.
         max_length: Largest number of characters that the widget of a text takes. Links and session files may hold
             more: `dpcore.common.text_fields.MAX_TEXT`.
@@ -110,7 +110,7 @@ class Field:
         step: Step of these buttons if it is not 1.
         published: True if every release states the value, as it does the ends of a range. It is chosen from what the
             quantity is, never from the data. It stays in the browser's address beside private data, too.
-        shared: The piece of a release's setting that all pages share; empty for none.
+        shared: Name of the value that all pages share, such as ``delta``; empty if only this page has it.
         placeholder: Text shown while the field is empty.
         width: Width in pixels; None for all the room there is.
         limits: Smallest and largest number; None if the class checks the value itself.
@@ -194,9 +194,9 @@ EPSILON = Field("Privacy budget ε", "", FieldOrigin.PUBLIC, name="ε", is_requi
 def _declare(default: Any, label: str, name: str = "", unit: str = "", **attributes: Any) -> Any:
     """Return a dataclass field with its declaration, whose report label follows from name, label and unit."""
     report_name = wording.capital(name.removeprefix("the ")) if name else label
-    label_inside = label[:1].lower() + label[1:] if label[1:2].islower() else label
+    label_in_sentence = label[:1].lower() + label[1:] if label[1:2].islower() else label
     report_label = f"{report_name}, {unit}" if unit else report_name
-    name = name or f"the {label_inside}"
+    name = name or f"the {label_in_sentence}"
     field_declaration = Field(label, name=name, report_label=report_label, **attributes)
     # A link or a session file may hold a longer text than the widget takes.
     max_length = field_declaration.max_length or 0
@@ -256,7 +256,7 @@ def range_end(default: float | None, label: str, name: str = "", **attributes: A
 
 
 def own_bound(unit: str = "", label: str = "Compare your own bound", **attributes: Any) -> Any:
-    """Declare a bound of the user's own, which is compared with the best one."""
+    """Declare a field for a bound that a person enters to compare it with the best one; None if empty."""
     attributes |= {"name": "your own bound", "unit": unit, "renewed": True, "place": OWN}
     return of_data.number(None, label, **attributes)
 
@@ -280,7 +280,7 @@ def gaussian_delta(limits: tuple[float, float] | None, noise_field: str, **attri
 
 
 def declared_in(parameters_type: Any, name: str, default: Any = UNSET, **changes: Any) -> Any:
-    """Declare a field as another parameters class does, with these changes."""
+    """Declare a field as another class does, but with these attributes of `Field`, and with the default if given."""
     dataclass_field = fields_by_name(parameters_type)[name]
     help_text = declared_fields(parameters_type)[name].help
     metadata = {
@@ -298,20 +298,13 @@ def fields_by_name(parameters_type: Any) -> Mapping[str, Any]:
 @functools.cache
 def _declared_fields(parameters_type: Any) -> Mapping[str, Field]:
     """Return the declarations of a parameters class by field name, without the shared epsilon."""
-    type_hints, help_texts = list_field_types(parameters_type), _field_docstrings(parameters_type)
-    fields_with_declarations = [
-        (dataclass_field, dataclass_field.metadata[DECLARATION])
-        for dataclass_field in fields(parameters_type)
-        if DECLARATION in dataclass_field.metadata
-    ]
-    declarations_with_help = {
-        dataclass_field: replace(declaration, help=help_texts.get(dataclass_field.name, ""))
-        for dataclass_field, declaration in fields_with_declarations
-    }
-    return {
-        dataclass_field.name: declaration.complete(type_hints[dataclass_field.name], dataclass_field.default)
-        for dataclass_field, declaration in declarations_with_help.items()
-    }
+    type_hints, help_by_name = list_field_types(parameters_type), _field_docstrings(parameters_type)
+    declarations: dict[str, Field] = {}
+    for f in fields(parameters_type):
+        if DECLARATION in f.metadata:
+            declaration = replace(f.metadata[DECLARATION], help=help_by_name.get(f.name, ""))
+            declarations[f.name] = declaration.complete(type_hints[f.name], f.default)
+    return declarations
 
 
 # The type is written out: mypy takes the class of a dataclass for one that cannot be hashed.
@@ -371,12 +364,11 @@ class Parameters:
 
     def without(self: P, *names: str) -> P:
         """Return the parameters with the defaults of these fields, as the key of an answer that ignores them."""
-        defaults_by_name = {f.name: f.default for f in fields(self) if f.name in names}
-        defaults = defaults_by_name.items()
-        changed_values: dict[str, Any] = {
-            name: value for name, value in defaults if getattr(self, name) != value
+        named_fields = [f for f in fields(self) if f.name in names]
+        reset_values: dict[str, Any] = {
+            f.name: f.default for f in named_fields if getattr(self, f.name) != f.default
         }
-        return replace(self, **changed_values) if changed_values else self
+        return replace(self, **reset_values) if reset_values else self
 
     @property
     def unused_names(self) -> tuple[str, ...]:
@@ -392,7 +384,7 @@ class Parameters:
 
 
 def applies(only_with: tuple[str, Collection[Any]] | None, get_value: typing.Callable[[str], Any]) -> bool:
-    """Return True if a rule of `Field` holds; ``get_value`` returns the value of a field."""
+    """Return True if a rule of `Field` holds or is None; ``get_value`` returns the value of a field by name."""
     return only_with is None or get_value(only_with[0]) in only_with[1]
 
 
@@ -415,8 +407,8 @@ def describe_misplaced(declaration: Field, declarations: Mapping[str, Field]) ->
     """Return the sentence on a value that was given where its field does not apply."""
     assert declaration.only_with is not None
     other_declaration, needed_values = declarations[declaration.only_with[0]], declaration.only_with[1]
-    labels = other_declaration.options or {}
-    value_texts = " or ".join(f'"{labels.get(value, value)}"' for value in needed_values)
+    label_by_value = other_declaration.options or {}
+    value_texts = " or ".join(f'"{label_by_value.get(value, value)}"' for value in needed_values)
     return f"{declaration.name} goes only with {value_texts} as {other_declaration.name}"
 
 

@@ -35,7 +35,7 @@ class Neighbours(enum.Enum):
 
 
 class Disclosure(enum.Enum):
-    """The origin of a number, and hence who may see it."""
+    """The origin of a number (public input, private data, a DP release), which decides who may see it."""
 
     PUBLIC = "public"
     PRIVATE = "private"
@@ -287,7 +287,7 @@ def bound_sampled_epsilon(
     delta: float,
     grid_distance: float = 1e-3,
 ) -> float:
-    """Bound epsilon for Gaussians of Poisson-sampled users, and one of all users, together.
+    """Bound epsilon for Gaussians of Poisson-sampled users, together with one Gaussian of all users if there is one.
 
     For neighbours that add or remove a user. Privacy losses are put on a grid, rounded upwards, and composed.
 
@@ -354,8 +354,8 @@ def _gaussian_unit_scale(epsilon: float, delta: float) -> float:
     # It solves delta = Phi(1 / (2 sigma) - epsilon sigma) - e^epsilon Phi(...) to 1e-12 (absolute in sigma), a
     # difference that loses Phi / delta in relative precision. Measured against 60 digits the loss is 4e-9 at
     # epsilon = 1e-6, delta = 1e-15; this pushes by 2e-7 there.
-    first_term = 0.5 * math.erfc((epsilon * sigma - 0.5 / sigma) / math.sqrt(2.0))
-    return sigma * (1.0 + 1e-13 + 32.0 * sys.float_info.epsilon * first_term / delta) + 2e-12
+    first_delta_term = 0.5 * math.erfc((epsilon * sigma - 0.5 / sigma) / math.sqrt(2.0))
+    return sigma * (1.0 + 1e-13 + 32.0 * sys.float_info.epsilon * first_delta_term / delta) + 2e-12
 
 
 def write_file_name(stem: str, disclosure: Provenance) -> str:
@@ -450,8 +450,8 @@ class Ledger:
         merged_ledger = self
         for mark, facts in zip(other_ledger.marks, other_ledger.releases, strict=True):
             if facts_by_mark.get(mark) != facts:
-                unique_mark = draw_mark() if mark in merged_ledger.marks else mark
-                merged_ledger = Ledger((*merged_ledger.releases, facts), (*merged_ledger.marks, unique_mark))
+                unused_mark = draw_mark() if mark in merged_ledger.marks else mark
+                merged_ledger = Ledger((*merged_ledger.releases, facts), (*merged_ledger.marks, unused_mark))
         return merged_ledger
 
     @property
@@ -469,14 +469,14 @@ class Ledger:
         for facts in self.releases:
             num_steps = _STEPS[facts.neighbours, neighbours]
             exact_epsilon += num_steps * Fraction(facts.epsilon)
-            exact_factor = Fraction(1)
+            delta_factor = Fraction(1)
             if num_steps == 2 and facts.delta:
                 # e^epsilon is beyond float64 above 709; any delta times it is then taken for no guarantee at all.
-                exponential = math.exp(facts.epsilon) if facts.epsilon <= _LARGEST_EXPONENT else 0.0
-                exact_factor = 1 / Fraction(facts.delta)
-                if exponential:
-                    exact_factor = 1 + Fraction(math.nextafter(exponential, math.inf))
-            exact_delta += exact_factor * Fraction(facts.delta)
+                exp_epsilon = math.exp(facts.epsilon) if facts.epsilon <= _LARGEST_EXPONENT else 0.0
+                delta_factor = 1 / Fraction(facts.delta)
+                if exp_epsilon:
+                    delta_factor = 1 + Fraction(math.nextafter(exp_epsilon, math.inf))
+            exact_delta += delta_factor * Fraction(facts.delta)
         total_delta = round_up_to_float(min(exact_delta, Fraction(1)))
         return Total(round_up_to_float(exact_epsilon), total_delta, neighbours)
 

@@ -150,8 +150,8 @@ def _mean_gaussian(scale: FloatArray, shifts: FloatArray) -> FloatArray:
     """Compute E|shift + z| over a discrete Gaussian z, per scale; shapes are equal."""
     with np.errstate(divide="ignore", invalid="ignore"):
         density = np.exp(-0.5 * (shifts / scale) ** 2) / (scale * math.sqrt(2.0 * math.pi))
-    real_means = noise_error.expected_absolute(NoiseKind.GAUSSIAN, shifts, scale)
-    means = np.where(scale > _LARGE_SIGMA, real_means - density / 6.0, real_means)
+    continuous_means = noise_error.expected_absolute(NoiseKind.GAUSSIAN, shifts, scale)
+    means = np.where(scale > _LARGE_SIGMA, continuous_means - density / 6.0, continuous_means)
     for position in map(tuple, np.argwhere((scale > 0.0) & (scale <= _LARGE_SIGMA))):
         values, probabilities = _list_gaussian(float(scale[position]))
         means[position] = float((np.abs(values + shifts[position]) * probabilities).sum())
@@ -231,17 +231,17 @@ def find_share_noise(
 def find_total(
     program: Program, kind: NoiseKind, epsilon: float, delta: float | None, *, has_quantile: bool = False
 ) -> float:
-    """Find what several releases divide: epsilon, or rho = 1 / (2 sigma^2) of one release with Gaussian noise.
+    """Find the budget that releases divide: epsilon, or with Gaussian noise rho = 1 / (2 sigma^2) of one release.
 
     It has 32 binary digits, rounded down, so that its parts of 2^20 and their sums are exact in float64. Arguments are
     those of `find_share_noise`.
     """
     whole_noise = find_share_noise(program, kind, epsilon, delta, has_quantile=has_quantile)
-    whole_budget = epsilon
+    epsilon_or_rho = epsilon
     if whole_noise.kind is NoiseKind.GAUSSIAN:
         # The search for sigma ends at 1e-9 of it: what is lost here keeps rho on its safe side.
-        whole_budget = 0.5 / whole_noise.unit_scale**2 * (1.0 - 2.0**-32)
-    mantissa, exponent = math.frexp(whole_budget)
+        epsilon_or_rho = 0.5 / whole_noise.unit_scale**2 * (1.0 - 2.0**-32)
+    mantissa, exponent = math.frexp(epsilon_or_rho)
     return math.ldexp(math.floor(mantissa * 2.0**32), exponent - 32)
 
 
@@ -264,9 +264,9 @@ def describe_program(
     """Describe the noise that the errors are of; arguments as of `find_noise`."""
     if program is Program.BIGQUERY:
         noise_text = ", whatever noise is chosen" if kind is NoiseKind.GAUSSIAN else ""
-        share_text = {1: "half", 2: "two thirds"}[num_aggregates]
+        epsilon_share = {1: "half", 2: "two thirds"}[num_aggregates]
         return (
-            f"Laplace, as BigQuery draws it{noise_text}, with {share_text} of ε; the rest goes to a hidden count of "
+            f"Laplace, as BigQuery draws it{noise_text}, with {epsilon_share} of ε; the rest goes to a hidden count of "
             "users. It was read in the source of ZetaSQL; nobody ran BigQuery."
         )
     if program is Program.BEST and kind is NoiseKind.GAUSSIAN and of_counts:
@@ -278,8 +278,8 @@ def describe_program(
     excess_share = sigma / find_exact_sigma(epsilon, delta) - 1.0
     if excess_share < 1e-3:
         return f"exact Gaussian, as {program.value} draws it."
-    percent_text = wording.percent(excess_share)
-    return f"Gaussian, as {program.value} draws it: {percent_text} above the exact mechanism."
+    excess_text = wording.percent(excess_share)
+    return f"Gaussian, as {program.value} draws it: {excess_text} above the exact mechanism."
 
 
 @functools.lru_cache(maxsize=256)

@@ -29,7 +29,7 @@ def measure_progress(gap: float, tolerance: float) -> float:
 
 
 class Stage(enum.Enum):
-    """While a search goes on beside a page, another answer may stand in for its result."""
+    """The stage of the answer that a page shows: of an ended search, of one that goes on, or of earlier settings."""
 
     FINAL = "the search has ended, or was stopped"
     FIRST = "the search goes on; this is what there is until now"

@@ -129,8 +129,8 @@ class JsonValue:
         num_problems, members = len(self.problems.entries), self.get_members(needed, optional)
         if members is None:
             return None
-        readers = {name: read for name, read in {**needed, **optional}.items() if name in members}
-        results_by_name = {name: read(members[name]) for name, read in readers.items()}
+        readers = {name: reader for name, reader in {**needed, **optional}.items() if name in members}
+        results_by_name = {name: reader(members[name]) for name, reader in readers.items()}
         # Where no more problems are noted, none shows.
         return results_by_name if len(self.problems.entries) == num_problems < MAX_PROBLEMS else None
 
@@ -246,7 +246,7 @@ class JsonValue:
         return JsonValue(value, f"{self.location}, {name}" if self.location else name, self.problems)
 
     def must_be(self, requirement: str) -> None:
-        """Add the problem that the value must be something else."""
+        """Add the problem that the value must be ``requirement``, a phrase such as "a number", and say what it is."""
         self.refuse(f"this must be {requirement}; got {_describe(self.value)}")
 
 
@@ -376,7 +376,7 @@ class Codec:
             members = node.read_members(*self.list_readers(value_type))
             return None if members is None else node.build(value_type, **members)  # type: ignore[arg-type]
         if issubclass(value_type, enum.Enum):
-            return node.choose({member.value: member for member in value_type})
+            return node.choose({option.value: option for option in value_type})
         if value_type is bool:
             return node.get_boolean()
         if value_type is str:
@@ -400,8 +400,8 @@ class Codec:
         for f in fields(class_):
             if f.init:
                 has_default = f.default is not MISSING or f.default_factory is not MISSING
-                default_reader = self.make_reader(list_field_types(class_)[f.name])
-                reader = self.readers.get((class_, f.name), default_reader)
+                type_reader = self.make_reader(list_field_types(class_)[f.name])
+                reader = self.readers.get((class_, f.name), type_reader)
                 readers_by_default[has_default][f.name] = reader
         return readers_by_default
 

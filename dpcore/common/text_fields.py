@@ -126,9 +126,8 @@ def read_good_fields(
                     break
             group_size += 1
         read_values = {name: value for name, value in read_values.items() if name not in remaining_values}
-    expected_names = {field.name for field in known_fields if field.name in texts} | required_names
-    expected_names -= set(read_values)
-    missing_names = tuple(field.name for field in known_fields if field.name in expected_names)
+    unread_names = ({*texts} | required_names) - set(read_values)
+    missing_names = tuple(field.name for field in known_fields if field.name in unread_names)
     return parameters, missing_names, problems.entries
 
 

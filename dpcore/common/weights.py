@@ -35,7 +35,7 @@ CAP_TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class Losses:
-    """The two parts of (*) without their factors, each of the shape of the bounds asked for.
+    """The largest weight of a user and the sum of squared weights, each of the shape of the bounds asked for.
 
     Attributes:
         largest_weight: h / n_h, the weight of a user at the bound (no unit; weights sum to 1).
@@ -68,7 +68,7 @@ class Optimum:
 
 
 class Sizes(Protocol):
-    """Sizes for (*), integer or not: a `ContributionHistogram`, or `EffectiveSizes`."""
+    """Rows per user, integer or not, with sums over users: a `ContributionHistogram`, or `EffectiveSizes`."""
 
     @property
     def sizes(self) -> npt.NDArray[Any]:
@@ -123,9 +123,9 @@ class EffectiveSizes:
 
     @cached_property
     def _sums(self) -> SumsAtBounds:
-        """Return the sums below and above the start and then every effective size."""
-        sums_below = np.concatenate(([0.0], np.cumsum(self.sizes * self.users)))
-        return SumsAtBounds(sums_below, suffix_sums(self.users), suffix_sums(self.users / self.sizes))
+        """Return the sums over users at or below, and above, 0 and every effective size: one entry more than sizes."""
+        rows_at_or_below = np.concatenate(([0.0], np.cumsum(self.sizes * self.users)))
+        return SumsAtBounds(rows_at_or_below, suffix_sums(self.users), suffix_sums(self.users / self.sizes))
 
     def pieces(self, h: npt.ArrayLike) -> SumsAtBounds:
         """Sum over the users at or below, and above, each bound in effective rows."""
@@ -153,11 +153,11 @@ def smooth_losses(histogram: Sizes, thresholds: npt.ArrayLike) -> Losses:
     Source: Epasto et al. 2020, claim 1.
     """
     h = np.asarray(thresholds, dtype=np.float64)
-    rows_below, users_above, inverse_sizes = histogram.pieces(h)
-    kept_rows = rows_below + h * users_above
+    rows_at_or_below, users_above, inverse_above = histogram.pieces(h)
+    kept_rows = rows_at_or_below + h * users_above
     # sum_l s_l (min(h, s_l) / (n_h s_l))^2, divided twice by n_h so that no square overflows.
-    squares = rows_below / kept_rows + h * (h / kept_rows) * inverse_sizes
-    return Losses(np.asarray(h / kept_rows), np.asarray(squares / kept_rows))
+    scaled_squares = rows_at_or_below / kept_rows + h * (h / kept_rows) * inverse_above
+    return Losses(np.asarray(h / kept_rows), np.asarray(scaled_squares / kept_rows))
 
 
 def capped_losses(histogram: ContributionHistogram, caps: npt.ArrayLike) -> Losses:
@@ -184,8 +184,8 @@ def lower_bound(histogram: Sizes, trade_off: float, h: float) -> float:
     """
     if trade_off == 0.0:
         return 1.0 / float(histogram.num_users) ** 2
-    rows_up_to_h, users_above, inverse_above = (float(sums) for sums in histogram.pieces(h))
-    p = rows_up_to_h + h * h * inverse_above
+    rows_at_or_below, users_above, inverse_above = (float(piece_sum) for piece_sum in histogram.pieces(h))
+    p = rows_at_or_below + h * h * inverse_above
     # A sum of terms of at least 0, whose difference may round below it.
     q = max(users_above - h * inverse_above, 0.0)
     return 1.0 / (q * q + p / trade_off)
@@ -199,9 +199,9 @@ def smooth_root(histogram: Sizes, trade_off: float) -> float:
     s_l, it is A q / (A I + 1).
     """
     sizes = histogram.sizes.astype(np.float64)
-    _, users_above, inverse_sizes = histogram.pieces_at_sizes()
+    _, users_above, inverse_above = histogram.pieces_at_sizes()
     # Sign of the function at each size, as a comparison: a difference would cancel near the root.
-    reached_mask = sizes * (trade_off * inverse_sizes + 1.0) >= trade_off * users_above
+    reached_mask = sizes * (trade_off * inverse_above + 1.0) >= trade_off * users_above
     k = int(np.argmax(reached_mask))  # The largest size always qualifies: nobody lies above it.
     _, q, i = (float(sums) for sums in histogram.pieces(sizes[k - 1] if k else 0.0))
     root = trade_off * q / (trade_off * i + 1.0)
@@ -332,14 +332,14 @@ def cap_lower_bound(histogram: ContributionHistogram, trade_off: float, value: f
     right_ends = np.append(left_ends[1:] - 1, max_size)
     proved_bound = math.inf
     while left_ends.size:
-        ends = np.stack((left_ends, right_ends)).astype(np.float64)
-        size_indices = np.searchsorted(histogram.sizes, ends, side="right")
-        kept_rows = rows_below[size_indices] + ends * users_above[size_indices]
-        lower_bounds = (ends[0] / kept_rows[0]) ** 2 + trade_off / kept_rows[1]
-        done_mask = (lower_bounds >= target_value) | (left_ends == right_ends)
-        if done_mask.any():
-            proved_bound = min(proved_bound, float(lower_bounds[done_mask].min()))
-        left_ends, right_ends = left_ends[~done_mask], right_ends[~done_mask]
+        end_pairs = np.stack((left_ends, right_ends)).astype(np.float64)
+        size_indices = np.searchsorted(histogram.sizes, end_pairs, side="right")
+        kept_rows = rows_below[size_indices] + end_pairs * users_above[size_indices]
+        lower_bounds = (end_pairs[0] / kept_rows[0]) ** 2 + trade_off / kept_rows[1]
+        settled_mask = (lower_bounds >= target_value) | (left_ends == right_ends)
+        if settled_mask.any():
+            proved_bound = min(proved_bound, float(lower_bounds[settled_mask].min()))
+        left_ends, right_ends = left_ends[~settled_mask], right_ends[~settled_mask]
         geometric_means = np.sqrt(left_ends.astype(np.float64) * right_ends).astype(np.int64)
         middle_caps = np.clip(geometric_means, left_ends, right_ends - 1)
         left_ends = np.concatenate((left_ends, middle_caps + 1))

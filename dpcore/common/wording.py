@@ -109,7 +109,7 @@ _JOINER = "\N{WORD JOINER}"
 
 
 def plain(text: str, max_characters: int = 80) -> str:
-    """Return ``text`` as literal characters in Streamlit's Markdown, cut to ``max_characters``."""
+    """Cut a text to ``max_characters`` and escape it, so that Streamlit's Markdown shows it literally."""
     shortened_text = " ".join(text.split())
     if len(shortened_text) > max_characters:
         shortened_text = shortened_text[: max_characters - 1] + "…"

@@ -27,8 +27,8 @@ from dpcore.counting.engines import COUNT_OPTIONS, is_address
 from dpcore.counting.files import expand_patterns, find_distributions
 from dpcore.data import group_pairs
 from dpcore.data.column_names import shorten
-from dpcore.data.column_roles import PAIRS_HEADER, PAIRS_SUM, MissingUsers, Roles
-from dpcore.dataset import Dataset, Pairs
+from dpcore.data.column_roles import PAIRS_HEADER, PAIRS_SUM, TOTALS_PREFIX, MissingUsers, Roles
+from dpcore.dataset import Contribution, Dataset, Pairs
 
 _BYTES_BY_UNIT = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 
@@ -59,6 +59,8 @@ def _build_parser(program_name: str = "python -m dpcore.counting") -> argparse.A
     missing_users_text = "rows that name no user: leave them out, or count them as one user"
     choices = ["leave-out", "one"]
     add_argument("--missing-users", choices=choices, default="leave-out", help=missing_users_text)
+    missing_text = "values that are missing or no number: drop their rows, or a public number in their place"
+    add_argument("--missing", metavar="drop|NUMBER", type=parse_missing, help=missing_text)
     add_argument("--copies", action="store_true", help="also look for exact copies of rows: one more pass")
     add_argument("--public", action="store_true", help="the data are public; else they are taken as private")
     add_argument("--to", type=Path, help="file for the histogram; standard output by default")
@@ -67,12 +69,28 @@ def _build_parser(program_name: str = "python -m dpcore.counting") -> argparse.A
     return parser
 
 
+def parse_missing(text: str) -> str | float:
+    """Return the rule for missing values of a command: a number, or the text for `Roles.of_events` to check."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
 def write_histogram_csv(dataset: Dataset) -> str:
-    """Write the histogram as CSV for the app: size, users, and the label of the numbers."""
+    """Write the histogram as CSV for the app: size, users, and the label of the numbers.
+
+    Of totals the first name says of which column, so that the file answers as totals (`TOTALS_PREFIX`).
+    """
     label_text = dataset.provenance.label
     sizes_with_users = zip(dataset.histogram.sizes.tolist(), dataset.histogram.users.tolist(), strict=True)
     lines = [f"{size},{users},{label_text}\n" for size, users in sizes_with_users]
-    return f"size,users,{LABEL_COLUMN}\n" + "".join(lines)
+    size_name = "size"
+    if dataset.contribution is Contribution.TOTAL and dataset.value_column:
+        size_name = f"{TOTALS_PREFIX}{dataset.value_column}"
+        if not re.fullmatch(r"[\w ]+", size_name):
+            size_name = '"' + size_name.replace('"', '""') + '"'
+    return f"{size_name},users,{LABEL_COLUMN}\n" + "".join(lines)
 
 
 def main(arguments: list[str] | None = None, program_name: str = "python -m dpcore.counting") -> int:
@@ -114,7 +132,7 @@ def _count(command_options: argparse.Namespace) -> CountResult:
     is_one_user = command_options.missing_users == "one"
     missing_users = MissingUsers.ONE_USER if is_one_user else MissingUsers.LEAVE_OUT
     named_columns = command_options.user, command_options.value, command_options.task
-    roles = Roles.of_events(*named_columns, contribution, missing_users)
+    roles = Roles.of_events(*named_columns, contribution, missing_users, command_options.missing)
     if command_options.distribution_to is not None and not command_options.task:
         raise refuse("--distribution-to needs --task, the column of groups")
     disclosure = Disclosure.PUBLIC if command_options.public else Disclosure.PRIVATE

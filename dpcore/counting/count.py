@@ -29,7 +29,16 @@ from dpcore.counting.frames import FRAME_FILE, write_parquet
 from dpcore.counting.reduce_files import FileReduction
 from dpcore.counting.relation import find_safe_path, refuse_changed, refuse_times, write_scan
 from dpcore.data import column_names
-from dpcore.data.column_roles import MissingUsers, Roles, TableKind, check_roles, explain_roles
+from dpcore.data.column_roles import (
+    TOTALS_PREFIX,
+    MissingRule,
+    MissingUsers,
+    Roles,
+    TableKind,
+    check_roles,
+    describe_missing_rule,
+    explain_roles,
+)
 from dpcore.data.tables import Table, TableLayout, read_numbers
 from dpcore.dataset import MAX_PAIRS, Contribution, Dataset, Pairs, Totals
 
@@ -142,6 +151,7 @@ def to_dataset(
     disclosure: str | Provenance = Disclosure.PRIVATE,
     contribution: Contribution = Contribution.ROWS,
     needs: Sequence[str] = (),
+    missing: MissingRule = None,
 ) -> Dataset:
     """Convert data of any accepted kind to a `Dataset`, as *Your data* does for an upload.
 
@@ -156,6 +166,8 @@ def to_dataset(
         disclosure: ``"public"`` or ``"private"``, or the facts of a DP release.
         contribution: The unit of a contribution.
         needs: Those of ``value`` and ``group`` that the question requires.
+        missing: What happens where a value is missing or no finite number: ``"drop"`` leaves the row out, a public
+            number replaces the value, None refuses the data.
 
     Returns:
         The dataset.
@@ -191,7 +203,7 @@ def to_dataset(
             if source is not None:
                 role_columns = user_columns, value, group_columns
                 roles = _choose_roles(
-                    source, *role_columns, contribution, missing_arguments, problems.entries
+                    source, *role_columns, contribution, missing_arguments, missing, problems.entries
                 )
                 dataset = count(source, roles, provenance).dataset
     assert dataset is not None  # There is no Stop here.
@@ -233,7 +245,8 @@ def _refuse_missing_facets(dataset: Dataset, needed_arguments: Sequence[str]) ->
 
 def _choose_roles(
     source: files.Source, user_columns: list[str], value_column: str | None, group_columns: list[str],
-    contribution: Contribution, missing_arguments: Sequence[str], earlier_problems: Sequence[InputProblem],
+    contribution: Contribution, missing_arguments: Sequence[str], missing: MissingRule,
+    earlier_problems: Sequence[InputProblem],
 ) -> Roles:  # fmt: skip
     """Return the roles of the named columns, or the guessed ones if none names the user; refuse missing ones."""
     guessed_roles = source.roles
@@ -251,9 +264,11 @@ def _choose_roles(
             column_names.add_missing_arguments(problems, missing_arguments)
     roles = guessed_roles
     if user_columns:
-        roles = Roles.of_events(user_columns, value_column, group_columns, contribution)
+        roles = Roles.of_events(user_columns, value_column, group_columns, contribution, missing=missing)
     if guessed_roles.kind is TableKind.PAIRS:
-        pair_roles = roles if user_columns else replace(guessed_roles, value=value_column)
+        # Where no column is named the sums that stand beside the pairs are taken, as the app proposes.
+        own_roles = replace(guessed_roles, value=value_column or guessed_roles.value)
+        pair_roles = roles if user_columns else own_roles
         return prefer_pair_roles(guessed_roles, pair_roles)
     return roles
 
@@ -351,9 +366,16 @@ def count(
             file_layouts[index] = replace(file_layouts[index], encoding=encoding)
         counts_missing_as_one = roles.missing_users is MissingUsers.ONE_USER
         marks_by_column = tuple(file_reduction.decimal_marks.items())
-        table_layout = TableLayout(tuple(file_layouts), marks_by_column, counts_missing_as_one)
+        table_layout = TableLayout(
+            tuple(file_layouts), marks_by_column, counts_missing_as_one, **describe_missing_rule(roles)
+        )
     source_text = f"File {source.name}."
     dataset = build_counted_dataset(facets, source.name, source_text, roles, provenance, notes, table_layout)
+    size_name = roles.size or ""
+    if roles.kind is TableKind.HISTOGRAM and size_name.startswith(TOTALS_PREFIX) and dataset.release is None:
+        histogram, column = dataset.histogram, size_name.removeprefix(TOTALS_PREFIX)
+        user_totals = Totals(histogram.sizes, column, histogram.users)
+        dataset = replace(dataset, contribution=Contribution.TOTAL, totals=user_totals)
     return CountResult.build(start, dataset)
 
 

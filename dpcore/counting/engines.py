@@ -308,6 +308,8 @@ def write_recipe(engine: Engine, roles: Roles, table_name: str) -> tuple[str, st
     if roles.contribution is not Contribution.ROWS:
         command_words += ["--count", COUNT_OPTIONS[roles.contribution]]
     command_words += ["--missing-users", "one"] if roles.missing_users is MissingUsers.ONE_USER else []
+    if roles.missing_rule is not None:
+        command_words += ["--missing", str(roles.missing_rule)]
     command = shlex.join([*command_words, "--to", "histogram.csv"])
     python_code = _write_python(engine, roles, table_name, user_columns)
     return command, python_code, write_histogram_sql(engine, roles, table_name)
@@ -320,7 +322,7 @@ COUNT_OPTIONS = dict(zip(Contribution, ("rows", "distinct-tasks", "total"), stri
 def _write_python(engine: Engine, roles: Roles, table_name: str, user_columns: tuple[str, ...]) -> str:
     """Write the Python code that counts the table of an engine."""
     columns_code = f"{list(user_columns)}, {roles.value!r}, {list(roles.groups)}"
-
+    rule_code = "" if roles.missing_rule is None else f", missing={roles.missing_rule!r}"
     return f"""from dpcore import counting
 from dpcore.common.privacy import Disclosure
 from dpcore.data.column_roles import MissingUsers, Roles
@@ -328,7 +330,7 @@ from dpcore.dataset import Contribution
 
 backend = counting.connect({engine.example_address!r})
 table = counting.open_table(backend, {table_name!r})
-roles = Roles.of_events({columns_code}, {roles.contribution}, {roles.missing_users})
+roles = Roles.of_events({columns_code}, {roles.contribution}, {roles.missing_users}{rule_code})
 counted = counting.count_table(table, roles, Disclosure.PRIVATE, name={table_name!r})
 print(counted.dataset.histogram)"""
 
@@ -348,6 +350,8 @@ def write_histogram_sql(engine: Engine, roles: Roles, table_name: str) -> str:
     for has_nan in (True, False):
         try:
             events = query.select_events(rows, roles, has_nan=has_nan)
+            if roles.missing_rule is not None and roles.value is not None:
+                events = query.settle_missing(events, roles.missing_constant)
             users = query.count_per_user(events, roles.contribution)
             histogram = query.count_users_by_size(users, roles.contribution)
             return query.to_sql(histogram, engine.dialect or engine.key)

@@ -180,6 +180,15 @@ def select_counted(rows: Table, missing_users: MissingUsers) -> Table:
 
 
 @_cache_expressions
+def settle_missing(rows: Table, missing_constant: float | None) -> Table:
+    """Replace values that are missing or unusable by a constant, or (None) leave out their rows."""
+    is_usable = rows["value"].between(-MAX_FINITE, MAX_FINITE)  # null for a missing one
+    if missing_constant is None:
+        return rows.filter(is_usable)
+    return rows.mutate(value=is_usable.ifelse(rows["value"], float(missing_constant)))
+
+
+@_cache_expressions
 def count_odd_cells(rows: Table, missing_users: MissingUsers, is_integer: bool = False) -> Table:
     """Count all rows and the rows with each kind of odd cell, in one row of results.
 

@@ -49,6 +49,12 @@ MAX_FETCHED_PAIRS = 2_000_000
 _VALUE_BYTES, _PAIR_BYTES = 16, 32
 """Bytes outside DuckDB of a value, and of a pair with its sums."""
 _NO_NUMBERS: FloatArray = np.zeros(0)
+MISSING_REMEDY = (
+    "Correct these cells, say that missing values are replaced by a public number or their rows left out, or choose "
+    "another value column or none"
+)
+_MISSING_KINDS = ("blank", "not_finite", "text")
+"""Kinds of cells of values that hold no finite number."""
 
 _SEVERAL_ROWS_REMEDY = "Add up the counts of each user, or say that one row is one contribution"
 _TWO_WAYS_TEXT = "whoever is written both ways counts as two. Write all in one way first."
@@ -104,8 +110,8 @@ class Reduction:
             InvalidInput: The cells cannot be counted; all problems at once.
             StoppedError: Stop was pressed.
         """
-        rows = query.select_counted(self.rows, self.roles.missing_users)
         has_negative = self._check_cells()
+        rows = query.select_counted(self.rows, self.roles.missing_users)
         histogram = self._count_histogram()
         hint_text = write_user_hint(self.roles, self.columns, histogram)
         self.notes += [hint_text] if hint_text else []
@@ -180,15 +186,23 @@ class Reduction:
 
     def refuse_cells(self, problems: Problems) -> dict[str, int]:
         """Add problems for cells of the value that cannot be counted; return the number of cells of each kind."""
-        odd_cells = query.count_odd_cells(self.rows, self.roles.missing_users, self.is_count_table)
-        survey_columns = convert_to_floats(self.run_query(odd_cells))
-        counts_by_kind = {kind: int(count_values[0]) for kind, count_values in survey_columns.items()}
+        counts_by_kind = self._survey_cells()
+        missing_kinds = [kind for kind in _MISSING_KINDS if counts_by_kind.get(kind)]
+        if self.roles.missing_rule is not None and missing_kinds and not self.is_count_table:
+            num_missing = sum(counts_by_kind[kind] for kind in missing_kinds)
+            first_text = self._describe_first(missing_kinds[0], num_missing)
+            self.rows = query.settle_missing(self.rows, self.roles.missing_constant)
+            counts_by_kind = self._survey_cells()
+            self._note_missing(num_missing, first_text)
+            if counts_by_kind["rows"] == 0:
+                location = f"column {shorten(self.roles.value or '')}"
+                raise refuse("no row holds a number there", location, "Choose another value column or none")
         if counts_by_kind["rows"] == 0:
             problems.add("there are no rows", "", "Choose a table or a file with rows")
             problems.raise_if_any()
         if self.roles.value is None:
             return counts_by_kind
-        remedy_text = "Correct these cells, or choose another value column or none"
+        remedy_text = MISSING_REMEDY
         if self.is_count_table:
             remedy_text = self.remedy_text
         messages_by_kind = {"blank": "the cell is blank", "not_finite": "not a finite number"}
@@ -202,6 +216,22 @@ class Reduction:
             if num_cells := counts_by_kind[cell_kind]:
                 self._refuse(cell_kind, message, num_cells, column, remedy_text, problems)
         return counts_by_kind
+
+    def _survey_cells(self) -> dict[str, int]:
+        """Return the number of rows, and of cells of each kind."""
+        odd_cells = query.count_odd_cells(self.rows, self.roles.missing_users, self.is_count_table)
+        survey_columns = convert_to_floats(self.run_query(odd_cells))
+        return {kind: int(count_values[0]) for kind, count_values in survey_columns.items()}
+
+    def _note_missing(self, num_missing: int, first_text: str) -> None:
+        """Add a note on values that were missing or unusable, and on what happened to them."""
+        column, constant = shorten(self.roles.value or ""), self.roles.missing_constant
+        noun_forms = f"row without a number in column {column}", f"rows without a number in column {column}"
+        rows_text = wording.counted(num_missing, *noun_forms)
+        rule_text = "left out"
+        if constant is not None:
+            rule_text = f"counted as {wording.number(constant)}"
+        self.notes.append(f"{rows_text} {'was' if num_missing == 1 else 'were'} {rule_text}{first_text}.")
 
     def _refuse(
         self,

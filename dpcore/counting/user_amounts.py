@@ -22,7 +22,7 @@ from dpcore.counting.reduce_files import ANOTHER_COLUMN, NO_NUMBERS, FileReducti
 from dpcore.counting.relation import Relation, refuse_times, rename_roles
 from dpcore.counting.text import read_table
 from dpcore.data.column_names import refuse_missing, shorten
-from dpcore.data.column_roles import Roles, TableKind
+from dpcore.data.column_roles import Roles, TableKind, describe_missing_rule
 from dpcore.data.tables import BLANKS, FileKind, Table, TableLayout, read_cell_sql
 from dpcore.data.totals_per_user import LARGEST_CELL, UserAmounts
 from dpcore.dataset import Dataset
@@ -80,7 +80,8 @@ def read_user_amounts(
         raise reduction.column_error or _build_unreadable_error() from None
     assert reduction.amounts is not None
     file_layouts = source.head.layouts
-    table_layout = TableLayout(file_layouts, tuple(reduction.decimal_marks.items())) if file_layouts else None
+    marks, rule = tuple(reduction.decimal_marks.items()), describe_missing_rule(roles)
+    table_layout = TableLayout(file_layouts, marks, **rule) if file_layouts else None
     return replace(reduction.amounts, layout=table_layout, name=source.name)
 
 
@@ -156,15 +157,18 @@ class _AmountsReduction(FileReduction):
             has_semicolons = all(relation.delimiter == ";" for relation in self._relations)
             cell_sql = f"trim({view_column}, {quote_literal(BLANKS)})"
             number_sql = read_cell_sql(cell_sql, "," if has_semicolons else ".")
-        elif column_type.is_numeric() or column_type.is_null():
+        elif column_type.is_numeric() or column_type.is_boolean() or column_type.is_null():
             number_sql, self.decimal_marks[value_column] = f"CAST({view_column} AS DOUBLE)", ""
         else:
             self.column_error = refuse(NO_NUMBERS, f"column {shorten(value_column)}", ANOTHER_COLUMN)
             raise self.column_error
         count_sql = f"SELECT count(*) FROM source WHERE NOT coalesce(isfinite({number_sql}), false)"
         self._num_cells_without_number = int(duck.fetch_rows(count_sql)[0][0])
-        finite_sql = f"CASE WHEN isfinite({number_sql}) THEN {number_sql} ELSE 0.0 END"
-        clamped_sql = f"coalesce(greatest(least({finite_sql}, {LARGEST_CELL}), -{LARGEST_CELL}), 0.0)"
+        missing_sql = "NULL" if self.roles.drops_missing else repr(self.roles.missing_constant or 0.0)
+        finite_sql = f"CASE WHEN isfinite({number_sql}) THEN {number_sql} ELSE {missing_sql} END"
+        # The least and the greatest of null and a number are the number.
+        limited_sql = f"greatest(least({finite_sql}, {LARGEST_CELL}), -{LARGEST_CELL})"
+        clamped_sql = f"CASE WHEN {finite_sql} IS NOT NULL THEN {limited_sql} END"
         self._create_view(duck, {view_column: clamped_sql}, False)
 
     def _reduce(self) -> Facets:
@@ -175,6 +179,7 @@ class _AmountsReduction(FileReduction):
             table = duck.get_table("source")
             value_expression = None if roles.value is None else table[f"n{roles.value}"]
             events = query.select_events(table, roles, value_expression, has_nan=True)
+            events = query.settle_missing(events, None) if roles.drops_missing else events
             rows = query.select_counted(events, roles.missing_users)
             self.amounts = self._count_amounts(duck, duck.store_table("rows", rows), roles)
         return Facets(self.amounts.histogram)

@@ -174,6 +174,7 @@ class OwnersParameters(Parameters):
         """
         if self.unit is Unit.USER and (self.records_per_user or 1.0) > histogram.max_size:
             raise refuse("a user cannot have more records than the largest owner has")
-        entered_owners, cap = self.build_collaboration(), float(histogram.max_size if cap is None else cap)
-        owners = build_capped_collaboration(histogram, cap, entered_owners, self.protects_owner)
-        return owners.replace(records=float(owners.records), evenness=float(owners.evenness))
+        collaboration, cap = self.build_collaboration(), float(histogram.max_size if cap is None else cap)
+        collaboration = build_capped_collaboration(histogram, cap, collaboration, self.protects_owner)
+        records, evenness = float(collaboration.records), float(collaboration.evenness)
+        return collaboration.replace(records=records, evenness=evenness)

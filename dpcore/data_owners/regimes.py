@@ -129,27 +129,28 @@ def compute_regime_map(
     """
     x, y = np.geomspace(*AXIS_RANGES[x_axis], num_columns), np.geomspace(*AXIS_RANGES[y_axis], num_rows)
     shape = (num_rows, num_columns)
-    grid = collaboration.replace(**{x_axis.value: x[None, :], y_axis.value: y[:, None]})
+    collaborations = collaboration.replace(**{x_axis.value: x[None, :], y_axis.value: y[:, None]})
     if protects_owner and MapAxis.RECORDS_PER_UNIT not in (x_axis, y_axis):
         unit_shares = np.divide(collaboration.records_per_unit, collaboration.records)
-        grid = grid.replace(records_per_unit=unit_shares * grid.records)
-    joint_bounds = bound_together(grid, ProtectedPart.JOINT)
+        collaborations = collaborations.replace(records_per_unit=unit_shares * collaborations.records)
+    joint_bounds = bound_together(collaborations, ProtectedPart.JOINT)
     # A unit of fewer records than its owner's; rounding of two equal numbers does not count.
-    largest_units = np.asarray(grid.records) * (1.0 + 1e-9)
-    is_possible = np.asarray(protects_owner or np.asarray(grid.records_per_unit) <= largest_units)
+    largest_units = np.asarray(collaborations.records) * (1.0 + 1e-9)
+    is_possible = np.asarray(protects_owner or np.asarray(collaborations.records_per_unit) <= largest_units)
 
     def compute_gains(setting_bounds: Numbers) -> FloatArray:
         """Return log(bound alone / bound of the setting) over the map; NaN where a unit is larger than its owner."""
-        gains = np.log(bound_alone(grid) / setting_bounds)
+        gains = np.log(bound_alone(collaborations) / setting_bounds)
         # Where both are the same problem, their difference is rounding.
         gains = np.where(np.abs(gains) < 1e-12, 0.0, gains)
         return np.broadcast_to(np.where(is_possible, gains, np.nan), shape)
 
-    gains = compute_gains(joint_bounds), compute_gains(bound_together(grid, ProtectedPart.FULL))
-    is_vacuous = np.broadcast_to((joint_bounds >= bounds.bound_trivially(grid)) & is_possible, shape)
-    is_uncovered = (np.asarray(grid.epsilon) > LARGEST_EPSILON) | (
-        np.asarray(grid.delta) * grid.owners >= 1.0
+    gains = compute_gains(joint_bounds), compute_gains(bound_together(collaborations, ProtectedPart.FULL))
+    is_vacuous = np.broadcast_to(
+        (joint_bounds >= bounds.bound_trivially(collaborations)) & is_possible, shape
     )
+    has_large_epsilon = np.asarray(collaborations.epsilon) > LARGEST_EPSILON
+    is_uncovered = has_large_epsilon | (np.asarray(collaborations.delta) * collaborations.owners >= 1.0)
     return RegimeMap(x_axis, y_axis, x, y, *gains, is_vacuous, np.broadcast_to(is_uncovered, shape))
 
 

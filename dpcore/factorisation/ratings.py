@@ -272,12 +272,12 @@ class GeneratedRatings:
         users_at_once = max(int(_BLOCK_CELLS / self.rank / max(item_codes.size / self.num_users, 1.0)), 1)
         for first_user in range(0, self.num_users, users_at_once):
             stop_user = min(first_user + users_at_once, self.num_users)
-            block = slice(int(starts[first_user]), int(starts[stop_user]))
+            rating_slice = slice(int(starts[first_user]), int(starts[stop_user]))
             users = np.repeat(np.arange(first_user, stop_user), np.diff(starts[first_user : stop_user + 1]))
-            items = item_codes[block]
+            items = item_codes[rating_slice]
             affinities = np.einsum("pr,pr->p", tastes[users], traits[items])
             errors = self.error_spread * rng.standard_normal(affinities.size, dtype=np.float32)
-            rating_values[block] = (
+            rating_values[rating_slice] = (
                 self.mean_rating + item_offsets[items] + user_offsets[users] + affinities + errors
             )
         if self.rounding_step:

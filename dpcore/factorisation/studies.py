@@ -127,16 +127,10 @@ class RatingStudy(Study):
         return Split(train, train, test)
 
     def fit(
-        self,
-        model_kind: ModelKind,
-        train: Ratings,
-        epsilon: float,
-        seed: int,
-        models: Fitted,
-        on_sweep: OnSweep,
+        self, kind: ModelKind, train: Ratings, epsilon: float, seed: int, models: Fitted, on_sweep: OnSweep
     ) -> Any:
         """Fit one model."""
-        match model_kind:
+        match kind:
             case ModelKind.GLOBAL_MEAN:
                 return fit_item_means(train, self.rating_range, ridge=math.inf)
             case ModelKind.ITEM_MEAN:
@@ -152,7 +146,7 @@ class RatingStudy(Study):
                     train, self.rating_range, spending, exponent, self.ridge_to_noise, seed
                 )
         return fit_private(
-            train, self.settings, self.rating_range, SCHEMES[model_kind], self.build_spending(epsilon), self.exponent,
+            train, self.settings, self.rating_range, SCHEMES[kind], self.build_spending(epsilon), self.exponent,
             self.ridge_to_noise, seed, on_sweep, self.gradient_steps,
         )  # fmt: skip
 
@@ -209,23 +203,17 @@ class ChoiceStudy(Study):
         return Split(*(choices.select(mask) for mask in table_masks))
 
     def fit(
-        self,
-        model_kind: ModelKind,
-        train: Ratings,
-        epsilon: float,
-        seed: int,
-        models: Fitted,
-        on_sweep: OnSweep,
+        self, kind: ModelKind, train: Ratings, epsilon: float, seed: int, models: Fitted, on_sweep: OnSweep
     ) -> Any:
         """Fit one model."""
-        match model_kind:
+        match kind:
             case ModelKind.POPULAR:
                 return PopularityModel(train.item_counts)
             case ModelKind.NO_PRIVACY:
                 return implicit.fit(train, self.reference_settings, on_sweep)
             case ModelKind.PRIVATE_POPULAR:
                 return PopularityModel(implicit.release_popularity(train, self.build_spending(epsilon), seed))
-        scheme, spending = SCHEMES[model_kind], self.build_spending(epsilon)
+        scheme, spending = SCHEMES[kind], self.build_spending(epsilon)
         return implicit.fit_private(
             train, self.settings, scheme, spending, self.exponent, self.ridge_to_noise, seed, on_sweep
         )

@@ -116,13 +116,7 @@ class Study(abc.ABC):
 
     @abc.abstractmethod
     def fit(
-        self,
-        model_kind: ModelKind,
-        train: Ratings,
-        epsilon: float,
-        seed: int,
-        models: Fitted,
-        on_sweep: OnSweep,
+        self, kind: ModelKind, train: Ratings, epsilon: float, seed: int, models: Fitted, on_sweep: OnSweep
     ) -> Any:
         """Fit one model; ``models`` are those of this seed so far; call ``on_sweep`` after each sweep."""
 

@@ -15,7 +15,7 @@ THEOREM_G = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 200, 300, 500, 1_000)
 HEAVY_SIZES = (2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 200, 500, 1_000, 10_000, 1_000_000)
 LIGHT_SIZES = (1, 2, 3, 5, 10, 20, 50, 100)
 REGRESSION_G = (3, 4, 5, 6, 8, 10, 12, 15, 20, 30, 50, 70, 100)
-NOISE_PER_USER_RANGE = (0.05, 1.5)
+NOISE_RANGE = (0.05, 1.5)
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,7 @@ class GapParameters(Parameters):
     heavy_size: int = of_data.number(10, "Rows R of a heavy user, over s", stops=HEAVY_SIZES, place=TAB)
     light_size: int = of_data.number(1, "Rows s of a light user", stops=LIGHT_SIZES, place=TAB)
     noise_per_user: float = of_data.number(
-        0.6,
-        "Noise per user, t = ρ / m",
-        NOISE_PER_USER_RANGE,
-        slider=(*NOISE_PER_USER_RANGE, 0.01),
-        place=TAB,
+        0.6, "Noise per user, t = ρ / m", NOISE_RANGE, slider=(*NOISE_RANGE, 0.01), place=TAB
     )
     """2 (B/ε)² / (σ² m), with m users in all."""
     example: int = public.choice(

@@ -297,10 +297,10 @@ def compute_expectations(law: PowerLaw, num_rows: int, fractions: npt.ArrayLike)
     kept_rows, cut_rows, num_capped = np.empty(tau.shape), np.empty(tau.shape), np.empty(tau.shape)
     chunk_size = max(1, MAX_CELLS // NUM_HEAD_USERS)
     for chunk_start in range(0, tau.size, chunk_size):
-        chunk = slice(chunk_start, chunk_start + chunk_size)
+        chunk_slice = slice(chunk_start, chunk_start + chunk_size)
         # Users seen at all are those whose rows exceed 0; E min(X, 1) is the same number.
-        user_sums = _sum_over_users(law, n, np.maximum(tau[chunk], 1.0))
-        kept_rows[chunk], cut_rows[chunk], num_capped[chunk] = user_sums
+        user_sums = _sum_over_users(law, n, np.maximum(tau[chunk_slice], 1.0))
+        kept_rows[chunk_slice], cut_rows[chunk_slice], num_capped[chunk_slice] = user_sums
     is_empty = tau < 1.0
     kept_share, cut_share, users_capped = (
         np.where(is_empty, below_one_row, cap_values).reshape(tau_0.shape)

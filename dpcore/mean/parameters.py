@@ -70,12 +70,12 @@ def choose_defaults(dataset: Dataset) -> Mapping[str, Any]:
     The release is to come close to the mean of this very table. Public values are read. Data that are not public get
     the private side: how many rows each user has is protected too, sigma^2 is the worst case, and rho is assumed.
     Public counts, or what is read off private values, put into the bound what no epsilon covers. A DP release is made
-    of data whose users are to be protected, and has no values.
+    of data whose users are to be protected, and has no values. If values decide which rows count, counts are private.
     """
     is_public = dataset.disclosure is Disclosure.PUBLIC
     reads_values = is_public and dataset.values is not None
     return {
-        "counts": Counts.PUBLIC if is_public else Counts.PRIVATE,
+        "counts": Counts.PUBLIC if is_public and not dataset.drops_missing else Counts.PRIVATE,
         "variance_source": VarianceSource.FROM_VALUES if reads_values else VarianceSource.WORST_CASE,
         "target": Target.TABLE,
         "likeness": Likeness.FROM_VALUES if reads_values else Likeness.ENTERED,

@@ -225,6 +225,17 @@ class PerGroupParameters(Parameters):
         only_with=ONLY_PRIVATE_GROUPS,
     )
     """It adds to the δ of Gaussian noise."""
+    min_users: int | None = public.number(
+        None,
+        "At least so many users",
+        (1, MAX_SIZE),
+        name="the least number of users of a group",
+        is_required=False,
+        placeholder="no pre-threshold",
+        width=180,
+        only_with=ONLY_PRIVATE_GROUPS,
+    )
+    """The pre-threshold of PipelineDP and Google: groups of fewer users are never released. From what you know."""
 
     def _check_together(self, problems: Problems) -> None:
         """Check the conditions on several settings at once: deltas, range, private groups, program and own pair."""

@@ -27,6 +27,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -208,7 +209,8 @@ def _tabulate_rule(parameters: PerGroupParameters, max_groups: int, max_users: i
     """Return the probability of keeping a group by its number of kept users, shape (most_users + 1,)."""
     assert parameters.selection_delta is not None
     budget = parameters.selection_epsilon, parameters.selection_delta
-    return compute_keep_probabilities(parameters.selection, *budget, max_groups, max_users)
+    rule_options: dict[str, Any] = {"min_users": parameters.min_users or 1, "program": parameters.program}
+    return compute_keep_probabilities(parameters.selection, *budget, max_groups, max_users, **rule_options)
 
 
 def best_selected_pair(

@@ -10,6 +10,8 @@ are (epsilon, delta)-DP for adding or removing one user, who changes at most L0 
 - Gaussian: n plus noise for L2 sensitivity sqrt(L0) at (epsilon, delta / 2) reaches a threshold that the L0 groups of
   one user together reach with probability delta / 2.
 
+With a pre-threshold of k users, groups of fewer are dropped, and the rule sees n - k + 1 users of the others.
+
 These are the rules of Google's differential privacy libraries, which PyDP wraps and PipelineDP calls. Compared with
 PyDP 1.1.5 at 36 settings and 16 sizes each, the first two differ by 2e-16 at most, the Gaussian one by 1.3e-3: PyDP
 rounds its noise up.
@@ -24,6 +26,7 @@ import numpy as np
 from dpcore.common import noise_error
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.parameters import Option
+from dpcore.common.programs import Program
 from dpcore.contributions import FloatArray
 
 
@@ -42,7 +45,14 @@ class SelectionRule(Option):
 
 
 def compute_keep_probabilities(
-    selection_rule: SelectionRule, epsilon: float, delta: float, max_groups: int, max_users: int
+    selection_rule: SelectionRule,
+    epsilon: float,
+    delta: float,
+    max_groups: int,
+    max_users: int,
+    *,
+    min_users: int = 1,
+    program: Program = Program.PIPELINEDP,
 ) -> FloatArray:
     """Return the probability that a group is released, by its number of users.
 
@@ -52,14 +62,18 @@ def compute_keep_probabilities(
         delta: Strictly between 0 and 1; likewise.
         max_groups: L0, groups per user, whole, at least 1.
         max_users: Largest number of users, at least 0.
+        min_users: k, the pre-threshold: a group of fewer users is never released, and one of n counts as n - k + 1.
+        program: Whose rule; Tumult has a Laplace threshold of its own, with whole noise.
 
     Returns:
         Shape (max_users + 1,), ascending; 0 for no users, as the mechanism does not know such a group.
     """
-    user_counts = np.arange(max_users + 1, dtype=np.float64)
-    probabilities = _PROBABILITIES[selection_rule](user_counts, epsilon, delta, max_groups)
-    probabilities[0] = 0.0
-    return probabilities
+    user_counts = np.maximum(np.arange(max_users + 1, dtype=np.float64) - (min_users - 1), 0.0)
+    compute_probabilities = _PROBABILITIES[selection_rule]
+    if program is Program.TUMULT and selection_rule is SelectionRule.LAPLACE:
+        compute_probabilities = _compute_whole_laplace
+    probabilities = compute_probabilities(user_counts, epsilon, delta, max_groups)
+    return np.where(user_counts > 0.0, probabilities, 0.0)
 
 
 def delta_per_group(delta: float, max_groups: int) -> float:
@@ -95,6 +109,28 @@ def _compute_laplace(n: FloatArray, epsilon: float, delta: float, max_groups: in
     scaled_distances = (n - threshold) / noise_scale
     tail_probabilities = 0.5 * np.exp(-np.abs(scaled_distances))
     return np.asarray(np.where(scaled_distances < 0.0, tail_probabilities, 1.0 - tail_probabilities))
+
+
+def find_whole_threshold(epsilon: float, delta: float, max_groups: int) -> int:
+    """Return Tumult's threshold on a number of users with whole Laplace noise of scale L0 / epsilon.
+
+    The smallest whole number t with P(noise > t - 2) at most delta, or delta / (L0 e^epsilon) for L0 of two and more:
+    group privacy for L0 rows, as ``tmlt.core`` computes it (``create_partition_selection_measurement``).
+    """
+    noise_scale = max_groups / epsilon
+    row_delta = delta if max_groups == 1 else delta / max_groups * math.exp(-epsilon)
+    # P(noise > x) = e^(-(x + 1) / b) / (1 + e^(-1 / b)) for x of at least 0.
+    quantile = -noise_scale * (math.log(row_delta) + math.log1p(math.exp(-1.0 / noise_scale))) - 1.0
+    return math.ceil(quantile) + 2
+
+
+def _compute_whole_laplace(n: FloatArray, epsilon: float, delta: float, max_groups: int) -> FloatArray:
+    """Return the release probabilities of Tumult's threshold, shape of the numbers of users n."""
+    rate = epsilon / max_groups
+    distances = find_whole_threshold(epsilon, delta, max_groups) - n
+    # P(noise >= d), by symmetry 1 - P(noise >= 1 - d) for d of at most 0.
+    tails = np.exp(-rate * np.where(distances > 0.0, distances, 1.0 - distances)) / (1.0 + math.exp(-rate))
+    return np.where(distances > 0.0, tails, 1.0 - tails)
 
 
 def _compute_gaussian(n: FloatArray, epsilon: float, delta: float, max_groups: int) -> FloatArray:

@@ -83,9 +83,10 @@ def choose_defaults(dataset: Dataset) -> Mapping[str, Any]:
     A bound that is read off private values leaks, and so do the numbers of rows of private users. So for private data
     the bound comes from the counts, and these are protected, too.
     """
+    protects_counts = dataset.is_private or dataset.drops_missing  # Missing values decide which rows count.
     return {
         "bound_from": BoundFrom.COUNTS if dataset.is_private else BoundFrom.VALUES,
-        "neighbours": Neighbours.ADD_OR_REMOVE_USER if dataset.is_private else Neighbours.REPLACE_VALUES,
+        "neighbours": Neighbours.ADD_OR_REMOVE_USER if protects_counts else Neighbours.REPLACE_VALUES,
     }
 
 

@@ -27,7 +27,7 @@ from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.version import VERSION
 from dpcore.data.column_names import shorten
-from dpcore.data.column_roles import MissingUsers, Roles, TableKind
+from dpcore.data.column_roles import DROP, MissingUsers, Roles, TableKind
 from dpcore.data.design_matrix import Design
 from dpcore.dataset import Dataset
 
@@ -328,8 +328,13 @@ def _write_events_cell(code: Code, source: Source, public_only: bool) -> str:
         column_names = dataset.layout.files[0].names
         file_names = [file.name for file in dataset.layout.files]
         is_one_user = dataset.layout.missing_is_a_user
-        missing_users = MissingUsers.ONE_USER if is_one_user else MissingUsers.LEAVE_OUT
-        roles = replace(roles, missing_users=missing_users)
+        roles = replace(
+            roles,
+            missing_users=MissingUsers.ONE_USER if is_one_user else MissingUsers.LEAVE_OUT,
+            drops_missing=dataset.drops_missing,
+            missing_constant=dataset.layout.missing_constant,
+            value=roles.value or dataset.layout.dropped_column or None,
+        )
     if public_only and dataset.is_private:
         file_names = ["your-file.csv"]
     code.import_name("Path", "pathlib")
@@ -410,6 +415,8 @@ def list_columns(dataset: Dataset) -> dict[str, Any]:
         for key, columns in columns_by_argument.items()
         if any(columns)
     }
+    if dataset.layout is not None and dataset.layout.has_missing_rule and "value" in column_settings:
+        column_settings["missing"] = DROP if dataset.drops_missing else dataset.layout.missing_constant
     return column_settings | ({"disclosure": "public"} if dataset.provenance is Disclosure.PUBLIC else {})
 
 

@@ -90,7 +90,7 @@ class TotalProblem:
 
     @property
     def unit_noise(self) -> float:
-        """Return the scale of the noise at sensitivity 1."""
+        """Return the scale of the noise at sensitivity 1: b of Laplace or sigma of Gaussian noise."""
         return self.noise.unit_scale
 
 
@@ -233,28 +233,28 @@ def find_optimal_bound(problem: TotalProblem) -> float:
         candidates = _list_candidates(problem, find_optimal_bound(replace(problem, rounds_noise=False)))
         return float(candidates[int(np.argmin(measure_errors(problem, candidates)))])
     if problem.measure is Measure.BOUND:
-        real_best = problem.amounts.largest_at_rank(compute_critical_rank(problem))
+        best_real_bound = problem.amounts.largest_at_rank(compute_critical_rank(problem))
     else:
-        real_best = _minimise_exact(problem)
+        best_real_bound = _minimise_exact(problem)
     if not problem.is_integer:
-        return real_best
+        return best_real_bound
     # Convex: the best whole T is a neighbour of the best T.
-    candidates = np.array([math.floor(real_best), math.ceil(real_best)], dtype=np.float64)
+    candidates = np.array([math.floor(best_real_bound), math.ceil(best_real_bound)], dtype=np.float64)
     return float(candidates[int(np.argmin(measure_errors(problem, candidates)))])
 
 
-def _list_candidates(problem: TotalProblem, real_best: float) -> FloatArray:
+def _list_candidates(problem: TotalProblem, best_real_bound: float) -> FloatArray:
     """List the whole bounds that can be best under whole noise, given the best one under noise of real numbers.
 
     Whole noise errs less than noise of real numbers, by at most `programs.LARGEST_GAIN`; the error under the latter is
     convex. So no bound outside the interval in which it is within that of the best can be best.
     """
     real_problem = replace(problem, rounds_noise=False)
-    limit = float(measure_errors(real_problem, real_best))
+    limit = float(measure_errors(real_problem, best_real_bound))
     limit = math.hypot(limit, LARGEST_GAIN) if problem.measure is Measure.RMSE else limit + LARGEST_GAIN
     low, high = weights.find_interval_within(
         lambda bounds: measure_errors(real_problem, bounds),
-        minimiser=real_best,
+        minimiser=best_real_bound,
         low=0.0,
         high=problem.amounts.largest,
         limit=limit,
@@ -262,7 +262,7 @@ def _list_candidates(problem: TotalProblem, real_best: float) -> FloatArray:
     )
     # More would have to be nearly equal by chance, over so many bounds that the best one's error is in the thousands.
     bounds = np.round(np.linspace(low, high, min(int(high - low) + 1, MAX_CANDIDATES)))
-    return np.union1d(bounds, [real_best])
+    return np.union1d(bounds, [best_real_bound])
 
 
 def _minimise_exact(problem: TotalProblem) -> float:
@@ -281,10 +281,10 @@ def _minimise_exact(problem: TotalProblem) -> float:
         probe_indices = np.unique(np.linspace(low, high - 1, PROBES).astype(np.int64))
         totals = amounts.values[probe_indices]
         slopes = _compute_slopes(problem, totals, amounts.excess(totals), amounts.users_above(totals))
-        rising_indices = np.flatnonzero(slopes >= 0.0)
-        first_rising = int(rising_indices[0]) if rising_indices.size else probe_indices.size
-        low = int(probe_indices[first_rising - 1]) + 1 if first_rising else low
-        high = int(probe_indices[first_rising]) if rising_indices.size else high
+        rising_probes = np.flatnonzero(slopes >= 0.0)
+        first_rising_probe = int(rising_probes[0]) if rising_probes.size else probe_indices.size
+        low = int(probe_indices[first_rising_probe - 1]) + 1 if first_rising_probe else low
+        high = int(probe_indices[first_rising_probe]) if rising_probes.size else high
     left_total = float(amounts.values[low - 1]) if low else 0.0
     # On this piece the bias is S - q T: the ratio r to the noise unit * T fixes T = S / (q + r unit).
     q, s = float(amounts.users_above(left_total)), float(amounts.sum_above(left_total))
@@ -317,8 +317,8 @@ def certify(problem: TotalProblem, bound: float) -> Certificate:
         return _certify_whole(problem, bound)
     value, slope_left, slope_right = _recompute(problem, bound)
     # Beyond the largest total (rounded up where only whole bounds count) more noise is all there is.
-    largest_bound = problem.amounts.largest
-    largest_bound = float(math.ceil(largest_bound)) if problem.is_integer else largest_bound
+    largest_total = problem.amounts.largest
+    largest_bound = float(math.ceil(largest_total)) if problem.is_integer else largest_total
     lower_bound = min(
         _bound_one_side(problem, bound, value, slope_left, 0.0),
         _bound_one_side(problem, bound, value, slope_right, largest_bound),
@@ -370,11 +370,11 @@ def _bound_one_side(problem: TotalProblem, bound: float, value: float, slope: fl
     turning_point = _find_second_point(problem, bound, direction, end)
     turning_value, *slopes = _recompute(problem, turning_point)
     # Between the two points the first tangent holds; a whole step leaves nothing between them.
-    bound_beyond = turning_value - max(-slopes[direction > 0.0] * direction, 0.0) * abs(end - turning_point)
+    least_beyond = turning_value - max(-slopes[direction > 0.0] * direction, 0.0) * abs(end - turning_point)
     distance = abs(turning_point - bound)
-    bound_between = value if problem.is_integer and distance <= 1.0 else value - descent * distance
+    least_between = value if problem.is_integer and distance <= 1.0 else value - descent * distance
     # Both are valid lower bounds on this side, so the larger one is, too.
-    return max(min(bound_between, bound_beyond), value - descent * abs(end - bound))
+    return max(min(least_between, least_beyond), value - descent * abs(end - bound))
 
 
 def _find_second_point(problem: TotalProblem, bound: float, direction: float, end: float) -> float:
@@ -382,8 +382,8 @@ def _find_second_point(problem: TotalProblem, bound: float, direction: float, en
     # Near T rounding of the slope decides, so the distance doubles until the slope has clearly turned. Whole bounds
     # near 2^53 are whole steps apart that float64 can hardly tell from each other, so that one step may be too few.
     for exponent in range(53):
-        whole_steps, relative_step = direction * 2.0**exponent, direction * 2.0 ** (exponent - 52)
-        candidate = bound + whole_steps if problem.is_integer else bound * (1.0 + relative_step)
+        whole_step, relative_step = direction * 2.0**exponent, direction * 2.0 ** (exponent - 52)
+        candidate = bound + whole_step if problem.is_integer else bound * (1.0 + relative_step)
         if (end - candidate) * direction <= 0.0:
             break
         bias, users = problem.amounts.excess(candidate), problem.amounts.users_above(candidate)
@@ -412,7 +412,7 @@ def _describe_stop(problem: TotalProblem, max_total: float) -> str:
 
 
 def compute_error_interval(problem: TotalProblem, bound: float, coverage: float = 0.95) -> Interval:
-    """Return an interval that holds release - sum with probability ``coverage``, as far to either side of -bias.
+    """Return the interval, symmetric about -bias, that holds release - sum with probability ``coverage``.
 
     Returns:
         (low, high), in the totals' unit.
@@ -451,15 +451,15 @@ def round_to_few_digits(best: float, compute_errors: Callable[[FloatArray], Floa
     """
     if best == 0.0:
         return best
-    limit = float(compute_errors(np.array([best]))[0]) * (1.0 + SHORT_COST)
+    error_limit = float(compute_errors(np.array([best]))[0]) * (1.0 + SHORT_COST)
     exact_best = Decimal(best)
-    for digits in range(1, 5):
-        place = Decimal(1).scaleb(exact_best.adjusted() + 1 - digits)
-        rounded_down = exact_best.quantize(place, ROUND_FLOOR)
-        rounded_up = rounded_down if rounded_down == exact_best else rounded_down + place
+    for num_digits in range(1, 5):
+        last_place = Decimal(1).scaleb(exact_best.adjusted() + 1 - num_digits)
+        rounded_down = exact_best.quantize(last_place, ROUND_FLOOR)
+        rounded_up = rounded_down if rounded_down == exact_best else rounded_down + last_place
         candidate_bounds = np.array([float(rounded_down), float(rounded_up)])
         candidate_errors = compute_errors(candidate_bounds)
-        if float(candidate_errors.min()) <= limit:
+        if float(candidate_errors.min()) <= error_limit:
             return float(candidate_bounds[int(np.argmin(candidate_errors))])
     return best
 

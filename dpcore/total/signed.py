@@ -69,8 +69,7 @@ class SignedProblem:
         """
         x = np.asarray(totals, dtype=np.float64)
         amounts = Amounts.from_totals(np.abs(x))
-        measure = Measure.BOUND
-        return cls(x, TotalProblem(amounts, epsilon, mechanism, delta, measure, program=program))
+        return cls(x, TotalProblem(amounts, epsilon, mechanism, delta, Measure.BOUND, program=program))
 
     def clip(self, low: float, high: float) -> ClippedSum:
         """Compute the error of clipping every total to [L, U], in the totals' unit."""

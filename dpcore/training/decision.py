@@ -150,7 +150,9 @@ def choose_answer(
         cell = close_cells[decided_index]
         return find_best(table, cell.method, table.experiment.cells.index(cell))
     best_bounds = [find_best(table, method) for method in Method]
-    bound_by_index = {bound.cell_index: bound for bound in best_bounds if bound is not None}
+    bound_by_index = {
+        best_bound.cell_index: best_bound for best_bound in best_bounds if best_bound is not None
+    }
     return bound_by_index[_choose_least_loss(table, list(bound_by_index))] if bound_by_index else None
 
 
@@ -207,8 +209,8 @@ def solve_linear_descent(
     start_share = factor_powers[:, first_averaged:].mean(axis=1)
     # Noise of step s is in iterate t >= s with η (1 - η λ)^(t - s): sums over t = max(s, first) .. T.
     power_sums = np.pad(np.cumsum(factor_powers, axis=1), ((0, 0), (1, 0)))
-    steps = np.arange(1, num_steps + 1)
-    later_sums = power_sums[:, num_steps - steps + 1] - power_sums[:, np.maximum(first_averaged - steps, 0)]
+    s = np.arange(1, num_steps + 1)
+    later_sums = power_sums[:, num_steps - s + 1] - power_sums[:, np.maximum(first_averaged - s, 0)]
     noise_weights = rate / num_averaged * later_sums
     return start_share, np.asarray((noise_weights * noise_weights).sum(axis=1))
 
@@ -265,9 +267,10 @@ def predict_excess(
         sampling_and_noise_costs: (a, b) from `calibrate_costs`.
     """
     effective_thresholds = np.minimum(np.asarray(thresholds, dtype=np.float64), histogram.max_size)
-    losses = weights.smooth_losses(histogram, effective_thresholds)
+    weight_losses = weights.smooth_losses(histogram, effective_thresholds)
     sampling_cost, noise_cost = sampling_and_noise_costs
-    return np.asarray(0.5 * (sampling_cost * losses.squared_weights + noise_cost * losses.largest_weight**2))
+    sampling_errors = sampling_cost * weight_losses.squared_weights
+    return np.asarray(0.5 * (sampling_errors + noise_cost * weight_losses.largest_weight**2))
 
 
 def compute_theorem_trade_off(

@@ -70,7 +70,7 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
     with slots.line.popover("More settings", icon=":material/tune:", key="per_group_more"):
         draw_fields(*(name for name in ("objective", "floor", "selection") if name not in in_line))
         with fields.row():
-            draw_fields("selection_share", "selection_delta")
+            draw_fields("selection_share", "selection_delta", "min_users")
         names = "groups", "edges", "num_groups", "mechanism", "delta", "program", "neighbours"
         draw_fields(*(name for name in names if name not in in_line))
     with slots.notes:

@@ -21,9 +21,9 @@ from dpcore.data.column_roles import (
     TableKind,
     describe_two_people,
     explain_roles,
-    find_other_person,
     write_user_hint,
 )
+from dpcore.data.user_names import find_other_person
 from dpcore.dataset import Contribution
 from pages.shared.data import uploads
 from pages.shared.fields import fields
@@ -74,6 +74,41 @@ CONTRIBUTION = {
 }
 
 
+class Rule(enum.Enum):
+    """What happens to values that are missing or no number."""
+
+    REFUSE = "Refuse the file"
+    DROP = "Leave these rows out"
+    REPLACE = "Replace by a public number"
+
+
+RULE_HELP = (
+    "Leaving rows out makes numbers of rows depend on values: counts are then private, and a user is added or removed. "
+    "For public counts, replace. Set the rule before you open a private file: a rule that is chosen because a blank "
+    "was seen is a look at the data, and no ε covers it."
+)
+
+
+def choose_rule() -> None:
+    """Draw the choice of what happens to values that are missing or no number, and of the number that replaces them."""
+    state = st.session_state
+    state.setdefault(build_key("rule"), Rule.REFUSE)
+    state.setdefault(build_key("constant"), 0.0)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        texts = {rule: rule.value for rule in Rule}
+        fields.pick("Values that are missing or no number", texts, build_key("rule"), RULE_HELP, 300)
+        if state[build_key("rule")] is Rule.REPLACE:
+            fields.number("The public number", build_key("constant"))
+    if state[build_key("rule")] is Rule.REPLACE and state.get(build_key("constant")) is None:
+        st.caption("Enter the number; until then the file is refused if a value is missing.")
+    is_private = state.get(build_key("public")) is Disclosure.PRIVATE
+    if state.get(build_key("saw_missing")) and is_private and state[build_key("rule")] is not Rule.REFUSE:
+        st.caption(
+            "You choose this rule after a blank was seen. That is a look at private data, and no ε covers it. "
+            "Next time, choose the rule before you open the file."
+        )
+
+
 class People(enum.Enum):
     """What two columns that both name people say together."""
 
@@ -91,6 +126,11 @@ def propose(roles: Roles) -> None:
     state[build_key("further_task")] = list(roles.further_task)
     state[build_key("kind")], state[build_key("contribution")] = roles.kind, roles.contribution
     state[build_key("missing")], state[build_key("people")] = roles.missing_users, People.ONE
+    if (
+        roles.drops_missing or roles.missing_constant is not None
+    ):  # Of a known file; else that of before the upload.
+        state[build_key("rule")] = Rule.DROP if roles.drops_missing else Rule.REPLACE
+        state[build_key("constant")] = roles.missing_constant or 0.0
 
 
 def find_stated_release(source: counting.Source, roles: Roles) -> ReleaseFacts | None:
@@ -127,6 +167,8 @@ def choose_roles(source: counting.Source) -> Roles:
         _ask_who(source)
         with st.expander("More about users, groups and rows"):
             _show_event_choices(source)
+        if st.session_state[_role_key("value")] != NO_COLUMN:
+            choose_rule()
     roles = _read_roles(table_kind, source)
     known_file = own_tables.find_file(source.columns)
     roles_text = explain_roles(roles)
@@ -252,5 +294,11 @@ def _read_roles(table_kind: TableKind, source: counting.Source) -> Roles:
         if columns_by_role["task"] is not None:
             columns_by_role["further_task"] = tuple(state.get(build_key("further_task"), ()))
         columns_by_role["contribution"] = state.get(build_key("contribution"), Contribution.ROWS)
+        rule = (
+            state.get(build_key("rule"), Rule.REFUSE) if columns_by_role["value"] is not None else Rule.REFUSE
+        )
+        columns_by_role["drops_missing"] = rule is Rule.DROP
+        if rule is Rule.REPLACE:
+            columns_by_role["missing_constant"] = state.get(build_key("constant"))
     missing_users = state.get(build_key("missing"), MissingUsers.LEAVE_OUT)
     return Roles(table_kind, missing_users=missing_users, **columns_by_role)

@@ -12,9 +12,10 @@ import streamlit as st
 
 from dpcore import counting
 from dpcore.common import wording
-from dpcore.common.checks import InvalidInput, describe_error
+from dpcore.common.checks import InputProblem, InvalidInput, describe_error
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
+from dpcore.counting.reduce import MISSING_REMEDY
 from dpcore.data.column_roles import Roles
 from dpcore.dataset import Dataset
 from pages.shared.data import uploads
@@ -99,6 +100,9 @@ def _show_uploader() -> None:
         _read_uploads,
         takes_several=True,
     )
+    if not is_waiting():
+        with st.expander("Missing values"):
+            columns.choose_rule()
     if is_local():
         with st.container(horizontal=True, vertical_alignment="bottom"):
             label_text = "Or the path of a file on this computer, of any size"
@@ -209,6 +213,7 @@ def _discard() -> None:
     if source is not None:
         source.close()
     st.session_state[columns.build_key("table")] = st.session_state[columns.build_key("pairs")] = None
+    st.session_state[columns.build_key("saw_missing")] = False
     ENTRY.refuse(())
 
 
@@ -256,17 +261,24 @@ def _use_source(source: counting.Source, roles: Roles) -> None:
         with st.spinner("Counting…"):
             count_result = counting.count(source, roles, provenance)
     except Exception as error:  # Whatever it is, the panel stays usable.
-        ENTRY.refuse(describe_error(error))
+        _refuse_count(describe_error(error))
         st.rerun()
     ENTRY.refuse(())
     _use_counted(count_result)
+
+
+def _refuse_count(problems: Sequence[InputProblem]) -> None:
+    """Store why files were not counted, and whether missing values were among the reasons."""
+    ENTRY.refuse(problems)
+    saw_missing = any(problem.remedy == MISSING_REMEDY for problem in problems)
+    st.session_state[columns.build_key("saw_missing")] = saw_missing
 
 
 def _use_finished_jobs() -> None:
     """Use what work in the background has found, or store why it failed; either way the work is over."""
     _use_opened_files()
     if input_problems := jobs.list_failures(columns.build_key("job")):
-        ENTRY.refuse(input_problems)
+        _refuse_count(input_problems)
         st.session_state[columns.build_key("job")] = None
     elif (finished_job := jobs.find_result(columns.build_key("job"))) is not None:
         job: jobs.Job = st.session_state[columns.build_key("job")]

@@ -27,7 +27,7 @@ OF_VALUES = {"value": "value", "lower": 0, "upper": 10}
 POPULATION = {"target": "population", "variance_source": "worst", "likeness": "entered"}
 NORMAL = {"base": "normal", "center": 5, "spread": 2, "lower": None, "upper": None}
 HISTOGRAM = {"base": "histogram", "edges": "0, 5, 10", "masses": "1, 3", "lower": None, "upper": None}
-SELECTED = {"selection": "truncated geometric", "selection_share": 0.5, "selection_delta": 1e-6}
+SELECTED = {"selection": "laplace threshold", "selection_share": 0.5, "selection_delta": 1e-6}
 
 # By call: the settings that a field needs beside it, and other values of the field, or several settings at once.
 BASES: dict[str, dict[str, Any]] = {
@@ -87,6 +87,7 @@ VARIATIONS: dict[str, dict[str, tuple[dict[str, Any], Any]]] = {
         "selection": ({}, SELECTED),
         "selection_share": (SELECTED, 0.9),
         "selection_delta": (SELECTED, 1e-3),
+        "min_users": (SELECTED, 5),
     },
     "quantile_bound": {
         "quantiles": ({}, "0.9"),
@@ -109,6 +110,7 @@ VARIATIONS: dict[str, dict[str, tuple[dict[str, Any], Any]]] = {
     },
     "plan_bounds": {
         "lines": ({}, "users"),
+        "clamp": ({}, "users"),
         "lower": ({}, -5),
         "upper": ({}, 20),
         "mechanism": ({}, GAUSSIAN),
@@ -137,8 +139,6 @@ UNCHANGED: dict[tuple[str, str], tuple[set[str], str]] = {
     ("count_bound", "highest_total"): (set(TEXTS), SELECTION),
     ("group_bounds", "own_groups"): (set(TEXTS), COMPARED),
     ("group_bounds", "own_amount"): (set(TEXTS), COMPARED),
-    ("group_bounds", "selection_share"): ({"program"}, "No program selects groups privately."),
-    ("group_bounds", "selection_delta"): ({"program"}, "No program selects groups privately."),
     ("quantile_bound", "own_bound"): ({"program", "methods"}, COMPARED),
     **{
         ("quantile_bound", field): ({"program", "methods"}, IN_A_TAB)

@@ -13,11 +13,14 @@ from typing import Any
 import pytest
 
 from dpcore.code import Quantity
+from dpcore.code.choice import GroupSelection
+from dpcore.code.with_selection import GAUSSIAN
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import compute_gaussian_epsilon
 from dpcore.common.programs import Program, find_exact_sigma
+from dpcore.per_group.selection_rules import SelectionRule, compute_keep_probabilities
 from tests.dpcore.code import audit, files, together
-from tests.dpcore.code.choices import run_program
+from tests.dpcore.code.choices import make_choice, run_program
 from tests.libraries import audits, errors_of_runs, truth
 
 
@@ -99,6 +102,46 @@ def test_both_numbers_of_a_gaussian_mean_have_the_exact_noise_of_one_budget(
     expected = math.sqrt(2.0) * find_exact_sigma(epsilon, delta)
     assert len(drawn) == 2
     assert all(0.9999 < deviation / expected < 1.0005 for deviation in drawn), (drawn, expected)
+
+
+SELECTED = {rule.value: rule for rule in SelectionRule if rule.is_private}
+
+
+@pytest.mark.parametrize("noise", NoiseKind)
+@pytest.mark.parametrize("rule", SELECTED)
+def test_groups_are_selected_by_the_rule_of_the_page(
+    rule: str, noise: NoiseKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine's own selector, asked for every number of users; both budgets are those of the page."""
+    from pipeline_dp import dp_engine
+
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        f"u{user},{group}" for user in range(900) for group in ("a", "b'", "c") if group != "c" or user < 4
+    ]
+    Path("shop_events.csv").write_text("user_id,product\n" + "\n".join(rows) + "\n")
+    selectors = []
+
+    def record(*arguments: Any, make: Any = dp_engine._create_partition_selector) -> Any:
+        selectors.append(make(*arguments))
+        return selectors[-1]
+
+    monkeypatch.setattr(dp_engine, "_create_partition_selector", record)
+    delta = 1e-6 if noise is NoiseKind.GAUSSIAN else None
+    selection = GroupSelection(rule, 1.0, 1e-6, 5)
+    choice = make_choice(Quantity.GROUP_COUNTS, max_groups=3, selection=selection, noise=noise, delta=delta)
+    names = run_program(choice, Program.PIPELINEDP)
+    drawn = [selectors[-1].probability_of_keep(users) for users in range(500)]
+    page = compute_keep_probabilities(SELECTED[rule], 1.0, 1e-6, 3, 499, min_users=5)
+    # PyDP rounds the deviation of Gaussian noise up.
+    assert page == pytest.approx(drawn, abs=2e-3 if rule == GAUSSIAN else 1e-12)
+    assert page[4] == drawn[4] == 0.0 < page[5] < page[-1]
+    counts = names["counts"]
+    assert counts.keys() == {"a", "b'"}
+    assert all(abs(count - 900) < 3.0 * 40.0 for count in counts.values())
+    specs = [found.mechanism_spec for found in names["accountant"]._mechanisms]
+    assert [spec.eps for spec in specs] == [1.0, 1.0]
+    assert sorted(spec.delta for spec in specs) == ([1e-6, 1e-6] if delta else [0.0, 1e-6])
 
 
 def test_one_program_reads_a_file_as_the_app_does_and_draws_the_noise_of_the_plan(

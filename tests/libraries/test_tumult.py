@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dpcore.code import Quantity
+from dpcore.code.choice import GroupSelection
+from dpcore.code.with_selection import LAPLACE
 from dpcore.common.noise_error import NoiseKind
+from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
+from dpcore.per_group.selection_rules import SelectionRule, compute_keep_probabilities, find_whole_threshold
 from tests.dpcore.code import audit, files, together
-from tests.dpcore.code.choices import run_program
+from tests.dpcore.code.choices import make_choice, run_program
 from tests.libraries import audits, errors_of_runs, truth
 
 
@@ -52,6 +58,40 @@ def test_fifty_runs_have_the_stated_error(noise: NoiseKind, capsys: pytest.Captu
     errors_of_runs.check_stated_error(Program.TUMULT, noise, capsys)
 
 
+def test_groups_are_selected_by_the_rule_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mechanism that Tumult builds has the page's threshold and scale; a table without groups ends alike."""
+    from tmlt.core.measurements import spark_measurements
+    from tmlt.core.utils.distributions import double_sided_geometric_cmf_exact
+
+    used = []
+    measurement = spark_measurements.GeometricPartitionSelection
+
+    def record(self: Any, val: Any, call: Any = measurement.call) -> Any:
+        used.append((self.threshold, float(self.alpha.to_float(round_up=True))))
+        return call(self, val)
+
+    monkeypatch.setattr(measurement, "call", record)
+    path = tmp_path / "selected.csv"
+    choice = make_choice(Quantity.GROUP_ROWS, max_groups=3, max_rows=2, file=str(path), epsilon=3.0)
+    choice = replace(choice, selection=GroupSelection(LAPLACE, 3.0, 1e-6), disclosure=Disclosure.PRIVATE)
+    rows = [
+        f"u{user},{group}" for user in range(120) for group in ("a", "b'", "c") if group != "c" or user < 2
+    ]
+    for content, kept in ((rows, {"a", "b'"}), ([], set())):
+        path.write_text("\n".join(["user_id,product", *content, ""]))
+        totals = run_program(choice, Program.TUMULT)["totals"]
+        assert totals.keys() == kept
+        # Noise of scale 2: it is off by 40 with probability e^-20.
+        assert all(abs(total - 120) < 40 for total in totals.values())
+    assert used[0] == (find_whole_threshold(3.0, 1e-6, 3), pytest.approx(1.0))
+    page = compute_keep_probabilities(SelectionRule.LAPLACE, 3.0, 1e-6, 3, 120, program=Program.TUMULT)
+    tails = [
+        1.0 - float(double_sided_geometric_cmf_exact(used[0][0] - users - 1, 1).to_float(True))
+        for users in range(121)
+    ]
+    assert page[1:] == pytest.approx(tails[1:], rel=1e-6, abs=1e-12)
+
+
 @pytest.mark.parametrize("name", files.NASTY)
 def test_a_program_reads_a_file_as_the_app_does(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -75,7 +115,7 @@ def test_one_program_divides_one_budget(noise: NoiseKind, monkeypatch: pytest.Mo
         return evaluate(session, query, budget)
 
     monkeypatch.setattr(Session, "evaluate", recorded)
-    several = together.make_several(noise)
+    several = together.make_several(noise, quantile=True)
     names = run_program(several, Program.TUMULT)
     truth.check_together(several, names["released"], monkeypatch)
     expected: list[float] = []
@@ -85,6 +125,10 @@ def test_one_program_divides_one_budget(noise: NoiseKind, monkeypatch: pytest.Mo
             half_range = 0.5 * ((release.choice.upper or 0.0) - (release.choice.lower or 0.0))
             rows = float(release.choice.max_rows or 0)
             expected += [scale(rows * half_range, amount / 2.0, noise), scale(rows, amount / 2.0, noise)]
+        elif release.choice.quantity is Quantity.QUANTILE:
+            # What it states is the epsilon of one row; by bounded range rho is epsilon^2 / 8.
+            epsilon = amount if noise is NoiseKind.LAPLACE else math.sqrt(8.0 * amount)
+            expected.append(epsilon / (release.choice.max_rows or 0))
         else:
             expected.append(scale(together.compute_move(release, noise), amount, noise))
     assert scales == pytest.approx(expected, rel=1e-6)

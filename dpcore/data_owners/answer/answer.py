@@ -291,14 +291,15 @@ def build_answer(
         sections=SECTIONS,
         make_methods=lambda: write_methods(solution),
     )
-    owners = solution.collaboration
+    collaboration = solution.collaboration
+    num_owners, mean_records = float(collaboration.owners), float(collaboration.records)
     return add_choice(
         answer,
         owner_dataset,
         "training across data owners",
         lambda: _list_details(solution),
         question_entries={"source_of_bounds": "Huang et al. 2023, theorem 3.1 and appendix A"},
-        data_entries={"num_owners": float(owners.owners), "mean_records_kept": float(owners.records)},
+        data_entries={"num_owners": num_owners, "mean_records_kept": mean_records},
         schema="sweetspot/data-owners/1",
     )
 

@@ -62,8 +62,9 @@ class ExamplesSolution:
         """Return a solution with the exact noise of the best bound; for None, one whose noise is still searched for."""
         if sigma is None:
             return replace(self, stage=Stage.FIRST)
-        quick = self.comparison.best_candidate
-        candidate = evaluate_candidate(self.histogram, self.parameters, quick.sampling, quick.bound, sigma)
+        quick_candidate = self.comparison.best_candidate
+        settings = (quick_candidate.sampling, quick_candidate.bound, sigma)
+        candidate = evaluate_candidate(self.histogram, self.parameters, *settings)
         assert candidate is not None
         return replace(self, best_candidate=candidate, stage=Stage.FINAL)
 

@@ -111,9 +111,8 @@ def write_runs(result: StudyResult, label: str) -> str:
 def solve_beside_page(dataset: Dataset, parameters: FactorisationParameters) -> section.Solver:
     """Divide the budget, and take the training as far as it is: yield what the page computes, return the solution."""
     used_dataset = dataset if parameters.source is RatingSource.DATA else None
-    ratings: Ratings = yield section.Cached(
-        solving.load_ratings, (parameters.ratings_parameters, used_dataset), 2
-    )
+    load_arguments = (parameters.ratings_parameters, used_dataset)
+    ratings: Ratings = yield section.Cached(solving.load_ratings, load_arguments, 2)
     budget_shares = []
     for scheme in Scheme:
         share_settings = solving.choose_share_settings(parameters, scheme)

@@ -155,8 +155,13 @@ def solve(dataset: Dataset, parameters: MeanParameters, value_summary: ValueSumm
         dataset: The data.
         parameters: The question.
         value_summary: Summary of the values, which does not depend on epsilon; None if the data have no values.
+
+    Raises:
+        InvalidInput: Counts are to be public, and values decide which rows count.
     """
     histogram = dataset.histogram
+    if parameters.counts is mean.Counts.PUBLIC:
+        dataset.refuse_public_counts()
     problem = parameters.problem(histogram, value_summary)
     cap_choice, smooth_choice = mean.best_cap(problem), mean.best_smooth(problem)
     best_bounds = [cap_choice.max_contributions, smooth_choice.threshold]

@@ -171,12 +171,14 @@ def simulate_counts(
         The counts, and the weights on what is left of the budget: from n_hat + s (equation 18), and from n_hat alone,
         at least 1.
     """
-    count_share, rng = parameters.count_share, np.random.default_rng(parameters.count_seed)
+    count_share, max_tasks = parameters.count_share, parameters.count_max_tasks
     covered_share = COVERED_SHARE if parameters.count_covers else 0.0
-    counts = release_counts(tasks.graph, budget * count_share, parameters.count_max_tasks, rng, covered_share)
+    rng = np.random.default_rng(parameters.count_seed)
+    private_counts = release_counts(tasks.graph, budget * count_share, max_tasks, rng, covered_share)
     problem = TaskProblem(tasks.graph, budget * (1.0 - count_share), parameters.loss)
+    estimates = np.maximum(private_counts.estimates, 1.0)
     allocate = functools.partial(parameters.rule.allocate, problem)
-    return counts, allocate(counts.usable_counts), allocate(np.maximum(counts.estimates, 1.0))
+    return private_counts, allocate(private_counts.usable_counts), allocate(estimates)
 
 
 def show_counts(answer: Answer, dataset: Dataset) -> section.Parts:
@@ -195,9 +197,9 @@ def show_counts(answer: Answer, dataset: Dataset) -> section.Parts:
     ratios = (ratio_with_slack, ratio_without_slack)
     numbers = words.build_count_numbers(private_counts, *ratios, cost_factor)
     slack_helps = ratio_with_slack <= 1.05 * ratio_without_slack
-    text = words.describe_counts(comparison, private_counts, slack_helps)
+    counts_text = words.describe_counts(comparison, private_counts, slack_helps)
     plot = plots.plot_counts(tasks, private_counts)
-    yield section.Columns(((section.Numbers(numbers), text), (plot,)))
+    yield section.Columns(((section.Numbers(numbers), counts_text), (plot,)))
     yield section.Label(preceding_text=":violet-badge[:material/casino: simulation: not a release]")
 
 

@@ -12,7 +12,7 @@ from dpcore.answer.methods import Methods, cite_program_noise, write_guarantee
 from dpcore.answer.plot import Plot
 from dpcore.answer.section import BEHIND, Cached, Columns, Note, Parts, Search, SearchResult, Sections, Solver
 from dpcore.code import forms
-from dpcore.code.choice import Quantity
+from dpcore.code.choice import GroupSelection, Quantity
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance, round_up_to_float, write_file_name
 from dpcore.common.programs import choose_library
@@ -51,10 +51,8 @@ QUANTITIES = {
 
 
 def write_forms(solution: PerGroupSolution, dataset: Dataset) -> forms.CodeChoice | None:
-    """Write programs for the best pair, then for the bounds on whole vectors; None for private groups."""
+    """Write programs for the best pair, then for the bounds on whole vectors if the groups are public."""
     parameters = solution.parameters
-    if parameters.selection.is_private:  # The programs release every group of a public list.
-        return None
     pair, named_forms = solution.pair, []
     if pair is not None:
         named_forms.append(_build_pair_form(parameters, pair.max_groups, pair.max_amount))
@@ -66,7 +64,7 @@ def write_forms(solution: PerGroupSolution, dataset: Dataset) -> forms.CodeChoic
         named_forms.append((form_name, QUANTITIES[parameters.statistic], bounds))
     base_options = _build_options(parameters, dataset, solution.value_column)
     library = choose_library(parameters.program, parameters.mechanism)
-    return forms.build_forms(parameters.epsilon, base_options, named_forms, library)
+    return forms.build_forms(parameters.amount_epsilon, base_options, named_forms, library)
 
 
 def write_private_forms(
@@ -98,6 +96,11 @@ def _build_options(parameters: PerGroupParameters, dataset: Dataset, value_colum
     }
     if value_column:
         base_options["value_column"] = value_column
+    if parameters.selection.is_private:
+        assert parameters.selection_delta is not None
+        budget = parameters.selection_epsilon, parameters.selection_delta
+        rule_name = parameters.selection.value
+        base_options["selection"] = GroupSelection(rule_name, *budget, parameters.min_users or 1)
     if parameters.statistic is Statistic.MEAN:
         base_options |= {"lower": parameters.lower, "upper": parameters.upper}
     return base_options
@@ -156,9 +159,11 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
     groups_sentence = f"The {groups_text} public, and the budget is for all groups together."
     if p.selection.is_private:
         assert p.selection_delta is not None
+        least_text = f" Groups of fewer than {p.min_users} users were never released." if p.min_users else ""
         groups_sentence = (
             f"Groups were selected by {RULE_PHRASES[p.selection]}, which spent "
-            f"ε = {wording.entered(p.selection_epsilon)} and δ = {wording.entered(p.selection_delta)} of that budget."
+            f"ε = {wording.entered(p.selection_epsilon)} and δ = {wording.entered(p.selection_delta)} of that "
+            f"budget.{least_text}"
         )
     return Methods(
         guarantee_text=f"{guarantee_sentence} {groups_sentence}",

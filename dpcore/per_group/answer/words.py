@@ -330,13 +330,14 @@ def _describe_noise(parameters: PerGroupParameters) -> str:
 
 
 _PROGRAM_SELECTIONS = {
-    Program.OPENDP: "OpenDP itself compares one noisy count, with all of ε, with a threshold.",
-    Program.PIPELINEDP: "PipelineDP itself gives half of ε and all of δ to the selection, or half of δ beside Gaussian "
-    "noise.",
-    Program.TUMULT: "Tumult itself gives half of ε and all of δ to the selection.",
-    Program.BIGQUERY: "BigQuery has this selection.",
+    Program.OPENDP: "OpenDP's mechanism has the Laplace and the Gaussian threshold. Its context would compare one "
+    "noisy count, with all of ε, with a threshold.",
+    Program.PYTHON: "Plain Python has the Laplace and the Gaussian threshold, by OpenDP's mechanism.",
+    Program.PIPELINEDP: "PipelineDP gives half of ε and all of δ to the selection, or half of δ beside Gaussian noise.",
+    Program.TUMULT: "Tumult has a Laplace threshold with whole noise, which these errors count with.",
+    Program.BIGQUERY: "BigQuery has the Laplace threshold, with half of ε.",
 }
-"""How a library selects groups where it is left to it."""
+"""Which programs select groups as the page counts."""
 
 
 def _count_share(is_above: npt.NDArray[np.bool_], noun: str) -> str:
@@ -368,7 +369,7 @@ def _list_selection_facts(solution: PerGroupSolution, selected: SelectionSolutio
             f"Best of {wording.number(vector.num_evaluations)} settings, without a proof."
         )
     own_selection = _PROGRAM_SELECTIONS.get(parameters.program, "")
-    return facts | {"Programs": f"are written for public lists of groups only. {own_selection}".strip()}
+    return facts | ({"Programs": own_selection} if own_selection else {})
 
 
 def list_proofs(solution: PerGroupSolution) -> tuple[Proof, ...]:

@@ -263,7 +263,10 @@ def write_methods(solution: PlanSolution, dataset: Dataset) -> Methods:
     noise_text = "Laplace noise [@dwork2006]" if budget.mechanism is NoiseKind.LAPLACE else "Gaussian noise"
     noise_text += f" by {choose_library(parameters.program, parameters.mechanism).value}"
     outcome_texts = [
-        ", and 0 was published" if line.is_dropped else f" under a bound of {wording.number(line.bound, 6)}"
+        ", and 0 was published"
+        if line.is_dropped
+        else f" under a bound of {wording.number(line.bound, 6)}"
+        + (" on users' weights, their deviations clamped" if line.planned.half_width is not None else "")
         for line in solution.lines
     ]
     shares_text = "; ".join(

@@ -98,6 +98,7 @@ def choose_first_bounds(few_problem: QuantileProblem, quantiles: tuple[float, ..
 
 def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
     """Search for the best bounds, and evaluate them; until then a first answer stands if the rows are few enough."""
+    core.refuse_public_counts(dataset, parameters)
     # The sorted rows depend neither on these fields nor on epsilon, which is all that a slider moves.
     base_parameters = replace(parameters.without(*NOT_SEARCHED, "quantiles"), epsilon=1.0)
     base_parameters = replace(base_parameters, neighbours=Neighbours.ADD_OR_REMOVE_USER)

@@ -12,6 +12,7 @@ import numpy as np
 from dpcore.answer.against import BoundComparison
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import refuse, require
+from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import Program
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
@@ -276,6 +277,12 @@ def compute_mean_error(outputs: Sequence[QuantileOutput]) -> float:
     return float(np.mean([output.expected_rank_error for output in outputs]))
 
 
+def refuse_public_counts(dataset: Dataset, parameters: QuantileParameters) -> None:
+    """Raise InvalidInput if only a user's values are protected, and these decide which rows count."""
+    if parameters.neighbours is Neighbours.REPLACE_VALUES:
+        dataset.refuse_public_counts()
+
+
 def compute(
     parameters: QuantileParameters, problems: Sequence[QuantileProblem], choices: Sequence[Choices]
 ) -> QuantileSolution:
@@ -329,10 +336,11 @@ def solve(
     """Search the best bounds and compute the distributions; a stopped search uses the bounds tried so far.
 
     Raises:
-        InvalidInput: The data have no values.
+        InvalidInput: The data have no values, or counts are to be public and values decide which rows count.
     """
     if dataset.values is None:
         raise refuse("these data have no values, one per row")
+    refuse_public_counts(dataset, parameters)
     problems = build_problems(dataset.values, parameters)
     choices = search_all(parameters, problems, progress, should_stop)
     return compute(parameters, problems, choices)

@@ -166,7 +166,7 @@ def build_answer(
 
 
 def _build_nonnegative(dataset: Dataset, parameters: TotalParameters, solution: TotalSolution) -> Answer:
-    """Build the answer for totals of at least 0, yet without code, setting and files."""
+    """Build the answer for totals of at least 0, without the code, setting and files that `build_answer` adds."""
     values_by_part = {
         BIAS: float(solution.bound_errors.bias),
         NOISE: float(solution.bound_errors.measure_noise(parameters.objective)),
@@ -196,7 +196,7 @@ def _build_nonnegative(dataset: Dataset, parameters: TotalParameters, solution: 
 
 
 def _build_signed(dataset: Dataset, parameters: TotalParameters, solution: SignedSolution) -> Answer:
-    """Build the answer for totals of both signs, yet without code, setting and files."""
+    """Build the answer for totals of both signs, without the code, setting and files that `build_answer` adds."""
     return Answer(
         headline=words.write_signed_headline(solution),
         detail=words.write_signed_detail(solution, dataset),

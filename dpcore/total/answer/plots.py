@@ -91,11 +91,12 @@ def plot_measures(solution: TotalSolution, dataset: Dataset) -> Plot:
 
 def plot_signed(solution: SignedSolution, dataset: Dataset, parameters: TotalParameters) -> Plot:
     """Plot the error against T when totals of both signs are clipped to [-T, T]: the main figure."""
-    columns, clipped, own_bound = (_list_columns(solution.errors), solution.clipped_sum, parameters.own_bound)
+    columns, clipped_sum = _list_columns(solution.errors), solution.clipped_sum
+    own_bound = parameters.own_bound
     error_curve = _build_curve(columns, solution.measure, CHOSEN_WIDTH)
     items: list[Item] = [*_build_parts(columns, solution.measure, "Size of the bias"), error_curve]
-    if clipped.sensitivity > 0.0:
-        mark = Mark("Proposed range", clipped.sensitivity, solution.error, error_curve.style)
+    if clipped_sum.sensitivity > 0.0:
+        mark = Mark("Proposed range", clipped_sum.sensitivity, solution.error, error_curve.style)
         if solution.is_entered:
             mark = replace(mark, name="Your [L, U], at max(|L|, |U|)", style=Style.ENTERED, symbol="square")
         items.append(mark)
@@ -104,7 +105,7 @@ def plot_signed(solution: SignedSolution, dataset: Dataset, parameters: TotalPar
     problem, handle = solution.problem, None
     columns["missing"] = problem.compute_shortfall(solution.bounds)
     # A range that was entered with two different ends lies on no curve of one bound: nothing to move.
-    if clipped.low == -clipped.high < 0.0:
+    if clipped_sum.low == -clipped_sum.high < 0.0:
         amounts = problem.size_problem.amounts
         handle = _build_handle(
             columns,
@@ -113,7 +114,7 @@ def plot_signed(solution: SignedSolution, dataset: Dataset, parameters: TotalPar
             columns["missing"],
             solution.error,
             name="Bound on either side",
-            initial_value=own_bound or clipped.sensitivity,
+            initial_value=own_bound or clipped_sum.sensitivity,
             user_bars=(sample_users(amounts.values, amounts.users, solution.unit.column_name),),
         )
     title, alt = "Error of clipping on both sides", "Noise grows with the bound."
@@ -134,7 +135,7 @@ def _list_columns(errors: TotalErrors) -> dict[str, FloatArray]:
 
 
 def _select_parts(columns: dict[str, FloatArray], measure: Measure) -> dict[str, FloatArray]:
-    """Return the bias and the noise as a measure counts them."""
+    """Return bias and noise over the bound by part name: for the RMSE the root mean square noise, else its mean."""
     return {BIAS: columns["bias"], NOISE: columns["rms_noise" if measure is Measure.RMSE else "mean_noise"]}
 
 
@@ -156,7 +157,7 @@ def _build_handle(
     columns: dict[str, FloatArray],
     measure: Measure,
     noise_kind: NoiseKind,
-    cut_amounts: FloatArray,
+    losses: FloatArray,
     best_error: float,
     dots_unit: str = "",
     **options: Any,
@@ -169,7 +170,7 @@ def _build_handle(
         errors=columns[ERROR_COLUMNS[measure][1]],
         field_name="own_bound",
         error_parts=_select_parts(columns, measure),
-        dots=Dots(cut_amounts, columns["mean_noise"], draws, spread, axis_limit, dots_unit),
+        dots=Dots(losses, columns["mean_noise"], draws, spread, axis_limit, dots_unit),
         **options,
     )
 
@@ -208,10 +209,10 @@ def choose_epsilons(amounts: Amounts, points_per_decade: int) -> FloatArray:
     return np.geomspace(low, 10.0, 1 + points_per_decade * round(math.log10(10.0 / low)))
 
 
-def compute_curves(problem: TotalProblem, share: float) -> strategies.StrategyCurves:
+def compute_curves(problem: TotalProblem, own_share: float) -> strategies.StrategyCurves:
     """Compute the exact relative errors over epsilon; they do not depend on the problem's own epsilon."""
     epsilons = choose_epsilons(problem.amounts, points_per_decade=16)
-    compared_strategies = (*strategies.PAPER_STRATEGIES, strategies.Strategy(share))
+    compared_strategies = (*strategies.PAPER_STRATEGIES, strategies.Strategy(own_share))
     return strategies.compute_strategy_curves(problem, epsilons, compared_strategies)
 
 
@@ -240,8 +241,8 @@ def plot_strategies(
         items.append(Curve(name, epsilons, errors, strategy.style, dash=strategy.dash, width=width))
         if points is not None and strategy in points.strategies:
             means, margins = points.relative_errors[row], 2.0 * points.standard_errors[row]
-            ends, style = (means - margins, means + margins), strategy.style
-            simulated_points = Points(f"{name}, simulated", points.epsilons, means, style, *ends)
+            interval_ends, style = (means - margins, means + margins), strategy.style
+            simulated_points = Points(f"{name}, simulated", points.epsilons, means, style, *interval_ends)
             items.append(replace(simulated_points, is_unnamed=True, symbol=strategy.symbol, size=7))
     epsilon_axis = Axis("privacy budget ε", "", (float(epsilons[0]), float(epsilons[-1])))
     if epsilon_axis.contains(epsilon):

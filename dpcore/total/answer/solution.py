@@ -33,7 +33,7 @@ WIDEST = 1e6
 
 @dataclass(frozen=True)
 class Unit:
-    """How amounts are written.
+    """The unit of amounts, rows or that of a column, and how amounts are written in it.
 
     Attributes:
         column_name: The column that was added up; empty for rows.
@@ -158,7 +158,7 @@ class SignedSolution(_CurveSolution):
     measure: Measure
 
     def compute_own_error(self, parameters: TotalParameters) -> float | None:
-        """Return the error at the person's own bound on either side, by ``measure``; None for none."""
+        """Return the error of clipping to [-T, T] at the person's own bound T, by ``measure``; None without one."""
         if not parameters.own_bound:
             return None
         return float(self.problem.compute_symmetric_errors(parameters.own_bound).measure_error(self.measure))

@@ -48,27 +48,26 @@ def write_headline(solution: TotalSolution) -> str:
 
 def list_numbers(solution: TotalSolution) -> tuple[Number, ...]:
     """Return the bound, its error and the two parts of the error."""
-    unit, measure = solution.unit, solution.measure
+    unit, measure, bound = solution.unit, solution.measure, solution.bound
 
     def build_number(label: str, value: float, help_text: str, key: str) -> Number:
         """Build the number of an error or of a part of it, with its share of the sum."""
-        share = value / solution.choice.error_of_nothing
-        share_text = f"({wording.percent(share)} of the {unit.result_name})"
+        error_share = value / solution.choice.error_of_nothing
+        share_text = f"({wording.percent(error_share)} of the {unit.result_name})"
         return Number(label, unit.format_amount(value), share_text, help_text, value, unit.axis_unit, key)
 
     bound_help = "Larger totals count as this much." if unit.column_name else ""
     bound_key = "max_total" if unit.column_name else "max_contributions"
-    bound_text = unit.format_amount(solution.bound, 4)
+    bound_text = unit.format_amount(bound, 4)
     cut_help = f"The {unit.result_name} is always too low by this much."
     noise_label = "RMS noise" if measure is Measure.RMSE else "Mean noise"
     noise_help = "It can cancel a part of the bias."
-    noise, error = float(solution.bound_errors.measure_noise(measure)), solution.compute_error(solution.bound)
-    bound_unit = unit.per_user_unit
+    noise_size, error = float(solution.bound_errors.measure_noise(measure)), solution.compute_error(bound)
     return (
-        Number("Best bound", bound_text, "per user", bound_help, solution.bound, bound_unit, bound_key),
+        Number("Best bound", bound_text, "per user", bound_help, bound, unit.per_user_unit, bound_key),
         build_number(ERROR_LABELS[measure], error, ERROR_HELP[measure], "error"),
         build_number("Cut away (bias)", float(solution.bound_errors.bias), cut_help, "bias"),
-        build_number(noise_label, noise, noise_help, "noise"),
+        build_number(noise_label, noise_size, noise_help, "noise"),
     )
 
 
@@ -77,7 +76,7 @@ def describe_near_optimal(solution: TotalSolution) -> str:
     if not solution.unit.column_name:
         return standard.write_range(*solution.near_optimal_bounds, "row")
     # In few digits, as an end may equal one user's total.
-    low, high = (float(f"{end:.3g}") for end in solution.near_optimal_bounds)
+    low, high = (float(f"{range_end:.3g}") for range_end in solution.near_optimal_bounds)
     return standard.write_range(low, high)
 
 
@@ -121,8 +120,8 @@ def list_facts(solution: TotalSolution, own_bound: float | None) -> dict[str, st
     )
     if choice.max_total > 0.0:
         low, high = total.compute_error_interval(problem, bound)
-        low_text, high_text = wording.number(low), unit.format_amount(high)
-        facts[f"Error of 95{wording.PERCENT} of releases"] = f"from {low_text} to {high_text}."
+        low_error_text, high_error_text = wording.number(low), unit.format_amount(high)
+        facts[f"Error of 95{wording.PERCENT} of releases"] = f"from {low_error_text} to {high_error_text}."
     noise_arguments = problem.program, problem.mechanism, problem.epsilon, problem.delta
     facts["Noise"] = describe_program(*noise_arguments, of_counts=problem.is_integer)
     if own_bound is not None:
@@ -148,7 +147,7 @@ def write_measures_table(solution: TotalSolution) -> str:
 
 
 def describe_bound(solution: TotalSolution) -> str:
-    """Compare the paper's bound with the expected error."""
+    """Compare the paper's upper bound on the error (bias plus mean noise) with the expected error."""
     errors = solution.bound_errors
     ratio_text = wording.number(float(errors.bias_plus_noise / errors.absolute_errors))
     noise_kind = solution.problem.noise.kind
@@ -185,26 +184,26 @@ MEASURES = MEASURE_NAMES | {Measure.BOUND: "sum of the bias and the mean size of
 def write_methods(solution: TotalSolution, dataset: Dataset, parameters: TotalParameters) -> Methods:
     """State the best bound on what a user adds, and its error."""
     # By what was entered, and not by the view's column: that there is one is part of the question.
-    result_name, public_limit = "sum", "The total of each user was limited"
-    limit_sentence = f"{public_limit} to {wording.number(solution.bound, 6)}"
-    rounded_text = ", and was then rounded to few digits"
+    result_name, public_phrase = "sum", "The total of each user was limited"
+    bounding_phrase = f"{public_phrase} to {wording.number(solution.bound, 6)}"
+    rounding_phrase = ", and was then rounded to few digits"
     if parameters.summed is Summed.ROWS:
-        result_name, rounded_text = "count of rows", ""
-        limit_sentence = f"At most {wording.counted(solution.bound, 'row')} of each user were counted"
-        public_limit = "The rows counted of each user were limited"
+        result_name, rounding_phrase = "count of rows", ""
+        bounding_phrase = f"At most {wording.counted(solution.bound, 'row')} of each user were counted"
+        public_phrase = "The rows counted of each user were limited"
     noise_text = cite_program_noise(parameters.program, solution.problem.noise.kind, parameters.mechanism)
     measure_name = MEASURES[solution.measure]
     error_text = solution.unit.format_amount(solution.compute_error(solution.bound))
     epsilon_text = wording.entered(parameters.epsilon)
-    no_release = f"At ε = {epsilon_text} publishing 0 is no worse, and nothing was released."
+    no_release_sentence = f"At ε = {epsilon_text} publishing 0 is no worse, and nothing was released."
     return Methods(
         guarantee_text=_write_guarantee(parameters, result_name),
-        procedure=f"{limit_sentence}, and {noise_text} was added to the {result_name}. The {measure_name} of the "
+        procedure=f"{bounding_phrase}, and {noise_text} was added to the {result_name}. The {measure_name} of the "
         f"release is {error_text}, with a bias of {solution.unit.format_amount(float(solution.bound_errors.bias))}.",
-        public_procedure=f"{public_limit}, and {noise_text} was added to the {result_name}.",
+        public_procedure=f"{public_phrase}, and {noise_text} was added to the {result_name}.",
         disclosure=dataset.provenance,
-        rule_sentence=f"The bound minimises the {measure_name} [@amin2019, section 3]{rounded_text}.",
-        empty_sentence=no_release if solution.choice.max_total == 0.0 else "",
+        rule_sentence=f"The bound minimises the {measure_name} [@amin2019, section 3]{rounding_phrase}.",
+        empty_sentence=no_release_sentence if solution.choice.max_total == 0.0 else "",
     )
 
 
@@ -233,8 +232,8 @@ def write_forms(
     else:
         named_forms = [(forms.name_cap_form(solution.bound), Quantity.COUNT, {"max_rows": solution.bound})]
         return forms.build_forms(parameters.epsilon, base_options, named_forms, library)
-    fields = bound_options | {"value_column": column} | forms.ROWS_OF_THE_FILE
-    return forms.build_forms(parameters.epsilon, base_options, [("Clamp", Quantity.SUM, fields)], library)
+    options = bound_options | {"value_column": column} | forms.ROWS_OF_THE_FILE
+    return forms.build_forms(parameters.epsilon, base_options, [("Clamp", Quantity.SUM, options)], library)
 
 
 # --- totals of both signs -----------------------------------------------------------------------------------
@@ -254,13 +253,13 @@ def write_signed_headline(solution: SignedSolution) -> str:
 
 def list_signed_numbers(solution: SignedSolution) -> tuple[Number, ...]:
     """Return the range, its error and the parts of the error."""
-    clipped, unit = solution.clipped_sum, solution.unit.axis_unit
-    noise = float(clipped.errors.measure_noise(solution.measure))
+    clipped_sum, unit = solution.clipped_sum, solution.unit.axis_unit
+    noise_size = float(clipped_sum.errors.measure_noise(solution.measure))
     noise_label = "RMS noise" if solution.measure is Measure.RMSE else "Mean noise"
-    size = abs(float(solution.problem.totals.sum()))
-    share_text = f"({wording.percent(solution.error / size)} of the sum)" if size else "(the sum is 0)"
-    bias_text = "too low" if clipped.bias < 0.0 else "too high" if clipped.bias else "none"
-    clipboard_text = f"{wording.digits(clipped.low)}, {wording.digits(clipped.high)}"
+    abs_sum = abs(float(solution.problem.totals.sum()))
+    share_text = f"({wording.percent(solution.error / abs_sum)} of the sum)" if abs_sum else "(the sum is 0)"
+    bias_direction = "too low" if clipped_sum.bias < 0.0 else "too high" if clipped_sum.bias else "none"
+    clipboard_text = f"{wording.digits(clipped_sum.low)}, {wording.digits(clipped_sum.high)}"
     range_help = "A total outside counts as the nearer end."
 
     def build_number(label: str, value: float, note: str = "", num_digits: int = 3, key: str = "") -> Number:
@@ -270,16 +269,17 @@ def list_signed_numbers(solution: SignedSolution) -> tuple[Number, ...]:
     return (
         Number("Range", _format_range(solution), "", range_help, clipboard_text=clipboard_text),
         build_number(ERROR_LABELS[solution.measure], solution.error, share_text, key="error"),
-        build_number("Largest change by one user", clipped.sensitivity, num_digits=4),
-        build_number("Bias", clipped.bias, bias_text),
-        build_number(noise_label, noise),
+        build_number("Largest change by one user", clipped_sum.sensitivity, num_digits=4),
+        build_number("Bias", clipped_sum.bias, bias_direction),
+        build_number(noise_label, noise_size),
     )
 
 
 def list_signed_facts(solution: SignedSolution, parameters: TotalParameters) -> dict[str, str]:
     """Explain the range in sentences, each under its heading."""
-    clipped, facts = solution.clipped_sum, dict[str, str]()
-    num_cut = clipped.num_users_below + clipped.num_users_above
+    clipped_sum, facts = solution.clipped_sum, dict[str, str]()
+    num_below, num_above = clipped_sum.num_users_below, clipped_sum.num_users_above
+    num_cut = num_below + num_above
     if parameters.own_bound and (error := solution.compute_own_error(parameters)) is not None:
         bound_text = wording.number(parameters.own_bound, 4)
         facts[f"Your own bound, [−{bound_text}, {bound_text}]"] = standard.compare_own_bound(
@@ -293,7 +293,7 @@ def list_signed_facts(solution: SignedSolution, parameters: TotalParameters) -> 
     return facts | {
         "Who is affected": (
             f"{wording.counted(num_cut, 'user')} ({wording.percent(num_cut / solution.problem.totals.size)}): "
-            f"{wording.number(clipped.num_users_below)} below L, {wording.number(clipped.num_users_above)} above U."
+            f"{wording.number(num_below)} below L, {wording.number(num_above)} above U."
         )
     }
 
@@ -312,19 +312,19 @@ def write_signed_detail(solution: SignedSolution, dataset: Dataset) -> str:
 
 def write_signed_methods(solution: SignedSolution, dataset: Dataset, parameters: TotalParameters) -> Methods:
     """State the range for totals of both signs, and its error."""
-    interval, public_interval, is_entered = _format_range(solution, 6), "an interval", solution.is_entered
+    range_text, public_text, is_entered = _format_range(solution, 6), "an interval", solution.is_entered
     rule_text = "The interval is symmetric about 0 and minimises privacy noise plus all cuts."
     if is_entered:
-        public_interval, rule_text = interval, "The interval was fixed without looking at the data."
+        public_text, rule_text = range_text, "The interval was fixed without looking at the data."
     noise_kind = solution.problem.size_problem.noise.kind
     noise_text = cite_program_noise(parameters.program, noise_kind, parameters.mechanism)
     noise_sentence = f"and {noise_text} was added to the sum."
     return Methods(
         guarantee_text=_write_guarantee(parameters, "sum"),
-        procedure=f"The total of each user was clipped to {interval}, {noise_sentence} The "
+        procedure=f"The total of each user was clipped to {range_text}, {noise_sentence} The "
         f"{MEASURES[solution.measure]} of the release is {wording.number(solution.error)}, with a bias of "
         f"{wording.number(solution.clipped_sum.bias)}.",
-        public_procedure=f"The total of each user was clipped to {public_interval}, {noise_sentence}",
+        public_procedure=f"The total of each user was clipped to {public_text}, {noise_sentence}",
         disclosure=dataset.provenance,
         rule_sentence=rule_text,
         subject_text="The error" if is_entered else "The interval",

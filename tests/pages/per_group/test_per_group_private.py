@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpcore.code import write
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
+from dpcore.common.programs import Program
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Pairs
 from dpcore.per_group.answer import answer, words
@@ -121,7 +123,8 @@ def test_the_card_says_what_is_kept_and_how_the_budget_is_split(rows: Any) -> No
     released = next(number for number in told.numbers if number.label == "Groups released")
     assert released.note == "of 40, on average"
     assert any("count as 0" in text for text in told.assumptions)
-    assert told.code is None
+    assert "PipelineDP has it" in write(told.code.forms[0][1], Program.OPENDP).differences[0]
+    assert "TRUNCATED_GEOMETRIC" in write(told.code.forms[0][1], Program.PIPELINEDP).text
     gaussian = solve(SHOP, build_parameters(mechanism=NoiseKind.GAUSSIAN, delta=1e-5))
     assert "δ = 0.00001 for the noise" in dict(answer_from(gaussian, SHOP).facts)["Budget"]
     private = replace(SHOP, disclosure=Disclosure.PRIVATE)

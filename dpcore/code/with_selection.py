@@ -1,0 +1,90 @@
+"""Privately selected groups for plain Python and OpenDP, and why a library has no such program.
+
+OpenDP's ``make_laplace_threshold`` and ``make_gaussian_threshold`` (0.16.0, run by the tests) have the threshold of
+*Per group*: the same noise, and the least threshold within the same delta. Their Polars context spends all of epsilon
+on one noisy count and has no such split, so that the programs bound users with pandas.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpcore.code import common
+from dpcore.code.choice import Choice, Code
+from dpcore.code.release_noise import find_release_noise
+from dpcore.common.noise_error import NoiseKind
+from dpcore.common.programs import Program, find_exact_sigma
+
+GEOMETRIC, LAPLACE, GAUSSIAN = "truncated geometric", "Laplace threshold", "Gaussian threshold"
+"""Rules, as `dpcore.code.choice.GroupSelection` names them."""
+SELECTED = (
+    "Groups are selected privately, by the users that keep them. A group that is not released is missing, whatever it "
+    "holds. Which groups are released, and their noisy amounts, are covered by the budget of both parts together."
+)
+_ONLY_PAIRS = (
+    "{library} selects groups privately for the pair of bounds only, not for a bound on whole vectors."
+)
+
+
+def list_refusals(choice: Choice, program: Program) -> list[str]:
+    """Return the sentence why a library cannot select the groups of a choice so; empty if it can, or need not."""
+    selection, name = choice.selection, program.value
+    if selection is None:
+        return []
+    if choice.max_norm is not None:
+        return [_ONLY_PAIRS.format(library=name)]
+    is_gaussian = choice.noise is NoiseKind.GAUSSIAN
+    if program in (Program.PYTHON, Program.OPENDP) and selection.rule == GEOMETRIC:
+        return [
+            f"{name} has no truncated geometric rule. PipelineDP has it; here choose a Laplace threshold."
+        ]
+    if program is Program.PIPELINEDP:
+        is_even = selection.epsilon == choice.epsilon
+        is_even &= not is_gaussian or selection.delta == choice.delta
+        parts_text = "ε and δ" if is_gaussian else "ε"
+        return (
+            []
+            if is_even
+            else [f"PipelineDP splits {parts_text} evenly between groups and noise. Choose that."]
+        )
+    if program is Program.TUMULT:
+        has_rule = selection.rule == LAPLACE and selection.min_users == 1 and not is_gaussian
+        only_text = (
+            "selects groups by a Laplace threshold, beside Laplace noise and without a least number of users"
+        )
+        return [] if has_rule else [f"Tumult {only_text}. Choose that, or plain Python."]
+    if program is Program.BIGQUERY:
+        has_rule = (selection.rule, selection.min_users) == (
+            LAPLACE,
+            1,
+        ) and selection.epsilon == choice.epsilon
+        only_text = (
+            "selects groups by a Laplace threshold, with half of ε and without a least number of users"
+        )
+        return [] if has_rule else [f"BigQuery {only_text}. Choose that, or plain Python."]
+    return []
+
+
+def write(choice: Choice, program: Program, library_name: str, requirements_text: str) -> Code:
+    """Write the program for plain Python or OpenDP, or the sentence why there is none."""
+    selection, refusals = choice.selection, list_refusals(choice, program)
+    assert selection is not None
+    body_text, differences = "", [SELECTED, common.describe_replacement(choice)]
+    if program is Program.OPENDP:
+        differences.append(common.describe_gaussian_noise(choice))
+    if not refusals:
+        template_values: dict[str, Any] = {"whole": program is Program.OPENDP}
+        template_values |= {
+            "sigma": None,
+            "selection_sigma": None,
+            "noise": find_release_noise(choice, program),
+        }
+        if choice.noise is NoiseKind.GAUSSIAN and choice.delta is not None:
+            template_values["sigma"] = find_exact_sigma(choice.epsilon, choice.delta)
+        if selection.rule == GAUSSIAN:
+            template_values["selection_sigma"] = find_exact_sigma(selection.epsilon, selection.delta / 2.0)
+        body_text = common.render_program("with_selection.py", choice, **template_values)
+    requirements_text = common.add_readers(requirements_text, choice)
+    return common.assemble(
+        choice, library_name, common.ADD_OR_REMOVE, refusals or differences, body_text, requirements_text
+    )
