@@ -390,9 +390,8 @@ def _parse_setting(annotation: Any, setting_name: str, value: Any) -> Any:
         return value
     if option := text_fields.find_option(options_type, value):
         return option
-    raise refuse(
-        f"{setting_name} must be one of {text_fields.list_options(options_type)}; got {str(value)[:40]!r}"
-    )
+    options_text = text_fields.list_options(options_type)
+    raise refuse(f"{setting_name} must be one of {options_text}; got {str(value)[:40]!r}")
 
 
 def _build_signature(question: Question, parameters_type: Any) -> inspect.Signature:

@@ -27,8 +27,8 @@ from dpcore.counting.engines import COUNT_OPTIONS, is_address
 from dpcore.counting.files import expand_patterns, find_distributions
 from dpcore.data import group_pairs
 from dpcore.data.column_names import shorten
-from dpcore.data.column_roles import PAIRS_HEADER, PAIRS_SUM, MissingUsers, Roles
-from dpcore.dataset import Dataset, Pairs
+from dpcore.data.column_roles import PAIRS_HEADER, PAIRS_SUM, TOTALS_PREFIX, MissingUsers, Roles
+from dpcore.dataset import Contribution, Dataset, Pairs
 
 _BYTES_BY_UNIT = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 
@@ -78,11 +78,19 @@ def parse_missing(text: str) -> str | float:
 
 
 def write_histogram_csv(dataset: Dataset) -> str:
-    """Write the histogram as CSV for the app: size, users, and the label of the numbers."""
+    """Write the histogram as CSV for the app: size, users, and the label of the numbers.
+
+    Of totals the first name says of which column, so that the file answers as totals (`TOTALS_PREFIX`).
+    """
     label_text = dataset.provenance.label
     sizes_with_users = zip(dataset.histogram.sizes.tolist(), dataset.histogram.users.tolist(), strict=True)
     lines = [f"{size},{users},{label_text}\n" for size, users in sizes_with_users]
-    return f"size,users,{LABEL_COLUMN}\n" + "".join(lines)
+    size_name = "size"
+    if dataset.contribution is Contribution.TOTAL and dataset.value_column:
+        size_name = f"{TOTALS_PREFIX}{dataset.value_column}"
+        if not re.fullmatch(r"[\w ]+", size_name):
+            size_name = '"' + size_name.replace('"', '""') + '"'
+    return f"{size_name},users,{LABEL_COLUMN}\n" + "".join(lines)
 
 
 def main(arguments: list[str] | None = None, program_name: str = "python -m dpcore.counting") -> int:

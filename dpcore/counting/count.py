@@ -30,6 +30,7 @@ from dpcore.counting.reduce_files import FileReduction
 from dpcore.counting.relation import find_safe_path, refuse_changed, refuse_times, write_scan
 from dpcore.data import column_names
 from dpcore.data.column_roles import (
+    TOTALS_PREFIX,
     MissingRule,
     MissingUsers,
     Roles,
@@ -265,7 +266,9 @@ def _choose_roles(
     if user_columns:
         roles = Roles.of_events(user_columns, value_column, group_columns, contribution, missing=missing)
     if guessed_roles.kind is TableKind.PAIRS:
-        pair_roles = roles if user_columns else replace(guessed_roles, value=value_column)
+        # Where no column is named the sums that stand beside the pairs are taken, as the app proposes.
+        own_roles = replace(guessed_roles, value=value_column or guessed_roles.value)
+        pair_roles = roles if user_columns else own_roles
         return prefer_pair_roles(guessed_roles, pair_roles)
     return roles
 
@@ -368,6 +371,11 @@ def count(
         )
     source_text = f"File {source.name}."
     dataset = build_counted_dataset(facets, source.name, source_text, roles, provenance, notes, table_layout)
+    size_name = roles.size or ""
+    if roles.kind is TableKind.HISTOGRAM and size_name.startswith(TOTALS_PREFIX) and dataset.release is None:
+        histogram, column = dataset.histogram, size_name.removeprefix(TOTALS_PREFIX)
+        user_totals = Totals(histogram.sizes, column, histogram.users)
+        dataset = replace(dataset, contribution=Contribution.TOTAL, totals=user_totals)
     return CountResult.build(start, dataset)
 
 

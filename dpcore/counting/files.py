@@ -21,9 +21,9 @@ from dpcore.counting.relation import Relation, read_stamp
 from dpcore.counting.text import TooManyCells, read_table
 from dpcore.counting.workbooks import read_workbook
 from dpcore.data import group_pairs
-from dpcore.data.column_names import shorten
+from dpcore.data.column_names import refuse_other_columns, shorten
 from dpcore.data.column_roles import Roles, guess_roles
-from dpcore.data.tables import FileKind, Table, join_tables, join_times, refuse_other_columns
+from dpcore.data.tables import FileKind, Table, join_tables, join_times
 from dpcore.dataset import Dataset
 
 HELD_BYTES = 20_000_000

@@ -103,6 +103,34 @@ def test_a_histogram_answers_without_columns(events, tmp_path):
     assert to_dataset(pd.read_csv(path)).histogram == events.histogram
 
 
+def test_totals_answer_as_the_rows_that_were_added_up(tmp_path, capsys):
+    """The file names the column: its sizes are totals and not rows, whatever characters the name has."""
+    column = 'net "amount", EUR'
+    rows = pd.read_csv(EVENTS).rename(columns={"amount": column})
+    rows[column] = rows[column].round()
+    source, path = tmp_path / "rounded.csv", tmp_path / "totals.csv"
+    rows.to_csv(source, index=False)
+    options = ["--user", "user_id", "--value", column, "--count", "total"]
+    assert main(["--from", str(source), *options, "--to", str(path)]) == 0
+    truth = ss.sum_bound(str(source), user="user_id", value=column, epsilon=1)
+    for reply in (ss.sum_bound(path, epsilon=1), ss.sum_bound(pd.read_csv(path), epsilon=1)):
+        assert bounds_of(reply) == bounds_of(truth)
+    read_again = to_dataset(path)
+    assert (read_again.contribution, read_again.value_column) == (Contribution.TOTAL, column)
+    capsys.readouterr()
+    assert command.main(["sum", str(path), "--epsilon", "1"]) == 0
+    assert capsys.readouterr().out == f"{ss.sum_bound(path, epsilon=1)}\n"
+
+
+def test_sums_beside_pairs_answer_without_columns(events, pairs):
+    truth = ss.sum_bound(events, epsilon=1)
+    assert bounds_of(ss.sum_bound(pairs, epsilon=1)) == bounds_of(ss.sum_bound(pairs, value="sum", epsilon=1))
+    assert ss.sum_bound(pairs, epsilon=1).error == pytest.approx(truth.error, rel=1e-9)
+    assert bounds_of(ss.group_bounds(pairs, statistic="sum", epsilon=1)) == bounds_of(
+        ss.group_bounds(events, statistic="sum", epsilon=1)
+    )
+
+
 def test_cells_that_are_no_codes_are_refused_and_other_tables_are_rows(pairs):
     table = pd.read_csv(pairs)
     for column, cell in (("rows", 0), ("user", 0.5), ("sum", float("nan"))):

@@ -202,12 +202,11 @@ def test_page_and_program_have_one_bound(program: Program) -> None:
         assert (answer.near_optimal, answer.solution.bound) == ("", 5.0)
 
 
-@pytest.mark.parametrize("quantiles", ["0.5", "0.9", "0.1, 0.25, 0.5, 0.75, 0.9"])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+@pytest.mark.parametrize(("quantiles", "epsilon"), [("0.5", 1.0), ("0.9", 0.1), ("0.1, 0.5, 0.9", 0.3)])
 def test_the_best_known_mechanism_is_at_least_as_good_as_each_program(quantiles: str, epsilon: float) -> None:
     settings: dict[str, Any] = {"quantiles": quantiles, "low": 0.0, "high": 100.0}
     settings |= {"weighting": Weighting.CAP, "neighbours": USERS}
-    users = np.unique(SHOP_VALUES.user_codes)[::8]
+    users = np.flatnonzero(np.bincount(SHOP_VALUES.user_codes) <= 9)[:40]
     is_kept = np.isin(SHOP_VALUES.user_codes, users)
     codes = np.searchsorted(users, SHOP_VALUES.user_codes[is_kept])
     histogram = ContributionHistogram.from_counts(np.bincount(codes))

@@ -8,6 +8,7 @@ import io
 import os
 import tempfile
 import time
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -17,7 +18,8 @@ from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import formats, reduce
-from dpcore.counting.__main__ import write_pairs_csv
+from dpcore.counting.__main__ import write_histogram_csv, write_pairs_csv
+from dpcore.counting.count import to_dataset
 from dpcore.data import group_pairs, samples
 from dpcore.data.column_roles import TableKind
 from dpcore.data.totals_per_user import Amounts
@@ -31,6 +33,7 @@ from tests.pages.driving import (
     SHOP_EVENTS,
     check,
     data,
+    dataset_of,
     errors,
     finish,
     go,
@@ -540,3 +543,29 @@ def test_the_rule_for_missing_values_is_set_before_the_file_is_opened():
     use(app)
     assert "after a blank was seen" not in shown_texts(app)
     assert sorted(data(app).values.values) == [1, 2.5, 2.5, 3, 5]
+
+
+@pytest.mark.parametrize("name", ["histogram.csv", "totals.csv", "tasks.csv", "pairs.csv"])
+def test_a_file_that_the_command_wrote_is_the_same_data_in_app_and_call(name, tmp_path):
+    shop = samples.load("shop-events")
+    rounded = replace(shop.totals, totals=shop.totals.totals.round() + 1)
+    written = {
+        "histogram.csv": write_histogram_csv(shop),
+        "totals.csv": write_histogram_csv(
+            replace(
+                shop,
+                contribution=Contribution.TOTAL,
+                histogram=ContributionHistogram.from_counts(rounded.totals.astype(int)),
+                totals=rounded,
+            )
+        ),
+        "tasks.csv": write_histogram_csv(replace(shop, contribution=Contribution.DISTINCT_TASKS)),
+        "pairs.csv": write_pairs_csv(shop.pairs),
+    }[name]
+    path = tmp_path / name
+    path.write_text(written)
+    in_app, in_call = dataset_of(written.encode(), name), to_dataset(path)
+    assert in_app.digest == in_call.digest
+    assert in_app.contribution is in_call.contribution
+    assert in_app.value_column == in_call.value_column
+    assert bool(in_app.value_column) == (name in ("totals.csv", "pairs.csv"))
