@@ -28,7 +28,7 @@ from dpcore.common.privacy import GaussianNoise
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.training import experiment
 from dpcore.training.account import Method, get_gradient_sensitivity, plan_noise
-from dpcore.training.experiment import Experiment, Split, Table, select_score, summarise_splits
+from dpcore.training.experiment import Experiment, References, Split, Table, select_score, summarise_splits
 from dpcore.training.mechanism import Average, Mechanism
 from dpcore.training.rows import ClassifierRows, concatenate_rows
 
@@ -179,9 +179,7 @@ def compare_losses(table: Table, cell_index: int, other_cell_index: int) -> tupl
     return float(summary.means), float(np.fmax(summary.standard_errors, summary.split_errors))
 
 
-def compare_with_guessing(
-    table: Table, references: experiment.References, cell_index: int
-) -> experiment.SplitSummary:
+def compare_with_guessing(table: Table, references: References, cell_index: int) -> experiment.SplitSummary:
     """Return mean and errors of a cell's loss less that of guessing, over rows held out; below 0 if training pays."""
     split_indices = np.arange(table.experiment.num_runs) % len(table.experiment.splits)
     guessing_losses = select_score(references.guessing_scores)[split_indices]
