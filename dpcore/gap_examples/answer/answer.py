@@ -14,7 +14,6 @@ from dpcore.code.choice import Quantity
 from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Neighbours, Provenance
-from dpcore.common.programs import Program
 from dpcore.dataset import Dataset
 from dpcore.gap_examples import regression, two_groups
 from dpcore.gap_examples.answer import solution as plots
@@ -417,7 +416,7 @@ def build_answer(
             lower=lower,
             upper=upper,
             variance_share=problem.value_variance / problem.value_bound**2,
-            program=Program.OPENDP,
+            program=problem.program,
         ),
         sections=SECTIONS,
         bound=CapAndWeights(best_cap.max_contributions, smooth.threshold, comparison.ratio),
