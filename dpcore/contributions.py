@@ -65,7 +65,7 @@ NO_INTEGERS: IntArray = np.zeros(0, dtype=np.int64)
 
 
 def _read_integers(values: object, argument_name: str, max_integer: int, problems: Problems) -> IntArray:
-    """Read a one-dimensional array of integers in [1, high]; if it is none, add problems and return no entries."""
+    """Read a vector of integers in [1, max_integer]; if it is none, add problems and return an empty one."""
     try:
         numbers = np.asarray(values)
         if numbers.dtype.kind not in "iufO":  # Dates, truth values, text and complex numbers would convert.
@@ -82,14 +82,14 @@ def _read_integers(values: object, argument_name: str, max_integer: int, problem
         problems.add(f"{argument_name} must be one-dimensional and not empty; got shape {numbers.shape}")
         return NO_INTEGERS
     with np.errstate(invalid="ignore"):
-        fault_masks = {
+        masks_by_requirement = {
             "a finite number": ~np.isfinite(numbers),
             "at least 1 (leave out users who contribute nothing)": numbers < 1,
             f"at most {max_integer:,}": numbers > max_integer,
             "whole": numbers != np.floor(numbers),
         }
     valid_mask = np.ones(numbers.shape, bool)
-    for requirement, fault_mask in fault_masks.items():
+    for requirement, fault_mask in masks_by_requirement.items():
         new_mask = fault_mask & valid_mask
         valid_mask &= ~fault_mask
         if new_mask.any():
@@ -118,7 +118,7 @@ def suffix_sums(terms: FloatArray) -> FloatArray:
     return np.concatenate((np.cumsum(terms[::-1])[::-1], [0.0]))
 
 
-def excess_sums(values: FloatArray, users_from: FloatArray) -> FloatArray:
+def excess_sums(values: FloatArray, users_at_or_above: FloatArray) -> FloatArray:
     """Compute sum_i (x_i - x_j)_+ over users, for each distinct x_j, with a 0 behind the last.
 
     Steps between neighbours times the users above them: terms of one sign, so that nothing cancels, where
@@ -126,9 +126,9 @@ def excess_sums(values: FloatArray, users_from: FloatArray) -> FloatArray:
 
     Args:
         values: Distinct x, ascending, shape (k,).
-        users_from: Number of users with at least each x, and a 0, shape (k + 1,).
+        users_at_or_above: Number of users with at least each x, and a 0, shape (k + 1,).
     """
-    return np.append(suffix_sums(np.diff(values) * users_from[1:-1]), 0.0)
+    return np.append(suffix_sums(np.diff(values) * users_at_or_above[1:-1]), 0.0)
 
 
 class ByDigest(ABC):
@@ -258,7 +258,7 @@ class ContributionHistogram(ByDigest):
     # large sizes down, so that the small terms 1/s are added before the large ones.
     @cached_property
     def _rows_before(self) -> FloatArray:
-        """Return the rows of users of smaller sizes, for each size, and all rows behind the last, float64."""
+        """Return the rows of users of smaller sizes, for each size, and as a last entry all rows, float64."""
         return np.concatenate(([0.0], np.cumsum(self.sizes.astype(np.float64) * self.users)))
 
     @cached_property

@@ -37,8 +37,8 @@ class _Facet(ByDigest):
     """Base of dataclasses of arrays, which become int64 or float64 by their types, read-only, and equal by content."""
 
     def __post_init__(self) -> None:
-        own_fields = fields(self)  # type: ignore[arg-type]
-        array_fields = [f for f in own_fields if "Array" in f.type and getattr(self, f.name) is not None]
+        filled_fields = [f for f in fields(self) if getattr(self, f.name) is not None]  # type: ignore[arg-type]
+        array_fields = [f for f in filled_fields if "Array" in f.type]
         for array_field in array_fields:
             entry_type = np.int64 if array_field.type.startswith("Int") else np.float64
             values = getattr(self, array_field.name)
@@ -272,9 +272,9 @@ class PairSizes(_OfTasks):
                 problems.add(f"{', '.join(names)} must be at least 1")
         if problems.entries:
             return
-        has_equal_pairs = int(self.pairs.sum()) == int(self.task_users.sum())
+        has_equal_num_pairs = int(self.pairs.sum()) == int(self.task_users.sum())
         num_rows = float(self.rows.astype(np.float64) @ self.pairs)
-        if not has_equal_pairs or num_rows != float(self.task_rows.sum(dtype=np.float64)):
+        if not has_equal_num_pairs or num_rows != float(self.task_rows.sum(dtype=np.float64)):
             problems.add("pairs and tasks must add up to the same rows and pairs")
 
 

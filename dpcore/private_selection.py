@@ -91,7 +91,7 @@ def select_privately(
         InvalidInput: A setting or a column is missing or wrong, or the data are no table. No sentence depends on the
             rows of one user.
     """
-    public: dict[str, Any] = {
+    options: dict[str, Any] = {
         "largest": largest,
         "margin": margin,
         "unit": unit,
@@ -101,10 +101,10 @@ def select_privately(
         if epsilon is not None:
             raise refuse("a total epsilon is divided, and the selection has no epsilon of its own beside it")
         settings = {**settings, "epsilon": total_epsilon}
-        public["is_total_epsilon"] = True
-    reply, request, user_amounts, dummy_dataset = _pose_question(question, data, settings, epsilon, public)
-    private_release = selection.select(request, dummy_dataset, charge, user_amounts)
-    answer = selection.build_answer(reply.answer, private_release, request, dummy_dataset)
+        options["is_total_epsilon"] = True
+    reply, request, user_amounts, dummy_dataset = _pose_question(question, data, settings, epsilon, options)
+    drawn_selection = selection.select(request, dummy_dataset, charge, user_amounts)
+    answer = selection.build_answer(reply.answer, drawn_selection, request, dummy_dataset)
     return DrawnReply(answer, reply.call, reply.package_name, reply.purpose_sentence)
 
 
@@ -196,14 +196,14 @@ def select_range(
     return DrawnReply(answer, ("select_range", {}), "dpcore.private_choice.answer", answer.headline)
 
 
-def dropped_cells(question: str, data: Any, settings: Mapping[str, Any], **public: Any) -> dict[str, int]:
+def dropped_cells(question: str, data: Any, settings: Mapping[str, Any], **options: Any) -> dict[str, int]:
     """Count what `select_privately` would leave out or count as 0. Private: for the owner of the data alone.
 
     Args:
         question: As for `select_privately`.
         data: Likewise.
         settings: Likewise.
-        public: Its further public settings, such as ``unit``.
+        options: Its further public settings, such as ``unit``.
 
     Returns:
         Counts by name. Rows without a user are not counted in a `Dataset`, whose notes tell of them.
@@ -211,12 +211,12 @@ def dropped_cells(question: str, data: Any, settings: Mapping[str, Any], **publi
     Raises:
         InvalidInput: As `select_privately`.
     """
-    _, request, user_amounts, _ = _pose_question(question, data, settings, None, public)
+    _, request, user_amounts, _ = _pose_question(question, data, settings, None, options)
     return selection.count_dropped(request, user_amounts.dropped_counts)
 
 
 def _pose_question(
-    question: str, data: Any, settings: Mapping[str, Any], epsilon: float | None, public: Mapping[str, Any]
+    question: str, data: Any, settings: Mapping[str, Any], epsilon: float | None, options: Mapping[str, Any]
 ) -> tuple[Reply, SelectionRequest, UserAmounts, Dataset]:
     """Ask on a made-up table; return its reply, the request, the amounts to select from, and the table."""
     if question not in SELECTABLE:
@@ -225,20 +225,20 @@ def _pose_question(
     columns["value"], columns["missing"] = settings.get("value"), settings.get("missing")
     if isinstance(data, Dataset):
         columns = columns_of(data)
-    stated_disclosure = settings.get("disclosure", Disclosure.PRIVATE)
-    provenance = data.provenance if isinstance(data, Dataset) else check_provenance(stated_disclosure)
+    entered_disclosure = settings.get("disclosure", Disclosure.PRIVATE)
+    provenance = data.provenance if isinstance(data, Dataset) else check_provenance(entered_disclosure)
     if not isinstance(provenance, Disclosure):
         raise refuse("a bound that is read off a DP release may be published, and needs no draw")
     contribution = data.contribution if isinstance(data, Dataset) else Contribution.ROWS
     # A pair is not selected by objective and floor, and no group of a made-up table is large.
-    unused_names = ("objective", "floor") if question == "group_bounds" else ()
-    call_settings = {name: settings[name] for name in settings if name not in (*columns, *unused_names)}
+    unused_settings = ("objective", "floor") if question == "group_bounds" else ()
+    call_settings = {name: settings[name] for name in settings if name not in (*columns, *unused_settings)}
     column_arguments = questions.QUESTIONS[question].column_arguments
     call_settings |= {name: column for name, column in columns.items() if name in column_arguments and column}
     # The settings are checked before any row is read.
     dummy_dataset = build_dummy_dataset(columns, provenance, contribution)
     reply = questions.reply_of(question, dummy_dataset, call_settings)
-    request = _build_request(reply, epsilon, public)
+    request = _build_request(reply, epsilon, options)
     user_amounts = _read_amounts(data, columns, request)
     dummy_dataset = build_dummy_dataset(columns, provenance, contribution, user_amounts)
     if request.number in OF_QUANTILE:
@@ -247,7 +247,7 @@ def _pose_question(
     return reply, request, user_amounts, dummy_dataset
 
 
-def _build_request(reply: Reply, epsilon: float | None, public: Mapping[str, Any]) -> SelectionRequest:
+def _build_request(reply: Reply, epsilon: float | None, options: Mapping[str, Any]) -> SelectionRequest:
     """Build the request for the bound of a reply on a made-up table.
 
     Raises:
@@ -257,22 +257,22 @@ def _build_request(reply: Reply, epsilon: float | None, public: Mapping[str, Any
         raise refuse("there is no private draw for this answer")
     if epsilon is None and isinstance(reply.parameters, PrivateParameters):
         epsilon = reply.parameters.selection_epsilon
-        public = {"is_total_epsilon": reply.parameters.is_total_epsilon, **public}
-    selection_settings = SelectionSettings(**public if epsilon is None else {"epsilon": epsilon, **public})
+        options = {"is_total_epsilon": reply.parameters.is_total_epsilon, **options}
+    selection_settings = SelectionSettings(**options if epsilon is None else {"epsilon": epsilon, **options})
     request = selection.build_request(reply.answer, reply.data, selection_settings)
     if request is None:
         remedy = "A bound that is read off these numbers alone needs no draw"
         raise refuse("how many rows users have is public here", remedy=remedy)
     if isinstance(request, MissingInput):
-        missing_text = " ".join(f"{name}=…" for name in request.settings)
-        raise refuse(to_plain_text(request.sentence).rstrip("."), remedy=missing_text)
+        missing_settings_text = " ".join(f"{name}=…" for name in request.settings)
+        raise refuse(to_plain_text(request.sentence).rstrip("."), remedy=missing_settings_text)
     return request
 
 
 def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest) -> UserAmounts:
     """Read the amounts per user that a private selection is made from, out of any accepted kind of data."""
     pair_problem = request.problem if isinstance(request.problem, PrivatePairProblem) else None
-    is_pair_sum = pair_problem is not None and pair_problem.parameters.statistic is Statistic.SUM
+    is_sum_per_group = pair_problem is not None and pair_problem.parameters.statistic is Statistic.SUM
     is_range = request.number is NumberPair.RANGE
     if isinstance(data, Dataset):
         return amounts_of(data)
@@ -293,7 +293,7 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
             message = "the data cannot be read without a column of users"
             raise refuse(message, remedy="Say which column names the user: user=…") from None
     missing = columns.get("missing")
-    reads_values = is_pair_sum or is_range or request.number is OtherBound.TOTAL or missing is not None
+    reads_values = is_sum_per_group or is_range or request.number is OtherBound.TOTAL or missing is not None
     roles = Roles.of_events(
         user_columns,
         value_column if reads_values else None,

@@ -49,7 +49,7 @@ LABEL_ARGUMENTS = ("label", "features", "levels", "intercept")
 
 @dataclass(frozen=True)
 class Question:
-    """The function and parameters of one call.
+    """The package, columns and settings of one call.
 
     Attributes:
         package_name: Package of its mathematics, below `dpcore`.
@@ -172,7 +172,7 @@ def call_of(call_name: str) -> Callable[..., Reply]:
 
 
 def reply_of(call_name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
-    """Answer a question about data, and return the answer as a person reads it.
+    """Answer a question about data, and return its `Reply`.
 
     Args:
         call_name: One of `QUESTIONS`.
@@ -225,8 +225,8 @@ def reply_of(call_name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
     dataset = subject if isinstance(subject, Dataset) else None
     call = call_with(question.package_name, answer.parameters)
     assert call is not None
-    purpose, answer_package = inspect.getdoc(build_answer) or "", f"dpcore.{question.package_name}.answer"
-    return Reply(answer, (call_name, call[1]), answer_package, purpose.partition("\n")[0], dataset, subject)
+    docstring, answer_package = inspect.getdoc(build_answer) or "", f"dpcore.{question.package_name}.answer"
+    return Reply(answer, (call_name, call[1]), answer_package, docstring.partition("\n")[0], dataset, subject)
 
 
 def _read_data(question: Question, data: Any, columns: Mapping[str, Any]) -> Any:
@@ -283,8 +283,8 @@ def call_with(package_name: str, parameters: Any) -> tuple[str, dict[str, Any]] 
     names = [f.name for f in dataclasses.fields(parameters) if f.init]
     texts_by_field = {name: _to_text(getattr(parameters, name)) for name in names}
     for call_name, question in QUESTIONS.items():
-        is_fixed_so = question.fixed_settings.items() <= texts_by_field.items()
-        if question.package_name == package_name and is_fixed_so:
+        has_fixed_settings = question.fixed_settings.items() <= texts_by_field.items()
+        if question.package_name == package_name and has_fixed_settings:
             always_included = *question.required_settings, *question.nullable_settings
             return call_name, {
                 setting_name: texts_by_field[f.name]
@@ -345,9 +345,9 @@ def _build_parameters(
             with problems.collecting():
                 values_by_field[field_name] = _parse_setting(types_by_field[field_name], setting_name, value)
         for setting_name, f in fields_by_setting.items():
-            is_required_here = has_data and setting_name in question.required_with_data
-            is_required_here |= _is_required(question, setting_name, f)
-            if is_required_here and settings.get(setting_name) is None:
+            must_be_given = has_data and setting_name in question.required_with_data
+            must_be_given |= _is_required(question, setting_name, f)
+            if must_be_given and settings.get(setting_name) is None:
                 problems.add(f"{setting_name} is missing")
                 values_by_field[f.name] = None
         if problems.entries:
@@ -390,9 +390,8 @@ def _parse_setting(annotation: Any, setting_name: str, value: Any) -> Any:
         return value
     if option := text_fields.find_option(options_type, value):
         return option
-    raise refuse(
-        f"{setting_name} must be one of {text_fields.list_options(options_type)}; got {str(value)[:40]!r}"
-    )
+    options_text = text_fields.list_options(options_type)
+    raise refuse(f"{setting_name} must be one of {options_text}; got {str(value)[:40]!r}")
 
 
 def _build_signature(question: Question, parameters_type: Any) -> inspect.Signature:
@@ -426,14 +425,14 @@ def _write_docstring(question: Question, parameters_type: Any, build_answer: Any
     types_by_field = text_fields.list_field_types(parameters_type)
     first_paragraph, _, remainder = (inspect.getdoc(build_answer) or "").partition("\n\nArgs:")
     ending = re.search(r"^(Examples|Source):.*", remainder, flags=re.MULTILINE | re.DOTALL)
-    counts_text = "" if question.table_module else "rows per user as a list; a `ContributionHistogram`; "
+    counts_phrase = "" if question.table_module else "rows per user as a list; a `ContributionHistogram`; "
     no_data_text = " None where the settings below name what is asked about." if question.default_data else ""
     docstring_lines = [
         first_paragraph,
         "",
         "Args:",
         "    data: A table in memory (pandas, Polars, Arrow), one row per contribution; the path of a file; "
-        f"{counts_text}or a `Dataset`.{no_data_text}",
+        f"{counts_phrase}or a `Dataset`.{no_data_text}",
         *(f"    {name}: {COLUMNS[name]}" for name in question.column_arguments),
     ]
     for name, f in _list_settings(question, parameters_type).items():

@@ -64,7 +64,7 @@ class Reply:
         package_name: Whose answer it is.
         purpose_sentence: What it answers, one sentence.
         data: The data set that it is about; None where the settings say all, or it is of another kind.
-        subject: What was asked about, whatever it is.
+        subject: What `build_answer` took as data: the data set, a table with a label, or a stand-in if none was given.
 
     Examples:
         >>> import dpcore as ss
@@ -91,7 +91,7 @@ class Reply:
         return sorted({*super().__dir__(), *self.answer.__dataclass_fields__})
 
     def __str__(self) -> str:
-        """Return headline, the number with its error, what is good enough, the notes on the data, and the label."""
+        """Return the lines of the answer (headline, numbers, near-optimal range), notes on the data, and label."""
         *lines, label = map(to_plain_text, str(self.answer).splitlines())
         return "\n".join([*lines, *self.notes, label])
 
@@ -166,8 +166,8 @@ class Reply:
         wanted_form = form or next(iter(self.forms))
         if written_form == wanted_form:
             return text
-        comment = "--" if library.lower() == "bigquery" else "#"
-        return f"{comment} {library} has no program for {wanted_form!r}. This one is for {written_form!r}.\n{text}"
+        comment_mark = "--" if library.lower() == "bigquery" else "#"
+        return f"{comment_mark} {library} has no program for {wanted_form!r}. This one is for {written_form!r}.\n{text}"
 
     def _default_library(self) -> str:
         """Return the name of the library that opens the question's program, in lower case; opendp if none does."""

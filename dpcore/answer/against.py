@@ -22,7 +22,7 @@ from dpcore.answer.plot import Axis, Column, Curve, Item, Level, Mark, Plot, Sty
 from dpcore.answer.section import Cached, Figures, Label, Note, Parts, Search, Table
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
-from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray
 
 EPSILON_STEPS = (
@@ -118,17 +118,16 @@ def build_epsilon_grid(is_slow: bool) -> FloatArray:
 
 
 def compute_bound_curves(
-    comparison: BoundComparison, progress: Progress | None = None, should_stop: ShouldStop | None = None
+    comparison: BoundComparison, progress: Progress = silent, should_stop: ShouldStop = never
 ) -> BoundCurves:
     """Compute the best bound and its error at each epsilon of the grid; if stopped, at those before."""
     epsilons = build_epsilon_grid(comparison.is_slow)
     bounds_and_errors: list[tuple[float, float]] = []
     for epsilon in epsilons:
-        if should_stop is not None and should_stop():
+        if should_stop():
             break
         bounds_and_errors.append(comparison.compute_best_bound_and_error(float(epsilon)))
-        if progress is not None:
-            progress(len(bounds_and_errors) / epsilons.size)
+        progress(len(bounds_and_errors) / epsilons.size)
     bounds, errors = np.array(bounds_and_errors, dtype=np.float64).reshape(-1, 2).T
     return BoundCurves(epsilons[: bounds.size], bounds, errors)
 

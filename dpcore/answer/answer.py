@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any
 
 from dpcore.answer.methods import Methods
@@ -110,9 +109,7 @@ def _is_same(first_value: Any, second_value: Any) -> bool:
 
 
 BIAS, SAMPLING, NOISE = "Bias", "Sampling", "Noise"
-PART_STYLES: Mapping[str, Style] = MappingProxyType(
-    {BIAS: Style.BIAS, SAMPLING: Style.SAMPLING, NOISE: Style.PRIVACY}
-)
+PART_STYLES: Mapping[str, Style] = {BIAS: Style.BIAS, SAMPLING: Style.SAMPLING, NOISE: Style.PRIVACY}
 """What the bound itself causes, what is drawn at random besides the noise, and the noise."""
 
 
@@ -132,12 +129,10 @@ class ErrorPart:
 
 
 def build_error_parts(
-    sizes_by_name: Mapping[str, float], format_size: Callable[[float], str]
+    sizes: Mapping[str, float], format_size: Callable[[float], str]
 ) -> tuple[ErrorPart, ...]:
-    """Build the parts of an answer's error from their sizes, each with its size as ``format_size`` writes it."""
-    return tuple(
-        ErrorPart(name, float(size), format_size(float(size))) for name, size in sizes_by_name.items()
-    )
+    """Build the parts of an answer's error from sizes by name, each as ``format_size`` writes it too."""
+    return tuple(ErrorPart(name, float(size), format_size(float(size))) for name, size in sizes.items())
 
 
 RELEASE_ASSUMPTION = "The DP release is taken for the data; errors on the original data are unknown"

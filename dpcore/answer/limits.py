@@ -47,9 +47,8 @@ def _round_limit(value: float, rounds_up: bool) -> float:
 def linear_limits(values: FloatArray, includes_zero: bool = False) -> Limits:
     """Return the ends of a linear axis, a tenth of its length free; ``includes_zero``: of shares, with 0 inside."""
     finite_values = values[np.isfinite(values)]
-    minimum, maximum = map(
-        float, (finite_values.min(), finite_values.max()) if finite_values.size else (0, 1)
-    )
+    ends = (finite_values.min(), finite_values.max()) if finite_values.size else (0, 1)
+    minimum, maximum = map(float, ends)
     if includes_zero:
         return min(1.1 * minimum, 0.0), max(1.1 * maximum, LEAST_SHARE)
     free_length = 0.1 * (maximum - minimum) or 0.1 * abs(maximum) or 1.0

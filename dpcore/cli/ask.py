@@ -195,8 +195,8 @@ def _rename_former_options(call_name: str, arguments: list[str]) -> list[str]:
     """Return the arguments with today's names of options; a line on standard error names each renamed one."""
     if call_name not in questions.QUESTIONS:
         return arguments
-    names = list_former_names(questions.parameters_of(call_name)).items()
-    flags_by_former = {_write_flag(former): _write_flag(key) for former, key in names}
+    name_pairs = list_former_names(questions.parameters_of(call_name)).items()
+    flags_by_former = {_write_flag(former): _write_flag(key) for former, key in name_pairs}
     renamed_words = []
     for word in arguments:
         flag, equals, value_text = word.partition("=")

@@ -186,15 +186,8 @@ def write_for_python(several: Several) -> Code:
 
 def write_for_opendp(several: Several) -> Code:
     """Write the program for OpenDP's context, with bounds on rows in place of weights by user, which OpenDP lacks."""
-    weighted_names = [release.name for release in several.releases if _has_row_weights(release.choice)]
-    several = replace(several, releases=tuple(map(_replace_weights_by_rows, several.releases)))
-    sentences = _list_common_differences(several)
-    if weighted_names:
-        sentences.append(
-            "OpenDP counts all rows of a quantile alike, and the plan weighs those of "
-            f"{' and '.join(weighted_names)} by user. This program keeps at most as many rows of each user as the plan "
-            "lets a user weigh. Plain Python has the weights; a plan made for OpenDP states the errors of this program."
-        )
+    several, weight_sentences = _bound_rows_of_quantiles(several, "OpenDP")
+    sentences = [*_list_common_differences(several), *weight_sentences]
     if several.has_quantile:
         sentences.append(
             f"OpenDP picks a quantile from {with_opendp.CANDIDATES:,} values laid evenly over the range, the page from "
@@ -221,8 +214,9 @@ def write_for_pipelinedp(several: Several) -> Code:
 
 
 def write_for_tumult(several: Several) -> Code:
-    """Write the program for Tumult Analytics."""
-    sentences = _list_common_differences(several)
+    """Write the program for Tumult Analytics, with bounds on rows in place of weights by user."""
+    several, weight_sentences = _bound_rows_of_quantiles(several, "Tumult")
+    sentences = [*_list_common_differences(several), *weight_sentences]
     if several.quantities & {Quantity.SUM, Quantity.GROUP_SUMS}:
         sentences.append(
             "Tumult has no clamp for a user's total. Totals are added up before the session and stand in every row of "
@@ -230,7 +224,7 @@ def write_for_tumult(several: Several) -> Code:
         )
     if Quantity.MEAN in several.quantities and several.noise is NoiseKind.LAPLACE:
         sentences.append(_SPLIT_MEAN.format(library="Tumult"))
-    return _write(several, Program.TUMULT, sentences, _refuse_releases(several, "Tumult"))
+    return _write(several, Program.TUMULT, sentences, _refuse_releases(several, "Tumult", has_quantiles=True))
 
 
 def write_for_bigquery(several: Several) -> Code:
@@ -275,6 +269,20 @@ def _has_row_weights(choice: Choice) -> bool:
     return choice.threshold is not None and not choice.clamps_users
 
 
+def _bound_rows_of_quantiles(several: Several, library_name: str) -> tuple[Several, list[str]]:
+    """Return the releases with bounds on rows in place of weights by user, and a sentence if there were any."""
+    weighted_names = [release.name for release in several.releases if _has_row_weights(release.choice)]
+    if not weighted_names:
+        return several, []
+    sentence = (
+        f"{library_name} counts all rows of a quantile alike, and the plan weighs those of "
+        f"{' and '.join(weighted_names)} by user. This program keeps at most as many rows of each user as the plan "
+        f"lets a user weigh. Plain Python has the weights; a plan made for {library_name} states the errors of this "
+        "program."
+    )
+    return replace(several, releases=tuple(map(_replace_weights_by_rows, several.releases))), [sentence]
+
+
 def _replace_weights_by_rows(release: ReleaseShare) -> ReleaseShare:
     """Return the release with a bound on rows in place of a threshold of smooth weights."""
     threshold = release.choice.threshold
@@ -283,17 +291,17 @@ def _replace_weights_by_rows(release: ReleaseShare) -> ReleaseShare:
     return replace(release, choice=replace(release.choice, threshold=None, max_rows=max(round(threshold), 1)))
 
 
-def _refuse_releases(several: Several, library_name: str) -> list[str]:
-    """Return the sentences why a library has no program: for a quantile, and for a mean that clamps users."""
+def _refuse_releases(several: Several, library_name: str, has_quantiles: bool = False) -> list[str]:
+    """Return the sentences why a library has no program for these: users are clamped, or it knows no such quantile."""
     sentences = []
     if any(release.choice.clamps_users for release in several.releases):
         sentences.append(common.CLAMPS_ROWS.format(library=library_name))
-    if not several.has_quantile:
+    if not several.has_quantile or has_quantiles:
         return sentences
     return [
         *sentences,
-        f"{library_name} finds quantiles in a way of its own, of which this plan knows no error: OpenDP and plain "
-        "Python draw those of the plan. Without them there is a program for this library, too.",
+        f"{library_name} finds quantiles in a tree, of which this plan knows no error: OpenDP, Tumult and plain Python "
+        "draw those of the plan. Without them there is a program for this library, too.",
     ]
 
 

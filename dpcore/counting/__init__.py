@@ -17,6 +17,7 @@ from dpcore.counting.files import (
     HELD_BYTES,
     SMALL_BYTES,
     Source,
+    expand_patterns,
     find_distributions,
     open_files,
     read_distribution,

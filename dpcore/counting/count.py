@@ -6,6 +6,7 @@ pairs of user and group that an engine counted (`count_pairs`).
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from contextlib import closing, suppress
@@ -39,7 +40,7 @@ from dpcore.data.column_roles import (
     describe_missing_rule,
     explain_roles,
 )
-from dpcore.data.tables import Table, TableLayout, read_numbers
+from dpcore.data.tables import FileKind, Table, TableLayout, read_numbers
 from dpcore.dataset import MAX_PAIRS, Contribution, Dataset, Pairs, Totals
 
 MAX_EXACT_INTEGER = 2**53
@@ -337,6 +338,7 @@ def count(
             refuse_times(time_problems, source.head.times, column)
     refuse_changed(source.relations, "since it was looked at")
     notes = [note for note in source.head.notes if source.is_complete or "was read as" not in note]
+    notes += _note_shortened_ids(source.head, roles)
     event_roles = convert_to_events(roles)
     input_problems: Sequence[InputProblem] = ()
     try:
@@ -377,6 +379,27 @@ def count(
         user_totals = Totals(histogram.sizes, column, histogram.users)
         dataset = replace(dataset, contribution=Contribution.TOTAL, totals=user_totals)
     return CountResult.build(start, dataset)
+
+
+_SHORTENED_PATTERN = re.compile(r"[0-9](?:[.,][0-9]+)?[eE]\+[0-9]+")
+"""Numbers such as 7.9E+17, as a spreadsheet writes a long one."""
+_ROUNDED_PATTERN = re.compile(r"[0-9]{15}0+")
+"""Numbers of more digits than the 15 that a spreadsheet keeps, with zeros in place of the others."""
+
+
+def _note_shortened_ids(head: Table, roles: Roles) -> list[str]:
+    """Write a note on each column of users in whose first rows a spreadsheet has shortened numbers."""
+    is_workbook = any(file_layout.kind is FileKind.WORKBOOK for file_layout in head.layouts)
+    notes = []
+    for column in roles.privacy_unit:
+        long_cells = [cell for cell in head.frame[column] if len(cell) > 15 and cell.isdigit()]
+        is_rounded = is_workbook and bool(long_cells) and all(map(_ROUNDED_PATTERN.fullmatch, long_cells))
+        if is_rounded or any(map(_SHORTENED_PATTERN.fullmatch, head.frame[column])):
+            notes.append(
+                f"Column {column_names.shorten(column)} has numbers that a spreadsheet has shortened: different people "
+                "may have become one. Export the ids again, as text."
+            )
+    return notes
 
 
 def convert_to_events(roles: Roles) -> Roles:

@@ -21,9 +21,9 @@ from dpcore.counting.relation import Relation, read_stamp
 from dpcore.counting.text import TooManyCells, read_table
 from dpcore.counting.workbooks import read_workbook
 from dpcore.data import group_pairs
-from dpcore.data.column_names import shorten
+from dpcore.data.column_names import refuse_other_columns, shorten
 from dpcore.data.column_roles import Roles, guess_roles
-from dpcore.data.tables import FileKind, Table, join_tables, join_times, refuse_other_columns
+from dpcore.data.tables import FileKind, Table, join_tables, join_times
 from dpcore.dataset import Dataset
 
 HELD_BYTES = 20_000_000
@@ -132,13 +132,41 @@ def expand_patterns(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
         for path in [os.fspath(path) for path in paths]:
             if "\0" in path:
                 problems.add("a path holds a NUL character, which no name of a file has")
+            elif os.path.isdir(path):
+                problems.add(
+                    _describe_folder(path), f"folder {shorten(os.path.basename(os.path.abspath(path)))}"
+                )
             elif os.path.exists(path) or not glob.has_magic(path):
                 expanded_paths.append(path)
             elif matching_paths := sorted(filter(os.path.isfile, glob.glob(path, recursive=True))):
                 expanded_paths += matching_paths
             else:
                 problems.add(f"no file is called like {shorten(path)}", "", "Check the folder and the ending")
+        if delta_paths := [path for path in expanded_paths if _is_in_delta_table(path)]:
+            problems.add(_DELTA_MESSAGE, describe_file(os.path.basename(delta_paths[0])), _DELTA_REMEDY)
     return expanded_paths
+
+
+_DELTA_MESSAGE = "this is part of a Delta table, whose files also hold rows that were deleted or replaced"
+_DELTA_REMEDY = "Write its current rows as Parquet first, or count it in your engine"
+
+
+def _is_in_delta_table(path: str) -> bool:
+    """Return True if a folder that contains the file is a Delta table; partitions lie a few folders below it."""
+    folders = list(Path(os.path.abspath(path)).parents)[:6]
+    return any((folder / "_delta_log").is_dir() for folder in folders)
+
+
+def _describe_folder(path: str) -> str:
+    """Describe why a folder is not read, with what to do."""
+    if os.path.isdir(os.path.join(path, "_delta_log")):
+        return f"{_DELTA_MESSAGE}. {_DELTA_REMEDY}"
+    if any(entry.is_dir() for entry in Path(path).glob("*=*")):
+        return (
+            "its folders name the cells of columns, as Hive writes them, and these are not read. Write it as one file "
+            "first, with these columns in it"
+        )
+    return "a folder is no table. Name its files with a pattern, such as folder/part*.csv"
 
 
 def is_table(data: Any) -> bool:

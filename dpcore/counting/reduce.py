@@ -228,11 +228,10 @@ class Reduction:
         column, constant = shorten(self.roles.value or ""), self.roles.missing_constant
         noun_forms = f"row without a number in column {column}", f"rows without a number in column {column}"
         rows_text = wording.counted(num_missing, *noun_forms)
-        verb = "was" if num_missing == 1 else "were"
-        rule_text = f"{verb} left out"
+        rule_text = "left out"
         if constant is not None:
-            rule_text = f"{'counts' if num_missing == 1 else 'count'} as {wording.number(constant)}"
-        self.notes.append(f"{rows_text} {rule_text}{first_text}.")
+            rule_text = f"counted as {wording.number(constant)}"
+        self.notes.append(f"{rows_text} {'was' if num_missing == 1 else 'were'} {rule_text}{first_text}.")
 
     def _refuse(
         self,

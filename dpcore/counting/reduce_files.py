@@ -73,6 +73,8 @@ class FileReduction(FileAttempts):
                 number_sqls[view_column], self.decimal_marks[column_name] = marks.sql, marks.decimal_mark
                 self.notes += [marks.note_text] if marks.note_text else []
                 problems.extend([marks.problem] if marks.problem is not None else [])
+            elif self._types_by_column[view_column].is_boolean():
+                number_sqls[view_column], self.decimal_marks[column_name] = f"{view_column}::DOUBLE", ""
             elif self._types_by_column[view_column].is_numeric():
                 number_sqls[view_column], self.decimal_marks[column_name] = view_column, ""
             else:

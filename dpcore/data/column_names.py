@@ -202,6 +202,26 @@ def is_header_word(cell: str) -> bool:
     return not re.search(r"[0-9]", cell) and any(word in _HEADER_WORDS for word in split_name(cell))
 
 
+def refuse_other_columns(files: list[tuple[str, tuple[str, ...]]]) -> None:
+    """Raise InvalidInput if files have other columns than the first one, in any order."""
+    (first_name, first_columns), *other_files = files
+    with Problems() as problems:
+        for other_name, other_columns in other_files:
+            differences: list[str] = []
+            columns_by_verb = ("lacks", first_columns, other_columns), ("has", other_columns, first_columns)
+            for verb, these, those in columns_by_verb:
+                extra_columns = [column for column in these if column not in those]
+                # Without a header word a line may be data, as in pieces of one file, with ids in its cells.
+                if extra_columns and any(map(is_header_word, these)):
+                    further_text = and_more(len(extra_columns) - 1)
+                    differences.append(f"{verb} column {shorten(extra_columns[0])}{further_text}")
+            if not differences and set(first_columns) != set(other_columns):
+                differences = ["begins with other cells, which may be no names"]
+            if differences:
+                message = f"unlike {shorten(first_name)}, this file {' and '.join(differences)}"
+                problems.add(message, f"file {shorten(other_name)}", "Choose files with the same columns")
+
+
 # --- columns that a person names ----------------------------------------------------------------------------
 
 Columns = str | Sequence[str] | None

@@ -17,6 +17,17 @@ from dpcore.common.checks import InputProblem, Problems
 from dpcore.contributions import ContributionHistogram
 from dpcore.data.column_names import shorten, split_name, split_words
 from dpcore.data.tables import Numbers, Table, read_numbers
+from dpcore.data.user_names import (
+    COUNT_WORDS,
+    TASKS_IN_ORDER,
+    TIME_WORDS,
+    VALUE_WORDS,
+    VALUES_IN_ORDER,
+    counts_people,
+    find_two_people,
+    list_other_user_columns,
+    score_as_users,
+)
 from dpcore.dataset import Contribution
 
 
@@ -145,37 +156,6 @@ class Roles:
         return {role: column for role, column in columns if column is not None or role not in optional_roles}
 
 
-_USER_WORDS = (  # by decreasing certainty
-    split_words(
-        "user userid uid username customer customerid client clientid author account member patient visitor subscriber "
-        "person participant respondent worker contributor player student buyer seller reviewer rater voter employee "
-        "household committer owner screenname nickname login resource driver passenger rider subject applicant guest "
-        "sender receiver recipient caller callee payer payee follower followee kunde nutzer benutzer"
-    ),
-    split_words("email mail session sessionid device deviceid cookie ip phone"),
-    split_words("id name who"),
-)
-_PEOPLE_WORDS = split_words(
-    "users customers clients authors accounts members patients visitors subscribers people persons participants "
-    "respondents workers contributors players students buyers reviewers raters employees"
-)
-_IDENTIFYING_WORDS = split_words("id uid name key no nr number num code hash hashed pseudonym login of the e")
-_EACH_A_PERSON = tuple(
-    map(
-        split_words,
-        ("sender receiver recipient", "caller callee", "payer payee", "follower followee", "buyer seller"),
-    )
-)
-"""Words of columns that name different people of one row."""
-_ATTRIBUTE_WORDS = split_words(
-    "age agent type kind class tier level segment category group gender sex race language locale country city state "
-    "region zip postcode address location lat lon latitude longitude status role rank title plan active verified "
-    "casual association education occupation job income followers friends description url since joined born birth"
-)
-"""Words that tell a quality of a user, which many users share: user_agent, member_casual."""
-_TIME_WORDS = split_words(
-    "time times timestamp datetime date day week month quarter year hour minute datum zeit"
-)
 _TIME_PATTERN = (
     r"(?:[0-9]{4}[-/][0-9]{1,2}(?:[-/][0-9]{1,2})?|[0-9]{1,4}([-/.])[0-9]{1,2}\1[0-9]{1,4})(?:[ T,].*)?"
     r"|(?:-?[0-9]+ days?,? )?[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?: ?[AaPp][Mm])?"
@@ -185,22 +165,8 @@ _ID_PATTERN = (
     r"|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 )
 """Mail addresses, hashes and UUIDs, which hardly name anything but people and devices if they repeat."""
-_COUNT_WORDS = split_words(
-    "count counts cnt n rows contributions contribution num nb records events frequency anzahl freq"
-)
 _SIZE_WORDS = split_words("size sizes contributions contribution rows multiplicity")
-# In order of preference.
-_VALUES_IN_ORDER = (
-    *("value", "amount", "price", "rating", "score", "total", "cost", "revenue", "sales", "spend"),
-    *("quantity", "qty", "stars", "duration", "payment", "salary", "income", "weight", "balance"),
-    *("val", "v", "betrag", "wert", "preis", "menge"),
-)
-_TASKS_IN_ORDER = (
-    *("task", "product", "item", "category", "group", "partition", "movie", "film", "book", "song", "artist"),
-    *("track", "article", "page", "url", "domain", "stockcode", "sku", "genre", "topic", "shop", "store"),
-    *("country", "tag", "model"),
-)
-_VALUE_WORDS, _TASK_WORDS = frozenset(_VALUES_IN_ORDER), frozenset(_TASKS_IN_ORDER)
+_TASK_WORDS = frozenset(TASKS_IN_ORDER)
 _TASK_PLURALS = frozenset(word + "s" for word in _TASK_WORDS) | {"categories", "countries"}
 _NUM_SAMPLED = 1_000
 
@@ -247,9 +213,9 @@ def _guess_histogram(table: Table, columns: list[str]) -> Roles | None:
     """Return the roles of a table of sizes and numbers of users, guessed from names and cells; None if it is none."""
     if len(columns) < 2:
         return None
-    people_columns = [column for column in columns if _counts_people(column)]
+    people_columns = [column for column in columns if counts_people(column)]
     other_columns = [column for column in columns if column not in people_columns]
-    size_words = _SIZE_WORDS | _COUNT_WORDS
+    size_words = _SIZE_WORDS | COUNT_WORDS
     size_columns = [
         name for name in other_columns if set(split_name(name)) & size_words or name.startswith(TOTALS_PREFIX)
     ]
@@ -262,7 +228,7 @@ def _guess_histogram(table: Table, columns: list[str]) -> Roles | None:
         )
     elif (
         len(columns) > 2
-        or any(map(_score_as_users, columns))
+        or any(map(score_as_users, columns))
         or any(_is_time(table, column) for column in columns)
         or _names_values_or_tasks(users_column)
         or not (_is_ascending(table, size_column) and _has_whole_numbers(table, users_column, 1.0))
@@ -277,13 +243,13 @@ def _guess_histogram(table: Table, columns: list[str]) -> Roles | None:
 
 def _names_values_or_tasks(column: str) -> bool:
     """Return True if a column's name has a word for values or for tasks."""
-    return bool(set(split_name(column)) & (_VALUE_WORDS | _TASK_WORDS))
+    return bool(set(split_name(column)) & (VALUE_WORDS | _TASK_WORDS))
 
 
 def _guess_counts(table: Table, columns: list[str]) -> Roles | None:
     """Return the roles of a table with one row per user, guessed from names and cells; None if it is none."""
-    named_columns = [column for column in columns if set(split_name(column)) & _COUNT_WORDS]
-    count_columns = [column for column in named_columns if not _counts_people(column)]
+    named_columns = [column for column in columns if set(split_name(column)) & COUNT_WORDS]
+    count_columns = [column for column in named_columns if not counts_people(column)]
     user_columns = list_other_user_columns(columns, count_columns)
     user_column = next((column for column in user_columns if not _is_time(table, column)), None)
     if len(columns) == 1:
@@ -293,8 +259,8 @@ def _guess_counts(table: Table, columns: list[str]) -> Roles | None:
         return Roles(TableKind.COUNTS, user=user_column, count=count_columns[0])
     if len(columns) == 2:
         first_column, second_column = columns
-        first_has_values = bool(set(split_name(first_column)) & _VALUE_WORDS)
-        has_other_words = _names_values_or_tasks(second_column) or _score_as_users(second_column)
+        first_has_values = bool(set(split_name(first_column)) & VALUE_WORDS)
+        has_other_words = _names_values_or_tasks(second_column) or score_as_users(second_column)
         has_other_names = bool(first_has_values or has_other_words)
         is_distinct = _is_distinct(table, first_column) and not _is_time(table, first_column)
         if not has_other_names and is_distinct and _has_whole_numbers(table, second_column, 1.0):
@@ -306,9 +272,9 @@ def _guess_events(table: Table, columns: list[str]) -> Roles:
     """Return the roles of a table of events; the user's is empty if neither a name nor cells say who."""
     user_column = _guess_user(table, columns)
     other_columns = [column for column in columns if column != user_column]
-    value_column = _find_named_column(other_columns, _VALUES_IN_ORDER, partial(_has_no_text, table))
+    value_column = _find_named_column(other_columns, VALUES_IN_ORDER, partial(_has_no_text, table))
     other_columns = [column for column in other_columns if column != value_column]
-    task_column = _find_named_column(other_columns, _TASKS_IN_ORDER)
+    task_column = _find_named_column(other_columns, TASKS_IN_ORDER)
     return Roles(TableKind.EVENTS, user_column, value=value_column, task=task_column)
 
 
@@ -318,7 +284,7 @@ def _guess_user(table: Table, columns: list[str]) -> str | None:
     named_columns = list_other_user_columns(candidates, ())
     if named_columns:
         first_column = named_columns[0]
-        is_certain = _score_as_users(first_column) > 1.5 or not _is_distinct(table, first_column)
+        is_certain = score_as_users(first_column) > 1.5 or not _is_distinct(table, first_column)
         return first_column if is_certain and not find_two_people(named_columns) else None
     id_columns = [
         column
@@ -328,19 +294,9 @@ def _guess_user(table: Table, columns: list[str]) -> str | None:
     return id_columns[0] if len(id_columns) == 1 else None
 
 
-def find_two_people(columns: Sequence[str]) -> tuple[str, str] | None:
-    """Return two columns that name different people of one row, such as sender and receiver; None if there are none."""
-    for words in _EACH_A_PERSON:
-        columns_by_word = {word: column for column in columns for word in set(split_name(column)) & words}
-        if len(set(columns_by_word.values())) > 1:
-            first_column, second_column = sorted(set(columns_by_word.values()), key=columns.index)[:2]
-            return first_column, second_column
-    return None
-
-
 def _is_time(table: Table, column: str) -> bool:
     """Return True if a column has dates or times, by its type, its name or its cells."""
-    is_named_so = bool(set(split_name(column)) & _TIME_WORDS)
+    is_named_so = bool(set(split_name(column)) & TIME_WORDS)
     return column in table.times or is_named_so or _match_filled(table, column, _TIME_PATTERN)
 
 
@@ -363,32 +319,6 @@ def _find_named_column(
             (words.index(word), index, column) for word in (*name_words, "".join(name_words)) if word in words
         ]
     return next((column for _, _, column in sorted(ranked_columns) if fits(column)), None)
-
-
-def _score_as_users(column: str) -> float:
-    """Return how much a column's name suggests users, above 0 to 3.3; 0 if it does not."""
-    name_words = split_name(column)
-    # screen_name is one word here, and user_name is two.
-    words = {*name_words, *(["screenname"] if "screen" in name_words and "name" in name_words else [])} - {
-        "screen"
-    }
-    if words & (_ATTRIBUTE_WORDS | _TIME_WORDS):
-        return 0.0
-    for rank, known_words in enumerate(_USER_WORDS):
-        if words & known_words and not words & (_COUNT_WORDS | _VALUE_WORDS):
-            other_words = words - known_words - _IDENTIFYING_WORDS
-            if rank == len(_USER_WORDS) - 1 and other_words:  # order_id, product_name
-                return 0.0
-            # The rank decides; what follows, less than 1 in all, orders columns of one rank.
-            return 3.0 - rank + 0.3 * (bool(words & {"id", "uid"})) - 0.5 * bool(other_words)
-    return 0.0
-
-
-def _counts_people(column: str) -> bool:
-    """Return True if a column's name says that it has numbers of people."""
-    words = set(split_name(column))
-    counts_users = words & {"num", "number", "n", "count", "how"} and words & _USER_WORDS[0]
-    return "per" not in words and bool(words & _PEOPLE_WORDS or counts_users)
 
 
 def _is_row_number(table: Table, column: str) -> bool:
@@ -450,23 +380,6 @@ def explain_roles(roles: Roles) -> str:
         rule_text = "row left out" if roles.drops_missing else wording.number(roles.missing_constant or 0.0)
         phrases.append(f"missing value = {rule_text}")
     return f"Read as {roles.kind.value}: {', '.join(phrases)}."
-
-
-def list_other_user_columns(columns: Sequence[str], used_columns: Sequence[str]) -> list[str]:
-    """List the unused columns whose names suggest users, the likeliest first."""
-    scored_columns = [column for column in columns if _score_as_users(column) > 0]
-    unused_columns = [column for column in scored_columns if column not in used_columns]
-    return sorted(unused_columns, key=_score_as_users, reverse=True)
-
-
-def find_other_person(columns: Sequence[str], user_column: str) -> str | None:
-    """Return the likeliest other column whose name has another word for people than the user's; None for none."""
-    user_words = set(split_name(user_column)) & _USER_WORDS[0]
-    for column in list_other_user_columns(columns, [user_column]) if user_words else ():
-        other_words = set(split_name(column)) & _USER_WORDS[0]
-        if other_words and other_words != user_words:
-            return column
-    return None
 
 
 def check_roles(columns: Sequence[str], roles: Roles, table_name: str) -> None:

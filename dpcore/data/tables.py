@@ -22,7 +22,7 @@ import numpy.typing as npt
 from dpcore.common import wording
 from dpcore.common.checks import InputProblem, Problems, refuse
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.data.column_names import and_more, check_header_row, check_names, is_header_word, shorten
+from dpcore.data.column_names import check_header_row, check_names, refuse_other_columns, shorten
 
 if TYPE_CHECKING:
     import duckdb
@@ -229,26 +229,6 @@ def join_times(tables: Sequence[Table]) -> dict[str, str]:
     return {column: time_type for table in tables for column, time_type in table.times.items()}
 
 
-def refuse_other_columns(files: list[tuple[str, tuple[str, ...]]]) -> None:
-    """Raise InvalidInput if files have other columns than the first one, in any order."""
-    (first_name, first_columns), *other_files = files
-    with Problems() as problems:
-        for other_name, other_columns in other_files:
-            differences: list[str] = []
-            columns_by_verb = ("lacks", first_columns, other_columns), ("has", other_columns, first_columns)
-            for verb, these, those in columns_by_verb:
-                extra_columns = [column for column in these if column not in those]
-                # Without a header word a line may be data, as in pieces of one file, with ids in its cells.
-                if extra_columns and any(map(is_header_word, these)):
-                    further_text = and_more(len(extra_columns) - 1)
-                    differences.append(f"{verb} column {shorten(extra_columns[0])}{further_text}")
-            if not differences and set(first_columns) != set(other_columns):
-                differences = ["begins with other cells, which may be no names"]
-            if differences:
-                message = f"unlike {shorten(first_name)}, this file {' and '.join(differences)}"
-                problems.add(message, f"file {shorten(other_name)}", "Choose files with the same columns")
-
-
 def drop_blank_rows(
     frame: pd.DataFrame, row_lines: IntArray, notes: list[str], further_blank_lines: Sequence[int] = ()
 ) -> tuple[pd.DataFrame, IntArray]:
@@ -277,6 +257,9 @@ def drop_blank_rows(
 _PLAIN_PATTERN = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
 """Numbers whose marks are unambiguous."""
 _NOT_FINITE_PATTERN = r"(?i:[+-]?(?:nan|inf|infinity)|n/?a|null|none|#n/?a|<na>)"
+YES_WORDS, NO_WORDS = ("true", "yes"), ("false", "no")
+"""Words that count as 1 and as 0 in a column of values, in any case."""
+_WORD_PATTERN = f"(?i:{'|'.join((*YES_WORDS, *NO_WORDS))})"
 _SPACES = " '\u2019\u00a0\u202f"
 _SPACED_PATTERN = f"[+-]?[1-9][0-9]{{0,2}}(?:[{_SPACES}][0-9]{{3}})+(?:[.,][0-9]*)?"
 _EXPONENT_PATTERN = r"(?:[eE][+-]?[0-9]{1,6})?"
@@ -303,6 +286,13 @@ def _write_pattern(decimal_mark: str) -> str:
 def _match_sql(cells_sql: str, pattern: str) -> str:
     """Return the SQL condition that cells match a pattern completely."""
     return f"regexp_full_match({cells_sql}, '{pattern.replace(chr(39), chr(39) * 2)}')"
+
+
+def _read_word_sql(cells_sql: str) -> str:
+    """Return the conditions, for a CASE, of cells that say yes or no."""
+    lists = [", ".join(f"'{word}'" for word in words) for words in (YES_WORDS, NO_WORDS)]
+    yes_sql, no_sql = (f"lower({cells_sql}) IN ({words})" for words in lists)
+    return f"WHEN {yes_sql} THEN 1.0::DOUBLE WHEN {no_sql} THEN 0.0::DOUBLE"
 
 
 def _cast_sql(cells_sql: str) -> str:
@@ -371,6 +361,10 @@ def settle_marks(
     group_sqls = {mark: _match_sql(cells_sql, _write_group_pattern(mark)) for mark in ".,"}
     only_sqls = {mark: f"({match_sqls[mark]} AND NOT {match_sqls[other]})" for mark, other in (".,", ",.")}
     masks = {f"only{mark}": only_sqls[mark] for mark in ".,"}
+    masks["words"] = "false" if is_integer else _match_sql(cells_sql, _WORD_PATTERN)
+    masks["beside"] = (
+        f"(({match_sqls['.']} OR {match_sqls[',']}) AND {cells_sql} NOT IN ('0', '1', '0.0', '1.0'))"
+    )
     exists = check_masks(masks | {f"group{mark}": group_sqls[mark] for mark in ".,"})
 
     def find_location(mark: str) -> str:
@@ -378,8 +372,18 @@ def settle_marks(
         return f"{find_place(f'{only_sqls[mark]} OR {group_sqls[mark]}')}, column {shorten(column)}"
 
     decimal_mark, problem, note_text = _decide_mark(exists, find_location, column, delimiter, is_integer)
+    word_sql = ""
+    if exists["words"]:
+        word_sql, note_text = (
+            _read_word_sql(cells_sql),
+            f"Column {shorten(column)}: yes counts as 1, and no as 0.",
+        )
+        if exists["beside"]:
+            location = f"{find_place(masks['words'])}, column {shorten(column)}"
+            message = "yes or no stands in a column with other numbers than 0 and 1"
+            problem = InputProblem(message, location, "Write all in one way")
     sql = (
-        f"CASE WHEN {cells_sql} = '' THEN NULL WHEN {match_sqls[decimal_mark]} THEN "
+        f"CASE WHEN {cells_sql} = '' THEN NULL {word_sql} WHEN {match_sqls[decimal_mark]} THEN "
         f"{_cast_sql(_write_number_sql(cells_sql, decimal_mark))} "
         f"WHEN {_match_sql(cells_sql, _NOT_FINITE_PATTERN)} THEN 'inf'::DOUBLE "
         f"WHEN {cells_sql} IS NOT NULL THEN '-inf'::DOUBLE END"
@@ -401,7 +405,7 @@ def read_cell_sql(cell_sql: str, first_mark: str) -> str:
         for decimal_mark in (".,", ",.")[first_mark == ","]
     ]
     plain_sql = f"WHEN {_match_sql(text_sql, _PLAIN_PATTERN)} THEN TRY_CAST({text_sql} AS DOUBLE)"
-    return f"CASE {plain_sql} {' '.join(reading_sqls)} END"
+    return f"CASE {_read_word_sql(text_sql)} {plain_sql} {' '.join(reading_sqls)} END"
 
 
 def _decide_mark(

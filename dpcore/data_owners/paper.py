@@ -115,15 +115,15 @@ class AccuracyStudy:
         if missing_forms:
             study = Study((num_owners,), (epsilon,), (seed,), DELTA, unit, records_per_user)
             study = replace(study, training_options=self.training_options, forms=missing_forms)
-            for form, accuracy in run_study(study, records).accuracies_by_form.items():
-                self._accuracy_by_key[keys_by_form[form]] = float(accuracy.item())
+            for form, form_accuracies in run_study(study, records).accuracies_by_form.items():
+                self._accuracy_by_key[keys_by_form[form]] = float(form_accuracies.item())
         return {form: self._accuracy_by_key[keys_by_form[form]] for form in forms}
 
     def run_table_1(self, num_owners: float, seed: int) -> dict[str, float]:
         """Return one run's test accuracies at ε = 1: every form, and joint privacy with a whole owner protected."""
-        accuracies = self.compute_accuracies(int(num_owners), 1.0, seed)
+        accuracies_by_form = self.compute_accuracies(int(num_owners), 1.0, seed)
         owner_accuracies = self.compute_accuracies(int(num_owners), 1.0, seed, Unit.OWNER, 1, (Form.JOINT,))
-        accuracies_by_key = {form.value: accuracy for form, accuracy in accuracies.items()}
+        accuracies_by_key = {form.value: accuracy for form, accuracy in accuracies_by_form.items()}
         return accuracies_by_key | {OWNERS_LINE_KEY: owner_accuracies[Form.JOINT]}
 
     def run_figure_1(self, epsilon: float, seed: int) -> dict[str, float]:

@@ -82,8 +82,8 @@ class LabelledRecords:
     def select(self, indices: IntArray) -> LabelledRecords:
         """Select some of the records."""
         names = ("features", "labels", "population_codes", "owner_codes")
-        values = {name: getattr(self, name) for name in names}
-        return replace(self, **{name: x[indices] for name, x in values.items() if x is not None})
+        arrays_by_name = {name: getattr(self, name) for name in names}
+        return replace(self, **{name: x[indices] for name, x in arrays_by_name.items() if x is not None})
 
 
 def scale_records(features: FloatArray) -> FloatArray:

@@ -239,12 +239,12 @@ def _run_repeat(result: ExperimentResult, power: float, repeat_index: int, shoul
     if should_stop():
         return
     seed_sequence = np.random.SeedSequence([experiment.seed, experiment.powers.index(power), repeat_index])
-    data_seed, noise_seed = seed_sequence.spawn(2)
-    data_rng = np.random.default_rng(data_seed)
+    data_sequence, noise_sequence = seed_sequence.spawn(2)
+    data_rng = np.random.default_rng(data_sequence)
     examples, test_examples = draw_examples(experiment, power, data_rng)
     # Weights for a budget of 1; those for beta are sqrt(beta) times as large.
     problem = TaskProblem(examples.graph, 1.0)
-    budgets = {e: compute_exact_budget(PrivacyTarget(e, experiment.delta)) for e in experiment.epsilons}
+    betas = {e: compute_exact_budget(PrivacyTarget(e, experiment.delta)) for e in experiment.epsilons}
     for exponent_index, exponent in enumerate(experiment.exponents):
         pair_weights = allocate_normalised(problem, exponent).compute_pair_weights()
         ridge_sums = learners.compute_weighted_sums(examples, pair_weights, RIDGE_SETTINGS)
@@ -252,7 +252,7 @@ def _run_repeat(result: ExperimentResult, power: float, repeat_index: int, shoul
         for algorithm, epsilon in itertools.product(experiment.algorithms, experiment.epsilons):
             if should_stop():
                 return
-            budget_root, rng = math.sqrt(budgets[epsilon]), np.random.default_rng(noise_seed)
+            budget_root, rng = math.sqrt(betas[epsilon]), np.random.default_rng(noise_sequence)
             if algorithm is Algorithm.SUFFICIENT_STATISTICS:
                 # The sums are linear in the weights: every epsilon shares one pass over the pairs.
                 scaled_sums = RidgeSums(budget_root * ridge_sums.matrices, budget_root * ridge_sums.vectors)

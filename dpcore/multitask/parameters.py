@@ -110,10 +110,10 @@ class MultitaskParameters(Parameters):
     def _check_together(self, problems: Problems) -> None:
         """Record what fields get wrong together: generated graphs that are too large, bad epsilons."""
         if self.source is not TaskSource.DATA and not problems.entries:
-            names = {"the number of tasks per user": self.tasks_per_user}
+            values_by_name = {"the number of tasks per user": self.tasks_per_user}
             if self.num_users * self.num_tasks > MAX_PAGE_CELLS:
                 problems.add(f"users times tasks must be at most {MAX_PAGE_CELLS:,}")
-            is_in_range = problems.between(1.0, float(self.num_tasks), **names)
+            is_in_range = problems.between(1.0, float(self.num_tasks), **values_by_name)
             if is_in_range and self.num_users * self.tasks_per_user > MAX_PAGE_PAIRS:
                 problems.add(f"users times tasks per user must be at most {MAX_PAGE_PAIRS:,}")
         epsilons_text, name = self.experiment_epsilons, "epsilons of the experiment"

@@ -56,7 +56,7 @@ class Item:
 
     @property
     def first_place(self) -> tuple[str, str] | None:
-        """Return the title of the first page and its tab, empty for the first screen; None if there is none."""
+        """Return the titles of the first page and of its tab (empty: its first screen); None if it is on no page."""
         link = re.match(r"\*\*([^*]+)\*\*(?:, \*([^*]+)\*)?", self.places)
         return (link[1], link[2] or "") if link else None
 

@@ -388,8 +388,8 @@ def _make_quantile_curve(
 
 
 def choose_rank_weights(parameters: PlanParameters) -> WeightKind:
-    """Choose how rows count in a quantile: OpenDP counts at most h rows of each user; plain Python weighs them."""
-    return WeightKind.CAP if parameters.program is Program.OPENDP else WeightKind.SMOOTH
+    """Choose how rows count in a quantile: libraries count at most h rows of each user; plain Python weighs them."""
+    return WeightKind.CAP if parameters.program in (Program.OPENDP, Program.TUMULT) else WeightKind.SMOOTH
 
 
 def build_quantile_problem(dataset: Dataset, parameters: PlanParameters, line: Line) -> QuantileProblem:

@@ -318,7 +318,12 @@ def _compute_errors(problems: Sequence[QuantileProblem], weighting: WeightKind, 
     if _has_own_ranks(problems):
         return np.vstack([_compute_errors([problem], weighting, bound) for problem in problems])
     blocks = problems[0].rows.compute_weighted_ranks(weighting, bound, problems[0].uncounted_share)
-    return np.hstack([[_compute_tilts(problem, ranks, bound)[2] for problem in problems] for ranks in blocks])
+    return np.hstack(
+        [
+            [_compute_tilts(problem, ranks, bound, needs_tilts=False)[2] for problem in problems]
+            for ranks in blocks
+        ]
+    )
 
 
 def _has_own_ranks(problems: Sequence[QuantileProblem]) -> bool:
@@ -370,7 +375,7 @@ def standard_error(errors: FloatArray, weighting: WeightKind, bound: float, rows
 
 
 def _compute_tilts(
-    problem: QuantileProblem, ranks: FloatArray, bound: float
+    problem: QuantileProblem, ranks: FloatArray, bound: float, needs_tilts: bool = True
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the log tilt, the log of its total mass, and E|F(answer) - q|, per subsample.
 
@@ -378,6 +383,7 @@ def _compute_tilts(
         problem: The question.
         ranks: Weighted ranks, shape (subsamples, k).
         bound: The bound of these ranks; W is the largest move of the rank by one user under it.
+        needs_tilts: False if the errors alone are needed; of permute-and-flip there are no tilts then.
     """
     rows = problem.rows
     # Step 3. Epasto et al. 2020, algorithm 4: density proportional to nu(y) exp(-epsilon |rank(y) - q| / (2 W)). In
@@ -389,9 +395,10 @@ def _compute_tilts(
     if problem.program is Program.OPENDP:
         # The first interval lies below all candidates. The others have one each, of the same mass.
         probabilities = permute_and_flip(log_tilts[:, 1:])
-        with np.errstate(divide="ignore"):
-            log_tilts[:, 1:] = np.log(probabilities) - rows.log_base_masses[1:]
-        log_tilts[:, 0] = -np.inf
+        if needs_tilts:
+            with np.errstate(divide="ignore"):
+                log_tilts[:, 1:] = np.log(probabilities) - rows.log_base_masses[1:]
+            log_tilts[:, 0] = -np.inf
         return log_tilts, np.zeros(log_tilts.shape[0]), probabilities @ distances[1:]
     # Step 4. Invariant: the largest mass of each subsample is exp(0) = 1. Without that, all masses would underflow to 0
     # at a large epsilon.

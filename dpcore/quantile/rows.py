@@ -25,6 +25,8 @@ FEWEST_SUBSAMPLES = 8
 _ROWS_OF_SEARCH = 1_000_000  # Rows times subsamples; with more, a search would take minutes.
 _SUBSAMPLE_CELLS = 40_000  # Rows times subsamples of one pass: its arrays stay in the processor's cache.
 _KEPT_CELLS = 10_000_000  # Rows times subsamples up to which the subsamples are kept once drawn, 40 MB.
+_KEPT_COUNTS, _LARGEST_COUNT = 8_000_000, 2**16 - 1
+"""Intervals times subsamples up to which counts of kept rows stay, 32 MB with ties; the most rows that they count."""
 SLACK = 1e-12  # F - q is a difference of rounded numbers: 0.55 - 0.5 > 0.05 in float64.
 
 
@@ -123,6 +125,8 @@ class Rows:
         self.draws = Draws(starts, rows_per_user, order, subsample, num_subsamples)
         rows_up_to = np.concatenate(([0], row_ends + 1))
         self._num_rows_below = rows_up_to[self._cut(distinct_values, base)]
+        # Shared by copies with other draws, as the seed is part of a key.
+        self._kept_blocks: dict[tuple[int, int, float], list[tuple[npt.NDArray[Any], ...]]] = {}
         self.num_rows_strictly_below = self._num_rows_below
         if base.is_discrete:
             self.num_rows_strictly_below = np.searchsorted(ordered_values, self.edges[:-1], side="left")
@@ -161,7 +165,7 @@ class Rows:
         """Return W, the largest total weight of one user; the same in every subsample."""
         return min(bound, float(self.histogram.max_size)) / float(self.histogram.kept_rows(bound))
 
-    @property
+    @cached_property
     def has_ties(self) -> bool:
         """Return True if a candidate of a discrete base equals a value."""
         return bool(np.any(self.num_rows_strictly_below < self._num_rows_below))
@@ -181,15 +185,33 @@ class Rows:
             weights = (np.minimum(bound, sizes) / sizes)[self._size_index]
             cumulated = np.concatenate(([0.0], np.cumsum(weights)))
             # Divided by the last entry itself, so that the rank ends at 1 exactly.
-            blocks: Iterable[npt.NDArray[Any]] = (cumulated[None, :],)
+            blocks: Iterable[tuple[npt.NDArray[Any], ...]] = (self._take_below(cumulated[None, :]),)
         else:
-            blocks = self.count_kept(bound)
-        for cumulated_weights in blocks:
-            weights_below = np.take(cumulated_weights, self._num_rows_below, axis=1)
+            blocks = self._count_kept_below(bound)
+        for weights_below, strictly_below, total_weights in blocks:
             if uncounted_share > 0.0:
-                strictly_below = np.take(cumulated_weights, self.num_rows_strictly_below, axis=1)
-                weights_below = weights_below - uncounted_share * (weights_below - strictly_below)
-            yield weights_below / cumulated_weights[:, -1:]
+                weights_below = (1.0 - uncounted_share) * weights_below + uncounted_share * strictly_below
+            yield np.divide(weights_below, total_weights, dtype=np.float64)
+
+    def _take_below(self, cumulated_weights: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
+        """Return the weights up to each interval and strictly below it, shape (subsamples, k), and their total."""
+        weights_below = np.take(cumulated_weights, self._num_rows_below, axis=1)
+        strictly_below = weights_below
+        if self.has_ties:
+            strictly_below = np.take(cumulated_weights, self.num_rows_strictly_below, axis=1)
+        return weights_below, strictly_below, cumulated_weights[:, -1:]
+
+    def _count_kept_below(self, bound: float) -> Iterable[tuple[npt.NDArray[Any], ...]]:
+        """Return `_take_below` of a cap in blocks; they do not depend on epsilon, and are kept while they are few."""
+        key = self.draws.first_seed, self.draws.num_orders, bound
+        if key in self._kept_blocks:
+            return self._kept_blocks[key]
+        num_cells = self.draws.num_orders * self._num_rows_below.size
+        if (len(self._kept_blocks) + 1) * num_cells > _KEPT_COUNTS or self._size_index.size > _LARGEST_COUNT:
+            return map(self._take_below, self.count_kept(bound))
+        blocks = [self._take_below(kept.astype(np.uint16)) for kept in self.count_kept(bound)]
+        self._kept_blocks[key] = blocks
+        return blocks
 
     def count_kept(self, bound: float) -> Iterator[npt.NDArray[np.int32]]:
         """Yield how many of the first i rows, by value, a cap keeps, in blocks of shape (subsamples, n + 1)."""

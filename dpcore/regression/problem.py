@@ -243,9 +243,8 @@ class RegressionProblem(ByDigest):
         """
         # What is cached goes along: all but the digest depends on features and owners alone.
         new_problem = copy.copy(self)
-        vars(new_problem).update(
-            epsilon=epsilon, value_bound=value_bound, residual_variance=residual_variance
-        )
+        settings = {"epsilon": epsilon, "value_bound": value_bound, "residual_variance": residual_variance}
+        vars(new_problem).update(settings)
         vars(new_problem).pop("digest", None)
         with Problems() as problems:
             new_problem._check_settings(problems)

@@ -315,10 +315,8 @@ def _build_bars(plot: Plot, bars: Bars) -> dict[str, Any]:
     axis_letter, axis = ("x", plot.x) if is_horizontal else ("y", plot.y)
     # For a bar that does not begin at 0, Plotly says how long it is.
     number_format = axis.number_format
-    hover_text = write_hover(plot, bars.name)
-    hover_text = hover_text.replace(
-        f"%{{{axis_letter}:{number_format}}}", f"%{{customdata[0]:{number_format}}}"
-    )
+    length_text, end_text = f"%{{{axis_letter}:{number_format}}}", f"%{{customdata[0]:{number_format}}}"
+    hover_text = write_hover(plot, bars.name).replace(length_text, end_text)
     for position, (hover_label, _) in enumerate(bars.hover_numbers, 1):
         hover_text += f"<br>{hover_label}: %{{customdata[{position}]:.3~g}}"
     return dict(

@@ -43,7 +43,7 @@ class Tradeoff:
         histogram: How many rows users have.
         problem: The question.
         errors: Over the bounds of the curves; ``errors.bias`` is what is thrown away, in rows of all counts together.
-        best: The bound with the smallest expected error.
+        choice: The bound with the smallest expected error.
         near_optimal_range: Smallest and largest bound within 5 % of the best.
         single_count_bound: The best bound of one count of all rows with all of epsilon to itself, as on the page of
             sums and counts.
@@ -52,7 +52,7 @@ class Tradeoff:
     histogram: ContributionHistogram
     problem: total.TotalProblem
     errors: total.TotalErrors
-    best: total.TotalChoice
+    choice: total.TotalChoice
     near_optimal_range: tuple[float, float]
     single_count_bound: float
 
@@ -61,7 +61,7 @@ class Tradeoff:
         return total.compute_errors(self.problem, bound)
 
     def evaluate_error(self, bound: float) -> float:
-        """Compute the expected error of a count at one bound, as a share of it."""
+        """Compute the expected error of one of the counts at one bound, as a share of that count."""
         return float(self.evaluate(bound).absolute_errors) / self.num_rows
 
     @property
@@ -112,7 +112,7 @@ def solve(dataset: Dataset, parameters: StartParameters) -> Tradeoff:
         histogram=histogram,
         problem=problem,
         errors=total.compute_errors(problem, log_spaced(*choose_axis_limits(histogram), CURVE_POINTS)),
-        best=total.best_bound(problem),
+        choice=total.best_bound(problem),
         near_optimal_range=total.find_near_optimal_bounds(problem),
         single_count_bound=total.find_optimal_bound(replace(problem, epsilon=parameters.epsilon)),
     )
@@ -131,7 +131,7 @@ HEIGHT = 330
 
 def plot_tradeoff(solution: Tradeoff, bound: int | None, disclosure: Provenance) -> Plot:
     """Plot bias, noise and error over the bound, with the best one and the bound that the user entered."""
-    best_choice, histogram, num_rows = solution.best, solution.histogram, solution.num_rows
+    best_choice, histogram, num_rows = solution.choice, solution.histogram, solution.num_rows
     columns = {
         "bound": solution.errors.bounds,
         "bias": solution.errors.bias / num_rows,
@@ -187,13 +187,13 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
     Source: Amin et al. 2019, section 3; the exact error as in `dpcore.total.errors`.
     """
     solution = solve(dataset, parameters) if solution is None else solution
-    bound, best_choice, num_rows = parameters.bound, solution.best, solution.num_rows
+    own_bound, best_choice, num_rows = parameters.bound, solution.choice, solution.num_rows
     disclosure = start_parameters.choose_dataset(dataset, parameters.users).provenance
     answer = Answer(
         "With so few users and so small an ε, every bound gives more noise than count.",
         detail=_write_detail(solution, parameters), numbers=(), assumptions=(ASSUMPTION,),
         disclosure=disclosure, parameters=parameters, solution=solution,
-        plots={"start-tradeoff": lambda: plot_tradeoff(solution, bound, disclosure)},
+        plots={"start-tradeoff": lambda: plot_tradeoff(solution, own_bound, disclosure)},
     )  # fmt: skip
     if best_choice.max_total == 0:
         return answer
@@ -207,8 +207,8 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
     bound_number = Number(
         "Sweet spot", rows_text, "per user", value=best_choice.max_total, unit=bound_unit, key=bound_key
     )
-    percent_text = wording.percent(error_share)
-    error_number = Number("Error", percent_text, "of a count", value=error_share, unit="share of a count")
+    error_text = wording.percent(error_share)
+    error_number = Number("Error", error_text, "of a count", value=error_share, unit="share of a count")
     best_errors = best_choice.errors
     share_by_part = {
         BIAS: float(best_errors.bias) / num_rows,
@@ -223,16 +223,16 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
 def _write_detail(solution: Tradeoff, parameters: StartParameters) -> str:
     """Write the release in the picture, the best bound of a single count, and the effect of the user's own bound."""
     sentences = [f"**Released** with ε = {wording.entered(parameters.epsilon)}: {CELLS} counts."]
-    if solution.single_count_bound not in (0.0, solution.best.max_total):
+    if solution.single_count_bound not in (0.0, solution.choice.max_total):
         rows_text = wording.counted(solution.single_count_bound, "row")
         sentences.append(f"A single count is best at {rows_text}.")
     if parameters.bound is not None:
         own_errors = solution.evaluate(parameters.bound)
         error_text, bias_text, noise_text = (
-            wording.percent(float(error_rows) / solution.num_rows)
-            for error_rows in (own_errors.absolute_errors, own_errors.bias, own_errors.mean_noise)
+            wording.percent(float(error_in_rows) / solution.num_rows)
+            for error_in_rows in (own_errors.absolute_errors, own_errors.bias, own_errors.mean_noise)
         )
         rows_text = wording.counted(parameters.bound, "row")
-        parts_text = f"bias {bias_text}, noise {noise_text}"
-        sentences.append(f"With **{rows_text}** a count is off by **{error_text}**: {parts_text}.")
+        parts_phrase = f"bias {bias_text}, noise {noise_text}"
+        sentences.append(f"With **{rows_text}** a count is off by **{error_text}**: {parts_phrase}.")
     return " ".join(sentences)

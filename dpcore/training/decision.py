@@ -28,7 +28,7 @@ from dpcore.common.privacy import GaussianNoise
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.training import experiment
 from dpcore.training.account import Method, get_gradient_sensitivity, plan_noise
-from dpcore.training.experiment import Experiment, Split, Table, select_score, summarise_splits
+from dpcore.training.experiment import Experiment, References, Split, Table, select_score, summarise_splits
 from dpcore.training.mechanism import Average, Mechanism
 from dpcore.training.rows import ClassifierRows, concatenate_rows
 
@@ -150,7 +150,9 @@ def choose_answer(
         cell = close_cells[decided_index]
         return find_best(table, cell.method, table.experiment.cells.index(cell))
     best_bounds = [find_best(table, method) for method in Method]
-    bound_by_index = {bound.cell_index: bound for bound in best_bounds if bound is not None}
+    bound_by_index = {
+        best_bound.cell_index: best_bound for best_bound in best_bounds if best_bound is not None
+    }
     return bound_by_index[_choose_least_loss(table, list(bound_by_index))] if bound_by_index else None
 
 
@@ -177,9 +179,7 @@ def compare_losses(table: Table, cell_index: int, other_cell_index: int) -> tupl
     return float(summary.means), float(np.fmax(summary.standard_errors, summary.split_errors))
 
 
-def compare_with_guessing(
-    table: Table, references: experiment.References, cell_index: int
-) -> experiment.SplitSummary:
+def compare_with_guessing(table: Table, references: References, cell_index: int) -> experiment.SplitSummary:
     """Return mean and errors of a cell's loss less that of guessing, over rows held out; below 0 if training pays."""
     split_indices = np.arange(table.experiment.num_runs) % len(table.experiment.splits)
     guessing_losses = select_score(references.guessing_scores)[split_indices]

@@ -32,7 +32,7 @@ from dpcore.contributions import FloatArray, IntArray
 from dpcore.training import account
 from dpcore.training import mechanism as descent_rule
 from dpcore.training.account import Cell, Method, RulePlan, compute_smooth_weights, draw_ranks
-from dpcore.training.mechanism import Mechanism, Pace, apply_rule
+from dpcore.training.mechanism import Mechanism, Pace, apply_rule, average_iterate
 from dpcore.training.rows import ClassifierRows
 
 BLOCK = 200_000
@@ -179,9 +179,7 @@ def descend_by_rule(
             unit_noise, num_features, num_users_by_run, mechanism, stable_share, step_factors
         )
         previous_theta, theta = theta, mechanism.project(extrapolated_theta - step_lengths * direction)
-        mean_theta, total_weights = descent_rule.average_iterate(
-            mean_theta, total_weights, theta, agreements, step
-        )
+        mean_theta, total_weights = average_iterate(mean_theta, total_weights, theta, agreements, step)
         if shares_within_bound is not None:
             # Without the division by 1 - γ it would be slow where few users are to be clipped: there the share within
             # can be off by 1 - γ at most, however far the bound is from its target.

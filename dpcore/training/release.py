@@ -28,7 +28,7 @@ from dpcore.data.column_names import escape_formula
 from dpcore.training import account, integer_sums, optimum
 from dpcore.training.account import WEIGHT_SHARE, Cell, Method, get_gradient_sensitivity
 from dpcore.training.descent import descend_as_entered, descend_by_rule
-from dpcore.training.integer_sums import GRID_STEPS, USER_NORM
+from dpcore.training.integer_sums import GRID_STEPS, USER_NORM, account_exactly
 from dpcore.training.mechanism import Mechanism, Pace, apply_rule
 from dpcore.training.rows import ClassifierRows, Scaling
 
@@ -178,9 +178,7 @@ def _price_release(
         squared_weight_sensitivity, _ = _choose_weight_grid(mechanism, cell.bound, rows.num_users)
         squared_sensitivity = steps * _compute_squared_sensitivity(mechanism) + squared_weight_sensitivity
         num_draws = steps * num_features + 1
-    gaussian_steps = integer_sums.account_exactly(
-        squared_sensitivity, num_draws, mechanism.epsilon, mechanism.delta
-    )
+    gaussian_steps = account_exactly(squared_sensitivity, num_draws, mechanism.epsilon, mechanism.delta)
     mechanism_name = OUTPUT_MECHANISM if is_output else MECHANISM
     epsilon, delta = gaussian_steps.epsilon, gaussian_steps.delta
     return mechanism, gaussian_steps, ReleaseFacts(epsilon, delta, mechanism.neighbours, mechanism_name)

@@ -70,17 +70,17 @@ def _show_training(parameters: OwnersParameters) -> None:
     if is_started:
         jobs.start(JOB_KEY, training_key, functools.partial(run_study, study, records), is_heavy=True)
     is_running = jobs.watch(JOB_KEY, "Training")
-    training = jobs.find_partial_result(JOB_KEY) if is_running else jobs.find_result(JOB_KEY)
+    last_run = jobs.find_partial_result(JOB_KEY) if is_running else jobs.find_result(JOB_KEY)
     # Of other records they would stand under the wrong label.
-    if training is None or training[0][:2] != training_key[:2] or training[1].share_done == 0.0:
+    if last_run is None or last_run[0][:2] != training_key[:2] or last_run[1].share_done == 0.0:
         if not is_running:
             st.caption("Nothing was trained yet.")
         return
-    if training[0] != training_key:
+    if last_run[0] != training_key:
         if is_running:
             return
         st.caption(":material/history: These are for earlier settings; train again.")
-    _show_results(training[1], is_running, provenance, has_paper=not account)
+    _show_results(last_run[1], is_running, provenance, has_paper=not account)
 
 
 def _show_results(result: StudyResult, is_running: bool, provenance: Provenance, has_paper: bool) -> None:

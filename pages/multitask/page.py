@@ -64,8 +64,8 @@ class MultitaskPage(Page):
     ) -> None:
         """Draw the studies, which need no tasks."""
         renderer = Renderer(QUESTION, without_numbers(parameters, Disclosure.PUBLIC), dataset)
-        formula = {layout.COMPUTED: lambda: st.markdown(QUESTION.read_formula())}
-        tabs = list_contents(renderer, {"Studies": STUDIES}, formula)
+        formula_tab = {layout.COMPUTED: lambda: st.markdown(QUESTION.read_formula())}
+        tabs = list_contents(renderer, {"Studies": STUDIES}, formula_tab)
         with slots.bottom:
             layout.draw_tabs(tabs, QUESTION.key("tabs"))
 

@@ -95,12 +95,10 @@ def _show_table(
     )
 
 
-def _list_comparisons(
-    figures_with_runs: Sequence[tuple[PaperFigure, FigureRuns] | None],
-) -> dict[str, list[Any]]:
+def _list_comparisons(pairs: Sequence[tuple[PaperFigure, FigureRuns] | None]) -> dict[str, list[Any]]:
     """Return three columns: the largest difference, and small pictures of the last line, ours and theirs."""
     rows: list[tuple[Any, ...]] = []
-    for figure, runs in (pair or (None, None) for pair in figures_with_runs):
+    for figure, runs in (pair or (None, None) for pair in pairs):
         if figure is None or runs is None:
             rows.append((None, None, None))
         else:

@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from dpcore.common import wording
+from dpcore.common.parameters import Place
 from dpcore.dataset import Dataset
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from pages.per_group.question import QUESTION
@@ -85,6 +86,6 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
                 return None
             session.explain_cleared(range_keys)
         parameters: PerGroupParameters | None = fields.build(
-            QUESTION, unused_names=unused_fields, optional_names=QUESTION.own_fields
+            QUESTION, unused_names=unused_fields, optional_names=QUESTION.list_fields(Place.OWN)
         )
     return parameters

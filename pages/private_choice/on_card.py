@@ -147,10 +147,8 @@ def read_settings() -> SelectionSettings:
         return QUESTION.get_initial_value(name) if value is None else float(value)
 
     epsilon, largest, margin = read("selection_epsilon"), int(read("largest")), read("margin")
-    pair_numbers = read("pair_unit"), read("pair_largest")
-    return SelectionSettings(
-        epsilon, largest, margin, *pair_numbers, is_total_epsilon(), session.get_ledger()
-    )
+    pair_numbers, ledger = (read("pair_unit"), read("pair_largest")), session.get_ledger()
+    return SelectionSettings(epsilon, largest, margin, *pair_numbers, is_total_epsilon(), ledger)
 
 
 def is_total_epsilon() -> bool:
@@ -257,13 +255,13 @@ def _find_selection(
             requests.append(earlier_request)
     for earlier_request in requests:
         key = earlier_request.number, earlier_request.problem, column_name
-        selections_of_it = [s for n, s in actions.list_choices() if (n, s.problem, s.column) == key]
-        if selections_of_it:
+        own_selections = [s for n, s in actions.list_choices() if (n, s.problem, s.column) == key]
+        if own_selections:
             if earlier_request.total_epsilon is not None:
                 neighbours = earlier_request.problem.neighbours
                 remaining_epsilon = find_release_epsilon(earlier_request.total_epsilon, ledger, neighbours)
                 earlier_request = replace(earlier_request, epsilon=remaining_epsilon)
-            return selections_of_it[-1], earlier_request
+            return own_selections[-1], earlier_request
     return None
 
 

@@ -165,9 +165,11 @@ def _read_entry(node: JsonValue) -> tuple[NumberKind, Selection] | None:
     return members["number"], selection
 
 
-def _build_selection(kind: type[Any], members: dict[str, Any], facts: ReleaseFacts) -> Selection | None:
+def _build_selection(
+    choice_type: type[Any], members: dict[str, Any], facts: ReleaseFacts
+) -> Selection | None:
     """Build a selection; None if no draw for its question can give it."""
-    if kind is PrivateChoice:
+    if choice_type is PrivateChoice:
         return _build_choice(members, facts)
     fields_by_owner = {
         owner: {
@@ -175,9 +177,9 @@ def _build_selection(kind: type[Any], members: dict[str, Any], facts: ReleaseFac
             for name in names
             if (key := _FILE_NAMES_BY_PATH.get(owner + name, name)) in members
         }
-        for owner, names in _ATTRIBUTES[kind].items()
+        for owner, names in _ATTRIBUTES[choice_type].items()
     }
-    if kind is PrivateRange:
+    if choice_type is PrivateRange:
         problem = RangeProblem(neighbours=facts.neighbours, **fields_by_owner["problem."])
         private_range = PrivateRange(facts=facts, problem=problem, **fields_by_owner[""])
         return private_range if problem.may_draw(private_range.lower, private_range.upper) else None

@@ -21,9 +21,9 @@ from dpcore.data.column_roles import (
     TableKind,
     describe_two_people,
     explain_roles,
-    find_other_person,
     write_user_hint,
 )
+from dpcore.data.user_names import find_other_person
 from dpcore.dataset import Contribution
 from pages.shared.data import uploads
 from pages.shared.fields import fields

@@ -107,7 +107,7 @@ def _show_uploader() -> None:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             label_text = "Or the path of a file on this computer, of any size"
             example_path = "/home/me/events.parquet"
-            help_text = "It is not copied. Put a semicolon between several paths."
+            help_text = "It is not copied. Put a semicolon between several paths, or write a pattern such as part*.csv."
             path_options: dict[str, Any] = {"placeholder": example_path, "help": help_text}
             st.text_input(label_text, key=columns.build_key("path"), persist_state="session", **path_options)
             st.button("Look at it", key="look_at_path", on_click=_read_paths, icon=":material/folder_open:")
@@ -145,6 +145,12 @@ def _read_paths() -> None:
     base_folder = os.environ.get(FOLDER, "")  # the person's; the server runs in that of the app
     entered_paths = [path.strip().strip('"') for path in paths_text.split(";") if path.strip()]
     paths = [os.path.join(base_folder, os.path.expanduser(path)) for path in entered_paths]
+    try:
+        paths = counting.expand_patterns(paths)
+    except InvalidInput as refused:
+        _discard()
+        ENTRY.refuse(refused.problems)
+        return
     _open_files(paths, [os.path.basename(path) or path for path in paths], None)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -119,7 +120,7 @@ def test_one_program_divides_one_budget(noise: NoiseKind, monkeypatch: pytest.Mo
         return evaluate(session, query, budget)
 
     monkeypatch.setattr(Session, "evaluate", recorded)
-    several = together.make_several(noise)
+    several = together.make_several(noise, quantile=True)
     names = run_program(several, Program.TUMULT)
     truth.check_together(several, names["released"], monkeypatch)
     expected: list[float] = []
@@ -129,6 +130,10 @@ def test_one_program_divides_one_budget(noise: NoiseKind, monkeypatch: pytest.Mo
             half_range = 0.5 * ((release.choice.upper or 0.0) - (release.choice.lower or 0.0))
             rows = float(release.choice.max_rows or 0)
             expected += [scale(rows * half_range, amount / 2.0, noise), scale(rows, amount / 2.0, noise)]
+        elif release.choice.quantity is Quantity.QUANTILE:
+            # What it states is the epsilon of one row; by bounded range rho is epsilon^2 / 8.
+            epsilon = amount if noise is NoiseKind.LAPLACE else math.sqrt(8.0 * amount)
+            expected.append(epsilon / (release.choice.max_rows or 0))
         else:
             expected.append(scale(together.compute_move(release, noise), amount, noise))
     assert scales == pytest.approx(expected, rel=1e-6)

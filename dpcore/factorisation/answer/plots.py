@@ -126,7 +126,7 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
     columns: dict[str, npt.ArrayLike] = {"epsilon": epsilons}
     items: list[Item] = []
     for model_kind in result.study.model_kinds:
-        summary, style = result.summarise(model_kind), MODEL_STYLES[model_kind]
+        summary, options = result.summarise(model_kind), MODEL_STYLES[model_kind]
         column_name = model_kind.name.lower()
         means, half_widths = summary.means[:, 0], summary.half_widths[:, 0]
         if not np.isfinite(means).any():
@@ -134,9 +134,9 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
         columns |= {f"{measure_name}_{column_name}": means, f"half_interval_{column_name}": half_widths}
         if model_kind.is_private:
             lows, highs = _compute_interval_ends(means, half_widths)
-            items.append(Curve(model_kind.value, epsilons, means, low_ends=lows, high_ends=highs, **style))
+            items.append(Curve(model_kind.value, epsilons, means, low_ends=lows, high_ends=highs, **options))
         else:
-            items.append(Curve(model_kind.value, axis_limits, [float(means[0])] * 2, **style))
+            items.append(Curve(model_kind.value, axis_limits, [float(means[0])] * 2, **options))
     if page_epsilon is not None and epsilon_axis.contains(page_epsilon):
         items.append(Level("Your ε", page_epsilon, is_vertical=True, dash="longdash"))
     plot_key, measure_title, axis_name, number_format = {

@@ -128,8 +128,8 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
     if math.isfinite(half_width):
         interval_name, interval_note = f"Interval, 95{wording.PERCENT}", "over seeds and splits"
         interval_number = Number(interval_name, f"± {half_width:.4f}", interval_note, value=half_width)
-    differences = verdict.result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM)
-    rmse_changes = differences.means[verdict.epsilon_index, 1:]
+    difference_summary = verdict.result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM)
+    rmse_changes = difference_summary.means[verdict.epsilon_index, 1:]
     rare_changes = rmse_changes[:3][np.isfinite(rmse_changes[:3])]
     changes_by_items = {
         f"rarest 60{wording.PERCENT}": float(rare_changes.mean()) if rare_changes.size else math.nan,

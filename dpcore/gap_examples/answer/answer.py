@@ -251,8 +251,8 @@ Best is {_name_cap(integer_cap_limit)}: **{float(integer_cap_limit.ratio):.4f}**
 
 def _name_cap(ratio_limit: two_groups.RatioLimit) -> str:
     """Name the best cap of a limit with one entry; without a finite one, say that there is no bound."""
-    best_cap = float(ratio_limit.best_caps)
-    return f"bound {best_cap:.0f}" if math.isfinite(best_cap) else "no bound at all"
+    cap = float(ratio_limit.best_caps)
+    return f"bound {cap:.0f}" if math.isfinite(cap) else "no bound at all"
 
 
 def show_any_noise(answer: Answer, dataset: Dataset) -> section.Parts:
@@ -416,6 +416,7 @@ def build_answer(
             lower=lower,
             upper=upper,
             variance_share=problem.value_variance / problem.value_bound**2,
+            program=problem.program,
         ),
         sections=SECTIONS,
         bound=CapAndWeights(best_cap.max_contributions, smooth.threshold, comparison.ratio),

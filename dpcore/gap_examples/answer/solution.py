@@ -94,8 +94,8 @@ def _build_supremum_line() -> Level:
 def plot_variances(solution: GapSolution, dataset: Dataset) -> Plot:
     """Plot both variances over the bound, in units of the best weights', with the proof's cap h'."""
     comparison, proof = solution.comparison, solution.proof
-    problem, best_cap, smooth_weights = comparison.problem, comparison.best_cap, comparison.smooth
-    marked_bounds = [best_cap.max_contributions, smooth_weights.threshold, proof.max_contributions]
+    problem, cap_choice, smooth_weights = comparison.problem, comparison.best_cap, comparison.smooth
+    marked_bounds = [cap_choice.max_contributions, smooth_weights.threshold, proof.max_contributions]
     bound_values = np.unique(np.concatenate((choose_curve_bounds(problem.histogram), marked_bounds)))
     bound_column = Column("bound", bound_values)
     capped_ratios = mean.capped_variance(problem, bound_values) / smooth_weights.variance
@@ -116,7 +116,7 @@ def plot_variances(solution: GapSolution, dataset: Dataset) -> Plot:
             _build_supremum_line(),
             Level(f"Paper: at most {wording.entered(PAPER_BOUND)}", PAPER_BOUND),
             Mark(proof_name, proof.max_contributions, proof.ratio, Style.ENTERED, "square"),
-            Mark("Best bound", best_cap.max_contributions, comparison.ratio, Style.CAP),
+            Mark("Best bound", cap_choice.max_contributions, comparison.ratio, Style.CAP),
             Mark("Best weights, h*", smooth_weights.threshold, 1.0, Style.SMOOTH, "circle"),
         ),
         dataset.provenance,

@@ -50,8 +50,8 @@ def show_capped_users(answer: Answer, dataset: Dataset) -> section.Parts:
     solution, own_bound = answer.solution, answer.parameters.own_bound
     cap = solution.best_cap.max_contributions
     if own_bound is not None:
-        labels = {False: "Best bound", True: "Your own bound"}
-        uses_own_bound = yield section.Choice("whose_cap", "Under which bound", labels)
+        choice_labels = {False: "Best bound", True: "Your own bound"}
+        uses_own_bound = yield section.Choice("whose_cap", "Under which bound", choice_labels)
         cap = own_bound if uses_own_bound else cap
     histogram = solution.problem.histogram
     columns, num_unlisted = list_capped_users(histogram, solution.convert_to_fraction(cap))
@@ -115,7 +115,7 @@ def build_answer(
     final_solution = solve(dataset, parameters) if solution is None else solution
     best_cap = final_solution.best_cap
     cap = best_cap.max_contributions
-    form = (name_cap_form(cap), Quantity.MODEL, {"max_rows": cap})
+    program_form = (name_cap_form(cap), Quantity.MODEL, {"max_rows": cap})
     answer = Answer(
         headline=standard.instruct_to_cap(wording.counted(cap, "row")),
         detail=words.write_detail(final_solution, dataset),
@@ -124,7 +124,7 @@ def build_answer(
         disclosure=dataset.provenance,
         facts=words.write_facts(final_solution, parameters.own_bound),
         proofs=(("Bound", best_cap.certificate, best_cap.stop_reason),),
-        code=build_forms(parameters.epsilon, list_data_fields(dataset), [form]),
+        code=build_forms(parameters.epsilon, list_data_fields(dataset), [program_form]),
         near_optimal=words.describe_near_optimal(final_solution),
         parameters=parameters,
         solution=final_solution,

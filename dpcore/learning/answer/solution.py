@@ -154,10 +154,10 @@ MARKED_CAPS = (("Best bound", Style.CAP, "diamond"), ("Your own bound", Style.EN
 
 def plot_bound(solution: LearningSolution, dataset: Dataset, own_bound: int | None) -> Plot:
     """Plot the bound over the cap, in its parts, with the best cap and the person's own: the main figure."""
-    best_cap, curves, histogram = solution.best_cap, solution.curve_columns, solution.problem.histogram
-    caps, part_curves = curves["cap_rows"], {name: curves[column] for name, column in PART_COLUMNS.items()}
+    best_cap, columns, histogram = solution.best_cap, solution.curve_columns, solution.problem.histogram
+    caps, part_curves = columns["cap_rows"], {name: columns[column] for name, column in PART_COLUMNS.items()}
     items: list[Item] = [
-        Curve("Excess risk, all three", caps, curves["bound"], Style.TOTAL),
+        Curve("Excess risk, all three", caps, columns["bound"], Style.TOTAL),
         *(Curve(name, caps, curve_values, PART_STYLES[name]) for name, curve_values in part_curves.items()),
         TRIVIAL_BOUND,
     ]
@@ -171,7 +171,7 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, own_bound: int | No
     handle = Handle(  # Nothing is released, so there are no dots.
         "Bound",
         caps,
-        curves["bound"],
+        columns["bound"],
         own_bound or best_cap.max_contributions,
         "own_bound",
         is_integer=True,
@@ -187,7 +187,7 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, own_bound: int | No
         *_build_axes(solution, "excess risk, at most"),
         items,
         dataset.provenance,
-        curves,
+        columns,
         is_main=True,
         handle=handle,
     )
@@ -195,7 +195,7 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, own_bound: int | No
 
 def plot_terms(solution: LearningSolution, dataset: Dataset, own_bound: int | None) -> Plot:
     """Plot twice every bound on the bias over the cap."""
-    curves = solution.curve_columns
+    columns = solution.curve_columns
     bias_terms_at_best = optimal_cap.compute_bias_terms(solution.problem, solution.best_cap.fraction)
     worst_text, cut_text, log_text = (
         wording.number(2.0 * float(bias_terms_at_best[term]))
@@ -203,8 +203,10 @@ def plot_terms(solution: LearningSolution, dataset: Dataset, own_bound: int | No
     )
     items: list[Item] = []
     for term, (style, dash, width) in TERM_STYLES.items():
-        twice_biases = curves[f"twice_{term.value}"]
-        items.append(Curve(TERM_NAMES[term], curves["cap_rows"], twice_biases, style, dash=dash, width=width))
+        twice_biases = columns[f"twice_{term.value}"]
+        items.append(
+            Curve(TERM_NAMES[term], columns["cap_rows"], twice_biases, style, dash=dash, width=width)
+        )
     caps = (solution.best_cap.max_contributions, own_bound)
     for (name, style, _), cap in zip(MARKED_CAPS, caps, strict=True):
         if cap is not None:
@@ -217,7 +219,7 @@ def plot_terms(solution: LearningSolution, dataset: Dataset, own_bound: int | No
         *_build_axes(solution, "twice the limit on the bias"),
         (*items, TRIVIAL_BOUND),
         dataset.provenance,
-        curves,
+        columns,
         height=520,
     )
 

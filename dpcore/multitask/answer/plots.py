@@ -305,7 +305,7 @@ def build_budget_columns(delta: float) -> dict[str, FloatArray]:
     epsilons = np.geomspace(0.01, 20.0, 40)
     budget_comparisons = [compare_budgets(PrivacyTarget(float(epsilon), delta)) for epsilon in epsilons]
     exact_budgets = np.array([budget_comparison.exact_budget for budget_comparison in budget_comparisons])
-    sufficient_budgets = np.array([budget.sufficient_budget or np.nan for budget in budget_comparisons])
+    sufficient_budgets = np.array([b.sufficient_budget or np.nan for b in budget_comparisons])
     return {"epsilon": epsilons, "exact_beta": exact_budgets, "paper_beta": sufficient_budgets}
 
 

@@ -171,12 +171,14 @@ def simulate_counts(
         The counts, and the weights on what is left of the budget: from n_hat + s (equation 18), and from n_hat alone,
         at least 1.
     """
-    count_share, rng = parameters.count_share, np.random.default_rng(parameters.count_seed)
+    count_share, max_tasks = parameters.count_share, parameters.count_max_tasks
     covered_share = COVERED_SHARE if parameters.count_covers else 0.0
-    counts = release_counts(tasks.graph, budget * count_share, parameters.count_max_tasks, rng, covered_share)
+    rng = np.random.default_rng(parameters.count_seed)
+    private_counts = release_counts(tasks.graph, budget * count_share, max_tasks, rng, covered_share)
     problem = TaskProblem(tasks.graph, budget * (1.0 - count_share), parameters.loss)
+    estimates = np.maximum(private_counts.estimates, 1.0)
     allocate = functools.partial(parameters.rule.allocate, problem)
-    return counts, allocate(counts.usable_counts), allocate(np.maximum(counts.estimates, 1.0))
+    return private_counts, allocate(private_counts.usable_counts), allocate(estimates)
 
 
 def show_counts(answer: Answer, dataset: Dataset) -> section.Parts:

@@ -344,9 +344,9 @@ def against_epsilon(dataset: Dataset, parameters: MultitaskParameters) -> Method
 
     def compute_error_bounds(epsilons: FloatArray) -> FloatArray:
         """Compute the total bound of every allocation at every epsilon, shape (allocations, epsilons)."""
-        budgets = np.array([compute_budget(epsilon) for epsilon in epsilons.tolist()])
+        exact_budgets = np.array([compute_budget(epsilon) for epsilon in epsilons.tolist()])
         total_bounds = np.array([allocation.total_bound for allocation in allocation_by_name.values()])
-        return np.asarray(total_bounds[:, None] / budgets)
+        return np.asarray(total_bounds[:, None] / exact_budgets)
 
     return MethodComparison(
         "Error bound of all tasks",

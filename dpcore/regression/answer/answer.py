@@ -38,12 +38,12 @@ NEIGHBOURS_CLAUSE = (
 def list_numbers(solution: RegressionSolution) -> tuple[Number, ...]:
     """List the error of the best weights and their noise, and the error of the best cap and of none."""
     methods, noise_scale = solution.methods, solution.best_estimate.laplace_noise.scale
-    best_weights, no_cap, best_cap_method = methods["ours"], methods["no bound"], methods.get("best bound")
-    prediction_error = best_weights.error(ErrorTarget.PREDICTIONS)
+    best_method, no_cap, best_cap_method = methods["ours"], methods["no bound"], methods.get("best bound")
+    prediction_error = best_method.error(ErrorTarget.PREDICTIONS)
     noise_help = "b = B × (largest weight of a user) / ε, for each coefficient."
     entries = [
-        ("Standard error, total", best_weights.error(), "", ERROR_HELP),
-        ("Laplace noise, scale b", noise_scale, f"({_write_noise_share(best_weights)})", noise_help),
+        ("Standard error, total", best_method.error(), "", ERROR_HELP),
+        ("Laplace noise, scale b", noise_scale, f"({_write_noise_share(best_method)})", noise_help),
         ("No bound, standard error", no_cap.error(), _write_noise_share(no_cap), ERROR_HELP),
     ]
     if best_cap_method is not None:

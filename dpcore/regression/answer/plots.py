@@ -64,7 +64,7 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
         (OURS, is_ours, Style.SMOOTH, 1.0),
         ("Other ways", ~is_ours, Style.CAP, 0.6),
     ):
-        group = Bars(
+        group_bars = Bars(
             group_name,
             method_labels[is_shown],
             method_errors[is_shown],
@@ -75,7 +75,7 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
             is_overlaid=True,
             opacity=opacity,
         )
-        bars.append(group)
+        bars.append(group_bars)
     errors_text = ", ".join(f"{m.name.lower()} {wording.number(m.error(target))}" for m in methods)
     return Plot(
         ERROR_KEYS[target],

@@ -18,7 +18,7 @@ from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset, LabelledRows
 from dpcore.regression import estimate as estimation
 from dpcore.regression import sample_limiting, working_set
-from dpcore.regression.estimate import ErrorTarget, LinearEstimate
+from dpcore.regression.estimate import ErrorTarget, LinearEstimate, estimate_residual_variance
 from dpcore.regression.parameters import DataSource, RegressionParameters, ResidualVarianceSource
 from dpcore.regression.problem import RegressionProblem, check
 from dpcore.regression.sample_limiting import CapCurve, CapDraws
@@ -166,9 +166,7 @@ def _choose_num_draws(problem: RegressionProblem) -> int:
 def estimate_variance(dataset: Dataset, lower: float, upper: float) -> float:
     """Return sigma^2 by ordinary least squares on the labels clipped to [lower, upper]."""
     labelled_rows = get_table(dataset)
-    return estimation.estimate_residual_variance(
-        labelled_rows.features, np.clip(labelled_rows.labels, lower, upper)
-    )
+    return estimate_residual_variance(labelled_rows.features, np.clip(labelled_rows.labels, lower, upper))
 
 
 def solve(dataset: Dataset | None, parameters: RegressionParameters) -> RegressionSolution:

@@ -52,7 +52,7 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
     best_by_method = solution.best_by_method
     compared_methods = (Method.FOLLOWED, Method.SMOOTH, Method.CLIPPED_SUM)
     best_bounds = [best_by_method[method] for method in compared_methods if method in best_by_method]
-    cells = [solution.answer_cell, *(solution.cells[bound.cell_index] for bound in best_bounds)]
+    cells = [solution.answer_cell, *(solution.cells[best_bound.cell_index] for best_bound in best_bounds)]
     # If steps are entered, only weights have a program with them; a bound that follows always has its own steps.
     has_rule = solution.parameters.pace is Pace.RULE
     methods_with_program = FORMS if has_rule else (Method.FOLLOWED, Method.SMOOTH)

@@ -155,7 +155,7 @@ class TrainingSolution:
         best_bounds = {method: decision.find_best(self.table, method) for method in Method}
         if self.best_bound is not None:
             best_bounds[self.answer_cell.method] = self.best_bound
-        return {method: bound for method, bound in best_bounds.items() if bound is not None}
+        return {method: best_bound for method, best_bound in best_bounds.items() if best_bound is not None}
 
     @cached_property
     def verdict(self) -> SplitSummary | None:

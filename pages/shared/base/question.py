@@ -170,11 +170,6 @@ class Question:
         return [name for name, field in self.fields.items() if field.place in positions]
 
     @functools.cached_property
-    def own_fields(self) -> tuple[str, ...]:
-        """Return the names of the fields for a bound of the user's own, which stand under the answer."""
-        return tuple(self.list_fields(Place.OWN))
-
-    @functools.cached_property
     def account_key(self) -> str:
         """Return the session key of the ledgers of the page's own data, ``spent``; empty for none.
 
@@ -225,9 +220,8 @@ class Question:
         seen_names = {name for name in known_names & set(self.fields) if not self.fields[name].renewed}
         if not seen_names - set(self.proposed_fields):
             return {}
-        newer_fields = [
-            f for f in fields(self.parameters) if f.name in self.fields and f.name not in known_names
-        ]
+        newer_names = self.fields.keys() - known_names
+        newer_fields = [f for f in fields(self.parameters) if f.name in newer_names]
         return {f.name: f.default for f in newer_fields if f.default is not MISSING}
 
     @functools.cached_property
@@ -277,10 +271,8 @@ class Question:
         """
         if name in self.fields:
             return self.fields[name].origin
-        declared_names = [
-            n for n in self.other_origins if name == n or name.startswith(n.removesuffix("_") + "_")
-        ]
-        return self.other_origins[max(declared_names, key=len)] if declared_names else FieldOrigin.DATA
+        names = [n for n in self.other_origins if name == n or name.startswith(n.removesuffix("_") + "_")]
+        return self.other_origins[max(names, key=len)] if names else FieldOrigin.DATA
 
     def get_initial_value(self, name: str) -> Any:
         """Return the initial value of a field."""

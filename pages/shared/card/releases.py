@@ -157,7 +157,5 @@ class Releases:
 
     def file_button(self, label: str, make_text: Callable[[], str], name: str) -> None:
         """Draw a button that downloads all releases as a CSV file."""
-        key = f"{self.question.name}_released_file"
-        cards.file_button(
-            label, f"{self.question.url_path}-{name}.csv", Disclosure.PUBLIC, make_text, key=key
-        )
+        key, file_name = f"{self.question.name}_released_file", f"{self.question.url_path}-{name}.csv"
+        cards.file_button(label, file_name, Disclosure.PUBLIC, make_text, key=key)

@@ -45,9 +45,8 @@ def note_proposals() -> None:
 def forget(pieces: Collection[str] | None = None) -> None:
     """Drop the entries of these pieces, or all entries."""
     entries = {} if pieces is None else _read_mapping(ENTRIES_KEY)
-    st.session_state[ENTRIES_KEY] = {
-        piece: entries[piece] for piece in entries if piece not in (pieces or ())
-    }
+    kept_pieces = set(entries) - set(pieces or ())
+    st.session_state[ENTRIES_KEY] = {piece: entries[piece] for piece in kept_pieces}
 
 
 def synchronise(question: Question) -> None:
@@ -70,10 +69,8 @@ def synchronise(question: Question) -> None:
 
 def enter(values_by_piece: Mapping[str, Any]) -> None:
     """Enter values for all pages, also for fields that a person had cleared."""
-    entries, last_values = (
-        {**_read_mapping(ENTRIES_KEY), **values_by_piece},
-        dict(_read_mapping(LAST_VALUES_KEY)),
-    )
+    entries = {**_read_mapping(ENTRIES_KEY), **values_by_piece}
+    last_values = dict(_read_mapping(LAST_VALUES_KEY))
     for question in catalogue.PAGES:
         for piece, key in _list_keys(question).items():
             if piece in values_by_piece:

@@ -234,10 +234,8 @@ def draw(
         with button_place or contextlib.nullcontext():
             if name := st.session_state.pop(f"{question_name}_pin_new", ""):
                 st.toast(f"Pinned: {plain(name)}. The tab *Compare* lists it.", icon=":material/keep:")
-            options: dict[str, Any] = {
-                "type": "tertiary",
-                "help": "Keeps this answer with its data and settings.",
-            }
+            help = "Keeps this answer with its data and settings."
+            options: dict[str, Any] = {"type": "tertiary", "help": help}
             fields.button("Pin this", f"{question_name}_pin", "keep", pin_answer, question_name, **options)
 
 

@@ -389,7 +389,7 @@ class Page:
         with slots.answer:
             cards.draw_answer(answer, key)
             # Right below the card: what a bound of the person's own costs.
-            if own_fields := question.own_fields:
+            if own_fields := question.list_fields(Place.OWN):
                 fields.draw_row(question, *own_fields)
                 for name, sentence in answer.facts.items():
                     if name.startswith("Your "):

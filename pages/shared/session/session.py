@@ -393,9 +393,8 @@ def _forget_private(with_values: bool) -> dict[str, Any]:
     cache.forget()
     state = st.session_state
     removed_values: dict[str, Any] = {}
-    kept_origins = {FieldOrigin.PUBLIC, FieldOrigin.OWN_DATA} | (
-        set() if with_values else {FieldOrigin.VALUES}
-    )
+    kept_origins = {FieldOrigin.PUBLIC, FieldOrigin.OWN_DATA}
+    kept_origins |= set() if with_values else {FieldOrigin.VALUES}
     for key in map(str, list(state)):
         if key in keys.PRESERVED:
             continue

@@ -252,7 +252,7 @@ def read_file(file_bytes: bytes) -> FileContent:
         {
             **dict.fromkeys(("schema", "made_with", "label", "saved"), text_of(saved_dataset.SENTENCE)),
             "left_out": read_texts(100, saved_dataset.SENTENCE),
-            "data": read_optional(functools.partial(_read_dataset, problems)),
+            "data": read_optional(functools.partial(_read_data, problems)),
             "epsilon": functools.partial(_read_epsilon, problems),
             "settings": lambda settings: links.read_settings(settings, problems),
             "accounts": _read_accounts,
@@ -294,9 +294,7 @@ def _read_epsilon(problems: Problems, node: JsonValue) -> float | None:
     return None if epsilon_problems else number
 
 
-def _read_dataset(
-    problems: Problems, node: JsonValue, is_original: bool = False
-) -> session.LoadedData | None:
+def _read_data(problems: Problems, node: JsonValue, is_original: bool = False) -> session.LoadedData | None:
     """Return data with their origin; ``is_original`` is True for data that a release was made of."""
 
     def read_original(original_node: JsonValue) -> session.LoadedData | None:
@@ -304,7 +302,7 @@ def _read_dataset(
         if is_original:  # At once: it could be made of others without end.
             original_node.refuse(MADE_OF)
             return None
-        return _read_dataset(problems, original_node, is_original=True)
+        return _read_data(problems, original_node, is_original=True)
 
     members = node.read_members(
         {"origin": text_of(40), "generator": lambda generator: generator.get_named(links.MAX_FIELDS)},

@@ -18,12 +18,9 @@ st.set_page_config(
 )
 
 pages = [
-    st.Page(
-        entry.path, title=entry.title, icon=entry.icon, url_path=entry.url_path, default=not entry.url_path
-    )
-    for entry in PAGES
+    st.Page(q.path, title=q.title, icon=q.icon, url_path=q.url_path, default=not q.url_path) for q in PAGES
 ]
-questions = {entry.url_path: entry for entry in PAGES}
+questions = {q.url_path: q for q in PAGES}
 # The shell draws the links: Streamlit's own would stand above the data in use, and no group of them starts closed.
 current_page = st.navigation(pages, position="hidden")
 shell.show(questions[current_page.url_path])

@@ -11,7 +11,8 @@ from dpcore.common.checks import InvalidInput
 from dpcore.counting import MemoryFile, open_files
 from dpcore.counting.count import to_dataset
 from dpcore.counting.frames import write_parquet
-from dpcore.data.column_roles import TableKind, find_other_person
+from dpcore.data.column_roles import TableKind
+from dpcore.data.user_names import find_other_person
 
 DAY = pd.Timestamp("2024-03-01 07:30:00")
 

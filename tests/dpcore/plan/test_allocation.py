@@ -129,14 +129,15 @@ def test_a_quantile_has_its_exact_error_and_never_more_than_its_share(noise):
     problem = table.build_quantile_problem(SHOP, parameters, one.planned.line).with_changes(epsilon=epsilon)
     exact = quantile.output(problem, quantile.WeightKind.SMOOTH, one.bound).expected_rank_error
     assert one.error == pytest.approx(exact)
-    # OpenDP counts rows, at most a whole number of each user: the error is averaged over subsamples.
-    parameters, planned = plan_lines_of("rows; quantile 0.75", noise=noise, program=Program.OPENDP)
-    _, other = allocate_lines(SHOP, parameters, planned, [0.5, 0.5])
-    epsilon = other.amount if noise is LAPLACE else math.sqrt(8.0 * other.amount)
-    problem = problem.with_changes(epsilon=epsilon).with_subsamples(200)
-    capped = quantile.output(problem, quantile.WeightKind.CAP, other.bound)
-    assert other.bound == round(other.bound)
-    assert other.error == pytest.approx(capped.expected_rank_error, rel=0.08)  # of 64 subsamples
+    # OpenDP and Tumult count rows, at most a whole number of each user: the error is averaged over subsamples.
+    for program in (Program.OPENDP, Program.TUMULT):
+        parameters, planned = plan_lines_of("rows; quantile 0.75", noise=noise, program=program)
+        _, other = allocate_lines(SHOP, parameters, planned, [0.5, 0.5])
+        epsilon = other.amount if noise is LAPLACE else math.sqrt(8.0 * other.amount)
+        problem = problem.with_changes(epsilon=epsilon).with_subsamples(200)
+        capped = quantile.output(problem, quantile.WeightKind.CAP, other.bound)
+        assert other.bound == round(other.bound)
+        assert other.error == pytest.approx(capped.expected_rank_error, rel=0.08)  # of 64 subsamples
 
 
 def test_a_line_best_published_as_0_is_dropped_and_the_others_get_its_share():

@@ -223,7 +223,7 @@ def test_the_noise_is_what_opendp_draws_and_epsilon_adds_up_as_it_should():
         plan_lines_of("mean", program=p)[0].curve.find_best(np.ones(1)).squared_errors[0] for p in OF_PLANS
     )
     assert min(theirs) > ours == opendp
-    for program in (Program.TUMULT, Program.PIPELINEDP, Program.BIGQUERY):
+    for program in (Program.PIPELINEDP, Program.BIGQUERY):
         with pytest.raises(InvalidInput, match=program.value):
             plan_lines_of("median", program=program, mechanism=NoiseKind.GAUSSIAN, delta=1e-6)
 

@@ -287,7 +287,7 @@ def test_a_file_is_read_by_its_path_and_where_it_vanishes_that_is_said(
     assert "File events [1].csv: the file is gone" in errors(app)
     assert data(app) is dataset_before
     assert app.file_uploader
-    assert "No such file" in errors(look_at(app, path))
+    assert "No file is called like" in errors(look_at(app, path))  # its name looks like a pattern
     path.write_bytes(SHOP_EVENTS)
     app = until_counted(use(look_at(app, path)))
     assert not errors(app)
@@ -569,3 +569,12 @@ def test_a_file_that_the_command_wrote_is_the_same_data_in_app_and_call(name, tm
     assert in_app.contribution is in_call.contribution
     assert in_app.value_column == in_call.value_column
     assert bool(in_app.value_column) == (name in ("totals.csv", "pairs.csv"))
+
+
+def test_a_path_may_be_a_pattern(tmp_path, local):
+    for number in (1, 2):
+        (tmp_path / f"part{number}.csv").write_text(f"user,v\nu{number},1\n")
+    app = look_at(panel(), tmp_path / "part*.csv")
+    use(app)
+    assert data(app).histogram.num_users == 2
+    assert "No file is called like" in errors(look_at(panel(), tmp_path / "none*.csv"))

@@ -1,0 +1,107 @@
+"""Names of columns that suggest users: their words, and which of two columns says who."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpcore.data.column_names import split_name, split_words
+
+_USER_WORDS = (  # by decreasing certainty
+    split_words(
+        "user userid uid username customer customerid client clientid author account member patient visitor subscriber "
+        "person participant respondent worker contributor player student buyer seller reviewer rater voter employee "
+        "household committer owner screenname nickname login resource driver passenger rider subject applicant guest "
+        "sender receiver recipient caller callee payer payee follower followee kunde nutzer benutzer"
+    ),
+    split_words("email mail session sessionid device deviceid cookie ip phone"),
+    split_words("id name who"),
+)
+_PEOPLE_WORDS = split_words(
+    "users customers clients authors accounts members patients visitors subscribers people persons participants "
+    "respondents workers contributors players students buyers reviewers raters employees"
+)
+_IDENTIFYING_WORDS = split_words("id uid name key no nr number num code hash hashed pseudonym login of the e")
+_EACH_A_PERSON = tuple(
+    map(
+        split_words,
+        ("sender receiver recipient", "caller callee", "payer payee", "follower followee", "buyer seller"),
+    )
+)
+"""Words of columns that name different people of one row."""
+_ATTRIBUTE_WORDS = split_words(
+    "age agent type kind class tier level segment category group gender sex race language locale country city state "
+    "region zip postcode address location lat lon latitude longitude status role rank title plan active verified "
+    "casual association education occupation job income followers friends description url since joined born birth"
+)
+"""Words that tell a quality of a user, which many users share: user_agent, member_casual."""
+TIME_WORDS = split_words(
+    "time times timestamp datetime date day week month quarter year hour minute datum zeit"
+)
+COUNT_WORDS = split_words(
+    "count counts cnt n rows contributions contribution num nb records events frequency anzahl freq"
+)
+# In order of preference.
+VALUES_IN_ORDER = (
+    *("value", "amount", "price", "rating", "score", "total", "cost", "revenue", "sales", "spend"),
+    *("quantity", "qty", "stars", "duration", "payment", "salary", "income", "weight", "balance"),
+    *("val", "v", "betrag", "wert", "preis", "menge"),
+)
+TASKS_IN_ORDER = (
+    *("task", "product", "item", "category", "group", "partition", "movie", "film", "book", "song", "artist"),
+    *("track", "article", "page", "url", "domain", "stockcode", "sku", "genre", "topic", "shop", "store"),
+    *("country", "tag", "model"),
+)
+VALUE_WORDS = frozenset(VALUES_IN_ORDER)
+
+
+def score_as_users(column: str) -> float:
+    """Return how much a column's name suggests users, above 0 to 3.3; 0 if it does not."""
+    name_words = split_name(column)
+    # screen_name is one word here, and user_name is two.
+    words = {*name_words, *(["screenname"] if "screen" in name_words and "name" in name_words else [])} - {
+        "screen"
+    }
+    if words & (_ATTRIBUTE_WORDS | TIME_WORDS):
+        return 0.0
+    for rank, known_words in enumerate(_USER_WORDS):
+        if words & known_words and not words & (COUNT_WORDS | VALUE_WORDS):
+            other_words = words - known_words - _IDENTIFYING_WORDS
+            if rank == len(_USER_WORDS) - 1 and other_words:  # order_id, product_name
+                return 0.0
+            # The rank decides; what follows, less than 1 in all, orders columns of one rank.
+            return 3.0 - rank + 0.3 * (bool(words & {"id", "uid"})) - 0.5 * bool(other_words)
+    return 0.0
+
+
+def counts_people(column: str) -> bool:
+    """Return True if a column's name says that it has numbers of people."""
+    words = set(split_name(column))
+    counts_users = words & {"num", "number", "n", "count", "how"} and words & _USER_WORDS[0]
+    return "per" not in words and bool(words & _PEOPLE_WORDS or counts_users)
+
+
+def list_other_user_columns(columns: Sequence[str], used_columns: Sequence[str]) -> list[str]:
+    """List the unused columns whose names suggest users, the likeliest first."""
+    scored_columns = [column for column in columns if score_as_users(column) > 0]
+    unused_columns = [column for column in scored_columns if column not in used_columns]
+    return sorted(unused_columns, key=score_as_users, reverse=True)
+
+
+def find_two_people(columns: Sequence[str]) -> tuple[str, str] | None:
+    """Return two columns that name different people of one row, such as sender and receiver; None if there are none."""
+    for words in _EACH_A_PERSON:
+        columns_by_word = {word: column for column in columns for word in set(split_name(column)) & words}
+        if len(set(columns_by_word.values())) > 1:
+            first_column, second_column = sorted(set(columns_by_word.values()), key=columns.index)[:2]
+            return first_column, second_column
+    return None
+
+
+def find_other_person(columns: Sequence[str], user_column: str) -> str | None:
+    """Return the likeliest other column whose name has another word for people than the user's; None for none."""
+    user_words = set(split_name(user_column)) & _USER_WORDS[0]
+    for column in list_other_user_columns(columns, [user_column]) if user_words else ():
+        other_words = set(split_name(column)) & _USER_WORDS[0]
+        if other_words and other_words != user_words:
+            return column
+    return None

@@ -1,0 +1,96 @@
+"""Columns of yes and no: page and programs count them as 1 and 0, and one other cell is never passed over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from dpcore import counting
+from dpcore.code import Choice, Quantity
+from dpcore.common.checks import InvalidInput
+from dpcore.common.privacy import Disclosure
+from dpcore.common.programs import Program
+from dpcore.counting.count import to_dataset
+from dpcore.counting.user_amounts import read_user_amounts
+from dpcore.data.column_roles import Roles
+from tests.dpcore.code.choices import run_program
+
+USERS = [f"u{index}" for index in range(8)]
+TRUTHS = [True, False, True, True, False, True, True, False]
+SPELLINGS: dict[str, tuple[str, list[Any]]] = {
+    "words": ("t.csv", [("Yes", "yes", "TRUE")[k % 3] if truth else "No" for k, truth in enumerate(TRUTHS)]),
+    "digits": ("t.csv", [str(int(truth)) for truth in TRUTHS]),
+    "pandas": ("t.csv", list(TRUTHS)),
+    "Arrow": ("t.parquet", list(TRUTHS)),
+    "Arrow with a blank": ("t.parquet", [*TRUTHS[:-1], None]),
+    "JSON": ("t.jsonl", list(TRUTHS)),
+}
+
+
+def write_table(name: str, cells: list[Any]) -> None:
+    frame = pd.DataFrame({"user": USERS, "churned": cells})
+    if name.endswith("csv"):
+        frame.to_csv(name, index=False)
+    elif name.endswith("jsonl"):
+        frame.to_json(name, orient="records", lines=True)
+    else:
+        frame.assign(churned=pd.array(cells, dtype="boolean")).to_parquet(name)
+
+
+def read(name: str, small_bytes: int = 5_000_000, disclosure=Disclosure.PRIVATE, rule: Any = None):
+    roles = Roles.of_events(["user"], "churned", [], missing=rule)
+    return counting.count(counting.open_files([name], small_bytes=small_bytes), roles, disclosure).dataset
+
+
+@pytest.mark.parametrize("small_bytes", [5_000_000, 0])
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_the_app_counts_yes_as_1_and_no_as_0(spelling: str, small_bytes: int, empty_folder: Path) -> None:
+    name, cells = SPELLINGS[spelling]
+    write_table(name, cells)
+    dataset = read(name, small_bytes, rule=0.0 if None in cells else None)
+    assert sorted(dataset.values.values) == sorted(map(float, TRUTHS))
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("disclosure", [Disclosure.PUBLIC, Disclosure.PRIVATE])
+@pytest.mark.parametrize("library", [Program.PYTHON, Program.OPENDP])
+def test_programs_release_the_same_share(library, disclosure, spelling, empty_folder: Path) -> None:
+    """Noise of scale 0.001 on a sum of 5: it is off by 0.1 with probability e^-100."""
+    name, cells = SPELLINGS[spelling]
+    write_table(name, cells)
+    dataset = read(name, disclosure=disclosure, rule=0.0 if None in cells else None)
+    choice = Choice(
+        Quantity.SUM, 1000.0, disclosure, file=name, layout=dataset.layout, has_known_columns=True,
+        privacy_unit=("user",), value_column="churned", max_total=1.0,
+    )  # fmt: skip
+    assert run_program(choice, library)["total"] == pytest.approx(sum(TRUTHS), abs=0.1)
+
+
+def test_one_other_cell_is_refused_with_its_line_or_follows_the_rule(empty_folder: Path) -> None:
+    write_table("t.csv", ["yes", "no", "maybe", *["yes"] * 5])
+    with pytest.raises(InvalidInput, match="Line 4, column churned: text where a number must stand"):
+        read("t.csv")
+    assert read("t.csv", rule="drop").values.values.tolist() == [1, 0, 1, 1, 1, 1, 1]
+    write_table("t.csv", ["yes", "no", "7", *["yes"] * 5])
+    with pytest.raises(InvalidInput, match="yes or no stands in a column with other numbers than 0 and 1"):
+        read("t.csv")
+
+
+def test_a_private_draw_reads_them_alike(empty_folder: Path) -> None:
+    for spelling in ("words", "Arrow", "digits"):
+        name, cells = SPELLINGS[spelling]
+        write_table(name, cells)
+        content = counting.MemoryFile(Path(name).read_bytes())
+        amounts = read_user_amounts(
+            [content], [name], Roles.of_events(["user"], "churned", []), ["user", "churned"]
+        )
+        assert sorted(amounts.totals) == sorted(map(float, TRUTHS)), spelling
+
+
+def test_a_type_of_the_file_is_read_off_its_schema() -> None:
+    table = pa.table({"user": USERS, "churned": pa.array(TRUTHS, pa.bool_())})
+    assert to_dataset(table, user="user", value="churned").values.values.sum() == sum(TRUTHS)
