@@ -37,6 +37,10 @@ BASES: dict[str, dict[str, Any]] = {
     "group_bounds": {"group": "group"},
     "quantile_bound": OF_VALUES,
     "plan_bounds": OF_VALUES | {"group": "group", "lines": "users; mean"},
+    "learning_bound": {},
+    "examples_bound": {},
+    "task_weights": {"group": "group", "delta": 1e-6},
+    "owners": {"user": None, "disclosure": None},
 }
 VARIATIONS: dict[str, dict[str, tuple[dict[str, Any], Any]]] = {
     "mean_bound": {
@@ -126,10 +130,91 @@ VARIATIONS: dict[str, dict[str, tuple[dict[str, Any], Any]]] = {
         "edges": ({"lines": "rows per group"}, [0, 2, 4]),
     },
 }
+VARIATIONS |= {
+    "learning_bound": {
+        "bias": ({}, "cut_share"),
+        "loss_variance": ({"bias": "variance_kept"}, 0.2),
+        "privacy_form": ({}, "linear"),
+        "privacy_constant": ({}, 3.0),
+        "privacy_power": ({"privacy_form": "own", "privacy_power": 2.0}, 3.0),
+        "vc_dimension": ({}, 50),
+        "finite_sample_constant": ({}, 2.0),
+        "failure_probability": ({}, 0.3),
+        "own_bound": ({}, 3),
+        "public_rows": ({}, 100),
+        "alpha": ({}, 2.0),
+        "population_rows": ({}, 100),
+        "draws": ({}, 5),
+    },
+    "examples_bound": {
+        "delta": ({}, 1e-3),
+        "batch_size": ({}, 7.0),
+        "steps": ({}, 50),
+        "sampling": ({"sampling": "users"}, "examples"),
+        "dimension": ({}, 9),
+        "gradient_similarity": ({}, 0.9),
+        "own_bound": ({}, 3),
+    },
+    "task_weights": {
+        "delta": ({}, 1e-3),
+        "loss": ({}, "convex"),
+        "exponent": ({}, 0.1),
+        "fit": ({}, "full"),
+        "log_constant": ({"fit": "logarithmic"}, 3.0),
+        "max_tasks": ({}, 2),
+        "count_share": ({}, 0.3),
+        "count_max_tasks": ({}, 3),
+        "count_covers": ({}, True),
+        "count_seed": ({}, 4),
+        "experiment_epsilons": ({}, "2"),
+        "experiment_users": ({}, 200),
+        "experiment_repeats": ({}, 2),
+        "experiment_seed": ({}, 3),
+    },
+    "owners": {
+        "owners": ({}, 50),
+        "records": ({}, 3000),
+        "shared": ({}, 4),
+        "unit": ({}, {"unit": "user", "records_per_user": 4.0}),
+        "records_per_user": ({"unit": "user", "records_per_user": 4.0}, 9.0),
+        "delta": ({}, 1e-3),
+        "personal": ({}, 5),
+        "personal_diameter": ({}, 3.0),
+        "shared_diameter": ({}, 3.0),
+        "lipschitz": ({}, 2.0),
+        "alone_constant": ({}, 2.0),
+        "sampling_constant": ({}, 2.0),
+        "privacy_constant": ({}, 2.0),
+        "own_bound": ({}, 100),
+        "x_axis": ({}, "records"),
+        "y_axis": ({}, "epsilon"),
+        "train_on": ({}, "generated"),
+        "train_owners": ({}, "5"),
+        "train_epsilons": ({}, "2"),
+        "train_runs": ({}, 1),
+        "train_seed": ({}, 3),
+    },
+}
+NOT_VARIED = {
+    ("task_weights", field): "It is about generated data."
+    for field in (
+        "source",
+        "num_users",
+        "num_tasks",
+        "tasks_per_user",
+        "skew",
+        "zipf_exponent",
+        "user_spread",
+        "graph_seed",
+    )
+} | {("owners", "source"): "It says whether data are given."}
 COMPARED = "It is only compared with the best bound."
 IN_A_TAB = "It belongs to a simulation or a figure in a tab."
 SELECTION = "It belongs to the private selection of a bound, which has a file of its own."
 SAME_BOUND = "It changes what the error is about or made of, and the program only by way of the bound."
+NO_FILE = "Weights are a table of their own; no JSON holds a choice."
+NO_PROGRAM = "No library trains with data of several owners."
+IN_THE_BOUNDS = "It enters the bounds; the methods text names which form has the least, and that stays."
 # By call and field: what does not change, and why.
 UNCHANGED: dict[tuple[str, str], tuple[set[str], str]] = {
     ("mean_bound", "target"): ({"program"}, SAME_BOUND),
@@ -148,6 +233,33 @@ UNCHANGED: dict[tuple[str, str], tuple[set[str], str]] = {
         ("plan_bounds", field): ({"methods"}, "They name the lines; the program has the groups.")
         for field in ("groups", "edges")
     },
+    ("learning_bound", "loss_variance"): ({"program", "methods"}, SAME_BOUND),
+    ("learning_bound", "own_bound"): (set(TEXTS), COMPARED),
+    ("learning_bound", "public_rows"): (set(TEXTS), SELECTION),
+    **{("learning_bound", field): (set(TEXTS), IN_A_TAB) for field in ("alpha", "population_rows", "draws")},
+    ("examples_bound", "dimension"): ({"program"}, SAME_BOUND),
+    ("examples_bound", "own_bound"): (set(TEXTS), COMPARED),
+    **{
+        ("task_weights", field): ({"JSON"}, NO_FILE)
+        for field in ("epsilon", "delta", "exponent", "fit", "log_constant")
+    },
+    ("task_weights", "loss"): ({"JSON", "program"}, SAME_BOUND),
+    ("task_weights", "max_tasks"): (set(TEXTS), COMPARED),
+    **{
+        ("task_weights", field): (set(TEXTS), IN_A_TAB)
+        for field in VARIATIONS["task_weights"]
+        if field.startswith(("count_", "experiment_"))
+    },
+    **{("owners", field): ({"program"}, NO_PROGRAM) for field in ("epsilon", *VARIATIONS["owners"])},
+    **{
+        ("owners", field): ({"program", "methods"}, IN_THE_BOUNDS)
+        for field in ("shared", "records_per_user", "personal", "shared_diameter", "lipschitz", "own_bound")
+    },
+    **{
+        ("owners", field): ({"program", "methods"}, IN_A_TAB)
+        for field in ("x_axis", "train_on", "train_owners", "train_epsilons", "train_seed")
+    },
+    **{("owners", field): (set(TEXTS), IN_A_TAB) for field in ("y_axis", "train_runs")},
     ("quantile_bound", "masses"): (
         {"program", "methods"},
         "Programs lay their candidates evenly over the range of ν.",
@@ -157,11 +269,19 @@ UNCHANGED: dict[tuple[str, str], tuple[set[str], str]] = {
 
 def list_texts(call: str, settings: dict[str, Any]) -> dict[str, str]:
     """Write the three texts of a call on the rows above; with ``signed`` two thirds of the values are negated."""
-    is_signed = settings.pop("signed", False)
+    is_signed, library = settings.pop("signed", False), "python" if call == "task_weights" else ""
     rows = ROWS.assign(value=ROWS["value"] * np.where(USERS % 3, 1, -1)) if is_signed else ROWS
-    reply = getattr(ss, call)(rows, **{"user": "user", "epsilon": 1.0, "disclosure": "public"} | settings)
-    program = reply.code() if reply.forms else ""
-    return dict(zip(TEXTS, (program, str(reply.answer.methods), reply.answer.write_choice()), strict=True))
+    settings = {"user": "user", "epsilon": 1.0, "disclosure": "public"} | settings
+    data = () if settings["user"] is None else (rows,)
+    settings = {
+        name: setting
+        for name, setting in settings.items()
+        if setting is not None or name in ("lower", "upper")
+    }
+    reply = getattr(ss, call)(*data, **settings)
+    program = reply.code(library) if reply.forms else ""
+    json_text = "" if reply.answer.write_choice is None else reply.answer.write_choice()
+    return dict(zip(TEXTS, (program, str(reply.answer.methods), json_text), strict=True))
 
 
 @pytest.mark.parametrize("call", BASES)
@@ -171,7 +291,8 @@ def test_a_field_changes_program_methods_and_json_or_the_table_says_why_not(call
         names = {field: setting for setting, field in question.fields_by_setting.items()}
         fields = {names.get(field, field) for field in declared_fields(questions.parameters_of(call))}
         of_a_sum = set(VARIATIONS["sum_bound"]) if call == "count_bound" else set()
-        assert fields - set(question.fixed_settings) == set(VARIATIONS[call]) | of_a_sum
+        varied = set(VARIATIONS[call]) | of_a_sum | {field for name, field in NOT_VARIED if name == call}
+        assert fields - set(question.fixed_settings) == varied
     for field, (beside, other) in {"epsilon": ({}, 0.3), **VARIATIONS[call]}.items():
         settings = BASES[call] | beside
         texts_before = list_texts(call, dict(settings))

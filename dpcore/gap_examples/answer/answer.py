@@ -416,6 +416,7 @@ def build_answer(
             lower=lower,
             upper=upper,
             variance_share=problem.value_variance / problem.value_bound**2,
+            program=problem.program,
         ),
         sections=SECTIONS,
         bound=CapAndWeights(best_cap.max_contributions, smooth.threshold, comparison.ratio),

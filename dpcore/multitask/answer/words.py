@@ -239,9 +239,14 @@ def summarise_tasks(solution: MultitaskSolution, dataset: Dataset | None) -> tup
 def write_methods(solution: MultitaskSolution) -> Methods:
     """Write the recommended exponent, and the total error bound compared with that of equal weights."""
     parameters, (best_exponent, ratio) = solution.parameters, solution.comparison.recommendation
+    constant_text = ""
+    if parameters.fit is BudgetFit.LOGARITHMIC:
+        constant_text = (
+            f"; an average user spends 1/c of it, with c = {wording.entered(parameters.log_constant)} log n"
+        )
     fit_text = (
-        f"within a budget: {FIT_TEXTS[parameters.fit]}. All releases are one Gaussian mechanism [@dong2022], "
-        "calibrated exactly [@balle2018]."
+        f"within a budget: {FIT_TEXTS[parameters.fit]}{constant_text}. All releases are one Gaussian mechanism "
+        "[@dong2022], calibrated exactly [@balle2018]."
     )
     weights_text = "Tasks of n users had weights proportional to n to the power"
     return Methods(

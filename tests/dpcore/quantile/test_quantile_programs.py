@@ -263,3 +263,27 @@ def test_candidates_have_their_mass_at_points() -> None:
     base = CandidateBase(np.array([0.0, 1.0, 3.0]), np.array([0.5, 0.2, 0.3]))
     low, high = np.array([-np.inf, 0.0, 0.0, 1.0, 3.0]), np.array([0.0, 1.0, 3.0, 1.0, np.inf])
     assert np.exp(base.log_mass(low, high)) == pytest.approx([0.0, 0.5, 0.7, 0.2, 0.3])
+
+
+@pytest.mark.parametrize("weighting", WeightKind)
+@pytest.mark.parametrize("q", [0.5, 0.8])
+def test_permute_and_flip_is_private_where_only_one_user_s_values_change(
+    weighting: WeightKind, q: float
+) -> None:
+    """Compare the exact laws on neighbouring tables: no answer is e^epsilon times as likely, and some is nearly so."""
+    epsilon, values, bound = 1.5, FEW.values, float(FEW.values.size)
+    largest = 0.0
+    for user, amounts in itertools.product(range(4), (0.0, 2.0, 4.0)):
+        moved = Values(FEW.user_codes, np.where(FEW.user_codes == user, amounts, values))
+        laws = [
+            output(
+                QuantileProblem(
+                    table, q, epsilon, lay_base(Program.OPENDP, 0.0, 4.0), program=Program.OPENDP
+                ),
+                weighting,
+                2.0 if weighting is WeightKind.SMOOTH else bound,
+            ).log_probabilities[1:]
+            for table in (FEW, moved)
+        ]
+        largest = max(largest, float(np.abs(laws[0] - laws[1]).max()))
+    assert 0.2 * epsilon < largest <= epsilon * (1.0 + 1e-4)
