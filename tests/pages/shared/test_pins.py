@@ -156,7 +156,7 @@ def test_a_page_without_tabs_lists_its_pins_below() -> None:
     assert (one.data, one.rows_lost) == ("Demonstration", None)
     open_tab(app, "per_group", "Compare")
     app = go(app, "Start")
-    assert [box.label for box in app.expander] == ["Compare"]
+    assert [box.label for box in app.main.expander] == ["Compare"]
     assert not app.dataframe  # What it holds is drawn once it is unfolded.
     app = pin_answer(app, "start")
     app.session_state["start_pinned"] = True
