@@ -18,7 +18,7 @@ from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Neighbours, Provenance, ReleaseFacts
-from dpcore.common.programs import Program
+from dpcore.common.programs import SPLITS_MEANS, Program
 from dpcore.common.strict_json import CHOICE_SCHEMA, write_document
 from dpcore.common.text_fields import to_values
 from dpcore.dataset import Dataset
@@ -81,6 +81,8 @@ class ReleaseSetting:
         At the mean with the worst error, a release with private counts errs as one with public counts. For
         independent rows the mean of a table errs less than that of a population by a constant.
         """
+        is_whole_laplace = self.noise is NoiseKind.LAPLACE and self.program not in SPLITS_MEANS
+        draws_alike = self.statistic is Quantity.MEAN and is_whole_laplace
         is_public_count_mean = self.mean_share is None and self.statistic is Quantity.MEAN
         return replace(
             self,
@@ -88,6 +90,8 @@ class ReleaseSetting:
             lower=None,
             upper=None,
             uses_values=False,
+            # Laplace noise of a mean's whole budget is the same in all programs.
+            program=Program.PYTHON if draws_alike else self.program,
             is_table_mean=self.is_table_mean and self.user_share > 0.0,
             variance_share=None if self.is_exact_for_values else self.variance_share,
             neighbours=Neighbours.REPLACE_VALUES if is_public_count_mean else self.neighbours,

@@ -154,7 +154,9 @@ _DELTA_REMEDY = "Write its current rows as Parquet first, or count it in your en
 def _is_in_delta_table(path: str) -> bool:
     """Return True if a folder that contains the file is a Delta table; partitions lie a few folders below it."""
     folders = list(Path(os.path.abspath(path)).parents)[:6]
-    return any((folder / "_delta_log").is_dir() for folder in folders)
+    return any(
+        os.path.isdir(folder / "_delta_log") for folder in folders
+    )  # False for a name that is too long
 
 
 def _describe_folder(path: str) -> str:

@@ -53,6 +53,11 @@ def test_a_program_releases_what_plain_python_releases(name: str, binds: bool) -
         assert expected.covers(choice), (library, choice - expected.expected, expected.tolerance)
 
 
+@pytest.mark.usefixtures("folder")
+def test_rows_are_counted_in_the_bins_of_the_page() -> None:
+    truth.check_bins(Program.TUMULT)
+
+
 @pytest.mark.parametrize("noise", NoiseKind)
 def test_fifty_runs_have_the_stated_error(noise: NoiseKind, capsys: pytest.CaptureFixture[str]) -> None:
     errors_of_runs.check_stated_error(Program.TUMULT, noise, capsys)

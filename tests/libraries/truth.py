@@ -12,6 +12,7 @@ rows of each user. Each bound holds with probability 1 - 1e-9 or more:
 from __future__ import annotations
 
 import csv
+import itertools
 import math
 from collections import defaultdict
 from collections.abc import Sequence
@@ -63,7 +64,21 @@ GROUPS = sorted({group for user in USERS for group in user})
 
 def list_programs(library: Program) -> list[str]:
     """List the names of the choices that the library has a program for."""
-    return [name for name, choice in CHOICES.items() if write(choice, library).text]
+    return [name for name, choice in CHOICES.items() if write(choice, library).text and not choice.edges]
+
+
+def check_bins(library: Program) -> None:
+    """Check rows per bin, under bounds that bind nobody, against the rows of the file between the edges."""
+    choice = replace(CHOICES["rows per bin"], epsilon=EPSILON, max_rows=1_000)
+    names: dict[str, Any] = {}
+    exec(compile(write(choice, library).text, "program", "exec"), names)
+    amounts = np.concatenate([_list_rows(user) for user in USERS])
+    edges = np.array([float(edge) for edge in choice.edges])
+    expected = COPIES * np.array(
+        [np.sum((low <= amounts) & (amounts < high)) for low, high in itertools.pairwise(edges)]
+    )
+    released = np.array([names["totals"][group] for group in choice.groups])
+    assert np.all(np.abs(released - expected) <= _bound_noise(choice, 2 * 1_000) + 1.0)
 
 
 def make_case(name: str, binds: bool) -> Choice:

@@ -235,12 +235,10 @@ def offered_errors(problem: mean.MeanProblem) -> tuple[float, float]:
 
     # Lowest without sampling error: every user weighs the same, and noise is the whole error. Highest if all rows are
     # kept and values have the largest variance, B^2 / 4: claim 2.
-    least_epsilon, largest_epsilon = EPSILON_RANGE
     sampling_deviation = problem.value_bound / 2.0 / math.sqrt(histogram.num_rows)
-    largest_noise = noise_deviation(least_epsilon) * conversion * histogram.max_size / histogram.num_rows
-    return noise_deviation(largest_epsilon) / histogram.num_users, math.hypot(
-        sampling_deviation, largest_noise
-    )
+    largest_noise = noise_deviation(EPSILON_RANGE[0]) * conversion * histogram.max_size / histogram.num_rows
+    least_error = noise_deviation(EPSILON_RANGE[1]) / histogram.num_users
+    return least_error, math.hypot(sampling_deviation, largest_noise)
 
 
 # --- sentences and numbers ------------------------------------------------------------------------------------------
@@ -395,17 +393,14 @@ def describe_near_optimal(solution: MeanSolution) -> str:
     if len(solution.stretches) > MAX_LISTED_INTERVALS:
         intervals_text = f"{len(solution.stretches)} stretches of bounds"
     elif len(solution.stretches) > 1:
-        intervals_text = f"{', '.join(_name_interval(*interval) for interval in solution.stretches)} rows"
+        number = wording.number
+        texts = [number(a) if a == b else f"{number(a)} to {number(b)}" for a, b in solution.stretches]
+        intervals_text = f"{', '.join(texts)} rows"
     else:
-        is_largest = high >= solution.problem.histogram.max_size
-        worse_bounds = "all other bounds" if not is_largest else "smaller bounds" if low > 1 else ""
+        smaller_text = "smaller bounds" if low > 1 else ""
+        worse_bounds = "all other bounds" if high < solution.problem.histogram.max_size else smaller_text
         return standard.write_range(low, high, "row", objective=objective, worse_choices_text=worse_bounds)
     return f"{intervals_text}, within 5{wording.PERCENT} of {objective}."
-
-
-def _name_interval(low: int, high: int) -> str:
-    """Write an interval of bounds, as one number if both ends are equal."""
-    return wording.number(low) if low == high else f"{wording.number(low)} to {wording.number(high)}"
 
 
 def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> dict[str, str]:
