@@ -236,7 +236,7 @@ def test_the_guess_takes_a_column_that_is_called_label():
     design = guess_design(named)
     assert design.label == "Label"  # not the last column of numbers
     assert [f.column for f in design.features] == ["x", "z"]
-    words = table("user,label,x\n" + "".join(f"u{k % 9},yes,{k}\n" for k in range(40)))
+    words = table("user,label,x\n" + "".join(f"u{k % 9},red,{k}\n" for k in range(40)))
     assert guess_design(words).label == "x"  # no number can be read there
 
 
