@@ -121,7 +121,7 @@ def build_report(answer: Answer, source: Source, training_card: TrainingCard | N
         source = replace(source, disclosure=training_card.disclosure)
     labels = QUESTION.get_labels(*(name for name in QUESTION.fields if name not in hidden_fields))
     report = report_content.build_page_report(
-        QUESTION, answer, source, setting_labels=labels, summary=summary
+        QUESTION, answer, source, labels_by_field=labels, summary=summary
     )
     if training_card is None:
         return report

@@ -159,8 +159,8 @@ def _show_opened_session(file_content: session_file.FileContent) -> None:
     in_use_text = f"In use: {plain(session.dataset().name)}."
     saved_text = f"The session of {plain(file_content.saved_at_text)} is open."
     st.success(f"{saved_text} {in_use_text}", icon=":material/check:")
-    if file_content.left_out:
-        lines_text = "\n".join(f"- {plain(left_out_text, 400)}" for left_out_text in file_content.left_out)
+    if file_content.omission_sentences:
+        lines_text = "\n".join(f"- {plain(sentence, 400)}" for sentence in file_content.omission_sentences)
         st.info(f"The file does not hold:\n{lines_text}", icon=":material/info:")
         for known_file in file_content.content.known_files:
             if session.dataset().name != known_file.name:

@@ -195,7 +195,7 @@ def _use_opened_files() -> None:
         return
     session_state[_LOOK_JOB] = None
     if job.has_failed:
-        ENTRY.refuse(job.input_problems, job.question)
+        ENTRY.refuse(job.input_problems, job.request)
         return
     if job.result is None:
         stopped_text = "Stopped; the data in use stay as they were."

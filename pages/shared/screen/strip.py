@@ -67,7 +67,7 @@ export default ({ data, parentElement, setTriggerValue }) => {
       const target = step.selector ? document.querySelector(step.selector) : null;
       if (!target) return setTriggerValue("step", step.name);
       target.scrollIntoView({ block: "nearest" });
-      if (step.is_pressed) target.click(); else target.focus();
+      if (step.presses_target) target.click(); else target.focus();
     };
     const item = document.createElement("span");
     item.append(button);
@@ -92,7 +92,7 @@ class Step:
         is_missing: True if it is the step to take next.
         page_title: Title of the page it is taken on; empty for this one.
         selector: CSS of the field or button on this page that it leads to, if that is there.
-        is_pressed: True if that button is pressed, and not only shown.
+        presses_target: True if a press presses that button, too; else the field or button only gets the focus.
     """
 
     name: str
@@ -100,7 +100,7 @@ class Step:
     is_missing: bool = False
     page_title: str = ""
     selector: str = ""
-    is_pressed: bool = False
+    presses_target: bool = False
 
 
 def draw(question: Question, run: page_run.PageRun, dataset: Dataset) -> None:
@@ -133,7 +133,7 @@ def list_steps(question: Question, run: page_run.PageRun, dataset: Dataset) -> t
             "Code",
             "" if card is None or card.code is None else "of invented data" if run.is_invented else "ready",
             selector=_select_button(run, keys.CARD_CODE),
-            is_pressed=True,
+            presses_target=True,
         ),
     )
 
@@ -167,22 +167,22 @@ def _select_button(run: page_run.PageRun, name: str) -> str:
 
 def _build_range_step(question: Question, card: Answer | None) -> Step:
     """Return the step of the value range: not needed, missing, or entered on this page or another."""
-    parameters, ends = None if card is None else card.parameters, ("lower", "upper")
+    parameters, end_names = None if card is None else card.parameters, ("lower", "upper")
     page_title, selector = "", ""
     if question.range_on is not None:
         page_title = "" if parameters is None else question.range_on(parameters)
         is_needed = bool(page_title)
-        limits = [setting.read_value(catalogue.find_page(page_title), end) for end in ends if is_needed]
+        ends = [setting.read_value(catalogue.find_page(page_title), end) for end in end_names if is_needed]
     else:
-        names = {field.shared: name for name, field in question.fields.items() if field.shared in ends}
+        names = {field.shared: name for name, field in question.fields.items() if field.shared in end_names}
         is_needed = card is None or any(getattr(parameters, n, None) is not None for n in names.values())
         # The page itself has taken up what was entered elsewhere.
-        limits = [st.session_state[question.widgets[names[end]]] if end in names else None for end in ends]
+        ends = [st.session_state[question.widgets[names[end]]] if end in names else None for end in end_names]
         selector = f'input[aria-label="{question.fields[names["lower"]].label if names else ""}"]'
     if not is_needed:
         return Step("Range", "not needed")
-    is_missing = None in limits
-    text = MISSING if is_missing else _describe_range(*limits)
+    is_missing = None in ends
+    text = MISSING if is_missing else _describe_range(*ends)
     return Step("Range", text, is_missing, page_title, selector)
 
 
@@ -191,21 +191,21 @@ def _describe_range(lower: Any, upper: Any) -> str:
     # What was drawn is on the account.
     cost_text = ""
     if catalogue.DRAWING and session.get_ledger().releases:
-        on_card = importlib.import_module(f"pages.{catalogue.DRAWING.name}.on_card")
-        if private_range := on_card.find_range(lower, upper):
+        selection_module = importlib.import_module(f"pages.{catalogue.DRAWING.name}.on_card")
+        if private_range := selection_module.find_range(lower, upper):
             cost_text = f", drawn, ε = {format_rounded_up(private_range.facts.epsilon)}"
     return f"{wording.entered(lower)} to {wording.entered(upper)}{cost_text}"
 
 
 def _build_privacy_step(is_private: bool, card: Answer | None, run: page_run.PageRun) -> Step:
     """Return the step of privacy: data or counts public, the bound drawn privately, or not yet."""
-    setting = None if card is None else card.setting
+    release = None if card is None else card.setting
     content_text, selector = "", ""
     if card is not None and isinstance(card.disclosure, ReleaseFacts):
         content_text = f"drawn, ε = {format_rounded_up(card.disclosure.epsilon)}"
     elif not is_private:
         content_text = "public data"
-    elif setting is not None and not setting.protects_counts and not setting.uses_values:
+    elif release is not None and not release.protects_counts and not release.uses_values:
         content_text = "counts public"
     else:
         selector = (
@@ -238,21 +238,21 @@ def draw_tour(question: Question, tour_state: Tour) -> None:
         tour_state: The tour that is on.
     """
     text_column, button_column = st.columns(WIDTHS, vertical_alignment="center", gap="medium")
-    number, questions = tour_state.number, tour.list_questions()
+    number, questions = tour_state.step_number, tour.list_questions()
     step_question = questions[number - 1]
-    step, is_here, answer = tour.import_step(step_question), question is step_question, ""
-    if is_here:
+    step, is_step_page, answer = tour.import_step(step_question), question is step_question, ""
+    if is_step_page:
         answer = tour.write_answer(step, tour_state, st.session_state[keys.PAGE_PARAMETERS])
     text_column.markdown(write_text(question, step_question, step, tour_state, answer))
     with button_column, st.container(horizontal=True, gap="xsmall", key="tour_buttons"):
-        if not is_here or not tour.has_step_data(step):
+        if not is_step_page or not tour.has_step_data(step):
             st.button("Back to the step", key="tour_again", on_click=tour.go_to_step, args=(number,))
             st.button("End", key="tour_end", on_click=tour.end)
             return
         st.button("Back", key="tour_back", on_click=tour.go_to_step, args=(number - 1,), disabled=number == 1)
         if number < len(questions):
-            main = fields.main_button()
-            st.button("Next", key="tour_next", type=main, on_click=tour.go_to_step, args=(number + 1,))
+            main_type = fields.main_button()
+            st.button("Next", key="tour_next", type=main_type, on_click=tour.go_to_step, args=(number + 1,))
         st.button("End", key="tour_end", on_click=tour.end)
         st.button("Show the answer", key="tour_answer", on_click=tour.show_answer, disabled=bool(answer))
 
@@ -269,7 +269,7 @@ def write_text(
         tour_state: The tour that is on.
         answer: The answer; empty while it is not shown.
     """
-    badge_text = f":blue-badge[Tour, step {tour_state.number} of {len(tour.list_questions())}]"
+    badge_text = f":blue-badge[Tour, step {tour_state.step_number} of {len(tour.list_questions())}]"
     saved_state = tour_state.saved_state
     data_name = f"**{wording.plain(_shorten(saved_state.loaded_data.dataset.name, LONGEST_STEP_NAME))}**"
     ending_text = f"*End* brings back {data_name}{'' if saved_state.is_named_only else ' and your settings'}."
