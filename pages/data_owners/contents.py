@@ -105,7 +105,7 @@ def build_report(answer: Answer, source: Source, training_card: TrainingCard | N
     """Build the report of the page, with the results of training, if any."""
 
     def write_disclosure(code: Code, source: Source, public_only: bool) -> str:
-        """Write the cell that sets ``data`` to the kind of numbers that were entered."""
+        """Write the cell that sets ``data`` to the disclosure of the entered numbers, as no data are read."""
         disclosure_code = code.write(answer.disclosure)
         return f"data = {disclosure_code}  # The kind of numbers that the settings hold."
 
@@ -133,9 +133,9 @@ def show_files(answer: Answer) -> None:
     """Offer the whole answer, and the choice as a file."""
     assert answer.write_choice is not None
     source, card = report_content.build_session_source(), None
-    latest_training = jobs.find_result(JOB_KEY)
-    if latest_training is not None and latest_training[1].share_done > 0.0:
-        (records, _, _, disclosure), study_result = latest_training
+    key_and_result = jobs.find_result(JOB_KEY)
+    if key_and_result is not None and key_and_result[1].share_done > 0.0:
+        (records, _, _, disclosure), study_result = key_and_result
         card = TrainingCard(study_result, disclosure, records is not Records.UPLOAD)
     report_content.draw(
         "owners",

@@ -20,14 +20,14 @@ def solve(dataset: Dataset, parameters: PerGroupParameters) -> PairChoice:
     return best_pair(PerGroupProblem(UserGroupPairs.from_facet(dataset.pairs), parameters))
 
 
-def answer(dataset: Dataset, parameters: PerGroupParameters) -> str:
+def write_answer(dataset: Dataset, parameters: PerGroupParameters) -> str:
     """Write the best pair at the epsilon that is set, and at the first one."""
     current_choice = solve(dataset, parameters)
     first_choice = solve(dataset, replace(parameters, epsilon=_BEGIN.epsilon))
     epsilon_text = wording.entered(parameters.epsilon)
     if current_choice.releases_nothing:
         return f"At ε = {epsilon_text} no pair is worth its noise."
-    texts = [
+    pairs = [
         f"{wording.counted(choice.max_groups, 'product')} with {wording.counted(choice.max_amount, 'row')} each"
         for choice in (first_choice, current_choice)
     ]
@@ -37,7 +37,7 @@ def answer(dataset: Dataset, parameters: PerGroupParameters) -> str:
     if has_fewer_groups and has_fewer_rows:
         fallen_text = "Both"
     return (
-        f"**{fallen_text}**: from {texts[0]} to {texts[1]}. The noise grows with one bound times the other."
+        f"**{fallen_text}**: from {pairs[0]} to {pairs[1]}. The noise grows with one bound times the other."
     )
 
 
@@ -50,5 +50,5 @@ STEP = Step(
     is_enough=lambda epsilon: epsilon <= 3.0,
     question_sentence="With less budget, which bound falls: products per user, or rows in each?",
     instruction="Move ε from 10 down to 1",
-    write_answer=answer,
+    write_answer=write_answer,
 )

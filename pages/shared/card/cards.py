@@ -270,7 +270,7 @@ def draw_answer(card: Answer, key: str) -> None:
     if (run := page_run.CURRENT_RUN.get()) is not None and run.answer_card is None:
         run.answer_card = card
         selection = get_private_selection(card)
-        run.missing_label = "" if selection is None else selection.waits_for
+        run.missing_label = "" if selection is None else selection.waiting_label
         if run.is_private and (selection_module := import_selection_module()) is not None:
             card = selection_module.with_range((selection and selection.card) or card)
     if run is not None and run.shown_card is None:
@@ -283,10 +283,10 @@ def draw_answer(card: Answer, key: str) -> None:
         is_undrawn = selection is not None and selection.card is None
         if selection is not None and is_undrawn:
             selection.ask()
-            if not selection.lacking:
+            if not selection.missing_sentence:
                 selection.draw_button(f"{key}_draw", fields.main_button())
-            cost_text = f":small[{selection.lacking or selection.cost}]"
-            st.markdown("\n\n".join(filter(None, (cost_text, selection.dropped))))
+            cost_text = f":small[{selection.missing_sentence or selection.cost_text}]"
+            st.markdown("\n\n".join(filter(None, (cost_text, selection.dropped_text))))
         if card.code is not None:
             code_label = "Code for your library"
             options: dict[str, Any] = {"is_main": True}
@@ -298,8 +298,8 @@ def draw_answer(card: Answer, key: str) -> None:
         if selection is not None and not is_undrawn and selection.has_button:
             selection.ask()
             selection.draw_button(f"{key}_draw", "tertiary")
-            if selection.dropped:
-                st.markdown(selection.dropped)
+            if selection.dropped_text:
+                st.markdown(selection.dropped_text)
 
 
 def _draw_words(card: Answer, key: str, selects_privately: bool) -> None:
@@ -330,8 +330,8 @@ def get_private_selection(card: Answer) -> Any | None:
 def import_selection_module() -> Any | None:
     """Return the module ``on_card`` of the question that selects bounds privately; None without such a question.
 
-    Its ``build_selection(card)`` returns the ``BoundSelection`` of a card, or None. Its ``waits_for`` is the label of
-    the field that must be filled before. ``with_range(card)`` adds the cost of the card's drawn range to the card,
+    Its ``build_selection(card)`` returns the ``BoundSelection`` of a card, or None. Its ``waiting_label`` is the label
+    of the field that must be filled before. ``with_range(card)`` adds the cost of the card's drawn range to the card,
     and ``divide_total`` replaces a total epsilon in a page's parameters.
     """
     selection_page = catalogue.DRAWING

@@ -216,7 +216,7 @@ class Page:
         """Draw the main figure, and return it as it is drawn."""
         main_plot, selection = next(iter(answer.plots.values()))(), cards.get_private_selection(answer)
         if selection is not None and selection.card is not None:
-            main_plot = main_plot.with_selected_bound(*selection.value)
+            main_plot = main_plot.with_selected_bound(*selection.plot_position)
         if self.has_axis_controls:
             return screen_sections.show_plot(main_plot, label=label, get_field_key=self.question.key)
         figures.draw(main_plot, label, get_field_key=self.question.key)

@@ -20,7 +20,7 @@ def line(monkeypatch: pytest.MonkeyPatch) -> cache.WorkQueue:
     """A line of the test's own, in which one computes at a time, and no page is at work."""
     pages = cache.PageRuns()
     queue = cache.WorkQueue(1, pages)
-    monkeypatch.setattr(cache, "PAGES", pages)
+    monkeypatch.setattr(cache, "PAGE_RUNS", pages)
     monkeypatch.setattr(cache, "LIGHT", queue)
     monkeypatch.setattr(jobs, "st", SimpleNamespace(session_state={}))
     return queue
