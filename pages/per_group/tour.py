@@ -27,18 +27,17 @@ def write_answer(dataset: Dataset, parameters: PerGroupParameters) -> str:
     epsilon_text = wording.entered(parameters.epsilon)
     if current_choice.releases_nothing:
         return f"At ε = {epsilon_text} no pair is worth its noise."
-    pairs = [
+    first_text, current_text = (
         f"{wording.counted(choice.max_groups, 'product')} with {wording.counted(choice.max_amount, 'row')} each"
         for choice in (first_choice, current_choice)
-    ]
+    )
     has_fewer_groups = current_choice.max_groups < first_choice.max_groups
     has_fewer_rows = current_choice.max_amount < first_choice.max_amount
     fallen_text = "Products per user" if has_fewer_groups else "Rows in each" if has_fewer_rows else "Neither"
     if has_fewer_groups and has_fewer_rows:
         fallen_text = "Both"
-    return (
-        f"**{fallen_text}**: from {pairs[0]} to {pairs[1]}. The noise grows with one bound times the other."
-    )
+    change_text = f"from {first_text} to {current_text}"
+    return f"**{fallen_text}**: {change_text}. The noise grows with one bound times the other."
 
 
 _BEGIN = PerGroupParameters(10.0)
