@@ -27,7 +27,7 @@ from dpcore.factorisation.studies import ChoiceStudy, RatingStudy
 from dpcore.papers import find_figure
 from dpcore.regression.study import compute_errors_on_rows
 from dpcore.total.strategies import compute_relative_errors
-from dpcore.training.bassily import StepSize, compute_losses
+from dpcore.training.bassily import StepSizeFormula, compute_losses
 from dpcore.training.rows import ClassifierRows
 
 NUM_PICTURES = 12_500
@@ -132,7 +132,7 @@ def build_on_classes(key: str, folder: Path) -> PaperFigure:
     rows = readers.read_reviews(folder)[0]
     readings = [
         (classify_rows(rows, ties_above), step_size)
-        for ties_above, step_size in itertools.product((False, True), StepSize)
+        for ties_above, step_size in itertools.product((False, True), StepSizeFormula)
     ]
     return _summarise_readings(
         find_figure(key),
