@@ -291,7 +291,7 @@ class KnownValues:
     def _measure_shifts(
         self, bounds: FloatArray, size_index: SizeIndex | None
     ) -> tuple[SizeIndex, FloatArray, FloatArray, FloatArray]:
-        """Return four arrays by bound: how many sizes it reaches, the kept rows, the shift, and t, the largest weight."""
+        """Return four arrays by bound: the sizes up to it, the kept rows, the shift, and t, the largest weight."""
         table_values = self.table_values
         k = table_values.histogram.count_sizes_up_to(bounds) if size_index is None else size_index
         rows_below, users_above, _ = table_values.histogram.pieces_after(k)
