@@ -87,7 +87,7 @@ def test_all_pages_find_one_number_for_one_setting(histogram):
             )
             assert not on_mean.setting.list_differences(on_gap.setting)
             bounds["What weights gain"] = on_gap.solution.comparison.best_cap.max_contributions
-            assert on_gap.solution.comparison.smooth.threshold == pytest.approx(
+            assert on_gap.solution.comparison.smooth_choice.threshold == pytest.approx(
                 on_mean.solution.smooth_choice.threshold
             )
             release = PrivateParameters.from_release(on_mean.setting)
