@@ -182,7 +182,7 @@ def test_training_predicts_what_its_formulas_say() -> None:
         # Without sampling error what is left is noise, step by step, where no budget goes to the sum of weights:
         # every user's counts are public.
         kept = float(rows.histogram.kept_rows(bound))
-        noise = noise_alone(eigenvalues, mechanism, plan_noise(mechanism, bound).gradient_noise / kept)
+        noise = noise_alone(eigenvalues, mechanism, plan_noise(mechanism, bound).gradient_noise_std / kept)
         parts = (0.0, decision.calibrate_costs(eigenvalues, mechanism)[1])
         assert float(decision.predict_excess(rows.histogram, np.array(bound), parts)) == pytest.approx(
             noise, rel=1e-9
