@@ -93,9 +93,10 @@ def build_on_ratings(key: str, folder: Path) -> PaperFigure:
         )
     ratings = Ratings.from_columns(users, films, values)
     limits = RatingRange(float(values.min()), float(values.max()))
-    errors = PaperRuns(lambda _: (ratings, None), RatingStudy(rating_range=limits, measures_recall=False))
+    traits = np.full((ratings.num_items, 1), np.nan)
+    errors = PaperRuns(lambda _: (ratings, traits), RatingStudy(rating_range=limits, measures_recall=False))
     choices = select_choices(ratings, STARS)
-    recalls = PaperRuns(lambda _: (choices, None), ChoiceStudy(reference_settings=WITHOUT_PRIVACY))
+    recalls = PaperRuns(lambda _: (choices, traits), ChoiceStudy(non_private_settings=WITHOUT_PRIVACY))
     runs: dict[str, Run] = {
         "krichene-figure-1": errors.run_over_epsilon,
         "krichene-figure-2": recalls.run_over_epsilon,
