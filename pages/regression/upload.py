@@ -44,7 +44,7 @@ UPLOAD = TableUpload(
     public_help="This is about the labels: features and owners are taken as public in any case.",
     build=problem.build_dataset,
     build_entry=RegressionData,
-    check=problem.check,
+    check=problem.build_unit_problem,
 )
 
 SUBJECT = "these labels"

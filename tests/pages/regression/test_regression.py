@@ -25,7 +25,7 @@ from dpcore.regression.parameters import (
     ResidualVarianceSource,
     round_outwards,
 )
-from dpcore.regression.problem import check as check_table
+from dpcore.regression.problem import build_unit_problem as check_table
 from pages.regression.upload import UPLOAD
 from pages.shared.base import keys
 from pages.shared.fields import jobs
