@@ -160,7 +160,7 @@ class Needs:
     Attributes:
         is_missing: Returns True if data lack it.
         needed_phrase: What it is, as a plural noun phrase: "values, one per row"; empty if the page says it elsewhere.
-        link_label: Text of the link to *Your data*.
+        link_label: Text of the link to *Data*.
         describe: Returns what the answer says below its label, from solution and invented data; None if it says no
             more than usual.
     """
