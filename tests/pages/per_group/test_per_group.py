@@ -352,8 +352,8 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
     view = solve_by_distribution(dataset, build_parameters())
     exact = PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), build_parameters())
     true = compute_pair_error(exact, view.pair.max_groups, view.pair.max_amount)
-    assert view.limits[0] <= true <= view.limits[1]
-    assert view.error_map.errors.min() == view.choice.error
+    assert view.error_limits[0] <= true <= view.error_limits[1]
+    assert view.error_map.errors.min() == view.pair_choice.error
     told = answer_from(view, dataset)
     assert "Which pairs lie in which group is not known" in told.detail
     assert not told.proofs
@@ -361,7 +361,7 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
     assert answer_from(empty_solution, dataset).headline.startswith("Release nothing at ε = 0.00001")
 
     methods = answer.write_methods(view, dataset)
-    assert f"at most {view.choice.max_groups} groups" in methods.procedure
+    assert f"at most {view.pair_choice.max_groups} groups" in methods.procedure
     assert f"is about {told.numbers[1].text}" in methods.procedure
     assert "the same in every group" in methods.rule_sentence
     assert answer.write_methods(empty_solution, dataset).empty_sentence.endswith("nothing was released.")
