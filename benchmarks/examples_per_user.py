@@ -1,4 +1,4 @@
-"""Does the estimate of Examples per user rank bounds as accuracy does? Softmax regression on digits of invented users.
+"""Does the estimate of User-level DP-SGD rank bounds as accuracy does? Softmax regression on digits of invented users.
 
 Run ``python benchmarks/examples_per_user.py`` from the root; half a minute. Noise is simulated with NumPy: nothing here
 is a release. The digits are public; users are invented, of uneven sizes, and hold

@@ -44,7 +44,7 @@ from dpcore.common.privacy import Provenance
 from dpcore.common.strict_json import finite_or_none, write_document
 from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray
 from dpcore.gap_examples.compare import Comparison, build_problem_of_noise_ratio, compute_noise_ratio
-from dpcore.mean.private_counts import error_parts
+from dpcore.mean.private_counts import list_choice_entries
 from dpcore.mean.public_counts import MeanProblem
 from dpcore.report.content import write_columns
 
@@ -413,9 +413,9 @@ def write_instance_json(comparison: Comparison, disclosure: Provenance) -> str:
         "ratio_at_least": comparison.ratio_at_least,
         "ratio_at_most": comparison.ratio_at_most,
         "max_contributions": comparison.best_cap.max_contributions,
-        "cap": error_parts(comparison.best_cap),
+        "cap": list_choice_entries(comparison.best_cap),
         "threshold": comparison.smooth.threshold,
-        "smooth": error_parts(comparison.smooth),
+        "smooth": list_choice_entries(comparison.smooth),
     }
     return write_document(
         INSTANCE_SCHEMA,

@@ -1,4 +1,4 @@
-"""Learning under a bound: the error bound of a capped private learner, and its best cap.
+"""Bias curves over τ₀: the error bound of a capped private learner, and its best cap.
 
 At most tau = tau_0 n rows of each user are kept, and a private learner runs on them. Amin et al. 2019, theorem 1:
 with probability at least 1 - delta, the risk of what an epsilon-DP empirical risk minimiser returns exceeds the best

@@ -1,4 +1,4 @@
-"""The parameters of the page "Learning under a bound": everything but the data.
+"""The parameters of the page "Bias curves over τ₀": everything but the data.
 
 The questions that they belong to are `optimal_cap` (for a histogram) and `population` (for a power law).
 """

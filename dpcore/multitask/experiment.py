@@ -323,7 +323,7 @@ FIGURES = (
         "Figure 6",
         "error on synthetic tasks over the exponent μ",
         "ε = 1, δ = 1e-5, 10,000 users with 20 of 100 tasks. Ridge, clipping and steps are ours.",
-        "Many tasks",
+        "Multi-task weights",
         "Experiment",
         linear_axis("exponent μ", (-0.03, 1.03)),
         Axis("root mean squared error"),

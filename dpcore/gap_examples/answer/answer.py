@@ -162,13 +162,13 @@ def show_proof(answer: Answer, dataset: Dataset) -> section.Parts:
 def offer_instance(
     comparison: Comparison, file_stem: str, disclosure: Provenance = Disclosure.PUBLIC
 ) -> section.Row:
-    """Offer the instance as CSV, which *Your data* opens, and as JSON with the proof, under this file stem."""
+    """Offer the instance as CSV, which *Data* opens, and as JSON with the proof, under this file stem."""
     instance_file = section.File(
         "Instance (CSV)",
         f"{file_stem}_instance.csv",
         lambda: two_groups.write_instance_csv(comparison.problem, disclosure),
         disclosure,
-        "*Your data* opens it under *Upload a file*.",
+        "*Data* opens it under *Upload a file*.",
     )
     proof_file = section.File(
         "Instance with proof (JSON)",
@@ -288,7 +288,7 @@ def show_regression(answer: Answer, dataset: Dataset) -> section.Parts:
         (plots.plot_growth(growth_columns, regression_step), plots.plot_thresholds(regression_step))
     )
     yield _write_regression(regression_step)
-    yield section.Link("Regression", "Find the best C on other data", "arrow_forward")
+    yield section.Link("Linear regression", "Find the best C on other data", "arrow_forward")
 
 
 def _write_regression(regression_step: regression.RegressionStep) -> str:
@@ -300,9 +300,8 @@ def _write_regression(regression_step: regression.RegressionStep) -> str:
         solved_variance = regression_step.certificate.value
         is_same = abs(solved_variance / best_variance - 1.0) <= 1e-7
         solved_value_text = "the same" if is_same else format_number(solved_variance, 6)
-        proof_text = (
-            f"the solver of *Regression* finds {solved_value_text}. {regression_step.certificate.sentence}"
-        )
+        certificate_text = regression_step.certificate.sentence
+        proof_text = f"the solver of *Linear regression* finds {solved_value_text}. {certificate_text}"
     if example.example_number == 1:
         remark_text = "The paper prints the weight 1/g² where CX = I asks for 1/g³, which is used here."
     else:

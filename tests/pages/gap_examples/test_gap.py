@@ -1,4 +1,4 @@
-"""What weights gain: each step draws and says what the core answers; long work ends in a result."""
+"""Weights vs. caps: each step draws and says what the core answers; long work ends in a result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Learning under a bound: what is drawn and said is what `dpcore` answers; bad parameters get sentences."""
+"""Bias curves over τ₀: what is drawn and said is what `dpcore` answers; bad parameters get sentences."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from tests.pages.driving import (
     trace,
 )
 
-PAGE = "Learning under a bound"
+PAGE = "Bias curves over τ₀"
 SAMPLE = samples.load(session.DEFAULT_SAMPLE)
 COMMITS = samples.load("requests-commits")
 TABS = (

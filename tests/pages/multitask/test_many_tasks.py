@@ -1,4 +1,4 @@
-"""Many tasks: what is drawn and said is what `dpcore.multitask` answers; labels follow the tasks; long work ends."""
+"""Multi-task weights: what is drawn and said is what `dpcore.multitask` answers; labels follow; long work ends."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ from tests.pages.driving import (
     trace,
 )
 
-PAGE = "Many tasks"
+PAGE = "Multi-task weights"
 TARGET = PrivacyTarget(1.0, 1e-5)
 TASK_TABS = ("Weights", "Users and tasks", "Exact optimum", "Private counts", "Budget", "Experiment")
 TABS = (layout.BEHIND, *TASK_TABS, layout.DOWNLOADS, layout.COMPUTED)
@@ -410,7 +410,7 @@ def test_tasks_of_private_data_are_taken_and_private(app):
     check(app.slider(key="multitask.exponent").set_value(0.5).run())
     # A source chosen by hand stays when pages change, and generated tasks are public.
     check(app.selectbox(key="multitask.source").set_value(TaskSource.HEAVY_TAILED).run())
-    go(go(app, "Start"), PAGE)
+    go(go(app, "Home"), PAGE)
     assert app.selectbox(key="multitask.source").value is TaskSource.HEAVY_TAILED
     assert cards.BADGES[Disclosure.PRIVATE][0] not in shown_texts(app)
 
