@@ -131,11 +131,11 @@ def find_safe_path(path: File, workspace: Workspace) -> File:
 
 def rename_roles(roles: Roles, columns: Sequence[str]) -> Roles:
     """Return the roles with the column names of `write_union` (``c0`` ...) in place of the files'."""
-    view_names: dict[Any, Any] = {column: f"c{index}" for index, column in enumerate(columns)}
+    alias_by_column: dict[Any, Any] = {column: f"c{index}" for index, column in enumerate(columns)}
     role_names = ("user", "task", "value", "size", "users")
-    roles_in_view: dict[str, Any] = {name: view_names.get(getattr(roles, name)) for name in role_names}
+    roles_in_view: dict[str, Any] = {name: alias_by_column.get(getattr(roles, name)) for name in role_names}
     for role_name in ("further_user", "further_task"):
-        roles_in_view[role_name] = tuple(view_names[column] for column in getattr(roles, role_name))
+        roles_in_view[role_name] = tuple(alias_by_column[column] for column in getattr(roles, role_name))
     return replace(roles, **roles_in_view)
 
 

@@ -107,7 +107,7 @@ class _Archive(zipfile.ZipFile):
 
 
 def _read_first_sheet(
-    archive: _Archive, rows: _SheetRows, should_stop: ShouldStop | None
+    archive: _Archive, sheet_rows: _SheetRows, should_stop: ShouldStop | None
 ) -> tuple[str, list[str]]:
     """Read the first visible sheet into ``rows``; return its name, empty if it is the first of all, and the notes."""
     from openpyxl.reader.excel import ExcelReader
@@ -135,14 +135,14 @@ def _read_first_sheet(
     sheet_reader = SheetReader(reader.wb, shared_texts, MAX_SHEET_ROWS, MAX_SHEET_CELLS, should_stop)
     with archive.open(part_name) as stream:
         for row_number, row_values in sheet_reader.read_rows(stream):
-            rows.add(row_number, row_values)
+            sheet_rows.add(row_number, row_values)
     is_first = sheet is sheets_with_parts[0][0]
     num_sheets = len(sheets_with_parts)
     notes = [f"The first visible one of {num_sheets} sheets was read."] if num_sheets > 1 else []
     if num_merged := sheet_reader.num_merged_ranges:
         ranges_text = wording.counted(num_merged, "range of cells is", "ranges of cells are")
         notes.append(f"{ranges_text} merged: only the first cell of each counts. Fill the others first.")
-    return "" if is_first else sheet.name, [*notes, *rows.write_notes()]
+    return "" if is_first else sheet.name, [*notes, *sheet_rows.write_notes()]
 
 
 # Content of a cell whose formula failed; a sheet with lookups of users has one for every user not found.
@@ -164,9 +164,9 @@ class _SheetRows:
         self._packed_frames: list[pd.DataFrame] = []
         self._num_errors, self._first_error_row = 0, 0
 
-    def add(self, row_number: int, row: Sequence[Any]) -> None:
+    def add(self, row_number: int, row_values: Sequence[Any]) -> None:
         """Add a row with content, with cells of failed formulas emptied; raise InvalidInput beyond a limit."""
-        cell_texts = [_format_cell(value) for value in row]
+        cell_texts = [_format_cell(value) for value in row_values]
         if not any(cell_texts):
             return
         while not cell_texts[-1]:
@@ -223,9 +223,9 @@ def _refuse_zip_bombs(path: File) -> None:
     """Raise InvalidInput if a workbook unpacks to more bytes than are read, or is no archive."""
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
-            members = archive.infolist()
-            num_unpacked_bytes = sum(member.file_size for member in members)
-            sheet_sizes = [m.file_size for m in members if "worksheets/" in m.filename]
+            zip_members = archive.infolist()
+            num_unpacked_bytes = sum(member.file_size for member in zip_members)
+            sheet_sizes = [m.file_size for m in zip_members if "worksheets/" in m.filename]
             num_other_bytes = num_unpacked_bytes - sum(sheet_sizes)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError):
         raise refuse("the Excel workbook is damaged", remedy=SAVE_AS_CSV) from None
