@@ -192,7 +192,7 @@ def to_dataset(
         with problems.collecting():
             provenance = check_provenance(disclosure)
         with problems.collecting():
-            column_names.refuse_no_names(user=user, value=value, group=group)
+            column_names.refuse_wrong_names(user=user, value=value, group=group)
             user_columns, group_columns = column_names.list_columns(user), column_names.list_columns(group)
             source = None
             if files.is_table(data):

@@ -195,7 +195,7 @@ def read_labelled(
         if not isinstance(intercept, bool):
             problems.add(f"intercept must be True or False; got {str(intercept)[:40]!r}")
         with problems.collecting():
-            column_names.refuse_no_names(user=user, label=label, features=features)
+            column_names.refuse_wrong_names(user=user, label=label, features=features)
             _check_lists_by_column("levels", "['DE', 'FR']", levels)
             _check_lists_by_column("ranges", "(0, 100)", further_arguments.get("ranges"), 2)
             role_columns = column_names.list_columns(user), label, column_names.list_columns(features)

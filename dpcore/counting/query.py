@@ -122,12 +122,9 @@ def select_events(
     task_expressions = _blank_all_or_none(group_cells)
     for index, expression in enumerate(task_expressions):
         columns_by_name[f"{TASK}_{index}" if index else TASK] = expression
-    if roles.value is not None:
-        columns_by_name["value"] = (
-            value_expression
-            if value_expression is not None
-            else replace_infinite(table[roles.value], has_nan)
-        )
+    if roles.value is not None and value_expression is None:
+        value_expression = replace_infinite(table[roles.value], has_nan)
+    columns_by_name |= {} if value_expression is None else {"value": value_expression}
     return table.select(**columns_by_name)
 
 

@@ -70,7 +70,10 @@ class FileReduction(FileAttempts):
             view_column = f"c{self.columns.index(column_name)}"
             if self._types_by_column[view_column].is_string():
                 marks = self._settle_marks(duck, view_column, column_name)
-                sql_by_column[view_column], self.decimal_marks[column_name] = marks.sql, marks.decimal_mark
+                sql_by_column[view_column], self.decimal_marks[column_name] = (
+                    marks.number_sql,
+                    marks.decimal_mark,
+                )
                 self.notes += [marks.note_text] if marks.note_text else []
                 problems.extend([marks.problem] if marks.problem is not None else [])
             elif self._types_by_column[view_column].is_boolean():

@@ -56,7 +56,7 @@ class RejectedLines:
     Attributes:
         reason: DuckDB's name of the reason.
         num_lines: Number of lines.
-        lines: The first of them.
+        line_numbers: The first of them.
         num_fields: Number of fields of the first line, if that is the reason.
     """
 
@@ -210,7 +210,7 @@ def find_reopened_mark(
     delimiter, record_lines, last_line = relation.separator, list[str](), relation.num_skipped_lines
 
     def note_lines(lines: Iterable[str]) -> Iterator[str]:
-        """Yield the lines, and note each in ``raw``."""
+        """Yield the lines, and add each to ``record_lines``."""
         for line in lines:
             record_lines.append(line)
             yield line

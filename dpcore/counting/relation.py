@@ -295,7 +295,7 @@ def trim_sql(cell_sql: str, may_be_quoted: bool = True) -> str:
 
 
 def is_padded_sql(cell_sql: str) -> str:
-    """Return the SQL condition that a cell is empty or has blanks around it. Null for null.
+    """Return the SQL condition that a cell is empty or has blanks around it; it is null for a null cell.
 
     By code point, every blank and the empty text sort before "!". If a cell begins without a blank, it has no quoted
     field after several blanks.

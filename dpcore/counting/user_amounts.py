@@ -39,7 +39,7 @@ def read_user_amounts(
     *,
     keeps_rows: bool = False,
 ) -> UserAmounts | Dataset:
-    """Read rows, totals or pairs per user, or every row's value, from files, for a private selection.
+    """Read rows, totals or pairs per user, or every row's value, from files; of a table of pairs return its dataset.
 
     A row that names no user is left out. A cell without a finite number counts as 0, and numbers are clamped to
     `LARGEST_CELL`. A file without rows has no users.
@@ -78,11 +78,11 @@ def read_user_amounts(
         reduction.reduce()
     except InvalidInput:
         raise reduction.column_error or _build_unreadable_error() from None
-    assert reduction.amounts is not None
+    assert reduction.user_amounts is not None
     file_layouts = source.head.layouts
     mark_pairs, missing_rule_fields = tuple(reduction.decimal_marks.items()), describe_missing_rule(roles)
     table_layout = TableLayout(file_layouts, mark_pairs, **missing_rule_fields) if file_layouts else None
-    return replace(reduction.amounts, layout=table_layout, name=source.name)
+    return replace(reduction.user_amounts, layout=table_layout, name=source.name)
 
 
 def _build_unreadable_error() -> InvalidInput:
@@ -131,12 +131,12 @@ class _AmountsReduction(FileReduction):
     """The reduction of files to `UserAmounts`.
 
     Attributes:
-        amounts: The result, after `reduce` has run.
+        user_amounts: The result, after `reduce` has run.
         column_error: The error of a column whose type has no numbers; None if there is none.
         keeps_rows: True to keep the value of every row.
     """
 
-    amounts: UserAmounts | None = None
+    user_amounts: UserAmounts | None = None
     column_error: InvalidInput | None = None
     keeps_rows: bool = False
     _num_rows: int = 0
@@ -172,7 +172,7 @@ class _AmountsReduction(FileReduction):
         self._create_view(duck, {view_column: clamped_sql}, False)
 
     def _reduce(self) -> Facets:
-        """Count the amounts per user, kept in ``amounts``, and return their histogram alone as facets."""
+        """Count the amounts per user, kept in ``user_amounts``, and return their histogram alone as facets."""
         with self._open_connection() as duck:
             self._open_source(duck)
             roles = rename_roles(self.roles, self.columns)
@@ -181,8 +181,8 @@ class _AmountsReduction(FileReduction):
             events = query.select_events(table, roles, value_expression, has_nan=True)
             events = query.settle_missing(events, None) if roles.drops_missing else events
             rows = query.select_counted(events, roles.missing_users)
-            self.amounts = self._count_amounts(duck, duck.store_table("rows", rows), roles)
-        return Facets(self.amounts.histogram)
+            self.user_amounts = self._count_amounts(duck, duck.store_table("rows", rows), roles)
+        return Facets(self.user_amounts.histogram)
 
     def _count_amounts(self, duck: Duck, rows: EngineTable, roles: Roles) -> UserAmounts:
         """Count rows per user, and sums per user or rows and sums per pair, as the roles require."""
@@ -202,9 +202,11 @@ class _AmountsReduction(FileReduction):
         if self.keeps_rows:
             row_columns = duck.fetch_columns(f"SELECT value, {code_sql} FROM {table_sql}")
             row_order = np.argsort(row_columns["code"], kind="stable")
-            user_codes = np.asarray(row_columns["code"], np.int64)[row_order]
+            pair_users = np.asarray(row_columns["code"], np.int64)[row_order]
             values = np.asarray(row_columns["value"], np.float64)[row_order]
-            return replace(user_amounts, user_codes=user_codes, rows=np.ones_like(user_codes), sums=values)
+            return replace(
+                user_amounts, pair_users=pair_users, pair_rows=np.ones_like(pair_users), pair_sums=values
+            )
         sums_sql = "" if roles.value is None else ", sum(value) AS sums"
         if roles.task is None:
             if not sums_sql:
@@ -220,8 +222,8 @@ class _AmountsReduction(FileReduction):
         pair_order = np.argsort(pair_columns["code"], kind="stable")
         num_groups_sql = f"SELECT count(*) FROM (SELECT DISTINCT {groups_sql} {from_named_sql})"
         return replace(
-            user_amounts, user_codes=np.asarray(pair_columns["code"], np.int64)[pair_order],
-            rows=np.asarray(pair_columns["rows"], np.int64)[pair_order],
-            sums=np.asarray(pair_columns["sums"], np.float64)[pair_order] if sums_sql else None,
+            user_amounts, pair_users=np.asarray(pair_columns["code"], np.int64)[pair_order],
+            pair_rows=np.asarray(pair_columns["rows"], np.int64)[pair_order],
+            pair_sums=np.asarray(pair_columns["sums"], np.float64)[pair_order] if sums_sql else None,
             num_groups=int(duck.fetch_rows(num_groups_sql)[0][0]),
         )  # fmt: skip

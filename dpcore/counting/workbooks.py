@@ -355,7 +355,7 @@ class SheetReader(_TextCollector):
     """A reader of the rows of a sheet.
 
     Args:
-        book: Its workbook, which has the formats of dates.
+        workbook: Its workbook, which has the formats of dates.
         texts: The shared texts.
         max_rows: Largest row number.
         max_cells: Largest number of cells, including those without a value.

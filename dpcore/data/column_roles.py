@@ -200,9 +200,7 @@ def _guess_pairs(table: Table) -> Roles | None:
         return None
     if not (_read_first_numbers(table, rows_column).values >= 1).all():
         return None
-    user_steps, group_steps = (
-        np.diff(_read_first_numbers(table, column).values) for column in (user_column, group_column)
-    )
+    user_steps, group_steps = (np.diff(_read_first_numbers(table, name).values) for name in PAIRS_HEADER[:2])
     if (user_steps < 0).any() or (group_steps[user_steps == 0] <= 0).any():
         return None
     value_column = PAIRS_SUM if PAIRS_SUM in table.columns else None
@@ -248,8 +246,8 @@ def _names_values_or_tasks(column: str) -> bool:
 
 def _guess_counts(table: Table, columns: list[str]) -> Roles | None:
     """Return the roles of a table with one row per user, guessed from names and cells; None if it is none."""
-    named_columns = [column for column in columns if set(split_name(column)) & COUNT_WORDS]
-    count_columns = [column for column in named_columns if not counts_people(column)]
+    counting_columns = [column for column in columns if set(split_name(column)) & COUNT_WORDS]
+    count_columns = [column for column in counting_columns if not counts_people(column)]
     user_columns = list_other_user_columns(columns, count_columns)
     user_column = next((column for column in user_columns if not _is_time(table, column)), None)
     if len(columns) == 1:
@@ -259,11 +257,11 @@ def _guess_counts(table: Table, columns: list[str]) -> Roles | None:
         return Roles(TableKind.COUNTS, user=user_column, count=count_columns[0])
     if len(columns) == 2:
         first_column, second_column = columns
-        first_has_values = bool(set(split_name(first_column)) & VALUE_WORDS)
-        has_other_words = _names_values_or_tasks(second_column) or score_as_users(second_column)
-        has_other_names = bool(first_has_values or has_other_words)
-        is_distinct = _is_distinct(table, first_column) and not _is_time(table, first_column)
-        if not has_other_names and is_distinct and _has_whole_numbers(table, second_column, 1.0):
+        first_names_values = bool(set(split_name(first_column)) & VALUE_WORDS)
+        second_names_other = _names_values_or_tasks(second_column) or score_as_users(second_column) > 0
+        has_distinct_ids = _is_distinct(table, first_column) and not _is_time(table, first_column)
+        are_unnamed = not (first_names_values or second_names_other)
+        if are_unnamed and has_distinct_ids and _has_whole_numbers(table, second_column, 1.0):
             return Roles(TableKind.COUNTS, user=first_column, count=second_column)
     return None
 
@@ -314,10 +312,8 @@ def _find_named_column(
     ranked_columns: list[tuple[int, int, str]] = []
     for index, column in enumerate(columns):
         name_words = split_name(column)
-        # StockCode is also stockcode.
-        ranked_columns += [
-            (words.index(word), index, column) for word in (*name_words, "".join(name_words)) if word in words
-        ]
+        all_words = *name_words, "".join(name_words)  # StockCode is also stockcode.
+        ranked_columns += [(words.index(word), index, column) for word in all_words if word in words]
     return next((column for _, _, column in sorted(ranked_columns) if fits(column)), None)
 
 
@@ -326,10 +322,8 @@ def _is_row_number(table: Table, column: str) -> bool:
     if not (re.fullmatch(r"column [0-9]+'*", column) or column.lower() in ("index", "unnamed: 0", "row")):
         return False
     first_cells = table.frame[column].iloc[:_NUM_SAMPLED].tolist()
-    return any(
-        first_cells == [str(first_number + offset) for offset in range(len(first_cells))]
-        for first_number in (0, 1)
-    )
+    number_texts = [str(number) for number in range(len(first_cells) + 1)]
+    return first_cells in (number_texts[:-1], number_texts[1:])
 
 
 def _read_first_numbers(table: Table, column: str) -> Numbers:
@@ -348,7 +342,7 @@ def _has_whole_numbers(table: Table, column: str, min_share: float) -> bool:
 def _has_no_text(table: Table, column: str) -> bool:
     """Return True if the first cells have numbers, and all others are missing."""
     numbers = _read_first_numbers(table, column)
-    return bool(np.isfinite(numbers.values).any() and not numbers.is_text.any())
+    return bool(np.isfinite(numbers.values).any() and not numbers.text_mask.any())
 
 
 def _is_ascending(table: Table, column: str) -> bool:

@@ -56,11 +56,9 @@ VALUE_WORDS = frozenset(VALUES_IN_ORDER)
 
 def score_as_users(column: str) -> float:
     """Return how much a column's name suggests users, above 0 to 3.3; 0 if it does not."""
-    name_words = split_name(column)
+    words = set(split_name(column))
     # screen_name is one word here, and user_name is two.
-    words = {*name_words, *(["screenname"] if "screen" in name_words and "name" in name_words else [])} - {
-        "screen"
-    }
+    words = words - {"screen"} | ({"screenname"} if {"screen", "name"} <= words else set())
     if words & (_ATTRIBUTE_WORDS | TIME_WORDS):
         return 0.0
     for rank, known_words in enumerate(_USER_WORDS):
@@ -76,14 +74,13 @@ def score_as_users(column: str) -> float:
 def counts_people(column: str) -> bool:
     """Return True if a column's name says that it has numbers of people."""
     words = set(split_name(column))
-    counts_users = words & {"num", "number", "n", "count", "how"} and words & _USER_WORDS[0]
-    return "per" not in words and bool(words & _PEOPLE_WORDS or counts_users)
+    user_number_words = words & {"num", "number", "n", "count", "how"} and words & _USER_WORDS[0]
+    return "per" not in words and bool(words & _PEOPLE_WORDS or user_number_words)
 
 
 def list_other_user_columns(columns: Sequence[str], used_columns: Sequence[str]) -> list[str]:
     """List the unused columns whose names suggest users, the likeliest first."""
-    scored_columns = [column for column in columns if score_as_users(column) > 0]
-    unused_columns = [column for column in scored_columns if column not in used_columns]
+    unused_columns = [name for name in columns if name not in used_columns and score_as_users(name) > 0]
     return sorted(unused_columns, key=score_as_users, reverse=True)
 
 
