@@ -25,21 +25,13 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.counting import files
 from dpcore.counting.duck import MEMORY_LIMIT, Duck, Steps, StoppedError
 from dpcore.counting.facets import Facets
+from dpcore.counting.files import Source
 from dpcore.counting.formats import MemoryFile
 from dpcore.counting.frames import FRAME_FILE, write_parquet
 from dpcore.counting.reduce_files import FileReduction
 from dpcore.counting.relation import find_safe_path, refuse_changed, refuse_times, write_scan
-from dpcore.data import column_names
-from dpcore.data.column_roles import (
-    TOTALS_PREFIX,
-    MissingRule,
-    MissingUsers,
-    Roles,
-    TableKind,
-    check_roles,
-    describe_missing_rule,
-    explain_roles,
-)
+from dpcore.data import column_names, column_roles
+from dpcore.data.column_roles import TOTALS_PREFIX, MissingRule, MissingUsers, Roles, TableKind, explain_roles
 from dpcore.data.tables import FileKind, Table, TableLayout, read_numbers
 from dpcore.dataset import MAX_PAIRS, Contribution, Dataset, Pairs, Totals
 
@@ -63,7 +55,7 @@ def prefer_pair_roles(guessed_roles: Roles, chosen_roles: Roles) -> Roles:
 
 
 def count_pairs(
-    source: files.Source,
+    source: Source,
     roles: Roles,
     disclosure: Disclosure,
     memory_limit: int,
@@ -127,7 +119,7 @@ def count_pairs(
 
 
 def _read_number_columns(
-    source: files.Source, columns: list[str], memory_limit: int, should_stop: ShouldStop | None
+    source: Source, columns: list[str], memory_limit: int, should_stop: ShouldStop | None
 ) -> dict[str, npt.NDArray[np.float64]]:
     """Read these columns of a file or a table in memory as float64 arrays; other cells become NaN."""
     import duckdb
@@ -248,7 +240,7 @@ def _refuse_missing_facets(dataset: Dataset, needed_names: Sequence[str]) -> Non
 
 
 def _choose_roles(
-    source: files.Source, user_columns: list[str], value_column: str | None, group_columns: list[str],
+    source: Source, user_columns: list[str], value_column: str | None, group_columns: list[str],
     contribution: Contribution, missing_names: Sequence[str], missing: MissingRule,
     earlier_problems: Problems,
 ) -> Roles:  # fmt: skip
@@ -307,7 +299,7 @@ class CountResult:
 
 
 def count(
-    source: files.Source,
+    source: Source,
     roles: Roles,
     provenance: Provenance,
     *,
@@ -335,7 +327,7 @@ def count(
         InvalidInput: The files cannot be counted; all problems at once.
     """
     start = time.monotonic()
-    check_roles(source.columns, roles, source.name)
+    column_roles.check_roles(source.columns, roles, source.name)
     if isinstance(provenance, ReleaseFacts) and roles.kind is not TableKind.HISTOGRAM:
         raise refuse("a DP release has one row per size", remedy="Say so, or that the data are private")
     with Problems() as time_problems:
@@ -373,7 +365,9 @@ def count(
             layouts[index] = replace(layouts[index], encoding=encoding)
         has_one_user = roles.missing_users is MissingUsers.ONE_USER
         mark_pairs = tuple(file_reduction.decimal_marks.items())
-        table_layout = TableLayout(tuple(layouts), mark_pairs, has_one_user, **describe_missing_rule(roles))
+        table_layout = TableLayout(
+            tuple(layouts), mark_pairs, has_one_user, **column_roles.describe_missing_rule(roles)
+        )
     source_text = f"File {source.name}."
     dataset = build_counted_dataset(facets, source.name, source_text, roles, provenance, notes, table_layout)
     size_name = roles.size or ""
@@ -448,6 +442,6 @@ def build_dataset(table: Table, roles: Roles, provenance: Provenance) -> Dataset
     Raises:
         InvalidInput: Columns are missing or have invalid cells; all problems at once, with their lines.
     """
-    dataset = count(files.Source.of_table(table), roles, provenance).dataset
+    dataset = count(Source.of_table(table), roles, provenance).dataset
     assert dataset is not None
     return dataset

@@ -263,27 +263,23 @@ class Duck:
         return self.get_table(name)
 
     def create_view(
-        self,
-        name: str,
-        rows: Table,
-        condition_sql: str = "true",
-        sql_by_added_column: Mapping[str, str] | None = None,
+        self, name: str, rows: Table, where_sql: str = "true", sql_by_mark: Mapping[str, str] | None = None
     ) -> Table:
         """Create a view of some rows, so that their SQL is compiled once (20 ms a query), and return it as a table.
 
         Args:
             name: Name of the view; an earlier view of this name is replaced.
             rows: All rows.
-            condition_sql: SQL condition that selects rows.
-            sql_by_added_column: SQL of further integer columns, by name.
+            where_sql: SQL condition that selects rows.
+            sql_by_mark: SQL of further integer columns, by name.
         """
         import ibis
 
-        added_column_sqls = [f"{sql} AS {column}" for column, sql in (sql_by_added_column or {}).items()]
+        added_column_sqls = [f"{sql} AS {column}" for column, sql in (sql_by_mark or {}).items()]
         columns_sql = ", ".join(["*", *added_column_sqls])
-        view_sql = f"SELECT {columns_sql} FROM ({compile_sql(rows)}) WHERE {condition_sql}"
+        view_sql = f"SELECT {columns_sql} FROM ({compile_sql(rows)}) WHERE {where_sql}"
         self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {quote_identifier(name)} AS {view_sql}")
-        types_by_column = {**rows.schema(), **dict.fromkeys(sql_by_added_column or {}, "int64")}
+        types_by_column = {**rows.schema(), **dict.fromkeys(sql_by_mark or {}, "int64")}
         table: Table = ibis.table(types_by_column, name=name)
         return table
 

@@ -258,8 +258,7 @@ def count_table(
         arrays_by_name = {name: arrow_table.column(name).to_numpy() for name in arrow_table.column_names}
         # Some engines return sums of integers as decimals, in arrays of objects.
         return {
-            name: array.astype(np.float64) if array.dtype.kind == "O" else array
-            for name, array in arrays_by_name.items()
+            name: a.astype(np.float64) if a.dtype.kind == "O" else a for name, a in arrays_by_name.items()
         }
 
     def query_number(expression: Table) -> int:
@@ -300,20 +299,25 @@ def write_recipe(engine: Engine, roles: Roles, table_name: str) -> tuple[str, st
         table_name: Name of the table in the engine.
     """
     user_columns = roles.privacy_unit or ("user_id",)
-    command_words = ["python", "-m", "dpcore.counting", "--from", engine.example_address]
-    command_words += ["--table", table_name]
-    for column_name in user_columns:
-        command_words += ["--user", column_name]
-    for column_name in roles.groups:
-        command_words += ["--task", column_name]
+    command_words = [
+        "python",
+        "-m",
+        "dpcore.counting",
+        "--from",
+        engine.example_address,
+        "--table",
+        table_name,
+    ]
+    command_words += [word for column in user_columns for word in ("--user", column)]
+    command_words += [word for column in roles.groups for word in ("--task", column)]
     command_words += ["--value", roles.value] if roles.value is not None else []
     if roles.contribution is not Contribution.ROWS:
         command_words += ["--count", COUNT_OPTIONS[roles.contribution]]
     command_words += ["--missing-users", "one"] if roles.missing_users is MissingUsers.ONE_USER else []
     if roles.missing_rule is not None:
         command_words += ["--missing", str(roles.missing_rule)]
-    command = shlex.join([*command_words, "--to", "histogram.csv"])
     python_code = _write_python(engine, roles, table_name, user_columns)
+    command = shlex.join([*command_words, "--to", "histogram.csv"])
     return command, python_code, write_histogram_sql(engine, roles, table_name)
 
 

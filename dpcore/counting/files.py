@@ -106,10 +106,8 @@ class Source:
                 problems.add(f"there are {len(self.columns)} columns, and {len(new_names)} names")
             if not all(new_names) or len(set(new_names)) < len(new_names):
                 problems.add("every column needs a name of its own")
-        file_layouts = tuple(
-            replace(file_layout, names=new_names) if file_layout.names else file_layout
-            for file_layout in self.head.layouts
-        )
+        old_layouts = self.head.layouts
+        file_layouts = tuple(replace(old, names=new_names) if old.names else old for old in old_layouts)
         head = replace(self.head, frame=self.head.frame.set_axis(new_names, axis=1), layouts=file_layouts)
         relations = self.relations
         new_relations = [replace(each, columns=new_names, table=each.table and head) for each in relations]

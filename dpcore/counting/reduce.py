@@ -158,7 +158,7 @@ class Reduction:
             """Build the query for the histogram of these rows, in DuckDB with the marks of users."""
             users_table = query.count_per_user(rows, self.roles.contribution)
             if self.duck is not None:
-                users_table = self.duck.create_view("users_", users_table, sql_by_added_column=sql_by_mark)
+                users_table = self.duck.create_view("users_", users_table, sql_by_mark=sql_by_mark)
             return query.count_users_by_size(users_table, self.roles.contribution)
 
         return self._run_in_parts(build_histogram, self.rows)
@@ -239,25 +239,19 @@ class Reduction:
         self.notes.append(f"{rows_text} {'was' if num_missing == 1 else 'were'} {rule_text}{first_text}.")
 
     def _refuse(
-        self,
-        cell_kind: str,
-        message: str,
-        num_cells: int,
-        column_text: str,
-        remedy_text: str,
-        problems: Problems,
+        self, cell_kind: str, message: str, num_cells: int, column_text: str, remedy: str, problems: Problems
     ) -> None:
         """Add a problem with the locations and contents of the first cells, and their number."""
         row_places = self.find_places(cell_kind, MAX_PLACES)
         if not row_places:
-            problems.add(f"{message}; {wording.counted(num_cells, 'row')} in all", column_text, remedy_text)
+            problems.add(f"{message}; {wording.counted(num_cells, 'row')} in all", column_text, remedy)
             return
         (_, first_detail), *other_places = row_places
         other_texts = [f"{location} ({detail})" if detail else location for location, detail in other_places]
         message_text = f"{message} ({first_detail})" if first_detail else message
         message_text += f"; also {' and '.join(other_texts)}" if other_texts else ""
         message_text += f"; {num_cells:,} in all" if num_cells > MAX_PLACES else ""
-        problems.add(message_text, f"{row_places[0][0]}, {column_text}", remedy_text)
+        problems.add(message_text, f"{row_places[0][0]}, {column_text}", remedy)
 
     def _refuse_now(self, cell_kind: str, message: str, num_rows: int, remedy_text: str) -> None:
         """Raise InvalidInput for rows of users, with their first locations."""

@@ -16,14 +16,7 @@ from dpcore.counting.attempts import FileAttempts
 from dpcore.counting.duck import Duck, compile_sql, quote_literal, write_part_condition
 from dpcore.counting.facets import Facets, RowPlaces, describe_first, note_copies
 from dpcore.counting.reduce import MAX_SIZES, Reduction
-from dpcore.counting.relation import (
-    ROW_COLUMN,
-    Relation,
-    clean_sql,
-    is_padded_sql,
-    make_comparable_sql,
-    strip_padded,
-)
+from dpcore.counting.relation import ROW_COLUMN, Relation, clean_sql, is_padded_sql, make_comparable_sql
 from dpcore.data.column_names import HEADER_AGAIN_MESSAGE, REMOVE_HEADER_REMEDY, and_more, shorten
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.data.tables import BLANKS, FileKind, Marks, settle_marks
@@ -70,10 +63,8 @@ class FileReduction(FileAttempts):
             view_column = f"c{self.columns.index(column_name)}"
             if self._types_by_column[view_column].is_string():
                 marks = self._settle_marks(duck, view_column, column_name)
-                sql_by_column[view_column], self.decimal_marks[column_name] = (
-                    marks.number_sql,
-                    marks.decimal_mark,
-                )
+                sql_by_column[view_column] = marks.number_sql
+                self.decimal_marks[column_name] = marks.decimal_mark
                 self.notes += [marks.note_text] if marks.note_text else []
                 problems.extend([marks.problem] if marks.problem is not None else [])
             elif self._types_by_column[view_column].is_boolean():
@@ -118,7 +109,7 @@ class FileReduction(FileAttempts):
 
         return settle_marks(cell_sql, check_masks, find_place, column_name, delimiter, self._is_count_table)
 
-    def _find_rows(self, write_bad_rows_sql: Callable[[Duck], str], max_rows: int) -> RowPlaces:
+    def _find_rows(self, write_bad_sql: Callable[[Duck], str], max_rows: int) -> RowPlaces:
         """Return the locations and details of the first bad rows, as `diagnose.find_rows`."""
 
         def write_view(relation: Relation) -> str:
@@ -126,12 +117,7 @@ class FileReduction(FileAttempts):
             return self._write_view([relation], True)
 
         return diagnose.find_rows(
-            self._relations,
-            write_view,
-            self._open_connection,
-            write_bad_rows_sql,
-            max_rows,
-            self._should_stop,
+            self._relations, write_view, self._open_connection, write_bad_sql, max_rows, self._should_stop
         )
 
     def _find_rows_where(self, mask_sql: str, max_rows: int) -> RowPlaces:
@@ -197,7 +183,7 @@ class FileReduction(FileAttempts):
         if facets is not None:
             return facets
         value_expression = self._find_value_column(table, roles.value)
-        rows = self._select_events(table, roles, value_expression, strip_padded)
+        rows = self._select_events(table, roles, value_expression, relation.strip_padded)
         # The few columns are stored if reading them again would cost more.
         is_read_again = not needs_users_alone or self._num_passes > 1
         if is_read_again and any(each.kind is not FileKind.PARQUET for each in self._relations):
@@ -272,12 +258,7 @@ class FileReduction(FileAttempts):
         return number_expression
 
     def _build_reduction(
-        self,
-        duck: Duck,
-        rows: Table,
-        roles: Roles,
-        value_expression: Value | None,
-        message_roles: Roles | None = None,
+        self, duck: Duck, rows: Table, roles: Roles, values: Value | None, message_roles: Roles | None = None
     ) -> Reduction:
         """Build the reduction of rows to facets, and add its queries to the progress."""
         import ibis
@@ -294,26 +275,23 @@ class FileReduction(FileAttempts):
                 nul_conditions = [f"contains({column}::VARCHAR, chr(0))" for column in roles.privacy_unit]
                 return self._find_rows_where(" OR ".join(nul_conditions), max_rows)
 
-            def write_bad_rows_sql(duck_to_read: Duck) -> str:
+            def write_bad_sql(duck_to_read: Duck) -> str:
                 """Return the SQL of all rows with their number, a flag for cells of the kind, and the cell to show."""
                 table = duck_to_read.get_table("source")
-                numbers = None if value_expression is None else self._find_value_column(table, roles.value)
+                numbers = None if values is None else self._find_value_column(table, roles.value)
                 cell_expression = table[roles.value].cast("string") if roles.value else ibis.literal("")
                 events = query.select_events(
-                    table.mutate(cell=cell_expression), roles, numbers, has_nan=True, strip=strip_padded,
+                    table.mutate(cell=cell_expression), roles, numbers, has_nan=True, strip=relation.strip_padded,
                     further_columns=(ROW_COLUMN, "cell"),
                 )  # fmt: skip
                 # These cells are from a short list of words or numbers like 1e999, so they may be shown.
-                shown_columns = {
-                    "not_finite": "cell",
-                    **dict.fromkeys(("negative", "broken", "large"), "value"),
-                }
-                shown_column = shown_columns.get(cell_kind)
-                detail = events[shown_column] if shown_column else ibis.literal("")
+                detail = ibis.literal("")
+                if cell_kind in ("negative", "broken", "large", "not_finite"):
+                    detail = events["cell" if cell_kind == "not_finite" else "value"]
                 bad_mask = query.mask_odd_cells(events, roles.missing_users, self._is_count_table)[cell_kind]
                 return compile_sql(events.select(ROW_COLUMN, bad=bad_mask, detail=detail))
 
-            return self._find_rows(write_bad_rows_sql, max_rows)
+            return self._find_rows(write_bad_sql, max_rows)
 
         return Reduction(
             rows, message_roles or self.roles, self.columns, duck.fetch_expression, duck, find_places,
@@ -335,7 +313,7 @@ class FileReduction(FileAttempts):
                 view_column = getattr(roles, role_name)
                 event_roles = Roles(TableKind.EVENTS, value=view_column, contribution=Contribution.TOTAL)
                 value_expression = self._find_value_column(table, event_roles.value)
-                events = self._select_events(table, event_roles, value_expression, strip_padded)
+                events = self._select_events(table, event_roles, value_expression, relation.strip_padded)
                 message_roles = replace(event_roles, value=getattr(self.roles, role_name))
                 reduction = self._build_reduction(duck, events, event_roles, value_expression, message_roles)
                 reduction.count_remedy = "It must be a whole number; if it is not one, choose another column"

@@ -146,10 +146,7 @@ ROW_COLUMN = "row_"
 
 
 def write_union(
-    relations: Sequence[Relation],
-    columns: Sequence[str],
-    missing_users: MissingUsers,
-    has_row_numbers: bool = False,
+    relations: Sequence[Relation], columns: Sequence[str], missing_users: MissingUsers, has_row_numbers: bool
 ) -> str:
     """Return the SQL of all rows of all files: ``c0``, ``c1`` … in the order of ``columns``, numbered if asked."""
     rows_sqls = [_write_rows_sql(relation, columns, missing_users, has_row_numbers) for relation in relations]

@@ -108,8 +108,7 @@ def read_table(content: bytes, name: str) -> Table:
         name, separator=marked_separator or separator, encoding=formats.detect_encoding(content) or encoding,
         skip=num_skipped + (not has_header), names=() if has_header else tuple(names),
     )  # fmt: skip
-    layouts, header_line = (file_layout,), num_skipped + 1
-    return Table(frame, name, encoding, delimiter, first_lines, tuple(notes), header_line, layouts=layouts)
+    return Table(frame, name, encoding, delimiter, first_lines, tuple(notes), layouts=(file_layout,))
 
 
 def _read_rows(

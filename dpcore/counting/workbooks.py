@@ -355,7 +355,7 @@ class SheetReader(_TextCollector):
     """A reader of the rows of a sheet.
 
     Args:
-        workbook: Its workbook, which has the formats of dates.
+        book: Its book, which has the formats of dates.
         texts: The shared texts.
         max_rows: Largest row number.
         max_cells: Largest number of cells, including those without a value.
@@ -366,18 +366,13 @@ class SheetReader(_TextCollector):
     """
 
     def __init__(
-        self,
-        workbook: Workbook,
-        texts: Sequence[str],
-        max_rows: int,
-        max_cells: int,
-        should_stop: ShouldStop | None,
+        self, book: Workbook, texts: list[str], max_rows: int, max_cells: int, should_stop: ShouldStop | None
     ) -> None:
         super().__init__(should_stop)
         from openpyxl.utils import column_index_from_string, datetime
 
         self.num_merged_ranges, self._num_cells, self._num_other_elements = 0, 0, 0
-        self._workbook, self._texts, self._max_rows, self._max_cells = workbook, texts, max_rows, max_cells
+        self._workbook, self._texts, self._max_rows, self._max_cells = book, texts, max_rows, max_cells
         self._convert_letters, self._date_converter = column_index_from_string, datetime
         self._last_number, self._column_number, self._cell_attributes = 0, 0, dict[str, str]()
         self._text_element, self._row_values = "", list[Any]()

@@ -15,19 +15,10 @@ import numpy as np
 from dpcore.common import wording
 from dpcore.common.checks import InputProblem, Problems
 from dpcore.contributions import ContributionHistogram
+from dpcore.data import user_names
 from dpcore.data.column_names import shorten, split_name, split_words
 from dpcore.data.tables import Numbers, Table, read_numbers
-from dpcore.data.user_names import (
-    COUNT_WORDS,
-    TASKS_IN_ORDER,
-    TIME_WORDS,
-    VALUE_WORDS,
-    VALUES_IN_ORDER,
-    counts_people,
-    find_two_people,
-    list_other_user_columns,
-    score_as_users,
-)
+from dpcore.data.user_names import counts_people, find_two_people, list_other_user_columns, score_as_users
 from dpcore.dataset import Contribution
 
 
@@ -166,7 +157,7 @@ _ID_PATTERN = (
 )
 """Mail addresses, hashes and UUIDs, which hardly name anything but people and devices if they repeat."""
 _SIZE_WORDS = split_words("size sizes contributions contribution rows multiplicity")
-_TASK_WORDS = frozenset(TASKS_IN_ORDER)
+_TASK_WORDS = frozenset(user_names.TASKS_IN_ORDER)
 _TASK_PLURALS = frozenset(word + "s" for word in _TASK_WORDS) | {"categories", "countries"}
 _NUM_SAMPLED = 1_000
 
@@ -213,7 +204,7 @@ def _guess_histogram(table: Table, columns: list[str]) -> Roles | None:
         return None
     people_columns = [column for column in columns if counts_people(column)]
     other_columns = [column for column in columns if column not in people_columns]
-    size_words = _SIZE_WORDS | COUNT_WORDS
+    size_words = _SIZE_WORDS | user_names.COUNT_WORDS
     size_columns = [
         name for name in other_columns if set(split_name(name)) & size_words or name.startswith(TOTALS_PREFIX)
     ]
@@ -241,12 +232,12 @@ def _guess_histogram(table: Table, columns: list[str]) -> Roles | None:
 
 def _names_values_or_tasks(column: str) -> bool:
     """Return True if a column's name has a word for values or for tasks."""
-    return bool(set(split_name(column)) & (VALUE_WORDS | _TASK_WORDS))
+    return bool(set(split_name(column)) & (user_names.VALUE_WORDS | _TASK_WORDS))
 
 
 def _guess_counts(table: Table, columns: list[str]) -> Roles | None:
     """Return the roles of a table with one row per user, guessed from names and cells; None if it is none."""
-    counting_columns = [column for column in columns if set(split_name(column)) & COUNT_WORDS]
+    counting_columns = [column for column in columns if set(split_name(column)) & user_names.COUNT_WORDS]
     count_columns = [column for column in counting_columns if not counts_people(column)]
     user_columns = list_other_user_columns(columns, count_columns)
     user_column = next((column for column in user_columns if not _is_time(table, column)), None)
@@ -257,7 +248,7 @@ def _guess_counts(table: Table, columns: list[str]) -> Roles | None:
         return Roles(TableKind.COUNTS, user=user_column, count=count_columns[0])
     if len(columns) == 2:
         first_column, second_column = columns
-        first_names_values = bool(set(split_name(first_column)) & VALUE_WORDS)
+        first_names_values = bool(set(split_name(first_column)) & user_names.VALUE_WORDS)
         second_names_other = _names_values_or_tasks(second_column) or score_as_users(second_column) > 0
         has_distinct_ids = _is_distinct(table, first_column) and not _is_time(table, first_column)
         are_unnamed = not (first_names_values or second_names_other)
@@ -270,9 +261,9 @@ def _guess_events(table: Table, columns: list[str]) -> Roles:
     """Return the roles of a table of events; the user's is empty if neither a name nor cells say who."""
     user_column = _guess_user(table, columns)
     other_columns = [column for column in columns if column != user_column]
-    value_column = _find_named_column(other_columns, VALUES_IN_ORDER, partial(_has_no_text, table))
+    value_column = _find_named_column(other_columns, user_names.VALUES_IN_ORDER, partial(_has_no_text, table))
     other_columns = [column for column in other_columns if column != value_column]
-    task_column = _find_named_column(other_columns, TASKS_IN_ORDER)
+    task_column = _find_named_column(other_columns, user_names.TASKS_IN_ORDER)
     return Roles(TableKind.EVENTS, user_column, value=value_column, task=task_column)
 
 
@@ -294,7 +285,7 @@ def _guess_user(table: Table, columns: list[str]) -> str | None:
 
 def _is_time(table: Table, column: str) -> bool:
     """Return True if a column has dates or times, by its type, its name or its cells."""
-    is_named_so = bool(set(split_name(column)) & TIME_WORDS)
+    is_named_so = bool(set(split_name(column)) & user_names.TIME_WORDS)
     return column in table.times or is_named_so or _match_filled(table, column, _TIME_PATTERN)
 
 
@@ -404,14 +395,11 @@ def describe_two_people(columns: Sequence[str]) -> InputProblem:
 
 
 def refuse_wrong_columns(
-    problems: Problems,
-    columns: Sequence[str],
-    role_columns: Iterable[tuple[str, str | None]],
-    table_name: str,
+    problems: Problems, columns: Sequence[str], role_pairs: Iterable[tuple[str, str | None]], table_name: str
 ) -> None:
     """Add a problem for each role whose column is None, is not in the table, or has another role already."""
     role_of_column: dict[str, str] = {}
-    for role, column in role_columns:
+    for role, column in role_pairs:
         if column is None:
             problems.add(f"no column is chosen for {role}", "", f"Choose one of the columns of {table_name}")
         elif column not in columns:

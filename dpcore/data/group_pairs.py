@@ -147,11 +147,9 @@ def write_distribution(dataset: Dataset) -> str:
         "counted": dataset.contribution.value,
         "users": {"rows": dataset.histogram.sizes.tolist(), "users": dataset.histogram.users.tolist()},
         "pairs": {name: getattr(pair_sizes, name).tolist() for name in _NAMES_BY_LIST["pairs"]},
-        "groups": {
-            "rows": group_totals[0].tolist(),
-            "users": group_totals[1].tolist(),
-            "groups": group_counts.tolist(),
-        },
+        "groups": dict(
+            zip(_NAMES_BY_LIST["groups"], [*group_totals.tolist(), group_counts.tolist()], strict=True)
+        ),
     }
     return json.dumps(members, ensure_ascii=False) + "\n"
 
@@ -255,7 +253,8 @@ def _check_agreement(
         pairs_by_num_groups[num_user_groups] += pair_count
     num_paired_users = sum(count // num_user_groups for num_user_groups, count in pairs_by_num_groups.items())
     paired_users_text = f"{num_paired_users:,} users have pairs, and there are {num_users:,}"
-    counts_rows, counts_tasks = contribution is Contribution.ROWS, contribution is Contribution.DISTINCT_TASKS
+    has_other_tasks = contribution is Contribution.DISTINCT_TASKS and num_pairs != total_rows["users"]
+    user_sizes, counts_rows = user_arrays["rows"], contribution is Contribution.ROWS
     users_of_groups = _compute_product(group_arrays["users"], group_arrays["groups"])
     checks = [
         *(
@@ -263,10 +262,7 @@ def _check_agreement(
             for heading, num_rows in total_rows.items()
         ),
         (num_groups > MAX_GROUPS, f"there are {num_groups:,} groups; at most {MAX_GROUPS:,} are taken"),
-        (
-            np.unique(user_arrays["rows"]).size < user_arrays["rows"].size,
-            "under users, a number of rows stands twice",
-        ),
+        (np.unique(user_sizes).size < user_sizes.size, "under users, a number of rows stands twice"),
         (np.any(group_arrays["users"] > group_arrays["rows"]), "a group has more users than rows"),
         (group_arrays["users"].max() > num_users, "a group has more users than there are"),
         (pair_arrays["groups"].max() > num_groups, "a user is in more groups than there are"),
@@ -281,10 +277,7 @@ def _check_agreement(
         ),
         (num_paired_users > num_users, paired_users_text),
         (counts_rows and total_rows["pairs"] > total_rows["users"], "pairs have more rows than users do"),
-        (
-            counts_tasks and num_pairs != total_rows["users"],
-            "users and pairs must have the same number of tasks",
-        ),
+        (has_other_tasks, "users and pairs must have the same number of tasks"),
     ]
     for is_problem, message in checks:
         if is_problem:

@@ -129,7 +129,6 @@ class Table:
         delimiter: Delimiter of fields; empty if there is one column.
         lines: First file line of each row, counted from 1, shape (rows,), int64.
         notes: Notes for the user on the reading, sentences.
-        header_line: First file line of the header, counted from 1.
         files: If several files were joined, the first row and the name of each.
         line_word: Word for a line in messages.
         layouts: Layouts of the files; empty if unknown.
@@ -142,7 +141,6 @@ class Table:
     delimiter: str
     lines: IntArray
     notes: tuple[str, ...] = ()
-    header_line: int = 1
     files: tuple[tuple[int, str], ...] = ()
     line_word: str = "line"
     layouts: tuple[FileLayout, ...] = ()
@@ -196,7 +194,7 @@ def build_table(
     frame, row_lines = drop_blank_rows(frame, lines[1:], notes)
     with Problems() as problems:
         check_header_row(names, frame, row_lines, header_line, problems, notes)
-    return Table(frame, name, "", "", row_lines, tuple(notes), header_line, line_word=line_word)
+    return Table(frame, name, "", "", row_lines, tuple(notes), line_word=line_word)
 
 
 def join_tables(tables: list[Table]) -> Table:
@@ -218,7 +216,6 @@ def join_tables(tables: list[Table]) -> Table:
         first_table.delimiter if len({table.delimiter for table in tables}) == 1 else "",
         np.concatenate([table.lines for table in tables]),
         tuple(f"{shorten(table.name)}: {note}" for table in tables for note in table.notes),
-        first_table.header_line,
         tuple((int(first_row), table.name) for first_row, table in zip(first_rows, tables, strict=True)),
         layouts=tuple(file_layout for table in tables for file_layout in table.layouts), times=join_times(tables),
     )  # fmt: skip
@@ -266,7 +263,7 @@ _EXPONENT_PATTERN = r"(?:[eE][+-]?[0-9]{1,6})?"
 TEXT_CODE = float("-inf")
 """Code for text that is not a number; numbers that are not finite become positive infinity."""
 
-MaskCheck = Callable[[Mapping[str, str]], Mapping[str, bool]]
+MaskCheck = Callable[[Mapping[str, str]], dict[str, bool]]
 """Function that tells for each of some SQL masks, by name, if it is true in any row."""
 
 
@@ -406,11 +403,7 @@ def read_cell_sql(cell_sql: str, first_mark: str) -> str:
 
 
 def _decide_mark(
-    any_by_mask: Mapping[str, bool],
-    locate: Callable[[str], str],
-    column: str,
-    delimiter: str,
-    is_integer: bool,
+    any_by_mask: dict[str, bool], locate: Callable[[str], str], column: str, delimiter: str, is_integer: bool
 ) -> tuple[str, InputProblem | None, str]:
     """Decide the decimal mark; return it, a problem or None, and a note, which is empty for none."""
     if any_by_mask["only."] and any_by_mask["only,"]:

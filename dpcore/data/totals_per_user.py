@@ -12,19 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpcore import contributions
 from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.common.privacy import Disclosure
-from dpcore.contributions import (
-    MAX_USERS,
-    ByDigest,
-    ContributionHistogram,
-    FloatArray,
-    IntArray,
-    excess_sums,
-    read_only,
-    suffix_sums,
-)
+from dpcore.contributions import MAX_USERS, ByDigest, ContributionHistogram, FloatArray, IntArray, read_only
 from dpcore.data.column_names import and_more
 from dpcore.data.tables import TableLayout
 from dpcore.dataset import Contribution, Dataset, Pairs, PairSizes, Totals, Values
@@ -160,17 +152,17 @@ class Amounts(ByDigest):
     @cached_property
     def _users_from(self) -> FloatArray:
         """Return the number of users with at least each distinct total, and a last entry of 0, float64."""
-        return suffix_sums(self.users.astype(np.float64))
+        return contributions.suffix_sums(self.users.astype(np.float64))
 
     @cached_property
     def _sum_from(self) -> FloatArray:
         """Return the sum of the totals of users with at least each distinct total, and a last entry of 0, float64."""
-        return suffix_sums(self.values * self.users)
+        return contributions.suffix_sums(self.values * self.users)
 
     @cached_property
     def _excess_from(self) -> FloatArray:
         """Return the sum over users of what they have above each distinct total, and a last entry of 0, float64."""
-        return excess_sums(self.values, self._users_from)
+        return contributions.excess_sums(self.values, self._users_from)
 
     def users_above(self, bounds: npt.ArrayLike) -> FloatArray:
         """Return the number of users with x > T, float64 of the shape of ``bounds``."""
