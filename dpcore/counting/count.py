@@ -151,7 +151,7 @@ def to_dataset(
     needs: Sequence[str] = (),
     missing: MissingRule = None,
 ) -> Dataset:
-    """Convert data of any accepted kind to a `Dataset`, as *Your data* does for an upload.
+    """Convert data of any accepted kind to a `Dataset`, as *Data* does for an upload.
 
     Args:
         data: A table in memory (pandas, Polars, Arrow, DuckDB), one row per contribution; the path of a file, a

@@ -125,7 +125,7 @@ class UserModel:
         """Find the h with the least error by grids that zoom in, from the squared errors at ascending bounds on."""
         for _ in range(ZOOMS):
             i = int(np.argmin(variances))
-            threshold, neighbours = bounds[i], bounds[max(i - 1, 0) : i + 2]
-            bounds = np.unique(np.append(np.linspace(neighbours[0], neighbours[-1], GRID), threshold))
+            threshold, nearby_bounds = bounds[i], bounds[max(i - 1, 0) : i + 2]
+            bounds = np.unique(np.append(np.linspace(nearby_bounds[0], nearby_bounds[-1], GRID), threshold))
             variances = self.error(bounds).variance
         return float(bounds[np.argmin(variances)])

@@ -232,7 +232,7 @@ def _choose_distribution(dataset: Dataset) -> None:
     groups_text = wording.counted(pair_sizes.task_rows.size, "group")
     groups_text += f" of {wording.plain(pair_sizes.label)}"
     st.markdown(f"**{wording.plain(dataset.name)}**: {pairs_text} of {users_text} and {groups_text}.")
-    st.caption("*Per group* answers from these numbers. Nothing can check that they are true.")
+    st.caption("*Group by* answers from these numbers. Nothing can check that they are true.")
     disclosure = columns.choose_disclosure("Are these data public?", [Disclosure.PRIVATE, Disclosure.PUBLIC])
     if uploads.use_or_discard("use_distribution", "discard_distribution", _discard):
         _use_dataset(replace(dataset, disclosure=disclosure))

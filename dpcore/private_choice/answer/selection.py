@@ -190,7 +190,7 @@ def _build_request(
         if not has_totals(dataset):
             return MissingInput(
                 "For so many users only bins of totals are kept, and one user can move a whole bin. Bring the file "
-                f"again (*Your data*) with the total of {wording.plain(release.column_name)} as the contribution "
+                f"again (*Data*) with the total of {wording.plain(release.column_name)} as the contribution "
                 "(*More about users*)."
             )
         if card_parameters.highest_total is None:
