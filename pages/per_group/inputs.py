@@ -34,28 +34,31 @@ def list_statistics(dataset: Dataset) -> list[Statistic]:
 
 def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters | None:
     """Draw the inputs and return the parameters; None, with the sentences on the page, if they are refused."""
-    uses_session_data = dataset is session.dataset()
-    state, get_key = st.session_state, QUESTION.key
-    options: dict[str, list[Any]] = {"statistic": list_statistics(dataset), "objective": list(Objective)}
-    is_mean = state.get(get_key("statistic")) is Statistic.MEAN and Statistic.MEAN in options["statistic"]
+    shares_dataset = dataset is session.dataset()
+    state, make_key = st.session_state, QUESTION.key
+    options: dict[str, list[Any]] = {
+        "statistic": list_statistics(dataset),
+        "objective": list(Objective),
+    }
+    is_mean = state.get(make_key("statistic")) is Statistic.MEAN and Statistic.MEAN in options["statistic"]
     if is_mean:
         options["objective"] = [objective for objective in Objective if not objective.is_relative]
-    unused_fields = question_page.start_fields(QUESTION, options, uses_session_data)
-    range_keys = {get_key("lower"): "L", get_key("upper"): "U"}
+    unused_fields = question_page.start_fields(QUESTION, options, shares_dataset)
+    range_keys = {make_key("lower"): "L", make_key("upper"): "U"}
     # A link of another statistic has no range, and leaves the fields empty.
     if (
         is_mean
         and all(state[range_key] is None for range_key in range_keys)
-        and state.get(get_key("proposed"))
+        and state.get(make_key("proposed"))
     ):
-        state[get_key("lower")], state[get_key("upper")] = state[get_key("proposed")]
+        state[make_key("lower")], state[make_key("upper")] = state[make_key("proposed")]
     # The number of groups must not be read off private data, so that the page asks for it at once.
     if "num_groups" not in unused_fields and any(
-        (state[get_key(name)] or "").strip() for name in ("groups", "edges")
+        (state[make_key(name)] or "").strip() for name in ("groups", "edges")
     ):
         unused_fields.append("num_groups")  # The list says how many they are.
-    asks_for_count = dataset.is_private and not is_mean and "num_groups" not in unused_fields
-    line_names = ("lower", "upper") if is_mean else ("num_groups",) if asks_for_count else ("program",)
+    asks_number = dataset.is_private and not is_mean and "num_groups" not in unused_fields
+    line_fields = ("lower", "upper") if is_mean else ("num_groups",) if asks_number else ("program",)
 
     def draw_fields(*names: str) -> None:
         """Draw the fields of these names, but for unused ones."""
@@ -66,18 +69,18 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
                 fields.draw(QUESTION, name, options=options.get(name, ()))
 
     with slots.line:
-        draw_fields("statistic", *line_names)
+        draw_fields("statistic", *line_fields)
     with slots.line.popover("More settings", icon=":material/tune:", key="per_group_more"):
-        draw_fields(*(name for name in ("objective", "floor", "selection") if name not in line_names))
+        draw_fields(*(name for name in ("objective", "floor", "selection") if name not in line_fields))
         with fields.row():
             draw_fields("selection_share", "selection_delta", "min_users")
-        names = "groups", "edges", "num_groups", "mechanism", "delta", "program", "neighbours"
-        draw_fields(*(name for name in names if name not in line_names))
+        other_names = "groups", "edges", "num_groups", "mechanism", "delta", "program", "neighbours"
+        draw_fields(*(name for name in other_names if name not in line_fields))
     with slots.notes:
         if "floor" not in unused_fields:
-            wants_large_groups = state[get_key("objective")] is Objective.LARGE_GROUPS
-            start_text = "Groups are large from" if wants_large_groups else "Errors are divided by at least"
-            floor_text = "…" if state[get_key("floor")] is None else wording.number(state[get_key("floor")])
+            is_large = state[make_key("objective")] is Objective.LARGE_GROUPS
+            start_text = "Groups are large from" if is_large else "Errors are divided by at least"
+            floor_text = "…" if state[make_key("floor")] is None else wording.number(state[make_key("floor")])
             st.caption(f"{start_text} {floor_text} (*More settings*).")
         if dataset.pairs is not None and dataset.pairs.rows is None:
             st.caption("These data have no rows per group: only users can be counted.")
