@@ -157,7 +157,7 @@ TABLE_1_FIGURE = PaperFigure(
     "Table 1",
     "accuracy over the number of owners",
     f"ε = 1. {SETTING}",
-    "Data owners",
+    "Join or train alone",
     "Accuracy",
     _build_axis("owners, n", (3.5, 590.0), NUMBERS_OF_OWNERS, number_format=","),
     share_axis("test accuracy", (0.0, 1.0), number_format=".1%"),

@@ -213,7 +213,7 @@ ERROR_OVER_EPSILON = PaperFigure(
     "Figure 1",
     "error of a recommender over ε",
     RATINGS_SETTING,
-    "Factorisation",
+    "Recommender",
     "",
     Axis("privacy budget ε", "", (0.9, 22.0), named_ticks=tuple((e, f"{e:g}") for e in EPSILONS)),
     RMSE_AXIS,

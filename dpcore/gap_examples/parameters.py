@@ -1,4 +1,4 @@
-"""The parameters of the page *What weights gain*: everything but the data."""
+"""The parameters of the page *Weights vs. caps*: everything but the data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOISE_RANGE = (0.05, 1.5)
 
 @dataclass(frozen=True)
 class GapParameters(Parameters):
-    """The parameters of the page *What weights gain*, with a group of fields for each of its steps."""
+    """The parameters of the page *Weights vs. caps*, with a group of fields for each of its steps."""
 
     variance_source: VarianceSource = public.choice(
         VarianceSource.WORST_CASE,

@@ -105,7 +105,7 @@ ONLY_NON_NEGATIVE = ("statistic", [statistic for statistic in Statistic if stati
 
 @dataclass(frozen=True)
 class PerGroupParameters(Parameters):
-    """The settings of the page *Per group*: everything but the data."""
+    """The settings of the page *Group by*: everything but the data."""
 
     statistic: Statistic = public.choice(
         Statistic.ROWS, "Released", name="the statistic released per group", as_list=True, width=126

@@ -102,7 +102,7 @@ def plan_lines(dataset: Dataset, parameters: PlanParameters) -> tuple[PlannedLin
         if dataset.contribution is not Contribution.ROWS:
             problems.add(
                 "a plan counts rows, and in these data a contribution is something else",
-                remedy="Count rows, under Your data",
+                remedy="Count rows, under Data",
             )
         for line in parameters.parsed_lines if not problems.entries else ():
             with problems.collecting():
@@ -338,7 +338,7 @@ def _make_group_curve(
 
 
 def search_pairs_at(planned_line: PlannedLine, v: float) -> tuple[int, float, float]:
-    """Search all pairs of bounds of a line per group at v, as *Per group* does.
+    """Search all pairs of bounds of a line per group at v, as *Group by* does.
 
     Args:
         planned_line: A line with a group problem.

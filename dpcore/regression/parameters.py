@@ -1,4 +1,4 @@
-"""The settings of the page *Regression*, the data that they generate, and the paper's two examples."""
+"""The settings of the page *Linear regression*, the data that they generate, and the paper's two examples."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ DASHES = dict(zip(PAPER_EPSILONS, ("solid", "dash", "dashdot"), strict=True))
 build_figure = functools.partial(
     PaperFigure,
     paper_name="Epasto et al. 2020",
-    page_title="Regression",
+    page_title="Linear regression",
     tab_name="Figures 1 and 2",
     y=ERROR,
     lines=tuple(Line(*method) for method in METHOD_LINES),

@@ -182,7 +182,7 @@ FIGURES = (
         "ε = 30, 40 and 50 with δ = 0.1, which protects nobody. The paper takes the 3,107 reviews of 502 drugs "
         f"of its table 1, which may not be passed on. These are 240 made-up reviews of 40 drugs; all m² steps, "
         f"{NUM_RUNS} runs on each data set.",
-        "Training",
+        "Classifier",
         "Against the bound",
         linear_axis(
             "bound on rows per user, h",

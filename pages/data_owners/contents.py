@@ -1,4 +1,4 @@
-"""The training of the page Data owners, in a tab, and the report that holds its results."""
+"""The training of the page Join or train alone, in a tab, and the report that holds its results."""
 
 from __future__ import annotations
 

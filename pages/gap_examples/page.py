@@ -34,7 +34,7 @@ def explain_cleared_variance(unused: Collection[str]) -> bool:
 
 
 class GapPage(Page):
-    """The page *What weights gain*."""
+    """The page *Weights vs. caps*."""
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> GapParameters | None:
         """Draw the variance of a value, and return the parameters; None if they are refused."""

@@ -1,4 +1,4 @@
-"""Learning under a bound: what it asks, and what a person enters."""
+"""Bias curves over τ₀: what it asks, and what a person enters."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pages.shared.base.question import Facet, FieldOrigin, Question
 
 QUESTION = Question(
     name="learning",
-    title="Learning under a bound",
+    title="Bias curves over τ₀",
     icon=":material/model_training:",
     url_path="learning",
     group="The trade-off, live",

@@ -1,4 +1,4 @@
-"""The inputs of the page Per group."""
+"""The inputs of the page Group by."""
 
 from __future__ import annotations
 

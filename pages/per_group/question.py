@@ -1,4 +1,4 @@
-"""Per group: what it asks, and what a person enters."""
+"""Group by: what it asks, and what a person enters."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
 
 QUESTION = Question(
     name="per_group",
-    title="Per group",
+    title="Group by",
     icon=":material/table_rows:",
     url_path="per-group",
     group="Choose a bound",

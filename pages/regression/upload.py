@@ -1,4 +1,4 @@
-"""The own data of the page Regression, and what was released from their labels."""
+"""The own data of the page Linear regression, and what was released from their labels."""
 
 from __future__ import annotations
 

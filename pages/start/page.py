@@ -1,4 +1,4 @@
-"""Start: a figure that shows what a contribution bound does, and which page answers a person's question."""
+"""Home: a figure that shows what a contribution bound does, and which page answers a person's question."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Start: the declaration of the page."""
+"""Home: the declaration of the page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pages.shared.base.question import FieldOrigin, Question
 
 QUESTION = Question(
     name="start",
-    title="Start",
+    title="Home",
     icon=":material/home:",
     url_path="",
     group="",

@@ -224,7 +224,7 @@ def show_unequal(answer: Answer, data: object) -> Parts:
     yield "If **a whole owner** is protected, noise grows with the largest owner. Keep at most τ records of each."
     if not answer.solution.is_of_data:
         yield Note("Set *Owners* under *More settings* to *Of the data in use*.", "info")
-        yield Link("Your data", "Bring owners", "upload")
+        yield Link("Data", "Bring owners", "upload")
         return
     yield answer.plots["owners-cap"]()
     if answer.solution.cap_choice is None:

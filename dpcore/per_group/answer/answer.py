@@ -380,7 +380,7 @@ def write_data_cell(code: Code, source: Source, public_only: bool) -> str:
     file_name = f"{write_file_name('pair_distribution', source.dataset.provenance)}.json"
     code.import_name("Path", "pathlib")
     return (
-        "# From Per group, Downloads, Distribution of pairs (JSON).\n"
+        "# From Group by, Downloads, Distribution of pairs (JSON).\n"
         f"FILE = Path({file_name!r})\n"
         f"data = read_distribution(FILE.read_bytes(), FILE.name, {code.write(source.dataset.disclosure)})"
     )

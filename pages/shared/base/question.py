@@ -105,12 +105,12 @@ class Question:
         icon: Material icon.
         url_path: Path in the address; empty for the first page.
         group: Heading in the sidebar; empty for none.
-        sentence: The question that the page answers, in one sentence, for Start and the sidebar.
+        sentence: The question that the page answers, in one sentence, for Home and the sidebar.
         lead: The sentence under the page's title, Markdown.
         release_text: The release in a word or two, for the strip of a page that chooses a bound; empty for other pages.
         heading: The page's title, if that is not the title in the sidebar.
         release_phrase: What users say they want to release if this page is the answer; empty for none.
-        answers_from: Facets of the data that it answers from; *Your data* leads to it if the data have them.
+        answers_from: Facets of the data that it answers from; *Data* leads to it if the data have them.
         has_own_data: True if the page brings data of its own and leaves the session's alone.
         own_file_name: Name in the session of a file of the page's own while that is in use; empty for none.
         parameters: Class of the page's parameters object, which declares the fields; None if it has none.

@@ -158,7 +158,7 @@ class Needs:
     Attributes:
         is_missing: Returns True if data lack it.
         sentence: What it is, as a plural noun phrase: "values, one per row".
-        remedy: Text of the link to *Your data*.
+        remedy: Text of the link to *Data*.
         describe: Returns what the answer says below its label, from solution and invented data; None if it says no
             more than usual.
     """

@@ -122,11 +122,11 @@ def list_steps(question: Question, run: page_run.PageRun, dataset: Dataset) -> t
         is_drawn = not question.draws_bounds or isinstance(card.disclosure, ReleaseFacts)
         bound_text = card.numbers[0].text if is_drawn else "not drawn"
     return (
-        Step("Data", name, is_missing=run.is_invented, page_title="Your data"),
-        Step("Release", _describe_release(question, card), page_title="Start"),
+        Step("Data", name, is_missing=run.is_invented, page_title="Data"),
+        Step("Release", _describe_release(question, card), page_title="Home"),
         _build_range_step(question, card),
         Step("Bound", bound_text, selector=".sweetspot-number button"),
-        Step("Private?", "invented", page_title="Your data")
+        Step("Private?", "invented", page_title="Data")
         if run.is_invented
         else _build_privacy_step(dataset.is_private, card, run),
         Step(

@@ -4,7 +4,7 @@ Streamlit has no option for the styles, which leave more of the window for figur
 Streamlit leaves 80 pixels free on either side of a wide page, a fifth of what a window of 1280 has beside the sidebar.
 Here it is half of that. The sidebar's links take 34 pixels each, which would push the data in use and *Save session*
 out of a window 800 high. Here they take 26, and are themselves 24 high, as WCAG 2.2 asks. Names of pages start where
-the headings above them start, so that "Learning under a bound", which needs 143 pixels in bold, fits. While the app is
+the headings above them start, so that "Bias curves over τ₀", which needs 143 pixels in bold, fits. While the app is
 presented, the page begins right below its header: with larger type a figure would not be visible as a whole.
 """
 
@@ -153,7 +153,7 @@ def save_session() -> None:
         lambda: session_file.write_file(snapshot.content),
         key="save_session",
         is_quiet=True,
-        help=f"Settings, pins, reduced data and accounts: {disclosure.label}. *Your data*, *Session*, opens the file.",
+        help=f"Settings, pins, reduced data and accounts: {disclosure.label}. *Data*, *Session*, opens the file.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Data owners: answer, words, plots and code as pure functions; one opened session for the wiring."""
+"""Join or train alone: answer, words, plots and code as pure functions; one opened session for the wiring."""
 
 from __future__ import annotations
 
@@ -341,7 +341,7 @@ def make_own_table() -> upload.OwnersTable:
 
 
 def test_the_page_answers_follows_its_inputs_and_refuses_in_sentences() -> None:
-    app = open_app("Data owners")
+    app = open_app("Join or train alone")
     assert "37 owners of 100 records each" in shown_texts(app)
     assert "owners_map" in figure_keys(app)
     check(app.number_input(key="data_owners.owners").set_value(20.0).run())

@@ -1,4 +1,4 @@
-"""Per group: answer, words and figures as pure functions; one opened session for the wiring."""
+"""Group by: answer, words and figures as pure functions; one opened session for the wiring."""
 
 from __future__ import annotations
 
@@ -303,7 +303,7 @@ def test_only_what_the_data_hold_is_offered() -> None:
 
 
 def test_the_page_goes_from_one_question_to_the_next() -> None:
-    app = open_app("Per group", link="1", data="shop-events", epsilon="1")
+    app = open_app("Group by", link="1", data="shop-events", epsilon="1")
     _, l0, linf = find_best_pair(build_parameters())
     ((x,), (y,)) = trace(chart(app, "per_group_error"), "Best pair")
     assert (x, y) == (l0, linf)
@@ -337,7 +337,7 @@ def test_the_page_goes_from_one_question_to_the_next() -> None:
 def test_data_without_groups_show_a_labelled_demonstration() -> None:
     with pytest.raises(InvalidInput, match="no groups"):
         build_answer(samples.load("online-retail-lines"), build_parameters())
-    app = open_app("Per group", link="1", data="online-retail-lines", epsilon="1")
+    app = open_app("Group by", link="1", data="online-retail-lines", epsilon="1")
     assert [link.proto.label for link in app.main.get("page_link")][-1] == "Bring groups"
     notes = [note["text"] for note in chart(app, "per_group_error")["layout"]["annotations"]]
     assert any("Demonstration" in note for note in notes)
@@ -371,7 +371,7 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
     assert "in proportion to its size" in choice["answer"]["approximate"]
     assert any("the same mixture of pairs" in sentence for sentence in choice["assumptions"])
 
-    app = on_data(dataset, "Per group")
+    app = on_data(dataset, "Group by")
     assert "Which pairs lie in which group is not known" in shown_texts(app)
     open_tab(app, "per_group", "Downloads")
     assert {"per_group_choice_file", "pair_distribution_file", "per_group_report_html"} <= {
@@ -401,7 +401,7 @@ def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Pa
     assert told.numbers[0].text in html
     assert "Which pairs lie in which group is not known" in html
     assert told.numbers[0].text not in report_content.write_html(of, REPORT_TIME, True)
-    app = on_data(private, "Per group")
+    app = on_data(private, "Group by")
     assert_script_has_what_the_page_has(app, of, answer_of_script(of, tmp_path))
     for public_only in (False, True):
         printed = run_script(report_content.write_script(of, REPORT_TIME, public_only), tmp_path)
@@ -412,7 +412,7 @@ def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Pa
 def test_a_long_search_can_be_stopped_and_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answer, "MAX_IMMEDIATE_PAIRS", 0)
     work_waits_for_stop(monkeypatch)
-    app = open_app("Per group", link="1", data="shop-events", epsilon="1")
+    app = open_app("Group by", link="1", data="shop-events", epsilon="1")
     assert "Best pair" not in shown_texts(app)
     check(app.button(key="per_group.job_stop").click().run())
     finish(app, "per_group.job")
@@ -434,13 +434,13 @@ def test_a_long_search_can_be_stopped_and_says_how_far_it_came(monkeypatch: pyte
 
 
 def test_the_page_answers_for_the_program_and_opens_with_its_code() -> None:
-    app = open_app("Per group", link="1", data="shop-events", epsilon="1")
+    app = open_app("Group by", link="1", data="shop-events", epsilon="1")
     check(app.selectbox(key="per_group.program").set_value(Program.BIGQUERY).run())
     _, l0, linf = find_best_pair(build_parameters(program=Program.BIGQUERY))
     headline = f"Keep at most {l0} groups of each user, and {linf} rows in each."
     assert headline in shown_texts(app)
     assert (l0, linf) != find_best_pair(build_parameters())[1:]
-    opened = open_app("Per group", **dict(parse_qsl(link_of(app).partition("?")[2])))
+    opened = open_app("Group by", **dict(parse_qsl(link_of(app).partition("?")[2])))
     assert headline in shown_texts(opened)
     check(app.button(key="per_group_card" + keys.CARD_CODE).click().run())
     (program,) = [code.value for code in app.code if "link=" not in code.value]
@@ -450,7 +450,7 @@ def test_the_page_answers_for_the_program_and_opens_with_its_code() -> None:
 
 
 def test_the_range_of_public_values_is_not_filled_in_for_private_ones() -> None:
-    app = open_app("Per group", link="1", data="shop-events", epsilon="1")
+    app = open_app("Group by", link="1", data="shop-events", epsilon="1")
     check(app.selectbox(key="per_group.statistic").set_value(Statistic.MEAN).run())
     assert app.session_state["per_group.upper"] == 100.0
     private = replace(SHOP, name="other.csv", disclosure=Disclosure.PRIVATE)
@@ -463,7 +463,7 @@ def test_the_range_of_public_values_is_not_filled_in_for_private_ones() -> None:
 def test_a_public_list_of_groups_reaches_answer_program_and_address() -> None:
     """Beside private data, too: it is written down from what is known, and every release names its groups."""
     rows = [f"u{user},{group}" for user in range(40) for group in ("a", "b'", "c", "d")[: 1 + user % 4]]
-    opened = on_file("\n".join(["user,group", *rows, ""]).encode(), "Per group")
+    opened = on_file("\n".join(["user,group", *rows, ""]).encode(), "Group by")
     assert data(opened).is_private
     before = opened.session_state[keys.PAGE_PARAMETERS]
     opened.text_area(QUESTION.key("groups")).set_value("a\nb'\nempty").run()

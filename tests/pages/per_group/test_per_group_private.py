@@ -1,4 +1,4 @@
-"""Private groups on Per group: answer, words and figures as pure functions; the job in one opened session."""
+"""Private groups on Group by: answer, words and figures as pure functions; the job in one opened session."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_stop_gives_what_was_found_until_then() -> None:
 
 
 def test_the_page_selects_groups_privately_in_a_job() -> None:
-    app = open_app("Per group", link="1", data="shop-events", epsilon="3")
+    app = open_app("Group by", link="1", data="shop-events", epsilon="3")
     assert "Scaling users instead: " in shown_texts(app)
     check(app.selectbox(key="per_group.selection").set_value(SelectionRule.TRUNCATED_GEOMETRIC).run())
     finish(app, "per_group.job")

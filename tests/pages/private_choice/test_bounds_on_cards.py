@@ -65,7 +65,7 @@ def buttons(app: Any, name: str) -> list[str]:
     [
         ("Quantile", "quantile", RANGE, None, OtherBound.QUANTILE_CAP, "Keep at most {} row"),
         (
-            "Learning under a bound",
+            "Bias curves over τ₀",
             "learning",
             {},
             ("learning.public_rows", 3000.0, "a public number of rows"),

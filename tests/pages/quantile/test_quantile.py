@@ -521,7 +521,7 @@ def test_what_cannot_be_gets_a_sentence_and_nothing_is_lost():
         assert bool(metrics_of(app)) is (key == "quantile.own_bound")
         widget = app.text_input(key=key) if isinstance(before, str) else app.number_input(key=key)
         if sentence == "got 7":
-            go(app, "Your data")
+            go(app, "Data")
             go(app, "Quantile")
             assert sentence in errors(app)
             assert app.number_input(key="quantile.high").value == 100.0

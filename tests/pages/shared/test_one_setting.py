@@ -18,7 +18,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
-from dpcore.data.totals_per_user import amounts_of
+from dpcore.data.totals_per_user import get_user_amounts
 from dpcore.dataset import Dataset, Values
 from dpcore.gap_examples.answer import build_answer as gap_answered
 from dpcore.gap_examples.parameters import GapParameters
@@ -86,8 +86,8 @@ def test_all_pages_find_one_number_for_one_setting(histogram):
                 value_range=(lower, upper),
             )
             assert not on_mean.setting.list_differences(on_gap.setting)
-            bounds["What weights gain"] = on_gap.solution.comparison.best_cap.max_contributions
-            assert on_gap.solution.comparison.smooth.threshold == pytest.approx(
+            bounds["Weights vs. caps"] = on_gap.solution.comparison.best_cap.max_contributions
+            assert on_gap.solution.comparison.smooth_choice.threshold == pytest.approx(
                 on_mean.solution.smooth_choice.threshold
             )
             release = PrivateParameters.from_release(on_mean.setting)
@@ -134,7 +134,7 @@ def test_all_pages_find_one_bound_for_one_count_or_sum(histogram):
         histogram_drawn_on = data_set.histogram
         if summed is Summed.VALUES:
             histogram_drawn_on = release_bounds.count_units(
-                amounts_of(data_set).totals, request.problem.unit, request.problem.largest
+                get_user_amounts(data_set).totals, request.problem.unit, request.problem.largest
             )
         bounds["the draw"] = request.problem.condition.best_bound(histogram_drawn_on) * request.problem.unit
         app = total.compute_errors(problem, list(bounds.values()))
@@ -286,7 +286,7 @@ def test_where_a_page_finds_another_number_on_purpose_a_sentence_says_both():
     cap = mean.best_cap(mean.MeanProblem(SHOP.histogram, 1.0, 100.0, variance)).max_contributions
     worst = mean.best_cap(mean.MeanProblem(SHOP.histogram, 1.0, 100.0, 2_500.0)).max_contributions
     sentence = f"*Mean* finds {cap} for this release, this page {worst}: its σ² is {variance / 1e4:.3g} of"
-    assert sentence in shown_texts(go(app, "What weights gain"))
+    assert sentence in shown_texts(go(app, "Weights vs. caps"))
     app.session_state["mean.variance_source"] = mean.VarianceSource.WORST_CASE
     check(app.run())
     assert "*Mean* finds" not in shown_texts(app)
@@ -302,7 +302,7 @@ def test_a_setting_that_is_entered_once_holds_on_all_pages():
     )
     check(app.number_input(key="quantile.high").set_value(90.0).run())
     app.session_state["per_group.statistic"] = Statistic.MEAN
-    go(app, "Per group")
+    go(app, "Group by")
     assert (app.number_input(key="per_group.lower").value, app.number_input(key="per_group.upper").value) == (
         2.0,
         90.0,
@@ -315,7 +315,7 @@ def test_a_setting_that_is_entered_once_holds_on_all_pages():
     app.session_state["total.mechanism"] = NoiseKind.GAUSSIAN
     go(app, "Sum and count")
     check(app.number_input(key="total.delta").set_value(1e-8).run())
-    go(app, "Per group")
+    go(app, "Group by")
     assert app.number_input(key="per_group.delta").value == 1e-8
 
 
@@ -339,7 +339,7 @@ def test_a_range_of_private_values_is_forgotten_with_them():
     enter_range(app, 2.0, 80.0)
 
     release_copy(go(app, "Choose privately"))
-    go(app, "Per group")
+    go(app, "Group by")
     assert 80.0 not in app.session_state["release_setting"].values()
     assert 80.0 not in app.session_state["release_setting_seen"].values()
     assert app.session_state["per_group.upper"] is None
@@ -404,9 +404,7 @@ def strip(app):
     }
 
 
-@pytest.mark.parametrize(
-    "title", ["Mean", "Sum and count", "Per group", "Quantile", "Learning under a bound"]
-)
+@pytest.mark.parametrize("title", ["Mean", "Sum and count", "Group by", "Quantile", "Bias curves over τ₀"])
 def test_the_strip_says_what_each_step_holds(title):
     app = check(with_data(open_app(title), SHOP).run())
     steps = strip(app)

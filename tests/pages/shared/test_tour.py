@@ -400,7 +400,7 @@ def follow(app: AppTest) -> AppTest:
 def test_the_tour_on_the_real_pages() -> None:
     app = on_data(SECRET, "Mean")
     enter_range(app, 2.0, 40.0)
-    check(go(app, "Start").button(key="tour_begin").click().run())
+    check(go(app, "Home").button(key="tour_begin").click().run())
     for number, question in enumerate(STOPS, 1):
         step = tour.import_step(question)
         follow(app)
@@ -443,7 +443,7 @@ def test_the_tour_on_the_real_pages() -> None:
 
 
 def test_an_address_leads_to_a_step() -> None:
-    app = new_app("Start")
+    app = new_app("Home")
     app.query_params["tour"] = "3"
     follow(check(app.run()))
     assert app.title[0].value == STOPS[2].title
@@ -454,5 +454,5 @@ def test_an_address_leads_to_a_step() -> None:
     assert app.session_state[keys.EPSILON] == 0.5  # The step as it was left, not as it begins.
     assert "Step 2 of 7".lower() in shown_texts(app)
     assert strip.HINT not in shown_texts(app)
-    app = open_app("Start", tour="nine")
+    app = open_app("Home", tour="nine")
     assert "The tour has 7 steps" in errors(app)

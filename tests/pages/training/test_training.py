@@ -1,4 +1,4 @@
-"""Training: what is drawn and said is what `dpcore.training` finds; stopped work, releases, uploads, a public demo."""
+"""Classifier: what is drawn and said is what the core finds; stopped work, releases, uploads, a public demo."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ from tests.pages.driving import (
     work_waits_for_stop,
 )
 
-TITLE = "Training"
+TITLE = "Classifier"
 # As many runs as are made at once; nobody has more than six rows, so that there are few bounds to try.
 SMALL = {"source": "generated", "num_users": "60", "informative": "2", "runs": "9", "splits": "3"}
 LINK = {"link": "1", "epsilon": "1"} | SMALL
