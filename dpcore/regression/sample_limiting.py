@@ -214,11 +214,8 @@ def average_draws(problem: RegressionProblem, cap_draws: CapDraws) -> CapCurve:
     draw_costs = np.stack((sampling_variances, privacy_variances, prediction_errors), axis=2)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean_costs = np.where(rank_mask[..., None], draw_costs, 0.0).sum(axis=0).T / num_full_rank
-    counts, noise_variances = (
-        (num_full_rank, cap_draws.num_draws - num_full_rank),
-        mean_costs[1] * noise_factor,
-    )
-    return CapCurve(cap_draws.caps, *counts, *mean_costs, prediction_noise_variances=noise_variances)
+    curves = np.vstack((mean_costs, mean_costs[1] * noise_factor))
+    return CapCurve(cap_draws.caps, num_full_rank, cap_draws.num_draws - num_full_rank, *curves)
 
 
 def _compute_costs(
