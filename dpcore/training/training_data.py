@@ -159,7 +159,7 @@ def find_unnamed_class(table: Table, design: Design) -> list[InputProblem]:
     """List a problem if the label holds words and no class is named to count as 1; else an empty list."""
     if design.positive or design.label not in table.columns:
         return []
-    text_row_indices = np.flatnonzero(read_numbers(table, design.label).is_text)
+    text_row_indices = np.flatnonzero(read_numbers(table, design.label).text_mask)
     if not text_row_indices.size:
         return []
     lines_text = ", ".join(f"{table.line(int(row)):,}" for row in text_row_indices[:3])
