@@ -72,15 +72,18 @@ def assert_data_answer(app: AppTest, problem: mean.MeanProblem) -> None:
     proof = carry_out_fourfold_proof(both)
     assert read_point(app, "gap_data", "Best bound") == (
         both.best_cap.max_contributions,
-        pytest.approx(both.best_cap.variance / both.smooth.variance),
+        pytest.approx(both.best_cap.variance / both.smooth_choice.variance),
     )
-    assert read_point(app, "gap_data", "Best weights, h*") == (pytest.approx(both.smooth.threshold), 1.0)
+    assert read_point(app, "gap_data", "Best weights, h*") == (
+        pytest.approx(both.smooth_choice.threshold),
+        1.0,
+    )
     x, y = read_point(app, "gap_data", f"Proof's h′ (case {proof.case_number})")
     at_cap = float(mean.capped_variance(problem, proof.max_contributions))
-    assert (x, y) == (proof.max_contributions, pytest.approx(at_cap / both.smooth.variance))
+    assert (x, y) == (proof.max_contributions, pytest.approx(at_cap / both.smooth_choice.variance))
     assert y <= 4.0
     bounds, curve_values = trace(chart(app, "gap_data"), "Bounded rows")
-    assert curve_values == pytest.approx(mean.capped_variance(problem, bounds) / both.smooth.variance)
+    assert curve_values == pytest.approx(mean.capped_variance(problem, bounds) / both.smooth_choice.variance)
     assert metrics_of(app)[0].value == f"{both.ratio:.4f}"
     assert metrics_of(app)[1].value == f"{math.sqrt(both.ratio):.4f}"
 

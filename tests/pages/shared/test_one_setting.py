@@ -17,7 +17,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
-from dpcore.data.totals_per_user import amounts_of
+from dpcore.data.totals_per_user import get_user_amounts
 from dpcore.dataset import Dataset, Values
 from dpcore.gap_examples.answer import build_answer as gap_answered
 from dpcore.gap_examples.parameters import GapParameters
@@ -86,7 +86,7 @@ def test_all_pages_find_one_number_for_one_setting(histogram):
             )
             assert not on_mean.setting.list_differences(on_gap.setting)
             bounds["Weights vs. caps"] = on_gap.solution.comparison.best_cap.max_contributions
-            assert on_gap.solution.comparison.smooth.threshold == pytest.approx(
+            assert on_gap.solution.comparison.smooth_choice.threshold == pytest.approx(
                 on_mean.solution.smooth_choice.threshold
             )
             release = PrivateParameters.from_release(on_mean.setting)
@@ -133,7 +133,7 @@ def test_all_pages_find_one_bound_for_one_count_or_sum(histogram):
         histogram_drawn_on = data_set.histogram
         if summed is Summed.VALUES:
             histogram_drawn_on = release_bounds.count_units(
-                amounts_of(data_set).totals, request.problem.unit, request.problem.largest
+                get_user_amounts(data_set).totals, request.problem.unit, request.problem.largest
             )
         bounds["the draw"] = request.problem.condition.best_bound(histogram_drawn_on) * request.problem.unit
         app = total.compute_errors(problem, list(bounds.values()))
