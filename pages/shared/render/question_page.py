@@ -310,7 +310,6 @@ class Page:
         assert run is not None
         run.own_data = data if question.has_own_data else None
         needs = self.needs if is_demonstration else None
-        run.is_invented = needs is not None
         if needs is not None and needs.needed_phrase:
             missing_sentence = session.explain_missing(in_use, needs.needed_phrase, "This page")
             slots.notes.markdown(f":small[{missing_sentence}]")
