@@ -46,7 +46,7 @@ class GapPage(Page):
 
     def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
         """Say why *Mean* finds another bound, if it does."""
-        cap = answer.solution.comparison.best_cap.max_contributions
+        cap = answer.solution.comparison.cap_choice.max_contributions
         if reason := elsewhere.differing(session.dataset(), answer.setting, cap):
             slots.notes.caption(reason)
 
