@@ -297,7 +297,7 @@ def _use_finished_jobs() -> None:
 def _use_counted(count_result: counting.CountResult) -> None:
     """Use the counted data; if counting was stopped, store why."""
     if count_result.dataset is None:
-        st.session_state[columns.build_key("stopped")] = count_result.summary
+        st.session_state[columns.build_key("stopped")] = count_result.summary_sentence
     else:
         _use_dataset(count_result.dataset)
 

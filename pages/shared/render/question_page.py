@@ -308,7 +308,6 @@ class Page:
         assert run is not None
         run.own_data = data if question.has_own_data else None
         needs = self.needs if is_demonstration else None
-        run.is_invented = needs is not None
         if needs is not None and needs.sentence:
             missing_text = session.explain_missing(in_use, needs.sentence, "This page")
             slots.notes.markdown(f":small[{missing_text}]")

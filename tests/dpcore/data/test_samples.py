@@ -22,7 +22,7 @@ def test_loads_as_public_with_its_origin(key: str) -> None:
     assert sample.key == key
     assert data.disclosure is Disclosure.PUBLIC
     assert data.name == sample.title
-    assert data.source == sample.source
+    assert data.source == sample.source_text
     assert data.source.count("..") == 0
 
 
