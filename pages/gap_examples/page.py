@@ -20,7 +20,7 @@ from pages.shared.session import session
 
 
 def build_with_range(dataset: Dataset, parameters: GapParameters, solution: GapSolution) -> Answer:
-    """Build the answer, with programs for the range entered on *Mean*; without programs if an end is empty there."""
+    """Build the answer, with programs for the range that stands on *Mean*, if there is one."""
     lower, upper = setting.read_value(MEAN, "lower"), setting.read_value(MEAN, "upper")
     value_range = None if lower is None or upper is None else (lower, upper)
     return build_answer(dataset, parameters, solution, value_range)
@@ -46,7 +46,7 @@ class GapPage(Page):
 
     def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
         """Say why *Mean* finds another bound, if it does."""
-        cap = answer.solution.comparison.best_cap.max_contributions
+        cap = answer.solution.comparison.cap_choice.max_contributions
         if reason := elsewhere.explain_difference(session.dataset(), answer.setting, cap):
             slots.notes.caption(reason)
 
