@@ -1,4 +1,4 @@
-"""Factorisation: what it asks, and what a person enters."""
+"""Recommender: what it asks, and what a person enters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ JOB_KEYS = ("train_job", "implicit_job")
 
 
 def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the ratings of the data where they hold some; otherwise generated ones.
+    """Return new values of fields, by name: for ratings of the data where they hold some, else for generated ones.
 
     The range of public ratings is read off them. The range of private ratings must come from what a rating is.
     """
@@ -29,7 +29,7 @@ def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
 
 QUESTION = Question(
     name="factorisation",
-    title="Factorisation",
+    title="Recommender",
     icon=":material/grid_on:",
     url_path="factorisation",
     group="Models",

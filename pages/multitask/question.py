@@ -1,4 +1,4 @@
-"""Many tasks: what it asks, and what a person enters."""
+"""Multi-task weights: what it asks, and what a person enters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pages.shared.data import uploads
 
 
 def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tasks of the data if they have some, and a generator otherwise: the one in use if there is one."""
+    """Return the new source of tasks, by the name of its field: the data if they have tasks; {} to stay as it is."""
     if dataset.pairs is not None:
         return {"source": TaskSource.DATA}
     return {"source": MultitaskParameters.source} if current["source"] in (None, TaskSource.DATA) else {}
@@ -21,7 +21,7 @@ def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
 
 QUESTION = Question(
     name="multitask",
-    title="Many tasks",
+    title="Multi-task weights",
     icon=":material/account_tree:",
     url_path="many-tasks",
     group="The trade-off, live",

@@ -1,4 +1,4 @@
-"""The own data of the page Regression, and what was released from their labels."""
+"""The own data of the page Linear regression, and what was released from their labels."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ UPLOAD = TableUpload(
     public_help="This is about the labels: features and owners are taken as public in any case.",
     build=problem.build_dataset,
     build_entry=RegressionData,
-    check=problem.check,
+    check=problem.build_unit_problem,
 )
 
 SUBJECT = "these labels"
 
 
 def find_own_data(answer: Answer) -> RegressionData:
-    """Return the data of an answer, with their account."""
+    """Return the data that an answer is about, generated or uploaded, with their account."""
     data = answer.solution.dataset
     if answer.parameters.source is DataSource.GENERATED:
         return RegressionData(data, data.digest)

@@ -1,4 +1,4 @@
-"""Training: a private classifier under a bound on what a user brings, trained many times at every bound."""
+"""Classifier: a private classifier under a bound on what a user brings, trained many times at every bound."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def draw_figure_choices() -> None:
 
 
 class TrainingPage(Page):
-    """The page *Training*: its inputs, its release, and the files that describe both."""
+    """The page *Classifier*: its inputs, its release, and the files that describe both."""
 
     def read_own_data(self) -> TrainingData | None:
         """Show which data are used, offer others, and return them; None if there are none to train on."""
@@ -90,11 +90,11 @@ class TrainingPage(Page):
         draw_plot(plot)
         return plot
 
-    def draw_progress(self, state: SearchResult, runs: Sequence[jobs.Run]) -> None:
+    def draw_progress(self, result: SearchResult, runs: Sequence[jobs.Run]) -> None:
         """Draw how far the searches are; if none runs and there is an answer, how many trainings it rests on."""
-        super().draw_progress(state, runs)
-        if state.value is not None and not jobs.list_running(runs[0].key):
-            st.caption(words.describe_runs(state.value))
+        super().draw_progress(result, runs)
+        if result.value is not None and not jobs.list_running(runs[0].key):
+            st.caption(words.describe_runs(result.value))
 
     def list_tabs(self, answer: Answer) -> Mapping[str, layout.Content]:
         """Return the tab of the release, by its name."""
