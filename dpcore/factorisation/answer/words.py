@@ -226,7 +226,7 @@ def write_methods(solution: FactorisationSolution) -> Methods | None:
     learning_sentences = (
         f"Vectors of {parameters.dimension} entries were learned in {wording.counted(parameters.sweeps, 'sweep')} "
         f"[@krichene2023, algorithm 3] by {algorithm_phrase}; the squared weights of a user sum to at most "
-        f"{parameters.max_items:,}. An item with the noisy count n weighs n^−{wording.number(parameters.exponent)}; counts "
+        f"{parameters.max_items:,}. An item of noisy count n weighs n^−{wording.number(parameters.exponent)}; counts "
         f"took {wording.percent(parameters.count_share)} of the budget. The ridge of users was "
         f"{wording.number(parameters.user_ridge)}. All releases are one Gaussian mechanism [@dong2022], calibrated "
         "exactly [@balle2018]."
