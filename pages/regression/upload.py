@@ -51,7 +51,7 @@ SUBJECT = "these labels"
 
 
 def find_own_data(answer: Answer) -> RegressionData:
-    """Return the data of an answer, with their account."""
+    """Return the data of an answer with their account: generated ones, or the session's uploaded table."""
     data = answer.solution.dataset
     if answer.parameters.source is DataSource.GENERATED:
         return RegressionData(data, data.digest)
