@@ -85,7 +85,7 @@ def test_all_pages_find_one_number_for_one_setting(histogram):
                 value_range=(lower, upper),
             )
             assert not on_mean.setting.list_differences(on_gap.setting)
-            bounds["Weights vs. caps"] = on_gap.solution.comparison.best_cap.max_contributions
+            bounds["Weights vs. caps"] = on_gap.solution.comparison.cap_choice.max_contributions
             assert on_gap.solution.comparison.smooth_choice.threshold == pytest.approx(
                 on_mean.solution.smooth_choice.threshold
             )
