@@ -106,6 +106,13 @@ class TaskGraph:
         """Sum a pair's number over each task: (num_pairs,) -> (num_tasks,)."""
         return np.asarray(np.bincount(self.task_codes, pair_values, self.num_tasks), dtype=np.float64)
 
+    def weight_pairs(self, pair_weights: FloatArray) -> Any:
+        """Build the sparse matrix of tasks by pairs, whose product with (num_pairs, k) is a task's weighted sum."""
+        from scipy.sparse import csc_matrix
+
+        entries = (pair_weights, self.task_codes, np.arange(self.num_pairs + 1, dtype=np.int32))
+        return csc_matrix(entries, shape=(self.num_tasks, self.num_pairs))
+
     def select_users(self, user_codes: IntArray) -> TaskGraph:
         """Select some users, in the given order; tasks keep their codes and may be empty."""
         matrix = self.matrix[user_codes]
