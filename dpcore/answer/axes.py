@@ -96,7 +96,7 @@ def plot_classes(dataset: Dataset) -> Plot:
     ]
     return Plot(
         "distribution-classes",
-        "How many users have how many rows",
+        "Rows per user",
         f"{wording.percent(float(user_shares[most_users]))} of users have {class_names[most_users]} rows; users with "
         f"{class_names[most_rows]} rows hold {wording.percent(float(row_shares[most_rows]))} of all rows",
         names_axis("rows per user"),

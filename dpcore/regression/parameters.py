@@ -279,10 +279,8 @@ def compute_zipf_sizes(num_rows: int, exponent: float) -> IntArray:
     Source: Epasto et al. 2020, appendix E.1.1.
     """
     i = np.arange(1, num_rows + 1, dtype=np.float64)
-    relative_user_counts = i**-exponent
-    cumulated_user_counts = np.round(
-        np.cumsum(relative_user_counts * (num_rows / float(relative_user_counts @ i)))
-    )
+    relative_counts = i**-exponent
+    cumulated_user_counts = np.round(np.cumsum(relative_counts * (num_rows / float(relative_counts @ i))))
     users_by_size = np.diff(cumulated_user_counts, prepend=0.0).astype(np.int64)
     sizes = np.repeat(np.arange(1, num_rows + 1), users_by_size)
     sizes = sizes[np.cumsum(sizes) <= num_rows]

@@ -83,7 +83,7 @@ def solve_restricted(
     equality_data = (signed_rows.ravel(), constraint_indices.ravel(), np.arange(k + 1) * d)
     equality_matrix = csc_array(equality_data, shape=(d * d, k))
     user_sum_matrix = csc_array((np.ones(k), (used_user_indices, np.arange(k))), shape=(used_users.size, k))
-    constraint_matrix = block_array(
+    constraints = block_array(
         [
             [equality_matrix, csc_array((d * d, 1))],
             [user_sum_matrix, csc_array(np.full((used_users.size, 1), -1.0))],
@@ -95,14 +95,12 @@ def solve_restricted(
         (whitened.constraint_target.T.ravel() / expected_largest_weight, np.zeros(used_users.size + k))
     )
     quadratic_matrix = diags_array(np.append(np.full(k, 2.0 * trade_off), 2.0)).tocsc()
-    solver_settings = clarabel.DefaultSettings()
-    solver_settings.verbose = False
-    solver_settings.tol_gap_rel = solver_settings.tol_gap_abs = solver_settings.tol_feas = TOLERANCE
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = TOLERANCE
     cones = [clarabel.ZeroConeT(d * d), clarabel.NonnegativeConeT(used_users.size + k)]
     linear_costs = np.zeros(k + 1)
-    solver = clarabel.DefaultSolver(
-        quadratic_matrix, linear_costs, constraint_matrix, right_sides, cones, solver_settings
-    )
+    solver = clarabel.DefaultSolver(quadratic_matrix, linear_costs, constraints, right_sides, cones, settings)
     if should_stop is not never:
         solver.set_termination_callback(lambda _: should_stop())
     clarabel_solution = solver.solve()
@@ -277,11 +275,7 @@ def _ascend_smoothed_duals(search: _Search) -> IntArray:
 
 def _list_smoothings(trade_off: float, num_users: int) -> list[float]:
     """Return the degrees of smoothing to go through, ending at the true trade-off where Newton can work with it."""
-    smoothed_trade_offs = [
-        scaled_trade_off / num_users
-        for scaled_trade_off in SMOOTHING
-        if scaled_trade_off / num_users > trade_off
-    ]
+    smoothed_trade_offs = [a / num_users for a in SMOOTHING if a / num_users > trade_off]
     if not smoothed_trade_offs or trade_off > smoothed_trade_offs[-1] / 10.0:
         smoothed_trade_offs.append(trade_off)
     return smoothed_trade_offs
@@ -393,12 +387,10 @@ def solve_with_cvxpy(
         else:
             stop_reason = f"{solver} ended with “{cvxpy_problem.status}”."
     raw_matrix = np.zeros((d, n)) if c.value is None else np.asarray(c.value)
-    cvxpy_multipliers = (
-        np.zeros((d, d)) if unbiasedness.dual_value is None else np.asarray(unbiasedness.dual_value)
-    )
+    multipliers = np.zeros((d, d)) if unbiasedness.dual_value is None else np.asarray(unbiasedness.dual_value)
     w = whitened.repair(whitened.sort_rows(raw_matrix))
     # CVXPY adds <Y, C X - I> to the loss where we subtract <M, X^T C^T - I>; X = A R takes M to R M.
-    m = -whitened.triangular_factor @ cvxpy_multipliers.T
+    m = -whitened.triangular_factor @ multipliers.T
     return evaluate(problem, whitened.restore_order(w), m, stop_reason)
 
 

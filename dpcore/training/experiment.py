@@ -341,10 +341,8 @@ def compute_references(experiment: Experiment, should_stop: ShouldStop = never) 
             if theta is not None
         )
         if not is_descent_run:  # Its losses over the model without privacy are those on the first split.
-            first_scores_without_privacy, _, *first_scores_without_noise = scores_by_split[0]
-            scores_without_noise = [
-                scores_without_privacy + x - first_scores_without_privacy for x in first_scores_without_noise
-            ]
+            first_baseline, _, *first_scores = scores_by_split[0]
+            scores_without_noise = [scores_without_privacy + x - first_baseline for x in first_scores]
         best_constant = optimum.find_best_constant(training_rows, loss)
         guessing_scores = np.stack([score_constant(rows, loss, best_constant) for rows in rows_of_both_sides])
         scores_by_split.append([scores_without_privacy, guessing_scores, *scores_without_noise])
@@ -470,26 +468,22 @@ def _fill_batch(
     """
     splits, mechanism, seed = experiment.splits, experiment.mechanism, experiment.seed
     cells = [experiment.cells[cell_index] for cell_index in cell_indices]
-    for split_index, (training_rows, test_rows) in enumerate(splits):
+    for split_index, (train_rows, test_rows) in enumerate(splits):
         # Invariant: a run is made on one split, by its number, so that it is the same whichever runs are made together;
         # and its scores are written when all of its split are there, or not at all.
-        split_run_numbers = tuple(i for i in run_numbers if i % len(splits) == split_index)
-        if not split_run_numbers:
+        run_subset = tuple(i for i in run_numbers if i % len(splits) == split_index)
+        if not run_subset:
             continue
         if cells[0].method is Method.OUTPUT:
-            theta = optimum.perturb_minimiser(
-                training_rows, mechanism, cells[0], seed, split_run_numbers, should_stop
-            )
+            theta = optimum.perturb_minimiser(train_rows, mechanism, cells[0], seed, run_subset, should_stop)
         else:
             is_cap = cells[0].method is Method.CAP
-            ranks = draw_ranks_once(training_rows, seed, split_run_numbers) if is_cap else None
-            theta = descent.train_cells(
-                training_rows, mechanism, cells, seed, split_run_numbers, ranks, should_stop
-            )
+            ranks = draw_ranks_once(train_rows, seed, run_subset) if is_cap else None
+            theta = descent.train_cells(train_rows, mechanism, cells, seed, run_subset, ranks, should_stop)
         if theta is None:
             return False
-        score_positions = np.array(cell_indices)[:, None], np.array(split_run_numbers)
-        for side_index, side_rows in enumerate((training_rows, test_rows)):
+        score_positions = np.array(cell_indices)[:, None], np.array(run_subset)
+        for side_index, side_rows in enumerate((train_rows, test_rows)):
             model_scores = score_models(side_rows, mechanism.loss, theta)
             scores[*score_positions, side_index] = model_scores.reshape(len(cells), -1, *SCORE_SHAPE)
     return True

@@ -238,9 +238,10 @@ def find_best_constant(rows: ClassifierRows, loss: LossKind) -> float:
         losses_by_label = loss.evaluate(np.array([score, -score]))
         return float(np.array([positive_share, 1.0 - positive_share]) @ losses_by_label)
 
-    return float(
-        minimize_scalar(compute_mean_loss, bounds=(-2.0, 2.0), method="bounded", options={"xatol": 1e-12}).x
+    result = minimize_scalar(
+        compute_mean_loss, bounds=(-2.0, 2.0), method="bounded", options={"xatol": 1e-12}
     )
+    return float(result.x)
 
 
 PENALTY = 0.8

@@ -140,10 +140,8 @@ class TrainingParameters(Parameters):
     @property
     def methods(self) -> tuple[Method, ...]:
         """Return the methods to compare; output perturbation only if the loss has a bounded slope."""
-        includes_output_perturbation = self.loss.has_bounded_slope
-        return tuple(
-            method for method in Method if includes_output_perturbation or method is not Method.OUTPUT
-        )
+        has_perturbation = self.loss.has_bounded_slope
+        return tuple(method for method in Method if has_perturbation or method is not Method.OUTPUT)
 
     def list_cells(self, max_size: int) -> tuple[Cell, ...]:
         """List the cells to compare: bounds that double by the rule, else integer bounds, up to ``max_size`` rows."""

@@ -284,15 +284,13 @@ class _Release:
             # (2 within - n) / (2 n) + 1/2 = within / n, of released numbers.
             return direction, noisy_balance / (2.0 * rule_grid.count_unit * num_users) + 0.5
 
+        rule_plan = account.plan_rule_noise(mechanism, bound_follows)
+        rule_plan = replace(
+            rule_plan, unit_noise=unit_noise, direction_noise_std=gaussian_steps.scale / GRID_STEPS
+        )
+        first_bounds, num_users_by_run = np.array([self.cell.bound]), np.array([num_users])
         theta_and_bounds = descend_by_rule(
-            take_direction,
-            mechanism,
-            rows.num_features,
-            np.array([num_users]),
-            np.array([self.cell.bound]),
-            unit_noise=unit_noise,
-            direction_noise_std=gaussian_steps.scale / GRID_STEPS,
-            bound_follows=bound_follows,
+            take_direction, mechanism, rows.num_features, num_users_by_run, first_bounds, rule_plan
         )
         assert theta_and_bounds is not None  # `report` raises where it is stopped.
         mean_theta, last_bounds = theta_and_bounds
@@ -303,20 +301,14 @@ class _Release:
         """Release a model of the descent with entered steps, as `descent.train_cells` trains it in one run."""
         rows, mechanism = self.choose_rows(), self.mechanism
         gaussian_steps, bound = self.gaussian_steps, self.cell.bound
-        squared_weight_sensitivity, rows_per_weight_step = _choose_weight_grid(
-            mechanism, bound, rows.num_users
-        )
+        squared_weight_sensitivity, rows_per_step = _choose_weight_grid(mechanism, bound, rows.num_users)
         # The sum of weights, public or with noise, at least that of one user.
         user_weights = np.minimum(bound, rows.sizes)
         weight_sum = math.fsum(user_weights)
         if squared_weight_sensitivity:
-            weight_sum_in_steps = (
-                np.trunc(user_weights / rows_per_weight_step).astype(np.int64).sum(keepdims=True)
-            )
-            noisy_sum_in_steps = float(
-                gaussian_steps.release(weight_sum_in_steps, squared_weight_sensitivity)[0]
-            )
-            weight_sum = max(noisy_sum_in_steps * rows_per_weight_step, bound)
+            sum_in_steps = np.trunc(user_weights / rows_per_step).astype(np.int64).sum(keepdims=True)
+            noisy_sum_in_steps = float(gaussian_steps.release(sum_in_steps, squared_weight_sensitivity)[0])
+            weight_sum = max(noisy_sum_in_steps * rows_per_step, bound)
         grid_step = bound * mechanism.clip / GRID_STEPS
         squared_gradient_sensitivity = _compute_squared_sensitivity(mechanism)
 
@@ -348,10 +340,8 @@ class _Release:
         grid_step = bound / penalty / _OUTPUT_GRID_STEPS
         theta_in_steps = np.rint(theta / grid_step).astype(np.int64)
         squared_sensitivity = _compute_output_sensitivity(mechanism, rows.num_features) ** 2
-        noisy_theta_in_steps = self.gaussian_steps.release(theta_in_steps, squared_sensitivity)
-        noisy_theta = mechanism.project(
-            np.asarray(grid_step * noisy_theta_in_steps, dtype=np.float64)[:, None]
-        )
+        noisy_steps = self.gaussian_steps.release(theta_in_steps, squared_sensitivity)
+        noisy_theta = mechanism.project(np.asarray(grid_step * noisy_steps, dtype=np.float64)[:, None])
         return Model(noisy_theta[:, 0], self.facts, self.cell, self.gaussian_steps.scale * grid_step, bound)
 
 

@@ -421,9 +421,9 @@ def write_methods(solution: MeanSolution, dataset: Dataset, parameters: MeanPara
     cap, error_text = cap_choice.max_contributions, wording.number(cap_choice.standard_error)
     rows_text, was_or_were = wording.counted(cap, "row"), wording.agreeing(cap, "was", "were")
     error_name = "error, as root mean square," if solution.is_about_table else "standard error"
-    budget = parameters.epsilon, solution.neighbours, parameters.delta or 0.0
+    budget_arguments = parameters.epsilon, solution.neighbours, parameters.delta or 0.0
     return Methods(
-        guarantee_text=write_guarantee("The mean was released", *budget),
+        guarantee_text=write_guarantee("The mean was released", *budget_arguments),
         procedure=f"At most {rows_text} of each user, drawn at random, {was_or_were} kept. {release_sentence} The "
         f"expected {error_name} of the released mean is {error_text} in the unit of the values, noise included"
         f"{approximation_phrase}.",

@@ -290,9 +290,7 @@ def test_more_runs_decide_where_a_table_does_not():
         decided = decision.choose_answer(table, experiment.Table(close_call, scores))
         assert decided.cell_index == at
         # Of public rows the least answers.
-        free = decision.choose_answer(
-            table, experiment.Table(close_call, scores), choice_costs_no_privacy=True
-        )
+        free = decision.choose_answer(table, experiment.Table(close_call, scores), is_public=True)
         assert free.cell_index == (0 if more < 0 else 1)
     assert decision.choose_answer(table, close_call.make_empty_table()).cell_index == 0
     # Nothing is open where they are clearly worse, or alone in front.
