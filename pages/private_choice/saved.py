@@ -119,15 +119,15 @@ def from_json(node: JsonValue, accounts: Mapping[str, Ledger]) -> dict[str, Choi
             continue
         paid_facts = list(accounts.get(digest, Ledger()).releases)
         selections = []
-        for entry in entries_node.get_entries(MAX_ENTRIES) or ():
-            number_and_selection = _read_entry(entry)
+        for selection_node in entries_node.get_entries(MAX_ENTRIES) or ():
+            number_and_selection = _read_entry(selection_node)
             if number_and_selection is None:
                 continue
             if number_and_selection[1].facts in paid_facts:
                 paid_facts.remove(number_and_selection[1].facts)
                 selections.append(number_and_selection)
             else:
-                entry.refuse("what this number cost does not stand on the account of its data")
+                selection_node.refuse("what this number cost does not stand on the account of its data")
         choices_by_digest[digest] = tuple(selections)
     return choices_by_digest
 

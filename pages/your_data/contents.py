@@ -126,10 +126,8 @@ def show_session_upload() -> None:
     if access.is_served():
         uploads.show_demo_notice()
         return
-    session_help = (
-        "It replaces the data and settings in use. What was released of any data stays on the account."
-    )
-    UPLOADER.show("A file that *Save session* has made", session_help, _open_file)
+    help = "It replaces the data and settings in use. What was released of any data stays on the account."
+    UPLOADER.show("A file that *Save session* has made", help, _open_file)
     content_or_problems = st.session_state.get(QUESTION.key("session_opened"))
     if isinstance(content_or_problems, session_file.FileContent):
         _show_opened_session(content_or_problems)

@@ -106,16 +106,14 @@ class WorkQueue:
     """The queue of light work: a few pieces compute at once, the others wait.
 
     Args:
-        max_at_once: How many pieces compute at once.
+        max_turns: How many pieces compute at once.
         pages: The count of the runs of pages, which go first; kept under this name.
         clock: Seconds; never goes back.
     """
 
-    def __init__(
-        self, max_at_once: int, pages: PageRuns, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, max_turns: int, pages: PageRuns, clock: Callable[[], float] = time.monotonic) -> None:
         self._changed = threading.Condition()
-        self._num_free = max_at_once
+        self._num_free = max_turns
         self.pages, self._clock = pages, clock
         self._waiting: list[QueueEntry] = []
 
@@ -193,11 +191,9 @@ def cached(max_entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         """Return the function with a cache that `forget` empties."""
-        cached_function = st.cache_resource(max_entries=max_entries, scope="session", show_spinner=False)(
-            function
-        )
-        _FUNCTIONS_OF_DATA.append(cached_function)
-        return cached_function
+        wrapper = st.cache_resource(max_entries=max_entries, scope="session", show_spinner=False)(function)
+        _FUNCTIONS_OF_DATA.append(wrapper)
+        return wrapper
 
     return decorate
 

@@ -350,9 +350,7 @@ def offer_range(dataset: Dataset) -> None:
         selection_module.offer_range(dataset)
 
 
-@st.dialog(
-    "Code for your library", width="large", icon=":material/code:", on_dismiss=page_run.note_dialog_closed
-)
+@page_run.build_dialog("Code for your library", "code")
 def _code_dialog(code_choice: CodeChoice, disclosure: Provenance, key: str) -> None:
     """Show the code for a card in a dialog."""
     show_code(code_choice, key)

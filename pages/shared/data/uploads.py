@@ -93,8 +93,8 @@ class Uploader:
     def show_problems(self) -> None:
         """Show the problems of the last files, if any."""
         if self.problems:
-            lines = "\n".join(f"- {wording.plain(problem.sentence, 400)}" for problem in self.problems)
-            st.error(f"{lines}\n\nThe data in use stay as they were.", icon=":material/error:")
+            lines_text = "\n".join(f"- {wording.plain(problem.sentence, 400)}" for problem in self.problems)
+            st.error(f"{lines_text}\n\nThe data in use stay as they were.", icon=":material/error:")
 
 
 PREVIEW_ROWS = 3

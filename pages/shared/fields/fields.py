@@ -87,11 +87,7 @@ def number(
 
 
 def draw(
-    question: Question,
-    name: str,
-    label: str = "",
-    options: Collection[Any] = (),
-    is_disabled: bool = False,
+    question: Question, name: str, label: str = "", options: Collection[Any] = (), is_disabled: bool = False
 ) -> Any:
     """Draw the widget of a declared field and return its value; the declaration decides which widget it is.
 
@@ -209,9 +205,7 @@ def radio(
     captions: Mapping[Any, str] | None = None,
 ) -> Any:
     """Draw radio buttons and return the selected option; ``texts`` are their labels, ``captions`` explain them."""
-    options = _list_options(texts, key, help) | {
-        "captions": captions and [captions[option] for option in texts]
-    }
+    options = _list_options(texts, key, help) | {"captions": captions and [captions[x] for x in texts]}
     return st.radio(label, horizontal=is_horizontal, **options)
 
 

@@ -129,7 +129,7 @@ class Job:
 
         Work that is stopped while it waits is still called, so that it can return a result; dropped work is not.
         """
-        _running.add(self)
+        _running_jobs.add(self)
         if self.is_heavy and self._queue.is_full:
             self._first_event.set()
         if self.is_light:
@@ -147,7 +147,7 @@ class Job:
                 self._queue.leave()
             self._done_event.set()
             self._first_event.set()
-            _running.discard(self)
+            _running_jobs.discard(self)
 
     def _should_stop(self) -> bool:
         """Return True if the work should stop; light work may first give its turn to others."""
@@ -175,12 +175,12 @@ class Job:
             self._first_event.set()
 
 
-_running: set[Job] = set()
+_running_jobs: set[Job] = set()
 
 
 def drop_all() -> None:
     """Drop all work of this process, which ends: Python would wait for the threads of a pool."""
-    for job in _running.copy():
+    for job in _running_jobs.copy():
         job.drop()
 
 
@@ -214,8 +214,8 @@ def start(
     # Asked in the page's own thread: that of the work belongs to no session. In tests there is no server.
     session_id = streamlit_internals.get_session_id()
     if job.is_running and session_id and streamlit_internals.find_runtime() is not None:
-        arguments = (lambda: not streamlit_internals.is_connected(session_id), LOST_SECONDS)
-        threading.Thread(target=job.stop_when, args=arguments, daemon=True).start()
+        watch_arguments = (lambda: not streamlit_internals.is_connected(session_id), LOST_SECONDS)
+        threading.Thread(target=job.stop_when, args=watch_arguments, daemon=True).start()
     return job
 
 
@@ -270,8 +270,8 @@ def watch(keys: str | Sequence[str], work_text: str | Callable[[], str], is_meas
         if job is not None and job.has_failed:
             fields.show_problems(job.input_problems)
             if job.retry_work is not None:
-                arguments = key, job.request, job.retry_work, POLL_SECONDS, job.is_heavy, job.is_light
-                fields.button("Try again", f"{key}_retry", "refresh", start, *arguments)
+                start_arguments = key, job.request, job.retry_work, POLL_SECONDS, job.is_heavy, job.is_light
+                fields.button("Try again", f"{key}_retry", "refresh", start, *start_arguments)
     running_jobs = list_running(*keys)
     if running_jobs:
         _draw_bar(keys, work_text, is_measured, [(job, job.partial_result) for job in running_jobs])

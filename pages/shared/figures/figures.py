@@ -178,8 +178,8 @@ def show_table(
     column_config = {}
     for name, format_or_pair in (formats_by_column or {}).items():
         pattern, help = (format_or_pair, None) if isinstance(format_or_pair, str) else format_or_pair
-        title = (titles_by_column or {}).get(name)
-        column_config[name] = st.column_config.NumberColumn(title, format=pattern, help=help)
+        column_title = (titles_by_column or {}).get(name)
+        column_config[name] = st.column_config.NumberColumn(column_title, format=pattern, help=help)
     args |= {"hide_index": True, "alt": alt, "placeholder": MISSING}
     st.dataframe(columns_or_frame, key=key, column_config=column_config or None, **args)
 

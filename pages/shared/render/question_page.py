@@ -120,9 +120,7 @@ def read_inputs(
 
 
 def start_fields(
-    question: Question,
-    options: Mapping[str, Sequence[Any]] | None = None,
-    shares_settings: bool = True,
+    question: Question, options: Mapping[str, Sequence[Any]] | None = None, shares_settings: bool = True
 ) -> list[str]:
     """Set the initial values of fields; return the names of those that do not apply with the present choices.
 
@@ -145,8 +143,8 @@ def start_fields(
 
 def list_unused_fields(question: Question) -> list[str]:
     """Return the names of fields that do not apply with the present choices; an unused choice has its default."""
-    values = {name: st.session_state[question.widgets[name]] for name in question.fields}
-    return list_unused(question.declarations, values, question.get_initial_value)
+    values_by_name = {name: st.session_state[question.widgets[name]] for name in question.fields}
+    return list_unused(question.declarations, values_by_name, question.get_initial_value)
 
 
 PROGRESS_HEIGHT, STATE_HEIGHT = 44, 56

@@ -76,9 +76,7 @@ def list_parameter_fields(parameters: Parameters | None) -> dict[str, str]:
     if parameters is None:
         return {}
     texts, unused_names = text_fields.to_fields(parameters), parameters.unused_names
-    return {
-        name: text for name, text in texts.items() if name not in unused_names and len(text) <= MAX_LINK_TEXT
-    }
+    return {n: text for n, text in texts.items() if n not in unused_names and len(text) <= MAX_LINK_TEXT}
 
 
 def read_link(
@@ -120,8 +118,7 @@ def read_link(
         if origin.name in (session.UPLOADED, session.DP_RELEASE):
             origin = session.Origin(session.DEFAULT_SAMPLE)
         if question.parameters is not None:
-            field_names = {f.name for f in dataclasses.fields(question.parameters)}
-            absent_names = field_names - setting_texts.keys()
+            absent_names = {f.name for f in dataclasses.fields(question.parameters)} - setting_texts.keys()
             stand_ins = {name: str(value) for name, value in STAND_INS.items() if name in absent_names}
     parameters_type, keys_by_name = question.parameters or Parameters, question.widgets
     if question.parameters is None:
@@ -352,7 +349,7 @@ def _list_accepted(question: Question, values_by_name: Mapping[str, Any]) -> set
         if name not in used_values or field.limits or field.options or field.stops:
             return True  # It was checked above.
         condition_names = {field.only_with[0]} & good_values.keys() if field.only_with else set()
-        own_values = {other: good_values[other] for other in (name, *condition_names)}
+        own_values = {other_name: good_values[other_name] for other_name in (name, *condition_names)}
         return _is_accepted(question, nan_values | own_values)
 
     return empty_names | set(filter(is_good_alone, good_values))

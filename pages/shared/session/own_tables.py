@@ -71,9 +71,9 @@ def pins_from_json(node: JsonValue) -> tuple[Pin, ...]:
     """Return the pins of a file without those of unknown questions; problems are added to ``node``."""
     required_readers, _ = PIN_CODEC.list_readers(Pin)
     pins = []
-    for entry in node.get_entries(MAX_PINS) or ():
+    for pin_node in node.get_entries(MAX_PINS) or ():
         # Pins of before had a curve, which no figure shows any more.
-        members = entry.read_members(required_readers, {"curve": lambda _: None})
+        members = pin_node.read_members(required_readers, {"curve": lambda _: None})
         if members is not None and members["question"] in catalogue.QUESTIONS:
             pins.append(Pin(**{name: members[name] for name in required_readers}))
     return tuple(pins)
@@ -217,14 +217,14 @@ def _read_design(node: JsonValue) -> Design | None:
 def _read_json_entries(node: JsonValue, upload: TableUpload) -> dict[str, float]:
     """Return the numbers entered about columns from their JSON; others are refused."""
     numbers_by_field: dict[str, float] = {}
-    for name, entry in (node.get_named(MOST_ENTRIES) or {}).items():
-        number = entry.get_number()
+    for name, number_node in (node.get_named(MOST_ENTRIES) or {}).items():
+        number = number_node.get_number()
         is_about_column = bool(upload.column_field_prefix) and name.startswith(upload.column_field_prefix)
-        name_node = JsonValue(name, entry.location, entry.problems)
+        name_node = JsonValue(name, number_node.location, number_node.problems)
         if not is_about_column or name_node.get_text(saved_dataset.NAME) is None:
-            entry.refuse(f"there is no such field on the page {upload.question.title}")
+            number_node.refuse(f"there is no such field on the page {upload.question.title}")
         elif number is not None and not math.isfinite(number * 2.0):
-            entry.refuse("this number is beyond what a range can hold")
+            number_node.refuse("this number is beyond what a range can hold")
         elif number is not None:
             numbers_by_field[name] = number
     return numbers_by_field
@@ -247,7 +247,7 @@ def list_releases(values_by_key: Mapping[Any, Any]) -> dict[str, Any]:
 
 def releases_to_json(releases_by_page: Mapping[str, Any]) -> dict[str, Any]:
     """Return the releases as they stand in a file, by name of the page."""
-    return {name: _import_saved(name).to_json(release) for name, release in releases_by_page.items()}
+    return {name: _import_saved(name).to_json(releases) for name, releases in releases_by_page.items()}
 
 
 def releases_from_json(node: JsonValue, accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, Any]:
@@ -256,7 +256,7 @@ def releases_from_json(node: JsonValue, accounts: Mapping[str, Mapping[str, Ledg
     for name, entry in (node.get_members((), tuple(pages)) or {}).items():
         account = name if catalogue.QUESTIONS[name].account_key else ""
         releases_by_page[name] = _import_saved(name).from_json(entry, accounts.get(account, {}))
-    return {name: release for name, release in releases_by_page.items() if release}
+    return {name: releases for name, releases in releases_by_page.items() if releases}
 
 
 def apply_releases(releases_by_page: Mapping[str, Any]) -> None:

@@ -157,8 +157,7 @@ class Origin:
                 raise InvalidInput(messages)
             return samples.load(self.name)
         if self.name in samples.GENERATORS:
-            generator = from_fields(samples.GENERATORS[self.name], self.generator_texts)
-            return samples.generate_dataset(generator)
+            return samples.generate_dataset(from_fields(samples.GENERATORS[self.name], self.generator_texts))
         if self.name in NOT_IN_LINKS:
             message = f"this link was made on {NOT_IN_LINKS[self.name]}, which a link does not carry"
             raise refuse(message, remedy="Load the file in Data")
@@ -343,13 +342,13 @@ def use_release(dataset: Dataset) -> None:
         dataset: The release.
     """
     original, set_aside = get_original(), get_loaded().values_set_aside
-    release = LoadedData(dataset, Origin(DP_RELEASE), original)
-    forgotten_values = _forget_private(forgets_values=_had_values(release))
+    release_data = LoadedData(dataset, Origin(DP_RELEASE), original)
+    forgotten_values = _forget_private(forgets_values=_had_values(release_data))
     # After a second release what stood beside the original still returns, not what was entered beside the first.
     removed_values = {**forgotten_values, **set_aside, keys.PINS: _list_pins(set_aside, forgotten_values)}
     public_values = _read_public_fields()
     # Last: the run may be cut short anywhere before.
-    put_in_use(replace(release, values_set_aside=removed_values), has_same_rows=True)
+    put_in_use(replace(release_data, values_set_aside=removed_values), has_same_rows=True)
     changed_values = {k: value for k, value in public_values.items() if st.session_state.get(k) != value}
     # Fields for which a release proposes something else, such as private counts, return too.
     if changed_values:

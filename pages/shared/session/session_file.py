@@ -70,8 +70,8 @@ class Content:
     @property
     def disclosure(self) -> Provenance:
         """Return the label of the file: private if anything in it is private."""
-        data = self.loaded_data
-        holders = (data, data and data.original, *self.tables_by_page.values())
+        loaded_data = self.loaded_data
+        holders = (loaded_data, loaded_data and loaded_data.original, *self.tables_by_page.values())
         datasets = [holder.dataset for holder in holders if holder is not None]
         # The names of a private file's columns are not for everybody either. An account names its data by a digest,
         # which is as private as they are.
@@ -290,8 +290,7 @@ def read_file(file_bytes: bytes) -> FileContent:
 
 def _read_epsilon(problems: Problems, node: JsonValue) -> float | None:
     """Return epsilon; None if it is empty or, with a problem of settings, not good."""
-    setting_node = JsonValue(node.value, node.location, problems)
-    number = None if node.value is None else setting_node.get_number()
+    number = None if node.value is None else JsonValue(node.value, node.location, problems).get_number()
     epsilon_problems = [] if number is None else fields.check_epsilon(number)
     problems.extend(epsilon_problems)
     return None if epsilon_problems else number
@@ -356,9 +355,9 @@ def _read_accounts(node: JsonValue) -> dict[str, dict[str, Ledger]]:
 def _read_ledger(node: JsonValue) -> Ledger | None:
     """Return one ledger; None, with a problem, if a release in it is damaged or stands there twice."""
     releases, marks = [], []
-    for entry in node.get_entries(MAX_RELEASES) or ():
-        members = entry.read_members({**FACT_READERS, "mark": text_of(40)})
-        facts = build_facts(entry, members)
+    for release_node in node.get_entries(MAX_RELEASES) or ():
+        members = release_node.read_members({**FACT_READERS, "mark": text_of(40)})
+        facts = build_facts(release_node, members)
         if members is None or facts is None:
             return None
         releases.append(facts)
