@@ -202,7 +202,7 @@ def describe_spending(facts: ReleaseFacts) -> str:
 
 
 def show(parameters: PrivateParameters | None, dataset: Dataset) -> None:
-    """Show both buttons with what a press spends, and below them what was released.
+    """Show the buttons of copy and choice with what a press spends, and below them what was released.
 
     The parts above a button keep their height when it is pressed, so that it stays where it is.
 

@@ -183,7 +183,7 @@ def divide_total(question: Question, dataset: Any, parameters: Any) -> tuple[Any
 
 
 def _restore_total(card: Answer) -> Answer:
-    """Return the card with the total epsilon that its own is the release's part of; unchanged without a total."""
+    """Return the card with the entered total in place of its epsilon, the release's part; unchanged without a total."""
     if not is_total_epsilon():
         return card
     epsilon = float(st.session_state[keys.EPSILON])
@@ -192,7 +192,7 @@ def _restore_total(card: Answer) -> Answer:
 
 
 def _build_request(card: Answer, dataset: Dataset) -> SelectionRequest | MissingInput | None:
-    """Build the request for a card, or say what it lacks; a setting that is refused counts as one that is missing."""
+    """Build the request for a card, or the input that it lacks, refused settings included; None if it has no bound."""
     try:
         return selections.build_request(card, dataset, read_settings())
     except InvalidInput as refusal:
@@ -200,7 +200,7 @@ def _build_request(card: Answer, dataset: Dataset) -> SelectionRequest | Missing
 
 
 def build_selection(card: Answer) -> BoundSelection | None:
-    """Build the selection of a card's bound on the data in use; None if it cannot be selected, or need not."""
+    """Build the selection of a card's bound on the data in use; None if they are public or no bound can be drawn."""
     dataset, run = session.dataset(), page_run.CURRENT_RUN.get()
     if not dataset.is_private:
         return None
@@ -305,7 +305,7 @@ def _build_card(card: Answer, drawn: words.Selection, request: SelectionRequest,
 
 
 def with_range(card: Answer) -> Answer:
-    """Return the card with the cost of its range in programs and detail if that was selected; else unchanged."""
+    """Return the card with the cost of its range in programs and detail if the range was drawn; else unchanged."""
     release = card.setting
     facts = None if release is None else actions.find_range_facts(release.lower, release.upper)
     if facts is None or release is None or not session.dataset().is_private:
@@ -363,7 +363,7 @@ _show_range_dialog = page_run.build_dialog("A value range, chosen privately", "c
 
 
 def _read_range_problem() -> RangeProblem | None:
-    """Show the fields, and build the problem that they ask for; None if something is missing.
+    """Show the fields of a range, and build its problem; None if a needed field is empty or refused.
 
     Raises:
         InvalidInput: The fields do not fit together.

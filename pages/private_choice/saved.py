@@ -168,7 +168,7 @@ def _read_entry(node: JsonValue) -> tuple[NumberKind, Selection] | None:
 def _build_selection(
     choice_type: type[Any], members: dict[str, Any], facts: ReleaseFacts
 ) -> Selection | None:
-    """Build a selection; None if no draw for its question can give it."""
+    """Build a selection from the members of its JSON; None if no draw for its problem can give it."""
     if choice_type is PrivateChoice:
         return _build_choice(members, facts)
     fields_by_owner = {
@@ -192,7 +192,7 @@ def _build_selection(
 
 
 def _build_choice(members: dict[str, Any], facts: ReleaseFacts) -> PrivateChoice | None:
-    """Build a selected number; None if no draw for its question can give it."""
+    """Build a selected number from the members of its JSON; None if no draw for its problem can give it."""
     number, column_name, drawn_value = members["number"], members.get("column", ""), members["value"]
     guess, factor, power = members["guess"], members["factor"], members.get("small_first")
     with Problems() as problems:

@@ -182,7 +182,7 @@ def choose_roles(source: counting.Source) -> Roles:
 
 
 def choose_disclosure(question_text: str, disclosures: Sequence[Disclosure]) -> Any:
-    """Draw the choice whether data are public, and return it."""
+    """Draw the choice among these disclosures of the data, private at first, and return the chosen one."""
     if st.session_state.get(build_key("public")) not in disclosures:
         st.session_state[build_key("public")] = Disclosure.PRIVATE
     texts_by_disclosure = {disclosure: PUBLIC[disclosure] for disclosure in disclosures}
@@ -241,7 +241,7 @@ def _ask_who(source: counting.Source) -> None:
 
 
 def is_each_a_person(source: counting.Source) -> bool:
-    """Return True if the person has said that each of two columns is a person of its own."""
+    """Return True if a person has answered that the two columns of people name two different people."""
     is_each = st.session_state.get(build_key("people")) is People.EACH
     return is_each and _find_second_person(source) is not None
 

@@ -114,7 +114,7 @@ def show_recipes(roles: Roles | None) -> None:
 
 @cache.cached(max_entries=4)
 def _write_recipe(engine_key: str, roles: Roles, table_name: str) -> tuple[str, str, str]:
-    """Return the recipe, cached: every run draws it, and writing the SQL takes as long as the rest."""
+    """Return shell code, Python code and SQL that count a table in an engine, cached: every run draws them."""
     return counting.write_recipe(counting.ENGINES[engine_key], roles, table_name)
 
 

@@ -76,7 +76,7 @@ def open_requested_dialog() -> None:
 
 
 def build_dialog(title: str, icon: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make the decorator of a wide dialog with a Material icon, which notes when a person closes it."""
+    """Make a decorator whose function opens a wide dialog with a Material icon; its closing by a person is noted."""
     return st.dialog(title, width="large", icon=f":material/{icon}:", on_dismiss=note_dialog_closed)
 
 

@@ -86,26 +86,26 @@ class Job:
 
     @property
     def is_running(self) -> bool:
-        """Return True if it still works."""
+        """Return True until the work has ended, also while it waits for its turn."""
         return not self._done_event.is_set()
 
     @property
     def is_waiting(self) -> bool:
-        """Return True if it waits for other work now."""
+        """Return True if the work waits for a turn now."""
         return self._queue_entry.is_waiting
 
     @property
     def has_failed(self) -> bool:
-        """Return True if it ended in an error and has no result."""
+        """Return True if the work ended in an error, and so has no result."""
         return not self.is_running and bool(self.input_problems)
 
     def stop(self) -> None:
-        """Ask it to end; what it has found until then becomes its result."""
+        """Ask the work to end; what it has found until then becomes its result."""
         self._stop_event.set()
         self._queue.look_again()
 
     def drop(self) -> None:
-        """Stop it and discard its result: if it still waits for other work, it does not even begin."""
+        """Stop the work and discard its result: work that still waits for its turn does not even begin."""
         self._is_dropped = True
         self.stop()
 
@@ -115,7 +115,7 @@ class Job:
         previous_job.drop()
 
     def wait(self, seconds: float) -> None:
-        """Wait until it is done, for so many seconds at most."""
+        """Wait until the work is done, for so many seconds at most."""
         with cache.PAGE_RUNS.wait():
             self._done_event.wait(seconds)
 
@@ -156,7 +156,7 @@ class Job:
         return self._stop_event.is_set()
 
     def stop_when(self, is_lost: Callable[[], bool], lost_seconds: float) -> None:
-        """Wait until it is done; ask it to end once ``is_lost`` has held for so many seconds."""
+        """Wait until the work is done; ask it to end once ``is_lost`` has returned True for ``lost_seconds``."""
         lost_since: float | None = None
         while self.is_running:
             lost_since = (lost_since or time.monotonic()) if is_lost() else None
@@ -244,7 +244,7 @@ def find_partial_result(key: str) -> tuple[Any, Any] | None:
 
 
 def list_failures(key: str) -> tuple[InputProblem, ...]:
-    """Return why the work under this key failed; empty if it did not."""
+    """Return the problems for which the work under this key failed; empty if it runs or succeeded, or without work."""
     job: Job | None = st.session_state.get(key)
     return job.input_problems if job is not None and job.has_failed else ()
 
@@ -367,7 +367,7 @@ class Run:
             self.start()
 
     def start(self) -> None:
-        """Start the work; a result that is known takes its place."""
+        """Start the work, or store the known result in its place if there is a complete one."""
         search = self.search
         seconds = search.first_wait_seconds if self.job is None else search.later_wait_seconds
         known_result = self._results.get(self.request)
@@ -427,12 +427,12 @@ class Run:
 
     @property
     def has_failed(self) -> bool:
-        """Return True if it ended in an error."""
+        """Return True if the work ended in an error."""
         return bool(list_failures(self.key))
 
     @property
     def is_cut_short(self) -> bool:
-        """Return True if it has ended with a result that is not complete."""
+        """Return True if the search has ended with a result that is not complete."""
         search_result = self.get_result()
         is_final = search_result.stage is Stage.FINAL and search_result.value is not None
         return is_final and not self.search.is_complete(search_result.value)

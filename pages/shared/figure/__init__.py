@@ -101,6 +101,7 @@ class EarlyScripts:
         """Pass everything on, with a header for preloading added to web pages."""
 
         async def send_with_header(message: Message) -> None:
+            """Send a message, with the headers if it begins a web page."""
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 if headers.get("content-type", "").startswith("text/html"):

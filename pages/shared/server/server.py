@@ -90,7 +90,7 @@ def freeze() -> None:
 
 
 async def sweep() -> None:
-    """Close sessions that nobody comes back to, and collect what they leave, until cancelled."""
+    """Close sessions that nobody comes back to and collect their garbage, again and again until cancelled."""
     last_collection = time.monotonic()
     while True:
         await asyncio.sleep(SWEEP_SECONDS)
@@ -146,7 +146,7 @@ class _NoBrowser:
 
 
 async def release_last_message(runtime: Any) -> None:
-    """Make the server's loop forget the last session that it sent a message, and the message.
+    """Make the server's loop forget its last message and the session that got the message.
 
     Local variables of the loop hold both until it sends a message to another session, which may be hours later.
     """

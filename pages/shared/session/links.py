@@ -133,7 +133,7 @@ def read_link(
 def _read_widgets(
     parameters_type: type[Any], keys_by_name: Mapping[str, str], texts: Mapping[str, str]
 ) -> tuple[dict[str, Any], list[InputProblem]]:
-    """Return the widgets' values that a link sets, by session key, and its problems."""
+    """Return the values of widgets that a link sets, by session key, and the problems of its other fields."""
     parameters, bad_names, field_problems = text_fields.read_good_fields(parameters_type, texts, STAND_INS)
     if bad_names:
         is_partly_good = len(bad_names) < len(texts)
@@ -241,7 +241,7 @@ def group_by_question(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def to_json_value(value: Any) -> Any:
-    """Return the value of a field as it stands in a session file."""
+    """Return the value of a field as JSON; None for NaN, infinity and values of other types."""
     if isinstance(value, enum.Enum):
         return value.value
     if isinstance(value, float) and not math.isfinite(value):
@@ -270,7 +270,7 @@ def read_settings(node: JsonValue, problems: Problems, fills_new_fields: bool = 
 
 
 def _read_fields(question: Question, nodes: Mapping[str, JsonValue]) -> dict[str, Any]:
-    """Return the fields of a question, by session key, that its parameters object accepts."""
+    """Return the values that the question's parameters object accepts, by session key; refuse the nodes of others."""
     assert question.parameters is not None
     types_by_name = text_fields.list_field_types(question.parameters)
     max_lengths = text_fields.list_text_limits(question.parameters)
@@ -295,10 +295,10 @@ def _read_fields(question: Question, nodes: Mapping[str, JsonValue]) -> dict[str
 
 
 def _convert_value(annotation: Any, node: JsonValue, max_length: int) -> Any:
-    """Return the value as a widget holds it.
+    """Return a node's value in the type that the field's widget holds.
 
     Raises:
-        ValueError: It is of another type.
+        ValueError: The value is of another type, or too long.
     """
     value = node.value
     for option_type in typing.get_args(annotation) or (annotation,):
@@ -344,7 +344,7 @@ def _list_accepted(question: Question, values_by_name: Mapping[str, Any]) -> set
         return empty_names | set(good_values)
 
     def is_good_alone(name: str) -> bool:
-        """Return True if the value is good without the other fields, except one that it applies with."""
+        """Return True if the value is good without the other fields, except a field that switches this one on."""
         field = question.fields[name]
         if name not in used_values or field.limits or field.options or field.stops:
             return True  # It was checked above.

@@ -46,7 +46,7 @@ def _read_disclosure(node: JsonValue) -> Provenance | None:
 
 
 def _read_number(low: float, high: float, node: JsonValue) -> float | None:
-    """Return a number or null as None; add a problem if it lies outside [low, high]."""
+    """Return a node's number, or None for null; add a problem for other values and outside [low, high]."""
     number = None if node.value is None else node.get_number()
     if number is not None and not low <= number <= high:
         node.refuse(f"this must lie between {low:g} and {high:g}")
@@ -176,7 +176,7 @@ def from_json(node: JsonValue) -> dict[str, OwnTable]:
 
 
 def _read_table(node: JsonValue, upload: TableUpload) -> OwnTable | None:
-    """Return a table in use from its JSON; None, with a problem, if it was changed or damaged."""
+    """Return a table in use from its JSON; None, with a problem, if the page cannot use it or it was changed."""
     members = node.read_members(
         {
             "content": saved_dataset.from_json,
@@ -215,7 +215,7 @@ def _read_design(node: JsonValue) -> Design | None:
 
 
 def _read_json_entries(node: JsonValue, upload: TableUpload) -> dict[str, float]:
-    """Return the numbers entered about columns from their JSON; others are refused."""
+    """Return the numbers entered about columns, by name of the field; fields about something else are refused."""
     numbers_by_field: dict[str, float] = {}
     for name, number_node in (node.get_named(MOST_ENTRIES) or {}).items():
         number = number_node.get_number()
@@ -246,7 +246,7 @@ def list_releases(values_by_key: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def releases_to_json(releases_by_page: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the releases as they stand in a file, by name of the page."""
+    """Return the releases as JSON for the file, by name of the page."""
     return {name: _import_saved(name).to_json(releases) for name, releases in releases_by_page.items()}
 
 
@@ -306,7 +306,7 @@ def find_file(column_names: Sequence[str]) -> KnownFile | None:
 
 
 def known_files_to_json(known_files: Sequence[KnownFile]) -> list[dict[str, Any]]:
-    """Return the files as they stand in a session file."""
+    """Return the known files as JSON for the session file, a dict each."""
     return [
         {
             "name": CODEC.write(file.name),
@@ -325,7 +325,7 @@ def known_files_from_json(node: JsonValue) -> tuple[KnownFile, ...]:
 
 
 def _read_known_file(node: JsonValue) -> KnownFile | None:
-    """Return a known file; None, with a problem, if a role names a column that it lacks."""
+    """Return a known file from its JSON; None, with a problem, if damaged or if a role names a column it lacks."""
     required_readers, optional_readers = CODEC.list_readers(Roles)
     members = node.read_members(
         {

@@ -95,7 +95,7 @@ def put_back(saved_state: SavedState) -> None:
 
 
 def clear(question: Question) -> None:
-    """Reset a question to its state in a new session."""
+    """Set a question's fields to their initial values, and remove what else was entered or chosen on its page."""
     for key in list(list_entered_keys(question, st.session_state)):
         name = key.partition(".")[2]
         if name in question.fields:
@@ -146,7 +146,7 @@ class Origin:
     generator_texts: Mapping[str, str] = field(default_factory=dict)
 
     def load(self) -> Dataset:
-        """Return the data set that it names.
+        """Return the dataset of the sample or of the generator.
 
         Raises:
             InvalidInput: No such sample or generator, bad parameters, an upload or a release.
@@ -271,7 +271,7 @@ def _clear_settings(awaited: Mapping[str, Any]) -> None:
 
 
 def _check_link_choice(question: Question, name: str, value: Any) -> list[InputProblem]:
-    """Return a problem if new data propose another option than the link set; an empty list if they agree."""
+    """Return one problem if new data propose another option than the link has set; else an empty list."""
     key = question.key(name)
     link_value = st.session_state.get(keys.LINK_SAID, {}).get(key, value)
     if link_value == value or link_value != st.session_state.get(key):
@@ -327,7 +327,7 @@ def get_ledger() -> Ledger:
 
 
 def record(facts: ReleaseFacts) -> None:
-    """Add a release of the original data to their ledger; whatever draws from them passes this as ``charge``."""
+    """Add a release of the original data to their ledger; every draw from these data gets this as ``charge``."""
     digest = get_original().dataset.histogram.digest
     ledgers: dict[str, Ledger] = st.session_state.get(keys.LEDGERS, {})
     st.session_state[keys.LEDGERS] = ledgers | {digest: get_ledger().add(facts)}
@@ -357,7 +357,7 @@ def use_release(dataset: Dataset) -> None:
 
 
 def use_original() -> None:
-    """Return from a release to the data it was made of, with the fields as they were. The ledger stays as it is."""
+    """Put the data behind the release in use again, with their fields as before; the ledger stays as it is."""
     removed_values, original = get_loaded().values_set_aside, get_original()
     forgotten_values = _forget_private(forgets_values=False)
     public_values = _read_public_fields()
