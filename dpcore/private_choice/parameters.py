@@ -273,10 +273,10 @@ class PrivateParameters(Parameters):
             return None
         if self.purpose in OF_MEAN:
             release = ReleaseSetting(Quantity.MEAN, self.epsilon, relation, user_share=rho)
-            release = replace(release, variance_share=self.variance_share, is_table_mean=rho > 0.0)
+            release = replace(release, variance_share=self.variance_share, targets_table_mean=rho > 0.0)
         else:
             release = ReleaseSetting(Quantity.COUNT, self.epsilon, relation, measure=Measure.BOUND)
-            release = replace(release, margin=self.margin)
+            release = replace(release, margin_users=self.margin)
         return replace(release, noise=self.release_noise, delta=self.release_delta, program=self.program)
 
     @classmethod
@@ -303,7 +303,7 @@ class PrivateParameters(Parameters):
             variance_share = WORST_SHARE
         if setting.uses_values:
             user_share = ASSUMED_SHARE
-        rho = user_share if setting.is_table_mean else 0.0
+        rho = user_share if setting.targets_table_mean else 0.0
         return cls(
             setting.epsilon, BoundPurpose.CAP, variance_share=variance_share, user_share=rho, **choice_fields
         )

@@ -294,7 +294,7 @@ def _describe_aim(card: Answer, request: SelectionRequest) -> str:
     if isinstance(number, OtherBound):
         return "The draw aims at the bound that is best from counts." if release.uses_values else ""
     differing_fields = card.setting.list_differences(release)
-    if {"user_share", "is_table_mean"} & set(differing_fields):
+    if {"user_share", "targets_table_mean"} & set(differing_fields):
         return "The draw takes rows as independent."
     return LEAST_ERROR_AIM if "measure" in differing_fields else ""
 

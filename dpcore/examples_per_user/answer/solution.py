@@ -197,7 +197,7 @@ def write_near_optimal(solution: ExamplesSolution) -> str:
     bounds, objective = solution.comparison.find_near_optimal(), "the least error, by this estimate"
     others_text = "the next bounds tried"
     range_text = standard.write_range(
-        *bounds, symbol="G", objective=objective, worse_choices_text=others_text
+        *bounds, symbol="G", objective=objective, worse_choices_phrase=others_text
     )
     return f"{SAMPLING_PHRASES[solution.best_candidate.sampling]}: {range_text}"
 

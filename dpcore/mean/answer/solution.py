@@ -294,7 +294,7 @@ def write_detail(solution: MeanSolution, dataset: Dataset, parameters: MeanParam
         if outside_counts.exceeds_warning:
             caveat = "" if problem.table_values is not None else ", and no number here counts that error"
             sentences.append(
-                f"**{outside_counts.percent} of the values are clamped**{caveat}: set L and U {RANGE_SOURCE}"
+                f"**{outside_counts.percent_text} of the values are clamped**{caveat}: set L and U {RANGE_SOURCE}"
             )
     sentences += _describe_target(solution, parameters)
     smooth_error = smooth_choice.standard_error
@@ -399,7 +399,7 @@ def describe_near_optimal(solution: MeanSolution) -> str:
     else:
         smaller_text = "smaller bounds" if low > 1 else ""
         worse_bounds = "all other bounds" if high < solution.problem.histogram.max_size else smaller_text
-        return standard.write_range(low, high, "row", objective=objective, worse_choices_text=worse_bounds)
+        return standard.write_range(low, high, "row", objective=objective, worse_choices_phrase=worse_bounds)
     return f"{intervals_text}, within 5{wording.PERCENT} of {objective}."
 
 

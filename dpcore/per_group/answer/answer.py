@@ -172,7 +172,7 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
         f"{cite_program_noise(p.program, p.noise.kind, p.mechanism)} "
         "was added in every group.",
         disclosure=dataset.provenance,
-        empty_sentence="" if bounding_text else no_release,
+        no_release_sentence="" if bounding_text else no_release,
         rule_sentence=rule,
     )
 
@@ -284,7 +284,7 @@ def build_answer(
         release_text,
         lambda: _list_details(solution),
         data_entries=data_entries,
-        omitted_names=NOT_COMPARED,
+        omitted_parameter_names=NOT_COMPARED,
     )
 
 

@@ -67,7 +67,7 @@ def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
     ranked_lines = sorted(lines_with_ratios, key=lambda line_with_ratios: -line_with_ratios[0].num_parts)
     visible_lines = list(zip(LINE_STYLES, ranked_lines, strict=False))
     dotted_options: dict[str, Any] = {
-        "legend_entry": "Equal shares",
+        "shared_legend_name": "Equal shares",
         "dash": "dot",
         "width": 1.5,
         "opacity": 0.7,

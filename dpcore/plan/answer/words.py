@@ -282,5 +282,5 @@ def write_methods(solution: PlanSolution, dataset: Dataset) -> Methods:
         public_procedure=f"{noise_sentence}.",
         disclosure=dataset.provenance,
         rule_sentence=RULES[parameters.objective],
-        subject_text="The division",
+        subject_phrase="The division",
     )

@@ -84,7 +84,7 @@ def build_methods(
         public_procedure="",
         disclosure=solution.data.provenance,
         rule_sentence=f"It {_describe_rule(p)}",
-        subject_text="The number",
+        subject_phrase="The number",
     )
 
 
@@ -111,7 +111,7 @@ def _describe_draw(
         public_procedure="",
         disclosure=facts,
         rule_sentence=f"The exact optimum, which the choice aims at, {rule}",
-        subject_text="The number",
+        subject_phrase="The number",
         choice_source=ChoiceSource.DRAWN,
     )
 

@@ -118,7 +118,7 @@ def plot_density(
             (quantiles, "Quantile of the rows", quantile, "solid"),
         ):
             if low <= position <= high:
-                options: dict[str, Any] = {"style": style, "dash": level_dash, "legend_entry": label}
+                options: dict[str, Any] = {"style": style, "dash": level_dash, "shared_legend_name": label}
                 levels.append(Level(f"{name}: {label.lower()}", position, is_vertical=True, **options))
     if len(solution.outputs) == 1:
         if solution.own_outputs:
@@ -191,7 +191,7 @@ def plot_rank_distance(solution: QuantileSolution, dataset: Dataset) -> Plot:
             output.compute_probability_within(grid),
             unbounded_output.compute_probability_within(grid),
         )
-        options: dict[str, Any] = {"color_style": style, "legend_entry": legend}
+        options: dict[str, Any] = {"color_style": style, "shared_legend_name": legend}
         curves.append(Curve(name, distance_column, bounded_probabilities, style, dash=dash, width=WIDTH))
         name = f"{name}, without a bound"
         unbounded_curves.append(
