@@ -103,7 +103,7 @@ class BoundSelection:
         """Write what the selection usually costs, from public figures: these data are not looked at before."""
         if self.request is None:
             return ""
-        problem, num_rows = self.request.problem, self.request.num_rows
+        problem, num_rows = self.request.problem, self.request.public_rows
         shares_text = "" if self.request.total_epsilon is None else f"{self.request.describe_budget()}. "
         if isinstance(problem, PrivatePairProblem):
             return shares_text + words.describe_pair_cost(problem)
@@ -178,7 +178,7 @@ def divide_total(question: Question, dataset: Any, parameters: Any) -> tuple[Any
         request = _build_request(card, dataset)
         if isinstance(request, SelectionRequest):
             latest = _find_selection(card, request, dataset)
-            return replace(parameters, epsilon=(request if latest is None else latest[1]).epsilon), ""
+            return replace(parameters, epsilon=(request if latest is None else latest[1]).release_epsilon), ""
     release_epsilon = require_release_epsilon(parameters.epsilon, ledger)
     total_text, release_text = format_rounded_up(parameters.epsilon), format_rounded_up(release_epsilon)
     sentence = f"Of ε = {total_text} in all, ε = {release_text} is left for the release."
@@ -260,7 +260,7 @@ def _find_selection(
             if earlier_request.total_epsilon is not None:
                 neighbours = earlier_request.problem.neighbours
                 remaining_epsilon = find_release_epsilon(earlier_request.total_epsilon, ledger, neighbours)
-                earlier_request = replace(earlier_request, epsilon=remaining_epsilon)
+                earlier_request = replace(earlier_request, release_epsilon=remaining_epsilon)
             return own_selections[-1], earlier_request
     return None
 
@@ -272,9 +272,9 @@ def _ask_for_missing(card: Answer, missing: MissingInput, public_fields: Fields)
         return None
     question, field_names = public_fields
     waits_for = ""
-    if run is not None and "num_groups" in missing.settings:
+    if run is not None and "num_groups" in missing.setting_names:
         waits_for = run.question.declarations["num_groups"].label
-    elif field_names and (is_pair or set(field_names) & set(missing.settings)):
+    elif field_names and (is_pair or set(field_names) & set(missing.setting_names)):
         waits_for = question.declarations[field_names[0]].label
     elif not is_pair:
         public_fields = NO_FIELDS
@@ -415,7 +415,7 @@ def _read_range_problem() -> RangeProblem | None:
         neighbours = relation.neighbours
         share, ledger = find_share(NumberPair.RANGE), session.get_ledger()
         shares = divide_budget(float(release_epsilon), share, neighbours, ledger)
-        epsilon, release_epsilon = shares.selection, shares.release
+        epsilon, release_epsilon = shares.selection_epsilon, shares.release_epsilon
     if release_epsilon is None or epsilon is None or None in (unit, largest, anchor):
         return None
     if any(key(name) in session_state.get(keys.ASIDE, {}) for name in QUESTION.list_fields(TAB)):
