@@ -119,8 +119,7 @@ def tabulate_classes(histogram: ContributionHistogram) -> dict[str, list[str] | 
         class_starts = _cut_classes(sorted([*powers, *(3 * power for power in powers)]), min_size, max_size)
         if class_starts.size > MAX_CLASSES:
             class_starts = _cut_classes(powers, min_size, max_size)
-        class_ends = [*(class_starts[1:] - 1).tolist(), max_size]
-        ends = zip(class_starts.tolist(), class_ends, strict=True)
+        ends = zip(class_starts.tolist(), [*(class_starts[1:] - 1).tolist(), max_size], strict=True)
         class_names = [f"{low:,}" if low == high else f"{low:,}–{high:,}" for low, high in ends]
     class_indices = np.searchsorted(class_starts, sizes, side="right") - 1
     users_by_size, num_classes = histogram.users.astype(np.float64), class_starts.size
@@ -229,11 +228,9 @@ def tabulate_tail(histogram: ContributionHistogram) -> dict[str, FloatArray]:
     sizes = histogram.sizes.astype(np.float64)
     if sizes.size > MAX_POINTS:
         even_indices = np.unique(np.round(np.geomspace(1, sizes.size, MAX_POINTS // 2)).astype(int)) - 1
-        tail_indices = np.unique(np.concatenate((even_indices, sizes.size - 1 - even_indices)))
-        sizes = sizes[tail_indices]
+        sizes = sizes[np.unique(np.concatenate((even_indices, sizes.size - 1 - even_indices)))]
     # Sizes are whole, so "at least s" is "more than s - 1/2".
-    users_at_least = histogram.pieces(sizes - 0.5).users_above
-    return {"size": sizes, "share_of_users": users_at_least / histogram.num_users}
+    return {"size": sizes, "share_of_users": histogram.pieces(sizes - 0.5).users_above / histogram.num_users}
 
 
 def tabulate_shares(histogram: ContributionHistogram) -> dict[str, FloatArray]:
@@ -259,8 +256,7 @@ def describe_sizes(histogram: ContributionHistogram) -> str:
 
 def describe_share(histogram: ContributionHistogram) -> str:
     """Write which share of all rows the heaviest users hold."""
-    summary = histogram.summary()
-    return f"The heaviest 1 % of users hold {wording.percent(summary.top_percent_share)} of all rows."
+    return f"The heaviest 1 % of users hold {wording.percent(histogram.summary().top_percent_share)} of all rows."
 
 
 WARNING_SHARE = 0.1

@@ -146,10 +146,8 @@ class TotalCurve:
         # With real noise a bound m steps away errs more by variance v m (m - 1) or more: differences of the squared
         # error grow by twice variance v with each step. Whole noise makes up for `GAIN` at most.
         finite_v = np.where(np.isfinite(v), v, 1.0)
-        largest_offset = np.floor(0.5 + np.sqrt(0.25 + GAIN / (self.unit_variance * finite_v))).max(
-            initial=1.0
-        )
-        largest_offset = min(largest_offset, MAX_REACH)
+        offset_limits = np.floor(0.5 + np.sqrt(0.25 + GAIN / (self.unit_variance * finite_v)))
+        largest_offset = min(offset_limits.max(initial=1.0), MAX_REACH)
         offsets = np.arange(-largest_offset, largest_offset + 1.0)
         candidates = np.clip(bounds[..., None] + offsets, 0.0, self.amounts.values[-1])
         best_indices = np.argmin(self._square_error(candidates, v[..., None]), axis=-1)
@@ -229,8 +227,7 @@ class BoundCurve:
             v = np.r_[0.0, crossings]
             hull_errors = (alpha[order, None] + beta[order, None] * v).min(axis=0)
             errors = alpha[kept_indices, None] + beta[kept_indices, None] * v
-            excesses = (errors - hull_errors).min(axis=1)
-            order = kept_indices[excesses <= GAIN * (1.0 + 1e-9)]
+            order = kept_indices[(errors - hull_errors).min(axis=1) <= GAIN * (1.0 + 1e-9)]
         self._alpha, self._beta = alpha[order], beta[order]
         self._bounds = np.asarray(bounds, dtype=np.float64)[order]
         self._second_bounds = np.asarray(second_bounds, dtype=np.float64)[order]

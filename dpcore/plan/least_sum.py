@@ -151,8 +151,7 @@ class _Search:
         self.chord_rises = slopes * budget.full_v
         # What whole noise takes the curve below its chord: see `dpcore.plan.curves`.
         bulges = np.array([weight * curve.bulge for weight, curve in weighted_curves])
-        cell_width = float(grid_vs[0] / grid_vs[1]) - 1.0
-        margins = bulges[:, None] * (cell_width**2 / 8.0)
+        margins = bulges[:, None] * ((float(grid_vs[0] / grid_vs[1]) - 1.0) ** 2 / 8.0)
         self.chord_constants = self.errors[:, 1:] - slopes * grid_vs[1:] - margins
         self.share_factors = (self.power * self.chord_rises) ** (1.0 / (self.power + 1))
         self.num_boxes, self.best_objective = 0, math.inf
@@ -209,8 +208,7 @@ class _Search:
         can_be_zero, end_points = low_indices < 0, np.maximum(low_indices, 0)
         end_shares = np.where(can_be_zero, 0.0, self.grid[end_points])
         end_costs = self.errors[line_indices, end_points] + price * end_shares
-        is_end_best = end_costs < costs
-        best_costs, best_shares = np.where(is_end_best, (end_costs, end_shares), (costs, shares))
+        best_costs, best_shares = np.where(end_costs < costs, (end_costs, end_shares), (costs, shares))
         return float(best_costs.sum()) - price, best_shares
 
     def find_lower_bound(self, low_indices: IntArray, high_indices: IntArray) -> _Box:

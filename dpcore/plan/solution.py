@@ -142,8 +142,7 @@ def allocate_lines(
         squared_scales = budget.divide(part_counts / NUM_PARTS).tolist()
         lines_with_scales = zip(planned_lines, squared_scales, strict=True)
         line_optima = [planned_line.curve.find_best(np.array([v])) for planned_line, v in lines_with_scales]
-        is_zero_best = np.array([optimum.bounds[0] == 0.0 for optimum in line_optima])
-        is_dropped = is_zero_best & (part_counts > 0)
+        is_dropped = np.array([optimum.bounds[0] == 0.0 for optimum in line_optima]) & (part_counts > 0)
         if not is_dropped.any() or is_dropped[part_counts > 0].all():
             break
         shares[is_dropped] = 0.0
@@ -163,8 +162,7 @@ def allocate_lines(
             bound, squared_error = planned_line.curve.find_short_bound(bound, v)
             error = math.sqrt(squared_error)
         elif isinstance(planned_line.curve, RankCurve):
-            release_v = planned_line.curve.find_release_v(v)
-            release_share = (budget.full_v / release_v) ** (1.0 / budget.power)
+            release_share = (budget.full_v / planned_line.curve.find_release_v(v)) ** (1.0 / budget.power)
             num_parts = max(1, min(num_parts, math.floor(release_share * NUM_PARTS * (1.0 + 1e-12))))
             v = float(budget.divide(num_parts / NUM_PARTS))
             bound = float(planned_line.curve.find_best(np.array([v])).bounds[0])

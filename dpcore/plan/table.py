@@ -180,8 +180,7 @@ def find_whole_noise(parameters: PlanParameters) -> NoiseKind | None:
     """Find the noise on users and rows if the program draws it in whole numbers, else None."""
     budget = parameters.budget
     arguments = budget.program, budget.mechanism, budget.epsilon, budget.delta
-    drawn_noise = find_share_noise(*arguments, of_counts=True)
-    return budget.mechanism if drawn_noise.is_discrete else None
+    return budget.mechanism if find_share_noise(*arguments, of_counts=True).is_discrete else None
 
 
 def check_magnitude(label: str, amount: float) -> None:
@@ -223,11 +222,10 @@ def list_mean_assumptions(
     """List what the error of a mean assumes of users; sentences without their full stop."""
     if parameters.clamp is Clamp.ROWS:
         return assumed_of_users(problem)
-    model_sentences = (MODEL_ASSUMED,) if parameters.variance_source is VarianceSource.ENTERED else ()
     return (
         *assumed_of_users(problem)[: None if problem.table_values is None else 1],
         USERS_CLAMPED,
-        *model_sentences,
+        *((MODEL_ASSUMED,) if parameters.variance_source is VarianceSource.ENTERED else ()),
     )
 
 
@@ -355,8 +353,7 @@ def search_pairs_at(planned_line: PlannedLine, v: float) -> tuple[int, float, fl
     bounds = pair_choice.max_groups, pair_choice.max_amount
     if not parameters.statistic.is_integer:
         bounds = pair_choice.max_groups, round_up(pair_choice.max_amount)
-    noise_variance = float(parameters.pair_noise(*bounds)) ** 2
-    alpha = max(compute_pair_error(problem, *bounds) ** 2 - noise_variance, 0.0)
+    alpha = max(compute_pair_error(problem, *bounds) ** 2 - float(parameters.pair_noise(*bounds)) ** 2, 0.0)
     beta = parameters.mechanism.unit_variance * parameters.pair_norm(*bounds) ** 2
     return *bounds, alpha + float(curves.compute_noise_variance(beta * v, curve.whole_noise))
 

@@ -125,8 +125,7 @@ def require_release_epsilon(total_epsilon: float, ledger: Ledger) -> float:
 
 def count_release_uses(ledger: Ledger, neighbours: Neighbours) -> int:
     """Return how often a release for add-or-remove neighbours counts: 1 if all others have these too, else 2."""
-    relations = {neighbours, *(facts.neighbours for facts in ledger.releases)}
-    return 1 if relations == {_ADDED} else 2
+    return 1 if {neighbours, *(facts.neighbours for facts in ledger.releases)} == {_ADDED} else 2
 
 
 def find_remainder(total_epsilon: float, ledger: Ledger, release_uses: int) -> Fraction:

@@ -298,9 +298,8 @@ def choose(
         return ReleaseFacts(epsilon, 0.0, problem.neighbours, MECHANISM)
 
     charge_epsilon = None if charge is None else lambda epsilon, _: charge(build_facts(epsilon))
-    exact_scores = problem.scores(histogram)
     release = mechanisms.exponential_mechanism(
-        exact_scores, problem.sensitivity, problem.epsilon, charge_epsilon
+        problem.scores(histogram), problem.sensitivity, problem.epsilon, charge_epsilon
     )
     return PrivateChoice(float(problem.bounds[release.index]), build_facts(release.epsilon), problem, column)
 

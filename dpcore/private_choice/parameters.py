@@ -316,8 +316,7 @@ class PrivateParameters(Parameters):
             prior = Prior(self.guess, self.guess_factor)
         elif self.purpose is not BoundPurpose.QUANTILE:
             # A quantile too high misses by as many users as one too low, and needs no such prior.
-            users_differ = self.user_share and self.purpose in OF_MEAN
-            prior = SmallFirst(TABLE_POWER) if users_differ else SmallFirst()
+            prior = SmallFirst(TABLE_POWER) if self.user_share and self.purpose in OF_MEAN else SmallFirst()
         largest, neighbours = int(self.largest), self.relation.neighbours
         return ChoiceProblem(self.condition, self.selection_epsilon, largest, neighbours, prior)
 

@@ -342,10 +342,9 @@ class PrivateCopy:
         """Describe how the copy was made, or why nothing is left of it."""
         if self.histogram is None:
             return f"{NOTHING_LEFT_MESSAGE}."
-        p = self.parameters
         return (
             f"{self.facts.mechanism[0].upper()}{self.facts.mechanism[1:]} noise of scale {self.scale:.4g} on the "
-            f"users in each of {p.bins.sentence}; then fitted to a histogram that can be."
+            f"users in each of {self.parameters.bins.sentence}; then fitted to a histogram that can be."
         )
 
     def to_dataset(self, name: str, contribution: Contribution = Contribution.ROWS) -> Dataset:

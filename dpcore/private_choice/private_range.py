@@ -167,8 +167,7 @@ class RangeProblem:
     @property
     def target(self) -> float:
         """Return tau, the public target of the tail sums, in users."""
-        release_users = 2.0 if self.clamps_users else 1.0
-        return release_users / self.epsilon_release + MARGIN / self.epsilon_of_end
+        return (2.0 if self.clamps_users else 1.0) / self.epsilon_release + MARGIN / self.epsilon_of_end
 
     @property
     def signal_ratio(self) -> float | None:
@@ -192,8 +191,7 @@ class RangeProblem:
     @property
     def users_needed(self) -> float:
         """Return about how many users it takes for a draw to be of use."""
-        num_needed = self.target + 2.0 * math.log(self.largest / self.unit) / self.epsilon_of_end
-        return num_needed / self._beyond
+        return (self.target + 2.0 * math.log(self.largest / self.unit) / self.epsilon_of_end) / self._beyond
 
     @property
     def power(self) -> float:
@@ -222,8 +220,7 @@ class RangeProblem:
 
     def list_widths(self, anchor: float) -> FloatArray:
         """Return the distances that can be told from 0 on both sides of the anchor; public."""
-        apart_mask = (anchor + self.grid > anchor) & (anchor - self.grid < anchor)
-        return self.grid[apart_mask]
+        return self.grid[(anchor + self.grid > anchor) & (anchor - self.grid < anchor)]
 
     def compute_log_prior(self, anchor: float) -> FloatArray:
         """Return the log weights of the distances that are left beside an anchor."""

@@ -280,8 +280,7 @@ class CapMean(MeanCondition):
 
     def sensitivity(self, neighbours: Neighbours) -> int:
         """Return the steps by which one user can move a distance: 1 user, 2 if replaced; rounding on top."""
-        num_moves = 2 if neighbours is Neighbours.REPLACE_USER else 1
-        return num_moves * RESOLUTION + CAP_ROUNDING
+        return (2 if neighbours is Neighbours.REPLACE_USER else 1) * RESOLUTION + CAP_ROUNDING
 
     def distances(
         self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
@@ -353,8 +352,7 @@ class RankedSum(SumsOverUsers):
 
     def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
         """Compute the bias plus mean noise of each bound over ``scale``, in rows."""
-        excess = Amounts.from_histogram(histogram).excess(bounds)
-        return np.asarray(excess + self.price / scale * bounds)
+        return np.asarray(Amounts.from_histogram(histogram).excess(bounds) + self.price / scale * bounds)
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
         """Find the T >= 0 of least error, in the clear; 0 where there are fewer users than it takes."""
@@ -404,8 +402,7 @@ class RisingPrice(SumsOverUsers):
             error, next_error = self.errors(histogram, np.array([cap, cap + 1.0]), scale)
             return bool(error <= next_error)
 
-        cap_range = range(1, max(histogram.max_size, 1))
-        return 1.0 + bisect.bisect_left(cap_range, True, key=is_at_least_best)
+        return 1.0 + bisect.bisect_left(range(1, max(histogram.max_size, 1)), True, key=is_at_least_best)
 
 
 @dataclass(frozen=True)

@@ -160,10 +160,9 @@ class TableSmooth(TableCondition):
         def compute_error(h: FloatArray, size_index: SizeIndex) -> FloatArray:
             """Compute the squared error at each threshold, up to a factor."""
             squared_weights = weights.smooth_losses(histogram, h).squared_weights
-            capped_squared_weights = 1.0 / histogram.kept_rows(h)
             return np.asarray(
                 model.capped(h, size_index).variance
-                + row_variance_weight * (squared_weights - capped_squared_weights)
+                + row_variance_weight * (squared_weights - 1.0 / histogram.kept_rows(h))
             )
 
         numerators, pieces_at_sizes = model.cap_curve.numerators, histogram.pieces_at_sizes()
@@ -180,5 +179,4 @@ Condition = CountCondition | TableSmooth | TableCap
 
 def compute_least_error(condition: Condition, histogram: ContributionHistogram, scale: float = 1.0) -> float:
     """Compute the least of ``condition.errors`` over all bounds of its kind, with every user ``scale`` times there."""
-    best_bounds = np.array([condition.best_bound(histogram, scale)])
-    return float(condition.errors(histogram, best_bounds, scale)[0])
+    return float(condition.errors(histogram, np.array([condition.best_bound(histogram, scale)]), scale)[0])

@@ -388,8 +388,7 @@ def _build_points(plot: Plot, points: Points) -> dict[str, Any]:
     if points.opacity < 1.0:
         marker["opacity"] = points.opacity
     options |= {"mode": "markers", "marker": marker, **_build_error_bars(points, y_values, "y")}
-    hover_text = write_hover(plot, points.name)
-    return build_trace(points.name, np.asarray(points.x), y_values, hover_text, **options)
+    return build_trace(points.name, np.asarray(points.x), y_values, write_hover(plot, points.name), **options)
 
 
 def _build_mark(plot: Plot, mark: Mark) -> dict[str, Any]:

@@ -129,8 +129,7 @@ def solve_beside_page(dataset: Dataset, parameters: PlanParameters) -> Solver:
     """Divide the budget; the curves of the lines are the same at every epsilon, and are computed once."""
     curve_parameters = replace(parameters, epsilon=1.0, objective=Objective.SUM)
     planned_lines = yield Cached(plan_lines, (dataset, curve_parameters), num_kept=8)
-    solution = yield Cached(solve, (dataset, parameters, planned_lines))
-    return SearchResult(solution)
+    return SearchResult((yield Cached(solve, (dataset, parameters, planned_lines))))
 
 
 def show_shares(answer: Answer, dataset: Dataset) -> Parts:

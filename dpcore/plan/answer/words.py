@@ -170,10 +170,9 @@ def build_facts(solution: PlanSolution) -> dict[str, str]:
         )
     if len(solution.lines) > 1:
         extra_error_share = max(solution.equal_split_factor - 1.0, 0.0)
-        num_reached = sum(line.is_reached for line in solution.equal_split_lines)
         facts["Equal split"] = (
             f"its errors are {wording.percent(extra_error_share)} larger (root mean square over wanted errors); "
-            f"{num_reached} of {len(solution.lines)} are as wanted."
+            f"{sum(line.is_reached for line in solution.equal_split_lines)} of {len(solution.lines)} are as wanted."
         )
     for line in solution.planned_lines:
         noiseless_error = math.sqrt(max(line.curve.floor, 0.0))
@@ -202,9 +201,8 @@ def build_facts(solution: PlanSolution) -> dict[str, str]:
         # Of the exponential mechanism beside Gaussian noise no exact account is known.
         if not budget.is_exact and not budget.has_quantile:
             exact_epsilon_text = wording.number(budget.exact_epsilon, 4)
-            program_epsilon_text = wording.number(budget.epsilon, 4)
             facts["ε really spent"] = (
-                f"{exact_epsilon_text} by an exact account, {program_epsilon_text} by the program's."
+                f"{exact_epsilon_text} by an exact account, {wording.number(budget.epsilon, 4)} by the program's."
             )
     return facts
 
