@@ -403,10 +403,8 @@ class PlanParameters(Parameters):
                 f"{self.program.value} cannot clamp users' deviations",
                 remedy="Choose OpenDP or plain Python, or clamp rows",
             )
-        has_valid_options = isinstance(self.variance_source, VarianceSource) and isinstance(
-            self.likeness, Likeness
-        )
-        if is_range_valid and has_valid_options and mean_labels:
+        are_options = isinstance(self.variance_source, VarianceSource) and isinstance(self.likeness, Likeness)
+        if is_range_valid and are_options and mean_labels:
             with problems.collecting():
                 self.mean_parameters  # noqa: B018 - it raises what does not hold together.
         labels_without_target = [line.label for line in lines if line.target_error is None]

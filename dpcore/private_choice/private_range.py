@@ -250,15 +250,13 @@ class RangeProblem:
         return add_prior(distances, self.compute_log_prior(anchor), RESOLUTION, self.epsilon_of_end)
 
 
-def sum_tails(
-    values: Values | None, ends: FloatArray, max_contributions: int = 1
-) -> tuple[IntArray, IntArray]:
+def sum_tails(values: Values | None, ends: FloatArray, cap: int = 1) -> tuple[IntArray, IntArray]:
     """Compute in steps how much rows above, and rows at or above, each end weigh: Q(U), Q(U-); from private data.
 
     Args:
         values: Values of every row, sorted by user; None for data without anybody in them.
         ends: Ascending, shape (c,).
-        max_contributions: h.
+        cap: h.
 
     Returns:
         Two arrays of shape (c,), int64; each user adds a whole number from 0 to `RESOLUTION`.
@@ -274,7 +272,7 @@ def sum_tails(
     row_sizes = np.repeat(sizes, sizes)
     row_ranks = np.arange(1, user_codes.size + 1) - np.repeat(starts, sizes)
     # A user whose j largest rows lie above adds floor(j 2^20 / max(h, s)): the j-th adds the difference.
-    row_divisors = np.maximum(row_sizes, max_contributions)
+    row_divisors = np.maximum(row_sizes, cap)
     added_steps = row_ranks * RESOLUTION // row_divisors - (row_ranks - 1) * RESOLUTION // row_divisors
     num_ends_up_to = np.searchsorted(ends, ordered_values, side="right")
     tails_above = _sum_above(np.searchsorted(ends, ordered_values, side="left"), added_steps, ends.size)
@@ -375,7 +373,7 @@ def choose(
     anchor = problem.anchor
     # Beside a known anchor all that can fail comes before the charge. Without one the ends' scores need the centre
     # that is drawn; the charge is for both.
-    scores_by_draw = None if anchor is None else score_ends(problem, values, anchor)
+    draw_scores = None if anchor is None else score_ends(problem, values, anchor)
     if charge is not None:
         charge(facts)
     if anchor is None:
@@ -384,12 +382,10 @@ def choose(
         )
         # Released, and so free to use: the candidates for the half-width may depend on it.
         anchor = float(problem.centres[centre_release.index])
-        scores_by_draw = score_ends(problem, values, anchor)
-    assert scores_by_draw is not None
+        draw_scores = score_ends(problem, values, anchor)
+    assert draw_scores is not None
     widths = problem.list_widths(anchor)
     epsilon = problem.epsilon_of_end
-    indices = [
-        mechanisms.exponential_mechanism(scores, RESOLUTION, epsilon).index for scores in scores_by_draw
-    ]
+    indices = [mechanisms.exponential_mechanism(scores, RESOLUTION, epsilon).index for scores in draw_scores]
     lower = anchor if problem.lower is not None else anchor - float(widths[indices[0]])
     return PrivateRange(lower, anchor + float(widths[indices[-1]]), facts, problem, column)

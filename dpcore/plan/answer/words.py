@@ -181,13 +181,11 @@ def build_facts(solution: PlanSolution) -> dict[str, str]:
                 f"its error is {wording.number(noiseless_error)}, and {wording.number(line.target_error)} is wanted."
             )
     budget, parameters = solution.budget, solution.parameters
-    accounting_program = (
-        budget.program if budget.is_exact or budget.program is Program.TUMULT else Program.OPENDP
-    )
+    accountant = budget.program if budget.is_exact or budget.program is Program.TUMULT else Program.OPENDP
     has_counts = any(line.planned_line.unit in ("users", "rows") for line in solution.lines)
     is_mean_by_line = [line.statistic is LineStatistic.MEAN for line in solution.lines]
     facts["Noise"] = describe_program(
-        accounting_program,
+        accountant,
         parameters.mechanism,
         budget.epsilon,
         budget.delta,

@@ -121,10 +121,8 @@ def describe_range_cost(problem: RangeProblem) -> str:
         cost_text += (
             f" The range is for users of {wording.counted(problem.max_contributions, 'row')} or more."
         )
-    sentence = (
-        f"{wording.capital(scope_text)} a draw typically errs up to 2 or 3 times as much as the best range."
-    )
-    return sentence + cost_text
+    advice = "a draw typically errs up to 2 or 3 times as much as the best range."
+    return f"{wording.capital(scope_text)} {advice}{cost_text}"
 
 
 def list_assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> tuple[str, ...]:

@@ -110,12 +110,12 @@ def test_card_says_what_it_costs_and_in_all():
     assert f"Private copy, median cost {words.format_share(copy.median)}" in text
     # The way that costs less in 19 of 20 draws is recommended, and comes first.
     cheap = dataclasses.replace(copy, percentile_95=0.0, median=0.0)
-    answer = build_answer(SAMPLE, view.parameters, dataclasses.replace(view, copy=cheap))
+    answer = build_answer(SAMPLE, view.parameters, dataclasses.replace(view, copy_cost=cheap))
     assert answer.headline == "Choose on a private copy."
     assert answer.numbers[0].label == "Private copy, median cost"
     # Copies without users have no cost that JSON could hold.
     no_users = dataclasses.replace(copy, percentile_95=np.inf)
-    empty = build_answer(SAMPLE, view.parameters, dataclasses.replace(view, copy=no_users))
+    empty = build_answer(SAMPLE, view.parameters, dataclasses.replace(view, copy_cost=no_users))
     assert [number.value is None for number in empty.numbers] == [False, False, False, True]
 
 
