@@ -12,7 +12,7 @@ import numpy as np
 
 from dpcore.common.privacy import LaplaceNoise
 from dpcore.contributions import FloatArray
-from dpcore.mean.private_counts import PrivateCountsProblem, Release
+from dpcore.mean.private_counts import PrivateCountsProblem, ReleasedSums
 from dpcore.mean.public_counts import Growth, MeanProblem, capped_error, growth, smooth_error
 
 BINOMIAL_LIMIT = 10**15
@@ -66,7 +66,7 @@ def simulate(
     and variance are the problem's, and both lie in [0, B].
 
     Args:
-        problem: The question; ``value_mean`` is given, strictly inside (0, B), and ``value_variance`` is at most
+        problem: The question; ``mean_above_lower`` is given, strictly inside (0, B), and ``value_variance`` is at most
             mu (B - mu), the most that values in [0, B] with that mean can vary.
         bound: h > 0 in rows per user; whole where ``capped``.
         capped: A cap, instead of smooth weights.
@@ -86,7 +86,7 @@ def simulate_deviations(
     problem: PrivateCountsProblem, bound: float, capped: bool, runs: int, generator: np.random.Generator
 ) -> FloatArray:
     """Simulate releases less the true mean, shape (runs,); arguments and values as of `simulate`."""
-    mu = problem.value_mean
+    mu = problem.mean_above_lower
     assert mu is not None
     deviations, weight = _draw_deviations(problem, mu, bound, capped, runs, generator)
     shift = 0.0 if problem.table_values is None else problem.table_values.clamping_shift
@@ -142,13 +142,13 @@ def _compute_releases(
 ) -> FloatArray:
     """Compute the mean from the noisy statistics, not yet clamped, shape (runs,)."""
     big_b, h, eps, runs = problem.value_bound, float(bound), problem.epsilon, sums.size
-    if problem.release is Release.PAIR:
+    if problem.released_sums is ReleasedSums.PAIR:
         scale = LaplaceNoise.for_release(big_b * h, eps).scale
         p = sums + generator.laplace(0.0, scale, runs)
         top, bottom = big_b * p, p + (big_b * weight - sums) + generator.laplace(0.0, scale, runs)
         offset = 0.0
     else:
-        offset = big_b / 2.0 if problem.release is Release.CENTRED_SPLIT else 0.0
+        offset = big_b / 2.0 if problem.released_sums is ReleasedSums.CENTRED_SPLIT else 0.0
         # How far a row's value may lie from the offset: B/2 where that is the middle of the range, else B.
         largest = max(big_b - offset, offset)
         top = sums - offset * weight

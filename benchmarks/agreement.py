@@ -36,7 +36,7 @@ from tests.pages import driving
 
 SEED = 0x6F756723
 EVENTS = samples.FOLDER / "shop_events.csv"
-PAGES = {"count_bound": "Sum and count", "sum_bound": "Sum and count", "group_bounds": "Per group"}
+PAGES = {"count_bound": "Sum and count", "sum_bound": "Sum and count", "group_bounds": "Group by"}
 OF_TABLE = {"target": "table", "variance_source": "values", "likeness": "values"}
 
 

@@ -66,7 +66,8 @@ WATCH = """([limit]) => new Promise(done => {
     const sum = () => {
         const plot = document.querySelector("[data-testid='stMain'] .js-plotly-plot");
         if (!plot || !plot._fullData) return null;
-        // Names too: on Many tasks only the number β in a name depends on ε; and x: on Factorisation a line at ε moves.
+        // Names too: on Multi-task weights only the number β in a name depends on ε.
+        // And x: on Recommender a line at ε moves.
         const total = all => all ? Array.from(all).reduce((a, b) => a + (+b || 0), 0) : 0;
         return JSON.stringify(plot._fullData.map(t => [t.name, total(t.x), total(t.y)]));
     };

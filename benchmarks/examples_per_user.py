@@ -1,4 +1,4 @@
-"""Does the estimate of Examples per user rank bounds as accuracy does? Softmax regression on digits of invented users.
+"""Does the estimate of User-level DP-SGD rank bounds as accuracy does? Softmax regression on digits of invented users.
 
 Run ``python benchmarks/examples_per_user.py`` from the root; half a minute. Noise is simulated with NumPy: nothing here
 is a release. The digits are public; users are invented, of uneven sizes, and hold
@@ -227,7 +227,7 @@ def _train_once(data: Digits, option: Candidate, rate: float, rng: np.random.Gen
         else:
             batch = np.flatnonzero(rng.random(user.size) < option.rate)
         total = _sum_clipped(theta, x[batch], y[batch], user[batch], option)
-        total += option.multiplier * option.norm * rng.standard_normal(theta.shape)
+        total += option.multiplier * option.gradient_norm * rng.standard_normal(theta.shape)
         theta = theta - rate * total / option.divisor
         # Added up and not divided: the class of the largest score is the same.
         average += theta if step >= STEPS // 2 else 0.0
@@ -250,7 +250,9 @@ def _sum_clipped(
     starts = np.flatnonzero(np.r_[True, np.diff(user) > 0])
     means = np.add.reduceat(gradients, starts) / np.diff(np.r_[starts, user.size])[:, None]
     norms = np.linalg.norm(means, axis=1, keepdims=True)
-    return np.asarray((means / np.maximum(norms / option.norm, 1.0)).sum(axis=0).reshape(theta.shape))
+    return np.asarray(
+        (means / np.maximum(norms / option.gradient_norm, 1.0)).sum(axis=0).reshape(theta.shape)
+    )
 
 
 def _compute_accuracy(theta: FloatArray, test_digits: tuple[FloatArray, IntArray]) -> float:

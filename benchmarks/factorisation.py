@@ -79,7 +79,7 @@ def measure_large() -> Ratings:
     print(f"{ratings.num_ratings:,} ratings; memory so far {format_memory()}")
     limits = RatingRange()
     for dimension in (8, 32):
-        settings = FactorSettings(dimension, 1, 5.0, 5.0, offset=0.0)
+        settings = FactorSettings(dimension, 1, 5.0, 5.0, offset_coordinate=0.0)
         print_time(f"a sweep without privacy, d = {dimension}", partial(fit, ratings, settings, limits))
     spending = Spending.from_target(PrivacyTarget(1.0, 1e-5), 0.12, 2, 100)
     for scheme in Scheme:
@@ -220,7 +220,9 @@ def _run_implicit_sweep(ratings: Ratings, first: Any, ridge: float) -> tuple[Any
         users[block.users] = solve_rows(LeastSquaresSums(matrices + shared, vectors), ridge)
         item_sums.add(block, users[block.users], weights - 1.0, weights)
     shared = (users.T @ users)[row_indices, column_indices]
-    return users, solve_rows(LeastSquaresSums(item_sums.matrices + shared, item_sums.label_sums), ridge)
+    return users, solve_rows(
+        LeastSquaresSums(item_sums.matrix_triangles + shared, item_sums.label_sums), ridge
+    )
 
 
 def _compute_implicit_objective(ratings: Ratings, users: Any, items: Any, ridge: float) -> float:

@@ -124,7 +124,7 @@ def compare_quantiles(values: Values, low: float, high: float) -> None:
 
 def compare_private_means(histogram: ContributionHistogram) -> None:
     """Print the pair against the usual numerator and denominator, each at its own best cap."""
-    for release in private_counts.Release:
+    for release in private_counts.ReleasedSums:
         problem = private_counts.PrivateCountsProblem(histogram, 0.1, 5.0, 1.25, 3.58, release)
 
         def run(problem: private_counts.PrivateCountsProblem = problem) -> str:

@@ -36,7 +36,7 @@ from dpcore.common.privacy import Neighbours
 from dpcore.common.progress import never
 from dpcore.training import account, bassily, decision, descent, experiment, optimum
 from dpcore.training.account import Cell, Method
-from dpcore.training.bassily import StepSize
+from dpcore.training.bassily import StepSizeFormula
 from dpcore.training.mechanism import LossKind, Mechanism
 from dpcore.training.parameters import TrainingParameters
 from dpcore.training.rows import (
@@ -224,7 +224,7 @@ def list_paper_cells(rows: ClassifierRows) -> list[Cell]:
     return [*bounded_cells, Cell(Method.SMOOTH, int(rows.sizes.max()))]
 
 
-def print_table_2(runs: int, share: float, readings: Sequence[StepSize], ties: Sequence[bool]) -> None:
+def print_table_2(runs: int, share: float, readings: Sequence[StepSizeFormula], ties: Sequence[bool]) -> None:
     """Print the paper's table 2 beside ours, by every reading of step size and ties; and the page's own mechanism."""
     steps_text = "all m² steps" if share == 1.0 else f"the last {share:.0%} of the m² steps"
     print(
@@ -419,7 +419,7 @@ class Cuts:
 
     def compute_held_out_losses(self, theta: np.ndarray, trained: np.ndarray) -> np.ndarray:
         """Return the loss of each model on the users that were held out from it, shape (models,)."""
-        return _average_held_out(self.rows, np.logaddexp(0.0, -(self.rows.signed @ theta)), trained)
+        return _average_held_out(self.rows, np.logaddexp(0.0, -(self.rows.signed_features @ theta)), trained)
 
     def compute_excess(self, batch: int, mechanism: Mechanism, cell: Cell) -> np.ndarray:
         """Compute the excess of clipped sums at a bound, or with one that follows: mean of the runs, shape (splits,).
@@ -448,7 +448,6 @@ class Cuts:
             int(trained[:, 0].sum()),
             np.array([cell.bound]),
             noise,
-            bound_follows=follows,
             rule_plan=plan,
             should_stop=never,
         )
@@ -616,7 +615,7 @@ def find_page_answer(rows: ClassifierRows, epsilon: float) -> Cell:
     table = experiment.fill_table(question.make_empty_table())
     close_call = decision.plan_close_call(table)
     close = None if close_call is None else experiment.fill_table(close_call.make_empty_table())
-    best = decision.choose_answer(table, close, choice_costs_no_privacy=True)
+    best = decision.choose_answer(table, close, is_public=True)
     assert best is not None
     return question.cells[best.cell_index]
 
@@ -646,7 +645,7 @@ def main() -> None:
     )
     parser.add_argument("--runs", type=int, default=50, help="of each cell of table 2")
     parser.add_argument("--share", type=float, default=1.0, help="of the m² steps of table 2, the last ones")
-    names = [step_size.name for step_size in StepSize]
+    names = [step_size.name for step_size in StepSizeFormula]
     parser.add_argument("--steps", nargs="+", choices=names, default=names, help="step sizes of table 2")
     ties_by_name = {"above": False, "at": True}
     parser.add_argument(
@@ -658,7 +657,10 @@ def main() -> None:
     )
     flags = parser.parse_args()
     if flags.paper:
-        steps, ties = [StepSize[name] for name in flags.steps], [ties_by_name[name] for name in flags.ties]
+        steps, ties = (
+            [StepSizeFormula[name] for name in flags.steps],
+            [ties_by_name[name] for name in flags.ties],
+        )
         print_table_2(flags.runs, flags.share, steps, ties)
     elif flags.table:
         sys.exit(0 if print_table_over_epsilon(flags.epsilons, flags.batches, flags.data) else 1)

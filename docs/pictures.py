@@ -42,7 +42,7 @@ class Picture:
 
     Attributes:
         name: Of the file.
-        path: In the address; empty for Start.
+        path: In the address; empty for Home.
         fields: Of the link.
         then: What a person does before the picture is taken.
     """

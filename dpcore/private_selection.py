@@ -25,7 +25,7 @@ from dpcore.counting.frames import FRAME_FILE, write_parquet
 from dpcore.counting.user_amounts import read_user_amounts
 from dpcore.data.column_names import list_columns
 from dpcore.data.column_roles import Roles
-from dpcore.data.totals_per_user import UserAmounts, amounts_of, build_dummy_dataset, columns_of
+from dpcore.data.totals_per_user import UserAmounts, build_dummy_dataset, get_role_columns, get_user_amounts
 from dpcore.dataset import Contribution, Dataset, Values
 from dpcore.mean import Clamp
 from dpcore.per_group.parameters import Statistic
@@ -178,17 +178,17 @@ def select_range(
     columns = {"user": tuple(list_columns(user)), "group": (), "value": value}
     if isinstance(data, Dataset):
         columns, user_amounts, values = (
-            columns_of(data),
+            get_role_columns(data),
             UserAmounts(data.histogram, name=data.name),
             data.values,
         )
     else:
         user_amounts = _read_amounts(data, columns, request)
         values = None
-        if user_amounts.user_codes is not None and user_amounts.user_codes.size:
-            assert user_amounts.sums is not None
-            values = Values(user_amounts.user_codes, user_amounts.sums, str(value))
-    if values is None and user_amounts.user_codes is None:
+        if user_amounts.pair_users is not None and user_amounts.pair_users.size:
+            assert user_amounts.pair_sums is not None
+            values = Values(user_amounts.pair_users, user_amounts.pair_sums, str(value))
+    if values is None and user_amounts.pair_users is None:
         raise refuse("the data have no values to choose a range from")
     private_range = choose_range(problem, values, charge, str(columns["value"]))
     dummy_dataset = build_dummy_dataset(columns, Disclosure.PRIVATE, Contribution.ROWS, user_amounts)
@@ -224,7 +224,7 @@ def _pose_question(
     columns: dict[str, Any] = {name: tuple(list_columns(settings.get(name))) for name in ("user", "group")}
     columns["value"], columns["missing"] = settings.get("value"), settings.get("missing")
     if isinstance(data, Dataset):
-        columns = columns_of(data)
+        columns = get_role_columns(data)
     entered_disclosure = settings.get("disclosure", Disclosure.PRIVATE)
     provenance = data.provenance if isinstance(data, Dataset) else check_provenance(entered_disclosure)
     if not isinstance(provenance, Disclosure):
@@ -275,7 +275,7 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
     is_sum_per_group = pair_problem is not None and pair_problem.parameters.statistic is Statistic.SUM
     is_range = request.number is NumberPair.RANGE
     if isinstance(data, Dataset):
-        return amounts_of(data)
+        return get_user_amounts(data)
     if isinstance(data, ContributionHistogram):
         return UserAmounts(data)
     user_columns, group_columns, value_column = columns["user"], columns["group"], columns["value"]
@@ -288,7 +288,7 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
         return UserAmounts(_build_from_counts(data))
     if not user_columns:
         try:
-            return amounts_of(to_dataset(data, value=value_column, group=group_columns or None))
+            return get_user_amounts(to_dataset(data, value=value_column, group=group_columns or None))
         except InvalidInput:
             message = "the data cannot be read without a column of users"
             raise refuse(message, remedy="Say which column names the user: user=…") from None
@@ -301,7 +301,7 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
         missing=missing,
     )
     user_amounts = read_user_amounts(files, names, roles, named_columns, keeps_rows=is_range)
-    return amounts_of(user_amounts) if isinstance(user_amounts, Dataset) else user_amounts
+    return get_user_amounts(user_amounts) if isinstance(user_amounts, Dataset) else user_amounts
 
 
 def _build_from_counts(data: Any) -> ContributionHistogram:

@@ -27,7 +27,7 @@ from dpcore.factorisation.studies import ChoiceStudy, RatingStudy
 from dpcore.papers import find_figure
 from dpcore.regression.study import compute_errors_on_rows
 from dpcore.total.strategies import compute_relative_errors
-from dpcore.training.bassily import StepSize, compute_losses
+from dpcore.training.bassily import StepSizeFormula, compute_losses
 from dpcore.training.rows import ClassifierRows
 
 NUM_PICTURES = 12_500
@@ -93,9 +93,10 @@ def build_on_ratings(key: str, folder: Path) -> PaperFigure:
         )
     ratings = Ratings.from_columns(users, films, values)
     limits = RatingRange(float(values.min()), float(values.max()))
-    errors = PaperRuns(lambda _: (ratings, None), RatingStudy(rating_range=limits, measures_recall=False))
+    traits = np.full((ratings.num_items, 1), np.nan)
+    errors = PaperRuns(lambda _: (ratings, traits), RatingStudy(rating_range=limits, measures_recall=False))
     choices = select_choices(ratings, STARS)
-    recalls = PaperRuns(lambda _: (choices, None), ChoiceStudy(reference_settings=WITHOUT_PRIVACY))
+    recalls = PaperRuns(lambda _: (choices, traits), ChoiceStudy(non_private_settings=WITHOUT_PRIVACY))
     runs: dict[str, Run] = {
         "krichene-figure-1": errors.run_over_epsilon,
         "krichene-figure-2": recalls.run_over_epsilon,
@@ -131,7 +132,7 @@ def build_on_classes(key: str, folder: Path) -> PaperFigure:
     rows = readers.read_reviews(folder)[0]
     readings = [
         (classify_rows(rows, ties_above), step_size)
-        for ties_above, step_size in itertools.product((False, True), StepSize)
+        for ties_above, step_size in itertools.product((False, True), StepSizeFormula)
     ]
     return _summarise_readings(
         find_figure(key),

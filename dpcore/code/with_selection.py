@@ -1,7 +1,7 @@
 """Privately selected groups for plain Python and OpenDP, and why a library has no such program.
 
 OpenDP's ``make_laplace_threshold`` and ``make_gaussian_threshold`` (0.16.0, run by the tests) have the threshold of
-*Per group*: the same noise, and the least threshold within the same delta. Their Polars context spends all of epsilon
+*Group by*: the same noise, and the least threshold within the same delta. Their Polars context spends all of epsilon
 on one noisy count and has no such split, so that the programs bound users with pandas.
 """
 

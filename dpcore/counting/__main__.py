@@ -41,31 +41,30 @@ def _build_parser(program_name: str = "python -m dpcore.counting") -> argparse.A
         epilog="Credentials for an engine come from its environment or profiles; see docs/engines.md.",
     )
     add_argument = parser.add_argument
-    sources_text = "files, a pattern such as 'logs/*.csv', or one address such as postgres://user@host/db"
-    source_options = {"dest": "source", "metavar": "FILE_OR_ENGINE", "help": sources_text}
-    add_argument("--from", nargs="+", required=True, **source_options)
+    from_help = "files, a pattern such as 'logs/*.csv', or one address such as postgres://user@host/db"
+    add_argument("--from", nargs="+", required=True, dest="source", metavar="FILE_OR_ENGINE", help=from_help)
     add_argument("--table", help="table in the engine (schema.table), or files that it reads itself")
     add_argument("--user", action="append", required=True, help="column that says who; again for several")
     add_argument("--task", action="append", default=[], help="column of tasks or groups; again for several")
     add_argument("--pairs-to", type=Path, help="file for an engine's pairs of user and task, as codes")
     max_pairs_help = "most pairs that may come back; a run without it tells their number"
     add_argument("--max-pairs", type=int, help=max_pairs_help)
-    distribution_text = "file for the distribution of pairs, for bounds per group"
-    add_argument("--distribution-to", type=Path, help=distribution_text)
+    distribution_help = "file for the distribution of pairs, for bounds per group"
+    add_argument("--distribution-to", type=Path, help=distribution_help)
     add_argument("--value", help="column of values")
     add_argument("--names", help="names of the columns, with commas between, where the files hold none")
     count_names = list(COUNT_OPTIONS.values())
     add_argument("--count", choices=count_names, default="rows", help="what a contribution is")
-    missing_users_text = "rows that name no user: leave them out, or count them as one user"
-    choices = ["leave-out", "one"]
-    add_argument("--missing-users", choices=choices, default="leave-out", help=missing_users_text)
-    missing_text = "values that are missing or no number: drop their rows, or a public number in their place"
-    add_argument("--missing", metavar="drop|NUMBER", type=parse_missing, help=missing_text)
+    missing_users_help = "rows that name no user: leave them out, or count them as one user"
+    user_rules = ["leave-out", "one"]
+    add_argument("--missing-users", choices=user_rules, default="leave-out", help=missing_users_help)
+    missing_help = "values that are missing or no number: drop their rows, or a public number in their place"
+    add_argument("--missing", metavar="drop|NUMBER", type=parse_missing, help=missing_help)
     add_argument("--copies", action="store_true", help="also look for exact copies of rows: one more pass")
     add_argument("--public", action="store_true", help="the data are public; else they are taken as private")
     add_argument("--to", type=Path, help="file for the histogram; standard output by default")
-    memory_text = f"{MEMORY_LIMIT // 10**6}MB"
-    add_argument("--memory", default=memory_text, help="memory for files (default %(default)s)")
+    default_size = f"{MEMORY_LIMIT // 10**6}MB"
+    add_argument("--memory", default=default_size, help="memory for files (default %(default)s)")
     return parser
 
 
@@ -94,7 +93,15 @@ def write_histogram_csv(dataset: Dataset) -> str:
 
 
 def main(arguments: list[str] | None = None, program_name: str = "python -m dpcore.counting") -> int:
-    """Run the command with these arguments (None: the shell's), and return the exit code: 0, 1 refused, 130 stopped."""
+    """Count, and write the files that the options name, the histogram to standard output without one.
+
+    Args:
+        arguments: Arguments of the command; None for the shell's.
+        program_name: Name of the command in its help.
+
+    Returns:
+        Exit code: 0, 1 if the data or arguments are refused or a file cannot be written, 130 if counting was stopped.
+    """
     command_options = _build_parser(program_name).parse_args(arguments)
     try:
         with convert_system_errors():
@@ -109,9 +116,9 @@ def main(arguments: list[str] | None = None, program_name: str = "python -m dpco
         if command_options.pairs_to is not None and dataset.pairs is not None:
             command_options.pairs_to.write_text(write_pairs_csv(dataset.pairs), encoding="utf-8")
         if command_options.distribution_to is not None:
-            distribution_text = group_pairs.write_distribution(dataset)
-            command_options.distribution_to.write_text(distribution_text, encoding="utf-8")
-        _print_report(dataset, count_result.summary)
+            distribution_json = group_pairs.write_distribution(dataset)
+            command_options.distribution_to.write_text(distribution_json, encoding="utf-8")
+        _print_report(dataset, count_result.summary_sentence)
     except InvalidInput as refused:
         for problem in refused.problems:
             print(problem.sentence, file=sys.stderr)
@@ -127,10 +134,9 @@ def main(arguments: list[str] | None = None, program_name: str = "python -m dpco
 
 def _count(command_options: argparse.Namespace) -> CountResult:
     """Count the files or the engine's table that the arguments name; raise InvalidInput if they do not fit together."""
-    contributions = {name: contribution for contribution, name in COUNT_OPTIONS.items()}
-    contribution = contributions[command_options.count]
-    is_one_user = command_options.missing_users == "one"
-    missing_users = MissingUsers.ONE_USER if is_one_user else MissingUsers.LEAVE_OUT
+    contribution = {name: unit for unit, name in COUNT_OPTIONS.items()}[command_options.count]
+    has_one_user = command_options.missing_users == "one"
+    missing_users = MissingUsers.ONE_USER if has_one_user else MissingUsers.LEAVE_OUT
     named_columns = command_options.user, command_options.value, command_options.task
     roles = Roles.of_events(*named_columns, contribution, missing_users, command_options.missing)
     if command_options.distribution_to is not None and not command_options.task:
@@ -138,11 +144,11 @@ def _count(command_options: argparse.Namespace) -> CountResult:
     disclosure = Disclosure.PUBLIC if command_options.public else Disclosure.PRIVATE
     counting_options: dict[str, Any] = {"counts_copies": command_options.copies}
     counting_options["progress"] = _print_progress if sys.stderr.isatty() else None
-    first_source, *further_sources = command_options.source
-    if not further_sources and is_address(first_source) and not os.path.exists(first_source):
+    path_or_address, *further_paths = command_options.source
+    if not further_paths and is_address(path_or_address) and not os.path.exists(path_or_address):
         if not command_options.table:
             raise refuse("an engine needs --table, the name of the table to count")
-        table = open_table(connect(first_source), command_options.table)
+        table = open_table(connect(path_or_address), command_options.table)
         max_pairs = command_options.max_pairs if command_options.pairs_to is not None else None
         table_options = {"name": command_options.table, "max_pairs": max_pairs, **counting_options}
         return count_table(table, roles, disclosure, **table_options)
@@ -164,7 +170,7 @@ def _count(command_options: argparse.Namespace) -> CountResult:
 
 
 def refuse_to_overwrite(source_paths: list[str], option_name: str, output_path: Path | None) -> None:
-    """Raise InvalidInput, which names this option, if its output file is one of the files to read; None passes."""
+    """Raise InvalidInput if the output file of this option is one of the files to read; not if there is none (None)."""
     for source_path in filter(os.path.exists, source_paths):
         if output_path is not None and os.path.exists(output_path) and output_path.samefile(source_path):
             message = f"{option_name} names {shorten(str(output_path))}, which is to be read"
@@ -191,19 +197,19 @@ def write_pairs_csv(pairs: Pairs) -> str:
     App, call and command recognise the file by its header (`dpcore.data.column_roles.PAIRS_HEADER`).
     """
     assert pairs.rows is not None
-    columns = [pairs.user_codes.tolist(), pairs.task_codes.tolist(), pairs.rows.tolist()]
-    columns += [pairs.sums.tolist()] if pairs.sums is not None else []
+    cell_lists = [pairs.user_codes.tolist(), pairs.task_codes.tolist(), pairs.rows.tolist()]
+    cell_lists += [pairs.sums.tolist()] if pairs.sums is not None else []
     header_text = ",".join([*PAIRS_HEADER, *([PAIRS_SUM] if pairs.sums is not None else [])])
-    lines = [",".join(map(str, cells)) for cells in zip(*columns, strict=True)]
+    lines = [",".join(map(str, cells)) for cells in zip(*cell_lists, strict=True)]
     return "\n".join([header_text, *lines, ""])
 
 
-def _print_report(dataset: Dataset, summary: str) -> None:
-    """Print the summary, the heaviest users' contributions, the notes and the label on standard error."""
+def _print_report(dataset: Dataset, summary_sentence: str) -> None:
+    """Print the summary, the contributions of the three heaviest users, the notes and the label on standard error."""
     sizes_text = ", ".join(wording.number(size) for size in dataset.histogram.heaviest_sizes(3).tolist())
-    heaviest_text = f"Contributions of the heaviest users: {sizes_text}."
-    sentences = [summary, heaviest_text, *dataset.notes, f"What was written is {dataset.provenance.label}."]
-    print("\n".join(sentences), file=sys.stderr)
+    label_sentence = f"What was written is {dataset.provenance.label}."
+    heaviest_sentence = f"Contributions of the heaviest users: {sizes_text}."
+    print("\n".join([summary_sentence, heaviest_sentence, *dataset.notes, label_sentence]), file=sys.stderr)
 
 
 def end_on_signals() -> None:

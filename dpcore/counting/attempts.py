@@ -66,12 +66,12 @@ class FileAttempts(ABC):
         self._memory_limit, self._num_threads, self._num_passes = memory_limit, 0, 1
         table_sizes = [each.table.frame.size for each in relations if each.table is not None]
         self._in_memory = len(table_sizes) == len(relations)
-        is_small = self._in_memory and sum(table_sizes) <= MAX_SHARED_CELLS
-        self._workspace = None if is_small else Workspace()
+        has_few_cells = self._in_memory and sum(table_sizes) <= MAX_SHARED_CELLS
+        self._workspace = None if has_few_cells else Workspace()
         if self._in_memory:
             self._num_threads = 1  # Sums of a table are then the same each time.
             self._memory_limit = min(memory_limit, TABLE_MEMORY_LIMIT)  # The table itself takes as much.
-        self._number_sqls: dict[str, str] = {}
+        self._number_sql_by_column: dict[str, str] = {}
         self.decimal_marks: dict[str, str] = {}
         self.encodings_by_index: dict[int, str] = {}
         self.has_repeated_sizes = False
@@ -80,14 +80,13 @@ class FileAttempts(ABC):
         self._open_duck: Duck | None = None
         # 32 MB where 1 GB may be used, which is the fastest.
         buffer_bytes = min(max(memory_limit // 31 // 16 * 16, relation.SMALL_BUFFER), relation.LARGE_BUFFER)
-        text_columns = relation.find_mixed_columns(relations)
-        reading_options: dict[str, Any] = {"buffer_bytes": buffer_bytes, "text_columns": text_columns}
-        self._relations = [replace(each, **reading_options) for each in relations]
-        if self._workspace is not None:
-            for index, each in enumerate(self._relations):
-                if each.table is None:
-                    safe_path = relation.find_safe_path(each.path, self._workspace)
-                    self._relations[index] = replace(each, path=safe_path)
+        mixed_columns = relation.find_mixed_columns(relations)
+        self._relations = list[Relation]()
+        for each in relations:
+            new_relation = replace(each, buffer_bytes=buffer_bytes, text_columns=mixed_columns)
+            if self._workspace is not None and each.table is None:
+                new_relation = replace(new_relation, path=relation.find_safe_path(each.path, self._workspace))
+            self._relations.append(new_relation)
 
     def reduce(self) -> Facets:
         """Count; a file that turns out not to be UTF-8, or to have short rows, is read again with other options.
@@ -124,29 +123,30 @@ class FileAttempts(ABC):
         """Count, again with other options or less memory after each error of DuckDB; refuse files if none helps."""
         import duckdb
 
-        attempts = 0
-        while attempts < 3 + len(self._relations):
-            num_notes = len(self.notes)
+        num_attempts = 0
+        while num_attempts < 3 + len(self._relations):
+            num_notes_before = len(self.notes)
             try:
                 for index, each in enumerate(self._relations):
                     if each.kind is FileKind.JSON and each.encoding != "utf-8":  # a mark that DuckDB refuses
                         self._relations[index] = self._recode(index, each.encoding)
                 return self._reduce()
             except duckdb.OutOfMemoryException as error:
-                del self.notes[num_notes:]
+                del self.notes[num_notes_before:]
                 self._reduce_memory(error)
             except duckdb.NotImplementedException:
                 # Its threads disagreed on the file: https://github.com/duckdb/duckdb/issues/24237.
-                del self.notes[num_notes:]
+                del self.notes[num_notes_before:]
                 self._relations = [replace(each, is_single_threaded=True) for each in self._relations]
-                attempts += 1
+                num_attempts += 1
             except duckdb.Error as error:
-                del self.notes[num_notes:]
+                del self.notes[num_notes_before:]
                 if self._is_disk_full(error):
                     raise InvalidInput([FULL_DISK]) from None
-                options = self._relations, self._open_connection, self._recode, self.notes, self._should_stop
-                self._relations = diagnose.Diagnosis(*options).recover()
-                attempts += 1
+                self._relations = diagnose.Diagnosis(
+                    self._relations, self._open_connection, self._recode, self.notes, self._should_stop
+                ).recover()
+                num_attempts += 1
         raise InvalidInput([diagnose.describe_damage(self._relations[0])])
 
     def _recode(self, index: int, encoding: str) -> Relation:
@@ -154,17 +154,17 @@ class FileAttempts(ABC):
         assert self._workspace is not None
         output_path = self._workspace.folder / f"utf8-{index}"
         self.encodings_by_index[index] = encoding
-        relation_before = self._relations[index]
-        return diagnose.recode_file(relation_before, encoding, output_path, self._should_stop, self._steps)
+        old_relation = self._relations[index]
+        return diagnose.recode_file(old_relation, encoding, output_path, self._should_stop, self._steps)
 
     @contextmanager
     def _open_connection(self) -> Iterator[Duck]:
-        """Open DuckDB with the tables in memory, or another connection to it if it is open already."""
+        """Open DuckDB with the tables in memory, or another connection to DuckDB if it is open already."""
         outer_duck = self._open_duck
         files = [each.path for each in self._relations if each.table is None]
         folder = None if self._workspace is None else self._workspace.folder
-        base_duck = outer_duck or Duck(files, folder, self._memory_limit, self._should_stop, self._steps)
-        with closing(base_duck if outer_duck is None else base_duck.connect()) as duck:
+        shared_duck = outer_duck or Duck(files, folder, self._memory_limit, self._should_stop, self._steps)
+        with closing(shared_duck if outer_duck is None else shared_duck.connect()) as duck:
             if self._num_threads:
                 duck.connection.execute(f"SET threads = {self._num_threads}")
             for each in self._relations:
@@ -189,13 +189,13 @@ class FileAttempts(ABC):
             self._num_threads = 1
             self._relations = [replace(each, buffer_bytes=relation.SMALL_BUFFER) for each in self._relations]
             return
-        further_counts = [num_passes for num_passes in PASS_COUNTS if num_passes > self._num_passes]
-        if not further_counts:
+        larger_pass_counts = [num_passes for num_passes in PASS_COUNTS if num_passes > self._num_passes]
+        if not larger_pass_counts:
             if self._is_disk_full(error):
                 raise InvalidInput([FULL_DISK])
             message = f"counting needs more than the memory limit of {self._memory_limit:,} bytes"
             raise refuse(message, remedy="Raise the limit")
-        self._num_passes = further_counts[0]
+        self._num_passes = larger_pass_counts[0]
 
     @abstractmethod
     def _reduce(self) -> Facets:

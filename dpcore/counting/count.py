@@ -25,21 +25,13 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.counting import files
 from dpcore.counting.duck import MEMORY_LIMIT, Duck, Steps, StoppedError
 from dpcore.counting.facets import Facets
+from dpcore.counting.files import Source
 from dpcore.counting.formats import MemoryFile
 from dpcore.counting.frames import FRAME_FILE, write_parquet
 from dpcore.counting.reduce_files import FileReduction
 from dpcore.counting.relation import find_safe_path, refuse_changed, refuse_times, write_scan
-from dpcore.data import column_names
-from dpcore.data.column_roles import (
-    TOTALS_PREFIX,
-    MissingRule,
-    MissingUsers,
-    Roles,
-    TableKind,
-    check_roles,
-    describe_missing_rule,
-    explain_roles,
-)
+from dpcore.data import column_names, column_roles
+from dpcore.data.column_roles import TOTALS_PREFIX, MissingRule, MissingUsers, Roles, TableKind, explain_roles
 from dpcore.data.tables import FileKind, Table, TableLayout, read_numbers
 from dpcore.dataset import MAX_PAIRS, Contribution, Dataset, Pairs, Totals
 
@@ -47,19 +39,23 @@ MAX_EXACT_INTEGER = 2**53
 """Largest number up to which all integers are exact in float64."""
 
 
-def prefer_pair_roles(guessed_roles: Roles, roles: Roles) -> Roles:
-    """Return the roles of a table of pairs if the file is one with the user's columns; else the user's roles."""
-    if guessed_roles.kind is not TableKind.PAIRS or roles.contribution is not Contribution.ROWS:
-        return roles
-    is_pair_table = (roles.user, roles.further_user, roles.further_task) == (guessed_roles.user, (), ())
-    if not is_pair_table or roles.task not in (None, guessed_roles.task):
-        return roles
+def prefer_pair_roles(guessed_roles: Roles, chosen_roles: Roles) -> Roles:
+    """Return the guessed roles, with the chosen value column, if they are of pairs and fit; else the chosen roles.
+
+    They fit if rows are counted, and the chosen columns of user and group, if any, are those of the pairs.
+    """
+    if guessed_roles.kind is not TableKind.PAIRS or chosen_roles.contribution is not Contribution.ROWS:
+        return chosen_roles
+    has_pair_user = chosen_roles.privacy_unit == (guessed_roles.user,)
+    if not has_pair_user or chosen_roles.further_task or chosen_roles.task not in (None, guessed_roles.task):
+        return chosen_roles
     # A value column that is the rows of the pair is redundant, as these are counted anyway.
-    return replace(guessed_roles, value=None if roles.value == guessed_roles.count else roles.value)
+    value_column = None if chosen_roles.value == guessed_roles.count else chosen_roles.value
+    return replace(guessed_roles, value=value_column)
 
 
 def count_pairs(
-    source: files.Source,
+    source: Source,
     roles: Roles,
     disclosure: Disclosure,
     memory_limit: int,
@@ -79,7 +75,7 @@ def count_pairs(
     """
     if len(source.head.layouts) > 1:
         raise refuse("codes in one file of pairs are not those of another", remedy="Choose one file")
-    role_columns = [name for name in (roles.user, roles.task, roles.count, roles.value) if name is not None]
+    role_columns = [column for column in (roles.user, roles.task, roles.count, roles.value) if column]
     cells_by_column = _read_number_columns(source, role_columns, memory_limit, should_stop)
     with Problems() as problems:
         for name in role_columns:
@@ -96,8 +92,8 @@ def count_pairs(
         if cells_by_column[role_columns[0]].size > MAX_PAIRS:
             num_pairs = cells_by_column[role_columns[0]].size
             problems.add(f"there are {num_pairs:,} pairs; at most {MAX_PAIRS:,} fit")
-    code_cells = [cells_by_column[name] for name in role_columns[:2]]
-    user_codes, group_codes = (np.unique(cells, return_inverse=True)[1] for cells in code_cells)
+    code_arrays = [cells_by_column[name] for name in role_columns[:2]]
+    user_codes, group_codes = (np.unique(codes, return_inverse=True)[1] for codes in code_arrays)
     pair_order = np.lexsort((group_codes, user_codes))
     user_codes, group_codes = user_codes[pair_order], group_codes[pair_order]
     pair_starts = np.flatnonzero(np.r_[True, (np.diff(user_codes) != 0) | (np.diff(group_codes) != 0)])
@@ -123,25 +119,26 @@ def count_pairs(
 
 
 def _read_number_columns(
-    source: files.Source, columns_to_read: list[str], memory_limit: int, should_stop: ShouldStop | None
+    source: Source, columns: list[str], memory_limit: int, should_stop: ShouldStop | None
 ) -> dict[str, npt.NDArray[np.float64]]:
     """Read these columns of a file or a table in memory as float64 arrays; other cells become NaN."""
     import duckdb
 
     if source.is_complete:
-        return {name: read_numbers(source.head, name).values for name in columns_to_read}
+        return {column: read_numbers(source.head, column).values for column in columns}
     with closing(Workspace()) as workspace:
         (relation,) = source.relations
         relation = replace(relation, path=find_safe_path(relation.path, workspace))
         cast_sql = "::VARCHAR" if relation.types else ""
         with closing(Duck([relation.path], workspace.folder, memory_limit, should_stop)) as duck:
-            cell_sqls = [f"x{relation.columns.index(name)}{cast_sql}" for name in columns_to_read]
+            cell_sqls = [f"x{relation.columns.index(name)}{cast_sql}" for name in columns]
             number_sqls = [f"TRY_CAST({sql} AS DOUBLE) AS c{index}" for index, sql in enumerate(cell_sqls)]
+            numbers_sql = f"SELECT {', '.join(number_sqls)} FROM {write_scan(relation)}"
             try:
-                columns = duck.fetch_columns(f"SELECT {', '.join(number_sqls)} FROM {write_scan(relation)}")
+                cells_by_alias = duck.fetch_columns(numbers_sql)
             except duckdb.Error:
                 raise refuse("the table of pairs cannot be read", remedy="Save it as CSV (UTF-8)") from None
-    return {name: np.asarray(columns[f"c{index}"], np.float64) for index, name in enumerate(columns_to_read)}
+    return {name: np.asarray(cells_by_alias[f"c{index}"], np.float64) for index, name in enumerate(columns)}
 
 
 def to_dataset(
@@ -154,7 +151,7 @@ def to_dataset(
     needs: Sequence[str] = (),
     missing: MissingRule = None,
 ) -> Dataset:
-    """Convert data of any accepted kind to a `Dataset`, as *Your data* does for an upload.
+    """Convert data of any accepted kind to a `Dataset`, as *Data* does for an upload.
 
     Args:
         data: A table in memory (pandas, Polars, Arrow, DuckDB), one row per contribution; the path of a file, a
@@ -166,7 +163,7 @@ def to_dataset(
         group: The column, or columns together, that name the group; None for none.
         disclosure: ``"public"`` or ``"private"``, or the facts of a DP release.
         contribution: The unit of a contribution.
-        needs: Those of ``value`` and ``group`` that the question requires.
+        needs: Names of those of the arguments ``value`` and ``group`` that the question requires.
         missing: What happens where a value is missing or no finite number: ``"drop"`` leaves the row out, a public
             number replaces the value, None refuses the data.
 
@@ -179,22 +176,22 @@ def to_dataset(
     if isinstance(data, Dataset):
         _refuse_missing_facets(data, needs)
         return data
-    arguments = {"value": value, "group": group}
-    missing_arguments = [name for name, columns in arguments.items() if name in needs and not columns]
+    columns_by_argument = {"value": value, "group": group}
+    missing_names = [name for name, columns in columns_by_argument.items() if name in needs and not columns]
     provenance: Provenance = Disclosure.PRIVATE
     dataset: Dataset | None = None
     with Problems() as problems:
         with problems.collecting():
             provenance = check_provenance(disclosure)
         with problems.collecting():
-            column_names.refuse_no_names(user=user, value=value, group=group)
+            column_names.refuse_wrong_names(user=user, value=value, group=group)
             user_columns, group_columns = column_names.list_columns(user), column_names.list_columns(group)
             source = None
             if files.is_table(data):
                 named_columns = [*user_columns, *group_columns, *column_names.list_columns(value)]
-                needed_arguments = missing_arguments if user_columns else ()
-                parquet_content = write_parquet(data, named_columns, needed_arguments)
-                source = files.open_files([MemoryFile(parquet_content)], [FRAME_FILE])
+                reported_names = missing_names if user_columns else ()
+                parquet_bytes = write_parquet(data, named_columns, reported_names)
+                source = files.open_files([MemoryFile(parquet_bytes)], [FRAME_FILE])
             elif (file_paths := files.list_paths(data)) is None:
                 dataset = _build_from_counts(data, provenance)
             elif files.find_distributions(file_paths):
@@ -203,12 +200,10 @@ def to_dataset(
                 source = files.open_files(file_paths)
             if source is not None:
                 role_columns = user_columns, value, group_columns
-                roles = _choose_roles(
-                    source, *role_columns, contribution, missing_arguments, missing, problems.entries
-                )
+                roles = _choose_roles(source, *role_columns, contribution, missing_names, missing, problems)
                 dataset = count(source, roles, provenance).dataset
     assert dataset is not None  # There is no Stop here.
-    _refuse_missing_facets(dataset, missing_arguments)
+    _refuse_missing_facets(dataset, missing_names)
     return dataset
 
 
@@ -231,46 +226,48 @@ def _build_from_counts(data: Any, provenance: Provenance) -> Dataset:
     return Dataset("your counts", source_text, classify(provenance), histogram, release=release_facts)
 
 
-def _refuse_missing_facets(dataset: Dataset, needed_arguments: Sequence[str]) -> None:
+def _refuse_missing_facets(dataset: Dataset, needed_names: Sequence[str]) -> None:
     """Raise InvalidInput if the dataset lacks the values or the groups that a question needs."""
     # Without a column, totals are numbers of rows.
-    has_totals = dataset.totals is not None and dataset.totals.column
-    has_groups = dataset.pairs or dataset.pair_sizes or dataset.tasks
-    facets_by_argument = {"value": dataset.values or has_totals, "group": has_groups}
+    has_totals = dataset.totals is not None and bool(dataset.totals.column)
+    has_groups = bool(dataset.pairs or dataset.pair_sizes or dataset.tasks)
+    has_facet_by_argument = {"value": has_totals or dataset.values is not None, "group": has_groups}
     with Problems() as problems:
-        for name in needed_arguments:
-            if not facets_by_argument[name]:
+        for name in needed_names:
+            if not has_facet_by_argument[name]:
                 remedy = f"Take a table with one row per contribution, and name its column: {name}=…"
                 problems.add(f"this question needs the {name} of each row", remedy=remedy)
 
 
 def _choose_roles(
-    source: files.Source, user_columns: list[str], value_column: str | None, group_columns: list[str],
-    contribution: Contribution, missing_arguments: Sequence[str], missing: MissingRule,
-    earlier_problems: Sequence[InputProblem],
+    source: Source, user_columns: list[str], value_column: str | None, group_columns: list[str],
+    contribution: Contribution, missing_names: Sequence[str], missing: MissingRule,
+    earlier_problems: Problems,
 ) -> Roles:  # fmt: skip
-    """Return the roles of the named columns, or the guessed ones if none names the user; refuse missing ones."""
+    """Return the roles of the named columns, or the guessed roles if no column of the user is named.
+
+    Raise InvalidInput, together with the earlier problems, for named columns that do not exist, and for columns that a
+    table of events needs and nobody named.
+    """
     guessed_roles = source.roles
-    with Problems([*earlier_problems]) as problems:
+    with Problems([*earlier_problems.entries]) as problems:
         named_columns = [*user_columns, *group_columns, *column_names.list_columns(value_column)]
         column_names.refuse_missing(problems, source.columns, named_columns)
         if not user_columns and guessed_roles.kind is TableKind.EVENTS:
             names_text = column_names.list_names(source.columns)
-            likely_text = (
-                f"; {column_names.shorten(guessed_roles.user)} looks likely" if guessed_roles.user else ""
-            )
-            problems.add(f"say which column names the user: user=…, one of {names_text}{likely_text}")
-        is_events = guessed_roles.kind is TableKind.EVENTS
-        if is_events or (user_columns and guessed_roles.kind is not TableKind.PAIRS):
-            column_names.add_missing_arguments(problems, missing_arguments)
+            if guessed_roles.user:
+                names_text += f"; {column_names.shorten(guessed_roles.user)} looks likely"
+            problems.add(f"say which column names the user: user=…, one of {names_text}")
+        guesses_events = guessed_roles.kind is TableKind.EVENTS
+        if guesses_events or (user_columns and guessed_roles.kind is not TableKind.PAIRS):
+            column_names.add_missing_arguments(problems, missing_names)
     roles = guessed_roles
     if user_columns:
         roles = Roles.of_events(user_columns, value_column, group_columns, contribution, missing=missing)
     if guessed_roles.kind is TableKind.PAIRS:
         # Where no column is named the sums that stand beside the pairs are taken, as the app proposes.
-        own_roles = replace(guessed_roles, value=value_column or guessed_roles.value)
-        pair_roles = roles if user_columns else own_roles
-        return prefer_pair_roles(guessed_roles, pair_roles)
+        pair_roles = replace(guessed_roles, value=value_column or guessed_roles.value)
+        return prefer_pair_roles(guessed_roles, roles if user_columns else pair_roles)
     return roles
 
 
@@ -281,12 +278,12 @@ class CountResult:
     Attributes:
         dataset: The counted dataset; None if counting was stopped.
         seconds: Duration.
-        summary: Sentence on how counting ended.
+        summary_sentence: Sentence on how counting ended.
     """
 
     dataset: Dataset | None
     seconds: float
-    summary: str
+    summary_sentence: str
 
     @classmethod
     def build(cls, start: float, dataset: Dataset | None) -> CountResult:
@@ -302,7 +299,7 @@ class CountResult:
 
 
 def count(
-    source: files.Source,
+    source: Source,
     roles: Roles,
     provenance: Provenance,
     *,
@@ -330,7 +327,7 @@ def count(
         InvalidInput: The files cannot be counted; all problems at once.
     """
     start = time.monotonic()
-    check_roles(source.columns, roles, source.name)
+    column_roles.check_roles(source.columns, roles, source.name)
     if isinstance(provenance, ReleaseFacts) and roles.kind is not TableKind.HISTOGRAM:
         raise refuse("a DP release has one row per size", remedy="Say so, or that the data are private")
     with Problems() as time_problems:
@@ -363,21 +360,21 @@ def count(
         raise refuse("a size stands twice, so this is not one DP release", remedy=remedy)
     table_layout = None
     if source.head.layouts:
-        file_layouts = list(source.head.layouts)
+        layouts = list(source.head.layouts)
         for index, encoding in file_reduction.encodings_by_index.items():
-            file_layouts[index] = replace(file_layouts[index], encoding=encoding)
-        counts_missing_as_one = roles.missing_users is MissingUsers.ONE_USER
-        marks_by_column = tuple(file_reduction.decimal_marks.items())
+            layouts[index] = replace(layouts[index], encoding=encoding)
+        has_one_user = roles.missing_users is MissingUsers.ONE_USER
+        mark_pairs = tuple(file_reduction.decimal_marks.items())
         table_layout = TableLayout(
-            tuple(file_layouts), marks_by_column, counts_missing_as_one, **describe_missing_rule(roles)
+            tuple(layouts), mark_pairs, has_one_user, **column_roles.describe_missing_rule(roles)
         )
     source_text = f"File {source.name}."
     dataset = build_counted_dataset(facets, source.name, source_text, roles, provenance, notes, table_layout)
     size_name = roles.size or ""
     if roles.kind is TableKind.HISTOGRAM and size_name.startswith(TOTALS_PREFIX) and dataset.release is None:
         histogram, column = dataset.histogram, size_name.removeprefix(TOTALS_PREFIX)
-        user_totals = Totals(histogram.sizes, column, histogram.users)
-        dataset = replace(dataset, contribution=Contribution.TOTAL, totals=user_totals)
+        totals_facet = Totals(histogram.sizes, column, histogram.users)
+        dataset = replace(dataset, contribution=Contribution.TOTAL, totals=totals_facet)
     return CountResult.build(start, dataset)
 
 
@@ -412,8 +409,8 @@ def convert_to_events(roles: Roles) -> Roles:
 
 def count_queries(roles: Roles) -> int:
     """Return the number of queries that counting with these roles runs, for the progress; there may be a few more."""
-    has_value, has_task = roles.value is not None, roles.task is not None
-    return 1 + (has_value or has_task) + 2 * has_value + 2 * has_task
+    names_value, names_task = roles.value is not None, roles.task is not None
+    return 1 + (names_value or names_task) + 2 * names_value + 2 * names_task
 
 
 def build_counted_dataset(
@@ -445,6 +442,6 @@ def build_dataset(table: Table, roles: Roles, provenance: Provenance) -> Dataset
     Raises:
         InvalidInput: Columns are missing or have invalid cells; all problems at once, with their lines.
     """
-    dataset = count(files.Source.of_table(table), roles, provenance).dataset
+    dataset = count(Source.of_table(table), roles, provenance).dataset
     assert dataset is not None
     return dataset

@@ -68,8 +68,8 @@ class TruncationCheck:
 
     def should_stop(self) -> bool:
         """Return True if counting can end: the check found a problem or failed, or the user wants to stop."""
-        is_cut_off = self._future.done() and self._future.exception() is not None
-        return is_cut_off or (self._user_should_stop is not None and self._user_should_stop())
+        has_failed = self._future.done() and self._future.exception() is not None
+        return has_failed or (self._user_should_stop is not None and self._user_should_stop())
 
     def raise_if_damaged(self) -> None:
         """Wait for the result of the check.
@@ -96,31 +96,31 @@ class TruncationCheck:
 
     def _check_end(self, relation: Relation, problems: Problems) -> None:
         """Read a file to its end, which raises InvalidInput if it is cut off; add a problem if its end is overlong."""
-        # Line ends behind the last line are not part of it: they are counted, but not kept.
-        num_breaks, num_breaks_behind, end_bytes, gap_bytes = 0, 0, b"", b""
+        # Line ends behind the last line are not part of it: they are counted, and at most one is kept.
+        num_breaks, num_trailing_breaks, end_bytes, pending_break = 0, 0, b"", b""
         with relation.open_bytes() as file:
             while block := file.read(_CHUNK_BYTES):
                 if self._end_event.is_set():
                     return
                 if content := block.rstrip(b"\r\n"):
-                    end_bytes = (end_bytes + gap_bytes + content)[-_END_BYTES:]
-                    num_breaks += num_breaks_behind + content.count(b"\n")
-                    num_breaks_behind = 0
-                num_breaks_behind += block.count(b"\n", len(content))
-                gap_bytes = b"\n" if len(content) < len(block) else b""
+                    end_bytes = (end_bytes + pending_break + content)[-_END_BYTES:]
+                    num_breaks += num_trailing_breaks + content.count(b"\n")
+                    num_trailing_breaks = 0
+                num_trailing_breaks += block.count(b"\n", len(content))
+                pending_break = b"\n" if len(content) < len(block) else b""
         if relation.is_text and _is_overlong(end_bytes):
             message, remedy = LONG_LINE
             problems.add(message, f"line {num_breaks + 1:,} of {shorten(relation.name)}", remedy)
 
 
 def _may_end_overlong(relation: Relation) -> bool:
-    """Return True if the last line of an uncompressed text file is overlong, or cannot be seen behind line ends."""
+    """Return True if the last line of a text file is longer than a row may be, or so many line ends hide its length."""
     if not relation.is_text:
         return False
     with relation.path.open("rb") as file:
         file.seek(-min(relation.path.stat().st_size, _END_BYTES), 2)
         end_bytes = file.read()
-    # After so many line ends the last line is not in `end`.
+    # After so many line ends the last line is not in `end_bytes`.
     return _is_overlong(end_bytes) or not end_bytes.strip(b"\r\n")
 
 
@@ -162,7 +162,7 @@ def refuse_reopened_marks(
 
 
 def _find_open_quote(relation: Relation, should_stop: ShouldStop | None) -> int:
-    """Return the line on which the record begins that never ends, or the last record if all end."""
+    """Return the first line of the record whose quotation never ends, or of the last record if every record ends."""
     first_line, last_line = 0, 0
     with relation.open_bytes() as file:
         line_stream = formats.open_lines(file)  # held, so that nothing closes it before the file
@@ -181,16 +181,16 @@ def _find_open_quote(relation: Relation, should_stop: ShouldStop | None) -> int:
 
 
 def find_rows(
-    relations: Sequence[Relation], write_view: Callable[[Relation], str], open_duck: OpenDuck,
-    write_sql: Callable[[Duck], str], max_rows: int, should_stop: ShouldStop | None,
+    relations: Sequence[Relation], write_source_sql: Callable[[Relation], str], open_duck: OpenDuck,
+    write_bad_sql: Callable[[Duck], str], max_rows: int, should_stop: ShouldStop | None,
 ) -> list[tuple[str, str]]:  # fmt: skip
-    """Return the location of the first bad rows, each with a detail as text; files are read again, for messages only.
+    """Return the locations of the first bad rows, each with a detail, as texts; the files are read again for that.
 
     Args:
         relations: The files.
-        write_view: Function that returns the SQL of the numbered rows of one file.
+        write_source_sql: Function that returns the SQL of the numbered rows of one file.
         open_duck: Function that opens DuckDB.
-        write_sql: Function that returns SQL over ``source``: ``bad``, `relation.ROW_COLUMN` and ``detail``.
+        write_bad_sql: Function that returns SQL over ``source``: ``bad``, `relation.ROW_COLUMN` and ``detail``.
             A detail is a number or a text, or an integer for another row, which is replaced by its location.
         max_rows: Largest number of rows.
         should_stop: Called while lines are counted.
@@ -198,12 +198,12 @@ def find_rows(
     row_places: list[tuple[str, str]] = []
     for relation in relations:
         with open_duck() as duck, duck.keep_order():
-            duck.connection.execute(f"CREATE TEMP VIEW source AS {write_view(relation)}")
-            limit_sql = f"ORDER BY {ROW_COLUMN} LIMIT {max_rows - len(row_places)}"
+            duck.connection.execute(f"CREATE TEMP VIEW source AS {write_source_sql(relation)}")
             limit_sql = f"WHERE bad ORDER BY {ROW_COLUMN} LIMIT {max_rows - len(row_places)}"
-            bad_rows = duck.fetch_rows(f"SELECT {ROW_COLUMN}, detail FROM ({write_sql(duck)}) {limit_sql}")
-        detail_rows = [detail for _, detail in bad_rows if isinstance(detail, int)]
-        row_numbers = [*(row for row, _ in bad_rows), *detail_rows]
+            details_sql = f"SELECT {ROW_COLUMN}, detail FROM ({write_bad_sql(duck)}) {limit_sql}"
+            numbered_details = duck.fetch_rows(details_sql)
+        detail_row_numbers = [detail for _, detail in numbered_details if isinstance(detail, int)]
+        row_numbers = [*(row_number for row_number, _ in numbered_details), *detail_row_numbers]
         file_suffix = f" of {shorten(relation.name)}" if len(relations) > 1 else ""
         if relation.table is not None:
             locations_by_row = {row: relation.table.describe_row(row - 1) for row in row_numbers}
@@ -211,8 +211,8 @@ def find_rows(
             locations_by_row = {row: f"row {row:,}{file_suffix}" for row in row_numbers}
         else:
             lines_by_row = _find_lines(relation, row_numbers, should_stop)
-            locations_by_row = {row: f"line {line:,}{file_suffix}" for row, line in lines_by_row.items()}
-        for row, detail in bad_rows:
+            locations_by_row = {row: f"line {number:,}{file_suffix}" for row, number in lines_by_row.items()}
+        for row, detail in numbered_details:
             if isinstance(detail, int):
                 detail_text = locations_by_row[detail]
             else:  # Rounded: messages must not quote ids, as of a column of ids chosen by mistake.
@@ -223,30 +223,28 @@ def find_rows(
     return row_places
 
 
-def _find_lines(
-    relation: Relation, row_numbers: Sequence[int], should_stop: ShouldStop | None
-) -> dict[int, int]:
+def _find_lines(relation: Relation, row_numbers: list[int], should_stop: ShouldStop | None) -> dict[int, int]:
     """Return the first line of each of these rows by row number; both are counted from 1."""
     first_lines_by_row = dict[int, int]()
     with relation.open_bytes() as file:
-        row, line_stream = 0, formats.open_lines(file, relation.num_skipped_lines, newline=None)
+        row_number, line_stream = 0, formats.open_lines(file, relation.num_skipped_lines, newline=None)
         for first_line, is_row in _iterate_records(relation, line_stream):
-            row += is_row
-            if is_row and row in row_numbers:
-                first_lines_by_row[row] = first_line
+            row_number += is_row
+            if is_row and row_number in row_numbers:
+                first_lines_by_row[row_number] = first_line
                 if len(first_lines_by_row) == len(set(row_numbers)):
                     break
-            if row % 10_000 == 0:
+            if row_number % 10_000 == 0:
                 check_stop(should_stop)
     return first_lines_by_row
 
 
-def _iterate_records(relation: Relation, lines: io.TextIOWrapper) -> Iterator[tuple[int, bool]]:
+def _iterate_records(relation: Relation, line_stream: io.TextIOWrapper) -> Iterator[tuple[int, bool]]:
     """Yield the first line of each record of text or JSON, and True if the record is a row, not a blank line."""
     if relation.kind is FileKind.JSON:
-        yield from ((line_number, bool(line.strip())) for line_number, line in enumerate(lines, 1))
+        yield from ((line_number, bool(line.strip())) for line_number, line in enumerate(line_stream, 1))
         return
-    csv_reader = csv.reader(lines, delimiter=relation.separator, skipinitialspace=True)
+    csv_reader = csv.reader(line_stream, delimiter=relation.separator, skipinitialspace=True)
     next(csv_reader, None)
     first_line = csv_reader.line_num + 1
     for record in csv_reader:
@@ -284,8 +282,8 @@ class Diagnosis:
         """
         new_relations = [self._recover(index, relation) for index, relation in enumerate(self.relations)]
         self._problems.raise_if_any()
-        pairs_of_relations = zip(new_relations, self.relations, strict=True)
-        if all(new_relation is old_relation for new_relation, old_relation in pairs_of_relations):
+        relation_pairs = zip(new_relations, self.relations, strict=True)
+        if all(new_relation is old_relation for new_relation, old_relation in relation_pairs):
             raise InvalidInput([describe_damage(self.relations[0])])
         return new_relations
 
@@ -303,7 +301,7 @@ class Diagnosis:
                     duck.fetch_rows(f"SELECT count(COLUMNS(*)::VARCHAR) FROM {write_scan(relation)}")
         except duckdb.Error:
             return self._recode_or_refuse(index, relation, file_suffix)
-        reasons = {each.reason for each in rejected_lines}
+        reasons = {rejected.reason for rejected in rejected_lines}
         if "INVALID ENCODING" in reasons or "INVALID UNICODE" in reasons:
             self.notes.append(describe_windows_1252(relation))
             return self.recode(index, "cp1252")
@@ -331,8 +329,8 @@ class Diagnosis:
         with relation.open_bytes() as stream:
             while block := stream.read(_SMALL_CHUNK_BYTES):
                 check_stop(self.should_stop)
-                for line_end in num_breaks_by_end:
-                    num_breaks_by_end[line_end] += block.count(line_end)
+                for end_bytes in num_breaks_by_end:
+                    num_breaks_by_end[end_bytes] += block.count(end_bytes)
                 num_breaks_by_end[b"\r\n"] += last_byte == b"\r" and block.startswith(b"\n")
                 last_byte = block[-1:]
         num_crlf = num_breaks_by_end.pop(b"\r\n")
@@ -358,18 +356,15 @@ def recode_file(
     num_file_bytes, location = max(relation.path.stat().st_size, 1), formats.describe_file(relation.name)
     separator = relation.marked_separator
     # The five undefined bytes are control characters in Latin-1, as in every browser.
-    error_handling = "windows-1252-rest" if encoding == "cp1252" else "strict"
-    byte_decoder = codecs.getincrementaldecoder(encoding)(error_handling)
-    decoder = io.IncrementalNewlineDecoder(byte_decoder, translate=True)
-    with (
-        relation.open_bytes() as stream,
-        output_path.open("w", encoding="utf-8", newline="") as output_stream,
-    ):
-        num_bytes_read, remainder, block = 0, "", b" "
+    error_handler = "windows-1252-rest" if encoding == "cp1252" else "strict"
+    byte_decoder = codecs.getincrementaldecoder(encoding)(error_handler)
+    text_decoder = io.IncrementalNewlineDecoder(byte_decoder, translate=True)
+    with relation.open_bytes() as stream, output_path.open("w", encoding="utf-8", newline="") as out_stream:
+        num_bytes_read, unfinished_line, block = 0, "", b" "
         while block:
             block = stream.read(_SMALL_CHUNK_BYTES)
             try:
-                text = decoder.decode(block, final=not block)
+                text = text_decoder.decode(block, final=not block)
             except UnicodeError:
                 message = f"the file looks like {encoding.upper()}, but some bytes do not fit"
                 raise refuse(message, location, formats.SAVE_AS_UTF_8) from None
@@ -377,10 +372,10 @@ def recode_file(
                 if '"' in text:
                     remedy = "Save it with commas between fields"
                     raise refuse("its fields cannot be quoted", location, remedy)
-                *lines, remainder = (remainder + text).split("\n")
+                *lines, unfinished_line = (unfinished_line + text).split("\n")
                 text = "".join(mark_fields(line, separator) + "\n" for line in lines)
-                text += mark_fields(remainder, separator) if not block else ""
-            output_stream.write(text)
+                text += mark_fields(unfinished_line, separator) if not block else ""
+            out_stream.write(text)
             num_bytes_read += len(block)
             check_stop(should_stop)
             steps.report_fraction(0.5 if relation.packing else num_bytes_read / num_file_bytes)

@@ -104,9 +104,9 @@ def quote_identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def write_part_condition(cells_sql: str, part_number: int, num_parts: int) -> str:
-    """Return the SQL condition of one part of the rows, of about equal sizes; equal cells are in the same part."""
-    return f"hash({cells_sql}) % {num_parts} = {part_number}" if num_parts > 1 else "true"
+def write_part_condition(key_cells_sql: str, part_index: int, num_parts: int) -> str:
+    """Return the SQL condition of one of several parts of the rows; rows with equal key cells are in one part."""
+    return f"hash({key_cells_sql}) % {num_parts} = {part_index}" if num_parts > 1 else "true"
 
 
 def write_text_sql(column_sql: str, column_type: str, text_sql: str = "") -> str:
@@ -117,7 +117,7 @@ def write_text_sql(column_sql: str, column_type: str, text_sql: str = "") -> str
     Args:
         column_sql: SQL of the column.
         column_type: Its DuckDB type.
-        text_sql: SQL of the column as text, if that is not a plain cast.
+        text_sql: SQL of the column as text; empty for a cast.
     """
     text_sql = text_sql or f"{column_sql}::VARCHAR"
     if _DECIMAL_PATTERN.fullmatch(column_type) and not column_type.endswith(",0)"):
@@ -130,7 +130,7 @@ def write_text_sql(column_sql: str, column_type: str, text_sql: str = "") -> str
 
 
 @functools.cache
-def _open_memory_connection() -> duckdb.DuckDBPyConnection:
+def _open_in_memory() -> duckdb.DuckDBPyConnection:
     """Return the shared DuckDB that reads only files in memory and never writes.
 
     It is opened once, as that takes longer than reading a thousand rows; each `Duck` is a separate connection. It has
@@ -199,8 +199,8 @@ class Duck:
 
         self._should_stop, self._steps, self._memory_limit = should_stop, steps, memory_limit
         self._in_memory = folder is None
-        opened = _open_memory_connection().cursor() if folder is None else duckdb.connect(config=_SETTINGS)
-        self._use_connection(opened)
+        connection = _open_in_memory().cursor() if folder is None else duckdb.connect(config=_SETTINGS)
+        self._use_connection(connection)
         if folder is None:
             return
         self.connection.register_filesystem(build_file_system())
@@ -251,8 +251,8 @@ class Duck:
         import ibis
 
         type_rows = self.connection.execute(f"DESCRIBE {quote_identifier(name)}").fetchall()
-        columns = {str(type_row[0]): _ibis_type(str(type_row[1])) for type_row in type_rows}
-        table: Table = ibis.table(columns, name=name)
+        types_by_column = {str(type_row[0]): _ibis_type(str(type_row[1])) for type_row in type_rows}
+        table: Table = ibis.table(types_by_column, name=name)
         return table
 
     def store_table(self, name: str, expression: Table) -> Table:
@@ -263,28 +263,24 @@ class Duck:
         return self.get_table(name)
 
     def create_view(
-        self,
-        name: str,
-        rows: Table,
-        condition_sql: str = "true",
-        further_columns: Mapping[str, str] | None = None,
+        self, name: str, rows: Table, where_sql: str = "true", sql_by_mark: Mapping[str, str] | None = None
     ) -> Table:
         """Create a view of some rows, so that their SQL is compiled once (20 ms a query), and return it as a table.
 
         Args:
             name: Name of the view; an earlier view of this name is replaced.
             rows: All rows.
-            condition_sql: SQL condition that selects rows.
-            further_columns: SQL of further integer columns, by name.
+            where_sql: SQL condition that selects rows.
+            sql_by_mark: SQL of further integer columns, by name.
         """
         import ibis
 
-        added_sqls = [f"{sql} AS {column}" for column, sql in (further_columns or {}).items()]
-        columns_sql = ", ".join(["*", *added_sqls])
-        select_sql = f"SELECT {columns_sql} FROM ({compile_sql(rows)}) WHERE {condition_sql}"
-        self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {quote_identifier(name)} AS {select_sql}")
-        schema = {**rows.schema(), **dict.fromkeys(further_columns or {}, "int64")}
-        table: Table = ibis.table(schema, name=name)
+        added_column_sqls = [f"{sql} AS {column}" for column, sql in (sql_by_mark or {}).items()]
+        columns_sql = ", ".join(["*", *added_column_sqls])
+        view_sql = f"SELECT {columns_sql} FROM ({compile_sql(rows)}) WHERE {where_sql}"
+        self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {quote_identifier(name)} AS {view_sql}")
+        types_by_column = {**rows.schema(), **dict.fromkeys(sql_by_mark or {}, "int64")}
+        table: Table = ibis.table(types_by_column, name=name)
         return table
 
     def execute(self, sql: str) -> None:
@@ -304,10 +300,9 @@ class Duck:
         """Run a query and return its columns as arrays by name, nulls as NaN."""
         columns: dict[str, Any] = self._run_statement(sql, lambda result: result.fetchnumpy())
         for name, column_values in columns.items():
-            floats = column_values.astype(np.float64) if np.ma.is_masked(column_values) else column_values
-            columns[name] = (
-                np.ma.filled(floats, np.nan) if floats is not column_values else np.asarray(column_values)
-            )
+            if np.ma.is_masked(column_values):
+                column_values = np.ma.filled(column_values.astype(np.float64), np.nan)
+            columns[name] = np.asarray(column_values)
         return columns
 
     def _run_statement(self, sql: str, fetch: Callable[[Any], Any]) -> Any:
@@ -394,7 +389,7 @@ def note_placeholders(num_contributions: int, notes: list[str]) -> None:
 
 
 def write_user_checks(user_columns: Sequence[str], text_columns: Sequence[str]) -> dict[str, str]:
-    """Return the SQL of checks of a user by name: numbers that are summed over all users.
+    """Return by name the SQL of checks of one user: numbers, which the caller sums over all users.
 
     Args:
         user_columns: The user columns.
@@ -404,19 +399,19 @@ def write_user_checks(user_columns: Sequence[str], text_columns: Sequence[str]) 
             By name: the contributions of users called NA and the like (``placeholders``), and flags of users that are a
             number such as 7.0 (``with_point``), are not ASCII (``beyond_ascii``), or contain a NUL byte (``nul``).
     """
-    checks_by_name: dict[str, str] = {}
+    check_sqls: dict[str, str] = {}
     if user_columns[0] in text_columns:
         user_column, names_sql = user_columns[0], ", ".join(map(quote_literal, PLACEHOLDERS))
         is_text_sql = f"({user_column} < '0' OR {user_column} > '9')"
         is_placeholder_sql = f"{is_text_sql} AND {user_column} IN ({names_sql})"
-        checks_by_name["placeholders"] = f"CASE WHEN {is_placeholder_sql} THEN size ELSE 0 END"
-        point_sql = f"suffix({user_column}, '.0') AND {user_column} >= '0' AND {user_column} < ':'"
-        checks_by_name["with_point"] = write_flag_sql(point_sql)
+        check_sqls["placeholders"] = f"CASE WHEN {is_placeholder_sql} THEN size ELSE 0 END"
+        has_point_sql = f"suffix({user_column}, '.0') AND {user_column} >= '0' AND {user_column} < ':'"
+        check_sqls["with_point"] = write_flag_sql(has_point_sql)
     if text_columns:
-        checks_by_name["beyond_ascii"] = write_flag_sql(" OR ".join(map(_is_beyond_ascii_sql, text_columns)))
-        nul_sqls = [f"contains({column}, chr(0))" for column in text_columns]
-        checks_by_name["nul"] = write_flag_sql(" OR ".join(nul_sqls))
-    return checks_by_name
+        check_sqls["beyond_ascii"] = write_flag_sql(" OR ".join(map(_is_beyond_ascii_sql, text_columns)))
+        has_nul_sqls = [f"contains({column}, chr(0))" for column in text_columns]
+        check_sqls["nul"] = write_flag_sql(" OR ".join(has_nul_sqls))
+    return check_sqls
 
 
 def write_flag_sql(condition_sql: str) -> str:
@@ -430,15 +425,15 @@ def _is_beyond_ascii_sql(text_sql: str) -> str:
 
 
 def count_without_point_sql(rows_sql: str, user_column: str) -> str:
-    """Return the SQL that counts the rows whose user has digits at both ends and no point."""
+    """Return the SQL that counts the rows whose user begins and ends with a digit and has no point, such as 7."""
     digits_sql = " AND ".join(f"{side}({user_column}, 1) BETWEEN '0' AND '9'" for side in ("left", "right"))
     return f"SELECT count(*) FROM ({rows_sql}) WHERE {digits_sql} AND NOT contains({user_column}, '.')"
 
 
 def count_twins_sql(
-    rows_sql: str, user_columns: Sequence[str], text_columns: Sequence[str], condition_sql: str
+    rows_sql: str, user_columns: Sequence[str], text_columns: Sequence[str], part_condition_sql: str
 ) -> str:
-    """Return the SQL that counts the users who look the same as another one.
+    """Return the SQL that counts the users of a part who look the same as another one, all but one of each look.
 
     The look of a user has plain blanks for all spaces, no invisible characters, and letters in one Unicode form (NFC).
 
@@ -446,20 +441,17 @@ def count_twins_sql(
         rows_sql: SQL of the rows.
         user_columns: The user columns.
         text_columns: Those of them with text.
-        condition_sql: SQL condition on the look of a user, with ``{}`` for its columns, that selects a part.
+        part_condition_sql: SQL condition on the look of a user, with ``{}`` for its columns, that selects a part.
     """
-    blanks_sql, looks_by_column = (
-        quote_literal(" " * len(_SPACES)),
-        {column: column for column in user_columns},
-    )
+    blanks_sql, look_sql_by_column = quote_literal(" " * len(_SPACES)), {name: name for name in user_columns}
     for column in text_columns:
-        look_sql = f"trim(nfc_normalize(translate({column}, {_HIDDEN_SQL}, {blanks_sql})))"
-        is_odd_sql = _is_beyond_ascii_sql(column)
-        looks_by_column[column] = f"CASE WHEN {is_odd_sql} THEN {look_sql} ELSE {column} END"
-    look_columns_sql = ", ".join(f"{sql} AS seen_{column}" for column, sql in looks_by_column.items())
+        cleaned_sql = f"trim(nfc_normalize(translate({column}, {_HIDDEN_SQL}, {blanks_sql})))"
+        beyond_sql = _is_beyond_ascii_sql(column)
+        look_sql_by_column[column] = f"CASE WHEN {beyond_sql} THEN {cleaned_sql} ELSE {column} END"
+    look_columns_sql = ", ".join(f"{sql} AS seen_{column}" for column, sql in look_sql_by_column.items())
     look_names_sql = ", ".join(f"seen_{column}" for column in user_columns)
-    named_sql = f"FROM ({rows_sql}) WHERE {user_columns[0]} IS NOT NULL"
-    users_sql = f"SELECT DISTINCT {', '.join(user_columns)}, {look_columns_sql} {named_sql}"
-    part_sql = f"FROM ({users_sql}) WHERE {condition_sql.format(look_names_sql)}"
-    groups_sql = f"SELECT count(*) AS n {part_sql} GROUP BY {look_names_sql}"
+    from_named_sql = f"FROM ({rows_sql}) WHERE {user_columns[0]} IS NOT NULL"
+    users_sql = f"SELECT DISTINCT {', '.join(user_columns)}, {look_columns_sql} {from_named_sql}"
+    from_part_sql = f"FROM ({users_sql}) WHERE {part_condition_sql.format(look_names_sql)}"
+    groups_sql = f"SELECT count(*) AS n {from_part_sql} GROUP BY {look_names_sql}"
     return f"SELECT coalesce(sum(n - 1), 0)::BIGINT FROM ({groups_sql})"

@@ -128,19 +128,18 @@ def connect(address: str) -> Any:
     if not _is_known(address_scheme):
         remedy = f"Choose one of {', '.join(ENGINES)}"
         raise refuse(f"no engine is called {shorten(address_scheme)}", remedy=remedy)
-    slashes = "" if address_remainder.startswith("//") else "//"
-    target_address = f"{engine_key}:{slashes}{address_remainder}"
-    split_url = urlsplit(target_address)
+    ibis_address = f"{engine_key}://{address_remainder.removeprefix('//')}"
+    split_url = urlsplit(ibis_address)
     query_options = dict(parse_qsl(split_url.query))
     if split_url.password or any(_SECRET_PATTERN.search(option_name) for option_name in query_options):
-        source_text = engine.credentials_text if engine else "the environment, or the engine's own profile"
-        remedy = f"Leave it out; it is taken from {source_text}"
+        origin_text = engine.credentials_text if engine else "the environment, or the engine's own profile"
+        remedy = f"Leave it out; it is taken from {origin_text}"
         raise refuse("a password stands in the address", remedy=remedy)
     connection_options = {} if engine is None else _build_options(engine, split_url)
     try:
         if engine_key in _ENGINES_WITHOUT_ADDRESS:
             return getattr(ibis, engine_key).connect(**query_options, **connection_options)
-        backend = ibis.connect(target_address, **connection_options)
+        backend = ibis.connect(ibis_address, **connection_options)
     except ImportError as error:
         remedy = f"Install it: python -m pip install 'ibis-framework[{engine_key}]'"
         raise refuse(f"the driver for {engine_title} is not installed", remedy=remedy) from error
@@ -153,20 +152,20 @@ def connect(address: str) -> Any:
     return backend
 
 
-def _build_options(engine: Engine, url: SplitResult) -> dict[str, Any]:
+def _build_options(engine: Engine, split_url: SplitResult) -> dict[str, Any]:
     """Return the fixed options of a connection and the password from the environment; refuse Oracle without one."""
     connection_options = dict(engine.fixed_options)
-    if engine.key == "duckdb" and not (url.netloc or url.path):
+    if engine.key == "duckdb" and not (split_url.netloc or split_url.path):
         del connection_options["read_only"]  # not possible for a database in memory
-    password = os.environ.get(engine.password_variable, "") if url.username else ""
+    password = os.environ.get(engine.password_variable, "") if split_url.username else ""
     if password and engine.key == "trino":
         # Ibis accepts the password only if the host names the protocol.
-        connection_options |= {"auth": password, "host": f"https://{url.hostname}"}
+        connection_options |= {"auth": password, "host": f"https://{split_url.hostname}"}
     elif password:
         connection_options["password"] = password
     elif engine.key == "oracle":
-        needs_text = f"a user in the address and a password in {engine.password_variable}"
-        raise refuse(f"{engine.title} needs {needs_text}")
+        credentials_text = f"a user in the address and a password in {engine.password_variable}"
+        raise refuse(f"{engine.title} needs {credentials_text}")
     return connection_options
 
 
@@ -185,14 +184,14 @@ def open_table(backend: Any, name: str) -> Table:
     Raises:
         InvalidInput: The engine has no such table or file.
     """
-    endings = [ending for ending in _READERS_BY_ENDING if name.rstrip("/").endswith(ending)]
-    reader_name = _READERS_BY_ENDING[endings[0]] if endings else None
+    matching_endings = [ending for ending in _READERS_BY_ENDING if name.rstrip("/").endswith(ending)]
+    reader_name = _READERS_BY_ENDING[matching_endings[0]] if matching_endings else None
     try:
         if reader_name is not None and backend.name in _ENGINES_THAT_READ_FILES:
             # Otherwise NaN in place of a user would count as a user: https://github.com/duckdb/duckdb/issues/25521.
-            is_parquet = (backend.name, reader_name) == ("duckdb", "read_parquet")
-            nan_options = {"can_have_nan": True} if is_parquet else {}
-            return getattr(backend, reader_name)(name, **nan_options)
+            if (backend.name, reader_name) == ("duckdb", "read_parquet"):
+                return backend.read_parquet(name, can_have_nan=True)
+            return getattr(backend, reader_name)(name)
         try:
             *schema_names, table_name = [
                 quoted_name or plain_name for quoted_name, plain_name in _NAME_PART_PATTERN.findall(name)
@@ -256,9 +255,11 @@ def count_table(
         check_stop(should_stop)
         arrow_table = expression.to_pyarrow()
         steps.finish()
-        arrays = {name: arrow_table.column(name).to_numpy() for name in arrow_table.column_names}
+        arrays_by_name = {name: arrow_table.column(name).to_numpy() for name in arrow_table.column_names}
         # Some engines return sums of integers as decimals, in arrays of objects.
-        return {name: a.astype(np.float64) if a.dtype.kind == "O" else a for name, a in arrays.items()}
+        return {
+            name: a.astype(np.float64) if a.dtype.kind == "O" else a for name, a in arrays_by_name.items()
+        }
 
     def query_number(expression: Table) -> int:
         """Run a query of one number in the engine, as one more step, and return it; null counts as 0."""
@@ -267,11 +268,11 @@ def count_table(
         return int(np.nan_to_num(number_column)[0])
 
     try:
-        columns = tuple(table.columns)
-        max_pairs = max_pairs or 0
-        facets = Reduction(rows, roles, columns, run_query, None, notes=notes, max_pairs=max_pairs).reduce()
-        is_text_user = query.list_user_columns(rows)[0] in query.list_text_columns(rows)
-        if is_text_user and roles.contribution is Contribution.ROWS:
+        facets = Reduction(
+            rows, roles, tuple(table.columns), run_query, None, notes=notes, max_fetched_pairs=max_pairs or 0
+        ).reduce()
+        has_text_users = query.list_user_columns(rows)[0] in query.list_text_columns(rows)
+        if has_text_users and roles.contribution is Contribution.ROWS:
             note_placeholders(query_number(query.count_placeholders(rows, PLACEHOLDERS)), notes)
         if len(table.columns) > 2:
             num_copies = None
@@ -298,20 +299,25 @@ def write_recipe(engine: Engine, roles: Roles, table_name: str) -> tuple[str, st
         table_name: Name of the table in the engine.
     """
     user_columns = roles.privacy_unit or ("user_id",)
-    command_words = ["python", "-m", "dpcore.counting", "--from", engine.example_address]
-    command_words += ["--table", table_name]
-    for column_name in user_columns:
-        command_words += ["--user", column_name]
-    for column_name in roles.groups:
-        command_words += ["--task", column_name]
+    command_words = [
+        "python",
+        "-m",
+        "dpcore.counting",
+        "--from",
+        engine.example_address,
+        "--table",
+        table_name,
+    ]
+    command_words += [word for column in user_columns for word in ("--user", column)]
+    command_words += [word for column in roles.groups for word in ("--task", column)]
     command_words += ["--value", roles.value] if roles.value is not None else []
     if roles.contribution is not Contribution.ROWS:
         command_words += ["--count", COUNT_OPTIONS[roles.contribution]]
     command_words += ["--missing-users", "one"] if roles.missing_users is MissingUsers.ONE_USER else []
     if roles.missing_rule is not None:
         command_words += ["--missing", str(roles.missing_rule)]
-    command = shlex.join([*command_words, "--to", "histogram.csv"])
     python_code = _write_python(engine, roles, table_name, user_columns)
+    command = shlex.join([*command_words, "--to", "histogram.csv"])
     return command, python_code, write_histogram_sql(engine, roles, table_name)
 
 
@@ -336,7 +342,7 @@ print(counted.dataset.histogram)"""
 
 
 def write_histogram_sql(engine: Engine, roles: Roles, table_name: str) -> str:
-    """Write the SQL of the histogram on an engine; a comment if it needs the driver, empty without a user column."""
+    """Write the SQL of the histogram for an engine; an SQL comment if Ibis cannot, empty without a user column."""
     import ibis
     import ibis.common.exceptions
     from ibis.expr.operations import DatabaseTable, Namespace

@@ -23,7 +23,7 @@ RowPlaces = list[tuple[str, str]]
 
 
 def describe_first(row_places: RowPlaces, num_rows: int) -> str:
-    """Return the location of the first row as the end of a note; empty if it is unknown."""
+    """Return the first of these locations in brackets, as the end of a note; empty if there are no locations."""
     return f" ({'first: ' if num_rows > 1 else ''}{row_places[0][0]})" if row_places else ""
 
 
@@ -54,13 +54,12 @@ def find_lowest_code(roles: Roles) -> int:
     return 0 if roles.missing_users is MissingUsers.ONE_USER else 1
 
 
-def list_task_names(duck: Duck, task_codes: Table) -> tuple[str, ...]:
+def list_task_names(duck: Duck, codes_table: Table) -> tuple[str, ...]:
     """Return the name of each task by code: its cells, each cut to `LONGEST_TASK_NAME`, with × between several."""
-    max_length, task_columns = dataset.LONGEST_TASK_NAME, query.list_task_columns(task_codes)
+    max_length, task_columns = dataset.LONGEST_TASK_NAME, query.list_task_columns(codes_table)
     cell_sqls = [f"substr(CAST({column} AS VARCHAR), 1, {max_length})" for column in task_columns]
-    names_sql = f"SELECT {', '.join(cell_sqls)} FROM ({compile_sql(task_codes)}) ORDER BY code"
-    name_rows = duck.fetch_rows(names_sql)
-    return tuple(" × ".join(str(cell) for cell in name_cells) for name_cells in name_rows)
+    names_sql = f"SELECT {', '.join(cell_sqls)} FROM ({compile_sql(codes_table)}) ORDER BY code"
+    return tuple(" × ".join(str(cell) for cell in name_cells) for name_cells in duck.fetch_rows(names_sql))
 
 
 def convert_to_floats(columns: Columns) -> dict[str, FloatArray]:

@@ -106,10 +106,8 @@ class Source:
                 problems.add(f"there are {len(self.columns)} columns, and {len(new_names)} names")
             if not all(new_names) or len(set(new_names)) < len(new_names):
                 problems.add("every column needs a name of its own")
-        file_layouts = tuple(
-            replace(file_layout, names=new_names) if file_layout.names else file_layout
-            for file_layout in self.head.layouts
-        )
+        old_layouts = self.head.layouts
+        file_layouts = tuple(replace(old, names=new_names) if old.names else old for old in old_layouts)
         head = replace(self.head, frame=self.head.frame.set_axis(new_names, axis=1), layouts=file_layouts)
         relations = self.relations
         new_relations = [replace(each, columns=new_names, table=each.table and head) for each in relations]
@@ -195,7 +193,7 @@ def convert_to_files(paths: Sequence[str | os.PathLike[str] | MemoryFile]) -> li
 
 
 def find_distributions(paths: Sequence[str | os.PathLike[str] | MemoryFile]) -> list[File]:
-    """Return those of the files that state that they hold a distribution of pairs (`dpcore.data.group_pairs`)."""
+    """Return those of the files whose first bytes state that they hold a distribution of pairs; others are skipped."""
     distribution_files = []
     for file in convert_to_files(paths):
         if isinstance(file, MemoryFile) or os.path.isfile(file):
@@ -254,28 +252,28 @@ def open_files(
     if not files:
         raise refuse("no file is chosen", remedy="Choose at least one")
     relations: list[Relation] = []
-    tables: list[Table] = []
+    head_tables: list[Table] = []
     remaining_bytes = small_bytes
     with Problems() as problems:
         for file, name in zip(files, file_names, strict=True):
             try:
                 relation, table, num_kept_bytes = _inspect(file, name, remaining_bytes, should_stop)
             except InvalidInput as refused:
-                is_only_file = len(files) == 1
-                problems.extend(refused.problems if is_only_file else _add_file_name(refused.problems, name))
+                file_problems = refused.problems
+                problems.extend(file_problems if len(files) == 1 else _add_file_name(file_problems, name))
             else:
                 relations.append(relation)
-                tables.append(table)
+                head_tables.append(table)
                 remaining_bytes -= num_kept_bytes
     num_bytes = sum(file.stat().st_size for file in files)
     copy_notes = _note_copies(files, file_names)
     if all(relation.table is not None for relation in relations):
-        table = join_tables(tables)
+        table = join_tables(head_tables)
         return Source.of_table(replace(table, notes=(*copy_notes, *table.notes)), num_bytes, owned_folder)
     refuse_other_columns([(relation.name, relation.columns) for relation in relations])
-    file_layouts = tuple(file_layout for table in tables for file_layout in table.layouts)
-    notes = (*copy_notes, *tables[0].notes)
-    head = replace(tables[0], layouts=file_layouts, times=join_times(tables), notes=notes)
+    file_layouts = tuple(file_layout for table in head_tables for file_layout in table.layouts)
+    notes = (*copy_notes, *head_tables[0].notes)
+    head = replace(head_tables[0], layouts=file_layouts, times=join_times(head_tables), notes=notes)
     further_text = f" and {len(relations) - 1} more" if len(relations) > 1 else ""
     return Source(relations[0].name + further_text, head, False, tuple(relations), num_bytes, owned_folder)
 
@@ -283,7 +281,10 @@ def open_files(
 def _inspect(
     path: File, name: str, remaining_bytes: int, should_stop: ShouldStop | None
 ) -> tuple[Relation, Table, int]:
-    """Return a file as a relation, its first rows or all of them, and the uncompressed bytes taken from the budget."""
+    """Return a file as a relation, its first rows or all of them, and how many of the remaining bytes they take.
+
+    Only text and JSON that become a table in memory take bytes: their uncompressed size; all other files take 0.
+    """
     file_start = formats.read_start(path, name)
     file_stamp = read_stamp(path)  # Before anything is read, so that later writes are detected.
     if file_start.kind is FileKind.WORKBOOK:
@@ -319,12 +320,12 @@ def _add_packing(table: Table, packing: str) -> Table:
 def _note_copies(files: Sequence[File], names: Sequence[str]) -> list[str]:
     """Write notes on files with the same content as an earlier one; raise InvalidInput if a file is named twice."""
     notes: list[str] = []
-    first_indices: dict[tuple[int, bytes], int] = {}
+    first_index_by_start: dict[tuple[int, bytes], int] = {}
     with Problems() as problems:
         for index, (file, name) in enumerate(zip(files, names, strict=True)):
             with file.open("rb") as stream:
                 size_and_start = (file.stat().st_size, stream.read(_COMPARED_BYTES))
-            first_index = first_indices.setdefault(size_and_start, index)
+            first_index = first_index_by_start.setdefault(size_and_start, index)
             if first_index == index:
                 continue
             first_file = files[first_index]
@@ -343,10 +344,8 @@ def _note_copies(files: Sequence[File], names: Sequence[str]) -> list[str]:
 def _add_file_name(problems: Sequence[InputProblem], name: str) -> list[InputProblem]:
     """Return the problems with the file in the location of each, unless it stands there."""
     file_text = describe_file(name)
-    locations = [
-        f"{file_text}, {problem.location}" if problem.location else file_text for problem in problems
-    ]
+    places = [f"{file_text}, {problem.location}" if problem.location else file_text for problem in problems]
     return [
         problem if file_text in problem.location else replace(problem, location=location)
-        for problem, location in zip(problems, locations, strict=True)
+        for problem, location in zip(problems, places, strict=True)
     ]

@@ -164,11 +164,11 @@ def read_start(path: File, name: str) -> FileStart:
     return FileStart(FileKind.JSON if json_match else FileKind.TEXT, packing, content, is_complete)
 
 
-def read_small(path: File, start: FileStart, max_bytes: int, name: str) -> bytes | None:
+def read_small(path: File, file_start: FileStart, max_bytes: int, name: str) -> bytes | None:
     """Return all uncompressed bytes, or None if they are more than ``max_bytes``."""
-    if start.is_complete:
-        return start.content
-    with open_plain_bytes(path, start.packing, name) as stream:
+    if file_start.is_complete:
+        return file_start.content
+    with open_plain_bytes(path, file_start.packing, name) as stream:
         content = _read_up_to(stream, max_bytes + 1)
     return content if len(content) <= max_bytes else None
 
@@ -277,8 +277,8 @@ def check_text(content: bytes) -> None:
     if len(content) > MAX_BYTES:
         message = f"the file has {len(content):,} bytes; at most {MAX_BYTES:,} are read into memory"
         raise refuse(message, remedy="Reduce it to counts per user")
-    formats = _FORMAT_NAMES_BY_MAGIC.items()
-    format_name = next((name for magic_bytes, name in formats if content.startswith(magic_bytes)), "")
+    names_by_magic = _FORMAT_NAMES_BY_MAGIC.items()
+    format_name = next((name for magic_bytes, name in names_by_magic if content.startswith(magic_bytes)), "")
     if content.startswith(b"PK\x03\x04"):
         format_name = "an Excel workbook (XLSX)" if b"xl/" in content else "a ZIP archive"
     if format_name:
@@ -332,8 +332,8 @@ def decode(content: bytes) -> tuple[str, str, list[str]]:
     text = text.replace("\n\ufeff", "\n")  # files with byte-order marks were joined
     beginning = text[:65536]
     lines = beginning.split("\n")
-    header_line = next((line for line in lines if line.strip() and not line.startswith("#")), "")
-    delimiter_codes = {ord(delimiter) for delimiter in CONTROL_DELIMITERS if delimiter in header_line}
+    header_text = next((line for line in lines if line.strip() and not line.startswith("#")), "")
+    delimiter_codes = {ord(delimiter) for delimiter in CONTROL_DELIMITERS if delimiter in header_text}
     control_codes = {*range(9), *range(14, 32), 0x7F, 0xFFFD} - delimiter_codes
     num_controls = sum(beginning.count(chr(control_code)) for control_code in control_codes)
     if num_controls > 0.01 * len(beginning) and num_controls > 1:

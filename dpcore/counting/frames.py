@@ -126,21 +126,25 @@ def refuse_repeated_names(problems: Problems, columns: Sequence[str], names: Seq
             problems.add(message, remedy="Rename them")
 
 
-def write_parquet(table: Any, named_columns: list[str], missing_arguments: Sequence[str] = ()) -> bytes:
-    """Write these columns as Parquet bytes; raise InvalidInput for missing, repeated or lacking columns."""
+def write_parquet(table: Any, named_columns: list[str], missing_names: Sequence[str] = ()) -> bytes:
+    """Write the named columns as Parquet bytes: all if none is named, or in a table of pairs.
+
+    Raise InvalidInput for named columns that are not there, for repeated names and, unless the table is one of pairs,
+    also for arguments (``missing_names``) that a question needs and nobody gave, if there are other problems.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     table_columns = list_table_columns(table)
     # A table of pairs is recognised by all its columns, and needs its rows.
-    is_pairs = tuple(table_columns) in (PAIRS_HEADER, (*PAIRS_HEADER, PAIRS_SUM))
-    takes_all = is_pairs or not named_columns
-    selected_columns = [name for name in table_columns if takes_all or name in named_columns]
+    is_pair_table = tuple(table_columns) in (PAIRS_HEADER, (*PAIRS_HEADER, PAIRS_SUM))
+    writes_all_columns = is_pair_table or not named_columns
+    selected_columns = [name for name in table_columns if writes_all_columns or name in named_columns]
     with Problems() as problems:
         column_names.refuse_missing(problems, table_columns, named_columns)
         refuse_repeated_names(problems, table_columns, selected_columns)
-        if problems.entries and not is_pairs:
-            column_names.add_missing_arguments(problems, missing_arguments)
+        if problems.entries and not is_pair_table:
+            column_names.add_missing_arguments(problems, missing_names)
     arrow_table = select_arrow_columns(table, selected_columns)
     with Problems() as problems:
         for index, field in enumerate(arrow_table.schema):
@@ -191,26 +195,23 @@ def read_labelled(
         if not isinstance(intercept, bool):
             problems.add(f"intercept must be True or False; got {str(intercept)[:40]!r}")
         with problems.collecting():
-            column_names.refuse_no_names(user=user, label=label, features=features)
-            _refuse_no_lists("levels", "['DE', 'FR']", levels)
-            _refuse_no_lists("ranges", "(0, 100)", further_arguments.get("ranges"), 2)
+            column_names.refuse_wrong_names(user=user, label=label, features=features)
+            _check_lists_by_column("levels", "['DE', 'FR']", levels)
+            _check_lists_by_column("ranges", "(0, 100)", further_arguments.get("ranges"), 2)
             role_columns = column_names.list_columns(user), label, column_names.list_columns(features)
             table = _read_table(data, *role_columns)
             design = _build_design(table, *role_columns, levels or {}, intercept)
     return build(table, design, check_provenance(disclosure), **further_arguments)
 
 
-def _refuse_no_lists(name: str, example_text: str, entries: object, length: int = 0) -> None:
-    """Raise InvalidInput if entries are not lists by column, of the given length unless it is 0; None passes."""
-    if entries is None:
-        return
-    lists = list(entries.values()) if isinstance(entries, Mapping) else [None]
-    if not all(
-        isinstance(list_of_column, list | tuple) and (not length or len(list_of_column) == length)
-        for list_of_column in lists
-    ):
+def _check_lists_by_column(name: str, example_text: str, argument: object, length: int = 0) -> None:
+    """Raise InvalidInput unless an argument is None or a mapping of columns to lists of this length (0 for any)."""
+    entries = [None] if argument is not None else []
+    if isinstance(argument, Mapping):
+        entries = list(argument.values())
+    if not all(isinstance(each, list | tuple) and len(each) == (length or len(each)) for each in entries):
         allowed_text = f"entries by column, such as {name}={{'column': {example_text}}}"
-        raise refuse(f"{name} must hold {allowed_text}; got {str(entries)[:40]}")
+        raise refuse(f"{name} must hold {allowed_text}; got {str(argument)[:40]}")
 
 
 def _read_table(data: Any, users: list[str], label: str | None, features: list[str]) -> Table:
@@ -230,25 +231,27 @@ def _read_table(data: Any, users: list[str], label: str | None, features: list[s
 
 
 def _convert_table(data: Any, users: list[str], label: str | None, features: list[str]) -> Table:
-    """Convert a table in memory as if its text file were read: the named columns if all are there, or all."""
+    """Convert a table in memory as if its text file were read.
+
+    If user, label and features are all named and exist, only these columns are converted, else all.
+    """
     import pandas as pd
     import pyarrow as pa
 
     table_columns = list_table_columns(data)
     named_columns = [*users, *([] if label is None else [label]), *features]
-    has_role_columns = bool(users and features) and label is not None
-    has_named_columns = has_role_columns and set(named_columns) <= set(table_columns)
-    selected_columns = [name for name in table_columns if name in named_columns or not has_named_columns]
+    is_fully_named = bool(users and features) and label is not None
+    selects_named = is_fully_named and set(named_columns) <= set(table_columns)
+    selected_columns = [name for name in table_columns if name in named_columns or not selects_named]
     with Problems() as problems:
         refuse_repeated_names(problems, table_columns, selected_columns)
-    is_frame = isinstance(data, pd.DataFrame)
-    if is_frame:
+    if isinstance(data, pd.DataFrame):
         frame = select_frame_columns(data, selected_columns)
     else:
         frame = select_arrow_columns(data, selected_columns).to_pandas()
     time_schema = pa.Schema.from_pandas(frame.select_dtypes(["datetime", "datetimetz", "timedelta"]))
     time_kinds = find_times(time_schema.names, time_schema.types)
-    duration_kinds = {column: kind for column, kind in time_kinds.items() if kind == "durations"}
+    duration_kinds = {name: time_kind for name, time_kind in time_kinds.items() if time_kind == "durations"}
     with Problems() as problems:
         refuse_times(problems, time_kinds, label)
         for column in features:

@@ -93,9 +93,9 @@ def _list_keys(duck: Duck, memory_file: MemoryFile) -> tuple[str, ...]:
     """Return the keys of all JSON objects, in the order of their first occurrence; refuse objects without keys."""
     scan_sql = f"read_json_objects({quote_literal(str(memory_file))}, format = 'newline_delimited')"
     all_keys_sql = f"SELECT unnest(json_keys(json)) AS key FROM {scan_sql}"
-    numbered_sql = f"SELECT key, row_number() OVER () AS n FROM ({all_keys_sql})"
-    first_sql = f"SELECT key FROM ({numbered_sql}) GROUP BY key ORDER BY min(n)"
-    key_rows = duck.connection.execute(first_sql).fetchall()
+    numbered_keys_sql = f"SELECT key, row_number() OVER () AS n FROM ({all_keys_sql})"
+    ordered_keys_sql = f"SELECT key FROM ({numbered_keys_sql}) GROUP BY key ORDER BY min(n)"
+    key_rows = duck.connection.execute(ordered_keys_sql).fetchall()
     if len(key_rows) > MAX_COLUMNS:
         raise refuse(f"there are more than {MAX_COLUMNS:,} different keys", remedy="Leave out unneeded ones")
     if not key_rows:
@@ -111,37 +111,38 @@ _GROUP_BYTES = 1_000_000
 """Bytes that a row group of a Parquet file may have besides its rows: page headers and dictionaries."""
 
 
-def describe_json(path: formats.File, name: str, start: formats.FileStart) -> tuple[Relation, Table]:
+def describe_json(path: formats.File, name: str, file_start: formats.FileStart) -> tuple[Relation, Table]:
     """Return the relation of a large file of JSON Lines, and its first rows as a table."""
-    content = start.content if start.is_complete else start.content[: start.content.rfind(b"\n") + 1]
+    content = file_start.content
+    content = content if file_start.is_complete else content[: content.rfind(b"\n") + 1]
     if not content:
         raise refuse(f"the line is longer than {formats.HEAD_BYTES:,} bytes", "line 1", JSON_REMEDY)
     table, keys = read_json(content, name, HEAD_ROWS)
-    if not start.is_complete:
+    if not file_start.is_complete:
         num_objects = sum(1 for line_bytes in content.split(b"\n") if line_bytes.strip())
-        note = f"Columns are the keys of the first {num_objects:,} objects; later keys are not offered."
-        table = replace(table, notes=(*table.notes, note))
+        keys_note = f"Columns are the keys of the first {num_objects:,} objects; later keys are not offered."
+        table = replace(table, notes=(*table.notes, keys_note))
     encoding = "utf-8-sig" if content.startswith(codecs.BOM_UTF8) else "utf-8"
-    return Relation(path, name, FileKind.JSON, table.columns, start.packing, encoding, keys=keys), table
+    return Relation(path, name, FileKind.JSON, table.columns, file_start.packing, encoding, keys=keys), table
 
 
-def describe_text(path: formats.File, name: str, start: formats.FileStart) -> tuple[Relation, Table]:
+def describe_text(path: formats.File, name: str, file_start: formats.FileStart) -> tuple[Relation, Table]:
     """Return the relation of a large text file, and its first rows as a table."""
-    table = _read_first_rows(start, name)
-    encoding = formats.detect_encoding(start.content) or table.encoding  # also UTF-16 without a mark
+    table = _read_first_rows(file_start, name)
+    encoding = formats.detect_encoding(file_start.content) or table.encoding  # also UTF-16 without a mark
     (file_layout,) = table.layouts
     relation = Relation(
-        path, name, FileKind.TEXT, table.columns, start.packing, encoding, table.delimiter, file_layout.skip,
+        path, name, FileKind.TEXT, table.columns, file_start.packing, encoding, table.delimiter, file_layout.skip,
         marked_separator=file_layout.separator if file_layout.separator in SPACED or file_layout.names else "",
         has_header=not file_layout.names,
     )  # fmt: skip
     return relation, table
 
 
-def _read_first_rows(start: formats.FileStart, name: str) -> Table:
+def _read_first_rows(file_start: formats.FileStart, name: str) -> Table:
     """Read the rows in the first bytes, which may end inside a character, a line, or a quoted line break."""
-    content = start.content
-    if start.is_complete:
+    content = file_start.content
+    if file_start.is_complete:
         with suppress(TooManyCells):
             return _cut_rows(read_table(content, name))
     elif formats.is_blank(content):

@@ -11,6 +11,7 @@ and the edges of bins are irrational numbers, which no short decimal equals.
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -38,7 +39,7 @@ MAX_SQUARED = 1e100
 
 
 def to_sql(expression: Table, dialect: str) -> str:
-    """Return an Ibis expression as SQL of a dialect, and remove Ibis's references to it."""
+    """Return an Ibis expression as SQL of a dialect; references to it that Ibis keeps are removed afterwards."""
     import ibis
     from ibis.backends.sql.compilers import base
 
@@ -80,80 +81,77 @@ def _cache_expressions(build_query: QueryBuilder) -> QueryBuilder:
     return cast(QueryBuilder, build_cached)
 
 
-def strip_text(column: Value) -> Value:
+def strip_text(expression: Value) -> Value:
     """Return a text column without blanks around its cells; cells with nothing left become null."""
-    return column.strip().nullif("")
+    return expression.strip().nullif("")
 
 
 @_cache_expressions
 def select_events(
     table: Table,
     roles: Roles,
-    value: Value | None = None,
+    value_expression: Value | None = None,
     *,
     has_nan: bool,
     strip: Callable[[Value], Value] = strip_text,
     further_columns: Sequence[str] = (),
 ) -> Table:
-    """Select the columns ``who_0`` ..., ``task`` (and ``task_1`` ... for several) and ``value`` of all rows.
+    """Build the query for the user columns ``who_0`` ..., the group columns ``task``, ``task_1`` ... and ``value``.
 
     All of ``who_0`` ... are null if the row names no user; all of ``task`` ... are null if it names no task. Without a
-    user column every row is a separate user.
+    user column every row is a separate user. Without a role of tasks or values, these columns are missing.
 
     Args:
         table: The rows.
         roles: Roles of the columns.
-        value: The value column as a number; None for the column itself.
+        value_expression: The value column as a number; None for the column itself, with one number for infinite values.
         has_nan: True if the engine has NaN.
-        strip: Function that strips text.
-        further_columns: Further columns to keep.
+        strip: Function that strips a column of text.
+        further_columns: Names of further columns to keep.
     """
     import ibis
 
-    unit_columns = [_null_blanks(table[column], has_nan, strip) for column in roles.privacy_unit]
-    user_expressions = _blank_all_or_none(unit_columns)
+    user_cells = [_null_blanks(table[column], has_nan, strip) for column in roles.privacy_unit]
+    user_expressions = _blank_all_or_none(user_cells)
     user_expressions = user_expressions or [ibis.row_number()]
     columns_by_name: dict[str, Any] = {}
     for index, expression in enumerate(user_expressions):
         columns_by_name[f"{USER_PREFIX}{index}"] = expression
     columns_by_name |= {name: table[name] for name in further_columns}
-    group_columns = [_null_blanks(table[column], has_nan, strip) for column in roles.groups]
-    task_expressions = _blank_all_or_none(group_columns)
+    group_cells = [_null_blanks(table[column], has_nan, strip) for column in roles.groups]
+    task_expressions = _blank_all_or_none(group_cells)
     for index, expression in enumerate(task_expressions):
         columns_by_name[f"{TASK}_{index}" if index else TASK] = expression
-    if roles.value is not None:
-        columns_by_name["value"] = (
-            value if value is not None else replace_infinite(table[roles.value], has_nan)
-        )
+    if roles.value is not None and value_expression is None:
+        value_expression = replace_infinite(table[roles.value], has_nan)
+    columns_by_name |= {} if value_expression is None else {"value": value_expression}
     return table.select(**columns_by_name)
 
 
-def _blank_all_or_none(columns: list[Value]) -> list[Value]:
+def _blank_all_or_none(expressions: list[Value]) -> list[Value]:
     """Return columns that name something together, with null in all of them if one is null."""
-    if len(columns) < 2:
-        return columns
-    some_missing = columns[0].isnull()
-    for column in columns[1:]:
-        some_missing = some_missing | column.isnull()
-    return [some_missing.ifelse(column.nullif(column), column) for column in columns]
+    if len(expressions) < 2:
+        return expressions
+    any_null_mask = functools.reduce(operator.or_, [expression.isnull() for expression in expressions])
+    return [any_null_mask.ifelse(column.nullif(column), column) for column in expressions]
 
 
-def replace_infinite(column: Value, has_nan: bool) -> Value:
+def replace_infinite(expression: Value, has_nan: bool) -> Value:
     """Return the column with one number for all values that are not finite, so that one comparison detects them."""
-    float_column = column.cast("float64")
-    too_low = float_column < -MAX_FINITE
-    return (float_column.isnan() | too_low if has_nan else too_low).ifelse(_BEYOND_FINITE, float_column)
+    floats = expression.cast("float64")
+    too_low_mask = floats < -MAX_FINITE
+    return (floats.isnan() | too_low_mask if has_nan else too_low_mask).ifelse(_BEYOND_FINITE, floats)
 
 
-def _null_blanks(column: Value, has_nan: bool, strip: Callable[[Value], Value]) -> Value:
+def _null_blanks(expression: Value, has_nan: bool, strip: Callable[[Value], Value]) -> Value:
     """Return the column stripped if it is text, or with null in place of NaN if it has floats; else unchanged."""
-    column_type = column.type()
-    if column_type.is_string():
-        return strip(column)
+    expression_type = expression.type()
+    if expression_type.is_string():
+        return strip(expression)
     # Ids that were read as numbers have NaN where they were missing.
-    if column_type.is_floating() and has_nan:
-        return column.isnan().ifelse(None, column)
-    return column
+    if expression_type.is_floating() and has_nan:
+        return expression.isnan().ifelse(None, expression)
+    return expression
 
 
 def list_user_columns(rows: Table) -> tuple[str, ...]:
@@ -173,7 +171,7 @@ def list_text_columns(rows: Table) -> tuple[str, ...]:
 
 @_cache_expressions
 def select_counted(rows: Table, missing_users: MissingUsers) -> Table:
-    """Select the rows that count: all, or only those that name a user."""
+    """Build the query for the rows that count: all if unnamed rows are one user, else only those that name a user."""
     if missing_users is MissingUsers.ONE_USER:
         return rows
     return rows.filter(rows[list_user_columns(rows)[0]].notnull())
@@ -181,16 +179,16 @@ def select_counted(rows: Table, missing_users: MissingUsers) -> Table:
 
 @_cache_expressions
 def settle_missing(rows: Table, missing_constant: float | None) -> Table:
-    """Replace values that are missing or unusable by a constant, or (None) leave out their rows."""
-    is_usable = rows["value"].between(-MAX_FINITE, MAX_FINITE)  # null for a missing one
+    """Build the query that replaces missing and unusable values by a constant, or (None) leaves out their rows."""
+    usable_mask = rows["value"].between(-MAX_FINITE, MAX_FINITE)  # null for a missing one
     if missing_constant is None:
-        return rows.filter(is_usable)
-    return rows.mutate(value=is_usable.ifelse(rows["value"], float(missing_constant)))
+        return rows.filter(usable_mask)
+    return rows.mutate(value=usable_mask.ifelse(rows["value"], float(missing_constant)))
 
 
 @_cache_expressions
 def count_odd_cells(rows: Table, missing_users: MissingUsers, is_integer: bool = False) -> Table:
-    """Count all rows and the rows with each kind of odd cell, in one row of results.
+    """Build the query that counts all rows (``rows``) and the rows of each mask of `mask_odd_cells`, as one row.
 
     Args:
         rows: Result of `select_events`.
@@ -198,36 +196,40 @@ def count_odd_cells(rows: Table, missing_users: MissingUsers, is_integer: bool =
         is_integer: True if the value must be an integer.
     """
     aggregates: dict[str, Any] = {"rows": rows.count()}
-    masks = mask_odd_cells(rows, missing_users, is_integer)
-    aggregates |= {name: _count_true(mask) for name, mask in masks.items()}
+    masks_by_kind = mask_odd_cells(rows, missing_users, is_integer)
+    aggregates |= {name: _count_true(mask) for name, mask in masks_by_kind.items()}
     return rows.aggregate(**aggregates)
 
 
 def mask_odd_cells(rows: Table, missing_users: MissingUsers, is_integer: bool = False) -> dict[str, Value]:
-    """Return a mask of rows by kind of cell: those that are left out or refused, and negative values and zeros."""
+    """Return masks of rows by kind of cell: no user (``nobody``), no task, and values that are odd in some way.
+
+    Except for ``nobody``, only rows that count are marked. Kinds of values are ``blank``, ``not_finite``, ``text``,
+    ``negative`` and, if values must be integers, ``broken`` (no integer), ``large`` and ``zero``.
+    """
     import ibis
 
-    is_unnamed: Any = rows[list_user_columns(rows)[0]].isnull()
-    is_counted = is_unnamed | ~is_unnamed if missing_users is MissingUsers.ONE_USER else ~is_unnamed
-    masks_by_kind: dict[str, Value] = {"nobody": is_unnamed}
+    unnamed_mask: Any = rows[list_user_columns(rows)[0]].isnull()
+    counted_mask = unnamed_mask | ~unnamed_mask if missing_users is MissingUsers.ONE_USER else ~unnamed_mask
+    masks_by_kind: dict[str, Value] = {"nobody": unnamed_mask}
     if "task" in rows.columns:
-        masks_by_kind["no_task"] = is_counted & rows["task"].isnull()
+        masks_by_kind["no_task"] = counted_mask & rows["task"].isnull()
     if "value" not in rows.columns:
         return masks_by_kind
-    value = rows["value"]
-    is_finite = is_counted & value.between(-MAX_FINITE, MAX_FINITE)
+    values = rows["value"]
+    finite_mask = counted_mask & values.between(-MAX_FINITE, MAX_FINITE)
     masks_by_kind |= {
-        "blank": is_counted & value.isnull(),
-        "not_finite": is_counted & value.notnull() & (value > MAX_FINITE),
-        "text": is_counted & value.notnull() & (value < -MAX_FINITE),
-        "negative": is_finite & (value < 0),
+        "blank": counted_mask & values.isnull(),
+        "not_finite": counted_mask & values.notnull() & (values > MAX_FINITE),
+        "text": counted_mask & values.notnull() & (values < -MAX_FINITE),
+        "negative": finite_mask & (values < 0),
     }
     if is_integer:
         # Ibis converts a floor to a 64-bit integer, so the value is limited first.
-        limited_value = ibis.least(value, float(_TOO_LARGE))
-        masks_by_kind["broken"] = is_finite & (value >= 0) & (limited_value != limited_value.floor())
-        masks_by_kind["large"] = is_finite & (value > MAX_SIZE)
-        masks_by_kind["zero"] = is_counted & (value == 0)
+        limited_value = ibis.least(values, float(_TOO_LARGE))
+        masks_by_kind["broken"] = finite_mask & (values >= 0) & (limited_value != limited_value.floor())
+        masks_by_kind["large"] = finite_mask & (values > MAX_SIZE)
+        masks_by_kind["zero"] = counted_mask & (values == 0)
     return masks_by_kind
 
 
@@ -237,7 +239,7 @@ def _count_true(mask: Any) -> Any:
 
 
 def count_copies(table: Table, columns: Sequence[str], roles: Roles, has_nan: bool) -> Table:
-    """Count the counted rows that are exact copies of another one, as one row (``copies``)."""
+    """Build the query that counts, among the rows that count, exact copies of earlier ones, in one row (``copies``)."""
     rows = table.select(**{column: _null_blanks(table[column], has_nan, strip_text) for column in columns})
     if roles.missing_users is MissingUsers.LEAVE_OUT:
         rows = rows.filter(*(rows[column].notnull() for column in roles.privacy_unit))
@@ -247,22 +249,22 @@ def count_copies(table: Table, columns: Sequence[str], roles: Roles, has_nan: bo
 
 
 def count_placeholders(rows: Table, names: Sequence[str]) -> Table:
-    """Count the rows of users with these names, such as NA, as one row (``placeholders``)."""
+    """Build the query that counts the rows of users with these names, such as NA, in one row (``placeholders``)."""
     return rows.aggregate(placeholders=rows[list_user_columns(rows)[0]].isin(names).sum())
 
 
 @_cache_expressions
 def select_pairs(rows: Table) -> Table:
-    """Select the distinct pairs of user and task; rows without a task have none."""
+    """Build the query for the distinct pairs of user and task; rows without a task have none."""
     named_rows = rows.filter(rows["task"].notnull())
     return named_rows.select(*list_user_columns(rows), *list_task_columns(rows)).distinct()
 
 
 @_cache_expressions
 def count_per_user(rows: Table, contribution: Contribution) -> Table:
-    """Count contributions per user: rows with ``size``, an integer, and ``total`` if totals are counted.
+    """Build the query that counts contributions per user: user columns, ``size``, and ``total`` if totals are counted.
 
-    The user whose columns are null represents the rows that name no user.
+    ``size`` is an integer, a total rounded up. The user whose columns are null represents the rows that name no user.
     """
     user_columns = list_user_columns(rows)
     if contribution is Contribution.DISTINCT_TASKS:
@@ -274,39 +276,43 @@ def count_per_user(rows: Table, contribution: Contribution) -> Table:
     import ibis
 
     # Rows that name no user form a group, too, with any values: text becomes a number below all others.
-    units = ibis.greatest(ibis.least(totals["total"], float(_TOO_LARGE)), 0.0)
+    limited_totals = ibis.greatest(ibis.least(totals["total"], float(_TOO_LARGE)), 0.0)
     # Integers stay unchanged: removing a rounding error would reduce 1e12 by one.
-    rounded_up = (units * UNIT_ROUNDING).ceil().cast("int64")
-    return totals.mutate(size=(units == units.floor()).ifelse(units.cast("int64"), rounded_up))
+    rounded_totals = (limited_totals * UNIT_ROUNDING).ceil().cast("int64")
+    whole_mask = limited_totals == limited_totals.floor()
+    return totals.mutate(size=whole_mask.ifelse(limited_totals.cast("int64"), rounded_totals))
 
 
 @_cache_expressions
 def sum_per_user(rows: Table) -> Table:
-    """Sum the values of each user: one row per user with ``total``, as float64."""
+    """Build the query that sums the values of each user: user columns and ``total``, as float64."""
     return rows.group_by(list_user_columns(rows)).aggregate(total=rows["value"].sum().cast("float64"))
 
 
 @_cache_expressions
-def count_users_by_size(users: Table, contribution: Contribution) -> Table:
-    """Count the users of each size from `count_per_user`: rows (``size``, ``nobody``, ``users``).
+def count_users_by_size(users_table: Table, contribution: Contribution) -> Table:
+    """Build the query that counts the users of each size from `count_per_user`: (``size``, ``nobody``, ``users``).
 
-    ``nobody`` marks the row of unnamed users. If totals are counted, ``broken`` is the number of rounded totals. Every
-    further column of the users (`MARK_PREFIX`) is summed.
+    ``nobody`` is true in the row of the unnamed users. If totals are counted, ``broken`` is the number of rounded
+    totals. Every further column of the users that begins with `MARK_PREFIX` is summed, under its name without it.
     """
-    marked_users = users.mutate(nobody=users[list_user_columns(users)[0]].isnull())
-    aggregates: dict[str, Any] = {"users": marked_users.count().cast("int64")}
+    flagged_users = users_table.mutate(nobody=users_table[list_user_columns(users_table)[0]].isnull())
+    aggregates: dict[str, Any] = {"users": flagged_users.count().cast("int64")}
     if contribution is Contribution.TOTAL:
-        rounded_sizes = marked_users["size"].cast("float64")
-        aggregates["broken"] = _count_true(rounded_sizes > marked_users["total"] / UNIT_ROUNDING)
-    mark_columns = [column for column in users.columns if column.startswith(MARK_PREFIX)]
+        float_sizes = flagged_users["size"].cast("float64")
+        aggregates["broken"] = _count_true(float_sizes > flagged_users["total"] / UNIT_ROUNDING)
+    mark_columns = [column for column in users_table.columns if column.startswith(MARK_PREFIX)]
     for mark in mark_columns:
-        aggregates[mark.removeprefix(MARK_PREFIX)] = marked_users[mark].sum().cast("int64")
-    return marked_users.group_by("size", "nobody").aggregate(**aggregates)
+        aggregates[mark.removeprefix(MARK_PREFIX)] = flagged_users[mark].sum().cast("int64")
+    return flagged_users.group_by("size", "nobody").aggregate(**aggregates)
 
 
 @_cache_expressions
 def bin_totals(rows: Table) -> Table:
-    """Count users by total in bins of equal ratio, with a bin for zeros: rows (``bin``, ``users``, ``mean``)."""
+    """Build the query that counts users by total in bins of equal ratio: (``bin``, ``users``, ``mean`` of the totals).
+
+    Totals of 0 have a bin of their own, null.
+    """
     import ibis
 
     totals = sum_per_user(rows)
@@ -314,13 +320,13 @@ def bin_totals(rows: Table) -> Table:
     logarithms = ibis.least(totals["total"], _BEYOND_FINITE).nullif(0.0).log10()
     bins = (logarithms * BINS_PER_DECADE).round().cast("int64")
     binned_totals = totals.mutate(bin=bins)
-    mean = binned_totals["total"].mean().cast("float64")
-    return binned_totals.group_by("bin").aggregate(users=binned_totals.count().cast("int64"), mean=mean)
+    mean_total = binned_totals["total"].mean().cast("float64")
+    return binned_totals.group_by("bin").aggregate(users=binned_totals.count().cast("int64"), mean=mean_total)
 
 
 @_cache_expressions
 def count_task_sizes(rows: Table) -> Table:
-    """Count the tasks with each number of distinct users, without names: rows (``users``, ``tasks``)."""
+    """Build the query that counts the tasks with each number of distinct users: (``users``, ``tasks``), no names."""
     distinct_pairs = select_pairs(rows)
     num_users = distinct_pairs.count().cast("int64")
     task_sizes = distinct_pairs.group_by(list_task_columns(rows)).aggregate(users=num_users)
@@ -329,9 +335,9 @@ def count_task_sizes(rows: Table) -> Table:
 
 @_cache_expressions
 def number_cells(rows: Table, columns: Sequence[str], order_column: str = "") -> Table:
-    """Select the distinct cells of columns with a ``code`` from 1; cells with null in the first column have none.
+    """Build the query for the distinct cells of columns, each with a ``code`` from 1; null in the first has none.
 
-    If a column numbers the rows (``order_column``), codes follow it; otherwise their order is arbitrary.
+    Codes follow the first occurrence if a column numbers the rows (``order_column``); else (empty) they are arbitrary.
     """
     import ibis
 
@@ -343,22 +349,23 @@ def number_cells(rows: Table, columns: Sequence[str], order_column: str = "") ->
 
 
 @_cache_expressions
-def code_values(rows: Table, users: Table, tasks: Table | None, order_column: str = "") -> Table:
-    """Select ``user``, ``value`` and, if given, ``task`` and ``order`` of all rows, with codes of `number_cells`.
+def code_values(rows: Table, user_table: Table, task_table: Table | None, order_column: str = "") -> Table:
+    """Build the query for ``user``, ``value`` and, if given, ``task`` and ``order`` of all rows, as codes.
 
-    Rows without a user have the user code 0. Rows without a task have the task code null, so that they are sorted last.
+    Codes are those of the tables of `number_cells`. Rows without a user have the user code 0. Rows without a task have
+    the task code null, so that they are sorted last.
     """
     order_columns = [order_column] if order_column else []
-    coded_rows = rows.left_join(users.rename(user="code"), list_user_columns(rows))
-    selected_columns = {"user": _shrink_codes(coded_rows["user"].fill_null(0)), "value": coded_rows["value"]}
-    if tasks is not None:
-        coded_rows = coded_rows.select(*list_task_columns(rows), *order_columns, **selected_columns)
-        coded_rows = coded_rows.left_join(tasks.rename(number="code"), list_task_columns(rows))
-        selected_columns = {name: coded_rows[name] for name in ("user", "value")}
-        selected_columns["task"] = _shrink_codes(coded_rows["number"])
+    coded_rows = rows.left_join(user_table.rename(user="code"), list_user_columns(rows))
+    columns_by_name = {"user": _shrink_codes(coded_rows["user"].fill_null(0)), "value": coded_rows["value"]}
+    if task_table is not None:
+        coded_rows = coded_rows.select(*list_task_columns(rows), *order_columns, **columns_by_name)
+        coded_rows = coded_rows.left_join(task_table.rename(number="code"), list_task_columns(rows))
+        columns_by_name = {name: coded_rows[name] for name in ("user", "value")}
+        columns_by_name["task"] = _shrink_codes(coded_rows["number"])
     if order_column:
-        selected_columns["order"] = coded_rows[order_column]
-    return coded_rows.select(**selected_columns)
+        columns_by_name["order"] = coded_rows[order_column]
+    return coded_rows.select(**columns_by_name)
 
 
 def _shrink_codes(column: Any) -> Value:
@@ -368,28 +375,31 @@ def _shrink_codes(column: Any) -> Value:
 
 
 def _compute_pair_amounts(rows: Table) -> tuple[Table, list[str]]:
-    """Return a table of one row per pair of user and task with its amounts (`code_pairs`), and the amounts' names."""
+    """Build the query for one row per pair of user and task, with its amounts; return it and the amounts' names.
+
+    The amounts are ``rows`` and, with values, ``sums`` and ``squares``, as in `code_pairs`.
+    """
     named_rows = rows.filter(rows["task"].notnull())
     aggregates: dict[str, Any] = {"rows": named_rows.count().cast("int64")}
     if "value" in rows.columns:
-        value = named_rows["value"]
-        square = (value.abs() <= MAX_SQUARED).ifelse(value * value, 0.0)
-        aggregates |= {"sums": value.sum().cast("float64"), "squares": square.sum().cast("float64")}
+        values = named_rows["value"]
+        squares = (values.abs() <= MAX_SQUARED).ifelse(values * values, 0.0)
+        aggregates |= {"sums": values.sum().cast("float64"), "squares": squares.sum().cast("float64")}
     pairs = named_rows.group_by([*list_user_columns(rows), *list_task_columns(rows)]).aggregate(**aggregates)
     return pairs, list(aggregates)
 
 
 @_cache_expressions
 def compute_value_range(rows: Table) -> Table:
-    """Compute the range of the values in rows that name a task, as one row (``least``, ``largest``)."""
+    """Build the query for the range of the values in rows that name a task: one row (``least``, ``largest``)."""
     named_rows = rows.filter(rows["task"].notnull())
-    value = named_rows["value"]
-    return named_rows.aggregate(least=value.min().cast("float64"), largest=value.max().cast("float64"))
+    values = named_rows["value"]
+    return named_rows.aggregate(least=values.min().cast("float64"), largest=values.max().cast("float64"))
 
 
 @_cache_expressions
 def rank_pairs(rows: Table) -> Table:
-    """Select rows as `code_pairs`, with codes from ranks in one query, for engines in which no table is stored.
+    """Build the query for the columns of `code_pairs`, with codes from ranks, for engines that store no table.
 
     Anyone who knows all users can compute their codes, as these are ranks.
     """
@@ -404,7 +414,7 @@ def rank_pairs(rows: Table) -> Table:
 
 @_cache_expressions
 def count_pair_sizes(rows: Table) -> Table:
-    """Count the pairs by groups of the user and rows of the pair: rows (``groups``, ``rows``, ``pairs``)."""
+    """Build the query that counts pairs by groups of their user and by rows: (``groups``, ``rows``, ``pairs``)."""
     pairs, _ = _compute_pair_amounts(rows)
     sized_pairs = pairs.mutate(groups=pairs.count().over(group_by=list_user_columns(rows)))
     return sized_pairs.group_by("groups", "rows").aggregate(pairs=sized_pairs.count().cast("int64"))
@@ -412,7 +422,7 @@ def count_pair_sizes(rows: Table) -> Table:
 
 @_cache_expressions
 def count_group_totals(rows: Table) -> Table:
-    """Count the groups by rows and users, without names: rows (``rows``, ``users``, ``groups``)."""
+    """Build the query that counts groups by their rows and users: (``rows``, ``users``, ``groups``), no names."""
     pairs, _ = _compute_pair_amounts(rows)
     aggregates = {"rows": pairs["rows"].sum().cast("int64"), "users": pairs.count().cast("int64")}
     group_totals = pairs.group_by(list_task_columns(rows)).aggregate(**aggregates)
@@ -420,16 +430,17 @@ def count_group_totals(rows: Table) -> Table:
 
 
 @_cache_expressions
-def code_pairs(rows: Table, users: Table, tasks: Table) -> Table:
-    """Select the distinct pairs with codes of users and tasks (`number_cells`): rows (``user``, ``task``, ``rows``).
+def code_pairs(rows: Table, user_table: Table, task_table: Table) -> Table:
+    """Build the query for the distinct pairs, as codes of users and tasks: (``user``, ``task``, ``rows``).
 
-    If there is a value, also its ``sums`` and ``squares``; squares of values beyond `MAX_SQUARED` count as 0.
+    Codes are those of the tables of `number_cells`, 0 for no user. If there is a value, the query also returns its
+    ``sums`` and ``squares`` (sums of squares); squares of values beyond `MAX_SQUARED` count as 0.
     """
-    task_names = list_task_columns(rows)
+    task_columns = list_task_columns(rows)
     pairs, amount_columns = _compute_pair_amounts(rows)
-    pairs_with_users = pairs.left_join(users.rename(user="code"), list_user_columns(rows))
+    pairs_with_users = pairs.left_join(user_table.rename(user="code"), list_user_columns(rows))
     user_codes = pairs_with_users["user"].fill_null(0)
-    pairs_with_users = pairs_with_users.select(*task_names, *amount_columns, user=user_codes)
-    coded_pairs = pairs_with_users.inner_join(tasks.rename(number="code"), task_names)
-    codes = {"user": _shrink_codes(coded_pairs["user"]), "task": _shrink_codes(coded_pairs["number"])}
-    return coded_pairs.select(*amount_columns, **codes)
+    pairs_with_users = pairs_with_users.select(*task_columns, *amount_columns, user=user_codes)
+    coded_pairs = pairs_with_users.inner_join(task_table.rename(number="code"), task_columns)
+    codes_by_name = {"user": _shrink_codes(coded_pairs["user"]), "task": _shrink_codes(coded_pairs["number"])}
+    return coded_pairs.select(*amount_columns, **codes_by_name)

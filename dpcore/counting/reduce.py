@@ -80,9 +80,9 @@ class Reduction:
         notes: List to which notes for the user are added.
         histogram_columns: The result of `query.count_users_by_size`, if it is known already.
         order_column: Name of the column that numbers the rows; users and tasks are then numbered in order. Else empty.
-        remedy_text: Remedy for cells that are not counts.
-        max_pairs: Largest number of pairs that may be fetched from a remote engine, at most `MAX_FETCHED_PAIRS`; with 0
-            there is a note on their number instead.
+        count_remedy: Remedy of the problems of cells that are not counts.
+        max_fetched_pairs: Largest number of pairs that may be fetched from a remote engine, at most
+            `MAX_FETCHED_PAIRS`; with 0 there is a note on their number instead.
     """
 
     rows: Table
@@ -96,8 +96,8 @@ class Reduction:
     is_count_table: bool = False
     num_passes: int = 1
     order_column: str = ""
-    remedy_text: str = "A count must be a whole number; if it is not one, choose another column"
-    max_pairs: int = 0
+    count_remedy: str = "A count must be a whole number; if it is not one, choose another column"
+    max_fetched_pairs: int = 0
     _num_counted: int = 0
     _num_unnamed: int = 0
     _num_without_task: int = 0
@@ -113,11 +113,11 @@ class Reduction:
         has_negative = self._check_cells()
         rows = query.select_counted(self.rows, self.roles.missing_users)
         histogram = self._count_histogram()
-        hint_text = write_user_hint(self.roles, self.columns, histogram)
-        self.notes += [hint_text] if hint_text else []
+        user_hint = write_user_hint(self.roles, self.columns, histogram)
+        self.notes += [user_hint] if user_hint else []
         facets = Facets(histogram)
-        has_values = self.roles.contribution is dataset.Contribution.ROWS and self.roles.value
-        if has_values and self.duck is not None:
+        counts_rows = self.roles.contribution is dataset.Contribution.ROWS
+        if counts_rows and self.roles.value is not None and self.duck is not None:
             facets.values = self._fetch_values(rows, histogram, self.duck)
         facets.totals = self._fetch_totals(rows, histogram, has_negative)
         if self.roles.task is not None:
@@ -125,34 +125,40 @@ class Reduction:
         return facets
 
     def _run_in_parts(
-        self, build_query: Callable[[Table], Table], rows: Table, group_columns: Sequence[str] | None = None
+        self, build_query: Callable[[Table], Table], rows: Table, key_columns: Sequence[str] | None = None
     ) -> Columns:
-        """Run a query in parts and join the columns; the parts divide the given columns (default: the user's)."""
+        """Run a query on one part of the rows after another, and join the columns of the results.
+
+        Rows with equal cells in the key columns, by default those of the user, are in one part.
+        """
         if self.num_passes == 1:
             return self.run_query(build_query(rows))
         assert self.duck is not None
-        cells_sql = ", ".join(group_columns or query.list_user_columns(rows))
-        part_columns: list[Columns] = []
-        for part_number in range(self.num_passes):
-            condition_sql = write_part_condition(cells_sql, part_number, self.num_passes)
-            part = self.duck.create_view("part", rows, condition_sql)
-            part_columns.append(self.run_query(build_query(part)))
-        return {name: np.concatenate([columns[name] for columns in part_columns]) for name in part_columns[0]}
+        key_cells_sql = ", ".join(key_columns or query.list_user_columns(rows))
+        part_results: list[Columns] = []
+        for part_index in range(self.num_passes):
+            condition_sql = write_part_condition(key_cells_sql, part_index, self.num_passes)
+            part_rows = self.duck.create_view("part", rows, condition_sql)
+            part_results.append(self.run_query(build_query(part_rows)))
+        return {name: np.concatenate([columns[name] for columns in part_results]) for name in part_results[0]}
 
     def count_users(self, **masks: str) -> Columns:
-        """Run `query.count_users_by_size`; in DuckDB also count the users of each mask, and odd spellings."""
-        mark_sqls = {}
+        """Run `query.count_users_by_size`; in DuckDB also count the users of each mask, and those with odd spellings.
+
+        A mask is an SQL condition on a user; a column of the result has its name and the number of users per size.
+        """
+        sql_by_mark = {}
         if self.duck is not None:
             user_columns = query.list_user_columns(self.rows)
             check_sqls = write_user_checks(user_columns, query.list_text_columns(self.rows))
             check_sqls |= {name: write_flag_sql(mask) for name, mask in masks.items()}
-            mark_sqls = {f"{query.MARK_PREFIX}{name}": sql for name, sql in check_sqls.items()}
+            sql_by_mark = {f"{query.MARK_PREFIX}{name}": sql for name, sql in check_sqls.items()}
 
         def build_histogram(rows: Table) -> Table:
-            """Build the histogram's expression over these rows, in DuckDB with the marks of users."""
+            """Build the query for the histogram of these rows, in DuckDB with the marks of users."""
             users_table = query.count_per_user(rows, self.roles.contribution)
             if self.duck is not None:
-                users_table = self.duck.create_view("users_", users_table, further_columns=mark_sqls)
+                users_table = self.duck.create_view("users_", users_table, sql_by_mark=sql_by_mark)
             return query.count_users_by_size(users_table, self.roles.contribution)
 
         return self._run_in_parts(build_histogram, self.rows)
@@ -169,9 +175,9 @@ class Reduction:
             if num_without_task := counts_by_kind.get("no_task", 0):
                 noun_forms = "row without a task was", "rows without a task were"
                 rows_text = wording.counted(num_without_task, *noun_forms)
-                pairs_text = "" if counts_tasks else " of the pairs of user and task"
+                left_out_of_phrase = "" if counts_tasks else " of the pairs of user and task"
                 first_text = self._describe_first("no_task", num_without_task)
-                self.notes.append(f"{rows_text} left out{pairs_text}{first_text}.")
+                self.notes.append(f"{rows_text} left out{left_out_of_phrase}{first_text}.")
             leaves_out_unnamed = self.roles.missing_users is MissingUsers.LEAVE_OUT
             self._num_counted = counts_by_kind["rows"] - counts_by_kind["nobody"] * leaves_out_unnamed
             if not self._num_counted:
@@ -185,11 +191,14 @@ class Reduction:
         return counts_by_kind.get("negative", 0) > 0
 
     def refuse_cells(self, problems: Problems) -> dict[str, int]:
-        """Add problems for cells of the value that cannot be counted; return the number of cells of each kind."""
+        """Add problems for cells of the value that cannot be counted; return the number of rows of each kind of cell.
+
+        With a rule for missing values, it is applied to the rows first, with a note.
+        """
         counts_by_kind = self._survey_cells()
-        missing_kinds = [kind for kind in _MISSING_KINDS if counts_by_kind.get(kind)]
+        missing_kinds = [cell_kind for cell_kind in _MISSING_KINDS if counts_by_kind.get(cell_kind)]
         if self.roles.missing_rule is not None and missing_kinds and not self.is_count_table:
-            num_missing = sum(counts_by_kind[kind] for kind in missing_kinds)
+            num_missing = sum(counts_by_kind[cell_kind] for cell_kind in missing_kinds)
             first_text = self._describe_first(missing_kinds[0], num_missing)
             self.rows = query.settle_missing(self.rows, self.roles.missing_constant)
             counts_by_kind = self._survey_cells()
@@ -202,9 +211,7 @@ class Reduction:
             problems.raise_if_any()
         if self.roles.value is None:
             return counts_by_kind
-        remedy_text = MISSING_REMEDY
-        if self.is_count_table:
-            remedy_text = self.remedy_text
+        remedy_text = self.count_remedy if self.is_count_table else MISSING_REMEDY
         messages_by_kind = {"blank": "the cell is blank", "not_finite": "not a finite number"}
         messages_by_kind["text"] = "text where a number must stand"
         if self.is_count_table or self.roles.contribution is dataset.Contribution.TOTAL:
@@ -218,41 +225,33 @@ class Reduction:
         return counts_by_kind
 
     def _survey_cells(self) -> dict[str, int]:
-        """Return the number of rows, and of cells of each kind."""
+        """Return the number of all rows (``rows``), and of the rows of each kind of `query.mask_odd_cells`."""
         odd_cells = query.count_odd_cells(self.rows, self.roles.missing_users, self.is_count_table)
         survey_columns = convert_to_floats(self.run_query(odd_cells))
-        return {kind: int(count_values[0]) for kind, count_values in survey_columns.items()}
+        return {cell_kind: int(counts[0]) for cell_kind, counts in survey_columns.items()}
 
     def _note_missing(self, num_missing: int, first_text: str) -> None:
         """Add a note on values that were missing or unusable, and on what happened to them."""
         column, constant = shorten(self.roles.value or ""), self.roles.missing_constant
         noun_forms = f"row without a number in column {column}", f"rows without a number in column {column}"
         rows_text = wording.counted(num_missing, *noun_forms)
-        rule_text = "left out"
-        if constant is not None:
-            rule_text = f"counted as {wording.number(constant)}"
+        rule_text = "left out" if constant is None else f"counted as {wording.number(constant)}"
         self.notes.append(f"{rows_text} {'was' if num_missing == 1 else 'were'} {rule_text}{first_text}.")
 
     def _refuse(
-        self,
-        cell_kind: str,
-        message: str,
-        num_cells: int,
-        column_text: str,
-        remedy_text: str,
-        problems: Problems,
+        self, cell_kind: str, message: str, num_cells: int, column_text: str, remedy: str, problems: Problems
     ) -> None:
         """Add a problem with the locations and contents of the first cells, and their number."""
         row_places = self.find_places(cell_kind, MAX_PLACES)
         if not row_places:
-            problems.add(f"{message}; {wording.counted(num_cells, 'row')} in all", column_text, remedy_text)
+            problems.add(f"{message}; {wording.counted(num_cells, 'row')} in all", column_text, remedy)
             return
-        (_, first_cell_text), *other_places = row_places
+        (_, first_detail), *other_places = row_places
         other_texts = [f"{location} ({detail})" if detail else location for location, detail in other_places]
-        message_text = f"{message} ({first_cell_text})" if first_cell_text else message
+        message_text = f"{message} ({first_detail})" if first_detail else message
         message_text += f"; also {' and '.join(other_texts)}" if other_texts else ""
         message_text += f"; {num_cells:,} in all" if num_cells > MAX_PLACES else ""
-        problems.add(message_text, f"{row_places[0][0]}, {column_text}", remedy_text)
+        problems.add(message_text, f"{row_places[0][0]}, {column_text}", remedy)
 
     def _refuse_now(self, cell_kind: str, message: str, num_rows: int, remedy_text: str) -> None:
         """Raise InvalidInput for rows of users, with their first locations."""
@@ -301,14 +300,14 @@ class Reduction:
         if self.is_count_table:
             # Rows that name no user form one user, who may have several rows, or are left out.
             num_further_unnamed = max(self._num_unnamed - 1, 0) * is_one_user
-            num_repeats = self._num_counted - num_further_unnamed - int(user_counts.sum())
-            if num_repeats:
-                self._refuse_now("again", "the user has a row already", num_repeats, _SEVERAL_ROWS_REMEDY)
+            num_extra_rows = self._num_counted - num_further_unnamed - int(user_counts.sum())
+            if num_extra_rows:
+                self._refuse_now("again", "the user has a row already", num_extra_rows, _SEVERAL_ROWS_REMEDY)
         if not sizes.size:
             raise refuse("there are no rows", remedy="Choose a table or a file with rows")
-        if (num_distinct := np.unique(sizes).size) > MAX_SIZES:
+        if (num_distinct_sizes := np.unique(sizes).size) > MAX_SIZES:
             limit_text = f"at most {MAX_SIZES:,} fit"
-            message = f"users have {num_distinct:,} distinct numbers of contributions; {limit_text}"
+            message = f"users have {num_distinct_sizes:,} distinct numbers of contributions; {limit_text}"
             raise refuse(message, remedy="Count rows, or write the column in a larger unit")
         if self.roles.contribution is dataset.Contribution.TOTAL:
             self._check_totals(sizes, int(user_counts[sizes == 0].sum()))
@@ -339,14 +338,14 @@ class Reduction:
         user_columns, text_columns = query.list_user_columns(self.rows), query.list_text_columns(self.rows)
         if not self.is_count_table:
             note_placeholders(int(histogram_columns.get("placeholders", _NO_NUMBERS).sum()), self.notes)
-            has_point = histogram_columns.get("with_point", _NO_NUMBERS).any()
+            any_with_point = histogram_columns.get("with_point", _NO_NUMBERS).any()
             count_sql = count_without_point_sql(compile_sql(self.rows), user_columns[0])
-            if has_point and self.duck.fetch_rows(count_sql)[0][0]:
+            if any_with_point and self.duck.fetch_rows(count_sql)[0][0]:
                 self.notes.append(f"Some users are written like 7.0 and others like 7: {_TWO_WAYS_TEXT}")
         if histogram_columns.get("beyond_ascii", _NO_NUMBERS).any():
             num_twins, rows_sql = 0, compile_sql(self.rows)
-            for part_number in range(self.num_passes):
-                condition_sql = write_part_condition("{}", part_number, self.num_passes)
+            for part_index in range(self.num_passes):
+                condition_sql = write_part_condition("{}", part_index, self.num_passes)
                 twins_sql = count_twins_sql(rows_sql, user_columns, text_columns, condition_sql)
                 num_twins += self.duck.fetch_rows(twins_sql)[0][0]
             if num_twins:
@@ -388,8 +387,8 @@ class Reduction:
         """Store the codes of ``users`` or ``tasks`` in a table, once for all facets, and return it."""
         if name not in self._code_tables:
             code_columns = query.list_user_columns(rows) if name == "users" else query.list_task_columns(rows)
-            cells_table = query.number_cells(rows, code_columns, self.order_column)
-            self._code_tables[name] = duck.store_table(name, cells_table)
+            codes_table = query.number_cells(rows, code_columns, self.order_column)
+            self._code_tables[name] = duck.store_table(name, codes_table)
         return self._code_tables[name]
 
     def _fetch_totals(
@@ -407,11 +406,11 @@ class Reduction:
             total_columns = self._run_in_parts(lambda part: query.sum_per_user(part).select("total"), rows)
             totals = total_columns["total"]
             if totals.size <= dataset.MAX_TOTALS and np.isfinite(totals).all():
-                return dataset.Totals(total_columns["total"], value_column)
+                return dataset.Totals(totals, value_column)
         bin_columns = self._run_in_parts(query.bin_totals, rows)
         if not np.isfinite(bin_columns["mean"]).all():
-            sum_text = "adds up to more than a number can hold"
-            self.notes.append(f"Column {shorten(value_column)} {sum_text}{COUNT_ROWS_TEXT}")
+            subject_text = f"Column {shorten(value_column)} adds up to more than a number can hold"
+            self.notes.append(subject_text + COUNT_ROWS_TEXT)
             return dataset.Totals.of_contributions(histogram)
         width_text = wording.percent(10 ** (1 / query.BINS_PER_DECADE) - 1, 2)
         self.notes.append(f"Totals per user are kept in bins in which they differ by at most {width_text}.")
@@ -430,7 +429,7 @@ class Reduction:
             repeat_text = wording.counted(num_repeats, "row repeats", "rows repeat")
             self.notes.append(f"{repeat_text} a user and task that stood before; each pair counts once.")
         if self.duck is None:
-            if num_pairs <= min(self.max_pairs, MAX_FETCHED_PAIRS):
+            if num_pairs <= min(self.max_fetched_pairs, MAX_FETCHED_PAIRS):
                 coded_columns = dict(self.run_query(query.rank_pairs(rows)))
                 facets.pairs = self._build_pairs(rows, coded_columns, num_tasks)
                 return
@@ -445,18 +444,18 @@ class Reduction:
         else:
             num_values = 0 if facets.values is None else facets.values.values.size
             self.duck.reserve(_VALUE_BYTES * num_values + _PAIR_BYTES * num_pairs)
-            task_codes = self._store_codes(self.duck, rows, "tasks")
-            coded_pairs = query.code_pairs(rows, self._store_codes(self.duck, rows, "users"), task_codes)
+            tasks_table = self._store_codes(self.duck, rows, "tasks")
+            coded_pairs = query.code_pairs(rows, self._store_codes(self.duck, rows, "users"), tasks_table)
             facets.pairs = self._build_pairs(rows, dict(self.run_query(coded_pairs)), num_tasks)
             if num_tasks <= dataset.MAX_TASK_NAMES:
-                facets.task_names = list_task_names(self.duck, task_codes)
+                facets.task_names = list_task_names(self.duck, tasks_table)
             return
         if num_tasks > MAX_TASKS:
             self._note_dropped(f"Users per task of {num_tasks:,} tasks", MAX_TASKS)
             return
         facets.pair_sizes = self._fetch_pair_sizes(rows)
-        task_column, further_columns = self.roles.task or "", self.roles.further_task
-        facets.tasks = dataset.TaskSizes(np.repeat(user_counts, task_counts), task_column, further_columns)
+        users_per_task = np.repeat(user_counts, task_counts)
+        facets.tasks = dataset.TaskSizes(users_per_task, self.roles.task or "", self.roles.further_task)
 
     def _fetch_pair_sizes(self, rows: Table) -> dataset.PairSizes | None:
         """Return the distribution of pairs and the totals per group; None, with a note, if there are too many sizes."""
@@ -488,11 +487,11 @@ class Reduction:
         amount_fields: dict[str, Any] = {}
         if self.roles.value is not None:
             range_columns = self.run_query(query.compute_value_range(rows))
-            range_by_end = {end: float(values[0]) for end, values in range_columns.items()}
-            if max(map(abs, range_by_end.values())) <= query.MAX_SQUARED:
+            limits = {name: float(values[0]) for name, values in range_columns.items()}
+            if max(map(abs, limits.values())) <= query.MAX_SQUARED:
                 amount_fields = {
                     "sums": coded_columns["sums"], "sums_of_squares": coded_columns["squares"],
-                    "value_column": self.roles.value, "value_range": (range_by_end["least"], range_by_end["largest"]),
+                    "value_column": self.roles.value, "value_range": (limits["least"], limits["largest"]),
                 }  # fmt: skip
         return dataset.Pairs(
             read_only(user_codes), read_only(task_codes), num_tasks, self.roles.task or "", rows=coded_columns["rows"],

@@ -16,14 +16,7 @@ from dpcore.counting.attempts import FileAttempts
 from dpcore.counting.duck import Duck, compile_sql, quote_literal, write_part_condition
 from dpcore.counting.facets import Facets, RowPlaces, describe_first, note_copies
 from dpcore.counting.reduce import MAX_SIZES, Reduction
-from dpcore.counting.relation import (
-    ROW_COLUMN,
-    Relation,
-    clean_sql,
-    is_padded_sql,
-    make_comparable_sql,
-    strip_padded,
-)
+from dpcore.counting.relation import ROW_COLUMN, Relation, clean_sql, is_padded_sql, make_comparable_sql
 from dpcore.data.column_names import HEADER_AGAIN_MESSAGE, REMOVE_HEADER_REMEDY, and_more, shorten
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.data.tables import BLANKS, FileKind, Marks, settle_marks
@@ -63,28 +56,29 @@ class FileReduction(FileAttempts):
         """Create the view ``source``: all rows as text, and the number columns as numbers."""
         self._create_view(duck, {}, self._in_memory)
         is_histogram = self.roles.kind is TableKind.HISTOGRAM
-        problems, number_sqls = Problems(), dict[str, str]()
+        problems, sql_by_column = Problems(), dict[str, str]()
         for column_name in [self.roles.size, self.roles.users] if is_histogram else [self.roles.value]:
             if column_name is None:
                 continue
             view_column = f"c{self.columns.index(column_name)}"
             if self._types_by_column[view_column].is_string():
                 marks = self._settle_marks(duck, view_column, column_name)
-                number_sqls[view_column], self.decimal_marks[column_name] = marks.sql, marks.decimal_mark
+                sql_by_column[view_column] = marks.number_sql
+                self.decimal_marks[column_name] = marks.decimal_mark
                 self.notes += [marks.note_text] if marks.note_text else []
                 problems.extend([marks.problem] if marks.problem is not None else [])
             elif self._types_by_column[view_column].is_boolean():
-                number_sqls[view_column], self.decimal_marks[column_name] = f"{view_column}::DOUBLE", ""
+                sql_by_column[view_column], self.decimal_marks[column_name] = f"{view_column}::DOUBLE", ""
             elif self._types_by_column[view_column].is_numeric():
-                number_sqls[view_column], self.decimal_marks[column_name] = view_column, ""
+                sql_by_column[view_column], self.decimal_marks[column_name] = view_column, ""
             else:
                 problems.add(NO_NUMBERS, f"column {shorten(column_name)}", ANOTHER_COLUMN)
         problems.raise_if_any()
-        self._create_view(duck, number_sqls, self._in_memory)
+        self._create_view(duck, sql_by_column, self._in_memory)
 
-    def _create_view(self, duck: Duck, number_sqls: dict[str, str], has_row_numbers: bool) -> None:
+    def _create_view(self, duck: Duck, sql_by_column: dict[str, str], has_row_numbers: bool) -> None:
         """Create the view ``source`` with columns of numbers, each ``n`` and the column that it is read from."""
-        self._number_sqls = number_sqls
+        self._number_sql_by_column = sql_by_column
         source_sql = self._write_view(self._relations, has_row_numbers)
         duck.connection.execute(f"CREATE OR REPLACE TEMP VIEW source AS {source_sql}")
         self._types_by_column = duck.get_table("source").schema()
@@ -92,48 +86,48 @@ class FileReduction(FileAttempts):
     def _write_view(self, relations: Sequence[Relation], has_row_numbers: bool) -> str:
         """Return the SQL of all rows of these files, with the number columns added."""
         union_sql = relation.write_union(relations, self.columns, self.roles.missing_users, has_row_numbers)
-        numbers_sql = "".join(f", {sql} AS n{column}" for column, sql in self._number_sqls.items())
+        numbers_sql = "".join(f", {sql} AS n{column}" for column, sql in self._number_sql_by_column.items())
         return f"SELECT *{numbers_sql} FROM ({union_sql})" if numbers_sql else union_sql
 
     def _settle_marks(self, duck: Duck, view_column: str, column_name: str) -> Marks:
         """Choose the decimal and thousands marks of a text column, and so the SQL of its numbers."""
 
-        def check_masks(masks: Mapping[str, str]) -> dict[str, bool]:
+        def check_masks(masks_by_name: Mapping[str, str]) -> dict[str, bool]:
             """Return by name whether any row satisfies each SQL mask."""
             self._steps.num_steps += 1
-            anywhere_sql = ", ".join(f"bool_or({mask})" for mask in masks.values())
+            anywhere_sql = ", ".join(f"bool_or({mask})" for mask in masks_by_name.values())
             (mask_values,) = duck.fetch_rows(f"SELECT {anywhere_sql} FROM source")
-            return dict(zip(masks, map(bool, mask_values), strict=True))
+            return dict(zip(masks_by_name, map(bool, mask_values), strict=True))
 
         delimiters = {each.delimiter for each in self._relations}
         delimiter = delimiters.pop() if len(delimiters) == 1 else ""
-        cells_sql = f"trim({view_column}, {quote_literal(BLANKS)})"
+        cell_sql = f"trim({view_column}, {quote_literal(BLANKS)})"
 
-        def find_place(mask: str) -> str:
+        def find_place(mask_sql: str) -> str:
             """Return the location of the first row that satisfies an SQL mask."""
-            return self._find_rows_where(mask, 1)[0][0]
+            return self._find_rows_where(mask_sql, 1)[0][0]
 
-        return settle_marks(cells_sql, check_masks, find_place, column_name, delimiter, self._is_count_table)
+        return settle_marks(cell_sql, check_masks, find_place, column_name, delimiter, self._is_count_table)
 
-    def _find_rows(self, write_sql: Callable[[Duck], str], max_rows: int) -> RowPlaces:
+    def _find_rows(self, write_bad_sql: Callable[[Duck], str], max_rows: int) -> RowPlaces:
         """Return the locations and details of the first bad rows, as `diagnose.find_rows`."""
 
-        def write_view(each: Relation) -> str:
+        def write_view(relation: Relation) -> str:
             """Return the SQL of the numbered rows of one file."""
-            return self._write_view([each], True)
+            return self._write_view([relation], True)
 
         return diagnose.find_rows(
-            self._relations, write_view, self._open_connection, write_sql, max_rows, self._should_stop
+            self._relations, write_view, self._open_connection, write_bad_sql, max_rows, self._should_stop
         )
 
-    def _find_rows_where(self, mask: str, max_rows: int) -> RowPlaces:
+    def _find_rows_where(self, mask_sql: str, max_rows: int) -> RowPlaces:
         """Return the locations of the first rows for which a mask is true."""
-        bad_rows_sql = f"SELECT {ROW_COLUMN}, '' AS detail, {mask} AS bad FROM source"
+        bad_rows_sql = f"SELECT {ROW_COLUMN}, '' AS detail, {mask_sql} AS bad FROM source"
         return self._find_rows(lambda _: bad_rows_sql, max_rows)
 
-    def _describe_first(self, mask: str, count: int) -> str:
+    def _describe_first(self, mask_sql: str, count: int) -> str:
         """Return the location of the first row that satisfies an SQL mask, as the end of a note."""
-        return describe_first(self._find_rows_where(mask, 1), count)
+        return describe_first(self._find_rows_where(mask_sql, 1), count)
 
     # --- copies ---------------------------------------------------------------------------------------------
 
@@ -144,14 +138,16 @@ class FileReduction(FileAttempts):
             return
         view_columns = [f"c{index}" for index in range(len(self.columns))]
         types_by_column = self._types_by_column
-        cell_sqls = {column: make_comparable_sql(column, types_by_column[column]) for column in view_columns}
-        cells_sql = ", ".join(f"{sql} AS {column}" for column, sql in cell_sqls.items())
+        cell_sqls = [make_comparable_sql(column, types_by_column[column]) for column in view_columns]
+        cells_sql = ", ".join(
+            f"{sql} AS {column}" for sql, column in zip(cell_sqls, view_columns, strict=True)
+        )
         condition_sql = self._write_counted_condition(view_columns, roles)
         rows_sql = f"SELECT {cells_sql} FROM source WHERE {condition_sql}"
         num_copies = 0
         self._steps.num_steps += self._num_passes
-        for pass_index in range(self._num_passes):
-            part_sql = write_part_condition(", ".join(roles.privacy_unit), pass_index, self._num_passes)
+        for part_index in range(self._num_passes):
+            part_sql = write_part_condition(", ".join(roles.privacy_unit), part_index, self._num_passes)
             grouped_sql = f"WHERE {part_sql} GROUP BY {', '.join(view_columns)}"
             groups_sql = f"SELECT count(*) AS n FROM ({rows_sql}) {grouped_sql}"
             num_copies += duck.fetch_rows(f"SELECT coalesce(sum(n - 1), 0)::BIGINT FROM ({groups_sql})")[0][0]
@@ -165,8 +161,8 @@ class FileReduction(FileAttempts):
         first_sql = f"min({ROW_COLUMN}) OVER (PARTITION BY {cells_sql})"
         condition_sql = self._write_counted_condition(columns, roles)
         rows_sql = f"SELECT {ROW_COLUMN}, {first_sql} AS detail FROM source WHERE {condition_sql}"
-        repeats_sql = f"SELECT *, detail < {ROW_COLUMN} AS bad FROM ({rows_sql})"
-        return self._find_rows(lambda _: repeats_sql, max_rows)
+        bad_rows_sql = f"SELECT *, detail < {ROW_COLUMN} AS bad FROM ({rows_sql})"
+        return self._find_rows(lambda _: bad_rows_sql, max_rows)
 
     def _write_counted_condition(self, columns: Sequence[str], roles: Roles) -> str:
         """Return the SQL condition that a row counts, if rows are compared by these columns."""
@@ -180,16 +176,16 @@ class FileReduction(FileAttempts):
 
     def _reduce_events(self, duck: Duck, table: Table, roles: Roles) -> Facets:
         """Count a table of events: in one pass if only users matter, else with cleaned cells."""
-        has_users_alone = self.roles.value is None and self.roles.task is None
+        needs_users_alone = self.roles.value is None and self.roles.task is None
         facets = None
-        if has_users_alone and self._num_passes == 1:
+        if needs_users_alone and self._num_passes == 1:
             facets = self._reduce_in_one_pass(duck, table, roles)
         if facets is not None:
             return facets
         value_expression = self._find_value_column(table, roles.value)
-        rows = self._select_events(table, roles, value_expression, strip_padded)
+        rows = self._select_events(table, roles, value_expression, relation.strip_padded)
         # The few columns are stored if reading them again would cost more.
-        is_read_again = not has_users_alone or self._num_passes > 1
+        is_read_again = not needs_users_alone or self._num_passes > 1
         if is_read_again and any(each.kind is not FileKind.PARQUET for each in self._relations):
             rows = duck.store_table("rows", rows)
         header_condition = self._write_header_condition(rows)
@@ -245,24 +241,24 @@ class FileReduction(FileAttempts):
             raise refuse(message, location, REMOVE_HEADER_REMEDY)
 
     def _select_events(
-        self, table: Table, roles: Roles, value: Value | None, strip: Callable[[Any], Any]
+        self, table: Table, roles: Roles, value_expression: Value | None, strip: Callable[[Any], Any]
     ) -> Table:
         """Return `query.select_events` of the table, with the number of the row if the files are in memory."""
         further_columns = (ROW_COLUMN,) if self._in_memory else ()
         select_options: dict[str, Any] = {"has_nan": True, "strip": strip, "further_columns": further_columns}
-        return query.select_events(table, roles, value, **select_options)
+        return query.select_events(table, roles, value_expression, **select_options)
 
     def _find_value_column(self, table: Table, view_column: str | None) -> Value | None:
         """Return the numeric column of the view for a column; None for None."""
         if view_column is None:
             return None
         number_expression = table[f"n{view_column}"]
-        if self._number_sqls[view_column] == view_column:
+        if self._number_sql_by_column[view_column] == view_column:
             return query.replace_infinite(number_expression, has_nan=True)
         return number_expression
 
     def _build_reduction(
-        self, duck: Duck, rows: Table, roles: Roles, value: Value | None, message_roles: Roles | None = None
+        self, duck: Duck, rows: Table, roles: Roles, values: Value | None, message_roles: Roles | None = None
     ) -> Reduction:
         """Build the reduction of rows to facets, and add its queries to the progress."""
         import ibis
@@ -279,24 +275,23 @@ class FileReduction(FileAttempts):
                 nul_conditions = [f"contains({column}::VARCHAR, chr(0))" for column in roles.privacy_unit]
                 return self._find_rows_where(" OR ".join(nul_conditions), max_rows)
 
-            def write_sql(connection: Duck) -> str:
+            def write_bad_sql(duck_to_read: Duck) -> str:
                 """Return the SQL of all rows with their number, a flag for cells of the kind, and the cell to show."""
-                table = connection.get_table("source")
-                value_column = None if value is None else self._find_value_column(table, roles.value)
-                cell = table[roles.value].cast("string") if roles.value else ibis.literal("")
+                table = duck_to_read.get_table("source")
+                numbers = None if values is None else self._find_value_column(table, roles.value)
+                cell_expression = table[roles.value].cast("string") if roles.value else ibis.literal("")
                 events = query.select_events(
-                    table.mutate(cell=cell), roles, value_column, has_nan=True, strip=strip_padded,
+                    table.mutate(cell=cell_expression), roles, numbers, has_nan=True, strip=relation.strip_padded,
                     further_columns=(ROW_COLUMN, "cell"),
                 )  # fmt: skip
                 # These cells are from a short list of words or numbers like 1e999, so they may be shown.
-                shown_columns = dict.fromkeys(("negative", "broken", "large"), "value") | {
-                    "not_finite": "cell"
-                }
-                detail = events[shown_columns[cell_kind]] if cell_kind in shown_columns else ibis.literal("")
-                is_bad = query.mask_odd_cells(events, roles.missing_users, self._is_count_table)[cell_kind]
-                return compile_sql(events.select(ROW_COLUMN, bad=is_bad, detail=detail))
+                detail = ibis.literal("")
+                if cell_kind in ("negative", "broken", "large", "not_finite"):
+                    detail = events["cell" if cell_kind == "not_finite" else "value"]
+                bad_mask = query.mask_odd_cells(events, roles.missing_users, self._is_count_table)[cell_kind]
+                return compile_sql(events.select(ROW_COLUMN, bad=bad_mask, detail=detail))
 
-            return self._find_rows(write_sql, max_rows)
+            return self._find_rows(write_bad_sql, max_rows)
 
         return Reduction(
             rows, message_roles or self.roles, self.columns, duck.fetch_expression, duck, find_places,
@@ -318,15 +313,15 @@ class FileReduction(FileAttempts):
                 view_column = getattr(roles, role_name)
                 event_roles = Roles(TableKind.EVENTS, value=view_column, contribution=Contribution.TOTAL)
                 value_expression = self._find_value_column(table, event_roles.value)
-                events = self._select_events(table, event_roles, value_expression, strip_padded)
+                events = self._select_events(table, event_roles, value_expression, relation.strip_padded)
                 message_roles = replace(event_roles, value=getattr(self.roles, role_name))
                 reduction = self._build_reduction(duck, events, event_roles, value_expression, message_roles)
-                reduction.remedy_text = "It must be a whole number; if it is not one, choose another column"
+                reduction.count_remedy = "It must be a whole number; if it is not one, choose another column"
                 reduction.refuse_cells(problems)
-        fits_sql = f"{size_column} > 0 AND {users_column} > 0"
+        positive_sql = f"{size_column} > 0 AND {users_column} > 0"
         sums_sql = f"{size_column} AS size, sum({users_column}) AS users, count(*) AS rows"
         grouped_sql = f"GROUP BY 1 ORDER BY 1 LIMIT {MAX_SIZES + 1}"
-        sum_columns = duck.fetch_columns(f"SELECT {sums_sql} FROM sizes WHERE {fits_sql} {grouped_sql}")
+        sum_columns = duck.fetch_columns(f"SELECT {sums_sql} FROM sizes WHERE {positive_sql} {grouped_sql}")
         if sum_columns["size"].size > MAX_SIZES:
             message = f"there are more than {MAX_SIZES:,} distinct sizes"
             raise refuse(message, f"column {size_name}", f"{ANOTHER_COLUMN}, or a larger unit")
@@ -341,8 +336,8 @@ class FileReduction(FileAttempts):
         if num_repeats := int(sum_columns["rows"].sum()) - sum_columns["rows"].size:
             self.has_repeated_sizes = True
             repeat_text = wording.counted(num_repeats, "row repeats", "rows repeat")
-            earlier_sql = f"min({ROW_COLUMN}) FILTER ({fits_sql}) OVER (PARTITION BY {size_column})"
-            first_text = self._describe_first(f"{fits_sql} AND {ROW_COLUMN} > {earlier_sql}", 2)
+            first_row_sql = f"min({ROW_COLUMN}) FILTER ({positive_sql}) OVER (PARTITION BY {size_column})"
+            first_text = self._describe_first(f"{positive_sql} AND {ROW_COLUMN} > {first_row_sql}", 2)
             added_text = "their users were added up"
             self.notes.append(f"{repeat_text} a size that stood before{first_text}; {added_text}.")
         user_counts = sum_columns["users"].astype(np.float64)

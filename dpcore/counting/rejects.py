@@ -42,9 +42,9 @@ _SECOND_QUOTATION_PATTERN = re.compile(rb'" +"')
 _QUOTED_PATTERN = re.compile(r' *"(?:[^"]|"")*"( +")?')
 
 
-def describe_lines(message: str, lines: Sequence[int], num_lines: int) -> str:
+def describe_lines(message: str, line_numbers: Sequence[int], num_lines: int) -> str:
     """Return the message with the further lines to which it applies, and the number of all."""
-    further_text = ", ".join(f"{line_number:,}" for line_number in lines[1:MAX_PLACES])
+    further_text = ", ".join(f"{line_number:,}" for line_number in line_numbers[1:MAX_PLACES])
     also_text = f"; also line {further_text}" if further_text else ""
     return f"{message}{also_text}" + (f"; {num_lines:,} lines in all" if num_lines > MAX_PLACES else "")
 
@@ -56,13 +56,13 @@ class RejectedLines:
     Attributes:
         reason: DuckDB's name of the reason.
         num_lines: Number of lines.
-        lines: The first of them.
+        line_numbers: The first of them.
         num_fields: Number of fields of the first line, if that is the reason.
     """
 
     reason: str
     num_lines: int
-    lines: Sequence[int]
+    line_numbers: Sequence[int]
     num_fields: int
 
 
@@ -91,10 +91,10 @@ def list_rejected(
     lines_sql = f"list(DISTINCT line ORDER BY line)[:{MAX_PLACES}], arg_min(error_message, line)"
     rejected_sql = f"SELECT error_type::VARCHAR, count(DISTINCT line), {lines_sql} FROM reject_errors"
     reason_rows = duck.connection.execute(f"{rejected_sql} GROUP BY 1 ORDER BY 1").fetchall()
-    for reason, num_lines, lines, error_message in reason_rows:
+    for reason, num_lines, line_numbers, error_message in reason_rows:
         fields_match = re.search(r"Found: ([0-9]+)", error_message)
         num_fields = int(fields_match[1]) if fields_match else 0
-        rejected_lines.append(RejectedLines(reason, num_lines, lines, num_fields))
+        rejected_lines.append(RejectedLines(reason, num_lines, line_numbers, num_fields))
     return rejected_lines
 
 
@@ -114,10 +114,8 @@ def _check_fields(relation: Relation, should_stop: ShouldStop | None) -> list[Re
     behind_pattern = re.compile(rf'" +(?=[{re.escape(relation.separator)}\n])')
     with relation.open_bytes() as file:
         line_stream = open_lines(file, relation.num_skipped_lines, newline=None)
-        closed_lines = (behind_pattern.sub('"', line) if '" ' in line else line for line in line_stream)
-        csv_reader = csv.reader(
-            closed_lines, delimiter=relation.separator, skipinitialspace=True, strict=True
-        )
+        clean_lines = (behind_pattern.sub('"', line) if '" ' in line else line for line in line_stream)
+        csv_reader = csv.reader(clean_lines, delimiter=relation.separator, skipinitialspace=True, strict=True)
         for index in itertools.count():
             try:
                 if (record := next(csv_reader, None)) is None:
@@ -173,13 +171,13 @@ def report_rejected(
         if rejected.reason == "TOO MANY COLUMNS":
             message = f"{rejected.num_fields:,} fields, but the header names {len(relation.columns)}"
             remedy = "Put quotation marks around fields with a delimiter inside, or add the missing names"
-        lines = [line_number + num_skipped for line_number in rejected.lines]
-        message = describe_lines(message, lines, rejected.num_lines)
-        problems.add(message, f"line {lines[0]:,}{file_suffix}", remedy)
+        line_numbers = [line_number + num_skipped for line_number in rejected.line_numbers]
+        message = describe_lines(message, line_numbers, rejected.num_lines)
+        problems.add(message, f"line {line_numbers[0]:,}{file_suffix}", remedy)
     if len(short_lines) < len(rejected_lines) or not rejected_lines:
         return False
     have_text = f"{short_lines[0].num_lines:,} lines have" if short_lines[0].num_lines > 1 else "One line has"
-    first_text = f"(first: line {short_lines[0].lines[0] + num_skipped:,}{file_suffix})"
+    first_text = f"(first: line {short_lines[0].line_numbers[0] + num_skipped:,}{file_suffix})"
     missing_text = "the cells that lack count as missing"
     notes.append(f"{have_text} fewer fields than the header {first_text}; {missing_text}.")
     return True
@@ -209,35 +207,35 @@ def find_reopened_mark(
         else:
             return 0
     # The same text may occur inside a quotation, where marks are doubled, so every field is checked.
-    delimiter, raw_lines, last_line = relation.separator, list[str](), relation.num_skipped_lines
+    delimiter, record_lines, last_line = relation.separator, list[str](), relation.num_skipped_lines
 
     def note_lines(lines: Iterable[str]) -> Iterator[str]:
-        """Yield the lines, and note each in ``raw``."""
+        """Yield the lines, and add each to ``record_lines``."""
         for line in lines:
-            raw_lines.append(line)
+            record_lines.append(line)
             yield line
 
     # The csv module fails on a field that is also too long for DuckDB, which reports it.
     with relation.open_bytes() as file, suppress(csv.Error):
-        lines = open_lines(
+        line_stream = open_lines(
             file, relation.num_skipped_lines
         )  # held, so that nothing closes it before the file
-        for _ in csv.reader(note_lines(lines), delimiter=delimiter):
-            if _is_reopened("".join(raw_lines), delimiter):
+        for _ in csv.reader(note_lines(line_stream), delimiter=delimiter):
+            if _is_reopened("".join(record_lines), delimiter):
                 return last_line + 1
-            last_line += len(raw_lines)
-            raw_lines.clear()
+            last_line += len(record_lines)
+            record_lines.clear()
     return 0
 
 
-def _is_reopened(record: str, delimiter: str) -> bool:
+def _is_reopened(record_text: str, delimiter: str) -> bool:
     """Return True if a field of the record has blanks and further text behind a closed quotation."""
-    position = 0 if '" ' in record else -1
+    position = 0 if '" ' in record_text else -1
     while position >= 0:
-        field_match = _QUOTED_PATTERN.match(record, position)
+        field_match = _QUOTED_PATTERN.match(record_text, position)
         if field_match and field_match[1]:
             return True
-        position = record.find(delimiter, field_match.end() if field_match else position) + 1 or -1
+        position = record_text.find(delimiter, field_match.end() if field_match else position) + 1 or -1
     return False
 
 
@@ -252,16 +250,16 @@ def refuse_bad_lines(stream: IO[bytes], file_suffix: str, should_stop: ShouldSto
     Raises:
         InvalidInput: There are such lines; names the first ones and their number.
     """
-    lines_by_message: dict[str, list[int]] = {}
+    line_numbers_by_message: dict[str, list[int]] = {}
     for line_number, line_bytes in enumerate(stream, 1):
         if line_number % 10_000 == 0:
             check_stop(should_stop)
         if line_bytes.strip(b" \t\r\n\xef\xbb\xbf") and (message := _describe_bad_line(line_bytes)):
-            lines_by_message.setdefault(message, []).append(line_number)
+            line_numbers_by_message.setdefault(message, []).append(line_number)
     with Problems() as problems:
-        for message, lines in lines_by_message.items():
-            message = describe_lines(message, lines, len(lines))
-            problems.add(message, f"line {lines[0]:,}{file_suffix}", JSON_REMEDY)
+        for message, line_numbers in line_numbers_by_message.items():
+            message = describe_lines(message, line_numbers, len(line_numbers))
+            problems.add(message, f"line {line_numbers[0]:,}{file_suffix}", JSON_REMEDY)
 
 
 def _describe_bad_line(line_bytes: bytes) -> str:

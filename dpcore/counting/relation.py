@@ -131,11 +131,11 @@ def find_safe_path(path: File, workspace: Workspace) -> File:
 
 def rename_roles(roles: Roles, columns: Sequence[str]) -> Roles:
     """Return the roles with the column names of `write_union` (``c0`` ...) in place of the files'."""
-    view_names: dict[Any, Any] = {column: f"c{index}" for index, column in enumerate(columns)}
+    alias_by_column: dict[Any, Any] = {column: f"c{index}" for index, column in enumerate(columns)}
     role_names = ("user", "task", "value", "size", "users")
-    roles_in_view: dict[str, Any] = {name: view_names.get(getattr(roles, name)) for name in role_names}
+    roles_in_view: dict[str, Any] = {name: alias_by_column.get(getattr(roles, name)) for name in role_names}
     for role_name in ("further_user", "further_task"):
-        roles_in_view[role_name] = tuple(view_names[column] for column in getattr(roles, role_name))
+        roles_in_view[role_name] = tuple(alias_by_column[column] for column in getattr(roles, role_name))
     return replace(roles, **roles_in_view)
 
 
@@ -146,10 +146,7 @@ ROW_COLUMN = "row_"
 
 
 def write_union(
-    relations: Sequence[Relation],
-    columns: Sequence[str],
-    missing_users: MissingUsers,
-    has_row_numbers: bool = False,
+    relations: Sequence[Relation], columns: Sequence[str], missing_users: MissingUsers, has_row_numbers: bool
 ) -> str:
     """Return the SQL of all rows of all files: ``c0``, ``c1`` … in the order of ``columns``, numbered if asked."""
     rows_sqls = [_write_rows_sql(relation, columns, missing_users, has_row_numbers) for relation in relations]
@@ -295,7 +292,7 @@ def trim_sql(cell_sql: str, may_be_quoted: bool = True) -> str:
 
 
 def is_padded_sql(cell_sql: str) -> str:
-    """Return the SQL condition that a cell is empty or has blanks around it. Null for null.
+    """Return the SQL condition that a cell is empty or has blanks around it; it is null for a null cell.
 
     By code point, every blank and the empty text sort before "!". If a cell begins without a blank, it has no quoted
     field after several blanks.

@@ -72,8 +72,8 @@ def read_table(content: bytes, name: str) -> Table:
     sample_text = sample_bytes.decode("utf-8", "ignore")
     if delimiter is None:
         delimiter = _sniff_delimiter(sample_text)
-        if names_line := _find_names_below_title(sample_text):
-            raise column_names.refuse_title(num_skipped + names_line, num_skipped + 1)
+        if names_line_number := _find_names_below_title(sample_text):
+            raise column_names.refuse_title(num_skipped + names_line_number, num_skipped + 1)
     marked_separator, has_header = _find_marked_separator(sample_text, delimiter), True
     if marked_separator:
         table_bytes, has_header = _mark_lines(table_bytes, marked_separator, notes)
@@ -100,8 +100,7 @@ def read_table(content: bytes, name: str) -> Table:
     if frame is None or len(frame) != first_lines.size:
         raise refuse("the quotation marks in the file do not match", remedy=QUOTES_REMEDY)
     _note_long_records(first_lines, line_counts, notes)
-    blank_line_numbers = (blank_lines + num_skipped).tolist()
-    frame, first_lines = drop_blank_rows(frame, first_lines, notes, blank_line_numbers)
+    frame, first_lines = drop_blank_rows(frame, first_lines, notes, (blank_lines + num_skipped).tolist())
     if has_header:
         column_names.check_header_row(names, frame, first_lines, num_skipped + 1, problems, notes)
     problems.raise_if_any()
@@ -109,16 +108,13 @@ def read_table(content: bytes, name: str) -> Table:
         name, separator=marked_separator or separator, encoding=formats.detect_encoding(content) or encoding,
         skip=num_skipped + (not has_header), names=() if has_header else tuple(names),
     )  # fmt: skip
-    file_layouts, header_line = (file_layout,), num_skipped + 1
-    return Table(
-        frame, name, encoding, delimiter, first_lines, tuple(notes), header_line, layouts=file_layouts
-    )
+    return Table(frame, name, encoding, delimiter, first_lines, tuple(notes), layouts=(file_layout,))
 
 
 def _read_rows(
     relation: Relation, num_skipped: int, problems: Problems, notes: list[str]
 ) -> pd.DataFrame | None:
-    """Read the cells below the header, or return None if lines are refused."""
+    """Read the cells below the header; return None if lines are refused, with problems or if marks do not match."""
     import duckdb
 
     with closing(Duck()) as duck:
@@ -169,17 +165,17 @@ def _measure_comments(text: str, start_position: int, delimiter: str | None) -> 
     comments_match = _COMMENTS_PATTERN.match(text, start_position)
     if comments_match is None:
         return 0
-    header_line = text[comments_match.end() :].partition("\n")[0]
-    delimiters = [mark for mark in delimiter or _DELIMITERS if mark in header_line]
+    line_below = text[comments_match.end() :].partition("\n")[0]
+    delimiters = [mark for mark in delimiter or _DELIMITERS if mark in line_below]
     if not delimiters:
         return 0
     lines = comments_match.group().splitlines(keepends=True)
     last_comment = max(index for index, line in enumerate(lines) if line.startswith("#"))
-    header_cells = [cell_text.strip(' "') for cell_text in header_line.split(delimiters[0])]
-    is_data = any(map(column_names.looks_like_data, header_cells))
-    has_names = any(map(column_names.is_header_word, header_cells)) and not is_data
+    cells_below = [cell_text.strip(' "') for cell_text in line_below.split(delimiters[0])]
+    has_data_below = any(map(column_names.looks_like_data, cells_below))
+    has_names_below = any(map(column_names.is_header_word, cells_below)) and not has_data_below
     comment_line = lines[last_comment]
-    if not has_names and any(comment_line.count(mark) == header_line.count(mark) for mark in delimiters):
+    if not has_names_below and any(comment_line.count(mark) == line_below.count(mark) for mark in delimiters):
         return sum(map(len, lines[:last_comment]))
     return comments_match.end() - start_position
 
@@ -217,10 +213,10 @@ def _sniff_delimiter(sample_text: str) -> str:
         equal_share = sum(num_fields == num_columns for num_fields in row_lengths) / len(row_lengths)
         several_share = sum(num_fields > 1 for num_fields in row_lengths) / len(row_lengths)
         # A header without the delimiter above rows that all have it: a ragged table, which later gets a message.
-        is_ragged = num_columns == 1 and several_share == 1.0 and len(set(row_lengths)) == 1
-        delimiter_score = (equal_share if num_columns > 1 else 0.0, several_share, num_columns)
-        if ((num_columns > 1 and several_share >= 0.5) or is_ragged) and delimiter_score > best_score:
-            best_delimiter, best_score = delimiter, delimiter_score
+        header_lacks_delimiter = num_columns == 1 and several_share == 1.0 and len(set(row_lengths)) == 1
+        score = (equal_share if num_columns > 1 else 0.0, several_share, num_columns)
+        if ((num_columns > 1 and several_share >= 0.5) or header_lacks_delimiter) and score > best_score:
+            best_delimiter, best_score = delimiter, score
     if best_score[0]:
         return best_delimiter
     fitting_delimiters = (mark for mark in _OTHER_DELIMITERS if _has_equal_records(sample_text, mark))
@@ -229,9 +225,9 @@ def _sniff_delimiter(sample_text: str) -> str:
 
 def _has_equal_records(sample_text: str, delimiter: str) -> bool:
     """Return True if under this delimiter every record has as many fields as the header, more than one."""
-    header, *records = [record for _, record in _list_first_records(sample_text, delimiter)] or [[]]
+    header, *records_below = [record for _, record in _list_first_records(sample_text, delimiter)] or [[]]
     has_names = len(header) > 1 and all(cell.strip() for cell in header)
-    return has_names and bool(records) and all(len(record) == len(header) for record in records)
+    return has_names and bool(records_below) and all(len(record) == len(header) for record in records_below)
 
 
 def _find_names_below_title(sample_text: str) -> int:
@@ -323,7 +319,7 @@ def _mark_lines(table_bytes: bytes, separator: str, notes: list[str]) -> tuple[b
     fields_text = f"Fields stand between {SEPARATOR_NAMES[separator]}"
     marked_lines = [mark_fields(line, separator) for line in lines]
     # Rows of other lengths are reported when they are read.
-    full_rows = [row for row in rows if len(row) == len(header_fields)]
+    full_rows = [fields for fields in rows if len(fields) == len(header_fields)]
     if has_header := _has_names([header_fields, *full_rows]):
         notes.append(f"{fields_text}.")
     else:
@@ -379,35 +375,35 @@ def _find_record_lines(
     In a table of one column a blank line is a record.
     """
     if b'"' not in table_bytes:  # a record is a line
-        lengths = _measure_lines(table_bytes)
-        line_numbers = np.arange(1, lengths.size + 1, dtype=np.int64)
-        record_mask = (lengths > 1) | (num_columns == 1)
-        num_lines = np.ones(int(record_mask.sum()) - 1, np.int64)
-        return line_numbers[record_mask][1:], num_lines, line_numbers[~record_mask]
-    spans, blank_line_numbers, last_line = [], [], 0
+        line_bytes = _measure_lines(table_bytes)
+        line_numbers = np.arange(1, line_bytes.size + 1, dtype=np.int64)
+        record_mask = (line_bytes > 1) | (num_columns == 1)
+        first_lines = line_numbers[record_mask][1:]
+        return first_lines, np.ones_like(first_lines), line_numbers[~record_mask]
+    record_spans, blank_line_numbers, last_line = [], [], 0
     csv_reader = _open_csv_reader(_open_text_lines(table_bytes), separator)
     with suppress(csv.Error):  # DuckDB has refused it
         for record in csv_reader:
             if record or num_columns == 1:
-                spans.append((last_line + 1, csv_reader.line_num - last_line))
+                record_spans.append((last_line + 1, csv_reader.line_num - last_line))
             else:
                 blank_line_numbers.append(last_line + 1)
             last_line = csv_reader.line_num
-    starts, lengths = np.array(spans[1:], dtype=np.int64).reshape(-1, 2).T
-    return starts, lengths, np.array(blank_line_numbers, dtype=np.int64)
+    first_lines, line_counts = np.array(record_spans[1:], dtype=np.int64).reshape(-1, 2).T
+    return first_lines, line_counts, np.array(blank_line_numbers, dtype=np.int64)
 
 
-def _note_long_records(starts: IntArray, lengths: IntArray, notes: list[str]) -> None:
+def _note_long_records(first_lines: IntArray, line_counts: IntArray, notes: list[str]) -> None:
     """Add a note on records of several lines: a quotation mark for inches also opens a quotation.
 
     Args:
-        starts: First line of each record.
-        lengths: Number of lines of each record.
+        first_lines: First line of each record.
+        line_counts: Number of lines of each record.
         notes: List to which the note is added.
     """
-    if num_long := int((lengths > 1).sum()):
+    if num_long := int((line_counts > 1).sum()):
         rows_text = wording.counted(num_long, "row takes", "rows take")
-        longest_text = f"the longest from line {starts[np.argmax(lengths)]:,}"
+        longest_text = f"the longest from line {first_lines[np.argmax(line_counts)]:,}"
         advice_text = "If that is wrong, double the marks inside fields."
         notes.append(f"{rows_text} several lines ({longest_text}). {advice_text}")
 
@@ -434,8 +430,8 @@ def read_names(content: bytes) -> dict[str, str]:
     if len(lines) > MAX_NAMES:
         raise refuse(f"the list has more than {MAX_NAMES:,} lines", remedy="Leave out items without ratings")
     # Later separators may be part of names, or between genres.
-    first_delimiters = [re.search("|".join(map(re.escape, _LIST_DELIMITERS)), line) for line in lines[:50]]
-    delimiter_counts = Counter(match.group() if match else "," for match in first_delimiters)
+    delimiter_matches = [re.search("|".join(map(re.escape, _LIST_DELIMITERS)), line) for line in lines[:50]]
+    delimiter_counts = Counter(match.group() if match else "," for match in delimiter_matches)
     best_delimiter = delimiter_counts.most_common(1)[0][0] if lines else ","
     rows_of_fields = [line.split(best_delimiter) for line in lines]
     if len(best_delimiter) == 1 and best_delimiter != "|":
@@ -443,7 +439,7 @@ def read_names(content: bytes) -> dict[str, str]:
         with suppress(csv.Error):
             rows_of_fields = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=best_delimiter))
     full_rows = [fields for fields in rows_of_fields if len(fields) > 1]
-    ids_with_names = [(row[0].strip(), row[1].strip()[:LONGEST_TASK_NAME]) for row in full_rows]
+    ids_with_names = [(fields[0].strip(), fields[1].strip()[:LONGEST_TASK_NAME]) for fields in full_rows]
     names_by_id = {item_id: name for item_id, name in ids_with_names if name}
     if len(names_by_id) < len(lines) / 2 or not names_by_id:
         remedy = "Bring one item a line, its id and its name, with a comma, a tab or :: between them"
@@ -466,5 +462,5 @@ def choose_names(
         item_noun: Word before a number.
     """
     default_names = [f"{item_noun} {index}" for index in range(len(ids))] if is_private else ids
-    public_names, defaults = names_by_id or {}, zip(ids, default_names, strict=True)
-    return tuple(public_names.get(item_id, default_name) for item_id, default_name in defaults)
+    ids_with_defaults = zip(ids, default_names, strict=True)
+    return tuple((names_by_id or {}).get(item_id, default) for item_id, default in ids_with_defaults)

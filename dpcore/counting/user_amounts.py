@@ -39,7 +39,7 @@ def read_user_amounts(
     *,
     keeps_rows: bool = False,
 ) -> UserAmounts | Dataset:
-    """Read rows, totals or pairs per user, or every row's value, from files, for a private selection.
+    """Read rows, totals or pairs per user, or every row's value, from files; of a table of pairs return its dataset.
 
     A row that names no user is left out. A cell without a finite number counts as 0, and numbers are clamped to
     `LARGEST_CELL`. A file without rows has no users.
@@ -78,11 +78,11 @@ def read_user_amounts(
         reduction.reduce()
     except InvalidInput:
         raise reduction.column_error or _build_unreadable_error() from None
-    assert reduction.amounts is not None
+    assert reduction.user_amounts is not None
     file_layouts = source.head.layouts
-    marks, rule = tuple(reduction.decimal_marks.items()), describe_missing_rule(roles)
-    table_layout = TableLayout(file_layouts, marks, **rule) if file_layouts else None
-    return replace(reduction.amounts, layout=table_layout, name=source.name)
+    mark_pairs, missing_rule_fields = tuple(reduction.decimal_marks.items()), describe_missing_rule(roles)
+    table_layout = TableLayout(file_layouts, mark_pairs, **missing_rule_fields) if file_layouts else None
+    return replace(reduction.user_amounts, layout=table_layout, name=source.name)
 
 
 def _build_unreadable_error() -> InvalidInput:
@@ -113,17 +113,17 @@ def _open_by_header(paths: Sequence[File], names: Sequence[str] | None) -> Sourc
     return Source(relations[0].name, head, False, tuple(relations))
 
 
-def _read_text_header(path: File, name: str, start: FileStart) -> tuple[Relation, Table]:
+def _read_text_header(path: File, name: str, file_start: FileStart) -> tuple[Relation, Table]:
     """Return a text file as a relation, and its header with one dummy row in place of all rows."""
-    byte_lines = start.content.split(b"\n")
+    byte_lines = file_start.content.split(b"\n")
     comment_flags = [not line.strip() or line.startswith(b"#") for line in byte_lines]
     num_skipped = comment_flags.index(False) if False in comment_flags else 0
     header_bytes = byte_lines[num_skipped].rstrip(b"\r")
     delimiter_byte = max((b",", b";", b"\t", b"|"), key=header_bytes.count)
-    dummy_row = delimiter_byte.join([b"0"] * (header_bytes.count(delimiter_byte) + 1))
-    head = read_table(header_bytes + b"\n" + dummy_row + b"\n", name)
-    head = replace(head, layouts=(replace(head.layouts[0], skip=num_skipped, packing=start.packing),))
-    text_options = start.packing, head.encoding, head.delimiter, num_skipped
+    dummy_bytes = delimiter_byte.join([b"0"] * (header_bytes.count(delimiter_byte) + 1))
+    head = read_table(header_bytes + b"\n" + dummy_bytes + b"\n", name)
+    head = replace(head, layouts=(replace(head.layouts[0], skip=num_skipped, packing=file_start.packing),))
+    text_options = file_start.packing, head.encoding, head.delimiter, num_skipped
     return Relation(path, name, FileKind.TEXT, head.columns, *text_options), head
 
 
@@ -131,12 +131,12 @@ class _AmountsReduction(FileReduction):
     """The reduction of files to `UserAmounts`.
 
     Attributes:
-        amounts: The result, after `reduce` has run.
+        user_amounts: The result, after `reduce` has run.
         column_error: The error of a column whose type has no numbers; None if there is none.
         keeps_rows: True to keep the value of every row.
     """
 
-    amounts: UserAmounts | None = None
+    user_amounts: UserAmounts | None = None
     column_error: InvalidInput | None = None
     keeps_rows: bool = False
     _num_rows: int = 0
@@ -172,7 +172,7 @@ class _AmountsReduction(FileReduction):
         self._create_view(duck, {view_column: clamped_sql}, False)
 
     def _reduce(self) -> Facets:
-        """Count the amounts per user, kept in ``amounts``, and return their histogram alone as facets."""
+        """Count the amounts per user, kept in ``user_amounts``, and return their histogram alone as facets."""
         with self._open_connection() as duck:
             self._open_source(duck)
             roles = rename_roles(self.roles, self.columns)
@@ -181,8 +181,8 @@ class _AmountsReduction(FileReduction):
             events = query.select_events(table, roles, value_expression, has_nan=True)
             events = query.settle_missing(events, None) if roles.drops_missing else events
             rows = query.select_counted(events, roles.missing_users)
-            self.amounts = self._count_amounts(duck, duck.store_table("rows", rows), roles)
-        return Facets(self.amounts.histogram)
+            self.user_amounts = self._count_amounts(duck, duck.store_table("rows", rows), roles)
+        return Facets(self.user_amounts.histogram)
 
     def _count_amounts(self, duck: Duck, rows: EngineTable, roles: Roles) -> UserAmounts:
         """Count rows per user, and sums per user or rows and sums per pair, as the roles require."""
@@ -202,10 +202,10 @@ class _AmountsReduction(FileReduction):
         if self.keeps_rows:
             row_columns = duck.fetch_columns(f"SELECT value, {code_sql} FROM {table_sql}")
             row_order = np.argsort(row_columns["code"], kind="stable")
-            user_codes = np.asarray(row_columns["code"], np.int64)[row_order]
-            row_values = np.asarray(row_columns["value"], np.float64)[row_order]
+            pair_users = np.asarray(row_columns["code"], np.int64)[row_order]
+            values = np.asarray(row_columns["value"], np.float64)[row_order]
             return replace(
-                user_amounts, user_codes=user_codes, rows=np.ones_like(user_codes), sums=row_values
+                user_amounts, pair_users=pair_users, pair_rows=np.ones_like(pair_users), pair_sums=values
             )
         sums_sql = "" if roles.value is None else ", sum(value) AS sums"
         if roles.task is None:
@@ -215,15 +215,15 @@ class _AmountsReduction(FileReduction):
             totals = duck.fetch_columns(totals_sql)["sums"]
             return replace(user_amounts, totals=np.asarray(totals, np.float64))
         groups_sql = ", ".join(query.list_task_columns(rows))
-        named_sql = f"FROM {table_sql} WHERE task IS NOT NULL"
-        counted_sql = f"{users_sql}, count(*) AS rows{sums_sql}"
-        pairs_sql = f"SELECT {counted_sql} {named_sql} GROUP BY {users_sql}, {groups_sql}"
+        from_named_sql = f"FROM {table_sql} WHERE task IS NOT NULL"
+        pair_columns_sql = f"{users_sql}, count(*) AS rows{sums_sql}"
+        pairs_sql = f"SELECT {pair_columns_sql} {from_named_sql} GROUP BY {users_sql}, {groups_sql}"
         pair_columns = duck.fetch_columns(f"SELECT * EXCLUDE ({users_sql}), {code_sql} FROM ({pairs_sql})")
         pair_order = np.argsort(pair_columns["code"], kind="stable")
-        num_groups_sql = f"SELECT count(*) FROM (SELECT DISTINCT {groups_sql} {named_sql})"
+        num_groups_sql = f"SELECT count(*) FROM (SELECT DISTINCT {groups_sql} {from_named_sql})"
         return replace(
-            user_amounts, user_codes=np.asarray(pair_columns["code"], np.int64)[pair_order],
-            rows=np.asarray(pair_columns["rows"], np.int64)[pair_order],
-            sums=np.asarray(pair_columns["sums"], np.float64)[pair_order] if sums_sql else None,
+            user_amounts, pair_users=np.asarray(pair_columns["code"], np.int64)[pair_order],
+            pair_rows=np.asarray(pair_columns["rows"], np.int64)[pair_order],
+            pair_sums=np.asarray(pair_columns["sums"], np.float64)[pair_order] if sums_sql else None,
             num_groups=int(duck.fetch_rows(num_groups_sql)[0][0]),
         )  # fmt: skip

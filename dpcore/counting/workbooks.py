@@ -107,7 +107,7 @@ class _Archive(zipfile.ZipFile):
 
 
 def _read_first_sheet(
-    archive: _Archive, rows: _SheetRows, should_stop: ShouldStop | None
+    archive: _Archive, sheet_rows: _SheetRows, should_stop: ShouldStop | None
 ) -> tuple[str, list[str]]:
     """Read the first visible sheet into ``rows``; return its name, empty if it is the first of all, and the notes."""
     from openpyxl.reader.excel import ExcelReader
@@ -135,14 +135,14 @@ def _read_first_sheet(
     sheet_reader = SheetReader(reader.wb, shared_texts, MAX_SHEET_ROWS, MAX_SHEET_CELLS, should_stop)
     with archive.open(part_name) as stream:
         for row_number, row_values in sheet_reader.read_rows(stream):
-            rows.add(row_number, row_values)
+            sheet_rows.add(row_number, row_values)
     is_first = sheet is sheets_with_parts[0][0]
     num_sheets = len(sheets_with_parts)
     notes = [f"The first visible one of {num_sheets} sheets was read."] if num_sheets > 1 else []
     if num_merged := sheet_reader.num_merged_ranges:
         ranges_text = wording.counted(num_merged, "range of cells is", "ranges of cells are")
         notes.append(f"{ranges_text} merged: only the first cell of each counts. Fill the others first.")
-    return "" if is_first else sheet.name, [*notes, *rows.write_notes()]
+    return "" if is_first else sheet.name, [*notes, *sheet_rows.write_notes()]
 
 
 # Content of a cell whose formula failed; a sheet with lookups of users has one for every user not found.
@@ -164,9 +164,9 @@ class _SheetRows:
         self._packed_frames: list[pd.DataFrame] = []
         self._num_errors, self._first_error_row = 0, 0
 
-    def add(self, row_number: int, row: Sequence[Any]) -> None:
+    def add(self, row_number: int, row_values: Sequence[Any]) -> None:
         """Add a row with content, with cells of failed formulas emptied; raise InvalidInput beyond a limit."""
-        cell_texts = [_format_cell(value) for value in row]
+        cell_texts = [_format_cell(value) for value in row_values]
         if not any(cell_texts):
             return
         while not cell_texts[-1]:
@@ -223,9 +223,9 @@ def _refuse_zip_bombs(path: File) -> None:
     """Raise InvalidInput if a workbook unpacks to more bytes than are read, or is no archive."""
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
-            members = archive.infolist()
-            num_unpacked_bytes = sum(member.file_size for member in members)
-            sheet_sizes = [m.file_size for m in members if "worksheets/" in m.filename]
+            zip_members = archive.infolist()
+            num_unpacked_bytes = sum(member.file_size for member in zip_members)
+            sheet_sizes = [m.file_size for m in zip_members if "worksheets/" in m.filename]
             num_other_bytes = num_unpacked_bytes - sum(sheet_sizes)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError):
         raise refuse("the Excel workbook is damaged", remedy=SAVE_AS_CSV) from None
@@ -355,7 +355,7 @@ class SheetReader(_TextCollector):
     """A reader of the rows of a sheet.
 
     Args:
-        book: Its workbook, which has the formats of dates.
+        book: Its book, which has the formats of dates.
         texts: The shared texts.
         max_rows: Largest row number.
         max_cells: Largest number of cells, including those without a value.
@@ -366,18 +366,13 @@ class SheetReader(_TextCollector):
     """
 
     def __init__(
-        self,
-        workbook: Workbook,
-        texts: Sequence[str],
-        max_rows: int,
-        max_cells: int,
-        should_stop: ShouldStop | None,
+        self, book: Workbook, texts: list[str], max_rows: int, max_cells: int, should_stop: ShouldStop | None
     ) -> None:
         super().__init__(should_stop)
         from openpyxl.utils import column_index_from_string, datetime
 
         self.num_merged_ranges, self._num_cells, self._num_other_elements = 0, 0, 0
-        self._workbook, self._texts, self._max_rows, self._max_cells = workbook, texts, max_rows, max_cells
+        self._workbook, self._texts, self._max_rows, self._max_cells = book, texts, max_rows, max_cells
         self._convert_letters, self._date_converter = column_index_from_string, datetime
         self._last_number, self._column_number, self._cell_attributes = 0, 0, dict[str, str]()
         self._text_element, self._row_values = "", list[Any]()

@@ -81,12 +81,12 @@ def check_names(header_cells: list[str], line_number: int, problems: Problems, n
         else:  # The names of Parquet, and of a table in memory, stand in no line.
             problems.add("the names of the columns look like data", "", "Name them, such as user and value")
     elif repeated_names := [name for name, count in Counter(names).items() if count > 1 and name]:
-        column_numbers = [str(k + 1) for k, name in enumerate(names) if name == repeated_names[0]]
-        positions_text = " and ".join(column_numbers[:3]) + and_more(len(column_numbers) - 3)
+        number_texts = [str(k + 1) for k, name in enumerate(names) if name == repeated_names[0]]
+        positions_text = " and ".join(number_texts[:3]) + and_more(len(number_texts) - 3)
         # Without a header word the line may be data with ids in its cells, which messages must not quote.
         quoted_text = f' ("{shorten(repeated_names[0])}")' if has_header_word else ""
-        repeats_text = and_more(len(repeated_names) - 1)
-        message = f"columns {positions_text} have the same name{quoted_text}{repeats_text}"
+        quoted_text += and_more(len(repeated_names) - 1)
+        message = f"columns {positions_text} have the same name{quoted_text}"
         problems.add(message, f"line {line_number}", "Give every column its own name")
     unnamed_indices = [index for index, name in enumerate(names) if not name]
     used_names = set(names)
@@ -143,9 +143,9 @@ def check_header_row(
     if len(names) > 20:
         return
     if len(names) > 1 and all(re.fullmatch(r"column [0-9]+'*", name) for name in names[1:]):
-        first_rows = frame.head(MOST_TITLES + _INSPECTED_ROWS).to_numpy(object).tolist()
-        first_row = [names[0], *[""] * (len(names) - 1)]
-        if num_titles := count_titles(pd.DataFrame([first_row, *first_rows], dtype=str)):
+        sample_rows = frame.head(MOST_TITLES + _INSPECTED_ROWS).to_numpy(object).tolist()
+        names_row = [names[0], *[""] * (len(names) - 1)]
+        if num_titles := count_titles(pd.DataFrame([names_row, *sample_rows], dtype=str)):
             problems.extend(refuse_title(int(row_lines[num_titles - 1]), line_number).problems)
             return
     match_masks = [(frame.iloc[:, index] == name).to_numpy(bool) for index, name in enumerate(names)]
@@ -160,14 +160,12 @@ def check_header_row(
         return
     repeat_flags = [bool(match_mask.any()) for match_mask in match_masks]
     shape_flags = [_has_shape_of(name, frame.iloc[:50, index]) for index, name in enumerate(names)]
-    flag_pairs = zip(repeat_flags, shape_flags, strict=True)
-    if any(shape_flags) or all(is_repeat or has_shape for is_repeat, has_shape in flag_pairs):
+    if any(shape_flags) or all(repeat_flags):
         message = f"{_NO_HEADER_MESSAGE}, as the same cells stand below it"
         problems.add(message, f"line {line_number}", _ADD_HEADER_REMEDY)
     elif any(repeat_flags):
-        column_number = repeat_flags.index(True) + 1
-        name_text = f"The name of column {column_number}"
-        notes.append(f"{name_text} also stands among its rows: is the first line a header?")
+        subject_text = f"The name of column {repeat_flags.index(True) + 1}"
+        notes.append(f"{subject_text} also stands among its rows: is the first line a header?")
 
 
 def _has_shape_of(name: str, cells: pd.Series) -> bool:
@@ -202,23 +200,23 @@ def is_header_word(cell: str) -> bool:
     return not re.search(r"[0-9]", cell) and any(word in _HEADER_WORDS for word in split_name(cell))
 
 
-def refuse_other_columns(files: list[tuple[str, tuple[str, ...]]]) -> None:
+def refuse_other_columns(columns_of_files: list[tuple[str, tuple[str, ...]]]) -> None:
     """Raise InvalidInput if files have other columns than the first one, in any order."""
-    (first_name, first_columns), *other_files = files
+    (first_name, first_columns), *other_files = columns_of_files
     with Problems() as problems:
         for other_name, other_columns in other_files:
-            differences: list[str] = []
-            columns_by_verb = ("lacks", first_columns, other_columns), ("has", other_columns, first_columns)
-            for verb, these, those in columns_by_verb:
-                extra_columns = [column for column in these if column not in those]
+            difference_phrases: list[str] = []
+            comparisons = ("lacks", first_columns, other_columns), ("has", other_columns, first_columns)
+            for verb, own_columns, compared_columns in comparisons:
+                extra_columns = [column for column in own_columns if column not in compared_columns]
                 # Without a header word a line may be data, as in pieces of one file, with ids in its cells.
-                if extra_columns and any(map(is_header_word, these)):
+                if extra_columns and any(map(is_header_word, own_columns)):
                     further_text = and_more(len(extra_columns) - 1)
-                    differences.append(f"{verb} column {shorten(extra_columns[0])}{further_text}")
-            if not differences and set(first_columns) != set(other_columns):
-                differences = ["begins with other cells, which may be no names"]
-            if differences:
-                message = f"unlike {shorten(first_name)}, this file {' and '.join(differences)}"
+                    difference_phrases.append(f"{verb} column {shorten(extra_columns[0])}{further_text}")
+            if not difference_phrases and set(first_columns) != set(other_columns):
+                difference_phrases = ["begins with other cells, which may be no names"]
+            if difference_phrases:
+                message = f"unlike {shorten(first_name)}, this file {' and '.join(difference_phrases)}"
                 problems.add(message, f"file {shorten(other_name)}", "Choose files with the same columns")
 
 
@@ -242,10 +240,10 @@ def list_names(columns: Sequence[str]) -> str:
     return ", ".join(map(shorten, columns[:MAX_LISTED])) + and_more(len(columns) - MAX_LISTED) or "none"
 
 
-def refuse_no_names(**columns: object) -> None:
-    """Raise InvalidInput for arguments that are no name or list of names; value and label take no list, None passes."""
+def refuse_wrong_names(**arguments: object) -> None:
+    """Raise InvalidInput unless each argument is None, a name, or (but for value and label) a list of names."""
     with Problems() as problems:
-        for name, argument in columns.items():
+        for name, argument in arguments.items():
             may_be_list = name not in ("value", "label") and not isinstance(argument, str)
             names = argument if may_be_list and isinstance(argument, Iterable) else [argument]
             if argument is not None and not all(isinstance(each_name, str) for each_name in names):
@@ -259,7 +257,7 @@ def refuse_missing(problems: Problems, columns: Sequence[str], named_columns: Se
             problems.add(f"there is no column {shorten(str(name))}; there are {list_names(columns)}")
 
 
-def add_missing_arguments(problems: Problems, missing_arguments: Sequence[str]) -> None:
+def add_missing_arguments(problems: Problems, missing_names: Sequence[str]) -> None:
     """Add a problem for each argument (value, group) whose column a question needs and nobody named."""
-    for name in missing_arguments:
+    for name in missing_names:
         problems.add(f"this question needs the column of the {name}s: {name}=…")

@@ -15,19 +15,10 @@ import numpy as np
 from dpcore.common import wording
 from dpcore.common.checks import InputProblem, Problems
 from dpcore.contributions import ContributionHistogram
+from dpcore.data import user_names
 from dpcore.data.column_names import shorten, split_name, split_words
 from dpcore.data.tables import Numbers, Table, read_numbers
-from dpcore.data.user_names import (
-    COUNT_WORDS,
-    TASKS_IN_ORDER,
-    TIME_WORDS,
-    VALUE_WORDS,
-    VALUES_IN_ORDER,
-    counts_people,
-    find_two_people,
-    list_other_user_columns,
-    score_as_users,
-)
+from dpcore.data.user_names import counts_people, find_two_people, list_other_user_columns, score_as_users
 from dpcore.dataset import Contribution
 
 
@@ -166,7 +157,7 @@ _ID_PATTERN = (
 )
 """Mail addresses, hashes and UUIDs, which hardly name anything but people and devices if they repeat."""
 _SIZE_WORDS = split_words("size sizes contributions contribution rows multiplicity")
-_TASK_WORDS = frozenset(TASKS_IN_ORDER)
+_TASK_WORDS = frozenset(user_names.TASKS_IN_ORDER)
 _TASK_PLURALS = frozenset(word + "s" for word in _TASK_WORDS) | {"categories", "countries"}
 _NUM_SAMPLED = 1_000
 
@@ -200,9 +191,7 @@ def _guess_pairs(table: Table) -> Roles | None:
         return None
     if not (_read_first_numbers(table, rows_column).values >= 1).all():
         return None
-    user_steps, group_steps = (
-        np.diff(_read_first_numbers(table, column).values) for column in (user_column, group_column)
-    )
+    user_steps, group_steps = (np.diff(_read_first_numbers(table, name).values) for name in PAIRS_HEADER[:2])
     if (user_steps < 0).any() or (group_steps[user_steps == 0] <= 0).any():
         return None
     value_column = PAIRS_SUM if PAIRS_SUM in table.columns else None
@@ -215,7 +204,7 @@ def _guess_histogram(table: Table, columns: list[str]) -> Roles | None:
         return None
     people_columns = [column for column in columns if counts_people(column)]
     other_columns = [column for column in columns if column not in people_columns]
-    size_words = _SIZE_WORDS | COUNT_WORDS
+    size_words = _SIZE_WORDS | user_names.COUNT_WORDS
     size_columns = [
         name for name in other_columns if set(split_name(name)) & size_words or name.startswith(TOTALS_PREFIX)
     ]
@@ -243,13 +232,13 @@ def _guess_histogram(table: Table, columns: list[str]) -> Roles | None:
 
 def _names_values_or_tasks(column: str) -> bool:
     """Return True if a column's name has a word for values or for tasks."""
-    return bool(set(split_name(column)) & (VALUE_WORDS | _TASK_WORDS))
+    return bool(set(split_name(column)) & (user_names.VALUE_WORDS | _TASK_WORDS))
 
 
 def _guess_counts(table: Table, columns: list[str]) -> Roles | None:
     """Return the roles of a table with one row per user, guessed from names and cells; None if it is none."""
-    named_columns = [column for column in columns if set(split_name(column)) & COUNT_WORDS]
-    count_columns = [column for column in named_columns if not counts_people(column)]
+    counting_columns = [column for column in columns if set(split_name(column)) & user_names.COUNT_WORDS]
+    count_columns = [column for column in counting_columns if not counts_people(column)]
     user_columns = list_other_user_columns(columns, count_columns)
     user_column = next((column for column in user_columns if not _is_time(table, column)), None)
     if len(columns) == 1:
@@ -259,11 +248,11 @@ def _guess_counts(table: Table, columns: list[str]) -> Roles | None:
         return Roles(TableKind.COUNTS, user=user_column, count=count_columns[0])
     if len(columns) == 2:
         first_column, second_column = columns
-        first_has_values = bool(set(split_name(first_column)) & VALUE_WORDS)
-        has_other_words = _names_values_or_tasks(second_column) or score_as_users(second_column)
-        has_other_names = bool(first_has_values or has_other_words)
-        is_distinct = _is_distinct(table, first_column) and not _is_time(table, first_column)
-        if not has_other_names and is_distinct and _has_whole_numbers(table, second_column, 1.0):
+        first_names_values = bool(set(split_name(first_column)) & user_names.VALUE_WORDS)
+        second_names_other = _names_values_or_tasks(second_column) or score_as_users(second_column) > 0
+        has_distinct_ids = _is_distinct(table, first_column) and not _is_time(table, first_column)
+        are_unnamed = not (first_names_values or second_names_other)
+        if are_unnamed and has_distinct_ids and _has_whole_numbers(table, second_column, 1.0):
             return Roles(TableKind.COUNTS, user=first_column, count=second_column)
     return None
 
@@ -272,9 +261,9 @@ def _guess_events(table: Table, columns: list[str]) -> Roles:
     """Return the roles of a table of events; the user's is empty if neither a name nor cells say who."""
     user_column = _guess_user(table, columns)
     other_columns = [column for column in columns if column != user_column]
-    value_column = _find_named_column(other_columns, VALUES_IN_ORDER, partial(_has_no_text, table))
+    value_column = _find_named_column(other_columns, user_names.VALUES_IN_ORDER, partial(_has_no_text, table))
     other_columns = [column for column in other_columns if column != value_column]
-    task_column = _find_named_column(other_columns, TASKS_IN_ORDER)
+    task_column = _find_named_column(other_columns, user_names.TASKS_IN_ORDER)
     return Roles(TableKind.EVENTS, user_column, value=value_column, task=task_column)
 
 
@@ -296,7 +285,7 @@ def _guess_user(table: Table, columns: list[str]) -> str | None:
 
 def _is_time(table: Table, column: str) -> bool:
     """Return True if a column has dates or times, by its type, its name or its cells."""
-    is_named_so = bool(set(split_name(column)) & TIME_WORDS)
+    is_named_so = bool(set(split_name(column)) & user_names.TIME_WORDS)
     return column in table.times or is_named_so or _match_filled(table, column, _TIME_PATTERN)
 
 
@@ -314,10 +303,8 @@ def _find_named_column(
     ranked_columns: list[tuple[int, int, str]] = []
     for index, column in enumerate(columns):
         name_words = split_name(column)
-        # StockCode is also stockcode.
-        ranked_columns += [
-            (words.index(word), index, column) for word in (*name_words, "".join(name_words)) if word in words
-        ]
+        all_words = *name_words, "".join(name_words)  # StockCode is also stockcode.
+        ranked_columns += [(words.index(word), index, column) for word in all_words if word in words]
     return next((column for _, _, column in sorted(ranked_columns) if fits(column)), None)
 
 
@@ -326,10 +313,8 @@ def _is_row_number(table: Table, column: str) -> bool:
     if not (re.fullmatch(r"column [0-9]+'*", column) or column.lower() in ("index", "unnamed: 0", "row")):
         return False
     first_cells = table.frame[column].iloc[:_NUM_SAMPLED].tolist()
-    return any(
-        first_cells == [str(first_number + offset) for offset in range(len(first_cells))]
-        for first_number in (0, 1)
-    )
+    number_texts = [str(number) for number in range(len(first_cells) + 1)]
+    return first_cells in (number_texts[:-1], number_texts[1:])
 
 
 def _read_first_numbers(table: Table, column: str) -> Numbers:
@@ -348,7 +333,7 @@ def _has_whole_numbers(table: Table, column: str, min_share: float) -> bool:
 def _has_no_text(table: Table, column: str) -> bool:
     """Return True if the first cells have numbers, and all others are missing."""
     numbers = _read_first_numbers(table, column)
-    return bool(np.isfinite(numbers.values).any() and not numbers.is_text.any())
+    return bool(np.isfinite(numbers.values).any() and not numbers.text_mask.any())
 
 
 def _is_ascending(table: Table, column: str) -> bool:
@@ -410,14 +395,11 @@ def describe_two_people(columns: Sequence[str]) -> InputProblem:
 
 
 def refuse_wrong_columns(
-    problems: Problems,
-    columns: Sequence[str],
-    role_columns: Iterable[tuple[str, str | None]],
-    table_name: str,
+    problems: Problems, columns: Sequence[str], role_pairs: Iterable[tuple[str, str | None]], table_name: str
 ) -> None:
     """Add a problem for each role whose column is None, is not in the table, or has another role already."""
     role_of_column: dict[str, str] = {}
-    for role, column in role_columns:
+    for role, column in role_pairs:
         if column is None:
             problems.add(f"no column is chosen for {role}", "", f"Choose one of the columns of {table_name}")
         elif column not in columns:

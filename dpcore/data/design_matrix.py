@@ -119,7 +119,7 @@ def list_levels(table: Table, column: str) -> tuple[str, ...]:
 def is_numeric(table: Table, column: str) -> bool:
     """Return True if a column has numbers, and every other cell is missing."""
     column_numbers = read_numbers(table, column)
-    is_read = column_numbers.marks.problem is None and not column_numbers.is_text.any()
+    is_read = column_numbers.marks.problem is None and not column_numbers.text_mask.any()
     return is_read and bool(np.isfinite(column_numbers.values).any())
 
 
@@ -176,15 +176,15 @@ class _Reading:
     table: Table
     problems: Problems = field(default_factory=Problems)
     notes: list[str] = field(default_factory=list)
-    is_missing_by_column: dict[str, BoolArray] = field(default_factory=dict)
+    missing_mask_by_column: dict[str, BoolArray] = field(default_factory=dict)
     decimal_marks: dict[str, str] = field(default_factory=dict)
 
     def describe_lines(self, bad_mask: BoolArray) -> str:
         """Return the lines of the first three bad rows, and how many more there are, as text."""
         bad_rows = np.flatnonzero(bad_mask)
-        line_numbers = ", ".join(f"{self.table.line(int(row)):,}" for row in bad_rows[:3])
+        lines_text = ", ".join(f"{self.table.line(int(row)):,}" for row in bad_rows[:3])
         further_text = f" and {bad_rows.size - 3:,} more" if bad_rows.size > 3 else ""
-        return f"line{'s' if bad_rows.size > 1 else ''} {line_numbers}{further_text}"
+        return f"line{'s' if bad_rows.size > 1 else ''} {lines_text}{further_text}"
 
     def read_number_column(self, column: str, remedy: str) -> FloatArray:
         """Read a column as numbers; blank cells, NA and the like are missing, other texts are problems."""
@@ -194,14 +194,14 @@ class _Reading:
         self.decimal_marks[column] = marks.decimal_mark
         self.problems.extend([marks.problem] if marks.problem is not None else [])
         # Cells that say inf, or have digits and are not finite, such as 1e999.
-        infinite_mask = column_numbers.is_not_finite.copy()
+        infinite_mask = column_numbers.not_finite_mask.copy()
         odd_rows = np.flatnonzero(infinite_mask)
         odd_cells = self.table.frame[column].iloc[odd_rows]
         infinite_mask[odd_rows] = [_INFINITE_PATTERN.fullmatch(str(cell)) is not None for cell in odd_cells]
-        missing_word_mask = column_numbers.is_not_finite & ~infinite_mask
-        self.is_missing_by_column[column] = column_numbers.is_blank | missing_word_mask
+        missing_word_mask = column_numbers.not_finite_mask & ~infinite_mask
+        self.missing_mask_by_column[column] = column_numbers.blank_mask | missing_word_mask
         messages = "text where a number must stand", "a number that is infinite or beyond what can be held"
-        for bad_mask, message in zip((column_numbers.is_text, infinite_mask), messages, strict=True):
+        for bad_mask, message in zip((column_numbers.text_mask, infinite_mask), messages, strict=True):
             if bad_mask.any():
                 location = f"{self.describe_lines(bad_mask)}, column {shorten(column)}"
                 self.problems.add(message, location, remedy)
@@ -216,7 +216,7 @@ class _Reading:
     def read_text_column(self, column: str) -> pd.Series:
         """Return a column as text; blank cells are missing."""
         cells = self.table.frame[column]
-        self.is_missing_by_column[column] = (cells == "").to_numpy(bool)
+        self.missing_mask_by_column[column] = (cells == "").to_numpy(bool)
         return cells
 
 
@@ -245,35 +245,35 @@ def build_dataset(
     reading.notes += table.notes
     labels = reading.read_labels(design)
     user_cells = reading.read_text_column(design.user)
-    values_by_column: dict[str, FloatArray] = {}
+    numbers_by_column: dict[str, FloatArray] = {}
     for feature in design.features:
         if feature.encoding is FeatureKind.NUMERIC:
             remedy = "Correct these cells, take the column as categories, or leave it out"
-            values_by_column[feature.column] = reading.read_number_column(feature.column, remedy)
+            numbers_by_column[feature.column] = reading.read_number_column(feature.column, remedy)
         else:
             reading.read_text_column(feature.column)
     reading.problems.raise_if_any()
     complete_rows = _find_complete_rows(reading)
     # Levels are those of the remaining rows: a level without rows would be a column of zeros.
-    blocks: list[tuple[FloatArray, list[str]]] = []
+    named_blocks: list[tuple[FloatArray, list[str]]] = []
     for feature in design.features:
         if feature.encoding is FeatureKind.NUMERIC:
-            blocks.append((values_by_column[feature.column][complete_rows, None], [feature.column]))
+            named_blocks.append((numbers_by_column[feature.column][complete_rows, None], [feature.column]))
         else:
-            blocks.append(_encode_one_hot(reading, feature, complete_rows))
+            named_blocks.append(_encode_one_hot(reading, feature, complete_rows))
     reading.problems.raise_if_any()
     if design.intercept:
-        blocks.insert(0, (np.ones((complete_rows.size, 1)), [_make_unique(INTERCEPT, table.columns)]))
-    _check_size(reading, complete_rows.size, sum(block_values.shape[1] for block_values, _ in blocks))
-    features = np.hstack([block_values for block_values, _ in blocks])
+        named_blocks.insert(0, (np.ones((complete_rows.size, 1)), [_make_unique(INTERCEPT, table.columns)]))
+    _check_size(reading, complete_rows.size, sum(block_values.shape[1] for block_values, _ in named_blocks))
+    features = np.hstack([block_values for block_values, _ in named_blocks])
     feature_names: tuple[str, ...] = ()
-    for name in (name for _, block_names in blocks for name in block_names):
+    for name in (name for _, block_names in named_blocks for name in block_names):
         feature_names += (_make_unique(name, feature_names),)  # It may be that of a level of another column.
     user_codes = np.asarray(pd.factorize(user_cells.iloc[complete_rows])[0], dtype=np.int64)
     if check is not None:
         check(features, user_codes, feature_names)
-    filled_columns = tuple(name for name in reading.is_missing_by_column if name not in reading.decimal_marks)
-    layout = TableLayout(table.layouts, tuple(reading.decimal_marks.items()), filled=filled_columns)
+    text_columns = tuple(name for name in reading.missing_mask_by_column if name not in reading.decimal_marks)
+    layout = TableLayout(table.layouts, tuple(reading.decimal_marks.items()), filled=text_columns)
     source_text, rows_per_user = f"File {table.name}. {explain_design(design)}", np.bincount(user_codes)
     return Dataset(
         table.name, source_text, disclosure, ContributionHistogram.from_counts(rows_per_user), (design.user,),
@@ -305,13 +305,13 @@ def _check_roles(table: Table, design: Design) -> None:
 
 def _find_complete_rows(reading: _Reading) -> IntArray:
     """Return the indices of the rows without missing cells, and add a note on the others by column."""
-    masks_by_column = {name: mask for name, mask in reading.is_missing_by_column.items() if mask.any()}
+    masks_by_column = {name: mask for name, mask in reading.missing_mask_by_column.items() if mask.any()}
     no_rows_mask = np.zeros(len(reading.table.frame), dtype=bool)
     left_out_mask = np.any([no_rows_mask, *masks_by_column.values()], axis=0)
     complete_rows = np.flatnonzero(~left_out_mask)
     if masks_by_column:
-        first_masks = list(masks_by_column.items())[:10]
-        line_texts = [f"{shorten(column)}: {reading.describe_lines(mask)}" for column, mask in first_masks]
+        column_masks = list(masks_by_column.items())[:10]
+        line_texts = [f"{shorten(column)}: {reading.describe_lines(mask)}" for column, mask in column_masks]
         num_left_out, lines_text = int(left_out_mask.sum()), "; ".join(line_texts)
         noun_forms = "row with a missing value was", "rows with missing values were"
         rows_text = wording.counted(num_left_out, *noun_forms)
@@ -343,9 +343,9 @@ def _encode_one_hot(reading: _Reading, feature: Feature, kept_rows: IntArray) ->
         reading.problems.add("the reference level stands in no complete row", location, "Choose another one")
     if reading.problems.entries:
         return np.zeros((kept_rows.size, 1)), [feature.column]
-    indicator_codes = [code for code, name in enumerate(level_names) if name != reference_level]
+    indicator_codes = [index for index, name in enumerate(level_names) if name != reference_level]
     indicators = (level_codes[:, None] == np.array(indicator_codes)).astype(np.float64)
-    return indicators, [f"{feature.column}: {level_names[level_code]}" for level_code in indicator_codes]
+    return indicators, [f"{feature.column}: {level_names[index]}" for index in indicator_codes]
 
 
 def _check_size(reading: _Reading, num_rows: int, num_columns: int) -> None:

@@ -48,16 +48,14 @@ def parse_groups(text: str | None) -> tuple[str, ...]:
     lines = [line for line in re.split("[\r\n]", text) if line.strip(BLANKS)]
     if text.lstrip().startswith("["):
         try:
-            content = json.loads(text)
-            lines = content if all(isinstance(name, str) for name in content) else lines
+            json_names = json.loads(text)
+            lines = json_names if all(isinstance(name, str) for name in json_names) else lines
         except ValueError:  # A name may begin with a bracket.
             pass
     names = [name.strip(BLANKS) for name in lines]
     if "" in names:
-        raise refuse(
-            "the list of groups has an empty name",
-            remedy="Remove it: rows with an empty cell are in no group",
-        )
+        remedy = "Remove it: rows with an empty cell are in no group"
+        raise refuse("the list of groups has an empty name", remedy=remedy)
     if repeated_names := [name for name, count in Counter(names).items() if count > 1]:
         message = f"the list of groups has {repeated_names[0][:40]!r} twice"
         raise refuse(message, remedy="Name each group once; blanks around a name do not count")
@@ -74,8 +72,8 @@ def write_groups(groups: Any) -> Any:
         try:
             return groups.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is not UTF-8"
-            raise refuse(f"the list of groups {groups.name} cannot be read: {reason}") from None
+            reason_text = getattr(error, "strerror", None) or "it is not UTF-8"
+            raise refuse(f"the list of groups {groups.name} cannot be read: {reason_text}") from None
     if isinstance(groups, str) or not isinstance(groups, Iterable):
         return groups
     return json.dumps([str(name) for name in groups], ensure_ascii=False)
@@ -103,46 +101,45 @@ def parse_edges(text: str | None) -> tuple[str, ...]:
             edges = [_write_edge(word) for word in words]
     except (ValueError, InvalidOperation, OverflowError):
         message = f"the edges of bins cannot be read; got {text[:60]!r}"
-        raise refuse(
-            message, remedy="Write 0, 10, 20 or 0 to 100 by 10 or 2025-01-01 to 2026-01-01 by month"
-        ) from None
+        remedy = "Write 0, 10, 20 or 0 to 100 by 10 or 2025-01-01 to 2026-01-01 by month"
+        raise refuse(message, remedy=remedy) from None
     if not 2 <= len(edges) <= MAX_BINS + 1:
         raise refuse(f"there can be 2 to {MAX_BINS + 1:,} edges of bins; got {len(edges):,}")
     if len({are_dates([edge]) for edge in edges}) > 1:
         raise refuse("the edges of bins are all numbers, or all dates")
     keys = list(map(find_reader(edges), edges))
-    if any(not left < right for left, right in itertools.pairwise(keys)):
+    if any(not key < next_key for key, next_key in itertools.pairwise(keys)):
         raise refuse("the edges of bins must ascend, each once")
     return tuple(edges)
 
 
-def _space_edges(first: str, last: str, step: str) -> list[str]:
+def _space_edges(first_word: str, last_word: str, step_word: str) -> list[str]:
     """Write edges from one end to the other by a step; the last bin may reach beyond the end."""
     edges: list[str] = []
-    if step in _NUM_DAYS or step in _NUM_MONTHS:
-        date, end = (datetime.strptime(word, DATE_FORMAT) for word in (first, last))
-        start = date
-        while (not edges or date < end) and len(edges) <= MAX_BINS + 1:
+    if step_word in _NUM_DAYS or step_word in _NUM_MONTHS:
+        date, end_date = (datetime.strptime(word, DATE_FORMAT) for word in (first_word, last_word))
+        start_date = date
+        while (not edges or date < end_date) and len(edges) <= MAX_BINS + 1:
             edges.append(date.strftime(DATE_FORMAT))
-            if step in _NUM_DAYS:
-                date += timedelta(days=_NUM_DAYS[step])
+            if step_word in _NUM_DAYS:
+                date += timedelta(days=_NUM_DAYS[step_word])
             else:
-                num_months = start.month - 1 + len(edges) * _NUM_MONTHS[step]
+                num_months = start_date.month - 1 + len(edges) * _NUM_MONTHS[step_word]
                 # A month that begins on the 31st has no such day everywhere: ValueError, as for what cannot be read.
-                date = start.replace(year=start.year + num_months // 12, month=num_months % 12 + 1)
+                date = start_date.replace(year=start_date.year + num_months // 12, month=num_months % 12 + 1)
         return [*edges, date.strftime(DATE_FORMAT)]
-    number, end_number, width = Decimal(first), Decimal(last), Decimal(step)
-    if not (width > 0 and number.is_finite() and end_number.is_finite()):
-        raise ValueError(step)
+    number, end_number, step_number = Decimal(first_word), Decimal(last_word), Decimal(step_word)
+    if not (step_number > 0 and number.is_finite() and end_number.is_finite()):
+        raise ValueError(step_word)
     start_number = number
     while (not edges or number < end_number) and len(edges) <= MAX_BINS + 1:
         edges.append(_write_edge(str(number)))
-        number = start_number + len(edges) * width
+        number = start_number + len(edges) * step_number
     return [*edges, _write_edge(str(number))]
 
 
 def _write_edge(word: str) -> str:
-    """Write an edge in the one form of its kind."""
+    """Write an edge as Python writes the number, or as a date such as 2025-01-31; raise ValueError if it is neither."""
     try:
         number = float(word)
     except ValueError:
@@ -166,37 +163,36 @@ def find_reader(edges: Sequence[str]) -> Callable[[str], Any]:
 
 def name_bins(edges: Sequence[str]) -> tuple[str, ...]:
     """Return the name of each bin, which holds its left edge and not its right one."""
-    return tuple(f"[{left}, {right})" for left, right in itertools.pairwise(edges))
+    return tuple(f"[{left_edge}, {right_edge})" for left_edge, right_edge in itertools.pairwise(edges))
 
 
-def find_groups(groups: str | None, edges: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def find_groups(groups_text: str | None, edges_text: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the groups of a public list, and the edges if they are bins; both empty without a list.
 
     Raises:
         InvalidInput: The list or the edges cannot be read, or both are given.
     """
-    for name, text in (("list of groups", groups), ("edges of bins", edges)):
+    for name, text in (("list of groups", groups_text), ("edges of bins", edges_text)):
         if not isinstance(text, str | None):
             raise refuse(f"the {name} must be a text; got {str(text)[:40]}")
-    names, bin_edges = parse_groups(groups), parse_edges(edges)
+    names, bin_edges = parse_groups(groups_text), parse_edges(edges_text)
     if names and bin_edges:
-        raise refuse(
-            "the public list of groups and edges of bins do not go together", remedy="Leave one empty"
-        )
+        message = "the public list of groups and edges of bins do not go together"
+        raise refuse(message, remedy="Leave one empty")
     return (name_bins(bin_edges), bin_edges) if bin_edges else (names, ())
 
 
 def code_cells(cells: Sequence[str], groups: Sequence[str], edges: Sequence[str] = ()) -> IntArray:
-    """Return the place of each cell's group on the list, or of its bin; -1 for none.
+    """Return of each cell the index of its group in the list, or of its bin; -1 for none.
 
     Args:
         cells: Names in the data, without blanks around them; as `Dataset.task_names`, cut to `LONGEST_TASK_NAME`.
         groups: The list.
         edges: Edges of bins, of which ``groups`` are the names; empty for a list of names.
     """
-    places = {group[:LONGEST_TASK_NAME]: place for place, group in enumerate(groups)}
+    index_by_name = {group[:LONGEST_TASK_NAME]: group_index for group_index, group in enumerate(groups)}
     if not edges:
-        return np.array([places.get(cell, -1) for cell in cells], dtype=np.int64)
+        return np.array([index_by_name.get(cell, -1) for cell in cells], dtype=np.int64)
     read_cell, codes = find_reader(edges), []
     keys = list(map(read_cell, edges))
     for cell in cells:
@@ -209,20 +205,22 @@ def code_cells(cells: Sequence[str], groups: Sequence[str], edges: Sequence[str]
 
 
 def code_groups(dataset: Dataset, groups: Sequence[str], edges: Sequence[str] = ()) -> IntArray:
-    """Return the place on the list of each group of a dataset's pairs; arguments as `code_cells`.
+    """Return of each group of a dataset's pairs its index in the list, or that of its bin; -1 for none.
+
+    Args:
+        dataset: The dataset.
+        groups: The list.
+        edges: Edges of bins, of which ``groups`` are the names; empty for a list of names.
 
     Raises:
         InvalidInput: The data hold no names, or none of the list.
     """
     if not dataset.task_names:
-        raise refuse(
-            "these data hold no names of groups, so that a list cannot be compared with them",
-            remedy="Read the file again, or enter how many groups are on the list instead",
-        )
+        message = "these data hold no names of groups, so that a list cannot be compared with them"
+        remedy = "Read the file again, or enter how many groups are on the list instead"
+        raise refuse(message, remedy=remedy)
     codes = code_cells(dataset.task_names, groups, edges)
     if not (codes >= 0).any():
-        raise refuse(
-            "no group on the public list is in the data",
-            remedy="Write names as they stand in the cells, or edges that the cells lie between",
-        )
+        remedy = "Write names as they stand in the cells, or edges that the cells lie between"
+        raise refuse("no group on the public list is in the data", remedy=remedy)
     return codes

@@ -54,28 +54,26 @@ def build_pairs(
         squares and the range of values. None if no row names a group.
     """
     row_users, row_groups = np.asarray(user_codes, dtype=np.int64), np.asarray(group_codes, dtype=np.int64)
-    group_mask = row_groups >= 0
-    if not group_mask.any():
+    named_mask = row_groups >= 0
+    if not named_mask.any():
         return None
-    row_users, row_groups = row_users[group_mask], row_groups[group_mask]
+    row_users, row_groups = row_users[named_mask], row_groups[named_mask]
     pair_codes = row_users * num_groups + row_groups  # At most rows squared, far below 2^63.
     # A stable sort of whole numbers is a radix sort, about twice as fast as the default one on millions.
     row_order = np.argsort(pair_codes, kind="stable")
     pair_codes = pair_codes[row_order]
     pair_starts = np.flatnonzero(np.r_[True, pair_codes[1:] != pair_codes[:-1]])
-    sum_fields: dict[str, Any] = {}
-    if values is not None and np.abs(amounts := np.asarray(values, np.float64)[group_mask]).max() <= 1e100:
-        sum_fields = {
-            "sums": np.add.reduceat(amounts[row_order], pair_starts),
-            "sums_of_squares": np.add.reduceat(amounts[row_order] ** 2, pair_starts),
+    pair_fields: dict[str, Any] = {}
+    if values is not None and np.abs(row_values := np.asarray(values, np.float64)[named_mask]).max() <= 1e100:
+        pair_fields = {
+            "sums": np.add.reduceat(row_values[row_order], pair_starts),
+            "sums_of_squares": np.add.reduceat(row_values[row_order] ** 2, pair_starts),
             "value_column": value_column,
-            "value_range": (float(amounts.min()), float(amounts.max())),
+            "value_range": (float(row_values.min()), float(row_values.max())),
         }
     first_rows, rows_per_pair = row_order[pair_starts], np.diff(np.r_[pair_starts, pair_codes.size])
-    num_without_group = int(group_mask.size - group_mask.sum())
-    codes_of_pairs = row_users[first_rows], row_groups[first_rows]
-    sum_fields["rows_without_group"] = num_without_group
-    return Pairs(*codes_of_pairs, num_groups, column, rows=rows_per_pair, **sum_fields)
+    pair_fields |= {"rows": rows_per_pair, "rows_without_group": int(named_mask.size - named_mask.sum())}
+    return Pairs(row_users[first_rows], row_groups[first_rows], num_groups, column, **pair_fields)
 
 
 SCHEMA = "sweetspot/pair-distribution/1"
@@ -89,7 +87,7 @@ MAX_ROWS = 10**15
 """Largest total number of rows, below which sums of integers are exact."""
 _HEAD_BYTES = 2_000
 """Bytes at the beginning of a file that must contain its schema."""
-_COLUMNS_BY_LIST = {
+_NAMES_BY_LIST = {
     "users": ("rows", "users"),
     "pairs": ("groups", "rows", "pairs"),
     "groups": ("rows", "users", "groups"),
@@ -98,7 +96,7 @@ _CONTRIBUTIONS_BY_NAME = {contribution.value: contribution for contribution in C
 
 
 def has_schema(first_bytes: bytes) -> bool:
-    """Return True if a file states in its first bytes that it is such a distribution."""
+    """Return True if the first bytes of a file state that it holds a distribution of pairs."""
     stripped_bytes = first_bytes[:_HEAD_BYTES].removeprefix(b"\xef\xbb\xbf").lstrip()
     return stripped_bytes.startswith(b"{") and b'"sweetspot/pair-distribution/' in stripped_bytes
 
@@ -106,22 +104,22 @@ def has_schema(first_bytes: bytes) -> bool:
 def summarise_pairs(pairs: Pairs) -> PairSizes:
     """Compute the distribution of given pairs, which must have rows."""
     assert pairs.rows is not None
-    distinct_users, user_index = np.unique(pairs.user_codes, return_inverse=True)
-    groups_per_pair = np.bincount(user_index, minlength=distinct_users.size)[user_index]
-    sizes, pair_counts = np.unique(np.stack([groups_per_pair, pairs.rows]), axis=1, return_counts=True)
-    group_codes, group_index = np.unique(pairs.task_codes, return_inverse=True)
+    distinct_users, user_indices = np.unique(pairs.user_codes, return_inverse=True)
+    groups_per_pair = np.bincount(user_indices, minlength=distinct_users.size)[user_indices]
+    pair_sizes, pair_counts = np.unique(np.stack([groups_per_pair, pairs.rows]), axis=1, return_counts=True)
+    group_codes, group_indices = np.unique(pairs.task_codes, return_inverse=True)
     rows_per_group = np.zeros(group_codes.size, dtype=np.int64)
-    np.add.at(rows_per_group, group_index, pairs.rows)
-    users_per_group = np.bincount(group_index)
+    np.add.at(rows_per_group, group_indices, pairs.rows)
+    users_per_group = np.bincount(group_indices)
     group_order = np.lexsort((users_per_group, rows_per_group))
     group_sizes = np.stack([rows_per_group, users_per_group])[:, group_order]
-    group_columns = pairs.column, pairs.further_columns
-    return PairSizes(sizes[0], sizes[1], pair_counts, group_sizes[0], group_sizes[1], *group_columns)
+    column_names = pairs.column, pairs.further_columns
+    return PairSizes(pair_sizes[0], pair_sizes[1], pair_counts, group_sizes[0], group_sizes[1], *column_names)
 
 
-def fits_in_file(sizes: PairSizes) -> bool:
+def fits_in_file(pair_sizes: PairSizes) -> bool:
     """Return True if a distribution of pairs is small enough for a file."""
-    return sizes.pairs.size <= MAX_ENTRIES and sizes.task_rows.size <= MAX_GROUPS
+    return pair_sizes.pairs.size <= MAX_ENTRIES and pair_sizes.task_rows.size <= MAX_GROUPS
 
 
 def write_distribution(dataset: Dataset) -> str:
@@ -142,20 +140,18 @@ def write_distribution(dataset: Dataset) -> str:
         raise refuse(f"the distribution has more than {MAX_ENTRIES:,} sizes or {MAX_GROUPS:,} groups")
     rows_and_users = np.stack([pair_sizes.task_rows, pair_sizes.task_users])
     group_totals, group_counts = np.unique(rows_and_users, axis=1, return_counts=True)
-    document = {
+    members = {
         "schema": SCHEMA,
         "label": dataset.provenance.label,
         "group_columns": [pair_sizes.column, *pair_sizes.further_columns],
         "counted": dataset.contribution.value,
         "users": {"rows": dataset.histogram.sizes.tolist(), "users": dataset.histogram.users.tolist()},
-        "pairs": {name: getattr(pair_sizes, name).tolist() for name in _COLUMNS_BY_LIST["pairs"]},
-        "groups": {
-            "rows": group_totals[0].tolist(),
-            "users": group_totals[1].tolist(),
-            "groups": group_counts.tolist(),
-        },
+        "pairs": {name: getattr(pair_sizes, name).tolist() for name in _NAMES_BY_LIST["pairs"]},
+        "groups": dict(
+            zip(_NAMES_BY_LIST["groups"], [*group_totals.tolist(), group_counts.tolist()], strict=True)
+        ),
     }
-    return json.dumps(document, ensure_ascii=False) + "\n"
+    return json.dumps(members, ensure_ascii=False) + "\n"
 
 
 def read_distribution(content: bytes, name: str, disclosure: Disclosure) -> Dataset:
@@ -173,9 +169,9 @@ def read_distribution(content: bytes, name: str, disclosure: Disclosure) -> Data
         InvalidInput: The file has another format, or describes impossible data; all problems at once.
     """
     document = strict_json.load_json(content, MAX_BYTES, "the file")
-    members = document.get_members(["schema", "group_columns", "counted", *_COLUMNS_BY_LIST], ["label"])
+    members = document.get_members(["schema", "group_columns", "counted", *_NAMES_BY_LIST], ["label"])
     group_columns: list[str | None] = []
-    columns_by_list: dict[str, dict[str, IntArray] | None] = {}
+    arrays_by_list: dict[str, dict[str, IntArray] | None] = {}
     contribution = None
     if members is not None:
         if members["schema"].value != SCHEMA:
@@ -186,26 +182,26 @@ def read_distribution(content: bytes, name: str, disclosure: Disclosure) -> Data
         contribution = members["counted"].choose(_CONTRIBUTIONS_BY_NAME)
         if "label" in members:
             members["label"].get_text(500)
-        columns_by_list = {key: _read_lists(members[key], names) for key, names in _COLUMNS_BY_LIST.items()}
+        arrays_by_list = {key: _read_lists(members[key], names) for key, names in _NAMES_BY_LIST.items()}
     document.problems.raise_if_any()
-    user_columns, pair_columns, total_columns = (columns_by_list[key] or {} for key in _COLUMNS_BY_LIST)
+    user_arrays, pair_arrays, group_arrays = (arrays_by_list[key] or {} for key in _NAMES_BY_LIST)
     assert contribution is not None
-    _check_agreement(user_columns, pair_columns, total_columns, contribution, document)
+    _check_agreement(user_arrays, pair_arrays, group_arrays, contribution, document)
     document.problems.raise_if_any()
-    column, *further_columns = (column or "" for column in group_columns)
-    size_order = np.argsort(user_columns["rows"])
-    group_counts = total_columns["groups"]
-    task_users = np.repeat(total_columns["users"], group_counts)
+    column, *further_group_columns = (column or "" for column in group_columns)
+    size_order = np.argsort(user_arrays["rows"])
+    group_counts = group_arrays["groups"]
+    users_per_group = np.repeat(group_arrays["users"], group_counts)
     return Dataset(
         name=name,
         source=f"File {name}, a distribution of pairs of user and group.",
         disclosure=disclosure,
-        histogram=ContributionHistogram(user_columns["rows"][size_order], user_columns["users"][size_order]),
+        histogram=ContributionHistogram(user_arrays["rows"][size_order], user_arrays["users"][size_order]),
         contribution=contribution,
-        tasks=TaskSizes(task_users, column, tuple(further_columns)),
+        tasks=TaskSizes(users_per_group, column, tuple(further_group_columns)),
         pair_sizes=PairSizes(
-            pair_columns["groups"], pair_columns["rows"], pair_columns["pairs"],
-            np.repeat(total_columns["rows"], group_counts), task_users, column, tuple(further_columns),
+            pair_arrays["groups"], pair_arrays["rows"], pair_arrays["pairs"],
+            np.repeat(group_arrays["rows"], group_counts), users_per_group, column, tuple(further_group_columns),
         ),
         notes=("Only how pairs of user and group are distributed is known, not which lie in which group.",),
     )  # fmt: skip
@@ -238,51 +234,50 @@ def _read_lists(node: JsonValue, names: tuple[str, ...]) -> dict[str, IntArray] 
 
 
 def _check_agreement(
-    users: dict[str, IntArray],
-    pairs: dict[str, IntArray],
-    groups: dict[str, IntArray],
+    user_arrays: dict[str, IntArray],
+    pair_arrays: dict[str, IntArray],
+    group_arrays: dict[str, IntArray],
     contribution: Contribution,
     document: JsonValue,
 ) -> None:
-    """Add problems if the three lists cannot describe the same data."""
-    columns_by_list = {"users": users, "pairs": pairs, "groups": groups}
-    lists = columns_by_list.items()
-    total_rows = {key: _compute_product(columns["rows"], columns[key]) for key, columns in lists}
-    num_users, num_groups = sum(users["users"].tolist()), sum(groups["groups"].tolist())
-    num_pairs = sum(pairs["pairs"].tolist())
-    pairs_by_width: Counter[int] = Counter()
-    pairs_by_groups = zip(pairs["groups"].tolist(), pairs["pairs"].tolist(), strict=True)
-    for num_user_groups, num_pairs_there in pairs_by_groups:
-        pairs_by_width[num_user_groups] += num_pairs_there
-    num_paired_users = sum(count // num_groups_each for num_groups_each, count in pairs_by_width.items())
+    """Add problems to the document if the arrays of its three lists, by name, cannot describe the same data."""
+    arrays_by_list = {"users": user_arrays, "pairs": pair_arrays, "groups": group_arrays}
+    total_rows = {key: _compute_product(each["rows"], each[key]) for key, each in arrays_by_list.items()}
+    num_users, num_groups = sum(user_arrays["users"].tolist()), sum(group_arrays["groups"].tolist())
+    num_pairs = sum(pair_arrays["pairs"].tolist())
+    # Numbers of pairs by the number of groups of their user.
+    pairs_by_num_groups: Counter[int] = Counter()
+    for num_user_groups, pair_count in np.stack(
+        [pair_arrays["groups"], pair_arrays["pairs"]], axis=1
+    ).tolist():
+        pairs_by_num_groups[num_user_groups] += pair_count
+    num_paired_users = sum(count // num_user_groups for num_user_groups, count in pairs_by_num_groups.items())
     paired_users_text = f"{num_paired_users:,} users have pairs, and there are {num_users:,}"
-    counts_rows, counts_tasks = contribution is Contribution.ROWS, contribution is Contribution.DISTINCT_TASKS
-    users_of_groups = _compute_product(groups["users"], groups["groups"])
+    has_other_tasks = contribution is Contribution.DISTINCT_TASKS and num_pairs != total_rows["users"]
+    user_sizes, counts_rows = user_arrays["rows"], contribution is Contribution.ROWS
+    users_of_groups = _compute_product(group_arrays["users"], group_arrays["groups"])
     checks = [
         *(
-            (list_rows > MAX_ROWS, f"{heading} have more than {MAX_ROWS:,} rows in all")
-            for heading, list_rows in total_rows.items()
+            (num_rows > MAX_ROWS, f"{heading} have more than {MAX_ROWS:,} rows in all")
+            for heading, num_rows in total_rows.items()
         ),
         (num_groups > MAX_GROUPS, f"there are {num_groups:,} groups; at most {MAX_GROUPS:,} are taken"),
-        (np.unique(users["rows"]).size < users["rows"].size, "under users, a number of rows stands twice"),
-        (np.any(groups["users"] > groups["rows"]), "a group has more users than rows"),
-        (groups["users"].max() > num_users, "a group has more users than there are"),
-        (pairs["groups"].max() > num_groups, "a user is in more groups than there are"),
+        (np.unique(user_sizes).size < user_sizes.size, "under users, a number of rows stands twice"),
+        (np.any(group_arrays["users"] > group_arrays["rows"]), "a group has more users than rows"),
+        (group_arrays["users"].max() > num_users, "a group has more users than there are"),
+        (pair_arrays["groups"].max() > num_groups, "a user is in more groups than there are"),
         (num_pairs != users_of_groups, "pairs must be as many as the users of all groups together"),
         (total_rows["pairs"] != total_rows["groups"], "pairs and groups must have the same rows in all"),
         *(
             (
-                num_pairs_there % num_user_groups > 0,
-                f"users in {num_user_groups:,} groups each cannot have {num_pairs_there:,} pairs",
+                pair_count % num_user_groups > 0,
+                f"users in {num_user_groups:,} groups each cannot have {pair_count:,} pairs",
             )
-            for num_user_groups, num_pairs_there in pairs_by_width.items()
+            for num_user_groups, pair_count in pairs_by_num_groups.items()
         ),
         (num_paired_users > num_users, paired_users_text),
         (counts_rows and total_rows["pairs"] > total_rows["users"], "pairs have more rows than users do"),
-        (
-            counts_tasks and num_pairs != total_rows["users"],
-            "users and pairs must have the same number of tasks",
-        ),
+        (has_other_tasks, "users and pairs must have the same number of tasks"),
     ]
     for is_problem, message in checks:
         if is_problem:

@@ -60,15 +60,15 @@ class Generator(ABC):
     title: ClassVar[str]
 
     def __post_init__(self) -> None:
-        hints, wrong_names = list_field_types(type(self)), list[str]()
+        hints, wrong_fields = list_field_types(type(self)), list[str]()
         with Problems() as problems:
             for name, field in declared_fields(type(self)).items():
                 num_problems = len(problems.entries)
                 field.check(problems, getattr(self, name), hints[name])
-                wrong_names += [name] if len(problems.entries) > num_problems else []
-            self._check_together(problems, wrong_names)
+                wrong_fields += [name] if len(problems.entries) > num_problems else []
+            self._check_together(problems, wrong_fields)
 
-    def _check_together(self, problems: Problems, wrong_names: Sequence[str]) -> None:  # noqa: B027
+    def _check_together(self, problems: Problems, wrong_fields: Sequence[str]) -> None:  # noqa: B027
         """Add problems of several parameters together, unless one of them is wrong by itself."""
 
     @abstractmethod
@@ -191,14 +191,14 @@ class LogNormalSizes(Generator):
     seed: int = public.number(1, "Seed", (0, MAX_SEED), name="seed")
     """The same seed gives the same distribution."""
 
-    def _check_together(self, problems: Problems, wrong_names: Sequence[str]) -> None:
+    def _check_together(self, problems: Problems, wrong_fields: Sequence[str]) -> None:
         """Add a problem if sizes would exceed `MAX_SIZE` or there would be too many distinct ones."""
-        if "log_mean" in wrong_names or "log_sigma" in wrong_names:
+        if "log_mean" in wrong_fields or "log_sigma" in wrong_fields:
             return
         if (log_size := self.log_mean + 6 * self.log_sigma) > math.log(MAX_SIZE):
             message = f"log_mean + 6 log_sigma must be at most {math.log(MAX_SIZE):.1f}"
             problems.add(f"{message}; got {wording.entered(log_size)}", remedy="Lower one of the two")
-        elif not wrong_names and (num_sizes := self._expected_distinct_sizes()) > MAX_DISTINCT_SIZES:
+        elif not wrong_fields and (num_sizes := self._expected_distinct_sizes()) > MAX_DISTINCT_SIZES:
             message = f"about {wording.number(num_sizes)} distinct numbers of rows; at most {MAX_DISTINCT_SIZES:,} fit"
             problems.add(message, remedy="Lower log_mean, log_sigma or num_users")
 
@@ -254,9 +254,9 @@ class TwoGroups(Generator):
     heavy_users: int = public.number(1_000, "Heavy users", (1, MAX_USERS), name="heavy_users")
     heavy_rows: int = public.number(1_000, "Rows of a heavy user", (1, MAX_SIZE), name="heavy_rows")
 
-    def _check_together(self, problems: Problems, wrong_names: Sequence[str]) -> None:
+    def _check_together(self, problems: Problems, wrong_fields: Sequence[str]) -> None:
         """Add a problem if heavy users do not have more rows than light ones."""
-        are_valid = "light_rows" not in wrong_names and "heavy_rows" not in wrong_names
+        are_valid = "light_rows" not in wrong_fields and "heavy_rows" not in wrong_fields
         if are_valid and self.heavy_rows <= self.light_rows:
             rows_text = f"{int(self.heavy_rows):,} and {int(self.light_rows):,}"
             problems.add(f"heavy_rows must be above light_rows; got {rows_text}")
@@ -311,14 +311,14 @@ class Sample:
         title: Display name.
         file_name: File in `FOLDER`.
         roles: Roles of its columns.
-        source: Contributions and users, origin and licence.
+        source_text: Contributions and users, origin and licence.
     """
 
     key: str
     title: str
     file_name: str
     roles: Roles
-    source: str
+    source_text: str
 
     @property
     def path(self) -> Path:
@@ -379,7 +379,7 @@ def load(key: str) -> Dataset:
     if not sample.path.is_file():
         raise refuse(f"the sample file {sample.file_name} is missing from the folder sample_data")
     # Our own files are known to be valid, so nothing is guessed or checked: a test uploads them and compares.
-    roles, source_text = sample.roles, sample.source
+    roles, source_text = sample.roles, sample.source_text
     if roles.kind is TableKind.HISTOGRAM:
         # With NumPy, so that the first page need not wait for pandas to load (0.2 s).
         with sample.path.open(encoding="utf-8") as stream:
@@ -433,9 +433,9 @@ def build_sizes(num_users: int, num_rows: int, max_size: int) -> IntArray:
     low_exponent, high_exponent = 0.0, 1000.0
     for _ in range(60):
         exponent = (low_exponent + high_exponent) / 2.0
-        num_rows_there = np.rint(1.0 + (max_size - 1) * shares**exponent).sum()
+        num_trial_rows = np.rint(1.0 + (max_size - 1) * shares**exponent).sum()
         low_exponent, high_exponent = (
-            (exponent, high_exponent) if num_rows_there > num_rows else (low_exponent, exponent)
+            (exponent, high_exponent) if num_trial_rows > num_rows else (low_exponent, exponent)
         )
     sizes = np.rint(1.0 + (max_size - 1) * shares**high_exponent).astype(np.int64)
     sizes[1 : 1 + num_rows - int(sizes.sum())] += 1
@@ -457,8 +457,8 @@ def simulate_drugs(
     harm_levels = rng.choice(5, row_users.size, p=(0.05, 0.1, 0.2, 0.35, 0.3))
     label_noise = 1.4 * rng.standard_normal(row_users.size)
     labels = np.clip(np.rint(1.6 * effect_levels + 0.8 * harm_levels + label_noise), 1.0, 10.0)
-    level_arrays = effect_levels, harm_levels
-    features = np.column_stack([levels == level for levels in level_arrays for level in range(1, 5)])
+    property_levels = effect_levels, harm_levels
+    features = np.column_stack([levels == level for levels in property_levels for level in range(1, 5)])
     return RegressionRows(features.astype(np.float64), labels, row_users)
 
 
@@ -472,9 +472,9 @@ def simulate_news(seed: int) -> RegressionRows:
     rng = np.random.default_rng((seed, 2))
     row_users = np.repeat(np.arange(297), build_sizes(297, 3452, 878))
     labels = np.minimum(np.floor(np.exp(rng.normal(0.5, 1.2, row_users.size))), 71.0)
-    counts_so_far = np.zeros_like(labels)
+    hourly_counts = np.zeros_like(labels)
     features: list[FloatArray] = []
     for _ in range(10):
-        counts_so_far = counts_so_far + rng.binomial((labels - counts_so_far).astype(np.int64), 0.12)
-        features.append(counts_so_far)
+        hourly_counts = hourly_counts + rng.binomial((labels - hourly_counts).astype(np.int64), 0.12)
+        features.append(hourly_counts)
     return RegressionRows(np.column_stack(features), labels, row_users)

@@ -43,42 +43,42 @@ class SavedDataset:
     """A dataset as JSON.
 
     Attributes:
-        content: Content of the file; None if not even the histogram has room.
-        left_out_texts: Facets that were left out, a sentence each.
-        room: Bytes that remain for another dataset.
+        dataset_json: The dataset as a JSON object; None if not even the histogram has room.
+        left_out_phrases: Facets that were left out, a phrase each, with dataset and size.
+        remaining_bytes: Bytes that remain for another dataset; negative if not even the histogram has room.
     """
 
-    content: dict[str, Any] | None
-    left_out_texts: tuple[str, ...]
-    room: int
+    dataset_json: dict[str, Any] | None
+    left_out_phrases: tuple[str, ...]
+    remaining_bytes: int
 
 
-def to_json(dataset: Dataset, max_bytes: int = ROOM) -> SavedDataset:
-    """Convert the dataset to JSON, smaller facets first, while there is room.
+def to_json(dataset: Dataset, remaining_bytes: int = ROOM) -> SavedDataset:
+    """Convert the dataset to JSON, smaller facets first, while there is room; others are left out, with a note.
 
     Args:
         dataset: The data.
-        max_bytes: Largest number of bytes of its arrays.
+        remaining_bytes: Largest number of bytes of its arrays.
     """
     histogram = dataset.histogram
-    max_bytes -= 16 * histogram.sizes.size
-    if max_bytes < 0 or histogram.sizes.size > MAX_SIZES:
-        return SavedDataset(None, (f"{dataset.name}: too many different numbers of rows",), max_bytes)
+    remaining_bytes -= 16 * histogram.sizes.size
+    if remaining_bytes < 0 or histogram.sizes.size > MAX_SIZES:
+        return SavedDataset(None, (f"{dataset.name}: too many different numbers of rows",), remaining_bytes)
     facets_by_name: dict[str, Any] = {name: getattr(dataset, name) for name in _FACETS}
-    left_out_texts = []
+    left_out_phrases = []
     filled_facets = [(name, facet) for name, facet in facets_by_name.items() if facet is not None]
     for name, facet in sorted(filled_facets, key=lambda name_and_facet: _count_bytes(name_and_facet[1])):
         num_bytes = _count_bytes(facet)
-        if num_bytes <= max_bytes and _is_readable(facet):
-            max_bytes -= num_bytes
+        if num_bytes <= remaining_bytes and _is_readable(facet):
+            remaining_bytes -= num_bytes
         else:
             facets_by_name[name] = None
-            left_out_texts.append(f"{dataset.name}: the {name.replace('_', ' ')} ({num_bytes / 1e6:,.1f} MB)")
-    left_out_notes = (f"Left out of the session file: {text}." for text in left_out_texts)
-    notes = (*dataset.notes, *left_out_notes)
+            facet_text = f"the {name.replace('_', ' ')} ({num_bytes / 1e6:,.1f} MB)"
+            left_out_phrases.append(f"{dataset.name}: {facet_text}")
+    notes = (*dataset.notes, *(f"Left out of the session file: {phrase}." for phrase in left_out_phrases))
     # Names of tasks are left out, as they are contents of rows, not counts.
     saved_dataset = replace(dataset, notes=notes, task_names=(), **facets_by_name)
-    return SavedDataset(_convert_dataset(saved_dataset), tuple(left_out_texts), max_bytes)
+    return SavedDataset(_convert_dataset(saved_dataset), tuple(left_out_phrases), remaining_bytes)
 
 
 def _count_bytes(facet: Any) -> int:
@@ -90,8 +90,8 @@ def _count_bytes(facet: Any) -> int:
 def _is_readable(facet: Any) -> bool:
     """Return True if the file's codes and names can be read back."""
     field_values = [getattr(facet, f.name) for f in fields(facet)]
-    value_tuples = [value if isinstance(value, tuple) else (value,) for value in field_values]
-    names = [name for values in value_tuples for name in values]
+    tuples_of_values = [value if isinstance(value, tuple) else (value,) for value in field_values]
+    names = [name for values in tuples_of_values for name in values]
     return (
         all(int(getattr(facet, name).max()) < MAX_VALUES for name in _CODE_ATTRIBUTES if hasattr(facet, name))
         and getattr(facet, "num_tasks", 0) <= MAX_VALUES

@@ -129,9 +129,8 @@ class Table:
         delimiter: Delimiter of fields; empty if there is one column.
         lines: First file line of each row, counted from 1, shape (rows,), int64.
         notes: Notes for the user on the reading, sentences.
-        header_line: First file line of the header, counted from 1.
         files: If several files were joined, the first row and the name of each.
-        word: Word for a line in messages.
+        line_word: Word for a line in messages.
         layouts: Layouts of the files; empty if unknown.
         times: Kinds of time of the columns of durations, dates or times, by name, if the file has types.
     """
@@ -142,9 +141,8 @@ class Table:
     delimiter: str
     lines: IntArray
     notes: tuple[str, ...] = ()
-    header_line: int = 1
     files: tuple[tuple[int, str], ...] = ()
-    word: str = "line"
+    line_word: str = "line"
     layouts: tuple[FileLayout, ...] = ()
     times: Mapping[str, str] = field(default_factory=dict)
 
@@ -159,8 +157,8 @@ class Table:
 
     def describe_row(self, row: int) -> str:
         """Return the location of a row as text, with the file if several were joined."""
-        names = [name for first_row, name in self.files if first_row <= row]
-        return f"{self.word} {self.line(row):,}" + (f" of {shorten(names[-1])}" if names else "")
+        names = [name for start_row, name in self.files if start_row <= row]
+        return f"{self.line_word} {self.line(row):,}" + (f" of {shorten(names[-1])}" if names else "")
 
 
 def build_table(
@@ -168,7 +166,7 @@ def build_table(
     cells: pd.DataFrame | list[list[str]],
     lines: IntArray,
     name: str,
-    word: str = "line",
+    line_word: str = "line",
 ) -> Table:
     """Build a table from cells that were read elsewhere, such as from a workbook, with the same checks.
 
@@ -177,7 +175,7 @@ def build_table(
         cells: Text, stripped; each row as long as the header.
         lines: Line (or row of the sheet) of the header and of each row, shape (rows + 1,).
         name: File name, for messages.
-        word: Word for such a line.
+        line_word: Word for such a line.
 
     Raises:
         InvalidInput: No header, no rows ...; all problems at once.
@@ -193,10 +191,10 @@ def build_table(
             problems.add("there are no rows", location, "Add one for each contribution")
     frame = pd.DataFrame(cells, dtype=str)
     frame.columns = pd.Index(names)
-    frame, starts = drop_blank_rows(frame, lines[1:], notes)
+    frame, row_lines = drop_blank_rows(frame, lines[1:], notes)
     with Problems() as problems:
-        check_header_row(names, frame, starts, header_line, problems, notes)
-    return Table(frame, name, "", "", starts, tuple(notes), header_line, word=word)
+        check_header_row(names, frame, row_lines, header_line, problems, notes)
+    return Table(frame, name, "", "", row_lines, tuple(notes), line_word=line_word)
 
 
 def join_tables(tables: list[Table]) -> Table:
@@ -218,7 +216,6 @@ def join_tables(tables: list[Table]) -> Table:
         first_table.delimiter if len({table.delimiter for table in tables}) == 1 else "",
         np.concatenate([table.lines for table in tables]),
         tuple(f"{shorten(table.name)}: {note}" for table in tables for note in table.notes),
-        first_table.header_line,
         tuple((int(first_row), table.name) for first_row, table in zip(first_rows, tables, strict=True)),
         layouts=tuple(file_layout for table in tables for file_layout in table.layouts), times=join_times(tables),
     )  # fmt: skip
@@ -266,21 +263,21 @@ _EXPONENT_PATTERN = r"(?:[eE][+-]?[0-9]{1,6})?"
 TEXT_CODE = float("-inf")
 """Code for text that is not a number; numbers that are not finite become positive infinity."""
 
-MaskCheck = Callable[[Mapping[str, str]], Mapping[str, bool]]
+MaskCheck = Callable[[Mapping[str, str]], dict[str, bool]]
 """Function that tells for each of some SQL masks, by name, if it is true in any row."""
 
 
 def _write_group_pattern(mark: str) -> str:
-    """Return the pattern of numbers such as 1.234, in which the mark may be decimal or between thousands."""
+    """Return the regular expression of numbers such as 1.234, with one mark, which may be decimal or part thousands."""
     return rf"[+-]?[1-9][0-9]{{0,2}}\{mark}[0-9]{{3}}"
 
 
 def _write_pattern(decimal_mark: str) -> str:
     """Return the pattern of numbers with ``decimal_mark`` as decimal mark and the other mark between thousands."""
-    group_pattern = "," if decimal_mark == "." else r"\."
-    mark_pattern = r"\." if decimal_mark == "." else ","
-    integer_part = rf"(?:[0-9]+|[1-9][0-9]{{0,2}}(?:{group_pattern}[0-9]{{3}})+)"
-    return rf"[+-]?(?:{integer_part}(?:{mark_pattern}[0-9]*)?|{mark_pattern}[0-9]+){_EXPONENT_PATTERN}"
+    thousands_mark = "," if decimal_mark == "." else r"\."
+    decimal_pattern = r"\." if decimal_mark == "." else ","
+    integer_part = rf"(?:[0-9]+|[1-9][0-9]{{0,2}}(?:{thousands_mark}[0-9]{{3}})+)"
+    return rf"[+-]?(?:{integer_part}(?:{decimal_pattern}[0-9]*)?|{decimal_pattern}[0-9]+){_EXPONENT_PATTERN}"
 
 
 def _match_sql(cells_sql: str, pattern: str) -> str:
@@ -318,13 +315,13 @@ class Marks:
     """The decimal and thousands marks of a column.
 
     Attributes:
-        sql: SQL of the numbers, float64: null for a blank cell, `TEXT_CODE` for text, infinity if not finite.
+        number_sql: SQL of the numbers, float64: null for a blank cell, `TEXT_CODE` for text, infinity if not finite.
         problem: The problem that points and commas are ambiguous in this column; None if they are not.
         note_text: Note on the reading of points and commas if another one was possible; else empty.
         decimal_mark: Decimal mark, if it had to be determined; empty for plain numbers.
     """
 
-    sql: str
+    number_sql: str
     problem: InputProblem | None = None
     note_text: str = ""
     decimal_mark: str = ""
@@ -362,23 +359,20 @@ def settle_marks(
     only_sqls = {mark: f"({match_sqls[mark]} AND NOT {match_sqls[other]})" for mark, other in (".,", ",.")}
     masks = {f"only{mark}": only_sqls[mark] for mark in ".,"}
     masks["words"] = "false" if is_integer else _match_sql(cells_sql, _WORD_PATTERN)
-    masks["beside"] = (
-        f"(({match_sqls['.']} OR {match_sqls[',']}) AND {cells_sql} NOT IN ('0', '1', '0.0', '1.0'))"
-    )
-    exists = check_masks(masks | {f"group{mark}": group_sqls[mark] for mark in ".,"})
+    any_match_sql = f"{match_sqls['.']} OR {match_sqls[',']}"
+    masks["beside"] = f"(({any_match_sql}) AND {cells_sql} NOT IN ('0', '1', '0.0', '1.0'))"
+    any_by_mask = check_masks(masks | {f"group{mark}": group_sqls[mark] for mark in ".,"})
 
     def find_location(mark: str) -> str:
         """Return the location of the first cell that needs this decimal mark or may have it."""
         return f"{find_place(f'{only_sqls[mark]} OR {group_sqls[mark]}')}, column {shorten(column)}"
 
-    decimal_mark, problem, note_text = _decide_mark(exists, find_location, column, delimiter, is_integer)
+    decimal_mark, problem, note_text = _decide_mark(any_by_mask, find_location, column, delimiter, is_integer)
     word_sql = ""
-    if exists["words"]:
-        word_sql, note_text = (
-            _read_word_sql(cells_sql),
-            f"Column {shorten(column)}: yes counts as 1, and no as 0.",
-        )
-        if exists["beside"]:
+    if any_by_mask["words"]:
+        word_sql = _read_word_sql(cells_sql)
+        note_text = f"Column {shorten(column)}: yes counts as 1, and no as 0."
+        if any_by_mask["beside"]:
             location = f"{find_place(masks['words'])}, column {shorten(column)}"
             message = "yes or no stands in a column with other numbers than 0 and 1"
             problem = InputProblem(message, location, "Write all in one way")
@@ -409,15 +403,15 @@ def read_cell_sql(cell_sql: str, first_mark: str) -> str:
 
 
 def _decide_mark(
-    exists: Mapping[str, bool], locate: Callable[[str], str], column: str, delimiter: str, is_integer: bool
+    any_by_mask: dict[str, bool], locate: Callable[[str], str], column: str, delimiter: str, is_integer: bool
 ) -> tuple[str, InputProblem | None, str]:
     """Decide the decimal mark; return it, a problem or None, and a note, which is empty for none."""
-    if exists["only."] and exists["only,"]:
+    if any_by_mask["only."] and any_by_mask["only,"]:
         message = "numbers with decimal points and with decimal commas stand in one column"
         return ".", InputProblem(message, locate(","), "Write all in one way"), ""
-    has_points, has_commas = exists["group."], exists["group,"]
-    if exists["only."] or exists["only,"] or not (has_points or has_commas):
-        return ("," if exists["only,"] else "."), None, ""
+    has_points, has_commas = any_by_mask["group."], any_by_mask["group,"]  # cells such as 1.234 and 1,234
+    if any_by_mask["only."] or any_by_mask["only,"] or not (has_points or has_commas):
+        return ("," if any_by_mask["only,"] else "."), None, ""
     example_text, mark = ("1.234", ".") if has_points else ("1,234", ",")
     is_thousands = has_commas and not has_points and delimiter == ","
     is_decimal = not is_integer and has_points != has_commas and has_commas == (delimiter == ";")
@@ -436,16 +430,16 @@ class Numbers:
 
     Attributes:
         values: float64; NaN if one of the masks below is set, or the marks are ambiguous.
-        is_blank: Mask of blank cells.
-        is_not_finite: Mask of NaN, inf, null and the like, and of numbers beyond float64.
-        is_text: Mask of all other cells that are not numbers.
+        blank_mask: Mask of blank cells.
+        not_finite_mask: Mask of NaN, inf, null and the like, and of numbers beyond float64.
+        text_mask: Mask of all other cells that are not numbers.
         marks: The marks by which they were read.
     """
 
     values: FloatArray
-    is_blank: BoolArray
-    is_not_finite: BoolArray
-    is_text: BoolArray
+    blank_mask: BoolArray
+    not_finite_mask: BoolArray
+    text_mask: BoolArray
     marks: Marks
 
 
@@ -476,22 +470,23 @@ def read_numbers(
     with _open_connection().cursor() as connection:
         connection.register("cells", pa.table({"x": pa.array(cells, pa.string(), from_pandas=True)}))
 
-        def check_masks(masks: Mapping[str, str]) -> dict[str, bool]:
+        def check_masks(masks_by_name: Mapping[str, str]) -> dict[str, bool]:
             """Return by name whether each SQL mask is true in any cell."""
-            anywhere_sql = ", ".join(f"bool_or({mask})" for mask in masks.values())
+            anywhere_sql = ", ".join(f"bool_or({mask})" for mask in masks_by_name.values())
             (mask_values,) = connection.execute(f"SELECT {anywhere_sql} FROM cells").fetchall()
-            return dict(zip(masks, map(bool, mask_values), strict=True))
+            return dict(zip(masks_by_name, map(bool, mask_values), strict=True))
 
-        def find_place(mask: str) -> str:
+        def find_place(mask_sql: str) -> str:
             """Return the location of the first row for which an SQL mask is true."""
-            rows_sql = f"SELECT row_number() OVER () - 1 AS n, {mask} AS bad FROM cells"
-            ((mask_values,),) = connection.execute(f"SELECT n FROM ({rows_sql}) WHERE bad LIMIT 1").fetchall()
-            return table.describe_row(int(mask_values))
+            rows_sql = f"SELECT row_number() OVER () - 1 AS n, {mask_sql} AS bad FROM cells"
+            ((row_index,),) = connection.execute(f"SELECT n FROM ({rows_sql}) WHERE bad LIMIT 1").fetchall()
+            return table.describe_row(int(row_index))
 
         marks = settle_marks("x", check_masks, find_place, column, table.delimiter, is_integer)
-        columns = connection.execute(f"SELECT {marks.sql} AS v, x = '' AS blank FROM cells").fetchnumpy()
-    values = np.ma.filled(np.ma.asarray(columns["v"], np.float64), np.nan)
-    is_blank = np.asarray(columns["blank"], bool)
-    is_text, is_not_finite = values == TEXT_CODE, values == np.inf
-    values = np.where(is_text | is_not_finite | (marks.problem is not None), np.nan, values)
-    return Numbers(values, is_blank, is_not_finite, is_text, marks)
+        numbers_sql = f"SELECT {marks.number_sql} AS v, x = '' AS blank FROM cells"
+        result_columns = connection.execute(numbers_sql).fetchnumpy()
+    values = np.ma.filled(np.ma.asarray(result_columns["v"], np.float64), np.nan)
+    blank_mask = np.asarray(result_columns["blank"], bool)
+    text_mask, not_finite_mask = values == TEXT_CODE, values == np.inf
+    values = np.where(text_mask | not_finite_mask | (marks.problem is not None), np.nan, values)
+    return Numbers(values, blank_mask, not_finite_mask, text_mask, marks)

@@ -12,19 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpcore import contributions
 from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.common.privacy import Disclosure
-from dpcore.contributions import (
-    MAX_USERS,
-    ByDigest,
-    ContributionHistogram,
-    FloatArray,
-    IntArray,
-    excess_sums,
-    read_only,
-    suffix_sums,
-)
+from dpcore.contributions import MAX_USERS, ByDigest, ContributionHistogram, FloatArray, IntArray, read_only
 from dpcore.data.column_names import and_more
 from dpcore.data.tables import TableLayout
 from dpcore.dataset import Contribution, Dataset, Pairs, PairSizes, Totals, Values
@@ -32,10 +24,10 @@ from dpcore.dataset import Contribution, Dataset, Pairs, PairSizes, Totals, Valu
 SIGNED_REMEDY = "Clip every total to [L, U]; with L < 0 the noise must cover the larger of |L| and |U|"
 
 
-def _read_numbers(values: object, argument_name: str, problems: Problems) -> FloatArray:
+def _read_numbers(entries: object, argument_name: str, problems: Problems) -> FloatArray:
     """Read a one-dimensional array of finite numbers; with a problem, which is added, return no entries."""
     try:
-        numbers = np.asarray(values, dtype=np.float64)
+        numbers = np.asarray(entries, dtype=np.float64)
     except (TypeError, ValueError):
         problems.add(f"{argument_name} must be numbers")
         return np.zeros(0)
@@ -49,10 +41,10 @@ def _read_numbers(values: object, argument_name: str, problems: Problems) -> Flo
     return numbers
 
 
-def _read_table(values: object, users: object, problems: Problems) -> tuple[FloatArray, FloatArray]:
+def _read_table(totals: object, user_numbers: object, problems: Problems) -> tuple[FloatArray, FloatArray]:
     """Read totals and numbers of users as arrays, of equal length unless a problem is added."""
-    value_array = _read_numbers(values, "values", problems)
-    user_counts = _read_numbers(users, "users", problems)
+    value_array = _read_numbers(totals, "values", problems)
+    user_counts = _read_numbers(user_numbers, "users", problems)
     if np.any((user_counts < 1) | (user_counts > MAX_USERS) | (user_counts != np.floor(user_counts))):
         problems.add(f"users must be whole numbers from 1 to {MAX_USERS:,}")
     if value_array.size and user_counts.size and value_array.shape != user_counts.shape:
@@ -159,18 +151,18 @@ class Amounts(ByDigest):
     # Suffix sums, entry j over values[j:]; the last entry is 0. float64, since totals are.
     @cached_property
     def _users_from(self) -> FloatArray:
-        """Return the number of users from each distinct total on, and 0 behind the last, float64."""
-        return suffix_sums(self.users.astype(np.float64))
+        """Return the number of users with at least each distinct total, and a last entry of 0, float64."""
+        return contributions.suffix_sums(self.users.astype(np.float64))
 
     @cached_property
     def _sum_from(self) -> FloatArray:
-        """Return the sum of totals from each distinct total on, and 0 behind the last, float64."""
-        return suffix_sums(self.values * self.users)
+        """Return the sum of the totals of users with at least each distinct total, and a last entry of 0, float64."""
+        return contributions.suffix_sums(self.values * self.users)
 
     @cached_property
     def _excess_from(self) -> FloatArray:
-        """Return the sum over users of what they have above each distinct total, and 0 behind the last."""
-        return excess_sums(self.values, self._users_from)
+        """Return the sum over users of what they have above each distinct total, and a last entry of 0, float64."""
+        return contributions.excess_sums(self.values, self._users_from)
 
     def users_above(self, bounds: npt.ArrayLike) -> FloatArray:
         """Return the number of users with x > T, float64 of the shape of ``bounds``."""
@@ -229,9 +221,9 @@ class UserAmounts:
     Attributes:
         histogram: Numbers of users by size; empty for data that name no user.
         totals: Each user's sum of the values, of either sign, shape (num_users,); None if no values were read.
-        user_codes: User of every pair of user and group, ascending, shape (num_pairs,).
-        rows: Rows of every pair, likewise.
-        sums: Sum of the values of every pair, likewise; None if no values were read.
+        pair_users: Code of the user of every pair of user and group, ascending, shape (num_pairs,).
+        pair_rows: Rows of every pair, likewise.
+        pair_sums: Sum of the values of every pair, likewise; None if no values were read.
         pair_sizes: Distribution of pairs, if the pairs themselves are not known.
         layout: Layout of the files; None for other data.
         name: Display name of the data.
@@ -242,9 +234,9 @@ class UserAmounts:
 
     histogram: ContributionHistogram
     totals: FloatArray | None = None
-    user_codes: IntArray | None = None
-    rows: IntArray | None = None
-    sums: FloatArray | None = None
+    pair_users: IntArray | None = None
+    pair_rows: IntArray | None = None
+    pair_sums: FloatArray | None = None
     pair_sizes: PairSizes | None = None
     layout: TableLayout | None = None
     name: str = ""
@@ -259,7 +251,7 @@ class UserAmounts:
             "rows without a user": self.num_rows_without_user,
             "cells without a number": self.num_cells_without_number,
             "totals below 0": None if self.totals is None else int((self.totals < 0.0).sum()),
-            "amounts below 0": None if self.sums is None else int((self.sums < 0.0).sum()),
+            "amounts below 0": None if self.pair_sums is None else int((self.pair_sums < 0.0).sum()),
             "groups": self.num_groups,
         }
         return {name: count for name, count in counts_by_name.items() if count is not None}
@@ -279,25 +271,29 @@ def _read_totals(dataset: Dataset) -> FloatArray | None:
     if dataset.totals is not None and dataset.totals.column:
         return np.asarray(dataset.totals.totals, dtype=np.float64)
     assert dataset.values is not None
-    cells = np.clip(dataset.values.values, -LARGEST_CELL, LARGEST_CELL)
-    return np.asarray(np.add.reduceat(cells, find_user_starts(dataset.values)))
+    clamped_values = np.clip(dataset.values.values, -LARGEST_CELL, LARGEST_CELL)
+    return np.asarray(np.add.reduceat(clamped_values, find_user_starts(dataset.values)))
 
 
-def amounts_of(dataset: Dataset) -> UserAmounts:
-    """Return the amounts that a private selection reads from a dataset, which was counted before."""
+def get_user_amounts(dataset: Dataset) -> UserAmounts:
+    """Return the amounts of the facets of a dataset that a private selection reads; pairs without rows have one row."""
     user_amounts = UserAmounts(
         dataset.histogram, _read_totals(dataset), pair_sizes=dataset.pair_sizes, layout=dataset.layout,
         name=dataset.name,
     )  # fmt: skip
     if (pairs := dataset.pairs) is None:
         return user_amounts
-    rows = np.ones_like(pairs.user_codes) if pairs.rows is None else pairs.rows
-    user_codes, sums = pairs.user_codes, pairs.sums
-    return replace(user_amounts, user_codes=user_codes, rows=rows, sums=sums, num_groups=pairs.num_tasks)
+    pair_rows = np.ones_like(pairs.user_codes) if pairs.rows is None else pairs.rows
+    pair_fields: dict[str, Any] = {
+        "pair_users": pairs.user_codes,
+        "pair_rows": pair_rows,
+        "pair_sums": pairs.sums,
+    }
+    return replace(user_amounts, num_groups=pairs.num_tasks, **pair_fields)
 
 
-def columns_of(dataset: Dataset) -> dict[str, Any]:
-    """Return the columns of a dataset by role: ``user``, ``value``, ``group``; None or empty for none."""
+def get_role_columns(dataset: Dataset) -> dict[str, Any]:
+    """Return a dataset's columns: tuples for ``user`` and ``group``, empty for none; text or None for ``value``."""
     value_column = dataset.value_column or None
     if dataset.totals is not None and dataset.totals.column:
         value_column = dataset.totals.column
@@ -307,13 +303,13 @@ def columns_of(dataset: Dataset) -> dict[str, Any]:
 
 
 def build_dummy_dataset(
-    columns: Mapping[str, Any],
+    role_columns: Mapping[str, Any],
     disclosure: Disclosure,
     contribution: Contribution,
-    amounts: UserAmounts | None = None,
+    user_amounts: UserAmounts | None = None,
 ) -> Dataset:
-    """Build a made-up dataset of three users with these columns, and with the data's file name and layout."""
-    value_column, group_columns, sizes = columns["value"], columns["group"], np.array([1, 2, 3])
+    """Build a made-up dataset of three users with these columns by role, and with name and layout of given amounts."""
+    value_column, group_columns, sizes = role_columns["value"], role_columns["group"], np.array([1, 2, 3])
     pairs, values, histogram = None, None, ContributionHistogram.from_counts(sizes)
     totals_facet = Totals.of_contributions(histogram)
     sum_fields: dict[str, Any] = {}
@@ -326,8 +322,8 @@ def build_dummy_dataset(
         pair_codes = np.arange(3), np.zeros(3, dtype=np.int64)
         group_column, further_columns = group_columns[0], group_columns[1:]
         pairs = Pairs(*pair_codes, 1, group_column, rows=sizes, further_columns=further_columns, **sum_fields)
-    name, layout = ("", None) if amounts is None else (amounts.name, amounts.layout)
+    name, layout = ("", None) if user_amounts is None else (user_amounts.name, user_amounts.layout)
     return Dataset(
-        name or "data", "A made-up table.", disclosure, histogram, columns["user"], contribution, values, totals_facet,
-        pairs, layout=layout,
+        name or "data", "A made-up table.", disclosure, histogram, role_columns["user"], contribution, values,
+        totals_facet, pairs, layout=layout,
     )  # fmt: skip

@@ -21,12 +21,14 @@ _PEOPLE_WORDS = split_words(
     "respondents workers contributors players students buyers reviewers raters employees"
 )
 _IDENTIFYING_WORDS = split_words("id uid name key no nr number num code hash hashed pseudonym login of the e")
-_EACH_A_PERSON = tuple(
-    map(
-        split_words,
-        ("sender receiver recipient", "caller callee", "payer payee", "follower followee", "buyer seller"),
-    )
-)
+_WORD_LISTS = [
+    "sender receiver recipient",
+    "caller callee",
+    "payer payee",
+    "follower followee",
+    "buyer seller",
+]
+_EACH_A_PERSON = tuple(map(split_words, _WORD_LISTS))
 """Words of columns that name different people of one row."""
 _ATTRIBUTE_WORDS = split_words(
     "age agent type kind class tier level segment category group gender sex race language locale country city state "
@@ -56,11 +58,9 @@ VALUE_WORDS = frozenset(VALUES_IN_ORDER)
 
 def score_as_users(column: str) -> float:
     """Return how much a column's name suggests users, above 0 to 3.3; 0 if it does not."""
-    name_words = split_name(column)
+    words = set(split_name(column))
     # screen_name is one word here, and user_name is two.
-    words = {*name_words, *(["screenname"] if "screen" in name_words and "name" in name_words else [])} - {
-        "screen"
-    }
+    words = words - {"screen"} | ({"screenname"} if {"screen", "name"} <= words else set())
     if words & (_ATTRIBUTE_WORDS | TIME_WORDS):
         return 0.0
     for rank, known_words in enumerate(_USER_WORDS):
@@ -76,14 +76,13 @@ def score_as_users(column: str) -> float:
 def counts_people(column: str) -> bool:
     """Return True if a column's name says that it has numbers of people."""
     words = set(split_name(column))
-    counts_users = words & {"num", "number", "n", "count", "how"} and words & _USER_WORDS[0]
-    return "per" not in words and bool(words & _PEOPLE_WORDS or counts_users)
+    user_number_words = words & {"num", "number", "n", "count", "how"} and words & _USER_WORDS[0]
+    return "per" not in words and bool(words & _PEOPLE_WORDS or user_number_words)
 
 
 def list_other_user_columns(columns: Sequence[str], used_columns: Sequence[str]) -> list[str]:
     """List the unused columns whose names suggest users, the likeliest first."""
-    scored_columns = [column for column in columns if score_as_users(column) > 0]
-    unused_columns = [column for column in scored_columns if column not in used_columns]
+    unused_columns = [name for name in columns if name not in used_columns and score_as_users(name) > 0]
     return sorted(unused_columns, key=score_as_users, reverse=True)
 
 

@@ -34,8 +34,8 @@ def list_bounds(histogram: ContributionHistogram) -> tuple[int, ...]:
     """List the G to compare, ascending: at most the heaviest user's size, above which only the noise would grow."""
     max_size = histogram.max_size
     powers = [2**power for power in range(max_size.bit_length())]
-    dense_bounds = [3 * 2**power for power in range(6) if 3 * 2**power <= DENSE_UNTIL]
-    return tuple(sorted({bound for bound in (*powers, *dense_bounds, max_size) if bound <= max_size}))
+    bounds_between = [3 * 2**power for power in range(6) if 3 * 2**power <= DENSE_UNTIL]
+    return tuple(sorted({bound for bound in (*powers, *bounds_between, max_size) if bound <= max_size}))
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Candidate:
         divisor: What a step's noisy sum is divided by: B, or the users whom a step is expected to see.
         multiplier: Standard deviation of the noise on a step's sum, in clip norms.
         is_upper_bound: Whether the multiplier is a bound by Rényi accounting, up to about 12 % more than is needed.
-        norm: κ: norm of what is clipped over that of one example, by the r that was entered.
+        gradient_norm: κ: norm of what is clipped over that of one example, by the r that was entered.
         noise: Standard deviation of the noise on a step's mean gradient, per parameter, in norms of an example's
             gradient.
         noise_error: Root of the squared error that noise leaves, by the estimate; all errors in norms of an example's
@@ -68,7 +68,7 @@ class Candidate:
     divisor: float
     multiplier: float
     is_upper_bound: bool
-    norm: float
+    gradient_norm: float
     noise: float
     noise_error: float
     drawing_error: float
@@ -80,8 +80,8 @@ class Candidate:
         return math.hypot(self.noise_error, self.drawing_error, self.data_error)
 
     @property
-    def num_moved(self) -> int:
-        """Return the number of clip norms by which a user may move a step's sum."""
+    def user_move(self) -> int:
+        """Return by how many clip norms a user may move a step's sum: G if examples are drawn, 1 if users are."""
         return 1 if self.sampling is Sampling.USERS else self.bound
 
 
@@ -119,23 +119,23 @@ def evaluate_candidate(
     is_by_user = sampling is Sampling.USERS
     sigma = multiplier
     if sigma is None:
-        num_moved = 1 if is_by_user else bound
-        sigma = bound_multiplier(num_moved, rate, parameters.epsilon, parameters.delta, num_steps)
+        user_move = 1 if is_by_user else bound
+        sigma = bound_multiplier(user_move, rate, parameters.epsilon, parameters.delta, num_steps)
     # Sums over users of 1/m_u and m_u².
     num_capped_users = float(histogram.users_above(float(bound)))
     is_within = histogram.sizes <= bound
     sizes_within, users_within = (x[is_within].astype(np.float64) for x in (histogram.sizes, histogram.users))
-    inverse_sum = float((users_within / sizes_within).sum()) + num_capped_users / bound
-    square_sum = float((users_within * sizes_within**2).sum()) + num_capped_users * float(bound) ** 2
+    kept_inverse_sum = float((users_within / sizes_within).sum()) + num_capped_users / bound
+    kept_square_sum = float((users_within * sizes_within**2).sum()) + num_capped_users * float(bound) ** 2
     if is_by_user:
-        norm = math.sqrt(similarity + (1.0 - similarity) * inverse_sum / num_users)
+        gradient_norm = math.sqrt(similarity + (1.0 - similarity) * kept_inverse_sum / num_users)
         divisor = float(f"{rate * num_users:.{DIGITS_OF_DIVISOR}g}")
-        data_error = norm / math.sqrt(num_users)
+        data_error = gradient_norm / math.sqrt(num_users)
     else:
-        norm, divisor = 1.0, parameters.batch_size
-        shared_variance = similarity * square_sum / num_kept_examples**2
+        gradient_norm, divisor = 1.0, parameters.batch_size
+        shared_variance = similarity * kept_square_sum / num_kept_examples**2
         data_error = math.sqrt((1.0 - similarity) / num_kept_examples + shared_variance)
-    noise_std = sigma * norm / divisor
+    noise_std = sigma * gradient_norm / divisor
     return Candidate(
         sampling=sampling,
         bound=bound,
@@ -145,10 +145,10 @@ def evaluate_candidate(
         divisor=divisor,
         multiplier=sigma,
         is_upper_bound=multiplier is None and rate < 1.0,
-        norm=norm,
+        gradient_norm=gradient_norm,
         noise=noise_std,
         noise_error=noise_std * math.sqrt(parameters.dimension / num_steps),
-        drawing_error=norm * math.sqrt((1.0 - rate) / (divisor * num_steps)),
+        drawing_error=gradient_norm * math.sqrt((1.0 - rate) / (divisor * num_steps)),
         data_error=data_error,
     )
 
@@ -158,8 +158,8 @@ def replace_similarity(
 ) -> Candidate:
     """Evaluate the same candidate at another similarity ``r``; its noise multiplier does not depend on that."""
     parameters = replace(parameters, gradient_similarity=similarity)
-    settings = (candidate.sampling, candidate.bound, candidate.multiplier)
-    changed_candidate = evaluate_candidate(histogram, parameters, *settings)
+    candidate_fields = candidate.sampling, candidate.bound, candidate.multiplier
+    changed_candidate = evaluate_candidate(histogram, parameters, *candidate_fields)
     assert changed_candidate is not None
     return replace(changed_candidate, is_upper_bound=candidate.is_upper_bound)
 
@@ -178,11 +178,11 @@ class Comparison:
     too_small_bounds: tuple[int, ...]
     best_candidate: Candidate
 
-    def find_near_optimal(self, share: float = 0.05) -> tuple[int, int]:
-        """Find the smallest and largest G around the best one, in its way, whose estimate is at most ``share`` more."""
+    def find_near_optimal(self, excess: float = 0.05) -> tuple[int, int]:
+        """Find the smallest and largest G around the best one, in its way, whose error is at most ``excess`` more."""
         candidates = self.candidates_by_sampling[self.best_candidate.sampling]
         best_index = [candidate.bound for candidate in candidates].index(self.best_candidate.bound)
-        is_near = [candidate.error <= (1.0 + share) * self.best_candidate.error for candidate in candidates]
+        is_near = [candidate.error <= (1.0 + excess) * self.best_candidate.error for candidate in candidates]
         indices_below = list(itertools.takewhile(lambda i: is_near[i], range(best_index, -1, -1)))
         indices_above = list(itertools.takewhile(lambda i: is_near[i], range(best_index, len(candidates))))
         return candidates[indices_below[-1]].bound, candidates[indices_above[-1]].bound
@@ -266,10 +266,10 @@ def write_program(program_name: str, training: Training, label: str) -> Code:
     """
     template_name, rate = PROGRAMS[program_name], training.rate
     is_by_user = training.sampling is Sampling.USERS
-    num_moved = 1 if is_by_user else training.bound
-    moves, move_probabilities = [0.0, float(num_moved)], [0.0, 1.0]
+    user_move = 1 if is_by_user else training.bound
+    moves, move_probabilities = [0.0, float(user_move)], [0.0, 1.0]
     if rate < 1.0:
-        moves, move_probabilities = truncate_mixture(num_moved, rate)
+        moves, move_probabilities = truncate_mixture(user_move, rate)
     # Where a tail was moved G stands behind K, which is then the last k in order.
     last_move = int(moves[-2] if moves[-1] > len(moves) - 1 else moves[-1])
     constant_names = ("rate", "divisor", "multiplier", "epsilon", "delta")

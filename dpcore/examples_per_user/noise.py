@@ -104,13 +104,13 @@ class DensityRatio:
 
     def _find_window(self, first_point: float, last_point: float) -> tuple[int, int]:
         """Find the first k whose term counts anywhere between two points, and the end of these k: log-concave terms."""
-        ranks, first_top = range(self._k.size), self._find_largest_term(first_point)
-        last_top = self._find_largest_term(last_point)
-        least_first = self._evaluate_term(first_top, first_point) - NEGLIGIBLE
-        least_last = self._evaluate_term(last_top, last_point) - NEGLIGIBLE
+        ranks, first_peak = range(self._k.size), self._find_largest_term(first_point)
+        last_peak = self._find_largest_term(last_point)
+        first_limit = self._evaluate_term(first_peak, first_point) - NEGLIGIBLE
+        last_limit = self._evaluate_term(last_peak, last_point) - NEGLIGIBLE
         return (
-            bisect_left(ranks, least_first, hi=first_top, key=lambda k: self._evaluate_term(k, first_point)),
-            bisect_left(ranks, -least_last, lo=last_top, key=lambda k: -self._evaluate_term(k, last_point)),
+            bisect_left(ranks, first_limit, hi=first_peak, key=lambda k: self._evaluate_term(k, first_point)),
+            bisect_left(ranks, -last_limit, lo=last_peak, key=lambda k: -self._evaluate_term(k, last_point)),
         )
 
     def _find_largest_term(self, point: float) -> int:
@@ -123,10 +123,10 @@ class DensityRatio:
 
     def bound_divergence(self, orders: FloatArray) -> FloatArray:
         """Bound D_α(P ‖ Q) from below by the integral of single terms; shape of ``orders``."""
-        term_indices = np.unique(np.geomspace(1.0, self._k.size, 60).astype(np.int64)) - 1
-        squares = 0.5 * (self._k[term_indices] / self.sigma) ** 2
+        tried_ranks = np.unique(np.geomspace(1.0, self._k.size, 60).astype(np.int64)) - 1
+        squares = 0.5 * (self._k[tried_ranks] / self.sigma) ** 2
         # w is at least any one of its terms, and E_Q of term k to the power α is p_k^α exp(α (α − 1) (k/σ)²/2).
-        log_bounds = orders[:, None] * (self._log_weights[term_indices] + np.outer(orders - 1.0, squares))
+        log_bounds = orders[:, None] * (self._log_weights[tried_ranks] + np.outer(orders - 1.0, squares))
         return np.asarray(np.maximum(log_bounds.max(axis=1), 0.0) / (orders - 1.0))
 
     def find_upper_ends(self, order: float) -> tuple[float, float]:
@@ -137,9 +137,9 @@ class DensityRatio:
         """
         exponents = order * self._log_weights + 0.5 * order * (order - 1.0) * (self._k / self.sigma) ** 2
         slack = NEGLIGIBLE + order * math.log(self._k.size)
-        relevant_terms = np.flatnonzero(exponents > exponents.max() - slack)
+        relevant_ranks = np.flatnonzero(exponents > exponents.max() - slack)
         reach = math.sqrt(2.0 * slack)
-        return order * relevant_terms[0] / self.sigma - reach, order * relevant_terms[-1] / self.sigma + reach
+        return order * relevant_ranks[0] / self.sigma - reach, order * relevant_ranks[-1] / self.sigma + reach
 
     def find_lower_end(self, order: float) -> float:
         """Find the point above which the integral of w^(1 − α) has its mass, a concave exponent; it ends below 10."""
@@ -150,7 +150,7 @@ class DensityRatio:
 
 
 def compute_divergences(density_ratio: DensityRatio, orders: FloatArray) -> FloatArray:
-    """Compute the larger of D_α(P ‖ Q) and D_α(Q ‖ P) of one step, shape of ``orders``."""
+    """Compute the larger of D_α(P ‖ Q) and D_α(Q ‖ P) of a step at each order, P the mixture and Q the normal at 0."""
     lower_ends, upper_ends = zip(*map(density_ratio.find_upper_ends, orders.tolist()), strict=True)
     log_moments = _integrate_powers(density_ratio, min(lower_ends), max(upper_ends), orders)
     lower_end = density_ratio.find_lower_end(float(orders.max()))
@@ -200,9 +200,9 @@ def _sum_powers(
     quotients_less_1: FloatArray,
     log_weights: FloatArray,
 ) -> FloatArray:
-    """Compute log Σ q r^a for each power a.
+    """Compute log Σ q r^a over the points of the rule for each power a, r the quotient of densities at a point.
 
-    Here r = e^(numerator_log - denominator_log) and q = e^(denominator_log + normal).
+    Here r = e^(log_numerator - log_denominator) and q = e^(log_denominator + log_weight).
 
     q and q r sum to 1. So q (1 + a (r − 1)), which sums to 1, may be subtracted where the sum is near 1: the
     difference has one sign, and small numbers stay exact.
@@ -217,9 +217,9 @@ def _sum_powers(
     scaled_logs = powers[:, None] * (log_numerators - log_denominators)
     exponents = scaled_logs + (log_denominators + log_weights)
     log_sums = np.asarray(logsumexp(exponents, axis=1))
-    near_indices = np.flatnonzero(log_sums < 1.0)
-    if near_indices.size:
-        near_powers, scaled_logs = powers[near_indices, None], scaled_logs[near_indices]
+    indices = np.flatnonzero(log_sums < 1.0)
+    if indices.size:
+        near_powers, scaled_logs = powers[indices, None], scaled_logs[indices]
         densities = np.exp(log_denominators + log_weights)
         numerators = np.exp(log_numerators + log_weights)
         is_small = np.abs(scaled_logs) < 1.0
@@ -227,9 +227,9 @@ def _sum_powers(
         differences = np.where(
             is_small,
             densities * (np.expm1(small_logs) - near_powers * small_quotients),
-            np.exp(exponents[near_indices]) - densities - near_powers * numerators + near_powers * densities,
+            np.exp(exponents[indices]) - densities - near_powers * numerators + near_powers * densities,
         )
-        log_sums[near_indices] = np.log1p(np.maximum(differences.sum(axis=1), 0.0))
+        log_sums[indices] = np.log1p(np.maximum(differences.sum(axis=1), 0.0))
     return log_sums
 
 
@@ -358,13 +358,13 @@ def truncate_mixture(num_examples: int, rate: float) -> tuple[list[float], list[
     """
     move_probabilities = np.exp(compute_log_weights(num_examples, rate))
     tail_sums = np.cumsum(move_probabilities[::-1])[::-1]
-    last_term = max(int(np.flatnonzero(tail_sums > MOVED_TAIL)[-1]), 1)
+    last_rank = max(int(np.flatnonzero(tail_sums > MOVED_TAIL)[-1]), 1)
     # Light terms at the lower end stay in place; each costs a term.
-    moves = [*map(float, range(last_term + 1))]
-    probabilities = move_probabilities[: last_term + 1].tolist()
-    if last_term < num_examples:
+    moves = [*map(float, range(last_rank + 1))]
+    probabilities = move_probabilities[: last_rank + 1].tolist()
+    if last_rank < num_examples:
         moves.append(float(num_examples))
-        probabilities.append(float(move_probabilities[last_term + 1 :].sum()))
+        probabilities.append(float(move_probabilities[last_rank + 1 :].sum()))
     probability_sum = math.fsum(probabilities)
     return moves, [probability / probability_sum for probability in probabilities]
 
@@ -387,7 +387,7 @@ MAX_TERMS = 400
 
 
 def is_too_slow(num_examples: int, rate: float) -> bool:
-    """Return True if the accounting of privacy losses takes too long, so that only the quick bound is known."""
+    """Return True if accounting by privacy losses would take minutes, so that only the quick bound is known."""
     return rate < 1.0 and num_examples > 1 and len(truncate_mixture(num_examples, rate)[0]) > MAX_TERMS
 
 
@@ -403,7 +403,7 @@ def find_multiplier(
     num_steps: int,
     should_stop: ShouldStop = never,
 ) -> float | None:
-    """Find the least noise by privacy losses, to 0.1 % and from above; None if stopped; at most `bound_multiplier`.
+    """Find the least noise multiplier by privacy losses, at most 0.1 % too large and no larger than `bound_multiplier`.
 
     Args:
         num_examples: As of `bound_multiplier`, as are all others.

@@ -59,18 +59,18 @@ class Ownership:
                 return cls(np.zeros(0, np.int64), np.zeros(0, np.int64))
             if record_names.size > MAX_PAIRS:
                 problems.add(f"there are {record_names.size:,} pairs; at most {MAX_PAIRS:,} are searched")
-            is_empty = user_names.isna() | (user_names.astype(str).str.strip() == "")
-            if is_empty.any():
-                first_line = int(np.argmax(is_empty.to_numpy()))
+            unnamed_mask = user_names.isna() | (user_names.astype(str).str.strip() == "")
+            if unnamed_mask.any():
+                first_line = int(np.argmax(unnamed_mask.to_numpy()))
                 problems.add(
-                    f"{int(is_empty.sum()):,} of the records' owners are empty",
+                    f"{int(unnamed_mask.sum()):,} of the records' owners are empty",
                     f"line {first_line + 1}",
                     "Name each owner",
                 )
             if record_names.isna().any():
                 problems.add("a line names no record")
-        codes = (pd.factorize(entry_names, sort=True)[0] for entry_names in (record_names, user_names))
-        code_pairs = np.unique(np.column_stack(list(codes)), axis=0)
+        code_arrays = (pd.factorize(entry_names, sort=True)[0] for entry_names in (record_names, user_names))
+        code_pairs = np.unique(np.column_stack(list(code_arrays)), axis=0)
         return cls(code_pairs[:, 0].astype(np.int64), code_pairs[:, 1].astype(np.int64))
 
     @property
@@ -146,7 +146,7 @@ def select_most(ownership: Ownership, bound: int) -> RecordSelection:
 
 
 def bound_selection(ownership: Ownership, bound: int, prices: IntArray) -> int:
-    """Bound any selection, for any prices y of at least 0: k Σ y + Σ over records of (1 − Σ y of its owners)₊.
+    """Bound the size of any selection, by any prices y ≥ 0: k Σ y + Σ over records of (1 − Σ y of its owners)₊.
 
     Every kept record pays for its owners' places out of its worth of 1: with at most k places sold per user,
     places cost at most k Σ y. The sums are integers until the end, then rounded down.
@@ -163,8 +163,8 @@ def bound_selection(ownership: Ownership, bound: int, prices: IntArray) -> int:
         raise refuse("prices must be at least 0")
     owner_prices = np.zeros(ownership.num_records, np.int64)
     np.add.at(owner_prices, ownership.record_codes, prices[ownership.user_codes])
-    remaining_worth = int(np.maximum(PRICE_UNIT - owner_prices, 0).sum())
-    return (int(bound) * int(prices.sum()) + remaining_worth) // PRICE_UNIT
+    scaled_worth = int(np.maximum(PRICE_UNIT - owner_prices, 0).sum())
+    return (int(bound) * int(prices.sum()) + scaled_worth) // PRICE_UNIT
 
 
 def _solve_relaxation(ownership: Ownership, bound: int) -> tuple[FloatArray, IntArray]:

@@ -37,13 +37,13 @@ class Spending:
     """The division of the budget of all users among the releases.
 
     Attributes:
-        budget: beta, all of it, above 0.
+        budget: beta = mu^2 / 2 of all releases together, above 0.
         count_share: Share of beta for the noisy counts, in [0, 1); 0 where none are released.
         sweeps: T, releases of all item vectors.
         max_items: k: a user's squared weights sum to at most this.
         releases_per_sweep: Gaussian releases in one sweep: 2 for matrices and vectors, the steps for gradient descent.
-        unit_releases_per_sweep: Further ones in a sweep that a user moves by at most 1, not sqrt(k), with the same
-            noise: 1 where the Gram matrix of all users is released, for implicit feedback.
+        gram_releases_per_sweep: Further ones in a sweep that a user moves by at most 1, not sqrt(k), with the same
+            noise: 1 for the Gram matrix of all users under implicit feedback, else 0.
 
     Raises:
         InvalidInput: Out of range; all problems at once.
@@ -54,7 +54,7 @@ class Spending:
     sweeps: int
     max_items: int
     releases_per_sweep: int = 2
-    unit_releases_per_sweep: int = 0
+    gram_releases_per_sweep: int = 0
 
     def __post_init__(self) -> None:
         with Problems() as problems:
@@ -63,7 +63,7 @@ class Spending:
             problems.whole(1, 1_000, sweeps=self.sweeps)
             problems.whole(1, 10**9, max_items=self.max_items)
             problems.whole(1, 10_000, releases=self.releases_per_sweep)
-            problems.whole(0, 10_000, for_all=self.unit_releases_per_sweep)
+            problems.whole(0, 10_000, for_all=self.gram_releases_per_sweep)
 
     @classmethod
     def from_target(cls, target: PrivacyTarget, *attributes: Any, **named_attributes: int) -> Spending:
@@ -81,8 +81,8 @@ class Spending:
         """Return s, the standard deviation of the noise on each released sum; a rating of weight 1 adds at most 1."""
         sum_budget = self.budget * (1.0 - self.count_share)
         # In units of what a rating of weight 1 may add.
-        sweep_sensitivity = self.releases_per_sweep * self.max_items + self.unit_releases_per_sweep
-        return math.sqrt(self.sweeps * sweep_sensitivity / (2.0 * sum_budget))
+        squared_sensitivity = self.releases_per_sweep * self.max_items + self.gram_releases_per_sweep
+        return math.sqrt(self.sweeps * squared_sensitivity / (2.0 * sum_budget))
 
 
 SMALLEST_COUNT = 1.0
@@ -125,10 +125,10 @@ class WeightedRatings:
 def select_smallest(
     graph: TaskGraph, max_items: int, sort_source: np.random.Generator | IntArray
 ) -> npt.NDArray[np.bool_]:
-    """Return a mask of the ratings to keep: ``max_items`` of each user, or all if the user has fewer.
+    """Return a mask of the ratings to keep: of each user ``max_items``, by smallest item number or at random, or all.
 
     Row, number and index stand in one integer each, and these are sorted: five times as fast as sorting by two
-    columns. Users with few ratings keep all and are not sorted.
+    columns. Users with at most ``max_items`` ratings keep all and are not sorted.
 
     Args:
         graph: Who rated what.
@@ -145,26 +145,26 @@ def select_smallest(
     if not capped_users.size:
         return is_kept
     capped_counts = ratings_per_user[capped_users]
-    row_ends = np.cumsum(capped_counts)
-    indices_in_row = np.arange(int(row_ends[-1])) - np.repeat(row_ends - capped_counts, capped_counts)
-    positions = np.repeat(graph.starts[capped_users], capped_counts) + indices_in_row
-    index_bits = int(capped_counts.max()).bit_length()
-    row_bits = int(capped_users.size).bit_length()
-    number_bits = 63 - index_bits - row_bits
+    capped_ends = np.cumsum(capped_counts)
+    indices_in_row = np.arange(int(capped_ends[-1])) - np.repeat(capped_ends - capped_counts, capped_counts)
+    capped_positions = np.repeat(graph.starts[capped_users], capped_counts) + indices_in_row
+    num_index_bits = int(capped_counts.max()).bit_length()
+    num_row_bits = int(capped_users.size).bit_length()
+    num_free_bits = 63 - num_index_bits - num_row_bits
     if isinstance(sort_source, np.random.Generator):
         # Among equal numbers the first rating is taken; the bits that are left make equal numbers rare.
-        sort_values = sort_source.integers(0, 1 << number_bits, size=positions.size)
+        sort_numbers = sort_source.integers(0, 1 << num_free_bits, size=capped_positions.size)
     else:
-        sort_values = sort_source[graph.task_codes[positions]]
-    sort_keys = np.repeat(np.arange(capped_users.size), capped_counts) << (index_bits + number_bits)
-    sort_keys |= sort_values << index_bits
+        sort_numbers = sort_source[graph.task_codes[capped_positions]]
+    sort_keys = np.repeat(np.arange(capped_users.size), capped_counts) << (num_index_bits + num_free_bits)
+    sort_keys |= sort_numbers << num_index_bits
     sort_keys |= indices_in_row
     sort_keys.sort()
-    sorted_indices = sort_keys & ((1 << index_bits) - 1)
-    is_kept[positions] = False
+    sorted_indices = sort_keys & ((1 << num_index_bits) - 1)
+    is_kept[capped_positions] = False
     # Rows are as long as before, so the index in the sorted row is the old index.
     is_within_bound = indices_in_row < max_items
-    is_kept[(positions - indices_in_row + sorted_indices)[is_within_bound]] = True
+    is_kept[(capped_positions - indices_in_row + sorted_indices)[is_within_bound]] = True
     return is_kept
 
 
@@ -229,7 +229,7 @@ def allocate(
 def allocate_with_counts(
     ratings: Ratings, scheme: Scheme, spending: Spending, exponent: float, seed: int, uses_counts: bool = True
 ) -> tuple[FloatArray, WeightedRatings, np.random.Generator]:
-    """Count ratings with noise if counts are used, and compute which of them count, with which weights.
+    """Count ratings with noise (1 for every item if no counts are used), and compute which count, with which weights.
 
     Returns:
         Noisy counts of the items, all 1 unless they are used; the ratings that count; the source of further noise.
@@ -250,14 +250,14 @@ class BudgetShares:
     Attributes:
         scheme: Who gets a user's budget.
         bucket_shares: Of all squared weights, shape (BUCKETS,), summing to 1.
-        mean_weights: Average over a bucket's items of the sum of an item's weights, shape (BUCKETS,).
+        mean_weight_sums: Average over a bucket's items of the sum of an item's weights, shape (BUCKETS,).
         noise_std: s: standard deviation of the noise on each released sum.
         used_share: Mean over users with a rating of their squared weights over k: what they do not use is lost.
     """
 
     scheme: Scheme
     bucket_shares: FloatArray
-    mean_weights: FloatArray
+    mean_weight_sums: FloatArray
     noise_std: float
     used_share: float
 
@@ -265,7 +265,8 @@ class BudgetShares:
     def noise_to_signal(self) -> FloatArray:
         """Return noise over the sum of weights, of an average item of each bucket; infinite where no rating counts."""
         ratios = np.full(BUCKETS, np.inf)
-        return np.asarray(np.divide(self.noise_std, self.mean_weights, ratios, where=self.mean_weights > 0.0))
+        weight_sums = self.mean_weight_sums
+        return np.asarray(np.divide(self.noise_std, weight_sums, ratios, where=weight_sums > 0.0))
 
 
 def divide_budget(
@@ -286,12 +287,12 @@ def divide_budget(
     buckets = assign_buckets(ratings.item_counts)
     squared_weights = weighted_ratings.weights.astype(np.float64) ** 2
     bucket_budgets = np.bincount(buckets, weighted_ratings.sum_by_item(squared_weights), BUCKETS)
-    bucket_weights = np.bincount(buckets, weighted_ratings.sum_by_item(weighted_ratings.weights), BUCKETS)
+    bucket_weight_sums = np.bincount(buckets, weighted_ratings.sum_by_item(weighted_ratings.weights), BUCKETS)
     num_active_users = int(np.count_nonzero(np.diff(ratings.starts)))
     return BudgetShares(
         scheme,
         bucket_budgets / bucket_budgets.sum(),
-        bucket_weights / np.maximum(np.bincount(buckets, minlength=BUCKETS), 1),
+        bucket_weight_sums / np.maximum(np.bincount(buckets, minlength=BUCKETS), 1),
         spending.noise_std,
         float(bucket_budgets.sum() / spending.max_items / max(num_active_users, 1)),
     )

@@ -9,8 +9,8 @@ at most Gamma sqrt(k): the paper's line 5 clips an item's *summed* gradient, whi
 Alternating least squares, without privacy and with it, is algorithm 3 of Krichene et al. 2023 with algorithm 1. It
 releases item vectors and noisy counts alone. Each user's vector is clipped to length 1 and each rating to the public
 range before they enter a sum, so that a rating of weight w adds at most w Gamma_y to an item's vector, and at most w
-times `matrix_sensitivity` to the half of its matrix that is released. A user's own offset is taken off their ratings
-at home before these are clipped: it is computed from their own ratings and what was released, and moves no
+times `compute_matrix_sensitivity` to the half of its matrix that is released. A user's own offset is taken off their
+ratings at home before these are clipped: it is computed from their own ratings and what was released, and moves no
 sensitivity.
 """
 
@@ -101,11 +101,12 @@ def descend(
     weight_sums: FloatArray,
     rng: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray]:
-    """Take the gradient steps of one sweep; return the item vectors and the ridge's target after them.
+    """Take the gradient steps of one sweep; return the new item vectors, and the vector that the ridge draws them to.
 
     Args:
         item_vectors: Before, shape (num_items, d).
-        ridge_target: What the ridge draws items to, shape (d,): the overall level, followed from the released sums.
+        ridge_target: The vector that the ridge draws all items to, shape (d,): 0 but for the overall level in front,
+            which follows the released sums.
         weighted_ratings: The ratings that count, and their weights.
         user_vectors: Of this sweep, of length at most 1, shape (num_users, d).
         settings: Ridge of the items, and the offset.
@@ -123,15 +124,15 @@ def descend(
         gradient_bound = gradient_steps.gradient_bound
         gradients = sum_gradients(weighted_ratings, user_vectors, new_vectors, rating_range, gradient_bound)
         gradients += noise_std * gradient_bound * rng.standard_normal(gradients.shape)
-        if settings.offset > 0.0:
+        if (offset := settings.offset_coordinate) > 0.0:
             # The common level of all items: its gradient is the sum over items, in which the noise averages out.
-            level_shift = float(gradients[:, 0].sum()) / (settings.offset**2 * float(weight_sums.sum()))
-            level_bound = rating_range.label_bound / settings.offset
-            new_level = min(max(float(ridge_target[0]) - level_shift, -level_bound), level_bound)
+            level_shift = float(gradients[:, 0].sum()) / (offset**2 * float(weight_sums.sum()))
+            largest_level = rating_range.label_bound / offset
+            new_level = min(max(float(ridge_target[0]) - level_shift, -largest_level), largest_level)
             new_vectors[:, 0] += new_level - ridge_target[0]
             # The vectors have moved, and their gradients with them, by offset^2 times the weights where nothing is
             # clipped.
-            gradients[:, 0] += (new_level - ridge_target[0]) * settings.offset**2 * weight_sums
+            gradients[:, 0] += (new_level - ridge_target[0]) * offset**2 * weight_sums
             ridge_target[0] = new_level
         # User vectors have length at most 1, so this is never longer than a stable step.
         step_sizes = 1.0 / (weight_sums + settings.item_ridge)
@@ -146,14 +147,14 @@ OnSweep = Callable[[], None]
 """A callback after each sweep; what it raises ends the work."""
 
 
-def matrix_sensitivity(offset: float) -> float:
-    """Return the most that a user vector of length 1 adds to the released half of a matrix, in Frobenius norm.
+def compute_matrix_sensitivity(offset_coordinate: float) -> float:
+    """Return the most that a user vector x of length 1 adds to a matrix on and above its diagonal, in Frobenius norm.
 
-    The half of x x^T on and above the diagonal has squared norm (|x|^4 + sum_k x_k^4) / 2. With |x| = 1 and one
-    coordinate fixed at o, the sum of fourth powers is at most o^4 + (1 - o^2)^2, where the rest is one
-    coordinate: at o = 0.9 this is 0.92. Ours; Krichene et al. 2023 take the whole matrix, which is 1.
+    That half of x x^T has squared norm (|x|^4 + sum_k x_k^4) / 2. With |x| = 1 and one coordinate fixed at o, the
+    sum of fourth powers is at most o^4 + (1 - o^2)^2, where the rest is one coordinate: at o = 0.9 this is 0.92.
+    Ours; Krichene et al. 2023 take the whole matrix, which is 1.
     """
-    return math.sqrt((1.0 + offset**4 + (1.0 - offset**2) ** 2) / 2.0)
+    return math.sqrt((1.0 + offset_coordinate**4 + (1.0 - offset_coordinate**2) ** 2) / 2.0)
 
 
 def clip_user_vectors(user_vectors: FloatArray, settings: FactorSettings, max_length: float) -> FloatArray:
@@ -161,16 +162,16 @@ def clip_user_vectors(user_vectors: FloatArray, settings: FactorSettings, max_le
 
     Source: Krichene et al. 2023, algorithm 1, line 2.
     """
-    num_fixed = int(settings.offset > 0.0)
+    num_fixed = int(settings.offset_coordinate > 0.0)
     # A little less, so that no rounding of the sums' precision lifts a vector above the bound.
-    remaining_length = math.sqrt(max(max_length**2 * (1.0 - 1e-6) - settings.offset**2, 0.0))
-    learned_part = user_vectors[:, num_fixed:]
-    learned_part = clip_rows(learned_part, remaining_length) if remaining_length else 0.0 * learned_part
-    return np.hstack([user_vectors[:, :num_fixed], learned_part])
+    remaining_length = math.sqrt(max(max_length**2 * (1.0 - 1e-6) - settings.offset_coordinate**2, 0.0))
+    coordinates = user_vectors[:, num_fixed:]
+    coordinates = clip_rows(coordinates, remaining_length) if remaining_length else 0.0 * coordinates
+    return np.hstack([user_vectors[:, :num_fixed], coordinates])
 
 
 def split_own_offsets(user_vectors: FloatArray, settings: FactorSettings) -> tuple[FloatArray, FloatArray]:
-    """Return each user's own offset in the ratings' unit, 0 without an own coordinate, and the rest of their vector."""
+    """Return users' own offsets, in the ratings' unit, and their other coordinates; 0 and all if none is an offset."""
     if not settings.own_coordinate:
         return np.zeros(user_vectors.shape[0]), user_vectors
     return settings.own_coordinate * user_vectors[:, -1], user_vectors[:, :-1]
@@ -294,17 +295,17 @@ def fit_private(
             user_vectors = FactorModel(item_vectors, settings, rating_range).solve_user_vectors(train)
             own_offsets, user_vectors = split_own_offsets(user_vectors, settings)
             ratings = weighted_ratings.ratings
-            known_offsets = np.repeat(own_offsets, np.diff(ratings.starts)).astype(ratings.values.dtype)
+            rating_offsets = np.repeat(own_offsets, np.diff(ratings.starts)).astype(ratings.values.dtype)
             item_vectors, ridge_target = descend(
                 item_vectors[:, : settings.dimension], ridge_target,
-                WeightedRatings(replace(ratings, values=ratings.values - known_offsets), weighted_ratings.weights),
+                WeightedRatings(replace(ratings, values=ratings.values - rating_offsets), weighted_ratings.weights),
                 clip_user_vectors(user_vectors, settings, 1.0), settings, rating_range, gradient_steps,
                 spending.noise_std, weight_sums, noise_rng,
             )  # fmt: skip
         else:
-            sums = sum_over_users(train, weighted_ratings, item_vectors, settings, rating_range, 1.0)
-            label_bound = rating_range.label_bound
-            noisy_sums = add_noise(sums, spending.noise_std, label_bound, noise_rng, settings.offset)
+            item_sums = sum_over_users(train, weighted_ratings, item_vectors, settings, rating_range, 1.0)
+            offset, label_bound = settings.offset_coordinate, rating_range.label_bound
+            noisy_sums = add_noise(item_sums, spending.noise_std, label_bound, noise_rng, offset)
             item_vectors = solve_noisy_items(noisy_sums, settings, rating_range)
         item_vectors = settings.append_own_coordinate(item_vectors)
         on_sweep()
@@ -312,18 +313,18 @@ def fit_private(
 
 
 def add_noise(
-    sums: LeastSquaresSums, noise_std: float, label_bound: float, rng: np.random.Generator, offset: float
+    item_sums: LeastSquaresSums, noise_std: float, label_bound: float, rng: np.random.Generator, offset: float
 ) -> LeastSquaresSums:
     """Add Gaussian noise to every entry on and above the diagonals, and to the vectors: the sums as released.
 
     Args:
-        sums: Of user vectors of length at most 1 and labels of at most ``label_bound``.
+        item_sums: Of user vectors of length at most 1 and labels of at most ``label_bound``.
         noise_std: s.
         label_bound: Gamma_y.
         rng: Source of the noise.
-        offset: o, the coordinate that all user vectors share.
+        offset: o, the first coordinate that all user vectors share; 0 for none.
     """
-    return sums.add_noise(noise_std * matrix_sensitivity(offset), noise_std * label_bound, rng)
+    return item_sums.add_noise(noise_std * compute_matrix_sensitivity(offset), noise_std * label_bound, rng)
 
 
 def solve_noisy_items(
@@ -335,17 +336,15 @@ def solve_noisy_items(
     With an offset coordinate, the ridge draws an item to the overall mean rating instead of the midpoint; that
     mean comes from the same released sums, whose noise averages out over the items (ours).
     """
-    matrices = noisy_sums.unfold_matrices().astype(np.float64)
-    label_sums = noisy_sums.label_sums.astype(np.float64)
+    matrices = model.unfold_triangles(noisy_sums.matrix_triangles).astype(np.float64)
     ridge_target = np.zeros(settings.dimension)
     # The first entry of an item's matrix is offset^2 times its weights, that of its vector offset times its labels.
-    weight_sum, label_sum = float(noisy_sums.matrices[:, 0].sum()), float(noisy_sums.label_sums[:, 0].sum())
-    if settings.offset > 0.0 and weight_sum > 0.0:
-        level_bound = rating_range.label_bound / settings.offset
-        ridge_target[0] = min(max(label_sum / weight_sum, -level_bound), level_bound)
-    eigenvalues, eigenvectors = np.linalg.eigh(matrices)
+    noisy_weight_sum = float(noisy_sums.matrix_triangles[:, 0].sum())
+    if settings.offset_coordinate > 0.0 and noisy_weight_sum > 0.0:
+        largest_level = rating_range.label_bound / settings.offset_coordinate
+        mean_level = float(noisy_sums.label_sums[:, 0].sum()) / noisy_weight_sum
+        ridge_target[0] = min(max(mean_level, -largest_level), largest_level)
     # The ridge is on what an item is off from ``ridge_target``: the equations are solved for that.
-    residuals = label_sums - matrices @ ridge_target
-    coordinates = np.einsum("mkj,mk->mj", eigenvectors, residuals)
-    coordinates /= np.maximum(eigenvalues, 0.0) + settings.item_ridge
-    return np.asarray(ridge_target + np.einsum("mij,mj->mi", eigenvectors, coordinates))
+    residuals = noisy_sums.label_sums - matrices @ ridge_target
+    projected_matrices = model.project_semidefinite(matrices)
+    return ridge_target + model.solve_with_ridge(projected_matrices, residuals, settings.item_ridge)

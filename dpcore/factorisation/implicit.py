@@ -51,15 +51,15 @@ class ImplicitSettings:
     item_ridge: float = 1.0
     seed: int = 0
 
-    def draw_first_vectors(self, popularity: FloatArray) -> FloatArray:
+    def draw_first_vectors(self, item_counts: FloatArray) -> FloatArray:
         """Draw the first item vectors: the first coordinate is an item's popularity, the others are random.
 
         Args:
-            popularity: Of each item, at least 0, public or released before; shape (num_items,).
+            item_counts: Noisy or exact, at least 0, public or released before; shape (num_items,).
         """
         rng = np.random.default_rng(self.seed)
-        vectors = rng.standard_normal((popularity.size, self.dimension))
-        popularity_roots = np.sqrt(popularity / max(float(popularity.mean()), 1e-300))
+        vectors = rng.standard_normal((item_counts.size, self.dimension))
+        popularity_roots = np.sqrt(item_counts / max(float(item_counts.mean()), 1e-300))
         vectors *= popularity_roots[:, None]
         vectors[:, 0] = popularity_roots
         return np.asarray(vectors)
@@ -171,13 +171,13 @@ def sum_over_users(
     # In float64, as in `fit.sum_over_users`: in float32 a user could move a sum by more than is declared.
     dtype = train.values.dtype if weighted_ratings is None else np.dtype(np.float64)
     item_sums = LeastSquaresSums.build_zeros(train.num_items, settings.dimension, dtype)
-    gram_triangle = np.zeros(item_sums.matrices.shape[1])
+    gram_triangle = np.zeros(item_sums.matrix_triangles.shape[1])
     weighted_ratings = weighted_ratings or WeightedRatings(train, np.ones(train.num_ratings, dtype))
     for train_block, user_vectors in solve_users(train, item_vectors, settings):
         gram_triangle += multiply_coordinates(user_vectors).sum(axis=0)
-        counted_block = RatingBlock(weighted_ratings.ratings, train_block.users)
-        rating_weights = weighted_ratings.weights[counted_block.rating_slice].astype(dtype, copy=False)
-        item_sums.add(counted_block, user_vectors.astype(dtype), rating_weights, rating_weights)
+        block = RatingBlock(weighted_ratings.ratings, train_block.users)
+        rating_weights = weighted_ratings.weights[block.rating_slice].astype(dtype, copy=False)
+        item_sums.add(block, user_vectors.astype(dtype), rating_weights, rating_weights)
     return ImplicitSums(item_sums, gram_triangle)
 
 
@@ -185,21 +185,12 @@ def _solve_items(sums: ImplicitSums, settings: ImplicitSettings) -> FloatArray:
     """Compute (A_i + alpha_0 G + lambda I)^-1 b_i of every item, with A_i and G made semidefinite first."""
     # With noise a matrix may have negative eigenvalues, and the objective no minimum. The projection reads released
     # sums, and costs no privacy.
-    matrices = _project_semidefinite(sums.item_sums.unfold_matrices().astype(np.float64))
-    gram_sums = LeastSquaresSums(sums.gram_triangle[None, :], np.zeros((1, settings.dimension)))
-    gram_matrix = _project_semidefinite(gram_sums.unfold_matrices().astype(np.float64))[0]
-    matrices += settings.unobserved_weight * gram_matrix
-    diagonal = np.arange(settings.dimension)
-    matrices[:, diagonal, diagonal] += settings.item_ridge
-    label_sums = sums.item_sums.label_sums.astype(np.float64)
-    return np.asarray(np.linalg.solve(matrices, label_sums[:, :, None])[:, :, 0])
-
-
-def _project_semidefinite(matrices: FloatArray) -> FloatArray:
-    """Return the nearest positive semidefinite matrices. Source: Krichene et al. 2023, algorithm 1, line 7."""
-    eigenvalues, eigenvectors = np.linalg.eigh(matrices)
-    scaled_vectors = eigenvectors * np.maximum(eigenvalues, 0.0)[:, None, :]
-    return np.asarray(scaled_vectors @ np.swapaxes(eigenvectors, -1, -2))
+    item_matrices, gram_matrices = (
+        model.project_semidefinite(model.unfold_triangles(triangles).astype(np.float64))
+        for triangles in (sums.item_sums.matrix_triangles, sums.gram_triangle[None, :])
+    )
+    matrices = item_matrices + settings.unobserved_weight * gram_matrices
+    return model.solve_with_ridge(matrices, sums.item_sums.label_sums, settings.item_ridge)
 
 
 def fit(train: Ratings, settings: ImplicitSettings, on_sweep: OnSweep = lambda: None) -> ImplicitModel:
@@ -247,7 +238,7 @@ def fit_private(
     Raises:
         InvalidInput: The budget is for other releases than are made, or pays for no counts.
     """
-    if (spending.releases_per_sweep, spending.unit_releases_per_sweep) != (2, 1):
+    if (spending.releases_per_sweep, spending.gram_releases_per_sweep) != (2, 1):
         raise refuse("implicit feedback releases two sums of each item and one Gram matrix in a sweep")
     if not spending.count_share:
         raise refuse("implicit feedback needs noisy counts", remedy="Set some of the budget aside for counts")

@@ -39,11 +39,11 @@ class LeastSquaresSums:
     """Sums of w x x^T and of w y x for every row of a table; a row is a user or an item.
 
     Attributes:
-        matrices: Upper triangle of sum w x x^T, row by row, shape (rows, d (d + 1) / 2).
+        matrix_triangles: Upper triangle of sum w x x^T, row by row, shape (rows, d (d + 1) / 2).
         label_sums: sum w y x, shape (rows, d).
     """
 
-    matrices: Vectors
+    matrix_triangles: Vectors
     label_sums: Vectors
 
     @classmethod
@@ -62,7 +62,7 @@ class LeastSquaresSums:
         """
         # The transpose of a matrix by rows is one by columns, which is multiplied as it is: nothing is sorted.
         block_products = block.build_matrix(weights).T @ multiply_coordinates(user_vectors)
-        np.add(self.matrices, block_products, out=self.matrices)
+        np.add(self.matrix_triangles, block_products, out=self.matrix_triangles)
         np.add(self.label_sums, block.build_matrix(labels).T @ user_vectors, out=self.label_sums)
 
     def add_noise(
@@ -70,19 +70,27 @@ class LeastSquaresSums:
     ) -> LeastSquaresSums:
         """Return new sums: these with Gaussian noise added to every entry, of one standard deviation for each part."""
         return LeastSquaresSums(
-            self.matrices + matrix_noise_std * rng.standard_normal(self.matrices.shape),
+            self.matrix_triangles + matrix_noise_std * rng.standard_normal(self.matrix_triangles.shape),
             self.label_sums + label_noise_std * rng.standard_normal(self.label_sums.shape),
         )
 
-    def unfold_matrices(self) -> Vectors:
-        """Return the matrices in full, shape (rows, d, d)."""
-        num_rows, d = self.label_sums.shape
-        row_indices, column_indices = np.triu_indices(d)
-        positions = np.empty((d, d), dtype=np.intp)
-        positions[row_indices, column_indices] = np.arange(row_indices.size)
-        positions[column_indices, row_indices] = np.arange(row_indices.size)
-        # One gather of whole rows: twice as fast as filling both halves.
-        return np.asarray(np.take(self.matrices, positions.ravel(), axis=1).reshape(num_rows, d, d))
+
+def unfold_triangles(matrix_triangles: Vectors) -> Vectors:
+    """Return symmetric matrices in full, shape (rows, d, d), from their upper triangles, (rows, d (d + 1) / 2)."""
+    d = math.isqrt(2 * matrix_triangles.shape[1])
+    row_indices, column_indices = np.triu_indices(d)
+    positions = np.empty((d, d), dtype=np.intp)
+    positions[row_indices, column_indices] = np.arange(row_indices.size)
+    positions[column_indices, row_indices] = np.arange(row_indices.size)
+    # One gather of whole rows: twice as fast as filling both halves.
+    return np.asarray(np.take(matrix_triangles, positions.ravel(), axis=1).reshape(-1, d, d))
+
+
+def project_semidefinite(matrices: FloatArray) -> FloatArray:
+    """Return the nearest positive semidefinite matrices. Source: Krichene et al. 2023, algorithm 1, line 7."""
+    eigenvalues, eigenvectors = np.linalg.eigh(matrices)
+    scaled_vectors = eigenvectors * np.maximum(eigenvalues, 0.0)[:, None, :]
+    return np.asarray(scaled_vectors @ np.swapaxes(eigenvectors, -1, -2))
 
 
 def choose_block_size(dimension: int) -> int:
@@ -103,15 +111,18 @@ def solve_rows(sums: LeastSquaresSums, ridge: float) -> FloatArray:
     s by LU factorisations, as in `numpy.linalg.solve`; Cholesky factors and triangles solved for all rows at
     once took 0.08 s.
     """
-    d = sums.label_sums.shape[1]
-    if d == 0:
-        return sums.label_sums.astype(np.float64)
-    matrices = sums.unfold_matrices().astype(np.float64)
-    diagonal = np.arange(d)
+    matrices, d = unfold_triangles(sums.matrix_triangles), sums.label_sums.shape[1]
+    largest_entries = np.diagonal(matrices, axis1=1, axis2=2).max(axis=1, initial=0.0).astype(np.float64)
     # The sums are rounded: without this, a ridge that is smaller than that could leave a matrix indefinite.
-    rounding_ridges = 4 * d * np.finfo(sums.matrices.dtype).eps * matrices[:, diagonal, diagonal].max(axis=1)
-    matrices[:, diagonal, diagonal] += ridge + rounding_ridges[:, None]
-    return np.asarray(np.linalg.solve(matrices, sums.label_sums.astype(np.float64)[:, :, None])[:, :, 0])
+    rounding_ridges = 4 * d * np.finfo(matrices.dtype).eps * largest_entries
+    return solve_with_ridge(matrices, sums.label_sums, ridge + rounding_ridges)
+
+
+def solve_with_ridge(matrices: Vectors, right_sides: Vectors, ridges: float | FloatArray) -> FloatArray:
+    """Compute (A + ridge I)^-1 b in float64 for the A and b of every row; ridges are one number, or one of each row."""
+    ridged_matrices, diagonal_indices = matrices.astype(np.float64), np.arange(matrices.shape[1])
+    ridged_matrices[:, diagonal_indices, diagonal_indices] += np.reshape(ridges, (-1, 1))
+    return np.asarray(np.linalg.solve(ridged_matrices, right_sides.astype(np.float64)[:, :, None])[:, :, 0])
 
 
 OFFSET = 0.9
@@ -164,14 +175,14 @@ class RatingRange:
 
 @dataclass(frozen=True)
 class FactorSettings:
-    """The settings of alternating least squares, with or without privacy.
+    """The settings of alternating least squares for ratings, with or without privacy.
 
     Attributes:
         dimension: d, coordinates of an item vector, the offset coordinate among them; 1 to 128.
         sweeps: T, each a solution for all users and then for all items; 1 to 50.
         user_ridge: lambda of the users, above 0. Users solve for their own vector at home: it touches no privacy.
         item_ridge: lambda of the items, above 0, the same number for each item, so that it is public.
-        offset: o, in [0, 1]; 0 for no offset coordinate.
+        offset_coordinate: o, the first coordinate of every user vector, in [0, 1]; 0 for none.
         own_coordinate: The own coordinate of every item, at least 0; 0 for users without an offset of their own.
         seed: Of the first item vectors, which are public.
     """
@@ -180,13 +191,13 @@ class FactorSettings:
     sweeps: int = 2
     user_ridge: float = 10.0
     item_ridge: float = 5.0
-    offset: float = OFFSET
+    offset_coordinate: float = OFFSET
     own_coordinate: float = 0.0
     seed: int = 0
 
     def draw_first_vectors(self, num_items: int) -> FloatArray:
         """Draw random vectors of expected squared length 1, with nothing in the offset coordinate."""
-        num_free = self.dimension - (self.offset > 0.0)
+        num_free = self.dimension - (self.offset_coordinate > 0.0)
         rng = np.random.default_rng(self.seed)
         random_vectors = rng.standard_normal((num_items, num_free)) / math.sqrt(max(num_free, 1))
         offset_column = np.zeros((num_items, self.dimension - num_free))
@@ -216,7 +227,7 @@ class FactorModel:
     @property
     def learned_coordinates(self) -> FloatArray:
         """Return the item vectors without the offset coordinate, in which all good items agree."""
-        return self.item_vectors[:, int(self.settings.offset > 0.0) :]
+        return self.item_vectors[:, int(self.settings.offset_coordinate > 0.0) :]
 
     def solve_user_vectors(self, ratings: Ratings) -> FloatArray:
         """Compute each user's vector at home, from the item vectors and their own ratings, shape (num_users, d)."""
@@ -251,19 +262,18 @@ def solve_users(
 
     Source: Krichene et al. 2023, algorithm 3, line 4.
     """
-    num_fixed = int(settings.offset > 0.0)
-    learned_vectors = np.ascontiguousarray(item_vectors[:, num_fixed:], dtype=ratings.values.dtype)
-    item_products = multiply_coordinates(learned_vectors)
-    item_levels = (settings.offset * item_vectors[:, 0]).astype(learned_vectors.dtype) if num_fixed else None
+    num_fixed = int(settings.offset_coordinate > 0.0)
+    item_coordinates = np.ascontiguousarray(item_vectors[:, num_fixed:], dtype=ratings.values.dtype)
+    item_products = multiply_coordinates(item_coordinates)
+    item_levels = (settings.offset_coordinate * item_vectors[:, 0]).astype(item_coordinates.dtype)
     for rating_block in ratings.iterate_blocks(choose_block_size(item_vectors.shape[1])):
         user_vectors = np.empty((rating_block.users.stop - rating_block.users.start, item_vectors.shape[1]))
-        user_vectors[:, :num_fixed] = settings.offset
-        if learned_vectors.shape[1]:
+        user_vectors[:, :num_fixed] = settings.offset_coordinate
+        if item_coordinates.shape[1]:
             centred_ratings = rating_range.centre(ratings.values[rating_block.rating_slice])
-            if item_levels is not None:
-                centred_ratings = centred_ratings - item_levels[rating_block.items]
+            centred_ratings = centred_ratings - item_levels[rating_block.items]
             matrices = rating_block.build_matrix(np.ones_like(centred_ratings)) @ item_products
-            label_sums = rating_block.build_matrix(centred_ratings) @ learned_vectors
+            label_sums = rating_block.build_matrix(centred_ratings) @ item_coordinates
             user_sums = LeastSquaresSums(np.asarray(matrices), np.asarray(label_sums))
             user_vectors[:, num_fixed:] = solve_rows(user_sums, settings.user_ridge)
         yield rating_block, user_vectors

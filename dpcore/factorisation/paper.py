@@ -12,7 +12,7 @@ import numpy as np
 from dpcore.answer import Axis, Style, linear_axis, share_axis
 from dpcore.answer.paper_figure import Line, PaperFigure
 from dpcore.contributions import FloatArray
-from dpcore.factorisation.implicit import ImplicitSettings, select_choices
+from dpcore.factorisation.implicit import ImplicitSettings, scale_to_unit_length, select_choices
 from dpcore.factorisation.ratings import BUCKETS, GeneratedRatings, Ratings, assign_buckets
 from dpcore.factorisation.studies import ChoiceStudy, RatingStudy
 from dpcore.factorisation.study import (
@@ -55,12 +55,12 @@ class PaperRuns:
     """The runs of all models on some table.
 
     Attributes:
-        draw_table: Draws the table of a seed, with the planted traits of the items, shape (num_items, rank); None
-            without traits.
+        draw_table: Draws the table of a seed, with the planted traits of the items, shape (num_items, rank); NaN if
+            none are planted.
         study: The settings.
     """
 
-    draw_table: Callable[[int], tuple[Ratings, FloatArray | None]]
+    draw_table: Callable[[int], tuple[Ratings, FloatArray]]
     study: Study
 
     def run(
@@ -75,85 +75,77 @@ class PaperRuns:
     def run_over_epsilon(self, epsilon: float, seed: int) -> dict[str, float]:
         """Return the error or recall over all items at one ε, for each line of figures 1, 2 and 7."""
         private_kinds = tuple(model_kind for model_kind in self.study.model_kinds if model_kind.is_private)
-        scores_without_privacy = _measure_models(self, 1.0, 0.25, seed, (ModelKind.NO_PRIVACY,))
-        private_scores = _measure_models(self, epsilon, 0.25, seed, private_kinds)
-        return {key: scores[0] for key, scores in {**private_scores, **scores_without_privacy}.items()}
+        scores_by_line = dict(_measure_models(self, epsilon, 0.25, seed, private_kinds))
+        scores_by_line |= _measure_models(self, 1.0, 0.25, seed, (ModelKind.NO_PRIVACY,))
+        return {line_key: scores[0] for line_key, scores in scores_by_line.items()}
 
     def run_over_exponent(self, exponent: float, seed: int) -> dict[str, float]:
         """Return the error or recall of adaptive weights at one μ, for each ε that is a line of figures 3 and 10."""
-        scores = {e: _measure_models(self, e, exponent, seed, (ModelKind.ADAPTIVE,)) for e in DASHES}
-        return {f"adaptive_{e:g}": scores[e]["adaptive"][0] for e in DASHES}
+        scores_by_epsilon = {
+            e: _measure_models(self, e, exponent, seed, (ModelKind.ADAPTIVE,)) for e in DASHES
+        }
+        return {f"adaptive_{e:g}": s["adaptive"][0] for e, s in scores_by_epsilon.items()}
 
     def run_over_fifths(self, fifth: float, seed: int, epsilon: float = 1.0) -> dict[str, float]:
         """Return the error or recall on one fifth of the items, 1 for the rarest, for each line of figure 4."""
-        half_exponent_scores = _measure_models(self, epsilon, 0.5, seed, (ModelKind.ADAPTIVE,))
-        scores_by_line = {
-            **_measure_models(self, epsilon, 0.25, seed, tuple(SCHEMES)),
-            "adaptive_half": half_exponent_scores["adaptive"],
-        }
+        scores_by_line = dict(_measure_models(self, epsilon, 0.25, seed, tuple(SCHEMES)))
+        scores_at_half = _measure_models(self, epsilon, 0.5, seed, (ModelKind.ADAPTIVE,))
+        scores_by_line["adaptive_half"] = scores_at_half["adaptive"]
         return {line_key: scores[int(fifth)] for line_key, scores in scores_by_line.items()}
 
     def run_gain(self, fifth: float, seed: int) -> dict[str, float]:
         """Return by which share adaptive weights' error is below tail sampling's on one fifth, by ε of figure 9."""
         compared_kinds, i = (ModelKind.TAIL, ModelKind.ADAPTIVE), int(fifth)
-        scores = {e: _measure_models(self, e, 0.25, seed, compared_kinds) for e in DASHES}
-        return {f"gain_{e:g}": 1.0 - scores[e]["adaptive"][i] / scores[e]["tail"][i] for e in DASHES}
+        scores_by_epsilon = {e: _measure_models(self, e, 0.25, seed, compared_kinds) for e in DASHES}
+        return {f"gain_{e:g}": 1.0 - s["adaptive"][i] / s["tail"][i] for e, s in scores_by_epsilon.items()}
 
     def run_overlap(self, fifth: float, seed: int) -> dict[str, float]:
         """Return the share of nearest items in common on one fifth of the items, for each line of figure 11."""
-        return {k: float(shares[int(fifth) - 1]) for k, (shares, _) in _compare_nearest(self, seed).items()}
+        return {k: float(fifths[int(fifth) - 1]) for k, (fifths, _) in _compare_nearest(self, seed).items()}
 
     def run_likeness(self, fifth: float, seed: int) -> dict[str, float]:
         """Return the mean cosine of planted traits of nearest items on one fifth, for each line of table 3."""
-        return {k: float(cosines[int(fifth) - 1]) for k, (_, cosines) in _compare_nearest(self, seed).items()}
+        return {k: float(fifths[int(fifth) - 1]) for k, (_, fifths) in _compare_nearest(self, seed).items()}
 
 
 @functools.cache
 def _measure_models(
     runs: PaperRuns, epsilon: float, exponent: float, seed: int, model_kinds: tuple[ModelKind, ...]
 ) -> Mapping[str, list[float]]:
-    """Measure error or recall of models, by the key of their line, over all items and in each fifth, rarest first."""
+    """Measure error or recall of models: by the key of its line, that over all items, then on fifths, rarest first."""
     result = runs.run((epsilon,), exponent, seed, model_kinds)
     return {kind.name.lower(): result.list_runs(kind)[0, 0].tolist() for kind in model_kinds}
 
 
 @functools.cache
 def _compare_nearest(runs: PaperRuns, seed: int) -> Mapping[str, tuple[FloatArray, FloatArray]]:
-    """Compare models by fifth of the items: overlap with the one without privacy, likeness of traits (NaN without)."""
+    """Compare models by line: on each fifth, overlap with that without privacy, and cosine of traits (NaN if none)."""
     result_without_privacy = runs.run((1.0,), 0.25, seed, (ModelKind.NO_PRIVACY,))
     private_result = runs.run(NEAREST_EPSILONS, 1.0 / 3.0, seed, (ModelKind.TAIL, ModelKind.ADAPTIVE))
-    reference_model = result_without_privacy.fitted_models[ModelKind.NO_PRIVACY, 0.0]
-    reference_vectors = _scale_rows(reference_model.item_vectors)
+    reference_model = result_without_privacy.first_seed_models[ModelKind.NO_PRIVACY, 0.0]
+    reference_vectors = scale_to_unit_length(reference_model.item_vectors)
     vectors_by_line = {"no_privacy": reference_vectors}
-    for (model_kind, epsilon), model in private_result.fitted_models.items():
-        vectors_by_line[f"{model_kind.name.lower()}_{epsilon:g}"] = _scale_rows(model.item_vectors)
-    planted_traits = runs.draw_table(seed)[1]
-    traits = np.full((reference_vectors.shape[0], 1), np.nan)
-    if planted_traits is not None:
-        traits = _scale_rows(planted_traits)
-    buckets = assign_buckets(result_without_privacy.train_counts)
-    item_codes = np.arange(reference_vectors.shape[0])
+    for (model_kind, epsilon), model in private_result.first_seed_models.items():
+        vectors_by_line[f"{model_kind.name.lower()}_{epsilon:g}"] = scale_to_unit_length(model.item_vectors)
+    buckets = assign_buckets(result_without_privacy.item_train_counts)
+    item_codes = np.arange(buckets.size)
+    traits = scale_to_unit_length(runs.draw_table(seed)[1])
 
     def average_fifths(item_values: FloatArray) -> FloatArray:
         """Return the mean over the items of each fifth, rarest first."""
         return np.array([item_values[buckets == bucket].mean() for bucket in range(BUCKETS)])
 
-    comparisons_by_line = {}
+    overlap_and_cosine_by_line = {}
     for line_key, vectors in vectors_by_line.items():
         nearest_items = find_nearest(vectors, item_codes, NUM_NEIGHBOURS)
-        similarities = np.einsum("id,ind->in", traits, traits[nearest_items]).mean(axis=1)
+        mean_cosines = np.einsum("id,ind->in", traits, traits[nearest_items]).mean(axis=1)
         overlaps = compare_neighbours(vectors, reference_vectors, item_codes, NUM_NEAREST)
-        comparisons_by_line[line_key] = (average_fifths(overlaps), average_fifths(similarities))
-    return comparisons_by_line
-
-
-def _scale_rows(vectors: FloatArray) -> FloatArray:
-    """Scale every row to length 1."""
-    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-300))
+        overlap_and_cosine_by_line[line_key] = (average_fifths(overlaps), average_fifths(mean_cosines))
+    return overlap_and_cosine_by_line
 
 
 RATING_RUNS = PaperRuns(lambda seed: _draw_table(RATINGS_GENERATOR, seed), RatingStudy(measures_recall=False))
-CHOICE_STUDY = ChoiceStudy(reference_settings=WITHOUT_PRIVACY)
+CHOICE_STUDY = ChoiceStudy(non_private_settings=WITHOUT_PRIVACY)
 MOVIE_RUNS = PaperRuns(lambda seed: _draw_table(MOVIES_GENERATOR, seed), CHOICE_STUDY)
 SONG_RUNS = PaperRuns(lambda seed: _draw_table(SONGS_GENERATOR, seed), CHOICE_STUDY)
 
@@ -210,7 +202,7 @@ FIFTH_TICKS = tuple(enumerate(("rarest", "2nd fifth", "middle", "4th fifth", "mo
 def _derive(
     figure: PaperFigure, item_name: str, title: str, difference_note: str, **changes: Any
 ) -> PaperFigure:
-    """Derive a figure from another one; its key follows from its number in the paper unless one is given."""
+    """Derive a figure from another one; its name, as *Figure 3*, makes its key unless ``changes`` have one."""
     changes = {"key": f"krichene-{item_name.lower().replace(' ', '-')}"} | changes
     return replace(figure, item_name=item_name, title=title, difference_note=difference_note, **changes)
 
@@ -221,7 +213,7 @@ ERROR_OVER_EPSILON = PaperFigure(
     "Figure 1",
     "error of a recommender over ε",
     RATINGS_SETTING,
-    "Factorisation",
+    "Recommender",
     "",
     Axis("privacy budget ε", "", (0.9, 22.0), named_ticks=tuple((e, f"{e:g}") for e in EPSILONS)),
     RMSE_AXIS,

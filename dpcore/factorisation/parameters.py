@@ -1,4 +1,4 @@
-"""The settings of the page *Factorisation*: everything but the data."""
+"""The settings of the page *Recommender*: everything but the data."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class FactorisationParameters(Parameters):
     delta: float = public.number(1e-5, "δ", DELTA_RANGE, name="δ")
     """The probability with which ε may fail, well below 1 / (number of users)."""
     source: RatingSource = public.choice(RatingSource.GENERATED, "Ratings")
-    """Your data need items and ratings (*Your data*)."""
+    """Data need items and ratings (*Data*)."""
     # Whoever generates ratings may make them like the data.
     num_users: int = of_data.number(
         6_000, "Users", (100, 10**6), name="the number of users", only_with=GENERATED, step=1000

@@ -76,16 +76,16 @@ class Ratings:
             items: Codes 0 .. num_items - 1, shape (num_ratings,).
             values: Ratings, shape (num_ratings,).
             num_items: Number of items; None for the largest code + 1.
-            num_users: Number of users, where it is more than the largest code + 1.
+            num_users: Number of users; the largest code + 1 if that is more, as it is by default.
 
         Raises:
             InvalidInput: As for the class; also where a user rates an item twice.
         """
         u, i = np.asarray(users, dtype=np.int64), np.asarray(items, dtype=np.int64)
-        num_codes = int(i.max()) + 1 if num_items is None else num_items
-        rating_order = np.argsort(u * num_codes + i, kind="stable")
+        num_items = int(i.max()) + 1 if num_items is None else num_items
+        rating_order = np.argsort(u * num_items + i, kind="stable")
         starts = np.concatenate(([0], np.cumsum(np.bincount(u, minlength=num_users)))).astype(np.int64)
-        return cls(starts, i[rating_order].astype(np.int32), np.asarray(values)[rating_order], num_codes)
+        return cls(starts, i[rating_order].astype(np.int32), np.asarray(values)[rating_order], num_items)
 
     @classmethod
     def from_pairs(cls, pairs: Pairs) -> Ratings | None:
@@ -184,13 +184,13 @@ class RatingBlock:
         """Repeat the value of each user of the block for each of their ratings."""
         return np.repeat(user_values, np.diff(self.table.starts[self.users.start : self.users.stop + 1]))
 
-    def build_matrix(self, entries: RatingValues) -> Any:
+    def build_matrix(self, rating_values: RatingValues) -> Any:
         """Build the sparse matrix of these users by all items, with one entry for each rating."""
         from scipy.sparse import csr_matrix
 
         starts = self.table.starts[self.users.start : self.users.stop + 1]
         shape = (starts.size - 1, self.table.num_items)
-        return csr_matrix((entries, self.items, (starts - starts[0]).astype(np.int32)), shape=shape)
+        return csr_matrix((rating_values, self.items, (starts - starts[0]).astype(np.int32)), shape=shape)
 
 
 def assign_buckets(item_counts: IntArray) -> Buckets:
@@ -226,7 +226,7 @@ class GeneratedRatings:
         num_items: 2 to 1 million.
         ratings_per_user: On average, 1 to half of the items.
         zipf_exponent: 0 to 3.
-        user_spread: Standard deviation of the logarithm of a user's activity, 0 to 3.
+        activity_spread: Standard deviation of the logarithm of a user's expected number of ratings, 0 to 3.
         rank: r, 1 to 50.
         mean_rating: Mean rating.
         item_offset_spread: Standard deviation of the items' offsets.
@@ -244,7 +244,7 @@ class GeneratedRatings:
     num_items: int = 3_700
     ratings_per_user: float = 100.0
     zipf_exponent: float = 0.9
-    user_spread: float = 1.0
+    activity_spread: float = 1.0
     rank: int = 6
     mean_rating: float = 3.5
     item_offset_spread: float = 0.45
@@ -276,9 +276,9 @@ class GeneratedRatings:
             users = np.repeat(np.arange(first_user, stop_user), np.diff(starts[first_user : stop_user + 1]))
             items = item_codes[rating_slice]
             affinities = np.einsum("pr,pr->p", tastes[users], traits[items])
-            errors = self.error_spread * rng.standard_normal(affinities.size, dtype=np.float32)
+            rating_errors = self.error_spread * rng.standard_normal(affinities.size, dtype=np.float32)
             rating_values[rating_slice] = (
-                self.mean_rating + item_offsets[items] + user_offsets[users] + affinities + errors
+                self.mean_rating + item_offsets[items] + user_offsets[users] + affinities + rating_errors
             )
         if self.rounding_step:
             np.round(rating_values / np.float32(self.rounding_step), out=rating_values)
@@ -297,12 +297,12 @@ class GeneratedRatings:
     def _draw_pairs(
         self, rng: np.random.Generator, traits_and_tastes: _Tastes | None
     ) -> tuple[np.ndarray, TaskCodes]:
-        """Draw which items each user rates; return where each user's ratings start, as in `Ratings`, and item codes."""
+        """Draw which items each user rates; return where users' ratings start, and the end, and all item codes."""
         popularity = np.arange(1.0, self.num_items + 1.0) ** -self.zipf_exponent
         popularity = rng.permutation(popularity / popularity.sum())
         activities, user_rates = self._draw_rates(popularity, rng)
         negative_popularity = (-popularity).astype(np.float32)
-        counts_by_block: list[np.ndarray] = []
+        rating_counts_by_block: list[np.ndarray] = []
         items_by_block: list[np.ndarray] = []
         users_per_block = max(_BLOCK_CELLS // self.num_items, 1)
         for first_user in range(0, self.num_users, users_per_block):
@@ -314,9 +314,9 @@ class GeneratedRatings:
             # Independent cells need no sorting and no search, unlike draws without replacement.
             uniform_draws = rng.random((block_rates.size, self.num_items), dtype=np.float32)
             is_rated = uniform_draws < -np.expm1(negative_rates)
-            counts_by_block.append(np.count_nonzero(is_rated, axis=1))
+            rating_counts_by_block.append(np.count_nonzero(is_rated, axis=1))
             items_by_block.append((np.flatnonzero(is_rated) % self.num_items).astype(np.int32))
-        starts = np.concatenate(([0], np.cumsum(np.concatenate(counts_by_block)))).astype(np.int64)
+        starts = np.concatenate(([0], np.cumsum(np.concatenate(rating_counts_by_block)))).astype(np.int64)
         return starts, np.concatenate(items_by_block)
 
     def _scale_by_taste(
@@ -332,9 +332,9 @@ class GeneratedRatings:
         return np.asarray(scaled_rates, dtype=np.float32)
 
     def _draw_rates(self, popularity: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        """Draw how active users are, and t_j, for which user j has as many ratings in expectation, taste apart."""
+        """Draw users' activities, how many ratings they have in expectation, and their rates t_j without taste."""
         max_ratings = 0.9 * self.num_items
-        activities = np.exp(self.user_spread * rng.standard_normal(self.num_users))
+        activities = np.exp(self.activity_spread * rng.standard_normal(self.num_users))
         for _ in range(20):  # Bounded at both ends, the mean of the others makes up for it.
             activities = activities * (self.ratings_per_user / activities.mean())
             activities = np.clip(activities, min(1.0, max_ratings), max_ratings)

@@ -18,7 +18,7 @@ from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange
 from dpcore.factorisation.ratings import BUCKETS, Buckets, Ratings
 from dpcore.factorisation.study import SCHEMES, Fitted, ModelKind, Split, Study, compute_recall, measure
 
-LEVEL_ONLY = FactorSettings(dimension=1, sweeps=1, offset=1.0)
+LEVEL_ONLY = FactorSettings(dimension=1, sweeps=1, offset_coordinate=1.0)
 """Item vectors are the item's level, user vectors 1."""
 
 
@@ -107,7 +107,7 @@ class RatingStudy(Study):
     """
 
     settings: FactorSettings = field(default_factory=FactorSettings)
-    reference_settings: FactorSettings = RATING_REFERENCE
+    non_private_settings: FactorSettings = RATING_REFERENCE
     ridge_to_noise: float = RIDGE_TO_NOISE
     model_kinds: tuple[ModelKind, ...] = RATING_KINDS
     rating_range: RatingRange = field(default_factory=RatingRange)
@@ -118,7 +118,7 @@ class RatingStudy(Study):
     baseline: ClassVar[ModelKind] = ModelKind.PRIVATE_OFFSETS
 
     def count_releases(self) -> tuple[int, int]:
-        """Return 2 releases a sweep (matrices and vectors), or as many as gradient steps, and no unit release."""
+        """Return 2 releases a sweep (matrices and vectors), or as many as gradient steps, and 0 Gram matrices."""
         return (2 if self.gradient_steps is None else self.gradient_steps.steps_per_sweep), 0
 
     def split(self, ratings: Ratings, rng: np.random.Generator) -> Split:
@@ -136,7 +136,7 @@ class RatingStudy(Study):
             case ModelKind.ITEM_MEAN:
                 return fit_item_means(train, self.rating_range)
             case ModelKind.NO_PRIVACY:
-                return fit(train, self.reference_settings, self.rating_range, on_sweep)
+                return fit(train, self.non_private_settings, self.rating_range, on_sweep)
             case ModelKind.PRIVATE_OFFSETS:
                 return add_own_offsets(models[ModelKind.PRIVATE_MEAN, epsilon])
             case ModelKind.PRIVATE_MEAN:
@@ -173,7 +173,7 @@ class ChoiceStudy(Study):
     """
 
     settings: ImplicitSettings = field(default_factory=ImplicitSettings)
-    reference_settings: ImplicitSettings = CHOICE_REFERENCE
+    non_private_settings: ImplicitSettings = CHOICE_REFERENCE
     max_items: int = 50
     ridge_to_noise: float = implicit.RIDGE_TO_NOISE
     model_kinds: tuple[ModelKind, ...] = CHOICE_KINDS
@@ -182,11 +182,11 @@ class ChoiceStudy(Study):
     baseline: ClassVar[ModelKind] = ModelKind.PRIVATE_POPULAR
 
     def count_releases(self) -> tuple[int, int]:
-        """Return 2 releases a sweep (matrices and vectors of the items), and 1 unit release (the Gram matrix)."""
+        """Return 2 releases a sweep (matrices and vectors of the items), and 1 Gram matrix."""
         return 2, 1
 
     def split(self, choices: Ratings, rng: np.random.Generator) -> Split:
-        """Hold out users, and of each of them a fifth of what they chose.
+        """Hold out users: train on all others; about a fifth of their choices is to be recalled, the rest is known.
 
         Raises:
             InvalidInput: Nothing is left on one side.
@@ -210,7 +210,7 @@ class ChoiceStudy(Study):
             case ModelKind.POPULAR:
                 return PopularityModel(train.item_counts)
             case ModelKind.NO_PRIVACY:
-                return implicit.fit(train, self.reference_settings, on_sweep)
+                return implicit.fit(train, self.non_private_settings, on_sweep)
             case ModelKind.PRIVATE_POPULAR:
                 return PopularityModel(implicit.release_popularity(train, self.build_spending(epsilon), seed))
         scheme, spending = SCHEMES[kind], self.build_spending(epsilon)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import copy
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -68,7 +69,7 @@ class Study(abc.ABC):
         epsilons: Of the guarantee, each with ``delta``.
         delta: Of the guarantee.
         settings: Of every private factorisation.
-        reference_settings: Of the one without privacy.
+        non_private_settings: Of the factorisation without privacy.
         max_items: k.
         count_share: Share of the budget for noisy counts.
         exponent: mu of the adaptive weights.
@@ -84,7 +85,7 @@ class Study(abc.ABC):
     epsilons: tuple[float, ...] = (1.0, 5.0, 20.0)
     delta: float = 1e-5
     settings: Any = None
-    reference_settings: Any = None
+    non_private_settings: Any = None
     max_items: int = 100
     count_share: float = 0.12
     exponent: float = 0.25
@@ -103,12 +104,12 @@ class Study(abc.ABC):
     def count_sweeps(self) -> int:
         """Count the sweeps of all factorisations of one seed."""
         num_private = len(self.epsilons) * len(SCHEMES.keys() & set(self.model_kinds))
-        reference_sweeps = self.reference_settings.sweeps if ModelKind.NO_PRIVACY in self.model_kinds else 0
+        reference_sweeps = self.non_private_settings.sweeps if ModelKind.NO_PRIVACY in self.model_kinds else 0
         return int(reference_sweeps + num_private * self.settings.sweeps)
 
     @abc.abstractmethod
     def count_releases(self) -> tuple[int, int]:
-        """Return `Spending.releases_per_sweep` and `Spending.unit_releases_per_sweep`."""
+        """Return `Spending.releases_per_sweep` and `Spending.gram_releases_per_sweep`: the second moves by 1 a user."""
 
     @abc.abstractmethod
     def split(self, ratings: Ratings, rng: np.random.Generator) -> Split:
@@ -135,16 +136,16 @@ class StudyResult:
             first; NaN for runs that were not reached, and for a study of choices. Models without privacy have the
             same numbers at each epsilon.
         recall: Likewise.
-        train_counts: Training ratings of each item in the first split, shape (num_items,).
-        fitted_models: Of the first seed.
+        item_train_counts: Training ratings of each item in the first split, shape (num_items,).
+        first_seed_models: The fitted models of the first seed.
         is_finished: True if all runs were reached.
     """
 
     study: Study
     rmse: FloatArray
     recall: FloatArray
-    train_counts: IntArray
-    fitted_models: Fitted = field(default_factory=dict)
+    item_train_counts: IntArray
+    first_seed_models: Fitted = field(default_factory=dict)
     is_finished: bool = False
 
     def list_runs(self, model_kind: ModelKind, measure_name: str = "") -> FloatArray:
@@ -196,13 +197,12 @@ def run(
     Source: Krichene et al. 2023, section 5, for the models that are compared; pairing and intervals are ours.
     """
     shape = (len(study.model_kinds), len(study.epsilons), study.repeats, 1 + BUCKETS)
-    fitted_models: dict[tuple[ModelKind, float], Any] = {}
-    train_counts = np.zeros(ratings.num_items, dtype=np.int64)
-    result = StudyResult(study, np.full(shape, np.nan), np.full(shape, np.nan), train_counts, fitted_models)
+    first_seed_models: dict[tuple[ModelKind, float], Any] = {}
+    no_counts = np.zeros(ratings.num_items, dtype=np.int64)
+    result = StudyResult(study, np.full(shape, np.nan), np.full(shape, np.nan), no_counts, first_seed_models)
     private_kinds = [kind for kind in study.model_kinds if kind.is_private]
-    planned_fits: list[tuple[ModelKind, int | None]]
-    planned_fits = [(kind, None) for kind in study.model_kinds if not kind.is_private]
-    planned_fits += [(kind, i) for i in range(len(study.epsilons)) for kind in private_kinds]
+    fits_without_privacy = [(kind, None) for kind in study.model_kinds if not kind.is_private]
+    private_fits = [(kind, i) for i in range(len(study.epsilons)) for kind in private_kinds]
     num_sweeps, sweeps_done = max(study.count_sweeps() * study.repeats, 1), 0
 
     def stop_if_asked() -> None:
@@ -225,22 +225,21 @@ def run(
             split = study.split(ratings, np.random.default_rng(split_seed))
             buckets = assign_buckets(split.train.item_counts)
             if seed_index == 0:
-                result = replace(result, train_counts=split.train.item_counts)
+                result = replace(result, item_train_counts=split.train.item_counts)
             seed_models: dict[tuple[ModelKind, float], Any] = {}
-            for model_kind, epsilon_index in planned_fits:
+            for model_kind, epsilon_index in (*fits_without_privacy, *private_fits):
                 stop_if_asked()
                 epsilon = 0.0 if epsilon_index is None else study.epsilons[epsilon_index]
                 model = study.fit(model_kind, split.train, epsilon, noise_seed, seed_models, count_sweep)
                 seed_models[model_kind, epsilon] = model
                 if seed_index == 0:
-                    fitted_models[model_kind, epsilon] = model
+                    first_seed_models[model_kind, epsilon] = model
                 epsilon_slice = slice(None) if epsilon_index is None else epsilon_index
                 result_index = study.model_kinds.index(model_kind), epsilon_slice, seed_index
                 result.rmse[result_index], result.recall[result_index] = study.measure(model, split, buckets)
                 if epsilon_index is not None and model_kind is private_kinds[-1]:
-                    rmse, recall = result.rmse.copy(), result.recall.copy()
-                    so_far = replace(result, rmse=rmse, recall=recall, fitted_models=dict(fitted_models))
-                    report_progress(sweeps_done / num_sweeps, so_far)
+                    # Of its own, since the arrays go on changing.
+                    report_progress(sweeps_done / num_sweeps, copy.deepcopy(result))
     except _StopError:
         return result
     return replace(result, is_finished=True)
@@ -265,10 +264,9 @@ def measure(
     vectors = model.solve_user_vectors(train)
     squared_errors = (model.predict(vectors, test) - test.values) ** 2
     item_buckets = buckets[test.items]
-    bucket_counts = np.bincount(item_buckets, minlength=BUCKETS)
-    error_sums = np.bincount(item_buckets, squared_errors, BUCKETS)
+    counts, error_sums = (np.bincount(item_buckets, weights, BUCKETS) for weights in (None, squared_errors))
     with np.errstate(invalid="ignore", divide="ignore"):
-        rmse = np.sqrt(np.concatenate(([error_sums.sum() / bucket_counts.sum()], error_sums / bucket_counts)))
+        rmse = np.sqrt(np.append(error_sums.sum(), error_sums) / np.append(counts.sum(), counts))
     recall = np.full(1 + BUCKETS, np.nan)
     if measures_recall:
         recall = compute_recall(vectors, model.item_vectors, train, test, buckets)
@@ -294,16 +292,16 @@ def compute_recall(
     et al. 2023, appendix D.1, with min(k, test items) as the denominator.
     """
     # k over all items, then in each bucket: 20, 100, 80, 60, 40, 20 (footnote 1).
-    list_lengths = RECALL_SIZE * np.concatenate(([1], np.arange(BUCKETS, 0, -1)))
-    max_rank = min(int(list_lengths.max()), item_vectors.shape[0])
+    recall_sizes = RECALL_SIZE * np.concatenate(([1], np.arange(BUCKETS, 0, -1)))
+    max_rank = min(int(recall_sizes.max()), item_vectors.shape[0])
     tested_users = np.flatnonzero(np.diff(test.starts))[:RECALL_USERS]
-    recall_sums, user_counts = np.zeros(1 + BUCKETS), np.zeros(1 + BUCKETS)
+    recall_sums, user_count_sums = np.zeros(1 + BUCKETS), np.zeros(1 + BUCKETS)
     users_per_block = max(_CELLS // item_vectors.shape[0], 1)
     for first_user in range(0, tested_users.size, users_per_block):
         block_users = tested_users[first_user : first_user + users_per_block]
         scores = user_vectors[block_users] @ item_vectors.T
-        seen_rows, seen_positions = _find_ratings(history, block_users)
-        scores[seen_rows, history.items[seen_positions]] = -np.inf
+        history_rows, history_positions = _find_ratings(history, block_users)
+        scores[history_rows, history.items[history_positions]] = -np.inf
         top_items = _find_largest(scores, max_rank)
         # An item that is not among the top has a rank that no k reaches.
         item_ranks = np.full(scores.shape, max_rank, dtype=np.int32)
@@ -311,15 +309,15 @@ def compute_recall(
         test_rows, test_positions = _find_ratings(test, block_users)
         test_ranks = item_ranks[test_rows, test.items[test_positions]]
         item_buckets = buckets[test.items[test_positions]]
-        for measure_index, k in enumerate(list_lengths):
+        for measure_index, k in enumerate(recall_sizes):
             is_counted = (item_buckets == measure_index - 1) | (measure_index == 0)
             test_counts = np.bincount(test_rows[is_counted], minlength=block_users.size)
             num_hits = np.bincount(test_rows[is_counted & (test_ranks < k)], minlength=block_users.size)
             has_tests = test_counts > 0
             recall_sums[measure_index] += np.sum(num_hits[has_tests] / np.minimum(test_counts[has_tests], k))
-            user_counts[measure_index] += has_tests.sum()
+            user_count_sums[measure_index] += has_tests.sum()
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(recall_sums / user_counts)
+        return np.asarray(recall_sums / user_count_sums)
 
 
 def _find_ratings(ratings: Ratings, user_codes: IntArray) -> tuple[IntArray, IntArray]:

@@ -52,28 +52,28 @@ class Comparison:
 
     Attributes:
         problem: The question.
-        smooth: The best smooth weights, with their certificate.
-        best_cap: The best whole cap, with its certificate.
+        smooth_choice: The best smooth weights, with their certificate.
+        cap_choice: The best whole cap, with its certificate.
     """
 
     problem: MeanProblem
-    smooth: SmoothChoice
-    best_cap: CapChoice
+    smooth_choice: SmoothChoice
+    cap_choice: CapChoice
 
     @property
     def ratio(self) -> float:
         """Return the variance with the best cap over that with the best weights, at least 1."""
-        return self.best_cap.variance / self.smooth.variance
+        return self.cap_choice.variance / self.smooth_choice.variance
 
     @property
     def ratio_at_least(self) -> float:
         """Return a proved lower bound on the ratio of the two optima, from the certificates."""
-        return self.best_cap.certificate.lower_bound / self.smooth.variance
+        return self.cap_choice.certificate.lower_bound / self.smooth_choice.variance
 
     @property
     def ratio_at_most(self) -> float:
         """Return a proved upper bound on the ratio of the two optima, from the certificates."""
-        return self.best_cap.variance / self.smooth.certificate.lower_bound
+        return self.cap_choice.variance / self.smooth_choice.certificate.lower_bound
 
     @property
     def noise_ratio(self) -> float:
@@ -117,7 +117,7 @@ class FourfoldProof:
 
 def carry_out_fourfold_proof(comparison: Comparison) -> FourfoldProof:
     """Carry out the proof of theorem 3 on a problem: construct the cap h' of the proof, and compute what it costs."""
-    problem, h = comparison.problem, comparison.smooth.threshold
+    problem, h = comparison.problem, comparison.smooth_choice.threshold
     histogram = problem.histogram
     rows_below, users_above, _ = (float(piece) for piece in histogram.pieces(h))
     share_below = rows_below / (rows_below + h * users_above)
@@ -213,11 +213,11 @@ def _maximise_inverse_variance(s: FloatArray, u: FloatArray, rho: FloatArray) ->
     each piece has its best h in closed form. The piece below the smallest size is included: there every user
     weighs the same.
     """
-    zero = np.zeros_like(s[..., :1])
-    rows_below = np.concatenate((zero, np.cumsum(s * u, axis=-1)), axis=-1)
+    zeros = np.zeros_like(s[..., :1])
+    rows_below = np.concatenate((zeros, np.cumsum(s * u, axis=-1)), axis=-1)
     users_above = np.concatenate((u.sum(axis=-1, keepdims=True), _sum_later_groups(u)), axis=-1)
     inverse_sizes = np.concatenate(((u / s).sum(axis=-1, keepdims=True), _sum_later_groups(u / s)), axis=-1)
-    left_ends, right_ends = np.concatenate((zero, s), axis=-1), np.concatenate((s, s[..., -1:]), axis=-1)
+    left_ends, right_ends = np.concatenate((zeros, s), axis=-1), np.concatenate((s, s[..., -1:]), axis=-1)
     curvatures = inverse_sizes + rho[..., :1]
     h = np.clip(users_above / curvatures, left_ends, right_ends)
     return np.asarray((rows_below + h * (2.0 * users_above - h * curvatures)).max(axis=-1))

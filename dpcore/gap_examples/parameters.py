@@ -1,4 +1,4 @@
-"""The parameters of the page *What weights gain*: everything but the data."""
+"""The parameters of the page *Weights vs. caps*: everything but the data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOISE_RANGE = (0.05, 1.5)
 
 @dataclass(frozen=True)
 class GapParameters(Parameters):
-    """The parameters of the page *What weights gain*, with a group of fields for each of its steps."""
+    """The parameters of the page *Weights vs. caps*, with a group of fields for each of its steps."""
 
     variance_source: VarianceSource = public.choice(
         VarianceSource.WORST_CASE,
@@ -62,8 +62,8 @@ class GapParameters(Parameters):
 
     def mean_parameters(self) -> MeanParameters:
         """Return the question on the person's data, as on the page *Mean*, with values in [0, 1]."""
-        source, variance = self.variance_source, self.value_variance
-        return MeanParameters(self.epsilon, variance_source=source, value_variance=variance)
+        variance_source, variance = self.variance_source, self.value_variance
+        return MeanParameters(self.epsilon, variance_source=variance_source, value_variance=variance)
 
     def build_two_group_problem(self) -> MeanProblem:
         """Build the finite instance of the step on two groups, at the noise rho = q m / s."""

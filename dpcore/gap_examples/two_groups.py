@@ -44,7 +44,7 @@ from dpcore.common.privacy import Provenance
 from dpcore.common.strict_json import finite_or_none, write_document
 from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray
 from dpcore.gap_examples.compare import Comparison, build_problem_of_noise_ratio, compute_noise_ratio
-from dpcore.mean.private_counts import error_parts
+from dpcore.mean.private_counts import list_choice_entries
 from dpcore.mean.public_counts import MeanProblem
 from dpcore.report.content import write_columns
 
@@ -272,14 +272,14 @@ class Supremum:
         light_share: p.
         noise_per_user: t = 2 (B / epsilon)^2 / (sigma^2 m).
         threshold: Best threshold of the smooth weights in the limit, q / t rows.
-        caps: The two caps that tie.
+        tying_caps: The two caps that tie.
     """
 
     ratio: float
     light_share: float
     noise_per_user: float
     threshold: float
-    caps: tuple[int, int]
+    tying_caps: tuple[int, int]
 
     def build_problem(self) -> MeanProblem:
         """Build an integer instance close to the supremum, at the noise at which caps 2 and 3 tie for its users.
@@ -290,7 +290,7 @@ class Supremum:
 
 
 def _compute_tie_threshold(w: float) -> float:
-    """Return the threshold q / t at which caps 2 and 3 tie, for w = p / q."""
+    """Return the threshold q / t of the weights at which caps 2 and 3 have one variance; w = p / q of the module."""
     return w * (2.0 / (w + 2.0) + 3.0 / (w + 3.0))
 
 
@@ -320,56 +320,56 @@ class Domination:
     """A two-group limit that an instance cannot beat.
 
     Attributes:
-        light_users: a, the line's height at h = 0: users with one row in the dominating limit (a real
+        num_light_users: a, the line's height at h = 0: users with one row in the dominating limit (a real
             number).
-        heavy_users: b, the line's slope: users with unlimited rows there (a real number).
+        num_heavy_users: b, the line's slope: users with unlimited rows there (a real number).
         limit_ratio: The limit's ratio: at least the instance's, at most that of `supremum`.
     """
 
-    light_users: float
-    heavy_users: float
+    num_light_users: float
+    num_heavy_users: float
     limit_ratio: float
 
     @property
     def light_share(self) -> float:
         """Return p = a / (a + b)."""
-        return self.light_users / (self.light_users + self.heavy_users)
+        return self.num_light_users / (self.num_light_users + self.num_heavy_users)
 
 
 def find_dominating_groups(comparison: Comparison) -> Domination:
-    """Find a line between n_h and psi(h) at the best cap, and return the two-group limit that it stands for.
+    """Find a limit of two groups whose ratio is at least that of this instance, by a line between n_h and psi(h).
 
     The two extreme slopes and the one halfway are tried, each of which is a proof; the best is returned.
 
     Raises:
         InvalidInput: The problem has no sampling error (its ratio is 1 and there is nothing to prove).
     """
-    problem, rho, k = comparison.problem, comparison.noise_ratio, comparison.best_cap.max_contributions
+    problem, rho, k = comparison.problem, comparison.noise_ratio, comparison.cap_choice.max_contributions
     if problem.value_variance == 0.0:
         raise refuse(
             "without sampling error the best bound and the best weights are the same",
             remedy="Give a value_variance above 0",
         )
-    histogram, best_variance = problem.histogram, comparison.best_cap.variance / problem.value_variance
+    histogram, best_variance = problem.histogram, comparison.cap_choice.variance / problem.value_variance
     # Slopes of n_h right and left of k, and of psi over the steps right and left: (psi(k + 1) - psi(k)) etc.
     lowest_slope = max(float(histogram.users_above(k)), _compute_psi_increment(best_variance, rho, k - 1))
     highest_slope = min(float(histogram.users_above(k - 1)), _compute_psi_increment(best_variance, rho, k))
     kept_rows = float(histogram.kept_rows(k))
     # Every slope in [low, high] makes a line that fits; one above n_k / k would take fewer than no light users.
     slopes = np.linspace(lowest_slope, highest_slope, 3)
-    heavy_users = np.clip(slopes, 0.0, kept_rows / k)
-    light_users = np.maximum(kept_rows - heavy_users * k, 0.0)
-    total_users = light_users + heavy_users
-    limit_ratios = compute_integer_cap_limit(light_users / total_users, rho / total_users).ratio
+    heavy_user_counts = np.clip(slopes, 0.0, kept_rows / k)
+    light_user_counts = np.maximum(kept_rows - heavy_user_counts * k, 0.0)
+    total_users = light_user_counts + heavy_user_counts
+    limit_ratios = compute_integer_cap_limit(light_user_counts / total_users, rho / total_users).ratio
     i = int(np.argmin(limit_ratios))
-    return Domination(float(light_users[i]), float(heavy_users[i]), float(limit_ratios[i]))
+    return Domination(float(light_user_counts[i]), float(heavy_user_counts[i]), float(limit_ratios[i]))
 
 
 def _compute_psi_increment(best_variance: float, rho: float, h: float) -> float:
-    """Return psi(h + 1) - psi(h), without the difference of two large numbers."""
+    """Return psi(h + 1) - psi(h), psi as in the module, without the difference of two large numbers."""
     c = 4.0 * best_variance * rho
-    roots = math.sqrt(1.0 + c * h**2) + math.sqrt(1.0 + c * (h + 1.0) ** 2)
-    return c * (2.0 * h + 1.0) / (2.0 * best_variance * roots)
+    root_sum = math.sqrt(1.0 + c * h**2) + math.sqrt(1.0 + c * (h + 1.0) ** 2)
+    return c * (2.0 * h + 1.0) / (2.0 * best_variance * root_sum)
 
 
 INSTANCE_SCHEMA = "sweetspot/gap-instance/1"
@@ -412,10 +412,10 @@ def write_instance_json(comparison: Comparison, disclosure: Provenance) -> str:
         "ratio": comparison.ratio,
         "ratio_at_least": comparison.ratio_at_least,
         "ratio_at_most": comparison.ratio_at_most,
-        "max_contributions": comparison.best_cap.max_contributions,
-        "cap": error_parts(comparison.best_cap),
-        "threshold": comparison.smooth.threshold,
-        "smooth": error_parts(comparison.smooth),
+        "max_contributions": comparison.cap_choice.max_contributions,
+        "cap": list_choice_entries(comparison.cap_choice),
+        "threshold": comparison.smooth_choice.threshold,
+        "smooth": list_choice_entries(comparison.smooth_choice),
     }
     return write_document(
         INSTANCE_SCHEMA,

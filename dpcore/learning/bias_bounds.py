@@ -71,25 +71,25 @@ class BiasTerm(enum.Enum):
     none of these.
 
     Attributes:
-        ways: The ways to which it belongs, of i to iv; two where it is the smaller of two bounds.
+        way_numerals: The ways to which it belongs, of i to iv; two where it is the smaller of two bounds.
         title: A short name.
         formula: The bound in symbols, LaTeX.
-        needs: The knowledge that it takes to state it, a sentence without its full stop.
+        needs_text: The knowledge that it takes to state it, a sentence without its full stop.
     """
 
-    ways: str
+    way_numerals: str
     title: str
     formula: str
-    needs: str
+    needs_text: str
 
     def __new__(cls, value: str, ways: str, title: str, formula: str, needs: str) -> Self:
         """Create the member of this value with its attributes."""
         member = object.__new__(cls)
         member._value_ = value
-        member.ways = ways
+        member.way_numerals = ways
         member.title = title
         member.formula = formula
-        member.needs = needs
+        member.needs_text = needs
         return member
 
     # Total variation distance of the shares, and an upper bound on it.
@@ -109,12 +109,12 @@ class BiasTerm(enum.Enum):
     @property
     def needs_shares(self) -> bool:
         """Return True if every user's share is needed, not only the share of rows kept."""
-        return self.needs.startswith(_SHARES)
+        return self.needs_text.startswith(_SHARES)
 
     @property
     def needs_variance(self) -> bool:
         """Return True if Var(H) is needed."""
-        return self.needs.endswith(_AND_VARIANCE)
+        return self.needs_text.endswith(_AND_VARIANCE)
 
     @property
     def needs_only_the_fraction(self) -> bool:
@@ -160,7 +160,7 @@ class CapStatistics:
 
 
 class AboveSums(NamedTuple):
-    """Two functions of bounds: sums over the users above, computed without those below, whose size would cost digits.
+    """Two functions that sum over the users above each bound alone, without the rounding of a difference of totals.
 
     Attributes:
         sum_rows: Sum of what the users above each bound hold.
@@ -239,12 +239,12 @@ def bound_bias(term: BiasTerm, statistics: CapStatistics, loss_variance: float) 
     Source: the module's docstring.
     """
     s, keeps_rows = statistics, statistics.kept_share > 0.0
-    term_pairs = {
+    terms_by_minimum = {
         BiasTerm.PROPOSITION_1: (BiasTerm.LOG_KEPT, BiasTerm.VARIANCE_KEPT),
         BiasTerm.TIGHTEST: (BiasTerm.WORST_CASE, BiasTerm.CHI_SQUARED),
     }
-    if term in term_pairs:
-        return np.minimum(*(bound_bias(bias_term, s, loss_variance) for bias_term in term_pairs[term]))
+    if term in terms_by_minimum:
+        return np.minimum(*(bound_bias(bias_term, s, loss_variance) for bias_term in terms_by_minimum[term]))
     match term:
         case BiasTerm.WORST_CASE:
             bias_bounds = s.total_variation

@@ -1,4 +1,4 @@
-"""Learning under a bound: the error bound of a capped private learner, and its best cap.
+"""Bias curves over τ₀: the error bound of a capped private learner, and its best cap.
 
 At most tau = tau_0 n rows of each user are kept, and a private learner runs on them. Amin et al. 2019, theorem 1:
 with probability at least 1 - delta, the risk of what an epsilon-DP empirical risk minimiser returns exceeds the best
@@ -79,7 +79,7 @@ class PrivacyTerm:
 
 @dataclass(frozen=True, kw_only=True)
 class BoundSettings:
-    """How the error of a capped learner is bounded: all of (*) but who contributes what.
+    """All that bounds the excess risk of a capped learner, 2 bias + finite-sample term + F, but who contributes what.
 
     Attributes:
         epsilon: Privacy budget of the learner, between 1e-6 and 1e3.
@@ -128,7 +128,7 @@ class BoundSettings:
         max_shares = np.where(keeps_rows, statistics.max_share, 1.0)
         privacy_terms = self.privacy.compute_error(max_shares, self.epsilon, self.failure_probability)
         return ErrorParts(
-            bias=np.asarray(THEOREM_FACTOR * bound_bias(self.bias, statistics, self.loss_variance)),
+            twice_bias=np.asarray(THEOREM_FACTOR * bound_bias(self.bias, statistics, self.loss_variance)),
             finite_sample=np.where(keeps_rows, finite_sample_terms, np.inf),
             privacy=np.where(keeps_rows, privacy_terms, np.inf),
         )
@@ -138,8 +138,8 @@ class BoundSettings:
         error_parts = self.compute_error_parts(statistics, num_rows)
         # The bias is a difference of sums: for the proof it is taken as low as rounding may have left it.
         smallest_bias = THEOREM_FACTOR * bound_bias(self.bias, statistics.round_down(), self.loss_variance)
-        finite_sample = error_parts.finite_sample
-        return Split(error_parts.bias + finite_sample, smallest_bias + finite_sample, error_parts.privacy)
+        twice_bias, finite_sample, privacy = vars(error_parts).values()
+        return Split(twice_bias + finite_sample, smallest_bias + finite_sample, privacy)
 
 
 @dataclass(frozen=True)
@@ -147,19 +147,19 @@ class ErrorParts:
     """The bound (*) in its parts, each of the shape of the caps; all infinite where nothing is kept.
 
     Attributes:
-        bias: Twice the bound on the bias, as theorem 1 carries it.
+        twice_bias: Twice the bound on the bias, as theorem 1 carries it.
         finite_sample: C sqrt(d log(n / delta) / n_tau).
         privacy: F(largest share, 1 / epsilon, 3 / delta).
     """
 
-    bias: FloatArray
+    twice_bias: FloatArray
     finite_sample: FloatArray
     privacy: FloatArray
 
     @property
     def total(self) -> FloatArray:
         """Return the sum of the three parts, which bounds the excess risk; above 1 it says nothing."""
-        return np.asarray(self.bias + self.finite_sample + self.privacy)
+        return np.asarray(self.twice_bias + self.finite_sample + self.privacy)
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class LearningCap:
     Attributes:
         fraction: tau_0 = tau / n.
         cap: tau in rows per user; whole from `optimal_cap.find_best_cap`, real from `population.find_best_fraction`.
-        bias: Twice the bound on the bias there.
+        twice_bias: Twice the bound on the bias there.
         finite_sample: Finite-sample term there.
         privacy: Privacy term there.
         kept_share: n_tau / n there.
@@ -181,7 +181,7 @@ class LearningCap:
 
     fraction: float
     cap: float
-    bias: float
+    twice_bias: float
     finite_sample: float
     privacy: float
     kept_share: float
@@ -193,7 +193,7 @@ class LearningCap:
     @property
     def total(self) -> float:
         """Return the bound (*) at the cap."""
-        return self.bias + self.finite_sample + self.privacy
+        return self.twice_bias + self.finite_sample + self.privacy
 
     @property
     def max_contributions(self) -> int:
@@ -202,7 +202,7 @@ class LearningCap:
 
 
 def build_cap(
-    settings: BoundSettings,
+    bound_settings: BoundSettings,
     statistics: CapStatistics,
     minimum: Minimum,
     num_rows: float,
@@ -210,11 +210,11 @@ def build_cap(
     stop_reason: str,
 ) -> LearningCap:
     """Build the `LearningCap` at the minimum of a search; its parts are computed afresh."""
-    error_parts = settings.compute_error_parts(statistics, num_rows)
+    error_parts = bound_settings.compute_error_parts(statistics, num_rows)
     return LearningCap(
         fraction=float(statistics.fraction),
         cap=cap,
-        bias=float(error_parts.bias),
+        twice_bias=float(error_parts.twice_bias),
         finite_sample=float(error_parts.finite_sample),
         privacy=float(error_parts.privacy),
         kept_share=float(statistics.kept_share),
@@ -369,7 +369,7 @@ def find_caps_within(problem: BiasProblem, best_cap: LearningCap, excess: float 
 
 
 def find_largest_cap(problem: BiasProblem) -> float:
-    """Return the cap in rows beyond which (*) stays the same: n if tau_0 alone decides, else the largest size."""
+    """Return the cap in rows beyond which (*) stays the same: the largest size, or n if the bias reads tau_0 alone."""
     histogram = problem.histogram
     return float(histogram.num_rows if problem.bias.needs_only_the_fraction else histogram.max_size)
 
@@ -377,7 +377,7 @@ def find_largest_cap(problem: BiasProblem) -> float:
 def list_capped_users(
     histogram: ContributionHistogram, fraction: float, max_sizes: int = 50
 ) -> tuple[dict[str, FloatArray | IntArray], int]:
-    """List who loses rows under a cap of tau_0 n rows, heaviest first.
+    """List who loses rows under a cap of tau_0 n rows, heaviest first, and count the sizes that are left out.
 
     Args:
         histogram: Rows per user.
@@ -394,13 +394,13 @@ def list_capped_users(
     """
     cap = float(_convert_to_caps(histogram, fraction))
     num_sizes = histogram.sizes.size - int(np.searchsorted(histogram.sizes, cap, side="right"))
-    num_listed = min(num_sizes, max_sizes)
-    sizes, users = histogram.sizes[::-1][:num_listed], histogram.users[::-1][:num_listed]
+    num_listed_sizes = min(num_sizes, max_sizes)
+    sizes, users = histogram.sizes[::-1][:num_listed_sizes], histogram.users[::-1][:num_listed_sizes]
     columns: dict[str, FloatArray | IntArray] = {
         "size": sizes,
         "users": users,
         "rows_cut": np.asarray((sizes - cap) * users),
         "share_before": np.asarray(sizes / float(histogram.num_rows)),
-        "share_after": np.full(num_listed, cap / float(histogram.kept_rows(cap))),
+        "share_after": np.full(num_listed_sizes, cap / float(histogram.kept_rows(cap))),
     }
-    return columns, num_sizes - num_listed
+    return columns, num_sizes - num_listed_sizes

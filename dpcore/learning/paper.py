@@ -25,7 +25,7 @@ FIGURES = (
         "users whose rows are cut at the best bound of a learner",
         f"ε = 1, many rows, C = {CONSTANT:g}, chosen to meet the paper's 2 to 8 users: it gives neither α nor "
         "constants.",
-        "Learning under a bound",
+        "Bias curves over τ₀",
         "Figure 3",
         linear_axis("α of the population, p ∝ j^−(1+α)", (0.2, 3.2)),
         linear_axis("users who lose rows", (0.0, 10.0)),

@@ -1,4 +1,4 @@
-"""The parameters of the page "Learning under a bound": everything but the data.
+"""The parameters of the page "Bias curves over τ₀": everything but the data.
 
 The questions that they belong to are `optimal_cap` (for a histogram) and `population` (for a power law).
 """
@@ -47,7 +47,7 @@ class PrivacyForm(Option):
 
 BIAS_TERMS = (BiasTerm.TIGHTEST, *(term for term in BiasTerm if term is not BiasTerm.TIGHTEST))
 """The bounds on the bias in the order of the list."""
-TERM_NAMES = {term: f"{term.title} ({term.ways})" for term in BIAS_TERMS}
+TERM_NAMES = {term: f"{term.title} ({term.way_numerals})" for term in BIAS_TERMS}
 NEEDS_VARIANCE = tuple(term for term in BIAS_TERMS if term.needs_variance)
 
 
@@ -56,7 +56,7 @@ NEEDS_VARIANCE = tuple(term for term in BIAS_TERMS if term.needs_variance)
 # uneven the users are, how many rows there are.
 @dataclass(frozen=True)
 class LearningParameters(Parameters):
-    """The question on the page, without the data."""
+    """The parameters of the page Learning: everything but the data."""
 
     bias: BiasTerm = public.choice(BiasTerm.TIGHTEST, "Limit on the bias", TERM_NAMES, as_list=True)
     """Stands in for the bias that a bound on rows causes; see *All bounds on the bias*."""
@@ -116,7 +116,7 @@ class LearningParameters(Parameters):
 
     @property
     def privacy(self) -> PrivacyTerm:
-        """Return F."""
+        """Return F, the privacy term of the chosen form: quadratic, or the power that was entered, 1 for linear."""
         if self.privacy_form is PrivacyForm.QUADRATIC:
             return PrivacyTerm(constant=self.privacy_constant)
         return PrivacyTerm(self.privacy_power or 1.0, self.privacy_constant, log_power=0.0)
@@ -128,12 +128,12 @@ class LearningParameters(Parameters):
 
     @property
     def cost_parameters(self) -> LearningParameters:
-        """Return the same without what does not change the cost of privacy over n."""
+        """Return the parameters with defaults for all fields that the cost of privacy over n ignores: a cache key."""
         return self.population_parameters.without("population_rows", "vc_dimension", "finite_sample_constant")
 
     @property
     def population_parameters(self) -> LearningParameters:
-        """Return the same without what does not change the figures on a population."""
+        """Return the parameters with defaults for all fields that figures on a population ignore: a cache key."""
         return self.without("own_bound", "public_rows", "draws")
 
     def problem(self, histogram: ContributionHistogram) -> BiasProblem:

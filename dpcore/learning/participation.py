@@ -81,9 +81,9 @@ class PowerLaw:
         """Return the mass of all users beyond number K, the sum over j > K of p_j; K whole, any shape."""
         return self._zeta_from(np.asarray(users, dtype=np.float64) + 1.0) / self.normaliser
 
-    def users_above(self, share: npt.ArrayLike) -> FloatArray:
+    def users_above(self, shares: npt.ArrayLike) -> FloatArray:
         """Return K(share), the number of users with p_j > share, for share > 0 of any shape; float64, whole."""
-        h = np.asarray(share, dtype=np.float64)
+        h = np.asarray(shares, dtype=np.float64)
         num_users = np.floor((h * self.normaliser) ** (-1.0 / self.exponent))
         # The root is rounded; ask the probabilities themselves on either side.
         num_users = np.where(self.probability(num_users + 1.0) > h, num_users + 1.0, num_users)
@@ -111,12 +111,12 @@ class PowerLaw:
         users_above = self.users_above(tau_0)
         return np.asarray(self.compute_tail_mass(users_above) + tau_0 * users_above)
 
-    def pieces(self, share: npt.ArrayLike) -> Pieces:
+    def pieces(self, shares: npt.ArrayLike) -> Pieces:
         """Return the sums over users at or below, and above, a share: mass, number, and sum of 1 / p_j.
 
         The counterpart of `ContributionHistogram.pieces` in shares; ``rows_at_or_below`` is a mass.
         """
-        users_above = self.users_above(share)
+        users_above = self.users_above(shares)
         inverse_sums = np.asarray(self.normaliser * self._sum_powers(users_above))
         return Pieces(self.compute_tail_mass(users_above), users_above, inverse_sums)
 
@@ -201,11 +201,11 @@ def _compute_binomial_parts(n: int, p: FloatArray, tau: FloatArray) -> tuple[Flo
     if is_undecided.any():
         q, undecided_caps, m = p[is_undecided], tau[is_undecided], mean_rows[is_undecided]
         t = np.floor(undecided_caps)
-        remaining_rows = n - t
-        exceed_probabilities = betainc(t + 1.0, remaining_rows, q)
+        rows_beyond_cap = n - t
+        exceed_probabilities = betainc(t + 1.0, rows_beyond_cap, q)
         # E[X; X > tau] loses digits to E[X] and the other way round: each is taken from its own side.
-        upper_probabilities = betainc(t, remaining_rows, q)
-        lower_probabilities = betainc(remaining_rows, t, 1.0 - q)
+        upper_probabilities = betainc(t, rows_beyond_cap, q)
+        lower_probabilities = betainc(rows_beyond_cap, t, 1.0 - q)
         capped_rows = undecided_caps * exceed_probabilities
         kept_rows[is_undecided] = m * lower_probabilities + capped_rows
         excess_rows[is_undecided] = np.maximum(m * upper_probabilities - capped_rows, 0.0)
@@ -224,9 +224,9 @@ def _choose_tail_nodes(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArr
     log_start = np.log(NUM_HEAD_USERS + 0.5)
     log_centres = np.maximum(np.log(n / (tau * law.normaliser)) / s, log_start)
     log_widths = 1.0 / (s * np.sqrt(tau))
-    relative_offsets = np.concatenate(([0.0], 2.0 ** np.arange(0.0, 12.0)))
+    offsets_in_widths = np.concatenate(([0.0], 2.0 ** np.arange(0.0, 12.0)))
     # Doubling offsets, cut to steps of at most 1.5, out to 45.
-    offsets = np.minimum(log_widths[:, None] * relative_offsets, 1.5)
+    offsets = np.minimum(log_widths[:, None] * offsets_in_widths, 1.5)
     offsets = np.concatenate((offsets, np.broadcast_to(np.arange(3.0, 45.0, 1.5), (tau.size, 28))), axis=1)
     log_stops = log_centres + 40.0 / (s * (np.floor(tau) + 1.0) - 1.0) + 8.0 * log_widths
     signed_offsets = np.concatenate((-offsets[:, :0:-1], offsets), axis=1)
@@ -299,12 +299,12 @@ def compute_expectations(law: PowerLaw, num_rows: int, fractions: npt.ArrayLike)
     for chunk_start in range(0, tau.size, chunk_size):
         chunk_slice = slice(chunk_start, chunk_start + chunk_size)
         # Users seen at all are those whose rows exceed 0; E min(X, 1) is the same number.
-        user_sums = _sum_over_users(law, n, np.maximum(tau[chunk_slice], 1.0))
-        kept_rows[chunk_slice], cut_rows[chunk_slice], num_capped[chunk_slice] = user_sums
+        chunk_sums = _sum_over_users(law, n, np.maximum(tau[chunk_slice], 1.0))
+        kept_rows[chunk_slice], cut_rows[chunk_slice], num_capped[chunk_slice] = chunk_sums
     is_empty = tau < 1.0
     kept_share, cut_share, users_capped = (
-        np.where(is_empty, below_one_row, cap_values).reshape(tau_0.shape)
-        for below_one_row, cap_values in ((0.0, kept_rows / n), (1.0, cut_rows / n), (kept_rows, num_capped))
+        np.where(is_empty, fallback, cap_values).reshape(tau_0.shape)
+        for fallback, cap_values in ((0.0, kept_rows / n), (1.0, cut_rows / n), (kept_rows, num_capped))
     )
     return build_statistics(tau_0, kept_share, cut_share, users_capped)
 

@@ -83,17 +83,17 @@ class UserPoints:
         if self.sizes.size <= max_points:
             return self
         distances = np.abs(self.means - np.median(self.means))
-        num_apart = max_points // 4
-        is_apart = np.zeros(self.sizes.size, dtype=bool)
-        for reaches in (distances, distances * self.sizes):
-            is_apart[np.argpartition(reaches, -num_apart)[-num_apart:]] = True
+        num_by_score = max_points // 4
+        is_ungrouped = np.zeros(self.sizes.size, dtype=bool)
+        for outlier_scores in (distances, distances * self.sizes):
+            is_ungrouped[np.argpartition(outlier_scores, -num_by_score)[-num_by_score:]] = True
         # Edges at quantiles of a regular part of the other means: about equally many users between two of them.
-        sampled_means = np.sort(self.means[~is_apart][:: max(self.means.size // 50_000, 1)])
+        sampled_means = np.sort(self.means[~is_ungrouped][:: max(self.means.size // 50_000, 1)])
         distinct_sizes, size_indices = np.unique(self.sizes, return_inverse=True)
         num_bins = max(max_points // (2 * distinct_sizes.size), 16)
         edges = np.unique(sampled_means[np.linspace(0, sampled_means.size - 1, num_bins).astype(np.int64)])
         group_labels = size_indices * (edges.size + 1) + np.searchsorted(edges, self.means)
-        group_labels[is_apart] = distinct_sizes.size * (edges.size + 1) + np.arange(is_apart.sum())
+        group_labels[is_ungrouped] = distinct_sizes.size * (edges.size + 1) + np.arange(is_ungrouped.sum())
         _, first_users, point_index = np.unique(group_labels, return_index=True, return_inverse=True)
         users_by_point = np.bincount(point_index, self.num_users).astype(np.float64)
         means_by_point = np.bincount(point_index, self.num_users * self.means) / users_by_point
@@ -106,7 +106,7 @@ class ClampedUsersProblem:
 
     Attributes:
         values: One value per row, sorted by user.
-        unit_variance: v, the variance of the noise at sensitivity 1, above 0; 2 / epsilon^2 for Laplace noise.
+        unit_noise_variance: v, the variance of the noise at sensitivity 1, above 0; 2 / epsilon^2 for Laplace noise.
         has_private_counts: True if neighbours add or remove a user, and the pair is released; False if they differ in
             the values of one user.
 
@@ -115,13 +115,13 @@ class ClampedUsersProblem:
     """
 
     values: Values
-    unit_variance: float
+    unit_noise_variance: float
     has_private_counts: bool = True
 
     def __post_init__(self) -> None:
         with Problems() as problems:
             problems.of_kind(Values, values=self.values)
-            problems.between(1e-12, 1e18, unit_variance=self.unit_variance)
+            problems.between(1e-12, 1e18, unit_noise_variance=self.unit_noise_variance)
 
     @cached_property
     def mean(self) -> float:
@@ -185,7 +185,7 @@ class ClampedUsersProblem:
             bounding=abs(self.compute_shift(threshold)),
             noise=math.sqrt(noise_costs.compute_variance(limit, offset)),
             signed_shift=signed_shift,
-            answer_noise=math.sqrt(noise_costs.compute_variance(limit, offset - signed_shift)),
+            noise_at_clamped_mean=math.sqrt(noise_costs.compute_variance(limit, offset - signed_shift)),
         )
 
 
@@ -198,29 +198,29 @@ class ErrorParts:
         bounding: |D|, the bias of weighting users.
         noise: Standard deviation of the noise, as f has it.
         signed_shift: Expected answer less y, where the two biases may cancel.
-        answer_noise: Standard deviation of the noise with the clamped mean in the place of y.
+        noise_at_clamped_mean: Standard deviation of the noise with the clamped mean in the place of y.
     """
 
     clamping: float
     bounding: float
     noise: float
     signed_shift: float
-    answer_noise: float
+    noise_at_clamped_mean: float
 
     @property
     def error(self) -> float:
-        """Return the root of f, which no cancelling bias makes smaller."""
+        """Return the root mean square error if the biases of clamping and weighting add up, and never cancel."""
         return math.hypot(self.clamping + self.bounding, self.noise)
 
     @property
     def table_error(self) -> float:
-        """Return the root mean square error on this very table."""
-        return math.hypot(self.signed_shift, self.answer_noise)
+        """Return the root mean square error on this very table, where the two biases may cancel."""
+        return math.hypot(self.signed_shift, self.noise_at_clamped_mean)
 
 
 @dataclass(frozen=True)
 class _NoiseCosts:
-    """Factors of T^2 and (y - M)^2 in the variance of the noise."""
+    """The factors of T^2 (``limit_cost``) and of (y - M)^2 (``centre_cost``) in the variance of the noise."""
 
     limit_cost: float
     centre_cost: float
@@ -235,30 +235,30 @@ def _build_noise_costs(
 ) -> _NoiseCosts:
     """Return the factors of the noise at one h; ``threshold_share`` stands in for h / n_h unless it is None."""
     if not problem.has_private_counts:
-        return _NoiseCosts(4.0 * problem.unit_variance / sum_weights**2, 0.0)
+        return _NoiseCosts(4.0 * problem.unit_noise_variance / sum_weights**2, 0.0)
     # Weights do not rise beyond the largest size, and the noise needs no higher h.
     if threshold_share is None:
         threshold_share = min(threshold, float(problem.sizes[-1])) / sum_weights
-    pair_variance = 2.0 * problem.unit_variance
+    pair_variance = 2.0 * problem.unit_noise_variance
     return _NoiseCosts(pair_variance / sum_weights**2, pair_variance * threshold_share**2)
 
 
 @dataclass(frozen=True, eq=False)
 class _Objective:
-    """f at one h, or a lower bound on it over some h: (shift + sum w (|u (c - M)| - T)_+)^2 + noise.
+    """f at one h, or a lower bound on it over some h: (bounding + sum w (|u (c - M)| - T)_+)^2 + noise.
 
     Attributes:
         weights: u of each point, shape (P,).
         means: c - y of each point, shape (P,).
         user_shares: w, the number of users of each point over n_h, shape (P,).
-        shift: |D|, a number.
+        bounding: |D|, or the least |D| over some h.
         noise_costs: Factors of T^2 and (y - M)^2 in the variance of the noise.
     """
 
     weights: FloatArray
     means: FloatArray
     user_shares: FloatArray
-    shift: float
+    bounding: float
     noise_costs: _NoiseCosts
 
     def find_limit(self, offset: float) -> _Tangent:
@@ -272,23 +272,23 @@ class _Objective:
         limit_cost = self.noise_costs.limit_cost
         # Half the slope of f in T just above each value; it rises in T.
         cuts = np.maximum(sums_above[1:] - sorted_magnitudes * shares_above[1:], 0.0)
-        slopes = limit_cost * sorted_magnitudes - shares_above[1:] * (self.shift + cuts)
+        slopes = limit_cost * sorted_magnitudes - shares_above[1:] * (self.bounding + cuts)
         index = int(np.searchsorted(slopes >= 0.0, True))
         share_above, cut_sum = float(shares_above[index]), float(sums_above[index])
         lower_limit = float(sorted_magnitudes[index - 1]) if index else 0.0
-        limit = share_above * (self.shift + cut_sum) / (share_above**2 + limit_cost)
+        limit = share_above * (self.bounding + cut_sum) / (share_above**2 + limit_cost)
         limit = min(max(limit, lower_limit), float(sorted_magnitudes[index]))
-        total_bias = self.shift + max(cut_sum - limit * share_above, 0.0)
+        total_bias = self.bounding + max(cut_sum - limit * share_above, 0.0)
         squared_error = total_bias**2 + self.noise_costs.compute_variance(limit, offset)
         # A subgradient of f in (M, T) that is 0 in T: users just at T count with the part that makes it so.
         is_beyond = magnitudes > limit
-        directions = self.user_shares * self.weights * np.sign(deviations)
-        slope = float(directions[is_beyond].sum())
+        centre_slopes = self.user_shares * self.weights * np.sign(deviations)
+        slope = float(centre_slopes[is_beyond].sum())
         is_on_limit = magnitudes == limit
         if share_on_limit := float(self.user_shares[is_on_limit].sum()):
-            target_share = limit_cost * limit / total_bias if total_bias > 0.0 else 0.0
-            counted_part = (target_share - float(self.user_shares[is_beyond].sum())) / share_on_limit
-            slope += min(max(counted_part, 0.0), 1.0) * float(directions[is_on_limit].sum())
+            needed_share = limit_cost * limit / total_bias if total_bias > 0.0 else 0.0
+            counted_part = (needed_share - float(self.user_shares[is_beyond].sum())) / share_on_limit
+            slope += min(max(counted_part, 0.0), 1.0) * float(centre_slopes[is_on_limit].sum())
         slope = -2.0 * total_bias * slope + 2.0 * self.noise_costs.centre_cost * offset
         return _Tangent(offset, limit, squared_error, slope)
 

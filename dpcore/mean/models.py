@@ -201,12 +201,15 @@ class BoundCurve:
         is_stop = is_within[change_indices]
         left_bounds, right_bounds = breakpoints[change_indices], breakpoints[change_indices + 1]
         edges = self._edges(left_bounds, right_bounds, is_stop, max_error, is_integer)
-        begins = np.concatenate((breakpoints[:1][is_within[:1]], edges[~is_stop]))
+        starts = np.concatenate((breakpoints[:1][is_within[:1]], edges[~is_stop]))
         stops = np.concatenate((edges[is_stop], breakpoints[-1:][is_within[-1:]]))
         # Intervals that touch are one; of integers, also those without an integer between them.
-        is_apart = begins[1:] - stops[:-1] > (1.0 if is_integer else 0.0)
-        begins, stops = begins[np.r_[True, is_apart]], stops[np.r_[is_apart, True]]
-        return tuple(zip(begins.tolist(), stops.tolist(), strict=True))
+        is_apart = starts[1:] - stops[:-1] > (1.0 if is_integer else 0.0)
+        starts, stops = (
+            starts[np.r_[True, is_apart]],
+            stops[np.r_[is_apart, True]],
+        )
+        return tuple(zip(starts.tolist(), stops.tolist(), strict=True))
 
     def _breakpoints(self, is_integer: bool) -> FloatArray:
         """Return sorted bounds from the smallest size (1 for integers) on; between neighbours the error is monotone."""
@@ -279,13 +282,13 @@ class CountsModel:
 
     Attributes:
         histogram: Rows per user.
-        unit_noise: Variance of the noise if one user holds all the weight, (unit)^2.
+        unit_noise_variance: Variance of the noise if one user holds all the weight, (unit)^2.
         value_variance: sigma^2, (unit)^2.
         user_share: rho in [0, 1].
     """
 
     histogram: ContributionHistogram
-    unit_noise: float
+    unit_noise_variance: float
     value_variance: float
     user_share: float
 
@@ -306,11 +309,13 @@ class CountsOnly(CountsModel):
 
     def _user_sums_at(self, h: FloatArray, size_index: SizeIndex | None = None) -> UserSums:
         """Return the sums below and above bounds; ``size_index`` is the number of sizes at or below each, if known."""
-        index = np.searchsorted(self.histogram.sizes, h, side="right") if size_index is None else size_index
-        return self._user_sums.take(index)
+        indices = np.searchsorted(self.histogram.sizes, h, side="right") if size_index is None else size_index
+        return self._user_sums.take(indices)
 
     def _weight_coefficients(self, h: FloatArray, user_sums: UserSums) -> tuple[FloatArray, FloatArray]:
-        """Return nu and t of the weights u_l = min(t, p_l + nu x_l) that are constant from h rows on.
+        """Return nu and t at each h, so that users of h rows or more have the largest weight t.
+
+        The weights are u_l = min(t, p_l + nu x_l), with p_l = s_l / n and the effective sizes x_l.
 
         All weights sum to 1, which gives nu as a quotient of positive terms, so that nothing cancels: the rows that a
         cap at h would cut, over n and sum_l min(x_l, x(h)).
@@ -332,13 +337,13 @@ class CountsOnly(CountsModel):
         # every p.
         terms_above = np.maximum(t * (t * inverse_sum - 2.0 * share_sum) + square_sum / n**2, 0.0)
         sampling_variances = self.value_variance * (nu * (nu * user_sums.effective_below) + terms_above)
-        return MeanError(np.asarray(sampling_variances), self.unit_noise * t**2)
+        return MeanError(np.asarray(sampling_variances), self.unit_noise_variance * t**2)
 
     def _sum_inverse_sizes(self, user_sums: UserSums) -> tuple[FloatArray, FloatArray]:
         """Return the sums of 1 / x and of p / x over the users above, with 1 / x = rho + (1 - rho) / s."""
         rho, users_above = self.user_share, user_sums.users_above
         share_sum = ((1.0 - rho) * users_above + rho * user_sums.rows_above) / float(self.histogram.num_rows)
-        return (1.0 - rho) * user_sums.inverse_above + rho * users_above, share_sum
+        return (1.0 - rho) * user_sums.inverse_sizes_above + rho * users_above, share_sum
 
     def _weight_coefficients_at(self, threshold: float) -> tuple[float, float]:
         """Return nu and t of `_weight_coefficients` at one threshold."""
@@ -358,7 +363,7 @@ class CountsOnly(CountsModel):
         square_sum = np.maximum(terms_above + user_sums.squares_above / n**2, 0.0)
         square_sum += user_sums.squares_below * (cut_shares / kept_rows) ** 2
         sampling_variances = self.value_variance * (rho * square_sum + (1.0 - rho) * cut_shares / kept_rows)
-        return MeanError(np.asarray(sampling_variances), self.unit_noise * t**2)
+        return MeanError(np.asarray(sampling_variances), self.unit_noise_variance * t**2)
 
     @cached_property
     def cap_curve(self) -> BoundCurve:
@@ -372,7 +377,7 @@ class CountsOnly(CountsModel):
         numerators = Numerators(
             variance * (rho * squares_below * (1.0 - 2.0 * rows_below / n) + (1.0 - rho) * rows_below),
             variance * ((1.0 - rho) * users_above - 2.0 * rho * cross_terms / n),
-            self.unit_noise + variance * rho * users_above * (1.0 - 2.0 * user_sums.rows_above / n),
+            self.unit_noise_variance + variance * rho * users_above * (1.0 - 2.0 * user_sums.rows_above / n),
         )
         return BoundCurve(self.histogram, lambda h, k: self.capped(h, k).variance, numerators)
 
@@ -387,7 +392,7 @@ class CountsOnly(CountsModel):
     def best_smooth(self) -> BoundOptimum:
         """Return the best of all weights, with a dual bound."""
         threshold, max_size = self._solve_threshold(), float(self.histogram.max_size)
-        lower_bound = self.unit_noise * max(self.lower_bound(threshold), self.lower_bound(max_size))
+        lower_bound = self.unit_noise_variance * max(self.lower_bound(threshold), self.lower_bound(max_size))
         argument = "a dual bound computed from the same data"
         certificate = Certificate(self._exact_error(threshold), lower_bound, argument)
         stop_reason = trivial_stop_reason(self.histogram) or "Exact: the root of the optimality condition."
@@ -401,29 +406,28 @@ class CountsOnly(CountsModel):
             x, users = self._effective_sizes[size_slice], self.histogram.users[size_slice]
             p = self.histogram.sizes[size_slice] / self.histogram.num_rows
             scaled_error += float((np.minimum(t - p, nu * x) ** 2 / x * users).sum())
-        return self.value_variance * scaled_error + self.unit_noise * t**2
+        return self.value_variance * scaled_error + self.unit_noise_variance * t**2
 
     def _solve_threshold(self) -> float:
         """Return h at which t = A sum_l (nu - (t - p_l) / x_l)_+, the optimality condition; its sides cross once.
 
         The condition is checked at all sizes at once; on the piece where it changes, nu is linear in t.
         """
-        sizes, a = self.histogram.sizes.astype(np.float64), self.value_variance / self.unit_noise
-        is_reached = np.empty(sizes.size, dtype=bool)
+        sizes, a = self.histogram.sizes.astype(np.float64), self.value_variance / self.unit_noise_variance
+        meets_condition = np.empty(sizes.size, dtype=bool)
         for size_slice in self.histogram.blocks:
             user_sums = self._user_sums.take(slice(size_slice.start + 1, size_slice.stop + 1))
             nu, t = self._weight_coefficients(sizes[size_slice], user_sums)
             inverse_sum, share_sum = self._sum_inverse_sizes(user_sums)
-            is_reached[size_slice] = t >= a * (nu * user_sums.users_above - t * inverse_sum + share_sum)
+            meets_condition[size_slice] = t >= a * (nu * user_sums.users_above - t * inverse_sum + share_sum)
         # Step 1. Invariant: `is_reached` is False before size k and True from it on, so the optimum lies in (k - 1, k].
-        is_reached[-1] = True  # No user lies above the largest size.
-        k = int(np.argmax(is_reached))
+        meets_condition[-1] = True  # No user lies above the largest size.
+        k = int(np.argmax(meets_condition))
         if k == 0:
             return float(sizes[0])
         user_sums = self._user_sums.take(np.asarray(k))
-        n = float(self.histogram.num_rows)
-        rho = self.user_share
-        inverse_total, share_total = (float(total) for total in self._sum_inverse_sizes(user_sums))
+        n, rho = float(self.histogram.num_rows), self.user_share
+        inverse_total, share_total = map(float, self._sum_inverse_sizes(user_sums))
         users_above, share_above = float(user_sums.users_above), float(user_sums.rows_above) / n
         effective_below = float(user_sums.effective_below)
         # Step 2. As weights sum to 1, nu = (share_above - users_above t) / effective_below; the condition is then
@@ -450,17 +454,17 @@ class CountsOnly(CountsModel):
         Take mu = 2 A nu and lambda_l = 2 A (nu - (t - p_l) / x_l)_+, and, where every user lies above h and
         sum lambda < 2 t, raise all of them until it is 2 t.
         """
-        a, n = self.value_variance / self.unit_noise, float(self.histogram.num_rows)
+        a, n = self.value_variance / self.unit_noise_variance, float(self.histogram.num_rows)
         nu, t = self._weight_coefficients_at(h)
         multiplier_sum = multiplier_share_sum = residual_cost = 0.0
         for size_slice in self.histogram.blocks:
             x, users = self._effective_sizes[size_slice], self.histogram.users[size_slice].astype(np.float64)
             p = self.histogram.sizes[size_slice] / n
-            pulls = np.maximum(nu - (t - p) / x, 0.0)
-            residuals = nu - pulls  # (mu - lambda) / (2 A)
+            scaled_multipliers = np.maximum(nu - (t - p) / x, 0.0)
+            residuals = nu - scaled_multipliers  # (mu - lambda) / (2 A)
             # Not a product of matrices: for so few terms its threads cost more than they save.
-            multiplier_sum += 2.0 * a * float((users * pulls).sum())
-            multiplier_share_sum += 2.0 * a * float((users * pulls * p).sum())
+            multiplier_sum += 2.0 * a * float((users * scaled_multipliers).sum())
+            multiplier_share_sum += 2.0 * a * float((users * scaled_multipliers * p).sum())
             residual_cost += a * float((users * residuals**2 * x).sum())
         if h <= float(self.histogram.min_size):
             missing_multiplier = max(2.0 * t - multiplier_sum, 0.0)

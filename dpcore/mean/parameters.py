@@ -43,7 +43,7 @@ class VarianceSource(Option):
 
 
 class Likeness(Option):
-    """How alike rows of one user are taken to be: where rho, the share of sigma^2 between users, is taken from."""
+    """The source of rho, the share of sigma^2 that lies between users; for independent rows rho is 0."""
 
     INDEPENDENT = "none", "Not at all"
     ENTERED = "entered", "Assumed"
@@ -51,7 +51,7 @@ class Likeness(Option):
 
 
 class Counts(Option):
-    """The treatment of the number of rows of each user: public or private."""
+    """The protection of the number of rows of each user: public to everybody, or private as the values."""
 
     PUBLIC = "public", "Public"
     PRIVATE = "private", "Private too"
@@ -186,21 +186,21 @@ class MeanParameters(Parameters):
         Returns:
             A `dpcore.mean.private_counts.PrivateCountsProblem` if counts are private.
         """
-        variance, expected_mean = self.largest_variance, None
+        variance, mean_above_lower = self.largest_variance, None
         if self.variance_source is VarianceSource.ENTERED and self.value_variance is not None:
             variance = self.value_variance
         elif self.variance_source is VarianceSource.FROM_VALUES and summary is not None:
             variance = min(summary.clamped_values.variance, variance)
-            expected_mean = min(max(summary.clamped_values.mean - self.lower, 0.0), self.value_bound)
+            mean_above_lower = min(max(summary.clamped_values.mean - self.lower, 0.0), self.value_bound)
         table_values = summary.table_values if summary is not None and self.reads_table(summary) else None
-        settings: dict[str, Any] = {"target": self.target, "table_values": table_values}
-        settings["user_share"] = self._choose_share(summary) if table_values is None else 0.0
-        settings |= {"mechanism": self.mechanism, "delta": self.delta, "program": self.program}
+        fields: dict[str, Any] = {"target": self.target, "table_values": table_values}
+        fields["user_share"] = self._choose_share(summary) if table_values is None else 0.0
+        fields |= {"mechanism": self.mechanism, "delta": self.delta, "program": self.program}
         if self.counts is Counts.PUBLIC:
-            return MeanProblem(histogram, self.epsilon, self.value_bound, variance, **settings)
-        release = private_counts.choose_release(self.program)
+            return MeanProblem(histogram, self.epsilon, self.value_bound, variance, **fields)
+        fields["released_sums"] = private_counts.choose_released_sums(self.program)
         return PrivateCountsProblem(
-            histogram, self.epsilon, self.value_bound, variance, expected_mean, release, **settings
+            histogram, self.epsilon, self.value_bound, variance, mean_above_lower, **fields
         )
 
     @property
@@ -209,7 +209,7 @@ class MeanParameters(Parameters):
         return self.variance_source is VarianceSource.FROM_VALUES or self.likeness is Likeness.FROM_VALUES
 
     def reads_table(self, summary: ValueSummary | None) -> bool:
-        """Return True if the error is that on the values themselves, so that nothing is assumed of users.
+        """Return True if the error is computed from each user's values, so that nothing is assumed of users.
 
         False if there are no values (None), or if their mean is so large that the error would not be finite.
         """
@@ -259,19 +259,19 @@ def assumptions(problem: MeanProblem, clamp: Clamp = Clamp.ROWS) -> tuple[str, .
     is that on clamping if users are clamped. At last comes what the program does with rows, if that is special.
     """
     is_private = isinstance(problem, PrivateCountsProblem)
-    setting_sentences = private_counts.ASSUMPTIONS if is_private else public_counts.ASSUMPTIONS
+    general_sentences = private_counts.ASSUMPTIONS if is_private else public_counts.ASSUMPTIONS
     noise_sentence = private_counts.LAPLACE_PAIR if is_private else public_counts.LAPLACE_NOISE
-    own_sentences = {INDEPENDENT: assumed_of_users(problem), noise_sentence: (problem.noise_sentence,)}
+    own_by_general = {INDEPENDENT: assumed_of_users(problem), noise_sentence: (problem.noise_sentence,)}
     if clamp is Clamp.USERS:
         scale_text, norm_name = problem.write_scale(1.0, "B × h"), "L1" if problem.delta is None else "L2"
-        noise_text = (
+        released_sentence = (
             f"{DEVIATIONS_RELEASED[not is_private]}, with {problem.noise.kind.value} noise of {scale_text}, as a user "
             f"changes them by at most 2 T = B × h in {norm_name}"
         )
-        own_sentences |= {noise_sentence: (noise_text,), public_counts.CLAMPED: (USERS_CLAMPED,)}
+        own_by_general |= {noise_sentence: (released_sentence,), public_counts.CLAMPED: (USERS_CLAMPED,)}
         if problem.table_values is not None:
-            own_sentences[INDEPENDENT] = TABLE_READ[:1]
-    sentences = [text for sentence in setting_sentences for text in own_sentences.get(sentence, (sentence,))]
+            own_by_general[INDEPENDENT] = TABLE_READ[:1]
+    sentences = [text for sentence in general_sentences for text in own_by_general.get(sentence, (sentence,))]
     return (*sentences, *(text for program, text in KEPT_ROWS.items() if program is problem.program))
 
 
@@ -279,10 +279,10 @@ def assumed_of_users(problem: MeanProblem) -> tuple[str, ...]:
     """Return the assumptions of the error about users and their rows, and the mean that it is about."""
     if problem.table_values is not None:
         return TABLE_READ
-    likeness_text = INDEPENDENT
+    likeness_sentence = INDEPENDENT
     if problem.user_share:
         share_text = wording.number(problem.user_share, 2)
-        likeness_text = f"A share of {share_text} of a row's variance lies between users"
+        likeness_sentence = f"A share of {share_text} of a row's variance lies between users"
     if problem.target is Target.TABLE:
-        return (*EXCHANGEABLE, likeness_text)
-    return (likeness_text, POPULATION) if problem.user_share else (likeness_text,)
+        return (*EXCHANGEABLE, likeness_sentence)
+    return (likeness_sentence, POPULATION) if problem.user_share else (likeness_sentence,)

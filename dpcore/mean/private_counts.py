@@ -8,8 +8,8 @@ min(h, s_l) / s_l (or 1 for at most h rows of a user) and values y in [0, B], th
 
 changes in L1 by B min(h, s_l) <= B h when user l comes or goes: both take Laplace noise of scale B h /
 epsilon without splitting epsilon, and the mean is B P / (P + N). The usual route releases a numerator and a
-denominator with half of epsilon each; `Release` has that too, to compare, and for the libraries that split a budget.
-The pair changes by at most B h in L2 as well, so Gaussian noise for B h covers both.
+denominator with half of epsilon each; `ReleasedSums` has that too, to compare, and for the libraries that split a
+budget. The pair changes by at most B h in L2 as well, so Gaussian noise for B h covers both.
 
 The errors here are **delta-method approximations**: the ratio is linearised at its expectation, which is good
 while the noise is small against n_h. A test compares them with a simulation of the mechanism. The module is
@@ -55,7 +55,7 @@ ASSUMPTIONS = (
 """Assumptions of this module; sentences without their full stop."""
 
 
-class Release(enum.Enum):
+class ReleasedSums(enum.Enum):
     """The pair of sums that is released with noise, from which the mean is computed."""
 
     PAIR = "sum of w y and sum of w (B - y), one epsilon for both"
@@ -63,9 +63,9 @@ class Release(enum.Enum):
     CENTRED_SPLIT = "sum of w (y - B/2) and sum of w, half of epsilon each"
 
 
-def choose_release(program: Program) -> Release:
+def choose_released_sums(program: Program) -> ReleasedSums:
     """Choose the pair of sums that a program releases; where it splits the budget, BigQuery splits it in three."""
-    return Release.CENTRED_SPLIT if program in SPLITS_MEANS else Release.PAIR
+    return ReleasedSums.CENTRED_SPLIT if program in SPLITS_MEANS else ReleasedSums.PAIR
 
 
 @dataclass(frozen=True)
@@ -80,33 +80,33 @@ class PrivateCountsProblem(public_counts.MeanProblem):
         epsilon: Privacy budget, above 0.
         value_bound: B: values are clamped to [0, B] (move them first where they start elsewhere), above 0.
         value_variance: sigma^2, the variance of one row, at least 0, in the values' unit squared.
-        value_mean: mu in [0, B], a guess of the mean, used only for the error, or None for the mean with the largest
-            error.
-        release: The pair of sums that is released.
+        mean_above_lower: mu in [0, B], a guess of the mean less L, used only for the error, or None for the mean with
+            the largest error.
+        released_sums: The pair of sums that is released.
 
     Raises:
         InvalidInput: A parameter is not finite or out of its range; all problems at once.
     """
 
-    value_mean: float | None = None
-    release: Release = Release.PAIR
+    mean_above_lower: float | None = None
+    released_sums: ReleasedSums = ReleasedSums.PAIR
 
     def __post_init__(self) -> None:
         with Problems() as problems:
-            is_release = problems.of_kind(Release, release=self.release)
+            is_release = problems.of_kind(ReleasedSums, released_sums=self.released_sums)
             with problems.collecting():
                 arguments = self.histogram, self.epsilon, self.value_bound, self.value_variance
-                noise_settings: dict[str, Any] = {"mechanism": self.mechanism, "delta": self.delta}
-                public_counts.MeanProblem(*arguments, program=self.program, **noise_settings)
-            if self.value_mean is not None:
+                noise_fields: dict[str, Any] = {"mechanism": self.mechanism, "delta": self.delta}
+                public_counts.MeanProblem(*arguments, program=self.program, **noise_fields)
+            if self.mean_above_lower is not None:
                 # If the value bound itself was refused, any mean is accepted here.
                 max_mean = self.value_bound if len(problems.entries) == (not is_release) else math.inf
-                problems.between(0.0, max_mean, value_mean=self.value_mean)
+                problems.between(0.0, max_mean, mean_above_lower=self.mean_above_lower)
         super().__post_init__()  # Check again with the factor in place: the ratio must stay in float64.
 
     @property
     def proof_limit(self) -> str:
-        """Return that the error at the given ``value_mean`` is approximate: nothing is proved of the exact error."""
+        """Return that the error is approximate as the end of a sentence: nothing is proved of the exact error."""
         return f", for the {ERROR_IS} of the error"
 
     @property
@@ -136,20 +136,21 @@ class PrivateCountsProblem(public_counts.MeanProblem):
         CENTRED_SPLIT: sensitivities B h / 2 and h, so q (1 + (2 p - 1)^2) / 4: with Laplace noise twice that of PAIR,
         with Gaussian noise the same. Whole noise of a count, as Tumult draws it, is taken as real.
         """
-        return self._factor_at(None if self.value_mean is None else self.value_mean / self.value_bound)
+        mu = self.mean_above_lower
+        return self._factor_at(None if mu is None else mu / self.value_bound)
 
     def _factor_at(self, p: float | None) -> float:
-        """Return the factor at a relative mean in [0, 1], or the largest over all of them for None."""
-        if self.release is Release.PAIR:
+        """Return `privacy_factor` for the mean p B, p in [0, 1]; the largest over all these means for None."""
+        if self.released_sums is ReleasedSums.PAIR:
             return 1.0 if p is None else p**2 + (1.0 - p) ** 2
-        if self.release is Release.SPLIT:
+        if self.released_sums is ReleasedSums.SPLIT:
             return self._split_variance * (1.0 + (1.0 if p is None else p**2))
         return self._split_variance / 4.0 * (1.0 + (1.0 if p is None else (2.0 * p - 1.0) ** 2))
 
     @property
-    def _unit_noise(self) -> float:
+    def _unit_noise_variance(self) -> float:
         """Return the variance that privacy adds if one user holds all the weight, by the delta method."""
-        return super()._unit_noise * self.privacy_factor
+        return super()._unit_noise_variance * self.privacy_factor
 
     @property
     def relative_noise(self) -> float:
@@ -160,19 +161,19 @@ class PrivateCountsProblem(public_counts.MeanProblem):
     def noise_sentence(self) -> str:
         """Return the assumption about the two released sums, their noise and the budget, without its full stop."""
         noise_name = f"{self.noise.kind.value} noise"
-        if self.release is Release.PAIR:
+        if self.released_sums is ReleasedSums.PAIR:
             is_laplace = self.noise.kind is NoiseKind.LAPLACE
-            norm_name, budget_text = ("L1", "ε") if is_laplace else ("L2", "the budget")
+            norm_name, budget_phrase = ("L1", "ε") if is_laplace else ("L2", "the budget")
             return (
                 f"Released are Σ w (y − L) and Σ w (U − y), each with {noise_name} of {self.write_scale(1.0, 'B × h')};"
-                f" together they change by at most B × h in {norm_name}, so {budget_text} is not split"
+                f" together they change by at most B × h in {norm_name}, so {budget_phrase} is not split"
             )
-        scale_share = math.sqrt(self._split_variance)
-        hidden_text = " and a hidden count of users" if self.program is Program.BIGQUERY else ""
+        scale_factor = math.sqrt(self._split_variance)
+        hidden_phrase = " and a hidden count of users" if self.program is Program.BIGQUERY else ""
         return (
-            f"Released are Σ w (y − (L + U)/2) with {noise_name} of {self.write_scale(scale_share / 2.0, 'B × h')}, and"
-            f" Σ w with {self.write_scale(scale_share, 'h')}: {self.program.value} splits the budget between them"
-            f"{hidden_text}"
+            f"Released are Σ w (y − (L + U)/2) with {noise_name} of {self.write_scale(scale_factor / 2.0, 'B × h')}, "
+            f"and Σ w with {self.write_scale(scale_factor, 'h')}: {self.program.value} splits the budget between them"
+            f"{hidden_phrase}"
         )
 
     def noise_share(self, bound: float, is_smooth: bool = False) -> float:
@@ -182,13 +183,13 @@ class PrivateCountsProblem(public_counts.MeanProblem):
         If ``is_smooth``, the bound is the threshold of smooth weights, and the largest weight stands for h / n_h.
         """
         compute_error = public_counts.smooth_error if is_smooth else public_counts.capped_error
-        largest_weight = math.sqrt(float(compute_error(self, bound).privacy_variance) / self._unit_noise)
-        num_noises = 2.0 if self.release is Release.PAIR else self._split_variance
-        return largest_weight * math.sqrt(num_noises * super().relative_noise)
+        squared_weight = float(compute_error(self, bound).privacy_variance) / self._unit_noise_variance
+        noise_factor = 2.0 if self.released_sums is ReleasedSums.PAIR else self._split_variance
+        return math.sqrt(squared_weight * noise_factor * super().relative_noise)
 
     def is_near_end(self, noise_variance: float) -> bool:
         """Return True if the mean, where it is known, lies within `NEAR_END` deviations of an end of its range."""
-        mean = self.value_mean
+        mean = self.mean_above_lower
         return mean is not None and min(mean, self.value_bound - mean) < NEAR_END * math.sqrt(noise_variance)
 
 
@@ -198,13 +199,13 @@ def compute_relative_noise(epsilon: float, program: Program, delta: float | None
     The noise is Gaussian if there is a ``delta``, else Laplace.
     """
     mechanism = NoiseKind.LAPLACE if delta is None else NoiseKind.GAUSSIAN
-    settings: dict[str, Any] = {"mechanism": mechanism, "delta": delta, "program": program}
-    anybody = ContributionHistogram.from_counts([1])
-    release = choose_release(program)
-    return PrivateCountsProblem(anybody, epsilon, 1.0, 0.25, release=release, **settings).relative_noise
+    noise_fields: dict[str, Any] = {"mechanism": mechanism, "delta": delta, "program": program}
+    noise_fields["released_sums"] = choose_released_sums(program)
+    single_row = ContributionHistogram.from_counts([1])
+    return PrivateCountsProblem(single_row, epsilon, 1.0, 0.25, **noise_fields).relative_noise
 
 
-def error_parts(
+def list_choice_entries(
     choice: public_counts.CapChoice | public_counts.SmoothChoice, noise_kind: NoiseKind = NoiseKind.LAPLACE
 ) -> dict[str, Any]:
     """Return the entries of a choice file for one choice: its error, the parts of the error, and its certificate."""

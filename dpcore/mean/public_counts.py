@@ -124,7 +124,7 @@ class Population(CountsModel):
         """Return the error if a user with s rows weighs as much as one with min(h, s)."""
         losses = weights.smooth_losses(self._effective_sizes, self._effective_sizes.convert(thresholds))
         sampling_variances = self.value_variance * losses.squared_weights
-        return MeanError(np.asarray(sampling_variances), self.unit_noise * losses.largest_weight**2)
+        return MeanError(np.asarray(sampling_variances), self.unit_noise_variance * losses.largest_weight**2)
 
     def capped(self, caps: FloatArray, size_index: SizeIndex | None = None) -> MeanError:
         """Return the error of caps: sigma^2 (rho sum_l k_l^2 + (1 - rho) n_h) / n_h^2, with rows kept at random."""
@@ -135,11 +135,11 @@ class Population(CountsModel):
         squared_kept_rows = self._squares_below[k] / kept_rows + h * (h / kept_rows) * users_above
         rho = self.user_share
         sampling_variances = self.value_variance * ((rho * squared_kept_rows + (1.0 - rho)) / kept_rows)
-        return MeanError(np.asarray(sampling_variances), self.unit_noise * (h / kept_rows) ** 2)
+        return MeanError(np.asarray(sampling_variances), self.unit_noise_variance * (h / kept_rows) ** 2)
 
     def best_smooth(self) -> BoundOptimum:
         """Return the best of all weights, with the dual bound of `dpcore.common.weights`."""
-        optimum = weights.best_smooth(self._effective_sizes, self.value_variance / self.unit_noise)
+        optimum = weights.best_smooth(self._effective_sizes, self.value_variance / self.unit_noise_variance)
         bound = self._convert_to_rows(optimum.bound)
         return self._convert_optimum(optimum, bound, self.smooth(np.asarray(bound)))
 
@@ -147,13 +147,13 @@ class Population(CountsModel):
         """Return the best cap; for independent rows, that of `dpcore.common.weights`."""
         if self.user_share:
             return self.cap_curve.minimise(is_integer=True)
-        optimum = weights.best_cap(self.histogram, self.value_variance / self.unit_noise)
+        optimum = weights.best_cap(self.histogram, self.value_variance / self.unit_noise_variance)
         return self._convert_optimum(optimum, optimum.bound, self.capped(np.asarray(optimum.bound)))
 
     def _convert_optimum(self, optimum: weights.Optimum, bound: float, mean_error: MeanError) -> BoundOptimum:
         """Return an optimum of `weights` as one of this model, with its bound in rows and its squared error."""
         # Both sides are recomputed: the value by the formula of the error, the lower bound by its own scale.
-        lower_bound = self.unit_noise * optimum.certificate.lower_bound
+        lower_bound = self.unit_noise_variance * optimum.certificate.lower_bound
         certificate = Certificate(float(mean_error.variance), lower_bound, optimum.certificate.argument)
         return BoundOptimum(bound, certificate, trivial_stop_reason(self.histogram) or optimum.stop_reason)
 
@@ -180,7 +180,7 @@ class Population(CountsModel):
         numerators = Numerators(
             self.value_variance * (rho * self._squares_below[1:-1] + (1.0 - rho) * rows_below),
             self.value_variance * (1.0 - rho) * users_above,
-            self.unit_noise + self.value_variance * rho * users_above,
+            self.unit_noise_variance + self.value_variance * rho * users_above,
         )
         return BoundCurve(self.histogram, lambda h, k: self.capped(h, k).variance, numerators)
 
@@ -238,7 +238,7 @@ class MeanProblem:
             if self.table_values is not None and self.target is not Target.TABLE:
                 problems.add("values are read where the target is the mean of this table, and only there")
         # Every optimum depends on the parameters through this ratio alone; beyond float64 it would be 0, inf or NaN.
-        if not (0.0 < self._unit_noise < math.inf and self.trade_off <= weights.MAX_TRADE_OFF):
+        if not (0.0 < self._unit_noise_variance < math.inf and self.trade_off <= weights.MAX_TRADE_OFF):
             raise refuse(
                 "epsilon, value_bound and value_variance are so far apart that their ratio leaves float64",
                 remedy="Express the values in another unit",
@@ -257,7 +257,7 @@ class MeanProblem:
         )
 
     @cached_property
-    def _unit_noise(self) -> float:
+    def _unit_noise_variance(self) -> float:
         """Return the variance of the noise if one user holds all the weight: 2 (B / epsilon)^2 for Laplace noise."""
         scale = self.noise.unit_scale * self.value_bound
         return self.noise.kind.unit_variance * (scale * scale)  # A square by ** raises where it overflows.
@@ -267,18 +267,18 @@ class MeanProblem:
         """Return the largest variance of the noise over B^2 if one user holds all the weight, over all means."""
         return self.noise.kind.unit_variance * self.noise.unit_scale**2
 
-    def write_scale(self, scale_share: float, weight_text: str) -> str:
+    def write_scale(self, scale_factor: float, weight_text: str) -> str:
         """Write the scale of a noise: ``scale 2 × B × h / ε``.
 
         Args:
-            scale_share: Factor on the scale of the whole budget.
+            scale_factor: Factor on the scale of the whole budget.
             weight_text: What the scale is proportional to.
         """
-        factor, quantity, ending = scale_share * self.noise.unit_scale, "standard deviation", ""
+        factor, scale_name, ending = scale_factor * self.noise.unit_scale, "standard deviation", ""
         if self.noise.kind is NoiseKind.LAPLACE:
-            factor, quantity, ending = factor * self.epsilon, "scale", " / ε"
+            factor, scale_name, ending = factor * self.epsilon, "scale", " / ε"
         is_one = math.isclose(factor, 1.0, rel_tol=1e-9)
-        return f"{quantity} {'' if is_one else f'{wording.number(factor)} × '}{weight_text}{ending}"
+        return f"{scale_name} {'' if is_one else f'{wording.number(factor)} × '}{weight_text}{ending}"
 
     @property
     def noise_sentence(self) -> str:
@@ -295,14 +295,14 @@ class MeanProblem:
     def model(self) -> CountsOnly | KnownValues | Population:
         """Return the model of users."""
         if self.table_values is not None:
-            return KnownValues(self.table_values, self._unit_noise)
+            return KnownValues(self.table_values, self._unit_noise_variance)
         model_class = CountsOnly if self.target is Target.TABLE else Population
-        return model_class(self.histogram, self._unit_noise, self.value_variance, self.user_share)
+        return model_class(self.histogram, self._unit_noise_variance, self.value_variance, self.user_share)
 
     @cached_property
     def trade_off(self) -> float:
         """Return A = sigma^2 / (2 (B / epsilon)^2), the trade-off of `dpcore.common.weights`."""
-        return self.value_variance / self._unit_noise
+        return self.value_variance / self._unit_noise_variance
 
 
 @dataclass(frozen=True)

@@ -156,8 +156,8 @@ def size_slope(clamped_values: ClampedValues) -> float:
     residual_variance = float(((y - slope * x) ** 2).sum()) / (x.size - 2)
     # If the means lie on a line up to rounding, the scatter is set to the size of rounding.
     rounding_variance = 1e-24 * float((clamped_values.user_means**2).sum()) / x.size
-    variance = max(residual_variance, rounding_variance)
-    return slope / math.sqrt(variance / x_square_sum) if variance > 0.0 else 0.0
+    residual_variance = max(residual_variance, rounding_variance)
+    return slope / math.sqrt(residual_variance / x_square_sum) if residual_variance > 0.0 else 0.0
 
 
 NORMAL_95 = 1.96
@@ -180,14 +180,14 @@ def user_share(clamped_values: ClampedValues) -> UserShare:
     within_square_sums = clamped_values.within_variances * (sizes - 1.0)
     # The terms of each user in the sums of the analysis of variance: users, rows, squared sizes, distances from the
     # mean, and squares between and within users.
-    terms = np.stack(
+    user_terms = np.stack(
         (np.ones(sizes.size), sizes, sizes**2, sizes * distances, sizes * distances**2, within_square_sums)
     )
-    sums = terms.sum(axis=1)
-    estimate = float(_correlation(sums))
+    term_sums = user_terms.sum(axis=1)
+    estimate = float(_correlation(term_sums))
     if math.isnan(estimate):
         return UserShare(math.nan, math.nan, math.nan)
-    left_out_estimates = _correlation(sums[:, None] - terms)
+    left_out_estimates = _correlation(term_sums[:, None] - user_terms)
     # It may be undefined without some users, for example if only one user has two rows.
     estimates = left_out_estimates[~np.isnan(left_out_estimates)]
     m, variance = sizes.size, math.inf
@@ -197,9 +197,9 @@ def user_share(clamped_values: ClampedValues) -> UserShare:
     return UserShare(estimate, max(estimate - half_width, 0.0), min(estimate + half_width, 1.0))
 
 
-def _correlation(sums: FloatArray) -> FloatArray:
+def _correlation(term_sums: FloatArray) -> FloatArray:
     """Return the intraclass correlation from the sums of `user_share`, shape (6, ...); nan if undefined."""
-    m, n, squared_sizes, distance_sum, between_squares, within_squares = sums
+    m, n, squared_sizes, distance_sum, between_squares, within_squares = term_sums
     is_defined = (m >= 2.0) & (n > m)
     with np.errstate(divide="ignore", invalid="ignore"):
         # Re-centred from the mean of all rows to the mean of the remaining rows: a small step, so that little cancels.
@@ -270,28 +270,28 @@ class KnownValues:
 
     Attributes:
         table_values: The values, per size.
-        unit_noise: Variance of the noise if one user holds all the weight, (unit)^2.
+        unit_noise_variance: Variance of the noise if one user holds all the weight, (unit)^2.
     """
 
     table_values: TableValues
-    unit_noise: float
+    unit_noise_variance: float
 
     def smooth(self, thresholds: FloatArray, size_index: SizeIndex | None = None) -> MeanError:
         """Return the error of smooth weights, which draw no rows: a user with s rows weighs min(h, s)."""
-        _, kept_rows, shifts, t = self._shift(thresholds, size_index)
-        return MeanError(np.zeros(kept_rows.shape), self.unit_noise * t**2, shifts)
+        _, kept_rows, shifts, t = self._measure_shifts(thresholds, size_index)
+        return MeanError(np.zeros(kept_rows.shape), self.unit_noise_variance * t**2, shifts)
 
     def capped(self, caps: FloatArray, size_index: SizeIndex | None = None) -> MeanError:
         """Return the error of caps that keep at most h rows of each user, drawn at random."""
-        k, kept_rows, shifts, t = self._shift(caps, size_index)
+        k, kept_rows, shifts, t = self._measure_shifts(caps, size_index)
         variances = self.table_values.variances_above[k] - caps * self.table_values.row_variances_above[k]
         sampling_variances = np.asarray(t * (np.maximum(variances, 0.0) / kept_rows))
-        return MeanError(sampling_variances, self.unit_noise * t**2, shifts)
+        return MeanError(sampling_variances, self.unit_noise_variance * t**2, shifts)
 
-    def _shift(
+    def _measure_shifts(
         self, bounds: FloatArray, size_index: SizeIndex | None
     ) -> tuple[SizeIndex, FloatArray, FloatArray, FloatArray]:
-        """Return at each bound the number of sizes at or below, the kept rows, the shift and t, the largest weight."""
+        """Return four arrays by bound: the sizes up to it, the kept rows, the shift, and t, the largest weight."""
         table_values = self.table_values
         k = table_values.histogram.count_sizes_up_to(bounds) if size_index is None else size_index
         rows_below, users_above, _ = table_values.histogram.pieces_after(k)
@@ -308,7 +308,7 @@ class KnownValues:
         """Return the curve of the error over the bound, of caps, or of smooth weights if ``is_cap`` is False."""
         table_values = self.table_values
         p, c = table_values.row_distances_below[1:-1], table_values.distances_above[1:-1]
-        numerators = Numerators(p**2, 2.0 * p * c, c**2 + self.unit_noise)
+        numerators = Numerators(p**2, 2.0 * p * c, c**2 + self.unit_noise_variance)
         if is_cap:
             # k (1 - k / s) V with k = h is h V - h^2 V / s.
             numerators.linear_terms[:] += table_values.variances_above[1:-1]
@@ -342,8 +342,8 @@ class UserDeviations:
 
     Attributes:
         histogram: Rows per user.
-        reaches: e, in rows, ascending, shape (users,).
-        slopes: a of the same users, in the values' unit.
+        growth_ends: e, in rows, ascending, shape (users,): the h from which on the deviation is constant.
+        clamped_distances: a of the same users, in the values' unit.
         width: U - L.
         offset: M less the mean of the table.
         sizes: Rows of each user, shape (users,).
@@ -352,8 +352,8 @@ class UserDeviations:
     """
 
     histogram: ContributionHistogram
-    reaches: FloatArray
-    slopes: FloatArray
+    growth_ends: FloatArray
+    clamped_distances: FloatArray
     width: float
     offset: float
     sizes: FloatArray
@@ -371,33 +371,37 @@ class UserDeviations:
         # `ValueSummary.has_finite_error` is checked before this is used.
         with np.errstate(over="ignore", invalid="ignore"):
             distances = np.add.reduceat(values.values, first_rows) / sizes - middle
-            slopes = np.clip(distances, -width / 2.0, width / 2.0)
+            clamped_distances = np.clip(distances, -width / 2.0, width / 2.0)
             cuts = np.abs(values.values - np.clip(values.values, lower, upper))
             row_cuts = np.add.reduceat(cuts, first_rows) / sizes
-            reaches = sizes * np.divide(distances, slopes, out=np.ones_like(slopes), where=slopes != 0.0)
-        order, offset = np.argsort(reaches), middle - clamped_values.unclamped_mean
-        return cls(histogram, reaches[order], slopes[order], width, offset, sizes, distances, row_cuts)
+            ones, is_off = np.ones_like(distances), clamped_distances != 0.0
+            growth_ends = sizes * np.divide(distances, clamped_distances, out=ones, where=is_off)
+        order, offset = np.argsort(growth_ends), middle - clamped_values.unclamped_mean
+        sorted_arrays = growth_ends[order], clamped_distances[order]
+        return cls(histogram, *sorted_arrays, width, offset, sizes, distances, row_cuts)
 
     @cached_property
     def _sums(self) -> tuple[FloatArray, FloatArray]:
         """Return the sums of a e over the users below, and of a over those above, shape (users + 1,)."""
-        return prefix_sums(self.slopes * self.reaches), suffix_sums(self.slopes)
+        return prefix_sums(self.clamped_distances * self.growth_ends), suffix_sums(self.clamped_distances)
 
-    def error(self, thresholds: npt.ArrayLike, unit_variance: float, has_private_counts: bool) -> MeanError:
+    def error(
+        self, thresholds: npt.ArrayLike, unit_noise_variance: float, has_private_counts: bool
+    ) -> MeanError:
         """Return the error about the mean of the table, with private counts by the delta method.
 
         Args:
             thresholds: h > 0 in rows per user, any shape.
-            unit_variance: Variance of the noise at sensitivity 1.
+            unit_noise_variance: Variance of the noise at sensitivity 1.
             has_private_counts: True if the pair of sums is released; False if only the sum of deviations is.
         """
         h = np.asarray(thresholds, dtype=np.float64)
         sums_below, sums_above = self._sums
-        k, kept_rows = np.searchsorted(self.reaches, h, side="right"), self.histogram.kept_rows(h)
+        k, kept_rows = np.searchsorted(self.growth_ends, h, side="right"), self.histogram.kept_rows(h)
         average_deviations = (sums_below[k] + h * sums_above[k]) / kept_rows
         shifts = np.asarray(self.offset + average_deviations)
         squares = self.width**2 / 2.0 + 2.0 * average_deviations**2 if has_private_counts else self.width**2
-        privacy_variances = np.asarray(unit_variance * (h / kept_rows) ** 2 * squares)
+        privacy_variances = np.asarray(unit_noise_variance * (h / kept_rows) ** 2 * squares)
         return MeanError(np.zeros(h.shape), privacy_variances, shifts)
 
     def sum_biases(self, threshold: float, clamps_users: bool) -> float:
@@ -413,17 +417,17 @@ class UserDeviations:
 
     def count_cut(self, threshold: float) -> int:
         """Count the users whose deviation is clamped at h."""
-        is_far = np.abs(self.slopes) >= self.width / 2.0
-        return int(np.count_nonzero(is_far & (self.reaches > threshold)))
+        is_far = np.abs(self.clamped_distances) >= self.width / 2.0
+        return int(np.count_nonzero(is_far & (self.growth_ends > threshold)))
 
-    def find_threshold(self, unit_variance: float, has_private_counts: bool) -> float:
+    def find_threshold(self, unit_noise_variance: float, has_private_counts: bool) -> float:
         """Find the h between the smallest and the largest size with the least error, on grids that zoom in."""
         sizes = self.histogram.sizes
         grid = np.unique(np.append(np.geomspace(sizes[0], sizes[-1], GRID), sizes[:: sizes.size // GRID + 1]))
         for _ in range(ZOOMS):
-            i = int(np.argmin(self.error(grid, unit_variance, has_private_counts).variance))
-            threshold, neighbours = grid[i], grid[max(i - 1, 0) : i + 2]
-            grid = np.unique(np.append(np.linspace(neighbours[0], neighbours[-1], GRID), threshold))
+            i = int(np.argmin(self.error(grid, unit_noise_variance, has_private_counts).variance))
+            threshold, nearby_bounds = grid[i], grid[max(i - 1, 0) : i + 2]
+            grid = np.unique(np.append(np.linspace(nearby_bounds[0], nearby_bounds[-1], GRID), threshold))
         return float(threshold)
 
 

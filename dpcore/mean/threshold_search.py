@@ -26,9 +26,10 @@ def search_thresholds(
     progress: Progress,
     should_stop: ShouldStop,
 ) -> tuple[float, float]:
-    """Find the threshold between the smallest and the largest size with the least error, by branch and bound.
+    """Find the best threshold from the smallest to the largest size, and a lower bound on the error elsewhere.
 
-    The search ends where no cell can be better by more than `TOLERANCE`, after `MAX_PASSES`, or if it is stopped.
+    The search is a branch and bound over cells, intervals of thresholds. It ends where no cell can be better by more
+    than `TOLERANCE`, after `MAX_PASSES`, or if it is stopped.
 
     Args:
         sizes: The distinct numbers of rows per user, ascending, shape (K,).
@@ -45,27 +46,27 @@ def search_thresholds(
     thresholds = np.unique(np.geomspace(smallest, largest, FIRST_CELLS + 1))
     thresholds[0], thresholds[-1] = smallest, largest
     # A heap of cells [h1, h2], each behind the lower bound on the error in it.
-    cells: list[tuple[float, float, float]] = []
-    errors: dict[float, float] = {}
+    open_cells: list[tuple[float, float, float]] = []
+    error_by_h: dict[float, float] = {}
     for h1, h2 in pairwise(thresholds.tolist()):
-        errors[h1] = solve(h1)
-        heapq.heappush(cells, (bound_cell(h1, h2), h1, h2))
+        error_by_h[h1] = solve(h1)
+        heapq.heappush(open_cells, (bound_cell(h1, h2), h1, h2))
     # Above the largest size the weights are constant, so it is solved without a cell.
-    errors[largest] = solve(largest)
-    num_passes, best_threshold = thresholds.size, min(errors, key=errors.__getitem__)
+    error_by_h[largest] = solve(largest)
+    num_passes, best_threshold = thresholds.size, min(error_by_h, key=error_by_h.__getitem__)
     while (
-        cells
-        and cells[0][0] * (1.0 + TOLERANCE) < errors[best_threshold]
+        open_cells
+        and open_cells[0][0] * (1.0 + TOLERANCE) < error_by_h[best_threshold]
         and num_passes < MAX_PASSES
         and not should_stop()
     ):
-        _, h1, h2 = heapq.heappop(cells)
+        _, h1, h2 = heapq.heappop(open_cells)
         midpoint = math.sqrt(h1 * h2)
         if h1 < midpoint < h2:  # Else it is a cell of one number, which is already solved.
-            errors[midpoint] = solve(midpoint)
+            error_by_h[midpoint] = solve(midpoint)
             for left, right in ((midpoint, h2), (h1, midpoint)):
-                heapq.heappush(cells, (bound_cell(left, right), left, right))
+                heapq.heappush(open_cells, (bound_cell(left, right), left, right))
             num_passes += 2
-            best_threshold = min(best_threshold, midpoint, key=errors.__getitem__)
+            best_threshold = min(best_threshold, midpoint, key=error_by_h.__getitem__)
         progress(min(num_passes / MAX_PASSES, 1.0))
-    return best_threshold, cells[0][0] if cells else math.inf
+    return best_threshold, open_cells[0][0] if open_cells else math.inf

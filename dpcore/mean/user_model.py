@@ -98,7 +98,7 @@ class UserModel:
         """
         h = np.minimum(np.asarray(thresholds, dtype=np.float64), float(self.problem.histogram.max_size))
         parts = [self._measure(threshold, has_any_distribution) for threshold in h.ravel().tolist()]
-        shifts, sampling_variances = (np.array(part).reshape(h.shape) for part in zip(*parts, strict=True))
+        shifts, sampling_variances = np.moveaxis(np.reshape(parts, (*h.shape, 2)), -1, 0)
         noise_variances = self.problem.model.smooth(h).privacy_variance
         if has_any_distribution and self.problem.num_aggregates == 2:
             # The clamped mean may lie off the middle, where the noise of the count matters.
@@ -125,7 +125,7 @@ class UserModel:
         """Find the h with the least error by grids that zoom in, from the squared errors at ascending bounds on."""
         for _ in range(ZOOMS):
             i = int(np.argmin(variances))
-            threshold, neighbours = bounds[i], bounds[max(i - 1, 0) : i + 2]
-            bounds = np.unique(np.append(np.linspace(neighbours[0], neighbours[-1], GRID), threshold))
+            threshold, nearby_bounds = bounds[i], bounds[max(i - 1, 0) : i + 2]
+            bounds = np.unique(np.append(np.linspace(nearby_bounds[0], nearby_bounds[-1], GRID), threshold))
             variances = self.error(bounds).variance
         return float(bounds[np.argmin(variances)])

@@ -25,7 +25,7 @@ class UserSums:
         users_above: Number of users above.
         rows_above: Sum of s over the users above.
         squares_above: Sum of s^2 over them.
-        inverse_above: Sum of 1 / s over them.
+        inverse_sizes_above: Sum of 1 / s over them.
         next_sizes: The smallest size above, 0 after the last one.
         excess_at_next: Rows that a cap at the next size cuts.
     """
@@ -36,7 +36,7 @@ class UserSums:
     users_above: FloatArray
     rows_above: FloatArray
     squares_above: FloatArray
-    inverse_above: FloatArray
+    inverse_sizes_above: FloatArray
     next_sizes: FloatArray
     excess_at_next: FloatArray
 

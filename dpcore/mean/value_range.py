@@ -217,9 +217,9 @@ class WeightedRows:
 
     def error_parts(self, lowers: npt.ArrayLike, uppers: npt.ArrayLike) -> RangeParts:
         """Return the parts of the error of ranges in the values' unit; L and U broadcast."""
-        low, high = (np.asarray(ends, dtype=np.float64) - self.problem.mean for ends in (lowers, uppers))
-        clamping = self.cut_below(low) + self.cut_above(high)
-        bounding, noise = np.full(clamping.shape, self.bounding), np.asarray(self.noise * (high - low))
+        lowers, uppers = np.asarray(lowers, dtype=np.float64), np.asarray(uppers, dtype=np.float64)
+        clamping = self.cut_below(lowers - self.problem.mean) + self.cut_above(uppers - self.problem.mean)
+        bounding, noise = np.full(clamping.shape, self.bounding), np.asarray(self.noise * (uppers - lowers))
         return RangeParts(clamping, bounding, noise)
 
     def choose(self, lower: float, upper: float, lower_bound: float) -> RangeChoice:
@@ -239,7 +239,7 @@ class WeightedRows:
         return float(self._weights_below[np.searchsorted(self.values, end, side="left")])
 
     def range_at_quantile(self, tail_weight: float, fixed_lower: float | None) -> tuple[float, float]:
-        """Return the centred range that cuts off this weight at either end; a given L stays fixed."""
+        """Return centred L and U that cut off this weight at either end; only above if L is fixed (not None)."""
         last_index = self.values.size - 1
         num_below, num_above = (
             min(int(np.searchsorted(sums[1:], tail_weight, side="left")), last_index)
@@ -309,9 +309,9 @@ def _solve_range(
         if 0.0 < tail_weight <= max_weight:
             *ends, _ = evaluate(tail_weight)
             tangent_slope = clamping_factor * tail_weight
-            height = bounding + clamping(*ends) + tangent_slope * (ends[1] - ends[0])
+            tangent_height = bounding + clamping(*ends) + tangent_slope * (ends[1] - ends[0])
             # The minimum of (height - tangent_slope W)^2 + kappa W^2 over all widths W.
-            lower_bounds.append(height**2 * kappa / (tangent_slope**2 + kappa))
+            lower_bounds.append(tangent_height**2 * kappa / (tangent_slope**2 + kappa))
     return low, high, squared_error, min(max(lower_bounds, default=0.0), squared_error)
 
 
@@ -348,9 +348,9 @@ def _check_lower(problem: ValueRangeProblem, lower: float | None) -> float | Non
 
 def _best_choice(weighted_rows: WeightedRows, fixed_lower: float | None) -> RangeChoice:
     """Return the best range at the rows' threshold; ``fixed_lower`` is a centred L, or None to choose both ends."""
-    low, high, _, squared_bound = _solve_range(weighted_rows, weighted_rows.bounding, 1.0, fixed_lower)
+    low, high, _, squared_lower_bound = _solve_range(weighted_rows, weighted_rows.bounding, 1.0, fixed_lower)
     centre = weighted_rows.problem.mean
-    return weighted_rows.choose(low + centre, high + centre, math.sqrt(squared_bound))
+    return weighted_rows.choose(low + centre, high + centre, math.sqrt(squared_lower_bound))
 
 
 def best_joint(
@@ -388,8 +388,8 @@ def best_joint(
         clamping_factor = build_rows(h1).kept_rows / float(problem.kept_rows(h2))
         return math.sqrt(_solve_range(build_rows(h1), least_shift, clamping_factor, None)[3])
 
-    threshold, cells_bound = search_thresholds(problem.sizes, solve, bound_cell, progress, should_stop)
-    choice = choices_by_threshold[threshold]
-    lower_bound = min(cells_bound, choice.certificate.lower_bound)
+    threshold, cells_lower_bound = search_thresholds(problem.sizes, solve, bound_cell, progress, should_stop)
+    range_choice = choices_by_threshold[threshold]
+    lower_bound = min(cells_lower_bound, range_choice.certificate.lower_bound)
     argument = "every range and, by intervals, every bound on rows is covered"
-    return replace(choice, certificate=Certificate(choice.error, lower_bound, argument))
+    return replace(range_choice, certificate=Certificate(range_choice.error, lower_bound, argument))

@@ -100,12 +100,12 @@ def caps_error_bound(problem: MeanProblem, cap: int) -> float:
     Returns:
         In the values' unit; reached where every user has an even number of rows.
     """
-    lost_share = math.sqrt(_cap_square(problem.histogram, cap))
+    lost_share = math.sqrt(_maximise_cap_square(problem.histogram, cap))
     return float(_add_noise(problem, lost_share, _largest_weights(problem, cap)))
 
 
-def _cap_square(histogram: ContributionHistogram, cap: float) -> float:
-    """Return the largest (sum c x)^2 + sum v x (1 - x) over x in [0, 1] for every user; see the module."""
+def _maximise_cap_square(histogram: ContributionHistogram, cap: float) -> float:
+    """Return the largest squared error of a cap before noise, over B^2: the maximum over all shares x_l."""
     sizes, users = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
     kept_rows = np.minimum(cap, sizes)
     total_kept = float(kept_rows @ users)
@@ -114,17 +114,17 @@ def _cap_square(histogram: ContributionHistogram, cap: float) -> float:
     # (s - k) / (s - 1).
     v = kept_rows * (sizes - kept_rows) / np.maximum(sizes - 1.0, 1.0) / total_kept**2
     with np.errstate(divide="ignore", invalid="ignore"):
-        end_multipliers = np.where(v == 0.0, 0.0, v / (2.0 * np.abs(c)))  # mu from which x is 0 or 1.
+        multipliers = np.where(v == 0.0, 0.0, v / (2.0 * np.abs(c)))  # mu from which x is 0 or 1.
         squares = np.where(v > 0.0, c**2 / v, 0.0)
-    order = np.argsort(end_multipliers, kind="stable")
-    end_multipliers, c, v, squares, users = (x[order] for x in (end_multipliers, c, v, squares, users))
+    order = np.argsort(multipliers, kind="stable")
+    multipliers, c, v, squares, users = (x[order] for x in (multipliers, c, v, squares, users))
     # On the i-th piece the first i sizes are at an end: phi(mu) = A2 mu^2 + A1 mu + A0.
-    at_end = prefix_sums(users * np.maximum(c, 0.0))
+    end_sums = prefix_sums(users * np.maximum(c, 0.0))
     a2 = suffix_sums(users * squares) - 1.0
-    a1 = suffix_sums(users * c) + 2.0 * at_end
+    a1 = suffix_sums(users * c) + 2.0 * end_sums
     a0 = suffix_sums(users * v) / 4.0
     # Beyond the largest sum c x the squared error falls in mu.
-    lefts, rights = np.r_[0.0, end_multipliers], np.minimum(np.r_[end_multipliers, math.inf], at_end[-1])
+    lefts, rights = np.r_[0.0, multipliers], np.minimum(np.r_[multipliers, math.inf], end_sums[-1])
     is_reached = lefts <= rights
     lefts, rights, a2, a1, a0 = (x[is_reached] for x in (lefts, rights, a2, a1, a0))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -161,56 +161,57 @@ def best_weights(problem: MeanProblem) -> WorstChoice:
     """
     histogram = problem.histogram
     num_rows = float(histogram.num_rows)
-    equal_bound = num_rows / float(histogram.num_users)
-    best_bound = max(_optimal_bound(problem), equal_bound)
-    threshold = _threshold_for_weight(histogram, best_bound / num_rows)
+    equal_row_bound = num_rows / float(histogram.num_users)
+    best_row_bound = max(_find_row_bound(problem), equal_row_bound)
+    threshold = _threshold_for_weight(histogram, best_row_bound / num_rows)
     largest_weight = float(threshold / histogram.kept_rows(threshold))
     lost_share = histogram.excess(largest_weight * num_rows) / num_rows
     error = float(_add_noise(problem, lost_share, largest_weight))
-    certificate = Certificate(error, min(_lower_bound(problem, best_bound, equal_bound), error), ARGUMENT)
-    return WorstChoice(threshold, largest_weight, error, certificate)
+    lower_bound = min(_lower_bound(problem, best_row_bound, equal_row_bound), error)
+    return WorstChoice(threshold, largest_weight, error, Certificate(error, lower_bound, ARGUMENT))
 
 
-def _optimal_bound(problem: MeanProblem) -> float:
-    """Return T at which the slope is 0: at a size, or on the piece below it, where q (R - q T) = noise T.
+def _find_row_bound(problem: MeanProblem) -> float:
+    """Return T, the largest weight times n, with the least error: at a size, or where q (R - q T) = noise T below it.
 
     R and q are the rows and users above the piece.
     """
     histogram, noise_factor = problem.histogram, problem.relative_noise
     sizes = histogram.sizes.astype(np.float64)
     _, users_above, _ = histogram.pieces_at_sizes()
-    cut_by_size = histogram.excess(sizes, slice(1, None))
-    k = int(np.argmax(noise_factor * sizes >= users_above * cut_by_size))
+    cut_rows_by_size = histogram.excess(sizes, slice(1, None))
+    k = int(np.argmax(noise_factor * sizes >= users_above * cut_rows_by_size))
     low = float(sizes[k - 1]) if k else 0.0
     num_users_above = float(users_above[k - 1]) if k else float(histogram.num_users)
     # No rows are cut at the largest size, so there is such a k. The piece is expanded from its left end, in terms of
     # one sign: R - q T = (excess at the end) - q (T - end).
     cut_rows = float(histogram.excess(low, np.asarray(k)))
-    stationary = low + (num_users_above * cut_rows - noise_factor * low) / (num_users_above**2 + noise_factor)
-    return min(max(stationary, low), float(sizes[k]))
+    falling_slope = num_users_above * cut_rows - noise_factor * low
+    turning_point = low + falling_slope / (num_users_above**2 + noise_factor)
+    return min(max(turning_point, low), float(sizes[k]))
 
 
-def _lower_bound(problem: MeanProblem, bound: float, min_bound: float) -> float:
+def _lower_bound(problem: MeanProblem, row_bound: float, min_row_bound: float) -> float:
     """Return a lower bound on the error at every largest weight: a tangent of the convex square of the error.
 
     Args:
         problem: The question.
-        bound: T, at least ``min_bound``.
-        min_bound: T of equal weights, the smallest possible.
+        row_bound: T, the largest weight times n, at least ``min_row_bound``.
+        min_row_bound: T of equal weights, the smallest possible.
     """
     histogram, noise_factor = problem.histogram, problem.relative_noise
-    is_above, is_at_or_above = histogram.sizes > bound, histogram.sizes >= bound
-    cut_rows = float((histogram.users[is_above] * (histogram.sizes[is_above] - bound)).sum())
-    slope_left, slope_right = (
-        noise_factor * bound - float(histogram.users[is_selected].sum()) * cut_rows
-        for is_selected in (is_at_or_above, is_above)
+    is_above, is_at_or_above = histogram.sizes > row_bound, histogram.sizes >= row_bound
+    cut_rows = float((histogram.users[is_above] * (histogram.sizes[is_above] - row_bound)).sum())
+    left_slope, right_slope = (
+        noise_factor * row_bound - float(histogram.users[size_mask].sum()) * cut_rows
+        for size_mask in (is_at_or_above, is_above)
     )
     # Every slope between the one-sided slopes gives a line under the square of the error. A level line gives the best
     # bound, if it is among them.
-    slope = 2.0 * min(max(0.0, slope_left), slope_right)
-    max_bound = max(float(histogram.max_size), bound)
-    largest_fall = min(slope * (max_bound - bound), -slope * (bound - min_bound), 0.0)
-    square = max(cut_rows**2 + noise_factor * bound**2 + largest_fall, 0.0)
+    slope = 2.0 * min(max(0.0, left_slope), right_slope)
+    max_row_bound = max(float(histogram.max_size), row_bound)
+    largest_fall = min(slope * (max_row_bound - row_bound), -slope * (row_bound - min_row_bound), 0.0)
+    square = max(cut_rows**2 + noise_factor * row_bound**2 + largest_fall, 0.0)
     return problem.value_bound / histogram.num_rows * math.sqrt(square)
 
 

@@ -73,7 +73,7 @@ class Watch:
     should_stop: ShouldStop
     num_steps: int = 0
     is_stopped: bool = False
-    _share: float = 0.0
+    _reported_share: float = 0.0
 
     def take_step(self, gap: float) -> bool:
         """Count one step; return False at the step limit or if a person stopped the search."""
@@ -81,8 +81,8 @@ class Watch:
         if self.is_stopped or self.num_steps >= MAX_STEPS:
             return False
         self.num_steps += 1
-        self._share = max(self._share, measure_progress(gap, self.tolerance))
-        self.progress(self._share)
+        self._reported_share = max(self._reported_share, measure_progress(gap, self.tolerance))
+        self.progress(self._reported_share)
         return True
 
     def certify(self, allocation: Allocation, lower_bound: float, argument: str) -> Allocation:
@@ -116,9 +116,9 @@ MAX_IDLE_ROUNDS = 5
 class _DualPoint(NamedTuple):
     """A point of the dual: users' shares, its objective S, the tasks' squared weights r, and users' loads A r."""
 
-    shares: FloatArray
+    user_shares: FloatArray
     objective: float
-    task_ratios: FloatArray
+    squared_weights: FloatArray
     user_loads: FloatArray
 
     @property
@@ -133,8 +133,9 @@ def _evaluate_dual(graph: TaskGraph, task_costs: FloatArray, user_shares: FloatA
     if not np.all(task_shares > 0.0):
         return None
     dual_terms = np.sqrt(task_costs * task_shares)
-    task_ratios = dual_terms / task_shares
-    return _DualPoint(user_shares, float(dual_terms.sum()), task_ratios, graph.sum_by_user(task_ratios))
+    squared_weights = dual_terms / task_shares
+    user_loads = graph.sum_by_user(squared_weights)
+    return _DualPoint(user_shares, float(dual_terms.sum()), squared_weights, user_loads)
 
 
 def _ascend(
@@ -143,16 +144,16 @@ def _ascend(
     """Raise S over the simplex of this graph's users until the gap is within ``tolerance``."""
     best_point = _evaluate_dual(graph, task_costs, first_shares)
     assert best_point is not None
-    power = PROVEN_POWER
+    step_power = PROVEN_POWER
     while best_point.gap > tolerance and watch.take_step(best_point.gap):
         load_ratios = best_point.user_loads / best_point.objective
-        raised_shares = best_point.shares * np.exp(power * np.log(load_ratios))
+        raised_shares = best_point.user_shares * np.exp(step_power * np.log(load_ratios))
         trial_point = _evaluate_dual(graph, task_costs, raised_shares / raised_shares.sum())
         # Near the top S moves by less than its rounding: a strict comparison would end the ascent too early.
         if trial_point is not None and trial_point.objective >= best_point.objective * (1.0 - 1e-14):
-            best_point, power = trial_point, min(power * POWER_GROWTH, LARGEST_POWER)
-        elif power > PROVEN_POWER:
-            power = PROVEN_POWER
+            best_point, step_power = trial_point, min(step_power * POWER_GROWTH, LARGEST_POWER)
+        elif step_power > PROVEN_POWER:
+            step_power = PROVEN_POWER
         else:
             break  # The proven step no longer rises: float64 has no more to give.
     return best_point
@@ -182,19 +183,19 @@ def _choose_first_set(graph: TaskGraph, user_loads: FloatArray) -> IntArray:
 def _choose_next_set(
     user_codes: IntArray, subgraph: TaskGraph, point: _DualPoint, user_loads: FloatArray, tolerance: float
 ) -> tuple[IntArray, FloatArray]:
-    """Drop users whose share died out, and add the most violated ones with a small share."""
-    is_kept = point.shares > DEAD_SHARE * tolerance / user_codes.size
+    """Drop users whose share died out, and add those whose load most exceeds S, with a small share; return both."""
+    is_kept = point.user_shares > DEAD_SHARE * tolerance / user_codes.size
     # A task whose last users would go keeps all that it has.
-    is_lost = subgraph.sum_by_task(is_kept.astype(np.float64)) == 0.0
-    is_kept |= subgraph.sum_by_user(is_lost.astype(np.float64)) > 0.0
+    loses_all_users = subgraph.sum_by_task(is_kept.astype(np.float64)) == 0.0
+    is_kept |= subgraph.sum_by_user(loses_all_users.astype(np.float64)) > 0.0
     user_loads = user_loads.copy()
     user_loads[user_codes] = 0.0
-    violated_users = np.flatnonzero(user_loads > point.objective * (1.0 + tolerance / 4.0))
-    violated_users = violated_users[np.argsort(-user_loads[violated_users])[:NUM_FIRST_USERS]]
-    kept_shares = point.shares[is_kept]
+    overloaded_users = np.flatnonzero(user_loads > point.objective * (1.0 + tolerance / 4.0))
+    overloaded_users = overloaded_users[np.argsort(-user_loads[overloaded_users])[:NUM_FIRST_USERS]]
+    kept_shares = point.user_shares[is_kept]
     # Not 0, from which a multiplicative step never gets away; a tenth of the average hardly disturbs the others.
-    next_shares = np.concatenate((kept_shares, np.full(violated_users.size, 0.1 * kept_shares.mean())))
-    return np.concatenate((user_codes[is_kept], violated_users)), next_shares / next_shares.sum()
+    next_shares = np.concatenate((kept_shares, np.full(overloaded_users.size, 0.1 * kept_shares.mean())))
+    return np.concatenate((user_codes[is_kept], overloaded_users)), next_shares / next_shares.sum()
 
 
 def find_best_task_weights(
@@ -228,7 +229,7 @@ def find_best_task_weights(
     while True:
         subgraph = graph.select_users(user_codes)
         point = _ascend(subgraph, task_costs, user_shares, round_tolerance, watch)
-        user_loads = graph.sum_by_user(point.task_ratios)
+        user_loads = graph.sum_by_user(point.squared_weights)
         gap = float(user_loads.max()) / point.objective - 1.0
         is_idle = round_tolerance <= final_tolerance and gap > 0.99 * smallest_gap
         num_idle_rounds, smallest_gap = num_idle_rounds + 1 if is_idle else 0, min(gap, smallest_gap)
@@ -237,13 +238,12 @@ def find_best_task_weights(
         user_codes, user_shares = _choose_next_set(user_codes, subgraph, point, user_loads, round_tolerance)
         round_tolerance = max(min(round_tolerance, point.gap) * ROUND_FACTOR, final_tolerance)
     # Scaled to the heaviest user of the whole graph, and by a rounding less: nobody is above the budget.
-    squared_weights = problem.budget * point.task_ratios / user_loads.max() * (1.0 - ROUNDING_MARGIN)
+    squared_weights = problem.budget * point.squared_weights / user_loads.max() * (1.0 - ROUNDING_MARGIN)
     # Both sides of the certificate are computed from the full graph and nothing else.
     user_multipliers = np.zeros(graph.num_users)
-    user_multipliers[user_codes] = point.shares
-    allocation_name, user_scales = "exact optimum, one weight per task", np.ones(graph.num_users)
-    task_weights = np.sqrt(squared_weights)
-    allocation = Allocation(allocation_name, problem, task_weights, user_scales, clipped_user_share=0.0)
+    user_multipliers[user_codes] = point.user_shares
+    name, user_scales = "exact optimum, one weight per task", np.ones(graph.num_users)
+    allocation = Allocation(name, problem, np.sqrt(squared_weights), user_scales, clipped_user_share=0.0)
     lower_bound = compute_lower_bound(problem, user_multipliers)
     return watch.certify(allocation, lower_bound, "a dual bound computed from the same graph")
 
@@ -316,8 +316,8 @@ def find_best_user_task_weights(
         task_prices = next_prices
         next_prices, gap = _iterate_prices(problem, task_prices)
     user_scales = scale_to_budget(graph, task_prices, problem.budget)
-    allocation_name = "exact optimum, one weight per user and task"
-    allocation = Allocation(allocation_name, problem, task_prices, user_scales, rule=UserRule.FULL)
+    name = "exact optimum, one weight per user and task"
+    allocation = Allocation(name, problem, task_prices, user_scales, rule=UserRule.FULL)
     lower_bound = compute_free_lower_bound(problem, task_prices)
     return watch.certify(allocation, lower_bound, "a dual bound computed from the same graph")
 
@@ -326,8 +326,8 @@ MAX_PAIRS = 50_000
 """Pairs of a user and a task: as many took Clarabel 2 to 4 seconds."""
 
 
-def solve(problem: TaskProblem, solver: str = "CLARABEL", **options: object) -> tuple[Certificate, str]:
-    """Minimise the total bound over weights that are one number per task, by a general solver.
+def run_cvxpy(problem: TaskProblem, solver: str = "CLARABEL", **options: object) -> tuple[Certificate, str]:
+    """Minimise the total bound over weights that are one number per task; return certificate and stop reason.
 
     Args:
         problem: The problem.
@@ -345,11 +345,11 @@ def solve(problem: TaskProblem, solver: str = "CLARABEL", **options: object) -> 
     task_costs = problem.unclipped_costs
     # In units of equation 11, unclipped: entries near 1, where solvers are at their best.
     weight_rule = WeightRule(problem.loss.best_exponent, BudgetFit.NOBODY_CLIPPED)
-    unit_squares = weight_rule.allocate(problem).task_weights ** 2 / problem.budget
+    reference_squares = weight_rule.allocate(problem).task_weights ** 2 / problem.budget
     p = cp.Variable(problem.num_tasks)
-    budget_constraint = graph.matrix.multiply(unit_squares).tocsr() @ p <= 1.0
-    scaled_costs = task_costs / unit_squares / np.sum(task_costs / unit_squares)
-    objective = cp.Minimize(cp.sum(cp.multiply(scaled_costs, cp.inv_pos(p))))
+    budget_constraint = graph.matrix.multiply(reference_squares).tocsr() @ p <= 1.0
+    relative_costs = task_costs / reference_squares / np.sum(task_costs / reference_squares)
+    objective = cp.Minimize(cp.sum(cp.multiply(relative_costs, cp.inv_pos(p))))
     cvxpy_problem = cp.Problem(objective, [budget_constraint])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "Solution may be inaccurate": the certificate says how much.
@@ -360,7 +360,7 @@ def solve(problem: TaskProblem, solver: str = "CLARABEL", **options: object) -> 
         else:
             stop_reason = f"{solver} ended with “{cvxpy_problem.status}”."
     solver_weights = np.ones(problem.num_tasks) if p.value is None else np.asarray(p.value)
-    squared_weights = unit_squares * np.maximum(solver_weights, 1e-9)
+    squared_weights = reference_squares * np.maximum(solver_weights, 1e-9)
     # Scaled to the budget: a solver's violation of it must not pass for a lower value.
     squared_weights *= problem.budget / graph.sum_by_user(squared_weights).max()
     user_multipliers, lower_bound = np.zeros(graph.num_users), -math.inf
@@ -386,4 +386,4 @@ def compare_with_cvxpy(problem: TaskProblem, should_stop: ShouldStop = never) ->
     own_solved = solve_timed("Sweet Spot", solve_ours)
     if should_stop():
         return (own_solved,)
-    return own_solved, solve_timed("CVXPY with Clarabel", lambda: solve(problem, time_limit=60.0))
+    return own_solved, solve_timed("CVXPY with Clarabel", lambda: run_cvxpy(problem, time_limit=60.0))

@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from dpcore.answer.paper_figure import Line, PaperFigure
 from dpcore.answer.plot import Axis, Style, linear_axis
@@ -26,7 +27,7 @@ from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Pairs
 from dpcore.multitask import learners
-from dpcore.multitask.learners import DescentSettings, EvaluationExamples, Examples, RidgeSettings, RidgeSums
+from dpcore.multitask.learners import DescentSettings, Examples, RidgeSettings, RidgeSums
 from dpcore.multitask.problem import PrivacyTarget, TaskGraph, TaskProblem, compute_exact_budget
 from dpcore.multitask.weights import allocate_normalised, estimate_task_totals
 
@@ -85,19 +86,19 @@ class HeavyTailed:
         num_tasks: m.
         tasks_per_user: Mean number of draws, at least 1.
         zipf_exponent: Popularity of the i-th task is i^(-s), s in [0, 3].
-        user_spread: Standard deviation of the logarithm of a user's number of draws, in [0, 3].
+        activity_spread: Standard deviation of the logarithm of a user's number of draws, in [0, 3].
     """
 
     num_users: int = 10_000
     num_tasks: int = 1_000
     tasks_per_user: float = 30.0
     zipf_exponent: float = 1.0
-    user_spread: float = 1.0
+    activity_spread: float = 1.0
 
     def draw(self, rng: np.random.Generator) -> Pairs:
         """Draw the graph; tasks that nobody drew keep their codes."""
         # Of mean 1, whatever the spread.
-        activities = rng.lognormal(-(self.user_spread**2) / 2.0, self.user_spread, self.num_users)
+        activities = rng.lognormal(-(self.activity_spread**2) / 2.0, self.activity_spread, self.num_users)
         draws_per_user = np.clip(np.ceil(activities * self.tasks_per_user), 1, self.num_tasks)
         popularity = np.arange(1, self.num_tasks + 1, dtype=np.float64) ** -self.zipf_exponent
         cumulative_popularity = np.cumsum(popularity) / popularity.sum()
@@ -123,7 +124,7 @@ LABEL_NOISE = 1e-3
 """sigma_F of appendix C."""
 TEST_SHARE = 0.2
 """Share of pairs held out."""
-RIDGE_SETTINGS, DESCENT_SETTINGS = RidgeSettings(), DescentSettings(gradient_bound=0.5, steps=10)
+RIDGE_SETTINGS, DESCENT_SETTINGS = RidgeSettings(), DescentSettings(gradient_bound=0.5, num_steps=10)
 
 
 @dataclass(frozen=True)
@@ -189,10 +190,10 @@ class ExperimentResult:
             panel_errors = panel_errors / panel_errors[self.experiment.exponents.index(0.0)]
         return summarise_runs(panel_errors)
 
-    def compare_exponents(self, panel: Panel, exponent: float, reference: float) -> Summary:
+    def compare_exponents(self, panel: Panel, exponent: float, reference_exponent: float) -> Summary:
         """Summarise by how much one exponent's error is below another's, paired over repeats."""
         panel_errors, find_index = self.errors_by_panel[panel], self.experiment.exponents.index
-        gains = panel_errors[find_index(reference)] - panel_errors[find_index(exponent)]
+        gains = panel_errors[find_index(reference_exponent)] - panel_errors[find_index(exponent)]
         return summarise_runs(gains, axis=0)
 
 
@@ -260,7 +261,7 @@ def _run_repeat(result: ExperimentResult, power: float, repeat_index: int, shoul
                 coefficients = learners.solve_sums(noisy_sums, RIDGE_SETTINGS.coefficient_bound)
             else:
                 scaled_totals, scaled_weights = budget_root * task_totals, budget_root * pair_weights
-                rates = learners.compute_isotropic_rates(scaled_totals, DIMENSION, DESCENT_SETTINGS.steps)
+                rates = learners.compute_isotropic_rates(scaled_totals, DIMENSION, DESCENT_SETTINGS.num_steps)
                 coefficients = learners.fit_descent(examples, scaled_weights, DESCENT_SETTINGS, rates, rng)
             test_error = test_examples.compute_root_mean_squared_error(coefficients)
             result.errors_by_panel[algorithm, power, epsilon][exponent_index, repeat_index] = test_error
@@ -268,8 +269,8 @@ def _run_repeat(result: ExperimentResult, power: float, repeat_index: int, shoul
 
 def draw_examples(
     experiment: Experiment, power: float, rng: np.random.Generator
-) -> tuple[Examples, EvaluationExamples]:
-    """Draw graph, features and labels, and split them at random, without tasks that have no training user.
+) -> tuple[Examples, Examples]:
+    """Draw graph, features and labels, and split them into training and test; tasks not trained on are left out.
 
     Features u_j of users and coefficients theta_i of tasks are standard normal, projected on the unit ball. The label
     of a pair is <u_j, theta_i> and normal noise.
@@ -288,16 +289,17 @@ def draw_examples(
     has_training_user = np.bincount(pair_tasks[is_training], minlength=num_tasks) > 0
     is_test = ~is_training & has_training_user[pair_tasks]
     if not is_training.any() or not is_test.any():
-        raise refuse(
-            "nothing is left to train on or to test", remedy="Take more users, or more tasks per user"
-        )
-    new_task_codes = (np.cumsum(has_training_user) - 1)[pair_tasks]
-    training_pairs = Pairs(pair_users[is_training], new_task_codes[is_training], int(has_training_user.sum()))
-    graph = TaskGraph.from_pairs(training_pairs, experiment.num_users)
-    return (
-        Examples(graph, pair_features[is_training], labels[is_training]),
-        EvaluationExamples(new_task_codes[is_test], pair_features[is_test], labels[is_test]),
-    )
+        remedy = "Take more users, or more tasks per user"
+        raise refuse("nothing is left to train on or to test", remedy=remedy)
+    new_task_codes, num_tasks = (np.cumsum(has_training_user) - 1)[pair_tasks], int(has_training_user.sum())
+
+    def select_examples(is_selected: npt.NDArray[np.bool_]) -> Examples:
+        """Return the examples of the pairs in the mask, on a graph of them alone."""
+        selected_pairs = Pairs(pair_users[is_selected], new_task_codes[is_selected], num_tasks)
+        graph = TaskGraph.from_pairs(selected_pairs, experiment.num_users)
+        return Examples(graph, pair_features[is_selected], labels[is_selected])
+
+    return select_examples(is_training), select_examples(is_test)
 
 
 FIGURE_LINES = {
@@ -323,7 +325,7 @@ FIGURES = (
         "Figure 6",
         "error on synthetic tasks over the exponent μ",
         "ε = 1, δ = 1e-5, 10,000 users with 20 of 100 tasks. Ridge, clipping and steps are ours.",
-        "Many tasks",
+        "Multi-task weights",
         "Experiment",
         linear_axis("exponent μ", (-0.03, 1.03)),
         Axis("root mean squared error"),

@@ -40,10 +40,10 @@ from dpcore.multitask.problem import TaskGraph
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """One example (x_ij, y_ij) per pair of user and task.
+    """One example (x_ij, y_ij) per pair of user and task, for training or for testing.
 
     Attributes:
-        graph: Who contributes to what.
+        graph: Who contributes to what; for testing, a task may have no user.
         features: x_ij, finite, in the graph's order, shape (num_pairs, dimension).
         labels: y_ij, finite, shape (num_pairs,).
     """
@@ -64,30 +64,6 @@ class Examples:
         features = np.ascontiguousarray(self.features[pair_order])
         return pair_order, features, self.labels[pair_order], np.einsum("pd,pd->p", features, features)
 
-
-def clip_rows(rows: FloatArray, max_length: float) -> FloatArray:
-    """Scale every row (last axis) down to Euclidean length ``max_length``; shorter ones stay.
-
-    Source: clip of Krichene et al. 2023, algorithm 1, line 2; also the projection onto a ball.
-    """
-    lengths = np.sqrt(np.einsum("...d,...d->...", rows, rows))
-    return np.asarray(rows * np.minimum(1.0, max_length / np.maximum(lengths, max_length))[..., None])
-
-
-@dataclass(frozen=True, eq=False)
-class EvaluationExamples:
-    """Examples kept for testing; a task may have none.
-
-    Attributes:
-        task_codes: Task code of each, shape (num_examples,).
-        features: Shape (num_examples, dimension).
-        labels: Shape (num_examples,).
-    """
-
-    task_codes: IntArray
-    features: FloatArray
-    labels: FloatArray
-
     def compute_root_mean_squared_error(self, coefficients: FloatArray) -> float:
         """Compute the root of the mean of (<theta_i, x> - y)^2 over all examples, in the labels' unit.
 
@@ -96,8 +72,17 @@ class EvaluationExamples:
 
         Source: Krichene et al. 2023, appendix D.1, "Metrics".
         """
-        predictions = np.einsum("pd,pd->p", self.features, coefficients[self.task_codes])
+        predictions = np.einsum("pd,pd->p", self.features, coefficients[self.graph.task_codes])
         return float(np.sqrt(np.mean((predictions - self.labels) ** 2)))
+
+
+def clip_rows(vectors: FloatArray, max_length: float) -> FloatArray:
+    """Scale every vector (last axis) down to Euclidean length ``max_length``; shorter ones stay.
+
+    Source: clip of Krichene et al. 2023, algorithm 1, line 2; also the projection onto a ball.
+    """
+    lengths = np.sqrt(np.einsum("...d,...d->...", vectors, vectors))
+    return np.asarray(vectors * np.minimum(1.0, max_length / np.maximum(lengths, max_length))[..., None])
 
 
 @dataclass(frozen=True)
@@ -206,20 +191,20 @@ class DescentSettings:
 
     Attributes:
         gradient_bound: Gamma > 0, the length to which each user's gradient for a task is clipped.
-        steps: T, between 1 and 100,000.
+        num_steps: T, between 1 and 100,000.
         radius: Radius of the domain C, a ball around 0, above 0.
         ridge: lambda >= 0.
     """
 
     gradient_bound: float = 1.0
-    steps: int = 10
+    num_steps: int = 10
     radius: float = 1.0
     ridge: float = 0.0
 
     @property
     def noise_scale(self) -> float:
         """Return Gamma sqrt(T / 2), the standard deviation of the noise on each entry of a summed gradient."""
-        return self.gradient_bound * math.sqrt(self.steps / 2.0)
+        return self.gradient_bound * math.sqrt(self.num_steps / 2.0)
 
 
 def sum_gradients(
@@ -242,8 +227,8 @@ def sum_gradients(
     # |2 r x + 2 lambda theta|^2 from three scalars per pair.
     gradient_lengths = residuals**2 * squared_lengths
     if ridge:
-        ridge_lengths = ridge**2 * np.einsum("md,md->m", coefficients, coefficients)
-        gradient_lengths += 2.0 * ridge * residuals * predictions + np.repeat(ridge_lengths, sizes)
+        squared_ridge_lengths = ridge**2 * np.einsum("md,md->m", coefficients, coefficients)
+        gradient_lengths += 2.0 * ridge * residuals * predictions + np.repeat(squared_ridge_lengths, sizes)
     gradient_lengths = 2.0 * np.sqrt(np.maximum(gradient_lengths, 0.0))
     # Clipped first, then weighted: so a user moves the sum by w_ij Gamma at most, as the budget counts it.
     clip_factors = gradient_bound / np.maximum(gradient_lengths, gradient_bound)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.parameters import LINE, OWN, TAB, Option, Parameters, of_data, public
-from dpcore.common.text_fields import parse_checked_numbers, parse_numbers
+from dpcore.common.text_fields import build_from, parse_checked_numbers, parse_numbers
 from dpcore.multitask.experiment import Experiment, HeavyTailed, SkewedTasks
 from dpcore.multitask.problem import DELTA_RANGE, Loss, PrivacyTarget
 from dpcore.multitask.weights import BudgetFit, WeightRule
@@ -110,14 +110,14 @@ class MultitaskParameters(Parameters):
     def _check_together(self, problems: Problems) -> None:
         """Record what fields get wrong together: generated graphs that are too large, bad epsilons."""
         if self.source is not TaskSource.DATA and not problems.entries:
-            values_by_name = {"the number of tasks per user": self.tasks_per_user}
             if self.num_users * self.num_tasks > MAX_PAGE_CELLS:
                 problems.add(f"users times tasks must be at most {MAX_PAGE_CELLS:,}")
-            is_in_range = problems.between(1.0, float(self.num_tasks), **values_by_name)
-            if is_in_range and self.num_users * self.tasks_per_user > MAX_PAGE_PAIRS:
+            mean_by_name = {"the number of tasks per user": self.tasks_per_user}
+            is_mean_possible = problems.between(1.0, float(self.num_tasks), **mean_by_name)
+            if is_mean_possible and self.num_users * self.tasks_per_user > MAX_PAGE_PAIRS:
                 problems.add(f"users times tasks per user must be at most {MAX_PAGE_PAIRS:,}")
-        epsilons_text, name = self.experiment_epsilons, "epsilons of the experiment"
-        for epsilon in parse_checked_numbers(problems, name, epsilons_text, MAX_EPSILONS):
+        field_name = "epsilons of the experiment"
+        for epsilon in parse_checked_numbers(problems, field_name, self.experiment_epsilons, MAX_EPSILONS):
             problems.between(*EPSILON_RANGE, **{"each epsilon of the experiment": epsilon})
 
     @property
@@ -133,11 +133,10 @@ class MultitaskParameters(Parameters):
     @property
     def generator(self) -> SkewedTasks | HeavyTailed | None:
         """Return the generator of the graph; None if the data have it."""
-        num_users, num_tasks, mean = self.num_users, self.num_tasks, self.tasks_per_user
         if self.source is TaskSource.SKEWED:
-            return SkewedTasks(num_users, num_tasks, self.skew, mean)
+            return build_from(SkewedTasks, self, power=self.skew)
         if self.source is TaskSource.HEAVY_TAILED:
-            return HeavyTailed(num_users, num_tasks, mean, self.zipf_exponent, self.user_spread)
+            return build_from(HeavyTailed, self, activity_spread=self.user_spread)
         return None
 
     @property

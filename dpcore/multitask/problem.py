@@ -324,7 +324,7 @@ class Allocation:
 
     @cached_property
     def budget_uses(self) -> FloatArray:
-        """Compute sum_i w_ij^2 per user, shape (num_users,); at most beta."""
+        """Compute sum_i w_ij^2 of each user, not divided by beta, which is the most it may be; shape (num_users,)."""
         squared_sums = self.problem.graph.sum_by_user(self.task_weights**2)
         # A sampled task weighs task_weights, with probability user_scales: linear, not squared.
         squared_scales = self.user_scales if self.rule is UserRule.SAMPLED else self.user_scales**2

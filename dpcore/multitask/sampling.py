@@ -27,10 +27,10 @@ def allocate_uniform_sampling(problem: TaskProblem, max_tasks: int) -> Allocatio
     """
     graph = problem.graph
     keep_probabilities = max_tasks / np.maximum(graph.tasks_per_user, max_tasks)
-    allocation_name = f"{wording.counted(max_tasks, 'task')} per user, drawn uniformly"
+    name = f"{wording.counted(max_tasks, 'task')} per user, drawn uniformly"
     task_weights = np.full(problem.num_tasks, math.sqrt(problem.budget / max_tasks))
-    sampled = Allocation(allocation_name, problem, task_weights, keep_probabilities, rule=UserRule.SAMPLED)
-    return replace(sampled, clipped_user_share=float(np.mean(keep_probabilities < 1.0)))
+    allocation = Allocation(name, problem, task_weights, keep_probabilities, rule=UserRule.SAMPLED)
+    return replace(allocation, clipped_user_share=float(np.mean(keep_probabilities < 1.0)))
 
 
 def count_tasks_per_user(uniform_sampling: Allocation) -> int:
@@ -45,7 +45,8 @@ def find_best_uniform_sampling(problem: TaskProblem) -> Allocation:
     pairs. A heuristic that favours the baseline: no proof that no other k is better.
     """
     largest_num_tasks = max(int(problem.graph.tasks_per_user.max()), 1)
-    max_tasks_grid = sorted({*(1 << bit for bit in range(largest_num_tasks.bit_length())), largest_num_tasks})
+    powers = (2**power for power in range(largest_num_tasks.bit_length()))
+    max_tasks_grid = sorted({*powers, largest_num_tasks})
     allocations = {max_tasks: allocate_uniform_sampling(problem, max_tasks) for max_tasks in max_tasks_grid}
 
     def compute_total_bound(max_tasks: int) -> float:
@@ -58,11 +59,11 @@ def find_best_uniform_sampling(problem: TaskProblem) -> Allocation:
     least_tasks = max_tasks_grid[max(best_index - 1, 0)]
     most_tasks = max_tasks_grid[min(best_index + 1, len(max_tasks_grid) - 1)]
     while most_tasks - least_tasks > 2:
-        third = (most_tasks - least_tasks) // 3
-        if compute_total_bound(least_tasks + third) <= compute_total_bound(most_tasks - third):
-            most_tasks -= third
+        third_gap = (most_tasks - least_tasks) // 3
+        if compute_total_bound(least_tasks + third_gap) <= compute_total_bound(most_tasks - third_gap):
+            most_tasks -= third_gap
         else:
-            least_tasks += third
+            least_tasks += third_gap
     best_max_tasks = min({*range(least_tasks, most_tasks + 1), *max_tasks_grid}, key=compute_total_bound)
     return replace(allocations[best_max_tasks], reads_graph=True)
 

@@ -27,12 +27,12 @@ NUM_SIMULATED_USERS = 2_000
 # up to 10,000 tasks above it.
 ROUNDING_MARGIN = 1e-12
 
-Counts = npt.ArrayLike | None
+Sizes = npt.ArrayLike | None
 """Estimates to use in place of task sizes, above 0, shape (num_tasks,); None for the sizes themselves."""
 
 
 def compute_logarithmic_inflation(num_users: int, constant: float = 1.0) -> float:
-    """Return c = C log n with the constant C of lemma A.4: if it is large enough, most likely nobody is clipped.
+    """Return c = C log n for a constant C of lemma A.4: if C is large enough, most likely nobody is clipped.
 
     Args:
         num_users: n, at least 2 (log 1 is 0).
@@ -49,14 +49,15 @@ def compute_logarithmic_inflation(num_users: int, constant: float = 1.0) -> floa
     return constant * math.log(num_users)
 
 
-def find_inflation_without_clipping(problem: TaskProblem, exponent: float, counts: Counts = None) -> float:
+def find_inflation_without_clipping(problem: TaskProblem, exponent: float, estimates: Sizes = None) -> float:
     """Compute the smallest c for which no user is clipped. Reads the private graph."""
-    budget_uses = problem.graph.sum_by_user(compute_task_weights(problem, exponent, counts=counts) ** 2)
+    task_weights = compute_task_weights(problem, exponent, estimates=estimates)
+    budget_uses = problem.graph.sum_by_user(task_weights**2)
     return float(budget_uses.max()) / problem.budget
 
 
 def compute_task_weights(
-    problem: TaskProblem, exponent: float, inflation: float = 1.0, counts: Counts = None
+    problem: TaskProblem, exponent: float, inflation: float = 1.0, estimates: Sizes = None
 ) -> FloatArray:
     """Compute omega_i = n_i^(-mu) / sqrt(sum_i' n_i'^(1 - 2 mu) / (n beta / c)), not yet clipped.
 
@@ -66,29 +67,28 @@ def compute_task_weights(
             convex losses.
         inflation: c of equation 10, above 0: task weights are scaled for a budget of beta / c, so that few users need
             clipping. With 1, the average user uses the whole budget.
-        counts: Estimates to use in place of n_i, above 0, shape (num_tasks,); with n_hat_i + s and mu = 1/2
+        estimates: Estimates to use in place of n_i, above 0, shape (num_tasks,); with n_hat_i + s and mu = 1/2
             this is equation 18.
 
     Returns:
-        Shape (num_tasks,); sum_i counts_i omega_i^2 = n beta / c.
+        Shape (num_tasks,); sum_i n_i omega_i^2 = n beta / c.
 
     Source: Krichene et al. 2023, equation 11 and section 5, "Experimental setup", for general mu.
     """
-    task_counts = np.asarray(problem.task_sizes if counts is None else counts, dtype=np.float64)
-    user_budget = problem.budget / inflation
-    squared_scale = np.sum(task_counts ** (1.0 - 2.0 * exponent)) / (problem.num_users * user_budget)
-    return np.asarray(task_counts**-exponent / math.sqrt(squared_scale))
+    sizes = np.asarray(problem.task_sizes if estimates is None else estimates, dtype=np.float64)
+    total_budget = problem.num_users * problem.budget / inflation
+    return np.asarray(sizes**-exponent * math.sqrt(total_budget / np.sum(sizes ** (1.0 - 2.0 * exponent))))
 
 
 def allocate_by_power(
-    problem: TaskProblem, exponent: float, inflation: float = 1.0, counts: Counts = None
+    problem: TaskProblem, exponent: float, inflation: float = 1.0, estimates: Sizes = None
 ) -> Allocation:
     """Compute the weights of equations 11 and 12: a power of the task's size, each user clipped to the budget.
 
-    Arguments as in `compute_task_weights`. Sizes (or ``counts``) are taken to be public or already
+    Arguments as in `compute_task_weights`. Sizes (or ``estimates``) are taken to be public or already
     released.
     """
-    task_weights = compute_task_weights(problem, exponent, inflation, counts)
+    task_weights = compute_task_weights(problem, exponent, inflation, estimates)
     budget_uses = problem.graph.sum_by_user(task_weights**2)
     with np.errstate(divide="ignore"):  # Users without a task.
         user_scales = np.minimum(np.sqrt(problem.budget / budget_uses) * (1.0 - ROUNDING_MARGIN), 1.0)
@@ -98,7 +98,7 @@ def allocate_by_power(
     return Allocation(allocation_name, problem, task_weights, user_scales, clipped_user_share=clipped_share)
 
 
-def allocate_normalised(problem: TaskProblem, exponent: float, counts: Counts = None) -> Allocation:
+def allocate_normalised(problem: TaskProblem, exponent: float, estimates: Sizes = None) -> Allocation:
     """Compute weights proportional to n_i^(-mu), scaled so that *every* user spends the whole budget.
 
     w_ij = sqrt(beta) n_i^(-mu) / sqrt(sum over the user's tasks of n_i'^(-2 mu)).
@@ -106,22 +106,22 @@ def allocate_normalised(problem: TaskProblem, exponent: float, counts: Counts = 
     Args:
         problem: The problem.
         exponent: mu in [0, 1].
-        counts: As in `compute_task_weights`.
+        estimates: As in `compute_task_weights`.
 
     Source: Krichene et al. 2023, appendix C ("the weights are normalized per user").
     """
     graph = problem.graph
-    task_weights = compute_task_weights(problem, exponent, counts=counts)
+    task_weights = compute_task_weights(problem, exponent, estimates=estimates)
     allocation_name = f"size to the power −{wording.entered(exponent)}, every user to the full budget"
     user_scales = scale_to_budget(graph, task_weights, problem.budget)
     return Allocation(allocation_name, problem, task_weights, user_scales, rule=UserRule.FULL)
 
 
 def estimate_task_totals(problem: TaskProblem, exponent: float) -> FloatArray:
-    """Estimate W_i of `allocate_normalised` from public task sizes, shape (num_tasks,).
+    """Estimate W_i of `allocate_normalised` from public sizes, by simulated users of a fixed seed, shape (num_tasks,).
 
-    Averages over simulated users who have each task independently with probability n_i / n (a fixed seed; reads
-    no data). Source: assumption 4.1 of Krichene et al. 2023.
+    Averages over users who have each task independently with probability n_i / n. Reads
+    no data. Source: assumption 4.1 of Krichene et al. 2023.
     """
     squared_weights = compute_task_weights(problem, exponent) ** 2
     rng = np.random.default_rng(0)
@@ -172,24 +172,24 @@ class WeightRule:
     fit: BudgetFit = BudgetFit.CLIPPED
     log_constant: float = 1.0
 
-    def allocate(self, problem: TaskProblem, counts: Counts = None) -> Allocation:
+    def allocate(self, problem: TaskProblem, estimates: Sizes = None) -> Allocation:
         """Compute the allocation.
 
         Args:
             problem: The problem.
-            counts: Estimates in place of task sizes, shape (num_tasks,).
+            estimates: Estimates in place of task sizes, shape (num_tasks,).
 
         Raises:
             InvalidInput: c = C log n with a single user.
         """
         if self.fit is BudgetFit.FULL:
-            return allocate_normalised(problem, self.exponent, counts)
+            return allocate_normalised(problem, self.exponent, estimates)
         inflation = 1.0
         if self.fit is BudgetFit.NOBODY_CLIPPED:
-            inflation = find_inflation_without_clipping(problem, self.exponent, counts)
+            inflation = find_inflation_without_clipping(problem, self.exponent, estimates)
         elif self.fit is BudgetFit.LOGARITHMIC:
             inflation = compute_logarithmic_inflation(problem.num_users, self.log_constant)
-        allocation = allocate_by_power(problem, self.exponent, inflation, counts)
+        allocation = allocate_by_power(problem, self.exponent, inflation, estimates)
         return replace(allocation, reads_graph=self.fit.clips_nobody)
 
     def with_exponent(self, exponent: float) -> WeightRule:
@@ -210,11 +210,11 @@ def compute_skew(allocation: Allocation) -> FloatArray:
     """
     graph = allocation.problem.graph
     user_scales = allocation.user_scales
-    scale_sums = graph.sum_by_task(user_scales)
+    task_scale_sums = graph.sum_by_task(user_scales)
     # Within a task the task's own factor cancels: only users' factors matter.
-    mean_scales = scale_sums / graph.task_sizes
+    mean_scales = task_scale_sums / graph.task_sizes
     differences = np.abs(np.repeat(user_scales, graph.tasks_per_user) - mean_scales[graph.task_codes])
-    return np.asarray(graph.sum_pairs_by_task(differences) / (2.0 * scale_sums))
+    return np.asarray(graph.sum_pairs_by_task(differences) / (2.0 * task_scale_sums))
 
 
 def compute_gain(task_sizes: npt.ArrayLike, loss: Loss) -> float:
@@ -251,8 +251,8 @@ def certify_on_average(problem: TaskProblem, exponent: float) -> Certificate:
     """
     sizes = problem.task_sizes.astype(np.float64)
     gamma, total_budget = problem.loss.gamma, problem.num_users * problem.budget
-    budget_sum = np.sum(sizes ** (1.0 - 2.0 * exponent))
-    objective = float(np.sum(sizes ** (2.0 * exponent - gamma)) * budget_sum / total_budget)
+    unscaled_budget = np.sum(sizes ** (1.0 - 2.0 * exponent))
+    objective = float(np.sum(sizes ** (2.0 * exponent - gamma)) * unscaled_budget / total_budget)
     lower_bound = float(np.sum(sizes ** ((1.0 - gamma) / 2.0)) ** 2 / total_budget)
     return Certificate(objective, lower_bound, "by Cauchy and Schwarz, for problem (10)")
 
@@ -265,26 +265,26 @@ class Bucket:
         num_tasks: How many.
         smallest_size: Users of the smallest task.
         largest_size: Users of the largest task.
-        bound: Sum of the tasks' error bounds under the allocation.
-        reference_bound: The same under the reference.
-        share: Share of the allocation's total bound.
-        least_ratio: Smallest bound / reference of any of these tasks.
-        largest_ratio: Largest bound / reference of any of these tasks.
+        bound_sum: Sum of the tasks' error bounds under the allocation.
+        reference_bound_sum: The same under the reference.
+        total_share: Share of the allocation's total bound.
+        least_task_ratio: Smallest bound / reference of any of these tasks.
+        largest_task_ratio: Largest bound / reference of any of these tasks.
     """
 
     num_tasks: int
     smallest_size: int
     largest_size: int
-    bound: float
-    reference_bound: float
-    share: float
-    least_ratio: float
-    largest_ratio: float
+    bound_sum: float
+    reference_bound_sum: float
+    total_share: float
+    least_task_ratio: float
+    largest_task_ratio: float
 
     @property
     def ratio(self) -> float:
         """Return bound / reference: below 1 if the allocation is better."""
-        return self.bound / self.reference_bound
+        return self.bound_sum / self.reference_bound_sum
 
 
 def slice_by_size(allocation: Allocation, reference: Allocation, num_buckets: int = 5) -> tuple[Bucket, ...]:
@@ -305,11 +305,11 @@ def slice_by_size(allocation: Allocation, reference: Allocation, num_buckets: in
             num_tasks=bucket_tasks.size,
             smallest_size=int(sizes[bucket_tasks[0]]),
             largest_size=int(sizes[bucket_tasks[-1]]),
-            bound=float(bounds[bucket_tasks].sum()),
-            reference_bound=float(reference_bounds[bucket_tasks].sum()),
-            share=float(bounds[bucket_tasks].sum() / bounds.sum()),
-            least_ratio=float(ratios[bucket_tasks].min()),
-            largest_ratio=float(ratios[bucket_tasks].max()),
+            bound_sum=float(bounds[bucket_tasks].sum()),
+            reference_bound_sum=float(reference_bounds[bucket_tasks].sum()),
+            total_share=float(bounds[bucket_tasks].sum() / bounds.sum()),
+            least_task_ratio=float(ratios[bucket_tasks].min()),
+            largest_task_ratio=float(ratios[bucket_tasks].max()),
         )
         for bucket_tasks in np.array_split(task_order, min(num_buckets, sizes.size))
     )

@@ -102,7 +102,7 @@ def plan_lines(dataset: Dataset, parameters: PlanParameters) -> tuple[PlannedLin
         if dataset.contribution is not Contribution.ROWS:
             problems.add(
                 "a plan counts rows, and in these data a contribution is something else",
-                remedy="Count rows, under Your data",
+                remedy="Count rows, under Data",
             )
         for line in parameters.parsed_lines if not problems.entries else ():
             with problems.collecting():
@@ -239,7 +239,7 @@ def _measure_mean(
     if parameters.clamp is Clamp.ROWS:
         return public_counts.capped_error(problem, bounds)
     if parameters.variance_source is VarianceSource.ENTERED:
-        return UserModel(replace(problem, value_mean=problem.value_bound / 2.0)).error(bounds)
+        return UserModel(replace(problem, mean_above_lower=problem.value_bound / 2.0)).error(bounds)
     if problem.table_values is not None:
         return value_summary.user_deviations.error(bounds, float(problem.noise.variance(1.0)), True)
     return public_counts.smooth_error(problem, bounds)
@@ -269,13 +269,14 @@ def build_mean_problem(
     # sigma on half of the range, (B h / 2)^2 2 sigma^2 (1 + (2 p - 1)^2) = (B h sigma)^2 (p^2 + (1 - p)^2), the pair's.
     halves_budget = parameters.program in (Program.PIPELINEDP, Program.TUMULT, Program.BIGQUERY)
     has_centred_split = halves_budget and parameters.budget.mechanism is NoiseKind.LAPLACE
-    release = private_counts.Release.CENTRED_SPLIT if has_centred_split else private_counts.Release.PAIR
+    sums = private_counts.ReleasedSums
+    released_sums = sums.CENTRED_SPLIT if has_centred_split else sums.PAIR
     estimated_mean = (
         value_summary.clamped_values.mean
         if problem.table_values is None
         else value_summary.clamped_values.unclamped_mean
     )
-    return replace(problem, release=release), estimated_mean, value_summary
+    return replace(problem, released_sums=released_sums), estimated_mean, value_summary
 
 
 def _make_group_curve(
@@ -330,7 +331,7 @@ def _make_group_curve(
 
 
 def search_pairs_at(planned_line: PlannedLine, v: float) -> tuple[int, float, float]:
-    """Search all pairs of bounds of a line per group at v, as *Per group* does.
+    """Search all pairs of bounds of a line per group at v, as *Group by* does.
 
     Args:
         planned_line: A line with a group problem.

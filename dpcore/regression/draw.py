@@ -54,8 +54,8 @@ def _list_facts(epsilon: float) -> ReleaseFacts:
     return ReleaseFacts(epsilon, 0.0, Neighbours.REPLACE_VALUES, "Laplace")
 
 
-def clip_labels(problem: RegressionProblem, labels: npt.ArrayLike, lower: float = 0.0) -> FloatArray:
-    """Clip the labels to [lower, lower + B]; one that is not a number counts as ``lower``.
+def clip_released_labels(problem: RegressionProblem, labels: npt.ArrayLike, lower: float = 0.0) -> FloatArray:
+    """Clip the labels to [lower, lower + B] and replace NaN by ``lower``.
 
     ``lower`` must be chosen without a look at the labels.
 
@@ -96,23 +96,23 @@ def compute_sensitivity(problem: RegressionProblem, estimate: LinearEstimate, lo
     lower, upper = _compute_interval(problem, lower)
     absolute_weights = np.abs(estimate.matrix)
     with np.errstate(over="ignore"):
-        total_weight = float(absolute_weights.sum())
+        sum_of_weights = float(absolute_weights.sum())
     largest_label = max(abs(lower), abs(upper))
-    if not total_weight * max(largest_label, 1.0) < sys.float_info.max / 4.0:
+    if not sum_of_weights * max(largest_label, 1.0) < sys.float_info.max / 4.0:
         raise refuse(
             "the coefficients of the largest labels reach beyond float64",
             remedy="Express the labels or the features in another unit",
         )
     num_terms = problem.num_features * problem.histogram.max_size
     u, m, smallest_float = Fraction(1, 2**53), Fraction(largest_label), Fraction(math.ulp(0.0))
-    sorted_weights = problem.whitened.sort_rows(absolute_weights)
-    largest_user_weight = Fraction(problem.whitened.find_largest_user_weight(sorted_weights))
+    user_sorted_weights = problem.whitened.sort_rows(absolute_weights)
+    largest_user_weight = Fraction(problem.whitened.find_largest_user_weight(user_sorted_weights))
     largest_user_weight *= 1 + 2 * u * num_terms
     range_length = max(Fraction(problem.value_bound), Fraction(upper) - Fraction(lower))
-    user_change = largest_user_weight * (range_length + 2 * u * m) + num_terms * smallest_float
-    exact_total_weight = Fraction(total_weight) * (1 + 2 * u * absolute_weights.size)
-    rounding_error = 2 * u * (1 + u) * m * exact_total_weight + smallest_float
-    return round_up_to_float(user_change + rounding_error)
+    largest_user_change = largest_user_weight * (range_length + 2 * u * m) + num_terms * smallest_float
+    exact_sum_of_weights = Fraction(sum_of_weights) * (1 + 2 * u * absolute_weights.size)
+    rounding_error = 2 * u * (1 + u) * m * exact_sum_of_weights + smallest_float
+    return round_up_to_float(largest_user_change + rounding_error)
 
 
 def draw_coefficients(
@@ -140,7 +140,7 @@ def draw_coefficients(
     # All that can be refused is refused before the charge: after it, noise may have been drawn.
     if not estimate.infeasibility <= estimation.FEASIBILITY:
         raise refuse("the estimator is biased: C X differs from I")
-    y = clip_labels(problem, labels, lower)
+    y = clip_released_labels(problem, labels, lower)
     sensitivity = compute_sensitivity(problem, estimate, lower)
     # `fsum` rounds once: the sensitivity counts on it. A plain sum would add an error for every row.
     exact_coefficients = [math.fsum(row * y) for row in estimate.matrix]
@@ -241,12 +241,12 @@ def tabulate_users(problem: RegressionProblem, estimate: LinearEstimate) -> pd.D
     """
     user_weights, whitened = estimation.compute_user_weights(problem, estimate), problem.whitened
     columns = {"rows": whitened.sizes, "weight": user_weights, "share": user_weights / user_weights.sum()}
-    user_codes = problem.user_codes[whitened.order[whitened.starts]]
+    user_codes = problem.user_codes[whitened.row_order[whitened.starts]]
     return pd.DataFrame(columns, index=pd.Index(user_codes, name="user"))
 
 
 def make_distinct(feature_names: Sequence[str], taken_names: tuple[str, ...]) -> list[str]:
-    """Return the names of coefficients, with a word after those that are taken, repeated until all names differ."""
+    """Return the feature names, each with " (coefficient)" after it until it is not in ``taken_names`` and unique."""
     distinct_names = []
     for feature_name in feature_names:
         new_name = feature_name
@@ -261,7 +261,7 @@ def write_draws(draws: Sequence[Draw]) -> str:
 
     Columns: ``draw``, ``coefficient``, ``value``, ``noise_scale``, ``half_width_95``, ``label``.
     """
-    frames = [
+    draw_frames = [
         pd.DataFrame(
             {
                 "draw": draw_number,
@@ -274,4 +274,4 @@ def write_draws(draws: Sequence[Draw]) -> str:
         )
         for draw_number, draw in enumerate(draws, 1)
     ]
-    return pd.concat(frames).to_csv(index=False, lineterminator="\n")
+    return pd.concat(draw_frames).to_csv(index=False, lineterminator="\n")

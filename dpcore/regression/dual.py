@@ -48,7 +48,7 @@ class PricedEntries:
 
     Attributes:
         prices: G = A M, shape (n, d).
-        multipliers: lambda, shape (m,).
+        user_multipliers: lambda, shape (m,).
         used_positions: Flat positions i d + j of the entries with |G_ij| > lambda_l, grouped by user, shape (k,).
         price_excesses: |G_ij| - lambda_l there, positive, shape (k,).
         reward: <M, E>.
@@ -56,7 +56,7 @@ class PricedEntries:
     """
 
     prices: FloatArray
-    multipliers: FloatArray
+    user_multipliers: FloatArray
     used_positions: IntArray
     price_excesses: FloatArray
     reward: float
@@ -81,8 +81,8 @@ class PricedEntries:
         entry_weights = self._compute_entry_weights(trade_off)
         weighted_sums = np.empty((d, d))
         for j in range(d):
-            is_in_column = column_indices == j
-            weighted_sums[:, j] = whitened.rows[row_positions[is_in_column]].T @ entry_weights[is_in_column]
+            mask = column_indices == j
+            weighted_sums[:, j] = whitened.row_matrix[row_positions[mask]].T @ entry_weights[mask]
         return weighted_sums
 
     def _compute_entry_weights(self, trade_off: float) -> FloatArray:
@@ -99,14 +99,14 @@ class _SortedPrices:
         positions: Flat positions i d + j of the entries, shape (k,).
         absolute_prices: |G| there, shape (k,).
         starts: Where each user's entries begin, shape (m,): every user has at least one.
-        running_sums: Sums of the absolute prices from the user's start, shape (k,).
+        price_sums: Sums of the absolute prices from the user's start, shape (k,).
         theta_breaks: theta at which the next smaller entry of the user comes in: sum - rank * value, shape (k,).
     """
 
     positions: IntArray
     absolute_prices: FloatArray
     starts: IntArray
-    running_sums: FloatArray
+    price_sums: FloatArray
     theta_breaks: FloatArray
 
     @property
@@ -125,30 +125,30 @@ def _sort_candidates(whitened: Whitened, absolute_prices: FloatArray, trade_off:
     largest_prices = np.maximum.reduceat(absolute_prices.ravel(), whitened.starts * d)
     largest_theta = trade_off * float(largest_prices.sum())
     # A little lower, so that rounding leaves out no entry that ties with the bound.
-    smallest_prices = np.maximum(largest_prices - largest_theta, 0.0) * (1.0 - 1e-12)
-    positions = np.flatnonzero((absolute_prices >= smallest_prices[whitened.row_users, None]).ravel())
+    smallest_needed_prices = np.maximum(largest_prices - largest_theta, 0.0) * (1.0 - 1e-12)
+    positions = np.flatnonzero((absolute_prices >= smallest_needed_prices[whitened.row_users, None]).ravel())
     users_of_entries = whitened.row_users[positions // d]
     descending_prices = absolute_prices.ravel()[positions]
     order = np.lexsort((-descending_prices, users_of_entries))
     positions, descending_prices = positions[order], descending_prices[order]
     starts = np.flatnonzero(np.diff(users_of_entries, prepend=-1))
     entries_per_user = np.diff(starts, append=users_of_entries.size)
-    running_sums = np.cumsum(descending_prices)
-    running_sums -= np.repeat(running_sums[starts] - descending_prices[starts], entries_per_user)
+    price_sums = np.cumsum(descending_prices)
+    price_sums -= np.repeat(price_sums[starts] - descending_prices[starts], entries_per_user)
     ranks = np.arange(1, users_of_entries.size + 1) - np.repeat(starts, entries_per_user)
-    theta_breaks = running_sums - ranks * descending_prices
+    theta_breaks = price_sums - ranks * descending_prices
     theta_breaks[starts] = -1.0  # The largest entry is always in.
-    return _SortedPrices(positions, descending_prices, starts, running_sums, theta_breaks)
+    return _SortedPrices(positions, descending_prices, starts, price_sums, theta_breaks)
 
 
 def _compute_multipliers(sorted_prices: _SortedPrices, theta: float) -> tuple[FloatArray, FloatArray]:
     """Return lambda(theta) of each user, and the derivative of each with respect to theta, from the right."""
     # Values descend within a user, so that breaks ascend, by r (v_r - v_(r+1)): the entries that count are the first
     # ones.
-    is_used = (sorted_prices.theta_breaks <= theta).astype(np.int64)
-    num_entries = np.add.reduceat(is_used, sorted_prices.starts)
-    multipliers = (sorted_prices.running_sums[sorted_prices.starts + num_entries - 1] - theta) / num_entries
-    return np.maximum(multipliers, 0.0), np.where(multipliers > 0.0, -1.0 / num_entries, 0.0)
+    used_mask = (sorted_prices.theta_breaks <= theta).astype(np.int64)
+    used_counts = np.add.reduceat(used_mask, sorted_prices.starts)
+    multipliers = (sorted_prices.price_sums[sorted_prices.starts + used_counts - 1] - theta) / used_counts
+    return np.maximum(multipliers, 0.0), np.where(multipliers > 0.0, -1.0 / used_counts, 0.0)
 
 
 def find_root_from_left(evaluate: Callable[[float], tuple[float, float]], trade_off: float) -> float:
@@ -169,39 +169,33 @@ def find_root_from_left(evaluate: Callable[[float], tuple[float, float]], trade_
     return theta
 
 
-def price(whitened: Whitened, trade_off: float, m: FloatArray) -> PricedEntries:
-    """Price all entries and find the best multipliers of the users for this M.
+def price_entries(whitened: Whitened, trade_off: float, m: FloatArray) -> PricedEntries:
+    """Price all entries for this M and find the users' multipliers that give the highest lower bound with it.
 
     Args:
         whitened: The data.
         trade_off: a = sigma^2 / unit_noise, at least 0.
         m: M, multipliers of A^T W = E, shape (d, d), any finite matrix.
     """
-    prices = whitened.rows @ m
+    prices = whitened.row_matrix @ m
     sorted_prices = _sort_candidates(whitened, np.abs(prices), trade_off)
 
     def sum_multipliers(theta: float) -> tuple[float, float]:
         """Return sum_l lambda_l(theta) and its derivative from the right."""
-        multipliers, slopes = _compute_multipliers(sorted_prices, theta)
-        return float(multipliers.sum()), float(slopes.sum())
+        user_multipliers, slopes = _compute_multipliers(sorted_prices, theta)
+        return float(user_multipliers.sum()), float(slopes.sum())
 
     theta = find_root_from_left(sum_multipliers, trade_off)
-    multipliers, _ = _compute_multipliers(sorted_prices, theta)
-    excesses = sorted_prices.absolute_prices - np.repeat(multipliers, sorted_prices.entries_per_user)
-    is_used = excesses > 0.0 if trade_off > 0.0 else excesses >= 0.0
-    excesses = excesses[is_used]
+    user_multipliers, _ = _compute_multipliers(sorted_prices, theta)
+    excesses = sorted_prices.absolute_prices - np.repeat(user_multipliers, sorted_prices.entries_per_user)
+    used_mask = excesses > 0.0 if trade_off > 0.0 else excesses >= 0.0
+    used_positions, used_excesses = sorted_prices.positions[used_mask], excesses[used_mask]
     # Weak duality holds for any lambda of at least 0: what theta is off by makes the bound looser, never wrong.
-    penalty = float(multipliers.sum()) ** 2 / 4.0
+    penalty = float(user_multipliers.sum()) ** 2 / 4.0
     if trade_off > 0.0:
-        penalty += float(excesses @ excesses) / (4.0 * trade_off)
-    return PricedEntries(
-        prices=prices,
-        multipliers=multipliers,
-        used_positions=sorted_prices.positions[is_used],
-        price_excesses=excesses,
-        reward=float(np.vdot(m, whitened.right_side)),
-        penalty=penalty,
-    )
+        penalty += float(used_excesses @ used_excesses) / (4.0 * trade_off)
+    reward = float(np.vdot(m, whitened.constraint_target))
+    return PricedEntries(prices, user_multipliers, used_positions, used_excesses, reward, penalty)
 
 
 CHUNK_NUMBERS = 2_000_000
@@ -216,27 +210,27 @@ class DualPoint:
         m: M, scaled by its best factor.
         priced_entries: Prices and multipliers there.
         gradient: E - A^T W(M), shape (d, d).
-        relative_residual: The gradient's largest entry relative to the largest of E: 0 at the optimum.
+        relative_gradient_size: The gradient's largest entry relative to the largest of E: 0 at the optimum.
     """
 
     m: FloatArray
     priced_entries: PricedEntries
     gradient: FloatArray
-    relative_residual: float
+    relative_gradient_size: float
 
 
 def _sum_user_products(
-    rows: FloatArray, row_users: IntArray, signs: FloatArray, user_weights: FloatArray
+    matrix: FloatArray, row_users: IntArray, signs: FloatArray, user_weights: FloatArray
 ) -> FloatArray:
     """Return sum_l weight_l u_l u_l^T with u_l the signed sum of the user's rows per column, d^2 long.
 
     Args:
-        rows: Rows that any entry uses, shape (k, d), grouped by owner.
+        matrix: Rows that any entry uses, shape (k, d), grouped by owner.
         row_users: Owner of each, ascending, shape (k,).
         signs: -1, 0 or 1 per entry, shape (k, d).
         user_weights: Per user, shape (m,); users with weight 0 are passed over.
     """
-    d = rows.shape[1]
+    d = matrix.shape[1]
     product_sum = np.zeros((d * d, d * d))
     weighted_rows = np.flatnonzero(user_weights[row_users] > 0.0)
     first_rows = weighted_rows[np.flatnonzero(np.diff(row_users[weighted_rows], prepend=-1))]
@@ -249,7 +243,7 @@ def _sum_user_products(
         chunk_starts = np.flatnonzero(np.diff(row_users[chunk_rows], prepend=-1))
         u = np.empty((chunk_starts.size, d, d))
         for j in range(d):
-            u[:, j] = np.add.reduceat(rows[chunk_rows] * signs[chunk_rows, j, None], chunk_starts, axis=0)
+            u[:, j] = np.add.reduceat(matrix[chunk_rows] * signs[chunk_rows, j, None], chunk_starts, axis=0)
         flat_products = u.reshape(chunk_starts.size, d * d)
         product_sum += flat_products.T @ (flat_products * user_weights[row_users[chunk_first_rows], None])
     return product_sum
@@ -262,33 +256,33 @@ def compute_hessian(whitened: Whitened, trade_off: float, priced_entries: Priced
     p_l entries) and through theta, which all binding users share. A binding user with one entry cancels out.
     """
     d = priced_entries.prices.shape[1]
-    used_rows, row_indices = np.unique(priced_entries.used_positions // d, return_inverse=True)
-    rows, row_users = whitened.rows[used_rows], whitened.row_users[used_rows]
-    num_entries = np.bincount(row_users[row_indices], minlength=whitened.starts.size)
-    is_binding = (priced_entries.multipliers > 0.0) & (num_entries > 0)
-    entry_shares = np.where(is_binding, 1.0 / np.maximum(num_entries, 1), 0.0)
-    signs = np.zeros((used_rows.size, d))
+    used_row_positions, entry_rows = np.unique(priced_entries.used_positions // d, return_inverse=True)
+    used_matrix, row_users = whitened.row_matrix[used_row_positions], whitened.row_users[used_row_positions]
+    num_used_entries = np.bincount(row_users[entry_rows], minlength=whitened.starts.size)
+    binding_mask = (priced_entries.user_multipliers > 0.0) & (num_used_entries > 0)
+    inverse_counts = np.where(binding_mask, 1.0 / np.maximum(num_used_entries, 1), 0.0)
+    signs = np.zeros((used_row_positions.size, d))
     used_prices = priced_entries.prices.ravel()[priced_entries.used_positions]
-    signs[row_indices, priced_entries.used_positions % d] = np.sign(used_prices)
-    shared_direction = (rows.T @ (signs * entry_shares[row_users, None])).T.ravel()
+    signs[entry_rows, priced_entries.used_positions % d] = np.sign(used_prices)
+    shared_direction = (used_matrix.T @ (signs * inverse_counts[row_users, None])).T.ravel()
     # A binding user with one entry: u u^T is taken off what A^T A has of it, whole. Only now, as through theta it
     # counts in `shared_direction` still.
-    has_single_entry = is_binding & (num_entries == 1)
-    signs[has_single_entry[row_users]] = 0.0
+    single_mask = binding_mask & (num_used_entries == 1)
+    signs[single_mask[row_users]] = 0.0
     hessian = np.zeros((d * d, d * d))
     for j in range(d):
-        a = rows[np.flatnonzero(signs[:, j])]
+        a = used_matrix[np.flatnonzero(signs[:, j])]
         hessian[j * d : (j + 1) * d, j * d : (j + 1) * d] = a.T @ a
-    hessian -= _sum_user_products(rows, row_users, signs, np.where(has_single_entry, 0.0, entry_shares))
+    hessian -= _sum_user_products(used_matrix, row_users, signs, np.where(single_mask, 0.0, inverse_counts))
     # theta = a sum of lambda_l, and lambda_l falls by 1/p_l of a rise in theta, so that d theta = a <shared_direction,
     # dM> / (1 + a sum of 1/p_l); what lambda_l falls by goes to the user's entries.
-    theta_effect = trade_off / (1.0 + trade_off * float(entry_shares.sum()))
-    return np.asarray(hessian + theta_effect * np.outer(shared_direction, shared_direction))
+    theta_factor = trade_off / (1.0 + trade_off * float(inverse_counts.sum()))
+    return np.asarray(hessian + theta_factor * np.outer(shared_direction, shared_direction))
 
 
 def _evaluate_dual(whitened: Whitened, trade_off: float, m: FloatArray) -> DualPoint:
     """Return the point of the ascent at the best multiple of M; at M itself if no multiple has a bound above 0."""
-    priced_entries, scale = price(whitened, trade_off, m), 0.0
+    priced_entries, scale = price_entries(whitened, trade_off, m), 0.0
     if priced_entries.lower_bound > 0.0:
         scale = priced_entries.reward / (2.0 * priced_entries.penalty)
     if scale > 0.0 and abs(scale - 1.0) > 1e-15:
@@ -297,22 +291,22 @@ def _evaluate_dual(whitened: Whitened, trade_off: float, m: FloatArray) -> DualP
         priced_entries = replace(
             priced_entries,
             prices=priced_entries.prices * scale,
-            multipliers=priced_entries.multipliers * scale,
+            user_multipliers=priced_entries.user_multipliers * scale,
             price_excesses=priced_entries.price_excesses * scale,
             reward=priced_entries.reward * scale,
             penalty=priced_entries.penalty * scale**2,
         )
-    gradient = whitened.right_side - priced_entries.sum_weighted_rows(whitened, trade_off)
-    relative_residual = float(np.abs(gradient).max() / np.abs(whitened.right_side).max())
-    return DualPoint(m, priced_entries, gradient, relative_residual)
+    gradient = whitened.constraint_target - priced_entries.sum_weighted_rows(whitened, trade_off)
+    relative_gradient_size = float(np.abs(gradient).max() / np.abs(whitened.constraint_target).max())
+    return DualPoint(m, priced_entries, gradient, relative_gradient_size)
 
 
-def ascend(
+def ascend_dual(
     whitened: Whitened,
     trade_off: float,
     m: FloatArray,
     num_steps: int,
-    is_settled: Callable[[DualPoint], bool],
+    is_point_settled: Callable[[DualPoint], bool],
 ) -> DualPoint:
     """Take Newton steps from M on, with a damping that is raised until the dual rises.
 
@@ -321,16 +315,16 @@ def ascend(
         trade_off: a > 0.
         m: Where to start, shape (d, d); its scale does not matter.
         num_steps: At most so many steps.
-        is_settled: Called at every point; ends the ascent by returning True.
+        is_point_settled: Called at every point; ends the ascent by returning True.
 
     Returns:
         The last, hence highest, point.
     """
-    d = whitened.rows.shape[1]
+    d = whitened.row_matrix.shape[1]
     dual_point = _evaluate_dual(whitened, trade_off, m)
     damping = 1e-8
     for _ in range(num_steps):
-        if is_settled(dual_point):
+        if is_point_settled(dual_point):
             break
         curvature = compute_hessian(whitened, trade_off, dual_point.priced_entries) / (2.0 * trade_off)
         largest_curvature = float(np.diag(curvature).max())
@@ -349,7 +343,7 @@ def ascend(
             # Where the dual no longer tells two points apart, its gradient still does.
             is_within_rounding = (
                 abs(gain) <= 1e-12 * dual_point.priced_entries.lower_bound
-                and next_point.relative_residual < dual_point.relative_residual
+                and next_point.relative_gradient_size < dual_point.relative_gradient_size
             )
             if gain > 1e-4 * predicted_gain > 0.0 or is_within_rounding:
                 break

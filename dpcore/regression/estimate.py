@@ -14,7 +14,7 @@ from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems, refuse
 from dpcore.common.privacy import LaplaceNoise
 from dpcore.contributions import FloatArray
-from dpcore.regression.dual import price
+from dpcore.regression.dual import price_entries
 from dpcore.regression.problem import RegressionProblem
 
 FEASIBILITY = 1e-9
@@ -90,13 +90,13 @@ def compute_lower_bound(problem: RegressionProblem, m: FloatArray) -> float:
         problem: The question.
         m: M, multipliers of the whitened constraint, shape (num_features, num_features).
     """
-    return problem.unit_noise * price(problem.whitened, problem.trade_off, m).lower_bound
+    return problem.unit_noise * price_entries(problem.whitened, problem.trade_off, m).lower_bound
 
 
 def evaluate(
     problem: RegressionProblem,
     matrix: FloatArray,
-    dual: FloatArray | None = None,
+    constraint_multipliers: FloatArray | None = None,
     stop_reason: str = "A closed form.",
     search_steps: Sequence[SearchStep] = (),
 ) -> LinearEstimate:
@@ -105,7 +105,7 @@ def evaluate(
     Args:
         problem: The question.
         matrix: C, shape (num_features, num_rows).
-        dual: M as in `compute_lower_bound`; None where the method claims no optimality.
+        constraint_multipliers: M as in `compute_lower_bound`; None where the method claims no optimality.
         stop_reason: How the search ended, a sentence.
         search_steps: The search in time.
 
@@ -129,17 +129,17 @@ def evaluate(
     sampling_variance = problem.residual_variance * float(np.vdot(w, w))
     privacy_variance = problem.unit_noise * largest_user_weight**2
     # C X - I, each entry in the features' own units (root mean squares).
-    infeasibilities = (whitened.rows.T @ w - whitened.right_side).T @ whitened.triangular_factor
-    unit_ratios = whitened.feature_scales[:, None] / whitened.feature_scales
-    infeasibility = float(np.max(np.abs(infeasibilities) * unit_ratios))
-    lower_bound, argument_text = -math.inf, "this method does not claim to be the best"
-    if dual is not None:
-        lower_bound = compute_lower_bound(problem, dual)
-        argument_text = "a dual bound computed from the same data"
+    identity_errors = (whitened.row_matrix.T @ w - whitened.constraint_target).T @ whitened.triangular_factor
+    feature_scale_ratios = whitened.feature_scales[:, None] / whitened.feature_scales
+    infeasibility = float(np.max(np.abs(identity_errors) * feature_scale_ratios))
+    lower_bound, argument_phrase = -math.inf, "this method does not claim to be the best"
+    if constraint_multipliers is not None:
+        lower_bound = compute_lower_bound(problem, constraint_multipliers)
+        argument_phrase = "a dual bound computed from the same data"
     total_variance = sampling_variance + privacy_variance
     # Not `>`: where C X leaves float64 the difference is NaN, which proves nothing either.
     if not infeasibility <= FEASIBILITY:
-        total_variance, argument_text = math.inf, f"C X differs from I by {infeasibility:.1e}"
+        total_variance, argument_phrase = math.inf, f"C X differs from I by {infeasibility:.1e}"
     return LinearEstimate(
         matrix=matrix,
         largest_user_weight=largest_user_weight,
@@ -147,7 +147,7 @@ def evaluate(
         privacy_variance=privacy_variance,
         laplace_noise=laplace_noise,
         infeasibility=infeasibility,
-        certificate=Certificate(total_variance, lower_bound, argument_text),
+        certificate=Certificate(total_variance, lower_bound, argument_phrase),
         stop_reason=stop_reason,
         search_steps=search_steps,
     )

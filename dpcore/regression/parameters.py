@@ -1,4 +1,4 @@
-"""The settings of the page *Regression*, the data that they generate, and the paper's two examples."""
+"""The settings of the page *Linear regression*, the data that they generate, and the paper's two examples."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class RegressionParameters(Parameters):
     """The same seed gives the same data."""
 
     def _check_together(self, problems: Problems) -> None:
-        """Record what fields get wrong together: a label range that is empty or too wide, bad generators."""
+        """Record a label range that is empty or too wide; if no field is wrong, also what the generator refuses."""
         if problems.ascending(lower=self.lower, upper=self.upper):
             problems.between(*VALUE_BOUND_RANGE, **{"upper − lower": self.value_bound})
         if not problems.entries:
@@ -140,9 +140,9 @@ class RegressionGenerator:
         with Problems() as problems:
             check_shared(problems, RegressionParameters, self)
             if not problems.entries and self.num_rows < 2 * self.num_features:
-                features_text = wording.counted(self.num_features, "feature")
-                verb_text = wording.agreeing(self.num_features, "needs", "need")
-                problems.add(f"{features_text} {verb_text} at least {2 * self.num_features} rows")
+                features_phrase = wording.counted(self.num_features, "feature")
+                verb = wording.agreeing(self.num_features, "needs", "need")
+                problems.add(f"{features_phrase} {verb} at least {2 * self.num_features} rows")
 
     @property
     def num_features(self) -> int:
@@ -155,7 +155,7 @@ class RegressionGenerator:
 
     def build_dataset(self) -> tuple[Dataset, FloatArray]:
         """Generate the table as a public data set, and return its true coefficients, too."""
-        table = self.generate()
+        generated_table = self.generate()
         feature_names = tuple(f"x{j + 1}" for j in range(self.num_features))
         dataset = Dataset(
             name=f"Generated, {self.num_rows:,} rows",
@@ -166,14 +166,20 @@ class RegressionGenerator:
                 f"{wording.entered(self.exponent)}, seed {self.seed}."
             ),
             disclosure=Disclosure.PUBLIC,
-            histogram=ContributionHistogram.from_counts(np.bincount(table.user_codes)),
-            table=LabelledRows(table.features, table.labels, table.user_codes, feature_names, "y"),
+            histogram=ContributionHistogram.from_counts(np.bincount(generated_table.user_codes)),
+            table=LabelledRows(
+                generated_table.features,
+                generated_table.labels,
+                generated_table.user_codes,
+                feature_names,
+                "y",
+            ),
         )
-        return dataset, table.coefficients
+        return dataset, generated_table.coefficients
 
 
 def round_outwards(least_value: float, largest_value: float) -> tuple[float, float]:
-    """Return an interval that contains [low, high], with ends of two significant digits and a positive length."""
+    """Return an interval around both values, with ends of two significant digits and a positive length."""
     largest_end = max(abs(least_value), abs(largest_value))
     rounding_unit = 10.0 ** (math.floor(math.log10(largest_end)) - 1) if largest_end > 0.0 else 1.0
     lower = math.floor(least_value / rounding_unit) * rounding_unit
@@ -186,19 +192,23 @@ RowKinds = tuple[FloatArray, IntArray, IntArray]
 
 
 def list_rows_of_example_1(g: int) -> RowKinds:
-    """Return example 1: one far point against many users with g rows, one with g rows against many with one."""
+    """Return the rows of example 1, of each user one kind, in two directions of g^2 + 1 users each.
+
+    In the first one far point stands against many users with g rows, in the second one user with g rows against many
+    with one.
+    """
     num_light_users = g * g
     features = np.zeros((2 * num_light_users + 2, 2))
     features[: num_light_users + 1, 0] = 1.0
     features[0, 0] = g
     features[num_light_users + 1 :, 1] = 1.0
-    row_counts = np.ones(2 * num_light_users + 2, dtype=np.int64)
-    row_counts[1 : num_light_users + 2] = g
-    return features, np.arange(2 * num_light_users + 2), row_counts
+    repetitions = np.ones(2 * num_light_users + 2, dtype=np.int64)
+    repetitions[1 : num_light_users + 2] = g
+    return features, np.arange(2 * num_light_users + 2), repetitions
 
 
 def list_rows_of_example_3(g: int) -> RowKinds:
-    """Return example 3: user 1 with g rows; for each other user one in the first direction and g - 1 in the second."""
+    """Return the rows of example 3: user 0 has g in the first direction, each of g others 1 there and g - 1 beside."""
     features = np.concatenate(([[1.0, 0.0]], np.tile([[1.0, 0.0], [0.0, 1.0]], (g, 1))))
     user_codes = np.concatenate(([0], np.repeat(np.arange(1, g + 1), 2)))
     return features, user_codes, np.concatenate(([g], np.tile([1, g - 1], g)))
@@ -206,8 +216,8 @@ def list_rows_of_example_3(g: int) -> RowKinds:
 
 def _build_problem(row_kinds: RowKinds, value_bound: float, residual_variance: float) -> RegressionProblem:
     """Build the problem of an example at epsilon = 2, with each kind of row repeated as often as it stands for."""
-    features, user_codes, row_counts = row_kinds
-    all_features, row_users = np.repeat(features, row_counts, axis=0), np.repeat(user_codes, row_counts)
+    features, user_codes, repetitions = row_kinds
+    all_features, row_users = np.repeat(features, repetitions, axis=0), np.repeat(user_codes, repetitions)
     return RegressionProblem(all_features, row_users, 2.0, value_bound, residual_variance)
 
 
@@ -270,8 +280,8 @@ def compute_zipf_sizes(num_rows: int, exponent: float) -> IntArray:
     """
     i = np.arange(1, num_rows + 1, dtype=np.float64)
     relative_counts = i**-exponent
-    cumulated_users = np.round(np.cumsum(relative_counts * (num_rows / float(relative_counts @ i))))
-    users_by_size = np.diff(cumulated_users, prepend=0.0).astype(np.int64)
+    cumulated_user_counts = np.round(np.cumsum(relative_counts * (num_rows / float(relative_counts @ i))))
+    users_by_size = np.diff(cumulated_user_counts, prepend=0.0).astype(np.int64)
     sizes = np.repeat(np.arange(1, num_rows + 1), users_by_size)
     sizes = sizes[np.cumsum(sizes) <= num_rows]
     num_remaining_rows = num_rows - int(sizes.sum())

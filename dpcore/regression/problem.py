@@ -36,23 +36,23 @@ class Whitened:
     """The problem as the solvers see it. Everything called W here is C^T in this order of rows.
 
     Attributes:
-        order: Positions in the original data of the sorted rows, shape (n,).
+        row_order: Positions in the original data of the sorted rows, shape (n,).
         starts: Where each user's rows begin, shape (m,).
         sizes: Rows of each user, shape (m,).
         row_users: User 0 .. m - 1 of each sorted row, ascending, shape (n,).
-        rows: A, shape (n, d), with A^T A = n I.
-        right_side: E, shape (d, d): the constraint is A^T W = E.
+        row_matrix: A, shape (n, d), with A^T A = n I.
+        constraint_target: E, shape (d, d): the constraint is A^T W = E.
         triangular_factor: R, shape (d, d).
         feature_scales: Root mean square of each feature, shape (d,), in its unit.
         condition_number: That of X with its columns scaled to equal length; infinite where dependent.
     """
 
-    order: IntArray
+    row_order: IntArray
     starts: IntArray
     sizes: IntArray
     row_users: IntArray
-    rows: FloatArray
-    right_side: FloatArray
+    row_matrix: FloatArray
+    constraint_target: FloatArray
     triangular_factor: FloatArray
     feature_scales: FloatArray
     condition_number: float
@@ -72,17 +72,17 @@ class Whitened:
 
     def solve_least_squares(self) -> FloatArray:
         """Return W of ordinary least squares, X (X^T X)^-1 = A E / n."""
-        return np.asarray(self.rows @ (self.right_side / self.rows.shape[0]))
+        return np.asarray(self.row_matrix @ (self.constraint_target / self.row_matrix.shape[0]))
 
     def restore_order(self, w: FloatArray) -> FloatArray:
         """Return C, shape (d, n), in the original order of rows."""
         c = np.empty((w.shape[1], w.shape[0]))
-        c[:, self.order] = w.T
+        c[:, self.row_order] = w.T
         return c
 
     def sort_rows(self, c: FloatArray) -> FloatArray:
         """Return W = C^T in the sorted order of rows."""
-        return np.ascontiguousarray(c[:, self.order].T)
+        return np.ascontiguousarray(c[:, self.row_order].T)
 
     def repair(self, w: FloatArray) -> FloatArray:
         """Return the nearest feasible W: C + (I - C X) (X^T X)^-1 X^T.
@@ -90,16 +90,16 @@ class Whitened:
         Where little is missing it is made up on the non-zero entries alone, so that a sparse W stays sparse;
         otherwise (or where they do not suffice) over all rows.
         """
-        residual = self.right_side - self.rows.T @ w
-        column_scales = np.maximum(np.abs(self.right_side).max(axis=0), np.finfo(float).tiny)
+        residual = self.constraint_target - self.row_matrix.T @ w
+        column_scales = np.maximum(np.abs(self.constraint_target).max(axis=0), np.finfo(float).tiny)
         if float(np.max(np.abs(residual) / column_scales)) < 1e-6:
             w = self._repair_on_support(w, residual)
-            residual = self.right_side - self.rows.T @ w
+            residual = self.constraint_target - self.row_matrix.T @ w
             if float(np.max(np.abs(residual) / column_scales)) < 1e-13:
                 return w
         # A^T A = n I: the pseudo-inverse of A^T is A / n.
         for _ in range(2):  # The second pass removes the rounding of the first.
-            w = w + self.rows @ ((self.right_side - self.rows.T @ w) / self.rows.shape[0])
+            w = w + self.row_matrix @ ((self.constraint_target - self.row_matrix.T @ w) / w.shape[0])
         return w
 
     def _repair_on_support(self, w: FloatArray, residual: FloatArray) -> FloatArray:
@@ -107,11 +107,11 @@ class Whitened:
         w = w.copy()
         for j in range(w.shape[1]):
             support_rows = np.flatnonzero(w[:, j])
-            a = self.rows[support_rows]
+            a = self.row_matrix[support_rows]
             for _ in range(2):
                 # The support may have too few independent rows: least squares then makes up what it can.
                 w[support_rows, j] += a @ np.linalg.lstsq(a.T @ a, residual[:, j], rcond=1e-12)[0]
-                residual[:, j] = self.right_side[:, j] - a.T @ w[support_rows, j]
+                residual[:, j] = self.constraint_target[:, j] - a.T @ w[support_rows, j]
         return w
 
 
@@ -119,23 +119,23 @@ def whiten(features: FloatArray, user_codes: IntArray) -> Whitened:
     """Sort rows by user and factor X = A R by QR with columns first scaled to equal length."""
     n, d = features.shape
     _, row_users = np.unique(user_codes, return_inverse=True)
-    order = np.argsort(row_users, kind="stable")
-    row_users = row_users[order].astype(np.int64)
+    row_order = np.argsort(row_users, kind="stable")
+    row_users = row_users[row_order].astype(np.int64)
     starts = np.flatnonzero(np.diff(row_users, prepend=-1))
     feature_scales = _compute_root_mean_squares(features)
-    q, r = np.linalg.qr(features[order] / (feature_scales * np.sqrt(n)))
+    q, r = np.linalg.qr(features[row_order] / (feature_scales * np.sqrt(n)))
     singular_values = np.linalg.svd(r, compute_uv=False)
     smallest_value = float(singular_values[-1])
     condition_number = float(singular_values[0]) / smallest_value if smallest_value > 0.0 else np.inf
     # Dependent columns are refused by their names once the problem is put together; until then there is no E.
     inverse_factor = np.linalg.inv(r) if condition_number < 1.0 / RANK_TOLERANCE else np.full((d, d), np.nan)
     return Whitened(
-        order=order,
+        row_order=row_order,
         starts=starts,
         sizes=np.diff(starts, append=n),
         row_users=row_users,
-        rows=q * np.sqrt(n),
-        right_side=np.ascontiguousarray((inverse_factor / feature_scales[:, None]).T),
+        row_matrix=q * np.sqrt(n),
+        constraint_target=np.ascontiguousarray((inverse_factor / feature_scales[:, None]).T),
         triangular_factor=r * feature_scales,
         feature_scales=feature_scales,
         condition_number=condition_number,
@@ -157,10 +157,10 @@ def find_dependent_columns(features: FloatArray) -> list[int]:
     scaled_features = features / _compute_root_mean_squares(features)
     r, pivots = qr(np.linalg.qr(scaled_features, mode="r"), mode="r", pivoting=True)
     diagonal = np.abs(np.diag(r))
-    is_small = diagonal <= 10.0 * RANK_TOLERANCE * diagonal[0]
+    small_mask = diagonal <= 10.0 * RANK_TOLERANCE * diagonal[0]
     # Asked only where the condition number is too large: the last pivot is one in any case.
-    is_small[-1] = True
-    return sorted(int(j) for j in pivots[is_small])
+    small_mask[-1] = True
+    return sorted(int(j) for j in pivots[small_mask])
 
 
 MAX_FEATURES = 50
@@ -198,9 +198,11 @@ class RegressionProblem(ByDigest):
         feature_names = self.feature_names or tuple(f"x{j + 1}" for j in range(np.shape(self.features)[-1]))
         # The facet has the same columns, makes them read-only, and checks them. Of its largest size the solver holds up
         # to 17 copies (measured; 4 GB).
-        no_labels = np.zeros(len(self.features))
-        facet = LabelledRows(self.features, no_labels, self.user_codes, feature_names)
-        vars(self).update(features=facet.features, user_codes=facet.user_codes, feature_names=feature_names)
+        placeholder_labels = np.zeros(len(self.features))
+        labelled_rows = LabelledRows(self.features, placeholder_labels, self.user_codes, feature_names)
+        vars(self).update(
+            features=labelled_rows.features, user_codes=labelled_rows.user_codes, feature_names=feature_names
+        )
         n, d = self.features.shape
         with Problems() as problems:
             if d > MAX_FEATURES:
@@ -243,8 +245,9 @@ class RegressionProblem(ByDigest):
         """
         # What is cached goes along: all but the digest depends on features and owners alone.
         new_problem = copy.copy(self)
-        settings = {"epsilon": epsilon, "value_bound": value_bound, "residual_variance": residual_variance}
-        vars(new_problem).update(settings)
+        vars(new_problem).update(
+            epsilon=epsilon, value_bound=value_bound, residual_variance=residual_variance
+        )
         vars(new_problem).pop("digest", None)
         with Problems() as problems:
             new_problem._check_settings(problems)
@@ -310,7 +313,7 @@ def build_dataset(table: Table, design: Design, disclosure: Disclosure) -> Datas
     """
 
     def check_rank(features: FloatArray, user_codes: IntArray, feature_names: tuple[str, ...]) -> None:
-        """Raise `InvalidInput` if the features are linearly dependent; the settings only fill their places."""
+        """Raise `InvalidInput` if the features are linearly dependent; ε, B and σ² are placeholders."""
         RegressionProblem(features, user_codes, 1.0, 1.0, 0.0, feature_names)
 
     return design_matrix.build_dataset(table, design, disclosure, check_rank)
@@ -320,14 +323,16 @@ read_labelled_table = build_dataset
 """The name by which `dpcore.regression_weights` calls it; generated programs call the other one."""
 
 
-def check(dataset: Dataset) -> RegressionProblem:
-    """Build the problem of a data set with the facet `table`, with 1 for each setting, checked and sorted.
+def build_unit_problem(dataset: Dataset) -> RegressionProblem:
+    """Build the problem of a data set with the facet `table`, where ε, B and σ² are 1; its features are checked.
 
     `RegressionProblem.with_settings` puts other settings in place, without a second check.
 
     Raises:
         InvalidInput: Features are linearly dependent, by name, or not fewer than the rows.
     """
-    facet = dataset.table
-    assert facet is not None
-    return RegressionProblem(facet.features, facet.user_codes, 1.0, 1.0, 1.0, facet.feature_names)
+    labelled_rows = dataset.table
+    assert labelled_rows is not None
+    return RegressionProblem(
+        labelled_rows.features, labelled_rows.user_codes, 1.0, 1.0, 1.0, labelled_rows.feature_names
+    )

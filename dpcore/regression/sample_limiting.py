@@ -28,25 +28,25 @@ DEPENDENCE_TOLERANCE = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class CapDraws:
-    """The weights of draws, before sigma^2, B and epsilon come in; NaN where a draw's rows lost rank.
+    """Sums over the weights of each draw, without sigma^2, B and epsilon; NaN where a draw's rows lost rank.
 
     Attributes:
         caps: Ascending, shape (k,).
-        squared_weights: Sum of c^2, shape (draws, k), 1 / (unit of the feature)^2.
-        squared_largest_weights: (max_l sum |c|)^2, shape (draws, k), same unit.
-        fit_errors: (1/n) |y - X C y|^2, shape (draws, k), label unit squared; NaN where no labels were given.
-            Computed from private labels.
+        squared_weight_sums: Sum of c^2, shape (draws, k), 1 / (unit of the feature)^2.
+        squared_largest_user_weights: (max_l sum |c|)^2, shape (draws, k), same unit.
+        mean_squared_residuals: (1/n) |y - X C y|^2, shape (draws, k), label unit squared; NaN where no labels were
+            given. Computed from private labels.
     """
 
     caps: IntArray
-    squared_weights: FloatArray
-    squared_largest_weights: FloatArray
-    fit_errors: FloatArray
+    squared_weight_sums: FloatArray
+    squared_largest_user_weights: FloatArray
+    mean_squared_residuals: FloatArray
 
     @property
     def num_draws(self) -> int:
-        """Return the number of draws that were finished for every cap; 0 where it was stopped before."""
-        return int(self.squared_weights.shape[0])
+        """Return the number of draws that were finished for every cap; 0 if the study was stopped in the first."""
+        return int(self.squared_weight_sums.shape[0])
 
 
 _EMPTY = np.empty((0, 0))
@@ -66,7 +66,7 @@ class CapCurve:
         privacy_variances: Mean over draws, same unit.
         prediction_errors: Mean over draws of the expected squared error of the prediction, label unit squared;
             NaN where no labels were given. Computed from private labels.
-        prediction_noises: The part of it that is privacy noise.
+        prediction_noise_variances: The part of it that is privacy noise.
     """
 
     caps: IntArray
@@ -75,7 +75,7 @@ class CapCurve:
     sampling_variances: FloatArray
     privacy_variances: FloatArray
     prediction_errors: FloatArray
-    prediction_noises: FloatArray
+    prediction_noise_variances: FloatArray
 
     @property
     def variances(self) -> FloatArray:
@@ -114,13 +114,13 @@ class CapCurve:
         return int(self.caps[self.best_index])
 
 
-def solve_least_squares(rows: FloatArray, right_side: FloatArray) -> FloatArray | None:
+def solve_least_squares(row_matrix: FloatArray, constraint_target: FloatArray) -> FloatArray | None:
     """Return W of ordinary least squares, rows (rows^T rows)^-1 E, or None if the rows are linearly dependent."""
-    gram_matrix = rows.T @ rows
+    gram_matrix = row_matrix.T @ row_matrix
     eigenvalues = np.linalg.eigvalsh(gram_matrix)
     if not eigenvalues[0] > DEPENDENCE_TOLERANCE * eigenvalues[-1]:
         return None
-    return np.asarray(rows @ np.linalg.solve(gram_matrix, right_side))
+    return np.asarray(row_matrix @ np.linalg.solve(gram_matrix, constraint_target))
 
 
 def draw_ranks(whitened: Whitened, seed: int) -> IntArray:
@@ -142,12 +142,12 @@ def draw_estimate(problem: RegressionProblem, max_contributions: int, seed: int 
     require.whole(1, 10**12, max_contributions=max_contributions)
     whitened = problem.whitened
     kept_rows = np.flatnonzero(draw_ranks(whitened, seed) < max_contributions)
-    kept_weights = solve_least_squares(whitened.rows[kept_rows], whitened.right_side)
+    kept_weights = solve_least_squares(whitened.row_matrix[kept_rows], whitened.constraint_target)
     if kept_weights is None:
-        bound_text = wording.counted(max_contributions, "row")
-        message = f"with at most {bound_text} per user, this draw's rows are linearly dependent"
+        rows_phrase = wording.counted(max_contributions, "row")
+        message = f"with at most {rows_phrase} per user, this draw's rows are linearly dependent"
         raise refuse(message, "", "Raise the bound, or draw again")
-    w = np.zeros(whitened.rows.shape)
+    w = np.zeros(whitened.row_matrix.shape)
     w[kept_rows] = kept_weights
     return evaluate_repaired_weights(problem, w)
 
@@ -183,19 +183,19 @@ def try_caps(
     Raises:
         InvalidInput: The labels do not fit.
     """
-    sorted_labels = None if labels is None else check_labels(problem, labels)[problem.whitened.order]
+    sorted_labels = None if labels is None else check_labels(problem, labels)[problem.whitened.row_order]
     tried_caps = _list_caps(problem, caps)
-    costs = np.full((num_draws, tried_caps.size, 3), np.nan)
+    costs_by_draw = np.full((num_draws, tried_caps.size, 3), np.nan)
     # The largest cap keeps all rows.
-    costs[:, -1] = _compute_costs(problem, np.arange(problem.num_rows), sorted_labels)
+    costs_by_draw[:, -1] = _compute_costs(problem, np.arange(problem.num_rows), sorted_labels)
     for draw_index in range(num_draws):
         ranks = draw_ranks(problem.whitened, draw_index)
         for k, cap in enumerate(tried_caps[:-1]):
             if should_stop():
-                return CapDraws(tried_caps, *np.moveaxis(costs[:draw_index], 2, 0))
-            costs[draw_index, k] = _compute_costs(problem, np.flatnonzero(ranks < cap), sorted_labels)
+                return CapDraws(tried_caps, *np.moveaxis(costs_by_draw[:draw_index], 2, 0))
+            costs_by_draw[draw_index, k] = _compute_costs(problem, np.flatnonzero(ranks < cap), sorted_labels)
         progress((draw_index + 1) / num_draws)
-    return CapDraws(tried_caps, *np.moveaxis(costs, 2, 0))
+    return CapDraws(tried_caps, *np.moveaxis(costs_by_draw, 2, 0))
 
 
 def average_draws(problem: RegressionProblem, cap_draws: CapDraws) -> CapCurve:
@@ -204,25 +204,18 @@ def average_draws(problem: RegressionProblem, cap_draws: CapDraws) -> CapCurve:
     Prediction errors are right for another epsilon or sigma^2, and for another B where no label is clipped
     otherwise than in the study.
     """
-    sampling_variances = problem.residual_variance * cap_draws.squared_weights
-    privacy_variances = problem.unit_noise * cap_draws.squared_largest_weights
-    has_rank = ~np.isnan(sampling_variances)
-    num_full_rank_draws = has_rank.sum(axis=0)
+    sampling_variances = problem.residual_variance * cap_draws.squared_weight_sums
+    privacy_variances = problem.unit_noise * cap_draws.squared_largest_user_weights
+    rank_mask = ~np.isnan(sampling_variances)
+    num_full_rank = rank_mask.sum(axis=0)
     # Noise of variance v on each coefficient adds v tr(X^T X) / n to the squared error of predictions.
-    noise_effect = problem.total_mean_square / problem.num_features
-    prediction_errors = cap_draws.fit_errors + privacy_variances * noise_effect
-    costs = np.stack((sampling_variances, privacy_variances, prediction_errors), axis=2)
+    noise_factor = problem.total_mean_square / problem.num_features
+    prediction_errors = cap_draws.mean_squared_residuals + privacy_variances * noise_factor
+    draw_costs = np.stack((sampling_variances, privacy_variances, prediction_errors), axis=2)
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean_costs = np.where(has_rank[:, :, None], costs, 0.0).sum(axis=0) / num_full_rank_draws[:, None]
-    return CapCurve(
-        caps=cap_draws.caps,
-        num_full_rank_draws=num_full_rank_draws,
-        num_rank_deficient_draws=cap_draws.squared_weights.shape[0] - num_full_rank_draws,
-        sampling_variances=mean_costs[:, 0],
-        privacy_variances=mean_costs[:, 1],
-        prediction_errors=mean_costs[:, 2],
-        prediction_noises=mean_costs[:, 1] * noise_effect,
-    )
+        mean_costs = np.where(rank_mask[..., None], draw_costs, 0.0).sum(axis=0).T / num_full_rank
+    curves = np.vstack((mean_costs, mean_costs[1] * noise_factor))
+    return CapCurve(cap_draws.caps, num_full_rank, cap_draws.num_draws - num_full_rank, *curves)
 
 
 def _compute_costs(
@@ -230,17 +223,17 @@ def _compute_costs(
 ) -> tuple[float, float, float]:
     """Return sum c^2, (largest user weight)^2 and (1/n) |y - X C y|^2 of a draw; NaN where rank is lost."""
     whitened = problem.whitened
-    kept_weights = solve_least_squares(whitened.rows[kept_rows], whitened.right_side)
+    kept_weights = solve_least_squares(whitened.row_matrix[kept_rows], whitened.constraint_target)
     if kept_weights is None:
         return (np.nan, np.nan, np.nan)
     user_weights = np.bincount(whitened.row_users[kept_rows], weights=np.abs(kept_weights).sum(axis=1))
-    fit_error = np.nan
+    mean_squared_residual = np.nan
     if sorted_labels is not None:
         # X = A R.
         coefficients = kept_weights.T @ sorted_labels[kept_rows]
-        fitted_labels = whitened.rows @ (whitened.triangular_factor @ coefficients)
-        fit_error = float(np.mean((sorted_labels - fitted_labels) ** 2))
-    return float(np.vdot(kept_weights, kept_weights)), float(user_weights.max()) ** 2, fit_error
+        fitted_labels = whitened.row_matrix @ (whitened.triangular_factor @ coefficients)
+        mean_squared_residual = float(np.mean((sorted_labels - fitted_labels) ** 2))
+    return float(np.vdot(kept_weights, kept_weights)), float(user_weights.max()) ** 2, mean_squared_residual
 
 
 def estimate_on_all_rows(problem: RegressionProblem) -> LinearEstimate:
@@ -257,8 +250,8 @@ def estimate_on_averages(problem: RegressionProblem) -> LinearEstimate:
         InvalidInput: The averages are linearly dependent.
     """
     whitened = problem.whitened
-    average_rows = whitened.sum_per_user(whitened.rows) / whitened.sizes[:, None]
-    user_weights = solve_least_squares(average_rows, whitened.right_side)
+    average_rows = whitened.sum_per_user(whitened.row_matrix) / whitened.sizes[:, None]
+    user_weights = solve_least_squares(average_rows, whitened.constraint_target)
     if user_weights is None:
         users_text = wording.counted(problem.num_users, "user")
         raise refuse(f"the averaged features of {users_text} are linearly dependent", "", "Use rows instead")

@@ -127,11 +127,11 @@ def compute_errors(num_rows: float, exponent: float, epsilon: float, seed: int) 
 
     Source: Epasto et al. 2020, figures 1 to 3 (which average 10 draws of noise; here its expectation is exact).
     """
-    generator = RegressionGenerator(num_rows=int(num_rows), exponent=exponent, seed=seed + 1)
-    table, residual_variance = generator.generate(), generator.label_noise**2
-    value_bound = float(np.ptp(table.labels))
-    problem = RegressionProblem(table.features, table.user_codes, epsilon, value_bound, residual_variance)
-    return _compare_predictions(problem, table.labels)
+    data_generator = RegressionGenerator(num_rows=int(num_rows), exponent=exponent, seed=seed + 1)
+    sample, residual_variance = data_generator.generate(), data_generator.label_noise**2
+    value_bound = float(np.ptp(sample.labels))
+    problem = RegressionProblem(sample.features, sample.user_codes, epsilon, value_bound, residual_variance)
+    return _compare_predictions(problem, sample.labels)
 
 
 def compute_errors_on_rows(rows: RegressionRows, epsilon: float) -> dict[str, float]:
@@ -181,7 +181,7 @@ DASHES = dict(zip(PAPER_EPSILONS, ("solid", "dash", "dashdot"), strict=True))
 build_figure = functools.partial(
     PaperFigure,
     paper_name="Epasto et al. 2020",
-    page_title="Regression",
+    page_title="Linear regression",
     tab_name="Figures 1 and 2",
     y=ERROR,
     lines=tuple(Line(*method) for method in METHOD_LINES),

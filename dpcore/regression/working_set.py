@@ -26,7 +26,7 @@ from dpcore.common.certificate import Certificate, Solved, solve_timed
 from dpcore.common.progress import Progress, ShouldStop, measure_progress, never, silent
 from dpcore.contributions import FloatArray, IntArray, rank_within_users
 from dpcore.regression import dual
-from dpcore.regression.dual import PricedEntries, price
+from dpcore.regression.dual import PricedEntries, price_entries
 from dpcore.regression.estimate import LinearEstimate, SearchStep, evaluate
 from dpcore.regression.problem import RegressionProblem, Whitened
 
@@ -41,12 +41,12 @@ class RestrictedSolution:
     Attributes:
         sparse_weights: W = C^T, sorted rows, zero outside the given entries, shape (n, d).
         constraint_multipliers: M, shape (d, d).
-        multipliers: lambda of the users, 0 for those without entries, shape (m,).
+        user_multipliers: lambda of the users, 0 for those without entries, shape (m,).
     """
 
     sparse_weights: FloatArray
     constraint_multipliers: FloatArray
-    multipliers: FloatArray
+    user_multipliers: FloatArray
 
 
 def solve_restricted(
@@ -54,17 +54,17 @@ def solve_restricted(
     trade_off: float,
     positions: IntArray,
     signs: FloatArray,
-    scale: float,
+    expected_largest_weight: float,
     should_stop: ShouldStop = never,
 ) -> RestrictedSolution | str:
-    """Minimise a sum v^2 + t^2 over v >= 0 with w = sign v on the given entries and 0 elsewhere.
+    """Minimise a sum v^2 + t^2 over v >= 0 with w = sign v on the given entries, 0 elsewhere; if in vain, say why.
 
     Args:
         whitened: The data.
         trade_off: a, at least 0.
         positions: Flat positions i d + j, shape (k,); an entry may stand twice, once with each sign.
         signs: 1 or -1 each, shape (k,).
-        scale: The expected t; v is counted in it, so that Clarabel sees numbers near 1.
+        expected_largest_weight: The expected t; v is counted in it, so that Clarabel sees numbers near 1.
         should_stop: Asked at every iteration; stopping leaves no solution.
 
     Returns:
@@ -73,25 +73,27 @@ def solve_restricted(
     import clarabel  # type: ignore[import-untyped]
     from scipy.sparse import block_array, csc_array, diags_array
 
-    n, d = whitened.rows.shape
+    n, d = whitened.row_matrix.shape
     k = positions.size
     row_indices, column_indices = positions // d, positions % d
-    used_users, user_rank = np.unique(whitened.row_users[row_indices], return_inverse=True)
+    used_users, used_user_indices = np.unique(whitened.row_users[row_indices], return_inverse=True)
     # A^T W = E, column after column: line j d + r, one sparse column of d numbers per entry.
     constraint_indices = column_indices[:, None] * d + np.arange(d)
-    signed_rows = whitened.rows[row_indices] * signs[:, None]
+    signed_rows = whitened.row_matrix[row_indices] * signs[:, None]
     equality_data = (signed_rows.ravel(), constraint_indices.ravel(), np.arange(k + 1) * d)
-    equalities = csc_array(equality_data, shape=(d * d, k))
-    user_sums = csc_array((np.ones(k), (user_rank, np.arange(k))), shape=(used_users.size, k))
+    equality_matrix = csc_array(equality_data, shape=(d * d, k))
+    user_sum_matrix = csc_array((np.ones(k), (used_user_indices, np.arange(k))), shape=(used_users.size, k))
     constraints = block_array(
         [
-            [equalities, csc_array((d * d, 1))],
-            [user_sums, csc_array(np.full((used_users.size, 1), -1.0))],
+            [equality_matrix, csc_array((d * d, 1))],
+            [user_sum_matrix, csc_array(np.full((used_users.size, 1), -1.0))],
             [diags_array(np.full(k, -1.0)), csc_array((k, 1))],
         ],
         format="csc",
     )
-    right_sides = np.concatenate((whitened.right_side.T.ravel() / scale, np.zeros(used_users.size + k)))
+    right_sides = np.concatenate(
+        (whitened.constraint_target.T.ravel() / expected_largest_weight, np.zeros(used_users.size + k))
+    )
     quadratic_matrix = diags_array(np.append(np.full(k, 2.0 * trade_off), 2.0)).tocsc()
     settings = clarabel.DefaultSettings()
     settings.verbose = False
@@ -106,15 +108,15 @@ def solve_restricted(
     status_text = str(clarabel_solution.status)
     if "Infeasible" in status_text or not (np.all(np.isfinite(v)) and np.all(np.isfinite(z))):
         return status_text
-    w, multipliers = np.zeros((n, d)), np.zeros(whitened.starts.size)
+    w, user_multipliers = np.zeros((n, d)), np.zeros(whitened.starts.size)
     # What interior points leave at the border counts as 0: C stays sparse, and the repair makes up for it.
     entry_sizes = np.where(v[:k] > 1e-9 * max(float(v[k]), 0.0), v[:k], 0.0)
-    np.add.at(w, (row_indices, column_indices), signs * entry_sizes * scale)
+    np.add.at(w, (row_indices, column_indices), signs * entry_sizes * expected_largest_weight)
     # The objective was counted in scale^2 and the constraints in scale, so multipliers in their ratio. Clarabel's z has
     # P x + A^T z = 0: for the equalities that is -M.
-    multipliers[used_users] = z[d * d : d * d + used_users.size] * scale
-    dual = -z[: d * d].reshape(d, d).T * scale
-    return RestrictedSolution(w, dual, multipliers)
+    user_multipliers[used_users] = z[d * d : d * d + used_users.size] * expected_largest_weight
+    constraint_multipliers = -z[: d * d].reshape(d, d).T * expected_largest_weight
+    return RestrictedSolution(w, constraint_multipliers, user_multipliers)
 
 
 SMOOTHING = (1.0, 1e-1, 1e-2, 1e-3)
@@ -153,7 +155,7 @@ class _Search:
         self.best_objective = self.whitened.evaluate_objective(self.best_w, self.trade_off)
         self.best_lower_bound = 0.0  # A variance is never below 0.
         # M = E prices entries as ordinary least squares weighs them: exact where privacy noise does not count.
-        self.best_dual = self.whitened.right_side
+        self.best_dual = self.whitened.constraint_target
         self.try_dual(self.best_dual)
 
     @property
@@ -177,7 +179,7 @@ class _Search:
     def try_dual(self, m: FloatArray, priced_entries: PricedEntries | None = None) -> PricedEntries:
         """Keep M if its lower bound is the highest so far; return its prices, computed here if they are not given."""
         if priced_entries is None:
-            priced_entries = price(self.whitened, self.trade_off, m)
+            priced_entries = price_entries(self.whitened, self.trade_off, m)
         if priced_entries.lower_bound > self.best_lower_bound:
             self.best_dual, self.best_lower_bound = m, priced_entries.lower_bound
         return priced_entries
@@ -223,7 +225,7 @@ def solve(
     """
     search = _Search(problem, tolerance, progress, should_stop, on_first)
     search.record(search.best_w.size)
-    entry_codes = _ascend_dual(search)
+    entry_codes = _ascend_smoothed_duals(search)
     if search.is_proved:
         stop_reason = "The gap closed on the dual alone."
     elif search.should_stop():
@@ -233,60 +235,60 @@ def solve(
     return search.build_estimate(stop_reason)
 
 
-def _ascend_dual(search: _Search) -> IntArray:
+def _ascend_smoothed_duals(search: _Search) -> IntArray:
     """Ascend the dual, smoothed less and less; return codes of the signed entries that the last points use."""
     whitened, a = search.whitened, search.trade_off
     m = search.best_dual
-    codes_by_smoothing: list[IntArray] = []
-    for smoothing in _list_smoothings(a, whitened.starts.size):
-        is_exact = smoothing == a
+    code_arrays: list[IntArray] = []
+    for smoothed_trade_off in _list_smoothings(a, whitened.starts.size):
+        is_exact = smoothed_trade_off == a
         # Where privacy noise rules, Newton on the true dual only refines what the smoothed ones found.
         is_brief = not is_exact or a * whitened.starts.size < BRIEF_BELOW
         num_steps = BRIEF_STEPS if is_brief else MAX_NEWTON_STEPS
 
-        def is_settled(dual_point: dual.DualPoint, is_true_dual: bool = is_exact) -> bool:
+        def is_point_settled(dual_point: dual.DualPoint, is_true_dual: bool = is_exact) -> bool:
             """Return True if the ascent may end here; on the true dual, also try the point and record it."""
             if not is_true_dual:
                 # A smoothed dual only says where to go on from: few digits of its optimum do.
-                return dual_point.relative_residual < 1e-4 or search.should_stop()
+                return dual_point.relative_gradient_size < 1e-4 or search.should_stop()
             search.try_dual(dual_point.m, dual_point.priced_entries)
             # Farther from A^T W = E the repair changes the candidate too much for it to be the best.
-            if dual_point.relative_residual < 1e-2:
+            if dual_point.relative_gradient_size < 1e-2:
                 search.try_primal(dual_point.priced_entries.build_weights(a))
             search.record(dual_point.priced_entries.used_positions.size)
             return search.is_proved or search.should_stop()
 
-        last_point = dual.ascend(whitened, smoothing, m, num_steps, is_settled)
+        last_dual_point = dual.ascend_dual(whitened, smoothed_trade_off, m, num_steps, is_point_settled)
         if not is_exact:
-            search.try_dual(last_point.m)
-            search.try_primal(last_point.priced_entries.build_weights(smoothing))
-            search.record(last_point.priced_entries.used_positions.size)
+            search.try_dual(last_dual_point.m)
+            search.try_primal(last_dual_point.priced_entries.build_weights(smoothed_trade_off))
+            search.record(last_dual_point.priced_entries.used_positions.size)
         if search.is_proved or search.should_stop():
             break
-        used_positions = last_point.priced_entries.used_positions
-        used_prices = last_point.priced_entries.prices.ravel()[used_positions]
-        codes_by_smoothing.append(_encode_entries(used_positions, used_prices))
-        m = last_point.m
+        used_positions = last_dual_point.priced_entries.used_positions
+        used_prices = last_dual_point.priced_entries.prices.ravel()[used_positions]
+        code_arrays.append(_encode_entries(used_positions, used_prices))
+        m = last_dual_point.m
     # Points smoothed more use more entries, most of them for nothing; a few of them save rounds later.
-    return np.unique(np.concatenate((*codes_by_smoothing[-3:], np.empty(0, dtype=np.int64))))
+    return np.unique(np.concatenate((*code_arrays[-3:], np.empty(0, dtype=np.int64))))
 
 
 def _list_smoothings(trade_off: float, num_users: int) -> list[float]:
     """Return the degrees of smoothing to go through, ending at the true trade-off where Newton can work with it."""
-    smoothings = [share / num_users for share in SMOOTHING if share / num_users > trade_off]
-    if not smoothings or trade_off > smoothings[-1] / 10.0:
-        smoothings.append(trade_off)
-    return smoothings
+    smoothed_trade_offs = [a / num_users for a in SMOOTHING if a / num_users > trade_off]
+    if not smoothed_trade_offs or trade_off > smoothed_trade_offs[-1] / 10.0:
+        smoothed_trade_offs.append(trade_off)
+    return smoothed_trade_offs
 
 
 def _find_feasible_basis(search: _Search) -> IntArray:
     """Return the signed entries of d independent rows that alone satisfy A^T W = E."""
     from scipy.linalg import qr
 
-    _, pivots = qr(search.whitened.rows.T, mode="r", pivoting=True)
-    d = search.whitened.rows.shape[1]
+    _, pivots = qr(search.whitened.row_matrix.T, mode="r", pivoting=True)
+    d = search.whitened.row_matrix.shape[1]
     basis_rows = np.sort(pivots[:d])
-    w = np.linalg.solve(search.whitened.rows[basis_rows].T, search.whitened.right_side)
+    w = np.linalg.solve(search.whitened.row_matrix[basis_rows].T, search.whitened.constraint_target)
     # With the signs of a solution, as the restricted problem holds every entry to its sign.
     entries = (basis_rows[:, None] * d + np.arange(d)).ravel()
     return _encode_entries(entries, np.asarray(w).ravel())
@@ -316,7 +318,7 @@ def _grow_working_set(search: _Search, entry_codes: IntArray) -> str:
             return f"The restricted problem could not be solved ({solution}): the best so far."
         # Two opinions on what pays: the multipliers that Clarabel found, and the best ones for its M. They agree at
         # the optimum only; before it, either may pass over entries that pay.
-        entering_positions = _find_entering(search, prices, solution.multipliers)
+        entering_positions = _find_entering(search, prices, solution.user_multipliers)
         entering_positions = np.union1d(entering_positions, priced_entries.used_positions)
         # Entries are never dropped, so the working set cannot go round in circles.
         next_codes = np.union1d(entry_codes, _encode_entries(entering_positions, prices[entering_positions]))
@@ -326,12 +328,12 @@ def _grow_working_set(search: _Search, entry_codes: IntArray) -> str:
     return "The limit of rounds was reached: the best so far."
 
 
-def _find_entering(search: _Search, prices: FloatArray, multipliers: FloatArray) -> IntArray:
+def _find_entering(search: _Search, prices: FloatArray, user_multipliers: FloatArray) -> IntArray:
     """Return the entries priced above their user's multiplier, of each user the `MAX_ENTERING` highest."""
     whitened = search.whitened
-    d = whitened.rows.shape[1]
+    d = whitened.row_matrix.shape[1]
     absolute_prices = np.abs(prices)
-    paying_positions = np.flatnonzero(absolute_prices > np.repeat(multipliers, whitened.sizes * d))
+    paying_positions = np.flatnonzero(absolute_prices > np.repeat(user_multipliers, whitened.sizes * d))
     users_of_positions = whitened.row_users[paying_positions // d]
     ranks = rank_within_users(users_of_positions, -absolute_prices[paying_positions])
     return paying_positions[ranks < MAX_ENTERING]
@@ -368,7 +370,7 @@ def solve_with_cvxpy(
     n, d = problem.features.shape
     whitened = problem.whitened
     original_users = np.empty(n, dtype=np.int64)
-    original_users[whitened.order] = whitened.row_users
+    original_users[whitened.row_order] = whitened.row_users
     ownership_matrix = csr_array((np.ones(n), (np.arange(n), original_users)), shape=(n, problem.num_users))
     c = cp.Variable((d, n))
     unbiasedness = c @ problem.features == np.eye(d)

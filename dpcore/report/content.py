@@ -314,7 +314,7 @@ def _escape_formulas(column_values: npt.ArrayLike) -> npt.NDArray[Any]:
 
 
 def write_histogram(dataset: Dataset) -> str:
-    """Write how many users have how many rows, as *Your data* opens it: columns ``size``, ``users``, ``label``.
+    """Write how many users have how many rows, as *Data* opens it: columns ``size``, ``users``, ``label``.
 
     The label brings back the epsilon of a DP release (`counting.Source.stated_release`).
     """

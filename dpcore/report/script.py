@@ -258,7 +258,7 @@ def write_dataset_cell(code: Code, source: Source, public_only: bool) -> str:
     is_private = dataset.disclosure is Disclosure.PRIVATE
     file_name = "histogram-PRIVATE-do-not-publish.csv" if is_private else "histogram.csv"
     roles_code = code.write(Roles(TableKind.HISTOGRAM, size="size", users="users"))
-    remedy_sentence = "Download it on the page Your data, button Histogram (CSV), into this folder."
+    remedy_sentence = "Download it on the page Data, button Histogram (CSV), into this folder."
     file_check_code = _check_file(code, file_name, remedy_sentence)
     return f"{file_check_code}\ndata = {_write_count_call(code, '[FILE]', roles_code, disclosure_code)}"
 
@@ -333,9 +333,9 @@ def _write_events_cell(code: Code, source: Source, public_only: bool) -> str:
         file_names = ["your-file.csv"]
     code.import_name("Path", "pathlib")
     return (
-        "# What was loaded in Your data: the answer needs its rows.\n"
+        "# What was loaded in Data: the answer needs its rows.\n"
         f"FILES = {file_names!r}\nfor name in FILES:\n    if not Path(name).exists():\n"
-        '        raise SystemExit(f"The file {name} is missing. Put what was loaded in Your data into this folder.")\n'
+        '        raise SystemExit(f"The file {name} is missing. Put what was loaded in Data into this folder.")\n'
         f"data = {_write_count_call(code, 'FILES', code.write(roles), code.write(dataset.disclosure), column_names)}"
     )
 

@@ -1,4 +1,4 @@
-"""The settings of the page *Start*, and simulated users of four kinds with the lesson of each."""
+"""The settings of the page *Home*, and simulated users of four kinds with the lesson of each."""
 
 from __future__ import annotations
 

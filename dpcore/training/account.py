@@ -79,8 +79,8 @@ class Cell:
         return self.bound * self.clip
 
 
-def list_doubled_cells(max_size: int, includes_output: bool) -> tuple[Cell, ...]:
-    """List the cells of a descent by the rule: followed clipped sums, then each method at bounds that double.
+def list_doubled_cells(max_size: int, includes_output_perturbation: bool) -> tuple[Cell, ...]:
+    """List the cells of a descent by the rule: one of followed clipped sums; of other methods, bounds that double.
 
     The bounds are the powers of two below ``max_size``, and ``max_size``, which bounds nobody. Smooth weights, caps and
     clipped sums also have fractions of a row, which shorten the gradient of every row for weights and caps, and a
@@ -88,7 +88,7 @@ def list_doubled_cells(max_size: int, includes_output: bool) -> tuple[Cell, ...]
 
     Args:
         max_size: Rows of the largest user.
-        includes_output: True for output perturbation as well.
+        includes_output_perturbation: True for output perturbation as well.
     """
     num_powers = math.ceil(math.log2(max(max_size, 1)))
     doubled_bounds = [*(2.0**exponent for exponent in range(num_powers)), float(max_size)]
@@ -98,7 +98,7 @@ def list_doubled_cells(max_size: int, includes_output: bool) -> tuple[Cell, ...]
         cells += [Cell(method, 1.0, clip) for clip in row_fractions]
         cells += [Cell(method, bound) for bound in doubled_bounds]
     cells += [Cell(Method.CLIPPED_SUM, bound) for bound in (0.125, *row_fractions, *doubled_bounds)]
-    if includes_output:
+    if includes_output_perturbation:
         cells += [Cell(Method.OUTPUT, bound) for bound in doubled_bounds]
     return tuple(cells)
 
@@ -153,15 +153,15 @@ WEIGHT_SHARE = 0.05
 
 @dataclass(frozen=True)
 class NoisePlan:
-    """Noise of one training.
+    """Standard deviations of the noise of one training with entered steps.
 
     Attributes:
-        gradient_noise: Standard deviation of the noise on each coordinate of a step's summed gradient (rows × clip).
-        weight_sum_noise: Standard deviation of the noise on the sum of weights, in rows; 0 where the sum is public.
+        gradient_noise_std: Of the noise on each coordinate of a step's summed gradient (rows × clip).
+        weight_noise_std: Of the noise on the sum of weights, in rows; 0 where the sum is public.
     """
 
-    gradient_noise: float
-    weight_sum_noise: float
+    gradient_noise_std: float
+    weight_noise_std: float
 
 
 def plan_noise(mechanism: Mechanism, bound: float) -> NoisePlan:
@@ -183,16 +183,17 @@ def plan_noise(mechanism: Mechanism, bound: float) -> NoisePlan:
     unit_noise = GaussianNoise.for_release(1.0, mechanism.epsilon, mechanism.delta).scale
     sensitivity = get_gradient_sensitivity(mechanism.neighbours) * bound * mechanism.clip
     weight_sensitivity = compute_weight_sensitivity(mechanism.neighbours, bound)
-    weight_share = WEIGHT_SHARE if weight_sensitivity else 0.0
+    weight_sum_budget_share = WEIGHT_SHARE if weight_sensitivity else 0.0
     # The whole (Δ/σ)² is 1 / unit_noise²: the steps take 1 - share of it, and the sum of weights the rest.
-    multiplier = unit_noise * math.sqrt(mechanism.steps / (1.0 - weight_share))
+    multiplier = unit_noise * math.sqrt(mechanism.steps / (1.0 - weight_sum_budget_share))
     if mechanism.sampled < 1.0:
-        weight_multiplier = unit_noise / math.sqrt(weight_share) if weight_sensitivity else 0.0
+        weight_multiplier = unit_noise / math.sqrt(weight_sum_budget_share) if weight_sensitivity else 0.0
         multiplier = _find_sampled_multiplier(mechanism, weight_multiplier, multiplier)
     # With a share of the users, the same share of the noise makes a mean gradient as noisy as with all of them.
     return NoisePlan(
-        gradient_noise=mechanism.user_share * (multiplier * sensitivity),
-        weight_sum_noise=mechanism.user_share * (unit_noise * weight_sensitivity / math.sqrt(weight_share))
+        gradient_noise_std=mechanism.user_share * (multiplier * sensitivity),
+        weight_noise_std=mechanism.user_share
+        * (unit_noise * weight_sensitivity / math.sqrt(weight_sum_budget_share))
         if weight_sensitivity
         else 0.0,
     )
@@ -205,12 +206,12 @@ def _find_sampled_multiplier(mechanism: Mechanism, weight_multiplier: float, ful
     It is never above ``full_multiplier``, the multiplier if all users take part in every step.
     """
     # A grid of a thousandth of a small ε would take minutes; the rounding is upwards, so it only costs noise.
-    grid_step = min(1e-3, max(mechanism.epsilon / 1000.0, 1e-4))
+    grid_distance = min(1e-3, max(mechanism.epsilon / 1000.0, 1e-4))
 
     def compute_epsilon(multiplier: float) -> float:
         """Return the ε of all steps and the sum of weights together at a noise multiplier, rounded up."""
         return bound_sampled_epsilon(
-            multiplier, mechanism.sampled, mechanism.steps, weight_multiplier, mechanism.delta, grid_step
+            multiplier, mechanism.sampled, mechanism.steps, weight_multiplier, mechanism.delta, grid_distance
         )
 
     # By the grid's rounding, if nearly everybody is sampled, or if ε is tiny.
@@ -229,24 +230,34 @@ COUNT_SHARE = 0.03
 
 @dataclass(frozen=True)
 class RulePlan:
-    """Noise of a descent by the rule of `mechanism`, as ratios to the bound, which may change from step to step.
+    """Standard deviations of the noise of a descent by the rule of `mechanism`.
+
+    The bound may change from step to step, so that the noise of a gradient is given as its ratio to the bound.
 
     Attributes:
         unit_noise: κ, of one release of the whole budget that a user moves by 1 (by 2 where a user is replaced).
-        gradient_noise: Standard deviation of the noise of a step's summed gradient over the bound.
-        count_noise: Standard deviation of the noise on how many users are within the bound, less half of all; 0 where
+        direction_noise_std: Of the noise of a step's summed gradient over the bound.
+        count_noise_std: Of the noise on how many users are within the bound, less half of all; 0 where
             it is not asked.
-        num_users_noise: Standard deviation of the noise on the number of users; 0 where it is public.
+        num_users_noise_std: Of the noise on the number of users; 0 where it is public.
     """
 
     unit_noise: float
-    gradient_noise: float
-    count_noise: float
-    num_users_noise: float
+    direction_noise_std: float
+    count_noise_std: float
+    num_users_noise_std: float
+
+    @property
+    def bound_follows(self) -> bool:
+        """Return True if the users within the bound are counted, so that the bound follows them."""
+        return self.count_noise_std > 0.0
 
 
 def split_budget(neighbours: Neighbours, bound_follows: bool) -> tuple[float, float, float]:
-    """Return the shares of the budget, in (Δ/σ)²: all gradients, all counts, and the number of users."""
+    """Return the budget shares, in (Δ/σ)², of all gradients, all counts of users within the bound, and number of users.
+
+    The second is 0 if the bound is fixed, the third if the number of users is public.
+    """
     num_users_share = NUM_USERS_SHARE if neighbours is Neighbours.ADD_OR_REMOVE_USER else 0.0
     count_share = COUNT_SHARE if bound_follows else 0.0
     return 1.0 - count_share - num_users_share, count_share, num_users_share
@@ -266,12 +277,12 @@ def plan_rule_noise(mechanism: Mechanism, bound_follows: bool) -> RulePlan:
     Source: Dong, Roth and Su 2022, corollary 3.3 (each mechanism may be chosen in the light of those before); Balle and
         Wang 2018, theorem 8.
     """
-    noise_scale = GaussianNoise.for_release(1.0, mechanism.epsilon, mechanism.delta).scale
-    unit_noise = get_gradient_sensitivity(mechanism.neighbours) * mechanism.user_share * noise_scale
+    std_for_sensitivity_1 = GaussianNoise.for_release(1.0, mechanism.epsilon, mechanism.delta).scale
+    unit_noise = get_gradient_sensitivity(mechanism.neighbours) * mechanism.user_share * std_for_sensitivity_1
     gradient_share, count_share, num_users_share = split_budget(mechanism.neighbours, bound_follows)
     return RulePlan(
         unit_noise=unit_noise,
-        gradient_noise=unit_noise * math.sqrt(mechanism.steps / gradient_share),
-        count_noise=0.5 * unit_noise * math.sqrt(mechanism.steps / count_share) if count_share else 0.0,
-        num_users_noise=unit_noise / math.sqrt(num_users_share) if num_users_share else 0.0,
+        direction_noise_std=unit_noise * math.sqrt(mechanism.steps / gradient_share),
+        count_noise_std=0.5 * unit_noise * math.sqrt(mechanism.steps / count_share) if count_share else 0.0,
+        num_users_noise_std=unit_noise / math.sqrt(num_users_share) if num_users_share else 0.0,
     )

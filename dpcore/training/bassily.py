@@ -13,7 +13,7 @@ compare with that table, for nothing else: a step costs as much as a run has col
 
 The formulae are recalled from Bassily et al., whose text could not be had to check them against; Epasto et al. cite
 it. That paper prints neither the algorithm nor the start, the step size, the norm of C or which iterate it takes.
-`StepSize` lists the readings of the step size.
+`StepSizeFormula` lists the readings of the step size.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ BOX = 10.0
 """C is [-10, 10]^d in the paper's appendix E.2."""
 
 
-class StepSize(enum.Enum):
+class StepSizeFormula(enum.Enum):
     """The reading of the step size η(t)."""
 
     PRINTED = "‖C‖ / √(t (m² L² + d σ²)), as Bassily et al. print it"
@@ -67,10 +67,12 @@ def train_bassily(
     epsilon: float,
     seed: int,
     run_numbers: range,
-    step_size: StepSize = StepSize.PRINTED,
+    step_size_formula: StepSizeFormula = StepSizeFormula.PRINTED,
     step_share: float = 1.0,
 ) -> FloatArray:
-    """Train several runs with the logistic loss, weights divided by their sum as in the paper.
+    """Train several runs with the logistic loss and return their last iterates, shape (num_features, runs).
+
+    Weights are divided by their sum, as in the paper.
 
     Args:
         rows: The data; rows of norm above 1 have their gradients clipped to norm 1.
@@ -78,7 +80,7 @@ def train_bassily(
         epsilon: ε.
         seed: Of all runs.
         run_numbers: The numbers of the runs.
-        step_size: How η(t) is read.
+        step_size_formula: How η(t) is read.
         step_share: Of the m² steps that are made, the last ones, above 0: η(t) goes on as if the others had been made.
 
     Returns:
@@ -89,15 +91,15 @@ def train_bassily(
     # No user has more rows than the largest: a bound above that changes nothing.
     lipschitz = min(cell.bound, float(rows.sizes.max())) / weight_sum
     sigma = compute_noise_scale(num_users, lipschitz, epsilon)
-    radius = BOX * math.sqrt(num_features)
-    if step_size is StepSize.PRINTED:
-        first_rate = radius / math.sqrt(num_users * num_users * lipschitz**2 + num_features * sigma**2)
+    ball_radius = BOX * math.sqrt(num_features)
+    if step_size_formula is StepSizeFormula.PRINTED:
+        first_rate = ball_radius / math.sqrt(num_users * num_users * lipschitz**2 + num_features * sigma**2)
     else:
-        first_rate = radius * (2.0 if step_size is StepSize.DIAMETER else 1.0)
+        first_rate = ball_radius * (2.0 if step_size_formula is StepSizeFormula.DIAMETER else 1.0)
     if cell.method is Method.CAP:
-        weights = (draw_ranks(rows, seed, run_numbers) < cell.bound) / weight_sum
+        row_weights = (draw_ranks(rows, seed, run_numbers) < cell.bound) / weight_sum
     else:
-        weights = compute_smooth_weights(rows.sizes, cell.bound)[rows.user_codes][:, None] / weight_sum
+        row_weights = compute_smooth_weights(rows.sizes, cell.bound)[rows.user_codes][:, None] / weight_sum
     with np.errstate(divide="ignore"):
         max_slopes = 1.0 / rows.norms
     rng = np.random.default_rng([seed, 3, run_numbers.start])
@@ -105,22 +107,22 @@ def train_bassily(
     num_steps = num_users * num_users - 1
     # With one user there is no step: the model stays at 0.
     num_steps_run = min(max(round(num_steps * step_share), 1), num_steps)
-    all_offsets = np.arange(int(rows.sizes.max()))
-    weight_columns = np.arange(num_runs)[:, None] * (weights.shape[1] > 1)
+    offsets_within_user = np.arange(int(rows.sizes.max()))
+    column_indices = np.arange(num_runs)[:, None] * (row_weights.shape[1] > 1)
     for step_number in range(num_steps - num_steps_run + 1, num_steps + 1):
         drawn_users = rng.integers(0, num_users, num_runs)
         drawn_sizes = rows.sizes[drawn_users]
         # Smaller users are filled up with their last row, whose slope is then set to 0.
-        row_offsets = all_offsets[: int(drawn_sizes.max())]
+        row_offsets = offsets_within_user[: int(drawn_sizes.max())]
         row_indices = rows.starts[drawn_users][:, None] + np.minimum(row_offsets, drawn_sizes[:, None] - 1)
-        signed_rows = rows.signed[row_indices]
+        signed_rows = rows.signed_features[row_indices]
         slopes = LossKind.LOGISTIC.differentiate(np.einsum("rwd,rd->rw", signed_rows, theta))
         # Slopes of the logistic loss are below 0: clipping has one side.
-        slopes = np.maximum(slopes, -max_slopes[row_indices]) * weights[row_indices, weight_columns]
+        slopes = np.maximum(slopes, -max_slopes[row_indices]) * row_weights[row_indices, column_indices]
         slopes[row_offsets >= drawn_sizes[:, None]] = 0.0
         gradient = np.einsum("rw,rwd->rd", slopes, signed_rows)
-        gradient_noise = sigma * rng.standard_normal((num_runs, num_features))
-        noisy_gradient = num_users * gradient + gradient_noise
+        noise_draws = sigma * rng.standard_normal((num_runs, num_features))
+        noisy_gradient = num_users * gradient + noise_draws
         theta = np.clip(theta - first_rate / math.sqrt(step_number) * noisy_gradient, -BOX, BOX)
     return np.asarray(theta.T)
 
@@ -146,9 +148,9 @@ NUM_RUNS = 10
 
 
 def compute_losses(
-    rows: ClassifierRows, step_size: StepSize, bound: float, seed: int, step_share: float = 1.0
+    rows: ClassifierRows, step_size_formula: StepSizeFormula, bound: float, seed: int, step_share: float = 1.0
 ) -> dict[str, float]:
-    """Return the mean loss over the runs at one bound, by ``weights_ε`` and ``cap_ε``; no cap stands for no bound.
+    """Return the mean loss over the runs, by ``weights_30`` (30 is ε) or ``cap_30``; at `NO_BOUND` of weights alone.
 
     Source: Epasto et al. 2020, appendix E.2.
     """
@@ -157,7 +159,7 @@ def compute_losses(
         cells_by_name = {"weights": Cell(Method.SMOOTH, bound), "cap": Cell(Method.CAP, bound)}
     loss_by_line_key: dict[str, float] = {}
     for epsilon, (method_name, cell) in itertools.product(PRINTED_WEIGHT_LOSSES, cells_by_name.items()):
-        theta = train_bassily(rows, cell, epsilon, seed, range(NUM_RUNS), step_size, step_share)
+        theta = train_bassily(rows, cell, epsilon, seed, range(NUM_RUNS), step_size_formula, step_share)
         run_losses = score_models(rows, LossKind.LOGISTIC, theta)[:, 0, 0]
         loss_by_line_key[f"{method_name}_{epsilon}"] = float(run_losses.mean())
     return loss_by_line_key
@@ -180,7 +182,7 @@ FIGURES = (
         "ε = 30, 40 and 50 with δ = 0.1, which protects nobody. The paper takes the 3,107 reviews of 502 drugs "
         f"of its table 1, which may not be passed on. These are 240 made-up reviews of 40 drugs; all m² steps, "
         f"{NUM_RUNS} runs on each data set.",
-        "Training",
+        "Classifier",
         "Against the bound",
         linear_axis(
             "bound on rows per user, h",
@@ -197,7 +199,7 @@ FIGURES = (
                 ("weights", "Weights", Style.SMOOTH, "circle", PRINTED_WEIGHT_LOSSES),
             )
         ),
-        lambda bound, seed: compute_losses(_draw_reviews(seed), StepSize.DIAMETER, bound, seed),
+        lambda bound, seed: compute_losses(_draw_reviews(seed), StepSizeFormula.DIAMETER, bound, seed),
         10,
         "Other data and fewer users, so that only directions can be compared: small bounds are best, no bound is "
         "far worse, and between weights and caps there is little.",

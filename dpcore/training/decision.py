@@ -37,7 +37,7 @@ CLOSE_RUNS, CLOSE_SPLITS, CLOSE_CELLS = 4, 4, 3
 
 
 @dataclass(frozen=True)
-class BestBound:
+class BestCell:
     """The cell of smallest mean loss of one method, and the near-optimal bounds around its bound.
 
     Attributes:
@@ -52,8 +52,8 @@ class BestBound:
     highest_near_optimal: float
 
 
-def find_best(table: Table, method: Method, cell_index: int | None = None) -> BestBound | None:
-    """Find a method's bound of least loss on users held out, or take that of ``cell_index``; None without a run.
+def find_best(table: Table, method: Method, cell_index: int | None = None) -> BestCell | None:
+    """Find a method's cell of least mean loss on users held out, or take ``cell_index`` as best; None without a run.
 
     Args:
         table: The finished runs.
@@ -69,21 +69,21 @@ def find_best(table: Table, method: Method, cell_index: int | None = None) -> Be
     best_position = cell_indices.tolist().index(cell_index)
     # A NaN is not near-optimal, either.
     far_positions = np.flatnonzero(~(mean_losses <= 1.05 * mean_losses[best_position]))
-    low_position = max(far_positions[far_positions < best_position], default=-1) + 1
-    high_position = min(far_positions[far_positions > best_position], default=mean_losses.size) - 1
-    reaches = [table.experiment.cells[i].reach for i in cell_indices[[low_position, high_position]]]
-    return BestBound(cell_index, *reaches)
+    lowest_position = max(far_positions[far_positions < best_position], default=-1) + 1
+    highest_position = min(far_positions[far_positions > best_position], default=mean_losses.size) - 1
+    reaches = [table.experiment.cells[i].reach for i in cell_indices[[lowest_position, highest_position]]]
+    return BestCell(cell_index, *reaches)
 
 
 def plan_close_call(table: Table) -> Experiment | None:
-    """Plan more runs to decide between the bound that follows and the cells that the table does not distinguish.
+    """Plan more runs of the cells that the table does not distinguish from followed clipped sums; None if none needed.
 
     Returns:
         The experiment with new runs of these cells, with noise of its own; None where the table is not finished, where
         the bound that follows is clearly worse than the best cell, or where it is the only cell in question.
     """
-    adaptive_bound = find_best(table, Method.FOLLOWED)
-    if adaptive_bound is None or not table.is_finished:
+    adaptive_best_cell = find_best(table, Method.FOLLOWED)
+    if adaptive_best_cell is None or not table.is_finished:
         return None
     mean_losses = table.summarise().means
     # Step 1: the cells whose loss is within two standard errors of the smallest, about a 95 % interval.
@@ -93,9 +93,9 @@ def plan_close_call(table: Table) -> Experiment | None:
         loss_difference, standard_error = compare_losses(table, cell_index, indices_by_loss[0])
         if loss_difference <= 2.0 * standard_error:
             undecided_indices.append(cell_index)
-    always_compared = {adaptive_bound.cell_index, indices_by_loss[0]}
-    compared_indices = sorted(always_compared | {*undecided_indices[:CLOSE_CELLS]})
-    if len(compared_indices) < 2 or adaptive_bound.cell_index not in undecided_indices:
+    certain_indices = {adaptive_best_cell.cell_index, indices_by_loss[0]}
+    compared_indices = sorted(certain_indices | {*undecided_indices[:CLOSE_CELLS]})
+    if len(compared_indices) < 2 or adaptive_best_cell.cell_index not in undecided_indices:
         return None
     previous_experiment = table.experiment
     # Step 2: fresh runs for them. In the runs that chose it, the best of many looks better than it is.
@@ -107,7 +107,7 @@ def plan_close_call(table: Table) -> Experiment | None:
 
 
 def _draw_more_splits(previous: Experiment, seed: int, max_splits: int) -> list[Split]:
-    """Draw new splits with as many users held out; return the old ones if they are one, or of many rows.
+    """Draw new splits with as many users held out; return the old splits if there is just one, or if it has many rows.
 
     A permutation of the users is cut into parts, each held out in one split. At a large ε the users who are held out
     move a difference more than noise does, of few rows above all.
@@ -121,16 +121,12 @@ def _draw_more_splits(previous: Experiment, seed: int, max_splits: int) -> list[
         permutation_index, part_index = divmod(split_index, splits_per_permutation)
         user_order = np.random.default_rng([seed, 7, permutation_index]).permutation(all_rows.num_users)
         test_positions = np.arange(part_index * num_test, (part_index + 1) * num_test)
-        training_users, test_users = np.delete(user_order, test_positions), user_order[test_positions]
-        splits.append(
-            (all_rows.select_users(np.sort(training_users)), all_rows.select_users(np.sort(test_users)))
-        )
+        training_rows = all_rows.select_users(np.sort(np.delete(user_order, test_positions)))
+        splits.append((training_rows, all_rows.select_users(np.sort(user_order[test_positions]))))
     return splits
 
 
-def choose_answer(
-    table: Table, close_table: Table | None = None, choice_costs_no_privacy: bool = False
-) -> BestBound | None:
+def choose_answer(table: Table, close_table: Table | None = None, is_public: bool = False) -> BestCell | None:
     """Choose the method that answers, at its best bound; None before the first run.
 
     It is the method of the smallest mean loss, unless followed clipped sums are within one standard error of
@@ -139,21 +135,19 @@ def choose_answer(
     Args:
         table: The runs of all methods.
         close_table: The runs of the experiment of `plan_close_call`, which decide if every cell has at least two.
-        choice_costs_no_privacy: True if the rows are public, so that a bound chosen by the curves costs nothing:
+        is_public: True if the rows are public, so that a bound chosen by the curves costs nothing:
             what ``close_table`` finds best answers, by however little.
     """
     if close_table is not None and close_table.runs_done.min() > 1:
         close_cells = close_table.experiment.cells
-        decided_index = int(np.argmin(close_table.summarise().means))
-        if not choice_costs_no_privacy:
-            decided_index = _choose_least_loss(close_table, range(len(close_cells)))
-        cell = close_cells[decided_index]
+        close_cell_index = int(np.argmin(close_table.summarise().means))
+        if not is_public:
+            close_cell_index = _choose_least_loss(close_table, range(len(close_cells)))
+        cell = close_cells[close_cell_index]
         return find_best(table, cell.method, table.experiment.cells.index(cell))
-    best_bounds = [find_best(table, method) for method in Method]
-    bound_by_index = {
-        best_bound.cell_index: best_bound for best_bound in best_bounds if best_bound is not None
-    }
-    return bound_by_index[_choose_least_loss(table, list(bound_by_index))] if bound_by_index else None
+    best_cells = [find_best(table, method) for method in Method]
+    best_by_index = {cell.cell_index: cell for cell in best_cells if cell is not None}
+    return best_by_index[_choose_least_loss(table, list(best_by_index))] if best_by_index else None
 
 
 def _choose_least_loss(table: Table, cell_indices: Sequence[int]) -> int:
@@ -170,13 +164,13 @@ def _choose_least_loss(table: Table, cell_indices: Sequence[int]) -> int:
 
 
 def compare_losses(table: Table, cell_index: int, other_cell_index: int) -> tuple[float, float]:
-    """Return the mean of loss(cell) - loss(other) on users held out, and the larger of its two errors.
+    """Return the mean of loss(cell) - loss(other) on users held out, and the larger standard error, of noise or users.
 
     Runs of the same number share their noise, so this is far more certain than the difference of two means.
     """
     run_losses = select_score(table.scores)
     summary = summarise_splits(run_losses[cell_index] - run_losses[other_cell_index], table.experiment)
-    return float(summary.means), float(np.fmax(summary.standard_errors, summary.split_errors))
+    return float(summary.means), float(np.fmax(summary.standard_errors, summary.split_standard_errors))
 
 
 def compare_with_guessing(table: Table, references: References, cell_index: int) -> experiment.SplitSummary:
@@ -206,9 +200,9 @@ def solve_linear_descent(
     factor_powers = contraction_factors ** np.arange(num_steps + 1)
     start_share = factor_powers[:, first_averaged:].mean(axis=1)
     # Noise of step s is in iterate t >= s with η (1 - η λ)^(t - s): sums over t = max(s, first) .. T.
-    power_sums = np.pad(np.cumsum(factor_powers, axis=1), ((0, 0), (1, 0)))
+    running_sums = np.pad(np.cumsum(factor_powers, axis=1), ((0, 0), (1, 0)))
     s = np.arange(1, num_steps + 1)
-    later_sums = power_sums[:, num_steps - s + 1] - power_sums[:, np.maximum(first_averaged - s, 0)]
+    later_sums = running_sums[:, num_steps - s + 1] - running_sums[:, np.maximum(first_averaged - s, 0)]
     noise_weights = rate / num_averaged * later_sums
     return start_share, np.asarray((noise_weights * noise_weights).sum(axis=1))
 
@@ -246,12 +240,12 @@ def calibrate_costs(eigenvalues: FloatArray, mechanism: Mechanism) -> tuple[floa
     )
     unit_noise = GaussianNoise.for_release(1.0, mechanism.epsilon, mechanism.delta).scale
     if mechanism.sampled < 1.0:  # The noise of a step over what takes part in it, in place of κ √T.
-        step_noise = plan_noise(mechanism, 1.0).gradient_noise / mechanism.clip / mechanism.sampled
+        step_noise = plan_noise(mechanism, 1.0).gradient_noise_std / mechanism.clip / mechanism.sampled
         unit_noise = step_noise / math.sqrt(mechanism.steps)
-    user_noise = unit_noise * get_gradient_sensitivity(mechanism.neighbours) * mechanism.clip
+    noise_std_at_bound_1 = unit_noise * get_gradient_sensitivity(mechanism.neighbours) * mechanism.clip
     # With V = H every direction with any curvature costs 1, and less where the descent has not come to its end.
     sampling_cost = float(((1.0 - start_share) ** 2)[eigenvalues > 0.0].sum())
-    return sampling_cost, user_noise**2 * mechanism.steps * float((eigenvalues * noise_gain).sum())
+    return sampling_cost, noise_std_at_bound_1**2 * mechanism.steps * float((eigenvalues * noise_gain).sum())
 
 
 def predict_excess(
@@ -265,10 +259,10 @@ def predict_excess(
         sampling_and_noise_costs: (a, b) from `calibrate_costs`.
     """
     effective_thresholds = np.minimum(np.asarray(thresholds, dtype=np.float64), histogram.max_size)
-    weight_losses = weights.smooth_losses(histogram, effective_thresholds)
+    smooth_losses = weights.smooth_losses(histogram, effective_thresholds)
     sampling_cost, noise_cost = sampling_and_noise_costs
-    sampling_errors = sampling_cost * weight_losses.squared_weights
-    return np.asarray(0.5 * (sampling_errors + noise_cost * weight_losses.largest_weight**2))
+    sampling_errors = sampling_cost * smooth_losses.squared_weights
+    return np.asarray(0.5 * (sampling_errors + noise_cost * smooth_losses.largest_weight**2))
 
 
 def compute_theorem_trade_off(

@@ -45,7 +45,7 @@ class _UserBlock:
 
     user_slice: slice
     row_slice: slice
-    user_positions: IntArray  # The position of each row's user in the block.
+    user_of_rows: IntArray  # The position of each row's user in the block.
     summing_matrix: Any  # SciPy sparse array: a line per user and feature, a column per row.
 
 
@@ -63,14 +63,14 @@ def _cut_into_blocks(rows: ClassifierRows, num_runs: int) -> list[_UserBlock]:
     user_blocks = []
     for first_user, last_user in itertools.pairwise(user_cuts):
         row_slice = slice(int(row_cuts[first_user]), int(row_cuts[last_user]))
-        user_positions = rows.user_codes[row_slice] - first_user
+        user_of_rows = rows.user_codes[row_slice] - first_user
         # One line per user and feature, with the signed feature of each of the user's rows.
-        matrix_rows = (user_positions[:, None] * rows.num_features + np.arange(rows.num_features)).ravel()
-        matrix_columns = np.repeat(np.arange(user_positions.size), rows.num_features)
-        shape = ((last_user - first_user) * rows.num_features, user_positions.size)
-        entries = (rows.signed[row_slice].ravel(), (matrix_rows, matrix_columns))
-        matrix = coo_array(entries, shape=shape).tocsr()
-        user_blocks.append(_UserBlock(slice(first_user, last_user), row_slice, user_positions, matrix))
+        matrix_rows = (user_of_rows[:, None] * rows.num_features + np.arange(rows.num_features)).ravel()
+        matrix_columns = np.repeat(np.arange(user_of_rows.size), rows.num_features)
+        shape = ((last_user - first_user) * rows.num_features, user_of_rows.size)
+        entries = (rows.signed_features[row_slice].ravel(), (matrix_rows, matrix_columns))
+        summing_matrix = coo_array(entries, shape=shape).tocsr()
+        user_blocks.append(_UserBlock(slice(first_user, last_user), row_slice, user_of_rows, summing_matrix))
     return user_blocks
 
 
@@ -91,12 +91,12 @@ None."""
 
 def make_clipped_gradient(rows: ClassifierRows, mechanism: Mechanism, num_runs: int) -> Gradient:
     """Return the function that sums users' gradients, each clipped to its run's bound, and counts users within it."""
-    user_blocks, signed_rows = _cut_into_blocks(rows, num_runs), rows.signed
+    user_blocks, signed_rows = _cut_into_blocks(rows, num_runs), rows.signed_features
 
     def sum_clipped_gradients(
         theta: FloatArray, bounds: FloatArray, participation: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the clipped sum, and the number of users within the bound who take part, as `Gradient` has them."""
+        """Return the clipped sum of users whose ``participation`` is 1 (None: all), and how many are within bounds."""
         gradient_sum, num_within = np.zeros_like(theta), np.zeros(theta.shape[1])
         for block in user_blocks:
             row_slopes = clip_slopes(rows, mechanism, signed_rows[block.row_slice] @ theta, block.row_slice)
@@ -108,7 +108,7 @@ def make_clipped_gradient(rows: ClassifierRows, mechanism: Mechanism, num_runs: 
                 clip_factors *= participation[block.user_slice]
                 is_within &= participation[block.user_slice] > 0.0
             num_within += is_within.sum(axis=0)
-            gradient_sum += signed_rows[block.row_slice].T @ (row_slopes * clip_factors[block.user_positions])
+            gradient_sum += signed_rows[block.row_slice].T @ (row_slopes * clip_factors[block.user_of_rows])
         return gradient_sum, num_within
 
     return sum_clipped_gradients
@@ -131,13 +131,10 @@ def descend_by_rule(
     num_features: int,
     num_users_by_run: FloatArray,
     bounds: FloatArray,
-    *,
-    unit_noise: float,
-    step_noise: float,
-    bound_follows: bool,
+    rule_plan: RulePlan,
     should_stop: ShouldStop = never,
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Descend by the rule, with Nesterov's momentum, in one or several runs.
+    """Descend by the rule, with Nesterov's momentum; return the mean iterates and last bounds, None if stopped.
 
     It reads the data through ``take_direction`` alone: step lengths, bounds and the mean of the iterates follow from
     numbers that were released with noise, and cost no privacy.
@@ -149,19 +146,18 @@ def descend_by_rule(
         num_users_by_run: The number of users, as released in each run, shape (runs,).
         bounds: How far a user moves the sum at most, shape (runs,); where the bound follows, the least that it may
             begin with.
-        unit_noise: κ.
-        step_noise: Standard deviation of the noise of a direction.
-        bound_follows: Whether the bound follows the users.
+        rule_plan: How large the noise is, and whether the bound follows the users.
         should_stop: Asked between steps.
 
     Returns:
         The mean of the iterates θ, shape (d, runs), and the bounds of the last step, shape (runs,); None where it was
         stopped.
     """
+    unit_noise = rule_plan.unit_noise
     target_quantiles = choose_quantile(unit_noise, num_features, num_users_by_run)
-    stable_share = 1.0 if bound_follows else np.minimum(bounds * mechanism.clip, 1.0)
+    stable_step_share = 1.0 if rule_plan.bound_follows else np.minimum(bounds * mechanism.clip, 1.0)
     next_bounds = bounds
-    if bound_follows:  # The first bound reads only the released number of users.
+    if rule_plan.bound_follows:  # The first bound reads only the released number of users.
         first_bounds = np.sqrt(num_users_by_run / (unit_noise * np.sqrt(num_features))) / START_DIVISOR
         next_bounds = np.clip(np.maximum(first_bounds, bounds), *BOUND_RANGE)
     step_factors, total_weights = np.ones(bounds.size), np.zeros(bounds.size)
@@ -173,19 +169,19 @@ def descend_by_rule(
         extrapolated_theta = theta + descent_rule.MOMENTUM * (theta - previous_theta)
         direction, shares_within_bound = take_direction(extrapolated_theta, bounds, step)
         fading_mean = descent_rule.fade_mean(fading_mean, direction)
-        agreements = descent_rule.measure_agreement(fading_mean, step_noise, step)
+        agreements = descent_rule.measure_agreement(fading_mean, rule_plan.direction_noise_std, step)
         step_factors = descent_rule.grow_steps(step_factors, agreements, step, mechanism.steps)
         step_lengths = descent_rule.choose_step_length(
-            unit_noise, num_features, num_users_by_run, mechanism, stable_share, step_factors
+            unit_noise, num_features, num_users_by_run, mechanism, stable_step_share, step_factors
         )
         previous_theta, theta = theta, mechanism.project(extrapolated_theta - step_lengths * direction)
         mean_theta, total_weights = average_iterate(mean_theta, total_weights, theta, agreements, step)
         if shares_within_bound is not None:
             # Without the division by 1 - γ it would be slow where few users are to be clipped: there the share within
             # can be off by 1 - γ at most, however far the bound is from its target.
-            log_changes = BOUND_RATE / mechanism.steps * (target_quantiles - shares_within_bound)
-            log_changes /= 1.0 - target_quantiles
-            bound_factors = np.exp(np.clip(log_changes, -MAX_LOG_CHANGE, MAX_LOG_CHANGE))
+            log_bound_changes = BOUND_RATE / mechanism.steps * (target_quantiles - shares_within_bound)
+            log_bound_changes /= 1.0 - target_quantiles
+            bound_factors = np.exp(np.clip(log_bound_changes, -MAX_LOG_CHANGE, MAX_LOG_CHANGE))
             next_bounds = np.clip(bounds * bound_factors, *BOUND_RANGE)
     return mean_theta, bounds
 
@@ -211,12 +207,10 @@ def simulate_descents(
     num_users: int,
     first_bounds: FloatArray,
     rule_noise: RuleNoise,
-    *,
-    bound_follows: bool,
     rule_plan: RulePlan,
     should_stop: ShouldStop = never,
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Simulate several runs at each of several bounds; the runs have the same noise at each bound.
+    """Simulate runs at each of several bounds, with the same noise at each; return θ and last bounds, None if stopped.
 
     Args:
         sum_gradients: The bounded gradient of the users.
@@ -224,8 +218,7 @@ def simulate_descents(
         num_users: m.
         first_bounds: As ``bounds`` in `descend_by_rule`, shape (bounds,).
         rule_noise: Standard normal noise of the runs.
-        bound_follows: Whether the bound follows the users.
-        rule_plan: How large the noise is.
+        rule_plan: How large the noise is, and whether the bound follows the users.
         should_stop: Asked between steps.
 
     Returns:
@@ -233,35 +226,28 @@ def simulate_descents(
         (bounds × runs,); None where it was stopped.
     """
     _, num_features, runs_per_bound = rule_noise.gradient_draws.shape
-    repeat_for_bounds = functools.partial(np.tile, reps=first_bounds.size)
+    tile_for_bounds = functools.partial(np.tile, reps=first_bounds.size)
     noisy_num_users = np.full(runs_per_bound * first_bounds.size, float(num_users))
-    if rule_plan.num_users_noise:
-        num_users_noise = rule_plan.num_users_noise * repeat_for_bounds(rule_noise.num_users_draws)
-        noisy_num_users = np.maximum(num_users + num_users_noise, rule_plan.unit_noise)
+    if rule_plan.num_users_noise_std:
+        num_users_errors = rule_plan.num_users_noise_std * tile_for_bounds(rule_noise.num_users_draws)
+        noisy_num_users = np.maximum(num_users + num_users_errors, rule_plan.unit_noise)
 
     def take_direction(
         theta: FloatArray, bounds: FloatArray, step: int
     ) -> tuple[FloatArray, FloatArray | None]:
         """Return the noisy sum of gradients over the bound, and the noisy share of users within it, as `Direction`."""
         gradient_sum, num_within = sum_gradients(theta, bounds * mechanism.clip, None)
-        gradient_noise = rule_plan.gradient_noise * repeat_for_bounds(rule_noise.gradient_draws[step - 1])
-        direction = gradient_sum / (bounds * mechanism.clip) + gradient_noise
-        if not bound_follows or num_within is None:
+        gradient_errors = rule_plan.direction_noise_std * tile_for_bounds(rule_noise.gradient_draws[step - 1])
+        direction = gradient_sum / (bounds * mechanism.clip) + gradient_errors
+        if not rule_plan.bound_follows or num_within is None:
             return direction, None
         # The count is taken from half of all, so that a user moves it by half of one.
-        count_noise = rule_plan.count_noise * repeat_for_bounds(rule_noise.count_draws[step - 1])
-        return direction, (num_within - num_users / 2.0 + count_noise) / noisy_num_users + 0.5
+        count_errors = rule_plan.count_noise_std * tile_for_bounds(rule_noise.count_draws[step - 1])
+        return direction, (num_within - num_users / 2.0 + count_errors) / noisy_num_users + 0.5
 
+    bounds_by_run = np.repeat(first_bounds, runs_per_bound)
     return descend_by_rule(
-        take_direction,
-        mechanism,
-        num_features,
-        noisy_num_users,
-        np.repeat(first_bounds, runs_per_bound),
-        unit_noise=rule_plan.unit_noise,
-        step_noise=rule_plan.gradient_noise,
-        bound_follows=bound_follows,
-        should_stop=should_stop,
+        take_direction, mechanism, num_features, noisy_num_users, bounds_by_run, rule_plan, should_stop
     )
 
 
@@ -283,7 +269,7 @@ def draw_noise(
     return gradient_draws, weight_draws
 
 
-def clip_slopes(rows: ClassifierRows, mechanism: Mechanism, margins: FloatArray, block: slice) -> FloatArray:
+def clip_slopes(rows: ClassifierRows, mechanism: Mechanism, margins: FloatArray, span: slice) -> FloatArray:
     """Compute the slope of each loss in a block of rows, clipped so that a row's gradient has norm at most ``clip``."""
     slopes = mechanism.loss.differentiate(margins)
     # Rows have norm 1 at most, and such slopes are at most 1: the clip would change nothing.
@@ -291,7 +277,7 @@ def clip_slopes(rows: ClassifierRows, mechanism: Mechanism, margins: FloatArray,
         return slopes
     with np.errstate(divide="ignore"):
         # A row of zeros has no gradient, whatever its slope.
-        max_slopes = mechanism.clip / rows.norms[block, None]
+        max_slopes = mechanism.clip / rows.norms[span, None]
     return np.clip(slopes, -max_slopes, max_slopes)
 
 
@@ -312,11 +298,11 @@ def make_weighted_gradient(rows: ClassifierRows, mechanism: Mechanism, weights: 
         block_size = max(BLOCK // theta.shape[1], 1)
         for start in range(0, rows.num_rows, block_size):
             row_slice = slice(start, start + block_size)
-            slopes = clip_slopes(rows, mechanism, rows.signed[row_slice] @ theta, row_slice)
+            slopes = clip_slopes(rows, mechanism, rows.signed_features[row_slice] @ theta, row_slice)
             slopes = slopes * weights[row_slice]
             if participation is not None:
                 slopes *= participation[rows.user_codes[row_slice]]
-            gradient_sum += rows.signed[row_slice].T @ slopes
+            gradient_sum += rows.signed_features[row_slice].T @ slopes
         return gradient_sum, None
 
     return sum_weighted_gradients
@@ -330,7 +316,7 @@ def make_bounded_gradient(
     run_numbers: Sequence[int],
     ranks: IntArray | None = None,
 ) -> Gradient:
-    """Make the gradient of a method; ``mechanism`` includes the cells' clip.
+    """Make the gradient function of cells that differ only in their bound; ``mechanism`` includes their clip.
 
     Its columns are the runs at each bound in turn. Clipped sums alone read the bounds that it is called with.
     """
@@ -339,13 +325,13 @@ def make_bounded_gradient(
         return make_clipped_gradient(rows, mechanism, len(cells) * len(run_numbers))
     if method is Method.CAP:
         row_ranks = draw_ranks(rows, seed, run_numbers) if ranks is None else ranks
-        weights = np.concatenate([row_ranks < cell.bound for cell in cells], axis=1).astype(np.float64)
+        row_weights = np.concatenate([row_ranks < cell.bound for cell in cells], axis=1).astype(np.float64)
     else:
         cell_weights = [compute_smooth_weights(rows.sizes, cell.bound)[rows.user_codes] for cell in cells]
         # With a single bound, one column serves all runs.
         num_columns = 1 if len(cells) == 1 else len(run_numbers)
-        weights = np.repeat(np.stack(cell_weights, axis=1), num_columns, axis=1)
-    return make_weighted_gradient(rows, mechanism, weights)
+        row_weights = np.repeat(np.stack(cell_weights, axis=1), num_columns, axis=1)
+    return make_weighted_gradient(rows, mechanism, row_weights)
 
 
 def descend_without_noise(
@@ -371,16 +357,15 @@ def descend_without_noise(
             gradient_sum, _ = sum_plain_gradients(theta, bounds, participation)
         return gradient_sum, num_within
 
-    steps, num_features = mechanism.steps, rows.num_features
+    num_steps, num_features = mechanism.steps, rows.num_features
     theta_and_bounds = simulate_descents(
         sum_gradients,
         mechanism,
         rows.num_users,
         np.array([account.FIRST_BOUND]),
-        RuleNoise(np.zeros((steps, num_features, 1)), np.zeros((steps, 1)), np.zeros(1)),
-        bound_follows=True,
-        rule_plan=account.plan_rule_noise(replace(mechanism, user_share=1.0), True),
-        should_stop=should_stop,
+        RuleNoise(np.zeros((num_steps, num_features, 1)), np.zeros((num_steps, 1)), np.zeros(1)),
+        account.plan_rule_noise(replace(mechanism, user_share=1.0), True),
+        should_stop,
     )
     return None if theta_and_bounds is None else theta_and_bounds[0]
 
@@ -424,7 +409,7 @@ def train_cells(
     ranks: IntArray | None = None,
     should_stop: ShouldStop = never,
 ) -> FloatArray | None:
-    """Train models of several runs at one bound, or by the rule at several bounds in one descent.
+    """Train models of several runs at one bound, or by the rule at several; return θ, or None if stopped.
 
     With the pace of the rule all methods descend by it; followed clipped sums do, whatever was entered. A step of few
     rows takes nearly as long for one bound as for ten.
@@ -458,25 +443,24 @@ def train_cells(
             rows.num_users,
             np.array([cell.bound for cell in cells]),
             RuleNoise(gradient_draws, count_draws, weight_draws),
-            bound_follows=bound_follows,
-            rule_plan=account.plan_rule_noise(mechanism, bound_follows),
-            should_stop=should_stop,
+            account.plan_rule_noise(mechanism, bound_follows),
+            should_stop,
         )
         return None if theta_and_bounds is None else theta_and_bounds[0]
     bound, noise_plan = first_cell.bound, account.plan_noise(mechanism, first_cell.bound)
     bounds = np.full(len(run_numbers), bound * mechanism.clip)
     # At least one user's weight: a sum that noise made 0 or negative would reverse the steps.
-    noisy_sums = float(rows.histogram.kept_rows(bound)) + noise_plan.weight_sum_noise * weight_draws
-    weight_sums = np.maximum(noisy_sums, bound)
+    noisy_weight_sums = float(rows.histogram.kept_rows(bound)) + noise_plan.weight_noise_std * weight_draws
+    weight_sums = np.maximum(noisy_weight_sums, bound)
     weight_sums *= mechanism.sampled  # What takes part in a step is that share of all, in expectation.
     is_sampled = mechanism.sampled < 1.0
-    rngs = [np.random.default_rng([seed, 4, run_number]) for run_number in run_numbers if is_sampled]
+    sampling_rngs = [np.random.default_rng([seed, 4, run_number]) for run_number in run_numbers if is_sampled]
 
     def take_gradient(theta: FloatArray, step: int) -> FloatArray:
         """Return the noisy sum of the bounded gradients of the users who take part in the step, shape of θ."""
-        takes_part_by_run = [rng.random(rows.num_users) < mechanism.sampled for rng in rngs]
+        takes_part_by_run = [rng.random(rows.num_users) < mechanism.sampled for rng in sampling_rngs]
         participation = np.stack(takes_part_by_run, axis=1).astype(np.float64) if is_sampled else None
         gradient_sum, _ = sum_gradients(theta, bounds, participation)
-        return np.asarray(gradient_sum + noise_plan.gradient_noise * gradient_draws[step - 1])
+        return np.asarray(gradient_sum + noise_plan.gradient_noise_std * gradient_draws[step - 1])
 
     return descend_as_entered(take_gradient, mechanism, rows.num_features, weight_sums, should_stop)

@@ -157,10 +157,13 @@ class Table:
         return bool((self.runs_done == self.experiment.num_runs).all())
 
     def summarise(
-        self, measure: Measure = Measure.LOSS, unit: ScoreUnit = ScoreUnit.ROWS, side: int = Side.HELD_OUT
+        self,
+        measure: Measure = Measure.LOSS,
+        score_unit: ScoreUnit = ScoreUnit.ROWS,
+        side: int = Side.HELD_OUT,
     ) -> SplitSummary:
         """Return the means of one score over the finished runs and their errors, one entry per cell."""
-        return summarise_splits(select_score(self.scores, measure, unit, side), self.experiment)
+        return summarise_splits(select_score(self.scores, measure, score_unit, side), self.experiment)
 
     def find_cell_indices(self, method: Method) -> IntArray:
         """Return the positions of a method's cells, ordered by bound times clip; empty if it has none."""
@@ -172,16 +175,16 @@ class Table:
 def select_score(
     scores: FloatArray,
     measure: Measure = Measure.LOSS,
-    unit: ScoreUnit = ScoreUnit.ROWS,
+    score_unit: ScoreUnit = ScoreUnit.ROWS,
     side: int = Side.HELD_OUT,
 ) -> FloatArray:
     """Select one score from an array whose last axes are the side, the unit and the measure; the other axes stay."""
-    return np.asarray(scores[..., side, list(ScoreUnit).index(unit), list(Measure).index(measure)])
+    return np.asarray(scores[..., side, list(ScoreUnit).index(score_unit), list(Measure).index(measure)])
 
 
 @dataclass(frozen=True, eq=False)
 class SplitSummary(Summary):
-    """Means over runs on several splits of the users, and two kinds of uncertainty.
+    """Means over runs on several splits of the users (fields of `Summary`), with errors over noise and over users.
 
     ``standard_errors``, ``half_widths`` and ``spreads`` are within the splits: how noise and drawn rows vary on
     these users. ``users_half_widths`` estimate how far other users held out would move the mean.
@@ -189,12 +192,12 @@ class SplitSummary(Summary):
     Attributes:
         degrees_of_freedom: Within the splits, one entry per mean.
         users_half_widths: Half of a 95 % interval over the splits; NaN with fewer than `MIN_SPLITS`.
-        split_errors: Standard error of the mean, from the means of the splits; NaN with one.
+        split_standard_errors: Standard error of the mean, from the means of the splits; NaN with one.
     """
 
     degrees_of_freedom: IntArray
     users_half_widths: FloatArray
-    split_errors: FloatArray
+    split_standard_errors: FloatArray
 
     @property
     def half_widths(self) -> FloatArray:
@@ -226,7 +229,7 @@ def summarise_splits(run_values: FloatArray, experiment: Experiment) -> SplitSum
     """
     num_splits = len(experiment.splits)
     is_done = np.isfinite(run_values)
-    num_runs = is_done.sum(axis=-1)
+    num_finished_runs = is_done.sum(axis=-1)
     # The mean of the runs on each split; NaN where there is none.
     values_by_split = [run_values[..., i::num_splits] for i in range(num_splits)]
     split_means = np.stack([summarise_runs(x, axis=-1).means for x in values_by_split], axis=-1)
@@ -237,28 +240,28 @@ def summarise_splits(run_values: FloatArray, experiment: Experiment) -> SplitSum
     num_split_means = np.isfinite(split_means).sum(axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
         # Each mean of a split takes one degree of freedom.
-        degrees_of_freedom = np.maximum(num_runs - num_split_means, 0)
+        degrees_of_freedom = np.maximum(num_finished_runs - num_split_means, 0)
         residual_variances = (residuals * residuals).sum(axis=-1) / degrees_of_freedom
-        spreads = np.sqrt(np.where(degrees_of_freedom > 0, residual_variances, np.nan))
-        means = np.where(is_done, run_values, 0.0).sum(axis=-1) / num_runs
+        noise_spreads = np.sqrt(np.where(degrees_of_freedom > 0, residual_variances, np.nan))
+        means = np.where(is_done, run_values, 0.0).sum(axis=-1) / num_finished_runs
         # Step 2: other users, from the means of the splits. Invariant: the width uses nothing but these means and the
         # ratio of users, so that more runs on the same splits make it no smaller than the users allow.
-        between_splits = summarise_runs(split_means, axis=-1)
-        test_ratio = experiment.test.num_users / experiment.train.num_users
+        split_mean_summary = summarise_runs(split_means, axis=-1)
+        test_to_training_ratio = experiment.test.num_users / experiment.train.num_users
         users_half_widths = (
             _compute_student_quantile(num_split_means - 1)
-            * between_splits.spreads
-            * np.sqrt(1.0 / np.maximum(num_split_means, 1) + test_ratio)
+            * split_mean_summary.spreads
+            * np.sqrt(1.0 / np.maximum(num_split_means, 1) + test_to_training_ratio)
         )
         users_half_widths = np.where(num_split_means >= MIN_SPLITS, users_half_widths, np.nan)
         return SplitSummary(
             means,
-            spreads / np.sqrt(num_runs),
-            num_runs,
-            spreads,
+            noise_spreads / np.sqrt(num_finished_runs),
+            num_finished_runs,
+            noise_spreads,
             degrees_of_freedom,
             users_half_widths,
-            between_splits.standard_errors,
+            split_mean_summary.standard_errors,
         )
 
 
@@ -294,16 +297,16 @@ class References:
     scores_without_noise: FloatArray
     scores_without_noise_and_clipping: FloatArray
 
-    def average(self, measure: Measure, unit: ScoreUnit) -> ReferenceScores:
+    def average(self, measure: Measure, score_unit: ScoreUnit) -> ReferenceScores:
         """Return one score on users held out of each model, averaged over the splits."""
         plain_scores = (self.scores_without_privacy, self.guessing_scores)
         descent_scores = (self.scores_without_noise, self.scores_without_noise_and_clipping)
         scores_by_model = (*plain_scores, *descent_scores)
-        return ReferenceScores(*(float(select_score(x, measure, unit).mean()) for x in scores_by_model))
+        return ReferenceScores(*(float(select_score(x, measure, score_unit).mean()) for x in scores_by_model))
 
 
 def compute_references(experiment: Experiment, should_stop: ShouldStop = never) -> References | None:
-    """Compute the model without privacy, the best constant, and the descent without noise, on the training users.
+    """Compute scores of training without privacy, of the best constant, and without noise; return None if stopped.
 
     On a large table the descent without noise is run on the first split alone: on every other split its scores are
     those without privacy, plus the difference between the two on the first split.
@@ -331,17 +334,17 @@ def compute_references(experiment: Experiment, should_stop: ShouldStop = never) 
             return None
         # Step 2: score the models on both sides of the split. Invariant: every array has shape (2, 2, 2), the side
         # first.
-        sides = (training_rows, test_rows)
+        rows_of_both_sides = (training_rows, test_rows)
         scores_without_privacy, *scores_without_noise = (
-            np.stack([score_models(rows, loss, theta)[0] for rows in sides])
+            np.stack([score_models(rows, loss, theta)[0] for rows in rows_of_both_sides])
             for theta in thetas
             if theta is not None
         )
         if not is_descent_run:  # Its losses over the model without privacy are those on the first split.
-            first_without_privacy, _, *first_scores = scores_by_split[0]
-            scores_without_noise = [scores_without_privacy + x - first_without_privacy for x in first_scores]
+            first_baseline, _, *first_scores = scores_by_split[0]
+            scores_without_noise = [scores_without_privacy + x - first_baseline for x in first_scores]
         best_constant = optimum.find_best_constant(training_rows, loss)
-        guessing_scores = np.stack([score_constant(rows, loss, best_constant) for rows in sides])
+        guessing_scores = np.stack([score_constant(rows, loss, best_constant) for rows in rows_of_both_sides])
         scores_by_split.append([scores_without_privacy, guessing_scores, *scores_without_noise])
         certificate = certificate or fitted_model.certificate
     assert certificate is not None
@@ -387,12 +390,12 @@ def fill_table(
         progress(1.0 - num_missing / (len(experiment.cells) * experiment.num_runs))
         # Step 3: pass on a copy when all bounds of a method have as many runs. Invariant: its curve has no steps that
         # come from more runs at one bound than at another.
-        is_method_filled = (
+        completes_method = (
             next_batch is None
             or experiment.cells[next_batch[0][0]].method is not experiment.cells[cell_indices[0]].method
             or next_batch[1][0] > run_numbers[0]
         )
-        if on_update is not None and is_method_filled:
+        if on_update is not None and completes_method:
             on_update(Table(experiment, scores.copy()))
     return Table(experiment, scores)
 
@@ -413,17 +416,17 @@ def _order_missing_runs(experiment: Experiment, scores: FloatArray, first_batch_
     # for larger matrices and one set of ranks for all caps, within the memory of `_RANKS`. Invariant: the intervals
     # cover all runs once.
     later_batch_size = max(min(4 * BATCH * len(experiment.splits), _RANKS // experiment.train.num_rows), 1)
-    interval_ends = [0, min(first_batch_size, later_batch_size, experiment.num_runs)]
-    while interval_ends[-1] < experiment.num_runs:
-        interval_ends.append(min(interval_ends[-1] + later_batch_size, experiment.num_runs))
+    run_interval_ends = [0, min(first_batch_size, later_batch_size, experiment.num_runs)]
+    while run_interval_ends[-1] < experiment.num_runs:
+        run_interval_ends.append(min(run_interval_ends[-1] + later_batch_size, experiment.num_runs))
     # Step 2: list what each interval lacks, method by method, output perturbation last. A cell joins the batch before
     # it if both lack the same runs and are trained in one descent. Invariant: the runs of a batch are of one interval.
     batches: list[Batch] = []
-    for start, stop in itertools.pairwise(interval_ends):
+    for start, stop in itertools.pairwise(run_interval_ends):
         for method in Method:
             for cell_index, cell in enumerate(experiment.cells):
-                is_missing = np.isnan(scores[cell_index, start:stop, 0, 0, 0])
-                missing_runs = tuple((np.flatnonzero(is_missing) + start).tolist())
+                missing_mask = np.isnan(scores[cell_index, start:stop, 0, 0, 0])
+                missing_runs = tuple((np.flatnonzero(missing_mask) + start).tolist())
                 if cell.method is not method or not missing_runs:
                     continue
                 if batches and _can_join(experiment, batches[-1], cell_index, missing_runs):
@@ -465,22 +468,22 @@ def _fill_batch(
     """
     splits, mechanism, seed = experiment.splits, experiment.mechanism, experiment.seed
     cells = [experiment.cells[cell_index] for cell_index in cell_indices]
-    for split_index, (train, test) in enumerate(splits):
+    for split_index, (train_rows, test_rows) in enumerate(splits):
         # Invariant: a run is made on one split, by its number, so that it is the same whichever runs are made together;
         # and its scores are written when all of its split are there, or not at all.
-        split_runs = tuple(i for i in run_numbers if i % len(splits) == split_index)
-        if not split_runs:
+        run_subset = tuple(i for i in run_numbers if i % len(splits) == split_index)
+        if not run_subset:
             continue
         if cells[0].method is Method.OUTPUT:
-            theta = optimum.perturb_minimiser(train, mechanism, cells[0], seed, split_runs, should_stop)
+            theta = optimum.perturb_minimiser(train_rows, mechanism, cells[0], seed, run_subset, should_stop)
         else:
             is_cap = cells[0].method is Method.CAP
-            ranks = draw_ranks_once(train, seed, split_runs) if is_cap else None
-            theta = descent.train_cells(train, mechanism, cells, seed, split_runs, ranks, should_stop)
+            ranks = draw_ranks_once(train_rows, seed, run_subset) if is_cap else None
+            theta = descent.train_cells(train_rows, mechanism, cells, seed, run_subset, ranks, should_stop)
         if theta is None:
             return False
-        score_positions = np.array(cell_indices)[:, None], np.array(split_runs)
-        for side_index, side_rows in enumerate((train, test)):
+        score_positions = np.array(cell_indices)[:, None], np.array(run_subset)
+        for side_index, side_rows in enumerate((train_rows, test_rows)):
             model_scores = score_models(side_rows, mechanism.loss, theta)
             scores[*score_positions, side_index] = model_scores.reshape(len(cells), -1, *SCORE_SHAPE)
     return True

@@ -50,12 +50,12 @@ def bound_difference(sigma: float, num_draws: int, epsilon: float, delta: float)
     if sigma < 10.0:
         return math.inf, math.inf
     # K such that the tail is below δ₀ e^(-ε₀ - 40) / N: P(|k| > K σ) <= 2 e^(-(K - 1/(2 σ))²/2).
-    tail_width = math.sqrt(2.0 * (epsilon + 40.0 + math.log(2.0 * num_draws / delta))) + 0.5 / sigma
-    log_ratio_down = -math.log1p(-1.0 / (24.0 * sigma**2))
-    log_ratio_up = tail_width * tail_width / (8.0 * sigma**2) + 1e-300
-    added_epsilon = num_draws * (log_ratio_down + log_ratio_up)
-    tail_delta = math.exp(num_draws * log_ratio_down - 40.0) * delta
-    return added_epsilon, math.expm1(num_draws * log_ratio_down) * delta + tail_delta
+    tail_width_in_sigmas = math.sqrt(2.0 * (epsilon + 40.0 + math.log(2.0 * num_draws / delta))) + 0.5 / sigma
+    log_discrete_to_rounded = -math.log1p(-1.0 / (24.0 * sigma**2))
+    log_rounded_to_discrete = tail_width_in_sigmas * tail_width_in_sigmas / (8.0 * sigma**2) + 1e-300
+    added_epsilon = num_draws * (log_discrete_to_rounded + log_rounded_to_discrete)
+    tail_delta = math.exp(num_draws * log_discrete_to_rounded - 40.0) * delta
+    return added_epsilon, math.expm1(num_draws * log_discrete_to_rounded) * delta + tail_delta
 
 
 def account_exactly(squared_sensitivity: int, num_draws: int, epsilon: float, delta: float) -> GaussianSteps:
@@ -105,13 +105,13 @@ for _power in range(1, 15):
 
 def exponentiate_exactly(values: FloatArray) -> FloatArray:
     """Compute e^x to about 2 units in the last place, each entry by the same operations; |x| <= 700."""
-    powers_of_two = np.rint(values * _LOG2_E)
+    binary_exponents = np.rint(values * _LOG2_E)
     # At most 0.35: the series ends below 1e-18.
-    remainders = (values - powers_of_two * _LN2_HIGH) - powers_of_two * _LN2_LOW
+    remainders = (values - binary_exponents * _LN2_HIGH) - binary_exponents * _LN2_LOW
     exponentials = np.full_like(remainders, _TAYLOR[-1])
     for taylor_coefficient in reversed(_TAYLOR[:-1]):
         exponentials = exponentials * remainders + taylor_coefficient
-    return np.asarray(np.ldexp(exponentials, powers_of_two.astype(np.int64)))
+    return np.asarray(np.ldexp(exponentials, binary_exponents.astype(np.int64)))
 
 
 def compute_slopes_exactly(loss: LossKind, margins: FloatArray) -> FloatArray:
@@ -127,7 +127,7 @@ def _clip_slopes(rows: ClassifierRows, mechanism: Mechanism, theta: FloatArray) 
     """Compute the slope of each row's loss at θ, clipped so that the row's gradient has norm at most the clip."""
     margins = np.zeros(rows.num_rows)
     squared_norms = np.zeros(rows.num_rows)
-    for column_values, coefficient in zip(rows.signed.T, theta.tolist(), strict=True):
+    for column_values, coefficient in zip(rows.signed_features.T, theta.tolist(), strict=True):
         margins += column_values * coefficient
         squared_norms += column_values * column_values
     with np.errstate(divide="ignore"):
@@ -144,7 +144,7 @@ def round_gradients(rows: ClassifierRows, mechanism: Mechanism, bound: float, th
     # `GRID_STEPS` steps. Rounding toward 0 makes no entry larger.
     weights = compute_smooth_weights(rows.sizes, bound)[rows.user_codes]
     slopes_in_steps = weights * _clip_slopes(rows, mechanism, theta) * (GRID_STEPS / (bound * mechanism.clip))
-    return np.trunc(rows.signed * slopes_in_steps[:, None]).astype(np.int64)
+    return np.trunc(rows.signed_features * slopes_in_steps[:, None]).astype(np.int64)
 
 
 def round_user_sums(
@@ -159,7 +159,7 @@ def round_user_sums(
         Whole vectors of norm at most `USER_NORM`, shape (num_users, num_features), and 1 or 0, shape (num_users,).
     """
     slopes_in_steps = _clip_slopes(rows, mechanism, theta) * (GRID_STEPS / mechanism.clip)
-    gradients_in_steps = np.trunc(rows.signed * slopes_in_steps[:, None]).astype(np.int64)
+    gradients_in_steps = np.trunc(rows.signed_features * slopes_in_steps[:, None]).astype(np.int64)
     # Up to 200,000 rows of 2^22: float64 holds the sums exactly.
     user_sums = np.add.reduceat(gradients_in_steps, rows.starts, axis=0).astype(np.float64) / bound
     squared_norms = np.zeros(rows.num_users)

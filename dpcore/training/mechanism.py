@@ -173,7 +173,7 @@ class Mechanism:
 
     @property
     def learning_rate(self) -> float:
-        """Return η, the factor of a mean gradient."""
+        """Return η, the factor of a mean gradient: the step size over the smoothness of the loss."""
         return self.step_size / self.loss.smoothness
 
     def project(self, theta: FloatArray) -> FloatArray:
@@ -244,24 +244,24 @@ def fade_mean(fading_mean: FloatArray, direction: FloatArray) -> FloatArray:
     return FADE * fading_mean + (1.0 - FADE) * direction
 
 
-def compute_faded_variance(noise_scale: float) -> float:
+def compute_faded_variance(noise_std: float) -> float:
     """Return the variance of a coordinate of `fade_mean` after many steps of pure noise."""
     # (1 - f)² times the sum of f^(2k) over the steps before.
-    return noise_scale**2 * (1.0 - FADE) / (1.0 + FADE)
+    return noise_std**2 * (1.0 - FADE) / (1.0 + FADE)
 
 
-def measure_agreement(fading_mean: FloatArray, noise_scale: float, step: int) -> FloatArray:
+def measure_agreement(fading_mean: FloatArray, noise_std: float, step: int) -> FloatArray:
     """Measure how many times as long, squared, the fading mean is as under noise alone, shape (runs,).
 
     Args:
         fading_mean: `fade_mean`, with the gradient of this step in it, shape (d, runs).
-        noise_scale: Standard deviation of the noise on each coordinate of a gradient over the bound.
+        noise_std: Standard deviation of the noise on each coordinate of a gradient over the bound.
         step: Number of this step, from 1.
     """
     squared_norms = np.einsum("kr,kr->r", fading_mean, fading_mean)
     # The mean began at 0: after few steps it holds less noise.
-    faded_share = 1.0 - FADE ** (2 * step)
-    return np.asarray(squared_norms / (len(fading_mean) * compute_faded_variance(noise_scale) * faded_share))
+    noise_share = 1.0 - FADE ** (2 * step)
+    return np.asarray(squared_norms / (len(fading_mean) * compute_faded_variance(noise_std) * noise_share))
 
 
 def grow_steps(step_factors: FloatArray, agreements: FloatArray, step: int, num_steps: int) -> FloatArray:

@@ -98,12 +98,12 @@ def fit_model(
     objective, gradient, _ = _evaluate(rows, loss, normalised_weights, regularisation, theta)
     gradient_norm = float(np.linalg.norm(gradient))
     # Without a ball and without a penalty no tangent bounds anything.
-    gap_bounds = [math.inf]
+    gap_upper_bounds = [math.inf]
     if math.isfinite(radius):
-        gap_bounds.append(max(float(theta @ gradient) + radius * gradient_norm, 0.0))
+        gap_upper_bounds.append(max(float(theta @ gradient) + radius * gradient_norm, 0.0))
     if regularisation:
-        gap_bounds.append(gradient_norm**2 / (2.0 * regularisation))
-    lower_bound = objective - min(gap_bounds)
+        gap_upper_bounds.append(gradient_norm**2 / (2.0 * regularisation))
+    lower_bound = objective - min(gap_upper_bounds)
     return FittedModel(theta, Certificate(objective, lower_bound, "the tangent plane of a convex function"))
 
 
@@ -140,14 +140,14 @@ def fit_to_gradient(
 
     def compute_gradient(theta: FloatArray) -> FloatArray:
         """Return the gradient of the sum of losses with its penalty, shape (num_features,)."""
-        slopes = weights * loss.differentiate(rows.signed @ theta)
-        return np.asarray(rows.signed.T @ slopes + penalty * theta)
+        slopes = weights * loss.differentiate(rows.signed_features @ theta)
+        return np.asarray(rows.signed_features.T @ slopes + penalty * theta)
 
-    weighted_moments = rows.features.T @ (rows.features * (weights * loss.smoothness)[:, None])
+    curvature_bound = rows.features.T @ (rows.features * (weights * loss.smoothness)[:, None])
     # Rounded up: the rate is proved for steps of at most 1/L.
-    largest_curvature = float(np.linalg.eigvalsh(weighted_moments)[-1]) * (1.0 + 1e-9) + penalty
-    convergence_root = math.sqrt(penalty / largest_curvature)
-    momentum = (1.0 - convergence_root) / (1.0 + convergence_root)
+    largest_curvature = float(np.linalg.eigvalsh(curvature_bound)[-1]) * (1.0 + 1e-9) + penalty
+    inverse_condition_root = math.sqrt(penalty / largest_curvature)
+    momentum = (1.0 - inverse_condition_root) / (1.0 + inverse_condition_root)
     extrapolated_theta = theta
     while float(np.linalg.norm(compute_gradient(theta))) > max_gradient_norm and not should_stop():
         previous_theta = theta
@@ -160,9 +160,9 @@ def _evaluate(
     rows: ClassifierRows, loss: LossKind, weights: FloatArray, regularisation: float, theta: FloatArray
 ) -> tuple[float, FloatArray, FloatArray]:
     """Return value, gradient and Hessian of Σ c loss + Λ/2 |θ|² at θ; the weights c have the sum 1, Λ regularises."""
-    margins = rows.signed @ theta
+    margins = rows.signed_features @ theta
     objective = float(weights @ loss.evaluate(margins)) + 0.5 * regularisation * float(theta @ theta)
-    gradient = rows.signed.T @ (weights * loss.differentiate(margins)) + regularisation * theta
+    gradient = rows.signed_features.T @ (weights * loss.differentiate(margins)) + regularisation * theta
     curvatures = weights * loss.differentiate_twice(margins)
     hessian = rows.features.T @ (rows.features * curvatures[:, None])
     hessian[np.diag_indices_from(hessian)] += regularisation
@@ -195,13 +195,13 @@ def _minimise(
             newton_step = _solve_semidefinite(hessian + damping * curvature_bound, gradient)
             squared_decrement = float(gradient @ newton_step)
             candidate_theta = theta - newton_step
-            evaluation = _evaluate(rows, loss, normalised_weights, regularisation, candidate_theta)
-            if evaluation[0] <= objective - 1e-4 * squared_decrement or damping >= 1.0:
+            candidate_evaluation = _evaluate(rows, loss, normalised_weights, regularisation, candidate_theta)
+            if candidate_evaluation[0] <= objective - 1e-4 * squared_decrement or damping >= 1.0:
                 break
             damping = min(max(damping * 100.0, 1e-6), 1.0)
-        if squared_decrement <= _SMALLEST_DECREMENT**2 or evaluation[0] >= objective:
+        if squared_decrement <= _SMALLEST_DECREMENT**2 or candidate_evaluation[0] >= objective:
             break  # Rounding hides the remaining gain.
-        theta, (objective, gradient, hessian) = candidate_theta, evaluation
+        theta, (objective, gradient, hessian) = candidate_theta, candidate_evaluation
         damping = max(damping / 100.0, 1e-12)
     return theta
 
@@ -238,9 +238,10 @@ def find_best_constant(rows: ClassifierRows, loss: LossKind) -> float:
         losses_by_label = loss.evaluate(np.array([score, -score]))
         return float(np.array([positive_share, 1.0 - positive_share]) @ losses_by_label)
 
-    return float(
-        minimize_scalar(compute_mean_loss, bounds=(-2.0, 2.0), method="bounded", options={"xatol": 1e-12}).x
+    result = minimize_scalar(
+        compute_mean_loss, bounds=(-2.0, 2.0), method="bounded", options={"xatol": 1e-12}
     )
+    return float(result.x)
 
 
 PENALTY = 0.8

@@ -108,7 +108,7 @@ class TrainingParameters(Parameters):
     """The same seed generates the same data."""
 
     def _check_together(self, problems: Problems) -> None:
-        """Record what fields get wrong together: a cap of a broken number, and what mechanism or generator refuse."""
+        """Record a release's cap that is above 1 and not whole, and all that `Mechanism` or the generator refuse."""
         problems.finite(positive_above=self.positive_above)
         if self.bounded_by is Method.CAP and self.bound > 1.0 and self.bound % 1.0:
             problems.add(f"a release under a cap draws a whole number of rows; the bound is {self.bound:g}")
@@ -125,7 +125,7 @@ class TrainingParameters(Parameters):
 
     @property
     def release_cell(self) -> Cell:
-        """Return the cell of a release; weights and caps of a bound below one row get bound 1 and that clip."""
+        """Return the cell of a release; for weights and caps a bound below one row becomes bound 1 with that clip."""
         if self.bounded_by is Method.FOLLOWED:
             return Cell(Method.FOLLOWED)
         if self.bounded_by in (Method.SMOOTH, Method.CAP) and self.bound < 1.0:
@@ -140,8 +140,8 @@ class TrainingParameters(Parameters):
     @property
     def methods(self) -> tuple[Method, ...]:
         """Return the methods to compare; output perturbation only if the loss has a bounded slope."""
-        has_output = self.loss.has_bounded_slope
-        return tuple(method for method in Method if has_output or method is not Method.OUTPUT)
+        has_perturbation = self.loss.has_bounded_slope
+        return tuple(method for method in Method if has_perturbation or method is not Method.OUTPUT)
 
     def list_cells(self, max_size: int) -> tuple[Cell, ...]:
         """List the cells to compare: bounds that double by the rule, else integer bounds, up to ``max_size`` rows."""
@@ -174,18 +174,18 @@ class TrainingParameters(Parameters):
 
 def list_assumptions(parameters: TrainingParameters) -> tuple[str, ...]:
     """List the assumptions of the answers, sentences without their full stop."""
-    doubled_noise_text = "the noise is twice that for adding or removing a user"
+    doubled_noise_clause = "the noise is twice that for adding or removing a user"
     mechanism, has_rule = parameters.mechanism, parameters.pace is Pace.RULE
-    counts_text = {
+    counts_sentence = {
         Neighbours.ADD_OR_REMOVE_USER: "The rows per user and the number of users are protected; the latter costs 3 to "
         "5 % of the budget",
         Neighbours.REPLACE_USER: f"The rows per user are protected, the number of users is public; "
-        f"{doubled_noise_text}",
-        Neighbours.REPLACE_VALUES: f"The rows per user are public; {doubled_noise_text}",
+        f"{doubled_noise_clause}",
+        Neighbours.REPLACE_VALUES: f"The rows per user are public; {doubled_noise_clause}",
     }[parameters.neighbours]
     return (
         f"Neighbouring relation: {parameters.neighbours.value}",
-        counts_text,
+        counts_sentence,
         "Features are scaled to norm 1 by public ranges; each row's gradient is clipped to norm 1",
         f"The noise of all {mechanism.steps} steps is that of one Gaussian mechanism, exactly"
         if mechanism.sampled == 1.0

@@ -44,7 +44,7 @@ class Model:
         theta: Of the scaled features, shape (num_features,); it may be published.
         facts: What is guaranteed and how.
         cell: The method and its bound h.
-        noise_scale: Standard deviation of the noise on each coordinate of a step's summed gradient, in rows; of output
+        noise_std: Standard deviation of the noise on each coordinate of a step's summed gradient, in rows; of output
             perturbation, on each coordinate of θ.
         last_bound: The bound of the last step, in rows: where followed clipped sums came to, which may be published.
     """
@@ -52,7 +52,7 @@ class Model:
     theta: FloatArray
     facts: ReleaseFacts
     cell: Cell
-    noise_scale: float
+    noise_std: float
     last_bound: float
 
 
@@ -63,8 +63,8 @@ def draw_rows(rows: ClassifierRows, cap: float) -> ClassifierRows:
     user has half a million; then the first of them is kept, which favours a row and costs no privacy.
     """
     random_keys = np.frombuffer(secrets.token_bytes(8 * rows.num_rows), dtype=np.uint64)
-    is_drawn = rank_within_users(rows.user_codes, random_keys) < cap
-    return ClassifierRows(rows.features[is_drawn], rows.signs[is_drawn], rows.user_codes[is_drawn])
+    drawn_mask = rank_within_users(rows.user_codes, random_keys) < cap
+    return ClassifierRows(rows.features[drawn_mask], rows.signs[drawn_mask], rows.user_codes[drawn_mask])
 
 
 def _compute_squared_sensitivity(mechanism: Mechanism) -> int:
@@ -155,38 +155,38 @@ def _price_release(
     Raises:
         InvalidInput: The bound is out of range, users are sampled, or the method asks for another loss.
     """
-    is_output = cell.method is Method.OUTPUT
+    perturbs_output = cell.method is Method.OUTPUT
     with Problems() as problems:
         problems.between(1e-6, 1e9, bound=cell.bound)
         if mechanism.sampled < 1.0:
             problems.add("a release takes all users in every step")
         if mechanism.user_share < 1.0:
             problems.add("a release is no first look: its noise is that of all users")
-        if is_output and not mechanism.loss.has_bounded_slope:
+        if perturbs_output and not mechanism.loss.has_bounded_slope:
             problems.add("output perturbation needs a loss of bounded slope")
     bound_follows = cell.method is Method.FOLLOWED
     mechanism = replace(mechanism, clip=mechanism.clip * cell.clip)
     mechanism = apply_rule(mechanism) if bound_follows else mechanism
-    num_features, steps = rows.num_features, mechanism.steps
-    if is_output:
+    num_features, num_steps = rows.num_features, mechanism.steps
+    if perturbs_output:
         squared_sensitivity = _compute_output_sensitivity(mechanism, num_features) ** 2
         num_draws = num_features
     elif mechanism.pace is Pace.RULE:
         squared_sensitivity = choose_rule_grid(mechanism, bound_follows).squared_total_sensitivity
-        num_draws = steps * (num_features + bound_follows) + 1
+        num_draws = num_steps * (num_features + bound_follows) + 1
     else:
         squared_weight_sensitivity, _ = _choose_weight_grid(mechanism, cell.bound, rows.num_users)
-        squared_sensitivity = steps * _compute_squared_sensitivity(mechanism) + squared_weight_sensitivity
-        num_draws = steps * num_features + 1
+        squared_sensitivity = num_steps * _compute_squared_sensitivity(mechanism) + squared_weight_sensitivity
+        num_draws = num_steps * num_features + 1
     gaussian_steps = account_exactly(squared_sensitivity, num_draws, mechanism.epsilon, mechanism.delta)
-    mechanism_name = OUTPUT_MECHANISM if is_output else MECHANISM
+    mechanism_name = OUTPUT_MECHANISM if perturbs_output else MECHANISM
     epsilon, delta = gaussian_steps.epsilon, gaussian_steps.delta
     return mechanism, gaussian_steps, ReleaseFacts(epsilon, delta, mechanism.neighbours, mechanism_name)
 
 
 @dataclass(frozen=True)
 class RuleGrid:
-    """The sensitivities of a release by the rule, in integers.
+    """Squared sensitivities of a release by the rule, and what one user adds to its counts, all in integers.
 
     Attributes:
         squared_gradient_sensitivity: Squared sensitivity of a step's summed gradient.
@@ -259,14 +259,14 @@ class _Release:
         rows, mechanism, gaussian_steps = self.choose_rows(), self.mechanism, self.gaussian_steps
         bound_follows = self.cell.method is Method.FOLLOWED
         rule_grid = choose_rule_grid(mechanism, bound_follows)
-        noise_over_sensitivity = gaussian_steps.scale / math.sqrt(rule_grid.squared_total_sensitivity)
-        unit_noise = get_gradient_sensitivity(mechanism.neighbours) * noise_over_sensitivity
+        std_for_sensitivity_1 = gaussian_steps.scale / math.sqrt(rule_grid.squared_total_sensitivity)
+        unit_noise = get_gradient_sensitivity(mechanism.neighbours) * std_for_sensitivity_1
         # The number of users is public, or released with noise.
         num_users = float(rows.num_users)
         if rule_grid.num_users_unit:
             user_unit = rule_grid.num_users_unit
-            noisy_units = gaussian_steps.release(np.array([user_unit * rows.num_users]), user_unit**2)
-            num_users = max(float(noisy_units[0]) / user_unit, unit_noise)
+            noisy_user_units = gaussian_steps.release(np.array([user_unit * rows.num_users]), user_unit**2)
+            num_users = max(float(noisy_user_units[0]) / user_unit, unit_noise)
 
         def take_direction(
             theta: FloatArray, bounds: FloatArray, step: int
@@ -284,33 +284,31 @@ class _Release:
             # (2 within - n) / (2 n) + 1/2 = within / n, of released numbers.
             return direction, noisy_balance / (2.0 * rule_grid.count_unit * num_users) + 0.5
 
+        rule_plan = account.plan_rule_noise(mechanism, bound_follows)
+        rule_plan = replace(
+            rule_plan, unit_noise=unit_noise, direction_noise_std=gaussian_steps.scale / GRID_STEPS
+        )
+        first_bounds, num_users_by_run = np.array([self.cell.bound]), np.array([num_users])
         theta_and_bounds = descend_by_rule(
-            take_direction,
-            mechanism,
-            rows.num_features,
-            np.array([num_users]),
-            np.array([self.cell.bound]),
-            unit_noise=unit_noise,
-            step_noise=gaussian_steps.scale / GRID_STEPS,
-            bound_follows=bound_follows,
+            take_direction, mechanism, rows.num_features, num_users_by_run, first_bounds, rule_plan
         )
         assert theta_and_bounds is not None  # `report` raises where it is stopped.
         mean_theta, last_bounds = theta_and_bounds
-        noise_scale = gaussian_steps.scale * float(last_bounds[0]) * mechanism.clip / GRID_STEPS
-        return Model(mean_theta[:, 0], self.facts, self.cell, noise_scale, float(last_bounds[0]))
+        last_noise_std = gaussian_steps.scale * float(last_bounds[0]) * mechanism.clip / GRID_STEPS
+        return Model(mean_theta[:, 0], self.facts, self.cell, last_noise_std, float(last_bounds[0]))
 
     def descend_as_entered(self) -> Model:
         """Release a model of the descent with entered steps, as `descent.train_cells` trains it in one run."""
         rows, mechanism = self.choose_rows(), self.mechanism
         gaussian_steps, bound = self.gaussian_steps, self.cell.bound
-        squared_weight_sensitivity, weight_step = _choose_weight_grid(mechanism, bound, rows.num_users)
+        squared_weight_sensitivity, rows_per_step = _choose_weight_grid(mechanism, bound, rows.num_users)
         # The sum of weights, public or with noise, at least that of one user.
         user_weights = np.minimum(bound, rows.sizes)
         weight_sum = math.fsum(user_weights)
         if squared_weight_sensitivity:
-            weight_steps = np.trunc(user_weights / weight_step).astype(np.int64).sum(keepdims=True)
-            noisy_weight_steps = float(gaussian_steps.release(weight_steps, squared_weight_sensitivity)[0])
-            weight_sum = max(noisy_weight_steps * weight_step, bound)
+            sum_in_steps = np.trunc(user_weights / rows_per_step).astype(np.int64).sum(keepdims=True)
+            noisy_sum_in_steps = float(gaussian_steps.release(sum_in_steps, squared_weight_sensitivity)[0])
+            weight_sum = max(noisy_sum_in_steps * rows_per_step, bound)
         grid_step = bound * mechanism.clip / GRID_STEPS
         squared_gradient_sensitivity = _compute_squared_sensitivity(mechanism)
 
@@ -340,9 +338,9 @@ class _Release:
         theta = optimum.fit_to_gradient(rows, mechanism.loss, weights, penalty, max_norm, self.should_stop)
         self.report(0.9, was_drawn=False)
         grid_step = bound / penalty / _OUTPUT_GRID_STEPS
-        theta_steps = np.rint(theta / grid_step).astype(np.int64)
+        theta_in_steps = np.rint(theta / grid_step).astype(np.int64)
         squared_sensitivity = _compute_output_sensitivity(mechanism, rows.num_features) ** 2
-        noisy_steps = self.gaussian_steps.release(theta_steps, squared_sensitivity)
+        noisy_steps = self.gaussian_steps.release(theta_in_steps, squared_sensitivity)
         noisy_theta = mechanism.project(np.asarray(grid_step * noisy_steps, dtype=np.float64)[:, None])
         return Model(noisy_theta[:, 0], self.facts, self.cell, self.gaussian_steps.scale * grid_step, bound)
 
@@ -385,7 +383,7 @@ class ReleaseRecord:
     @property
     def range_ends(self) -> FloatArray:
         """Return the lowest and the highest value of each feature, NaN without a range, shape (2, num_features)."""
-        return np.array([value_range or (np.nan, np.nan) for value_range in self.scaling.ranges]).T
+        return np.array([value_range or (np.nan, np.nan) for value_range in self.scaling.feature_ranges]).T
 
 
 def write_models(records: Sequence[ReleaseRecord]) -> str:
@@ -396,7 +394,7 @@ def write_models(records: Sequence[ReleaseRecord]) -> str:
     A feature with a range is clipped to it and mapped to [-1, 1]; then a row longer than ``norm`` is shortened
     to it, and all are divided by it. A score above 0 means the class in ``positive``.
     """
-    frames = []
+    model_frames = []
     for draw_number, record in enumerate(records, 1):
         columns = {
             "draw": draw_number,
@@ -411,5 +409,5 @@ def write_models(records: Sequence[ReleaseRecord]) -> str:
             "last_bound": record.model.last_bound,
             "label": record.model.facts.label,
         }
-        frames.append(pd.DataFrame(columns))
-    return pd.concat(frames).to_csv(index=False, lineterminator="\n")
+        model_frames.append(pd.DataFrame(columns))
+    return pd.concat(model_frames).to_csv(index=False, lineterminator="\n")

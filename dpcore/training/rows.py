@@ -27,19 +27,19 @@ class Scaling:
     by it.
 
     Attributes:
-        ranges: (lowest, highest) of each feature, in its own unit; None for one that is taken as it is.
+        feature_ranges: (lowest, highest) of each feature, in its own unit; None for one that is taken as it is.
         norm: Norm that a mapped row has at most, above 0.
 
     Raises:
         InvalidInput: A range that is empty or not finite, or a norm that is not above 0; all at once.
     """
 
-    ranges: tuple[tuple[float, float] | None, ...]
+    feature_ranges: tuple[tuple[float, float] | None, ...]
     norm: float
 
     def __post_init__(self) -> None:
         with Problems() as problems:
-            for feature_number, value_range in enumerate(self.ranges, 1):
+            for feature_number, value_range in enumerate(self.feature_ranges, 1):
                 lower, upper = value_range or (-1.0, 1.0)
                 range_text = f"the range of feature {feature_number}"
                 is_finite = all(problems.finite(**{f"an end of {range_text}": end}) for end in (lower, upper))
@@ -53,12 +53,12 @@ class Scaling:
         Raises:
             InvalidInput: There is not one range per column.
         """
-        if len(self.ranges) != features.shape[1]:
-            raise refuse(f"{len(self.ranges)} ranges for {features.shape[1]} features")
+        if len(self.feature_ranges) != features.shape[1]:
+            raise refuse(f"{len(self.feature_ranges)} ranges for {features.shape[1]} features")
         # Halved before they are added up: the sum of two large ends may leave float64.
-        half_ranges = np.array([value_range or (-1.0, 1.0) for value_range in self.ranges]).reshape(-1, 2) / 2
-        half_low, half_high = half_ranges.T
-        centred_features = (features - (half_low + half_high)) / (half_high - half_low)
+        halved_ranges = np.array([ends or (-1.0, 1.0) for ends in self.feature_ranges]).reshape(-1, 2) / 2
+        halved_lows, halved_highs = halved_ranges.T
+        centred_features = (features - (halved_lows + halved_highs)) / (halved_highs - halved_lows)
         mapped_features = np.clip(centred_features, -1.0, 1.0) / self.norm
         # Added up column by column: a row's result must not depend on where it stands (`release` rests on that).
         squared_norms = np.zeros(mapped_features.shape[0])
@@ -127,7 +127,7 @@ class ClassifierRows:
         return np.asarray(np.cumsum(self.sizes) - self.sizes)
 
     @cached_property
-    def signed(self) -> FloatArray:
+    def signed_features(self) -> FloatArray:
         """Return y x of each row, shape of ``features``: margins are this times θ."""
         return self.features * self.signs[:, None]
 
@@ -166,11 +166,11 @@ class ClassifierRows:
 
     def select_users(self, user_codes: IntArray) -> ClassifierRows:
         """Select the rows of some users, by their codes."""
-        is_selected = np.zeros(self.num_users, dtype=bool)
-        is_selected[user_codes] = True
-        is_kept = is_selected[self.user_codes]
-        new_codes = (np.cumsum(is_selected) - 1)[self.user_codes[is_kept]].astype(np.int64)
-        return ClassifierRows(self.features[is_kept], self.signs[is_kept], new_codes)
+        user_mask = np.zeros(self.num_users, dtype=bool)
+        user_mask[user_codes] = True
+        row_mask = user_mask[self.user_codes]
+        new_codes = (np.cumsum(user_mask) - 1)[self.user_codes[row_mask]].astype(np.int64)
+        return ClassifierRows(self.features[row_mask], self.signs[row_mask], new_codes)
 
 
 def prepare_rows(table: LabelledRows, scaling: Scaling, positive_above: float) -> ClassifierRows:
@@ -254,15 +254,15 @@ def score_models(rows: ClassifierRows, loss: LossKind, theta: FloatArray) -> Flo
     """
     num_runs = theta.shape[1]
     model_scores = np.zeros((num_runs, *SCORE_SHAPE))
-    user_weights = 1.0 / rows.num_users / rows.sizes[rows.user_codes]
-    row_weights = np.stack((np.full(rows.num_rows, 1.0 / rows.num_rows), user_weights))
+    equal_user_weights = 1.0 / rows.num_users / rows.sizes[rows.user_codes]
+    row_weights_by_unit = np.stack((np.full(rows.num_rows, 1.0 / rows.num_rows), equal_user_weights))
     block_size = max(_BLOCK // num_runs, 1)
     for start in range(0, rows.num_rows, block_size):
         row_slice = slice(start, start + block_size)
-        margins = rows.signed[row_slice] @ theta
+        margins = rows.signed_features[row_slice] @ theta
         accuracies = 0.5 * (np.sign(margins) + 1.0)
-        for measure_index, measure_values in enumerate((loss.evaluate(margins), accuracies)):
-            model_scores[:, :, measure_index] += (row_weights[:, row_slice] @ measure_values).T
+        for measure_index, row_scores in enumerate((loss.evaluate(margins), accuracies)):
+            model_scores[:, :, measure_index] += (row_weights_by_unit[:, row_slice] @ row_scores).T
     return model_scores
 
 

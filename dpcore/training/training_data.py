@@ -132,7 +132,7 @@ def build_dataset(
 
 
 def check_rows(features: FloatArray, user_codes: IntArray, feature_names: tuple[str, ...]) -> None:
-    """Check that rows can be trained on; features and their names do not matter.
+    """Raise if there are too many rows or one user; features are read for their number of rows, names not at all.
 
     Raises:
         InvalidInput: Too many rows, or one user.
@@ -159,7 +159,7 @@ def find_unnamed_class(table: Table, design: Design) -> list[InputProblem]:
     """List a problem if the label holds words and no class is named to count as 1; else an empty list."""
     if design.positive or design.label not in table.columns:
         return []
-    text_row_indices = np.flatnonzero(read_numbers(table, design.label).is_text)
+    text_row_indices = np.flatnonzero(read_numbers(table, design.label).text_mask)
     if not text_row_indices.size:
         return []
     lines_text = ", ".join(f"{table.line(int(row)):,}" for row in text_row_indices[:3])
@@ -188,13 +188,13 @@ def describe_label_rule(data: TrainingData, positive_above: float) -> str:
     labelled_rows = data.dataset.table
     assert labelled_rows is not None
     if data.design is not None and data.design.positive:
-        meaning_text = describe_positive(data, positive_above)
-        return f"A row counts as 1 where {meaning_text}, else as −1"
-    num_labels = np.unique(labelled_rows.labels).size
-    if num_labels <= 2:
+        positive_phrase = describe_positive(data, positive_above)
+        return f"A row counts as 1 where {positive_phrase}, else as −1"
+    num_distinct = np.unique(labelled_rows.labels).size
+    if num_distinct <= 2:
         return ""
     rule_text = f"those above {wording.entered(positive_above)} count as 1"
-    return f"The label {shorten(labelled_rows.label)} has {num_labels:,} different values: {rule_text}"
+    return f"The label {shorten(labelled_rows.label)} has {num_distinct:,} different values: {rule_text}"
 
 
 def load_sample() -> TrainingData:
@@ -287,7 +287,7 @@ class TrainingGenerator:
         true_scores = scaling.apply(features) @ self.theta + user_effects[user_codes]
         labels = (rng.random(num_rows) < 1.0 / (1.0 + np.exp(-true_scores))).astype(np.float64)
         feature_names = ("intercept", *(f"x{feature_index + 1}" for feature_index in range(self.informative)))
-        source_text = (
+        source_sentence = (
             f"Generated: {wording.counted(self.num_users, 'user')} with Pareto sizes (exponent "
             f"{wording.entered(self.exponent)}, at most {self.max_rows:,} rows), a logistic model with "
             f"{wording.counted(self.informative, 'feature')}, user effects of {wording.entered(self.user_effect)}, "
@@ -295,7 +295,7 @@ class TrainingGenerator:
         )
         dataset = Dataset(
             name=f"Generated, {num_rows:,} rows",
-            source=source_text,
+            source=source_sentence,
             disclosure=Disclosure.PUBLIC,
             histogram=ContributionHistogram.from_counts(sizes),
             table=LabelledRows(features, labels, user_codes, feature_names, "y"),

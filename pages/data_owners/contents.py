@@ -1,4 +1,4 @@
-"""The training of the page Data owners, in a tab, and the report that holds its results."""
+"""The training of the page Join or train alone, in a tab, and the report that holds its results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dpcore.data_owners.answer.answer import summarise_owners
 from dpcore.data_owners.answer.plots import TITLE, TrainingCard
 from dpcore.data_owners.paper import FIGURES
 from dpcore.data_owners.parameters import TRAINING_FIELDS, OwnersParameters
-from dpcore.data_owners.study import Records, StudyResult, check_records, run_study
+from dpcore.data_owners.study import RecordSource, StudyResult, check_records, run_study
 from dpcore.data_owners.training import LabelledRecords
 from dpcore.report.content import Report
 from dpcore.report.script import Code, Source
@@ -46,10 +46,10 @@ def _show_training(parameters: OwnersParameters) -> None:
         f"**{wording.capital(answer_plots.UNIT_NAMES[parameters.unit])}** is protected: neighbouring data sets differ "
         "in one unit whose records are zeroed."
     )
-    records: Records | LabelledRecords = fields.draw(QUESTION, "train_on")
+    records: RecordSource | LabelledRecords = fields.draw(QUESTION, "train_on")
     study, account = parameters.study, ""
     provenance: Provenance = Disclosure.PUBLIC
-    if records is Records.UPLOAD:
+    if records is RecordSource.UPLOAD:
         if (own_table := upload.show_table()) is None:
             return
         records, account = own_table.records, own_table.dataset.digest
@@ -136,7 +136,7 @@ def show_files(answer: Answer) -> None:
     latest_training = jobs.find_result(JOB_KEY)
     if latest_training is not None and latest_training[1].share_done > 0.0:
         (records, _, _, disclosure), study_result = latest_training
-        card = TrainingCard(study_result, disclosure, records is not Records.UPLOAD)
+        card = TrainingCard(study_result, disclosure, records is not RecordSource.UPLOAD)
     report_content.draw(
         "owners",
         answer.disclosure if card is None or not card.is_private else card.disclosure,

@@ -1,4 +1,4 @@
-"""Data owners: who should train together, by the bounds and by training."""
+"""Join or train alone: who should train together, by the bounds and by training."""
 
 from __future__ import annotations
 

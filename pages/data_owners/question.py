@@ -1,4 +1,4 @@
-"""Data owners: what it asks, and what a person enters."""
+"""Join or train alone: what it asks, and what a person enters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pages.shared.data import table_upload
 
 QUESTION = Question(
     name="data_owners",
-    title="Data owners",
+    title="Join or train alone",
     icon=":material/hub:",
     url_path="data-owners",
     group="Models",

@@ -1,4 +1,4 @@
-"""The upload of Data owners: a table with one row per record, whose users are the owners."""
+"""The upload of Join or train alone: a table with one row per record, whose users are the owners."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Examples per user: how many examples of one user a training by DP-SGD may see, and whom it draws."""
+"""User-level DP-SGD: how many examples of one user a training by DP-SGD may see, and whom it draws."""
 
 from dpcore.answer import Answer
 from dpcore.examples_per_user.answer import build_answer
@@ -8,7 +8,7 @@ from pages.shared.render.question_page import Page
 
 
 class ExamplesPage(Page):
-    """The page *Examples per user*."""
+    """The page *User-level DP-SGD*."""
 
     def describe_files(self, answer: Answer) -> str:
         """Return the heading of the single files among the downloads."""

@@ -1,4 +1,4 @@
-"""Examples per user: what it asks, and what a person enters."""
+"""User-level DP-SGD: what it asks, and what a person enters."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pages.shared.base.question import Facet, FieldOrigin, Question
 
 QUESTION = Question(
     name="examples_per_user",
-    title="Examples per user",
+    title="User-level DP-SGD",
     icon=":material/group_add:",
     url_path="examples-per-user",
     group="Models",

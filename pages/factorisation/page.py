@@ -1,4 +1,4 @@
-"""Factorisation: who gets a user's budget when a recommender is learned, and whether that beats item means."""
+"""Recommender: who gets a user's budget when a recommender is learned, and whether that beats item means."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def write_data_cell(code: Code, source: Source, public_only: bool) -> str:
 
 
 class FactorisationPage(Page):
-    """The page *Factorisation*."""
+    """The page *Recommender*."""
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> FactorisationParameters | None:
         """Draw the inputs; return None until they are valid and, for ratings of the data, their range is entered."""

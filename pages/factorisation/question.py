@@ -1,4 +1,4 @@
-"""Factorisation: what it asks, and what a person enters."""
+"""Recommender: what it asks, and what a person enters."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
 
 QUESTION = Question(
     name="factorisation",
-    title="Factorisation",
+    title="Recommender",
     icon=":material/grid_on:",
     url_path="factorisation",
     group="Models",

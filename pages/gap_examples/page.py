@@ -34,7 +34,7 @@ def explain_cleared_variance(unused: Collection[str]) -> bool:
 
 
 class GapPage(Page):
-    """The page *What weights gain*."""
+    """The page *Weights vs. caps*."""
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> GapParameters | None:
         """Draw the variance of a value, and return the parameters; None if they are refused."""
@@ -46,7 +46,7 @@ class GapPage(Page):
 
     def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
         """Say why *Mean* finds another bound, if it does."""
-        cap = answer.solution.comparison.best_cap.max_contributions
+        cap = answer.solution.comparison.cap_choice.max_contributions
         if reason := elsewhere.differing(session.dataset(), answer.setting, cap):
             slots.notes.caption(reason)
 

@@ -7,7 +7,7 @@ from pages.shared.base.question import FieldOrigin, Question
 
 QUESTION = Question(
     name="gap_examples",
-    title="What weights gain",
+    title="Weights vs. caps",
     icon=":material/trophy:",
     url_path="gap",
     group="The trade-off, live",

@@ -1,4 +1,4 @@
-"""Learning under a bound: how many rows of one user a private learner may see, and what that costs."""
+"""Bias curves over τ₀: how many rows of one user a private learner may see, and what that costs."""
 
 from dpcore.answer import Answer
 from dpcore.common.parameters import Place
@@ -13,7 +13,7 @@ GLOSSARY = """
 
 
 class LearningPage(Page):
-    """The page *Learning under a bound*."""
+    """The page *Bias curves over τ₀*."""
 
     def describe_files(self, answer: Answer) -> str:
         """Describe what the files of curves and choice hold."""

@@ -1,4 +1,4 @@
-"""Learning under a bound: what it asks, and what a person enters."""
+"""Bias curves over τ₀: what it asks, and what a person enters."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pages.shared.base.question import Facet, FieldOrigin, Question
 
 QUESTION = Question(
     name="learning",
-    title="Learning under a bound",
+    title="Bias curves over τ₀",
     icon=":material/model_training:",
     url_path="learning",
     group="The trade-off, live",
     lead="You train a model with an ε-differentially private learner. "
     "**How many rows may one user contribute?**",
-    release_text="a model",
+    chooses_bound=True,
     sentence="I train a model with a private learner: how many rows of one user may it see?",
     release_phrase="A model (trained with a private learner)",
     answers_from=(Facet.ROWS,),

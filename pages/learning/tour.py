@@ -1,4 +1,4 @@
-"""The tour's step on Learning under a bound: why users who differ call for a higher cap."""
+"""The tour's step on Bias curves over τ₀: why users who differ call for a higher cap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many tasks: who gets a user's privacy budget when one model per task is trained."""
+"""Multi-task weights: who gets a user's privacy budget when one model per task is trained."""
 
 from __future__ import annotations
 

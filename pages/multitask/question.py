@@ -1,4 +1,4 @@
-"""Many tasks: what it asks, and what a person enters."""
+"""Multi-task weights: what it asks, and what a person enters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
 
 QUESTION = Question(
     name="multitask",
-    title="Many tasks",
+    title="Multi-task weights",
     icon=":material/account_tree:",
     url_path="many-tasks",
     group="The trade-off, live",

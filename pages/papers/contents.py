@@ -1,4 +1,4 @@
-"""The contents of the page Reproduce: its inputs, its tabs, and the work beside it."""
+"""The contents of the page Paper comparison: its inputs, its tabs, and the work beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reproduce: one figure of a paper, theirs and ours; all figures with their differences; all items of the papers."""
+"""Paper comparison: one figure of a paper beside ours, all figures with their differences, all items of the papers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reproduce: the declaration of the page."""
+"""Paper comparison: the declaration of the page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pages.shared.base.question import FieldOrigin, Question
 
 QUESTION = Question(
     name="papers",
-    title="Reproduce",
+    title="Paper comparison",
     icon=":material/science:",
     url_path="reproduce",
     group="The trade-off, live",

@@ -1,4 +1,4 @@
-"""Per group: the best pair of bounds for a release per group, and what scaling users instead would save."""
+"""Group by: the best pair of bounds for a release per group, and what scaling users instead would save."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class PerGroupPage(Page):
         content_text = "**Choice** holds the question, the best pair and the proofs."
         if isinstance(answer.solution, DistributionSolution):
             content_text = (
-                "The **distribution of pairs**, for the script and *Your data*, names no user and no group."
+                "The **distribution of pairs**, for the script and *Data*, names no user and no group."
             )
         return f"{content_text} Label: *{answer.disclosure.label}*."
 

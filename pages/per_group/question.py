@@ -1,4 +1,4 @@
-"""Per group: what it asks, and what a person enters."""
+"""Group by: what it asks, and what a person enters."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
 
 QUESTION = Question(
     name="per_group",
-    title="Per group",
+    title="Group by",
     icon=":material/table_rows:",
     url_path="per-group",
     group="Choose a bound",
     lead="You release a number per group. **To how many groups may one user add, and how much to each?**",
-    release_text="per group",
+    chooses_bound=True,
     sentence="I release counts, sums or means per group: to how many groups may one user add, and how much?",
     release_phrase="A count, sum or mean per group (GROUP BY)",
     answers_from=(Facet.GROUPS,),

@@ -1,4 +1,4 @@
-"""The tour's step on Per group: which of the two bounds falls when there is less budget."""
+"""The tour's step on Group by: which of the two bounds falls when there is less budget."""
 
 from __future__ import annotations
 

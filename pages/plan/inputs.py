@@ -1,4 +1,4 @@
-"""The inputs of Plan, as one validated parameters object; the lines stand in a table."""
+"""The inputs of Budget plan, as one validated parameters object; the lines stand in a table."""
 
 from __future__ import annotations
 

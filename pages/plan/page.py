@@ -1,4 +1,4 @@
-"""Plan: several numbers about one table share one budget."""
+"""Budget plan: several numbers about one table share one budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plan: what it asks, and what a person enters."""
+"""Budget plan: what it asks, and what a person enters."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
 
 QUESTION = Question(
     name="plan",
-    title="Plan",
+    title="Budget plan",
     icon=":material/splitscreen:",
     url_path="plan",
     group="Choose a bound",

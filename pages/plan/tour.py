@@ -1,4 +1,4 @@
-"""The tour's step on Plan: which number needs most of the budget."""
+"""The tour's step on Budget plan: which number needs most of the budget."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from dpcore.answer.axes import RANGE_SOURCE
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import ReleaseFacts
-from dpcore.data.totals_per_user import amounts_of
+from dpcore.data.totals_per_user import get_user_amounts
 from dpcore.dataset import Dataset
 from dpcore.private_choice import private_histogram
 from dpcore.private_choice.answer import selection as selections
@@ -84,7 +84,7 @@ def select(request: SelectionRequest) -> None:
 @cached(max_entries=16)
 def _count_dropped(digest: str, _dataset: Dataset) -> dict[str, int]:
     """Count by name: rows without a user, cells without a number, negative totals and amounts, groups; cached."""
-    return amounts_of(_dataset).dropped_counts
+    return get_user_amounts(_dataset).dropped_counts
 
 
 def describe_dropped(request: SelectionRequest) -> str:

@@ -71,7 +71,6 @@ class BoundSelection:
         lacking: What must be entered before, a sentence; empty if nothing is missing.
         aim: What the selection takes otherwise than the card, a sentence; empty for nothing.
         fields: The fields of public numbers that are drawn beside the button, and their question.
-        waits_for: Label of the field that is to be filled before; empty for none.
     """
 
     request: SelectionRequest | None
@@ -80,7 +79,6 @@ class BoundSelection:
     lacking: str = ""
     aim: str = ""
     fields: Fields = NO_FIELDS
-    waits_for: str = ""
 
     @property
     def name(self) -> str:
@@ -164,7 +162,7 @@ def divide_total(question: Question, dataset: Any, parameters: Any) -> tuple[Any
     Raises:
         InvalidInput: Too little is left of the total.
     """
-    is_of_data = question.release_text or question is catalogue.PLANNING
+    is_of_data = question.chooses_bound or question is catalogue.PLANNING
     is_total = is_total_epsilon() and session.get_original().dataset.is_private
     if not (is_of_data and is_total and dataset is session.dataset()):
         return parameters, ""
@@ -267,18 +265,12 @@ def _find_selection(
 
 def _ask_for_missing(card: Answer, missing: MissingInput, public_fields: Fields) -> BoundSelection | None:
     """Build the selection that names what must be entered first; None if entering something does not help."""
-    run, is_pair = page_run.CURRENT_RUN.get(), isinstance(card.parameters, PerGroupParameters)
+    is_pair = isinstance(card.parameters, PerGroupParameters)
     if missing is selections.NO_PAIR or (card.setting is None and not is_pair):
         return None
-    question, field_names = public_fields
-    waits_for = ""
-    if run is not None and "num_groups" in missing.setting_names:
-        waits_for = run.question.declarations["num_groups"].label
-    elif field_names and (is_pair or set(field_names) & set(missing.setting_names)):
-        waits_for = question.declarations[field_names[0]].label
-    elif not is_pair:
+    if not is_pair and not {"num_groups", *public_fields[1]} & set(missing.setting_names):
         public_fields = NO_FIELDS
-    return BoundSelection(None, lacking=missing.sentence, fields=public_fields, waits_for=waits_for)
+    return BoundSelection(None, lacking=missing.sentence, fields=public_fields)
 
 
 def _describe_aim(card: Answer, request: SelectionRequest) -> str:

@@ -57,7 +57,7 @@ class QuantilePage(Page):
                 return is_unbounded or program is Program.BIGQUERY
             return name in ("low", "high") and state[QUESTION.key("base")] is not BaseKind.UNIFORM
 
-        def ask_range(unused: Collection[str]) -> bool:
+        def ask_range(unused_names: Collection[str]) -> bool:
             """Ask for the range of the base if private values need it, and return True if it is missing."""
             base_kind = state[QUESTION.key("base")]
             end_names = {QUESTION.key(name): text for name, text in END_NAMES[base_kind].items()}
@@ -69,11 +69,11 @@ class QuantilePage(Page):
         # Warn if many values lie where no answer can fall.
         if parameters is not None and parameters.answer_range is not None and dataset.values is not None:
             with slots.notes:
-                outside = count_outside(dataset.digest, *parameters.answer_range, dataset.values)
-                if outside.exceeds_warning:
+                outside_counts = count_outside(dataset.digest, *parameters.answer_range, dataset.values)
+                if outside_counts.exceeds_warning:
                     text = "of the values lie outside the base distribution, so no answer can be among them."
                     remedy = f"Set {RANGE_FIELDS[parameters.base]} {RANGE_SOURCE}"
-                    st.warning(f"{outside.percent_text} {text} {remedy}", icon=":material/warning:")
+                    st.warning(f"{outside_counts.percent_text} {text} {remedy}", icon=":material/warning:")
                     if dataset.is_private:
                         cards.label(dataset.provenance)
         return parameters

@@ -1,4 +1,4 @@
-"""Regression: the best linear estimator under label privacy, and what caps cost beside it."""
+"""Linear regression: the best linear estimator under label privacy, and what caps cost beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Regression: what it asks, and what a person enters."""
+"""Linear regression: what it asks, and what a person enters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pages.shared.data import table_upload
 
 QUESTION = Question(
     name="regression",
-    title="Regression",
+    title="Linear regression",
     icon=":material/linear_scale:",
     url_path="regression",
     group="Models",

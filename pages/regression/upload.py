@@ -1,4 +1,4 @@
-"""The own data of the page Regression, and what was released from their labels."""
+"""The own data of the page Linear regression, and what was released from their labels."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ UPLOAD = TableUpload(
     public_help="This is about the labels: features and owners are taken as public in any case.",
     build=problem.build_dataset,
     build_entry=RegressionData,
-    check=problem.check,
+    check=problem.build_unit_problem,
 )
 
 SUBJECT = "these labels"

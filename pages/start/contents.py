@@ -1,4 +1,4 @@
-"""The contents of the page Start: its inputs, its tabs, and the work beside it."""
+"""The contents of the page Home: its inputs, its tabs, and the work beside it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def solve_cached(digest: str, epsilon: float, _data: Dataset) -> Tradeoff:
 ADVICE = {
     "Yes": "",
     "No": "The bound is 1. Note that *one row per session* or *per device* can be several rows per person.",
-    "Not sure": "Load your table in *Your data*, and look at the largest number of rows of one user.",
+    "Not sure": "Load your table in *Data*, and look at the largest number of rows of one user.",
 }
 """By the answer to the question whether users have several rows."""
 USER_HELP = "A user is whoever is to be protected. If no column names users, privacy holds per row and needs no bound."

@@ -1,10 +1,9 @@
-"""Start: a figure that shows what a contribution bound does, and which page answers a person's question."""
+"""Home: a figure that shows what a contribution bound does, and which page answers a person's question."""
 
 from dataclasses import replace
 
 import streamlit as st
 
-from dpcore.common.wording import plain
 from dpcore.dataset import Dataset
 from dpcore.start import parameters as start_parameters
 from dpcore.start.answer import ASSUMPTION, build_answer
@@ -39,7 +38,7 @@ def draw_body(slots: layout.PageSlots) -> None:
         show(slots, parameters, data)
     with slots.answer:
         contents.show_advice(session.dataset())
-    slots.bottom.caption(f"The figure is drawn on {plain(data.name)}. {ASSUMPTION}.")
+    slots.bottom.caption(f"{ASSUMPTION}.")
 
 
 def show(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset) -> None:

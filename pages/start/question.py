@@ -1,4 +1,4 @@
-"""Start: the declaration of the page."""
+"""Home: the declaration of the page."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from pages.shared.base.question import FieldOrigin, Question
 
 QUESTION = Question(
     name="start",
-    title="Start",
+    title="Home",
     icon=":material/home:",
     url_path="",
     group="",
-    lead="Every differentially private release bounds each user's contribution: **too low loses data, too high adds "
-    "noise.**",
+    lead="Every DP release needs a bound. **A low bound loses data, a high one adds noise.**",
     heading="How much may one user contribute?",
     sentence="What is this about, and which page answers my question?",
     parameters=StartParameters,

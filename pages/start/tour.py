@@ -1,4 +1,4 @@
-"""The tour's step on Start: what keeping all rows of one heavy user costs everybody."""
+"""The tour's step on Home: what keeping all rows of one heavy user costs everybody."""
 
 from __future__ import annotations
 

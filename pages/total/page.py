@@ -99,7 +99,7 @@ class TotalPage(Page):
         """Offer the page for sums per group, unless some user's total is negative."""
         if not is_signed(answer):
             with slots.bottom:
-                page_file, label = catalogue.find_page("Per group").path, "Per group (GROUP BY)"
+                page_file, label = catalogue.find_page("Group by").path, "Group by"
                 st.page_link(page_file, label=label, icon=":material/table_rows:")
 
 

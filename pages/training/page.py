@@ -1,4 +1,4 @@
-"""Training: a private classifier under a bound on what a user brings, trained many times at every bound."""
+"""Classifier: a private classifier under a bound on what a user brings, trained many times at every bound."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def draw_figure_choices() -> None:
 
 
 class TrainingPage(Page):
-    """The page *Training*: its inputs, its release, and the files that describe both."""
+    """The page *Classifier*: its inputs, its release, and the files that describe both."""
 
     def read_own_data(self) -> TrainingData | None:
         """Show which data are used, offer others, and return them; None if there are none to train on."""

@@ -1,4 +1,4 @@
-"""Training: what it asks, and what a person enters."""
+"""Classifier: what it asks, and what a person enters."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pages.shared.data import table_upload
 MAX_DEMO_USERS, MAX_DEMO_RUNS = 2_000, 20
 """What a public demo generates and runs at most: others wait for the same two cores."""
 
-# As on Regression, all settings belong to data that this page has for itself.
+# As on Linear regression, all settings belong to data that this page has for itself.
 QUESTION = Question(
     name="training",
-    title="Training",
+    title="Classifier",
     icon=":material/school:",
     url_path="training",
     group="Models",

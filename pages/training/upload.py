@@ -1,4 +1,4 @@
-"""The data of the page Training: the sample, generated rows, or a table with the public range of every number."""
+"""The data of the page Classifier: the sample, generated rows, or a table with the public range of every number."""
 
 from __future__ import annotations
 

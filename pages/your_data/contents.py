@@ -1,4 +1,4 @@
-"""The parts of the page *Your data* but uploads: samples, generators, engines, sessions, and what follows."""
+"""The parts of the page *Data* but uploads: samples, generators, engines, sessions, and what follows."""
 
 from __future__ import annotations
 

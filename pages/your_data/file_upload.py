@@ -232,7 +232,7 @@ def _choose_distribution(dataset: Dataset) -> None:
     groups_text = wording.counted(pair_sizes.task_rows.size, "group")
     groups_text += f" of {wording.plain(pair_sizes.label)}"
     st.markdown(f"**{wording.plain(dataset.name)}**: {pairs_text} of {users_text} and {groups_text}.")
-    st.caption("*Per group* answers from these numbers. Nothing can check that they are true.")
+    st.caption("*Group by* answers from these numbers. Nothing can check that they are true.")
     disclosure = columns.choose_disclosure("Are these data public?", [Disclosure.PRIVATE, Disclosure.PUBLIC])
     if uploads.use_or_discard("use_distribution", "discard_distribution", _discard):
         _use_dataset(replace(dataset, disclosure=disclosure))
@@ -297,7 +297,7 @@ def _use_finished_jobs() -> None:
 def _use_counted(count_result: counting.CountResult) -> None:
     """Use the counted data; if counting was stopped, store why."""
     if count_result.dataset is None:
-        st.session_state[columns.build_key("stopped")] = count_result.summary
+        st.session_state[columns.build_key("stopped")] = count_result.summary_sentence
     else:
         _use_dataset(count_result.dataset)
 

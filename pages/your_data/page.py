@@ -1,4 +1,4 @@
-"""Your data: bring a contribution distribution and see it."""
+"""Data: bring a contribution distribution and see it."""
 
 import pandas as pd
 import streamlit as st

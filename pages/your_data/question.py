@@ -1,4 +1,4 @@
-"""Your data: the declaration of the page."""
+"""Data: the declaration of the page."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SAMPLE_NAMES = ("data_source", "sample", "generator", "generator_field_", "gener
 
 QUESTION = Question(
     name="your_data",
-    title="Your data",
+    title="Data",
     icon=":material/table_chart:",
     url_path="your-data",
     group="",

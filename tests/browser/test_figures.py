@@ -283,7 +283,7 @@ def test_a_figure_from_its_room_to_its_leave(page: Page, app_url: str) -> None:
             Plotly.purge = e => { purged.push(Boolean(e.data)); return purge(e); };
         }"""
     )
-    go_to(page, "Your data", folded=True)
+    go_to(page, "Data", folded=True)
     assert page.evaluate("purged").count(True) >= 1
     # Another figure comes where the last one stood; the script is not asked for again.
     figure(page, "distribution_counts")

@@ -18,7 +18,7 @@ OTHER = b"kunde,amount\nanna,1\n"
 
 
 def open_panel(page: Page) -> None:
-    """On Your data: where a file is chosen."""
+    """On Data: where a file is chosen."""
     press(page.get_by_test_id("stMain").get_by_text("Upload a file", exact=True))
 
 

@@ -154,7 +154,7 @@ def ticks_are_whole_numbers_in_one_way(page: Page) -> None:
 
 
 def ticks_beyond_seven_digits_are_powers_of_ten(page: Page) -> None:
-    """On all of the axis, on Learning under a bound."""
+    """On all of the axis, on Bias curves over τ₀."""
     press(page.get_by_role("tab", name="The paper"))
     press(page.get_by_role("tab", name="Figure 2"))
     wait_for_figures(page)
@@ -174,7 +174,7 @@ def all_is_seen_beside_the_sidebar(page: Page, text: str) -> None:
     assert page.evaluate(CUT_NAMES) == [], text
 
 
-ELSEWHERE = ("Choose privately", "The largest gap", "Training")
+ELSEWHERE = ("Choose privately", "The largest gap", "Classifier")
 """Pages with a journey of their own, whose first screens are looked at there."""
 
 
@@ -193,7 +193,7 @@ def test_the_figure_is_whole_and_there_is_little_to_read(page: Page, app_url: st
         look_at_first_screen(page, MOST_WORDS, title)
         if title == "Sum and count":
             ticks_are_whole_numbers_in_one_way(page)
-        if title == "Learning under a bound":
+        if title == "Bias curves over τ₀":
             ticks_beyond_seven_digits_are_powers_of_ten(page)
-        if title in ("Mean", "Sum and count", "Many tasks", "Learning under a bound"):
+        if title in ("Mean", "Sum and count", "Multi-task weights", "Bias curves over τ₀"):
             all_is_seen_beside_the_sidebar(page, title)

@@ -40,10 +40,10 @@ def go_to(page: Page, title: str, whole: bool = True, folded: bool = False) -> N
         if not link.is_visible():  # Its group is closed.
             navigation.get_by_text("Models", exact=True).click()
         link.click()
-    heading = "How much may one user contribute?" if title == "Start" else title
+    heading = "How much may one user contribute?" if title == "Home" else title
     # Not `expect`: while it fails, Playwright writes down the whole page each time, 6 % of the browser's time.
     page.get_by_role("heading", level=1, name=heading).wait_for()
-    if title == "Training" and not whole:
+    if title == "Classifier" and not whole:
         # Its runs take 7 s of processor time.
         page.wait_for_selector(".st-key-training_methods_loss .js-plotly-plot .main-svg", state="attached")
         with contextlib.suppress(TimeoutError):  # They may have ended by themselves.
@@ -135,7 +135,7 @@ def test_from_an_uploaded_file_to_weights_a_link_and_what_a_reload_loses(
     page.on("websocket", note)
     page.goto(app_url)
     settle(page)
-    go_to(page, "Your data")
+    go_to(page, "Data")
     press(page.get_by_text("Upload a file"))
     choose_file(page, "shop_events.csv", SHOP_EVENTS.read_bytes())
     expect(page.get_by_text("3,016 rows, 3 columns")).to_be_visible()
@@ -265,7 +265,7 @@ def everything_is_reached_by_the_keyboard(page: Page) -> None:
     reached = [" ".join(name.split()) for name in page.evaluate("reached")]
     everything = "\n".join(reached)
     for wanted_text in (
-        "Start", "Your data", "Privacy budget ε", "ε, exactly", "Copy link", "Lowest value L", "Highest value U",
+        "Home", "Data", "Privacy budget ε", "ε, exactly", "Copy link", "Lowest value L", "Highest value U",
         "More settings", "Copy 762", "Code for your library", "Axis ranges", "CSV", "Pin this", "Downloads",
         "Sentences (text)", "Sentences (LaTeX)", "Works cited (BibTeX)", "Weights (CSV)", "Choice (JSON)",
     ):  # fmt: skip

@@ -1,4 +1,4 @@
-"""Per group in a real browser: from the sample events to the best pair, and one of one's own."""
+"""Group by in a real browser: from the sample events to the best pair, and one of one's own."""
 
 from __future__ import annotations
 

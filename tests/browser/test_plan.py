@@ -25,7 +25,7 @@ def test_from_a_quantile_to_a_plan_a_program_that_runs_and_settings_that_answer_
     settle(page)
     press(page.get_by_role("button", name="Add to the plan"))
     press(page.get_by_role("link", name="Among the numbers of the plan"))
-    expect(page.get_by_role("heading", level=1, name="Plan")).to_be_visible()
+    expect(page.get_by_role("heading", level=1, name="Budget plan")).to_be_visible()
     enter(page.get_by_role("spinbutton", name="ε, exactly"), "3")
     card = page.locator(".st-key-plan_card")
     expect(card).to_contain_text(re.compile(r"ε = 3 is enough for .+ of 6 numbers"))

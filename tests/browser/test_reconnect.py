@@ -59,7 +59,7 @@ def a_deep_link_as_the_first_request_keeps_the_shell(page: Page, url: str) -> No
 
 
 def an_upload_is_saved(page: Page, file: Path) -> None:
-    go_to(page, "Your data")
+    go_to(page, "Data")
     open_panel(page)
     choose(page, one=ONE)
     press(page.get_by_role("button", name="Use these data"))
@@ -73,7 +73,7 @@ def an_upload_is_saved(page: Page, file: Path) -> None:
 
 
 def an_upload_comes_back(page: Page, file: Path) -> None:
-    go_to(page, "Your data")
+    go_to(page, "Data")
     press(page.get_by_test_id("stMain").get_by_text("Session", exact=True))
     page.locator("input[type=file]").set_input_files(file)
     settle(page)

@@ -69,7 +69,7 @@ def test_three_answers_lead_on_play_and_keys_move_the_bound_and_a_presentation_l
     press(page.get_by_role("radio", name="A model"))
     page.get_by_role("combobox", name="3. Which?").click()
     press(page.get_by_role("option", name="A model trained by DP-SGD"))
-    expect(page.get_by_role("link", name="Go to Examples per user")).to_be_visible()
+    expect(page.get_by_role("link", name="Go to User-level DP-SGD")).to_be_visible()
 
     # A presentation is larger, has no sidebar, and lasts over pages and a reload.
     usual = page.evaluate(SIZES)

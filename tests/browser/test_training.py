@@ -19,8 +19,8 @@ def test_the_first_curve_is_refined(page: Page, app_url: str) -> None:
     expect(card).to_contain_text(re.compile("[Tt]rain with"))
     expect(page.get_by_text("2 runs of every method at every bound")).to_be_visible()
     settle(page)
-    look_at_first_screen(page, MOST_WORDS, "Training")
-    look_in_a_narrow_window(page, "Training")
+    look_at_first_screen(page, MOST_WORDS, "Classifier")
+    look_in_a_narrow_window(page, "Classifier")
     names = page.evaluate(
         """() => document.querySelector('.st-key-training_methods_loss .js-plotly-plot')._fullData
             .filter(t => t.name && t.showlegend !== false).map(t => t.name)"""

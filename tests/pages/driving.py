@@ -130,7 +130,7 @@ def installed_components() -> BidiComponentManager:
     return manager
 
 
-def open_app(title: str = "Start", **link: str) -> AppTest:
+def open_app(title: str = "Home", **link: str) -> AppTest:
     """Open a new session whose first page is this one, by a link where fields are given.
 
     Run twice after a link: state of widgets that are not drawn vanishes on the second run only. That a page opened
@@ -238,7 +238,7 @@ def data(app: AppTest) -> Dataset:
 
 
 def upload(app: AppTest, content: bytes, name: str = "file.csv") -> AppTest:
-    """Choose a file on Your data."""
+    """Choose a file on Data."""
     source = app.segmented_control(key="your_data.data_source")
     if source.value != "Upload a file":
         check(source.set_value("Upload a file").run())
@@ -248,18 +248,18 @@ def upload(app: AppTest, content: bytes, name: str = "file.csv") -> AppTest:
 
 
 def use(app: AppTest) -> AppTest:
-    """Take the file that was chosen on Your data."""
+    """Take the file that was chosen on Data."""
     return check(app.button(key="use_upload").click().run())
 
 
 @functools.cache
 def dataset_of(content: bytes, name: str = "file.csv") -> Dataset:
-    """Return what Your data makes of an uploaded file: driven once, nine runs of the app."""
-    return data(use(upload(open_app("Your data"), content, name)))
+    """Return what Data makes of an uploaded file: driven once, nine runs of the app."""
+    return data(use(upload(open_app("Data"), content, name)))
 
 
 def on_file(content: bytes, title: str, name: str = "file.csv") -> AppTest:
-    """Open this page with an uploaded file in use, without driving the widgets of Your data again."""
+    """Open this page with an uploaded file in use, without driving the widgets of Data again."""
     return on_data(dataset_of(content, name), title)
 
 

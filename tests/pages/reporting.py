@@ -51,14 +51,14 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
         "Sum and count",
         {**SHOP, "summed": "values", "mechanism": "Gaussian", "delta": "1e-6", "measure": "rmse"},
     ),
-    "per group": ("Per group", {**SHOP, "statistic": "rows"}),
+    "per group": ("Group by", {**SHOP, "statistic": "rows"}),
     "per group, mean": (
-        "Per group",
+        "Group by",
         {**SHOP, "epsilon": "100", "statistic": "mean", "lower": "0", "upper": "100", "own_groups": "2",
          "own_amount": "5"},
     ),
     "per group, users of private groups": (
-        "Per group",
+        "Group by",
         {**SHOP, "statistic": "users", "selection": "truncated geometric", "selection_share": "0.5",
          "selection_delta": "1e-6"},
     ),
@@ -72,81 +72,81 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
         "Quantile",
         {**SHOP, "base": "normal", "center": "40", "spread": "30", "weighting": "none"},
     ),
-    "learning": ("Learning under a bound", ONLINE),
+    "learning": ("Bias curves over τ₀", ONLINE),
     "learning, own cap": (
-        "Learning under a bound",
+        "Bias curves over τ₀",
         {**SHOP, "bias": "chi_squared", "loss_variance": "0.02", "own_bound": "9", "privacy_form": "own",
          "privacy_power": "1.25", "alpha": "0.75"},
     ),
     "learning, no bound at the own cap": (
-        "Learning under a bound",
+        "Bias curves over τ₀",
         {"data": "requests-commits", "bias": "corollary_1", "own_bound": "1", "vc_dimension": "0"},
     ),
     "regression": (
-        "Regression",
+        "Linear regression",
         {"lower": "-300", "upper": "300", "num_rows": "300", "informative": "2", "uninformative": "1", "exponent":
          "1.8", "seed": "3"},
     ),
     "regression, entered variance": (
-        "Regression",
+        "Linear regression",
         {"lower": "-50", "upper": "50", "num_rows": "120", "informative": "1", "uninformative": "1",
          "variance_source": "entered", "residual_variance": "400"},
     ),
     "training": (
-        "Training",
+        "Classifier",
         {"source": "generated", "num_users": "90", "informative": "2", "runs": "4", "splits": "2"},
     ),
     "training, as entered": (
-        "Training",
+        "Classifier",
         {"source": "sample", "pace": "entered", "runs": "2", "splits": "1", "steps": "3", "bounded_by": "cap",
          "neighbours": "one user's values change; everybody's number of rows is public"},
     ),
-    "many tasks": ("Many tasks", {"num_users": "600", "num_tasks": "20", "tasks_per_user": "5"}),
-    "many tasks of the data": ("Many tasks", {**SHOP, "source": "data"}),
+    "many tasks": ("Multi-task weights", {"num_users": "600", "num_tasks": "20", "tasks_per_user": "5"}),
+    "many tasks of the data": ("Multi-task weights", {**SHOP, "source": "data"}),
     "many tasks, nobody clipped": (
-        "Many tasks",
+        "Multi-task weights",
         {"source": "heavy-tailed", "num_users": "400", "num_tasks": "30", "tasks_per_user": "4", "loss": "convex",
          "fit": "nobody-clipped", "max_tasks": "3", "exponent": "1"},
     ),
     "factorisation": (
-        "Factorisation",
+        "Recommender",
         {"num_users": "400", "num_items": "90", "ratings_per_user": "12", "repeats": "1"},
     ),
     "factorisation, trained": (
-        "Factorisation",
+        "Recommender",
         {"num_users": "300", "num_items": "60", "ratings_per_user": "12", "repeats": "2", "train_epsilons": "5"},
     ),
     "factorisation of the data, gradient steps": (
-        "Factorisation",
+        "Recommender",
         {**SHOP, "source": "data", "lowest": "0", "highest": "100", "repeats": "1", "train_epsilons": "20",
          "algorithm": "descent", "sweeps": "1"},
     ),
-    "data owners": ("Data owners", {"personal": "50", "personal_diameter": "0.1"}),
-    "data owners of the data": ("Data owners", {**ONLINE, "source": "data", "unit": "owner"}),
+    "data owners": ("Join or train alone", {"personal": "50", "personal_diameter": "0.1"}),
+    "data owners of the data": ("Join or train alone", {**ONLINE, "source": "data", "unit": "owner"}),
     "data owners, users protected": (
-        "Data owners",
+        "Join or train alone",
         {**ONLINE, "source": "data", "unit": "user", "records_per_user": "3", "x_axis": "shared", "personal": "5",
          "personal_diameter": "0.5", "own_bound": "9"},
     ),
     "private choice": ("Choose privately", ONLINE),
     "private choice of a quantile": ("Choose privately", {**SHOP, "wanted": "quantile", "share": "0.9"}),
-    "gap": ("What weights gain", ONLINE),
-    "gap, variance entered": ("What weights gain", {**SHOP, "variance_source": "entered", "value_variance": "0"}),
+    "gap": ("Weights vs. caps", ONLINE),
+    "gap, variance entered": ("Weights vs. caps", {**SHOP, "variance_source": "entered", "value_variance": "0"}),
 }  # fmt: skip
 """Pages, and the links that open them."""
 STEMS = {
-    "Sum and count": "total",
-    "Learning under a bound": "learning",
-    "Data owners": "owners",
-    "Choose privately": "private",
-    "What weights gain": "gap",
+    "data_owners": "owners",
+    "gap_examples": "gap",
+    "multitask": "many_tasks",
+    "private_choice": "private",
 }
-"""Beginnings of the keys of a page's card and report, where they are not its title."""
+"""Beginnings of the keys of a page's card and report, where they are not the question's name."""
 
 
 def stem_of(title):
     """Return the name under which a page's card and report stand."""
-    return STEMS.get(title, title.lower().replace(" ", "_"))
+    name = catalogue.find_page(title).name
+    return STEMS.get(name, name)
 
 
 def wait_for_searches(app):

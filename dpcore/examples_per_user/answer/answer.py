@@ -33,7 +33,7 @@ SAMPLING_STYLES = {Sampling.EXAMPLES: Style.CAP, Sampling.USERS: Style.SMOOTH}
 
 
 def plot_error(solution: ExamplesSolution, provenance: Provenance) -> Plot:
-    """Plot the estimated error over G in both ways, with the band from diverse to similar examples."""
+    """Plot the estimated error over G of drawing examples and of drawing users, each shaded from r = 0 to r = 1."""
     candidate, own_candidate = solution.best_candidate, solution.own_candidate
     items: list[Item] = [*_make_curves(solution, "error")]
     smallest_bound, largest_bound = solution.comparison.find_near_optimal()
@@ -56,7 +56,7 @@ def plot_error(solution: ExamplesSolution, provenance: Provenance) -> Plot:
 
 
 def plot_noise(solution: ExamplesSolution, provenance: Provenance) -> Plot:
-    """Plot the noise on a step's mean gradient over G, in both ways."""
+    """Plot the noise on a step's mean gradient over G, if examples are drawn and if users are."""
     description = "Noise per parameter and step over examples per user."
     x_axis, y_axis = _make_bound_axis(solution), Axis("noise per parameter", "gradient norms")
     curves, title = _make_curves(solution, "noise"), "Noise on the mean gradient"
@@ -84,7 +84,7 @@ def plot_kept_share(solution: ExamplesSolution, provenance: Provenance) -> Plot:
 
 
 def plot_multipliers(solution: ExamplesSolution, provenance: Provenance) -> Plot:
-    """Plot the noise multiplier over G, in both ways."""
+    """Plot the noise multiplier over G, if examples are drawn and if users are."""
     description = "It grows with G if examples are drawn, and falls if users are drawn."
     x_axis, y_axis = _make_bound_axis(solution), Axis("noise multiplier", "clip norms")
     curves, title = (
@@ -107,13 +107,15 @@ def _make_curves(
     for sampling, candidates in solution.comparison.candidates_by_sampling.items():
         column_name = f"{sampling.value}_{attribute_name}"
         shade_options: dict[str, Any] = {"shades_between_ends": shades_between_ends}
-        ends = (("low_ends", "diverse", 0.0), ("high_ends", "alike", 1.0)) if shades_between_ends else ()
-        for end_name, suffix, similarity in ends:
+        shade_ends = (
+            (("low_ends", "diverse", 0.0), ("high_ends", "alike", 1.0)) if shades_between_ends else ()
+        )
+        for end_option, column_suffix, similarity in shade_ends:
             changed_candidates = [
                 replace_similarity(solution.histogram, solution.parameters, c, similarity) for c in candidates
             ]
-            end_column_name = f"{column_name}_{suffix}"
-            shade_options[end_name] = _make_column(changed_candidates, attribute_name, end_column_name)
+            end_column_name = f"{column_name}_{column_suffix}"
+            shade_options[end_option] = _make_column(changed_candidates, attribute_name, end_column_name)
         curves.append(
             Curve(
                 wording.capital(words.SAMPLING_PHRASES[sampling]),
@@ -182,8 +184,8 @@ def tabulate_owners(selection: owners.RecordSelection) -> dict[str, list[Any]]:
     owner_counts = selection.ownership.owner_counts
     record_counts = np.bincount(owner_counts)
     kept_counts = np.bincount(owner_counts[selection.is_kept], minlength=record_counts.size)
-    numbers = np.flatnonzero(record_counts)
-    columns = {"Owners": numbers, "Records": record_counts[numbers], "Kept": kept_counts[numbers]}
+    num_owners = np.flatnonzero(record_counts)
+    columns = {"Owners": num_owners, "Records": record_counts[num_owners], "Kept": kept_counts[num_owners]}
     columns["Share kept"] = columns["Kept"] / columns["Records"]
     return {name: column_values.tolist() for name, column_values in columns.items()}
 

@@ -54,17 +54,17 @@ class ExamplesSolution:
     def noise_arguments(self) -> tuple[int, float, float, float, int] | None:
         """Return the arguments of `find_multiplier`; None if the quick bound is exact or the search takes minutes."""
         parameters, candidate = self.parameters, self.comparison.best_candidate
-        if not candidate.is_upper_bound or is_too_slow(candidate.num_moved, candidate.rate):
+        if not candidate.is_upper_bound or is_too_slow(candidate.user_move, candidate.rate):
             return None
-        return candidate.num_moved, candidate.rate, parameters.epsilon, parameters.delta, parameters.steps
+        return candidate.user_move, candidate.rate, parameters.epsilon, parameters.delta, parameters.steps
 
     def with_noise(self, sigma: float | None) -> ExamplesSolution:
         """Return a solution with the exact noise of the best bound; for None, one whose noise is still searched for."""
         if sigma is None:
             return replace(self, stage=Stage.FIRST)
         quick_candidate = self.comparison.best_candidate
-        settings = (quick_candidate.sampling, quick_candidate.bound, sigma)
-        candidate = evaluate_candidate(self.histogram, self.parameters, *settings)
+        candidate_fields = (quick_candidate.sampling, quick_candidate.bound, sigma)
+        candidate = evaluate_candidate(self.histogram, self.parameters, *candidate_fields)
         assert candidate is not None
         return replace(self, best_candidate=candidate, stage=Stage.FINAL)
 
@@ -194,10 +194,10 @@ def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
 
 def write_near_optimal(solution: ExamplesSolution) -> str:
     """Write the interval of near-optimal bounds."""
-    bounds, objective = solution.comparison.find_near_optimal(), "the least error, by this estimate"
-    others_text = "the next bounds tried"
+    bound_range, objective_text = solution.comparison.find_near_optimal(), "the least error, by this estimate"
+    worse_text = "the next bounds tried"
     range_text = standard.write_range(
-        *bounds, symbol="G", objective=objective, worse_choices_phrase=others_text
+        *bound_range, symbol="G", objective=objective_text, worse_choices_phrase=worse_text
     )
     return f"{SAMPLING_PHRASES[solution.best_candidate.sampling]}: {range_text}"
 
@@ -208,27 +208,27 @@ def build_facts(solution: ExamplesSolution) -> dict[str, str]:
     parameters = solution.parameters
     own_candidate = solution.own_candidate
     candidate = solution.best_candidate
-    quick_error = solution.comparison.best_candidate.error
+    best_quick_error = solution.comparison.best_candidate.error
     if parameters.own_bound is not None:
         own_text = TOO_SMALL
-        if own_candidate is not None and own_candidate.error == quick_error:
+        if own_candidate is not None and own_candidate.error == best_quick_error:
             own_text = "that is the best of those tried."
         elif own_candidate is not None:
             own_text = (
                 f"{SAMPLING_PHRASES[own_candidate.sampling]}: noise multiplier {_format_multiplier(own_candidate)}, "
-                f"error {wording.number(own_candidate.error)}, {wording.change(own_candidate.error, quick_error)}."
+                f"error {wording.number(own_candidate.error)}, {wording.change(own_candidate.error, best_quick_error)}."
             )
         facts[f"Your bound, {wording.counted(parameters.own_bound, 'example')}"] = own_text
     best_candidates = [
         min(candidates, key=lambda candidate: candidate.error)
         for candidates in solution.comparison.candidates_by_sampling.values()
     ]
-    best_texts = [
+    best_phrases = [
         f"{SAMPLING_PHRASES[way_candidate.sampling]}: G = {wording.number(way_candidate.bound)}, noise multiplier "
         f"{_format_multiplier(way_candidate)}, error {wording.number(way_candidate.error)}"
         for way_candidate in best_candidates
     ]
-    facts["Both ways"] = f"{'; '.join(best_texts)}, by this estimate."
+    facts["Both ways"] = f"{'; '.join(best_phrases)}, by this estimate."
     facts["What the error is made of"] = (
         f"noise {wording.number(candidate.noise_error)}, drawn batches {wording.number(candidate.drawing_error)}, few "
         f"users and examples {wording.number(candidate.data_error)}; squares add up."
@@ -243,18 +243,19 @@ ACCOUNT = "It was accounted as in [@choquettechoo2023], by [@dpaccounting]."
 def write_methods(solution: ExamplesSolution, dataset: Dataset) -> Methods:
     """Write how the model is trained, and how the bound was chosen."""
     candidate, parameters = solution.best_candidate, solution.parameters
-    sampling_text = "examples were drawn, and each gradient was clipped"
+    sampling_phrase = "examples were drawn, and each gradient was clipped"
     if candidate.sampling is Sampling.USERS:
-        sampling_text = "users were drawn, and the mean of a user's gradients was clipped"
-    statement_text, steps_text = "A model was trained and released", wording.counted(parameters.steps, "step")
-    opening_text = f"In {steps_text} of DP-SGD the examples of each user were bounded [@charles2024]"
+        sampling_phrase = "users were drawn, and the mean of a user's gradients was clipped"
+    statement_phrase = "A model was trained and released"
+    steps_text = wording.counted(parameters.steps, "step")
+    opening_phrase = f"In {steps_text} of DP-SGD the examples of each user were bounded [@charles2024]"
     return Methods(
-        guarantee_text=write_guarantee(statement_text, parameters.epsilon, NEIGHBOURS, parameters.delta),
-        procedure=f"{opening_text}: at most {wording.number(candidate.bound)}. In every step {sampling_text}, each "
+        guarantee_text=write_guarantee(statement_phrase, parameters.epsilon, NEIGHBOURS, parameters.delta),
+        procedure=f"{opening_phrase}: at most {wording.number(candidate.bound)}. In every step {sampling_phrase}, each "
         f"drawn independently at rate {wording.number(candidate.rate)}. Gaussian noise of "
         f"{wording.number(round_up(candidate.multiplier), 4)} clip norms was added to the sum, which was divided by "
         f"{wording.number(candidate.divisor, 4)}. {ACCOUNT}",
-        public_procedure=f"{opening_text}; Gaussian noise was added to sums of clipped gradients. {ACCOUNT}",
+        public_procedure=f"{opening_phrase}; Gaussian noise was added to sums of clipped gradients. {ACCOUNT}",
         disclosure=dataset.provenance,
         rule_sentence="The bound minimises a heuristic estimate of the error "
         f"({wording.counted(parameters.dimension, 'parameter')}, {wording.entered(parameters.batch_size)} examples "
@@ -265,9 +266,9 @@ def write_methods(solution: ExamplesSolution, dataset: Dataset) -> Methods:
 def write_programs(solution: ExamplesSolution, provenance: Provenance) -> CodeChoice:
     """Write all `PROGRAMS` for the best candidate; the label of private data stands in them and in their file names."""
     candidate, parameters = solution.best_candidate, solution.parameters
-    constants = candidate.rate, candidate.divisor, round_up(candidate.multiplier)
-    guarantee = parameters.epsilon, parameters.delta
-    training = Training(candidate.sampling, candidate.bound, *constants, *guarantee, parameters.steps)
+    drawing = candidate.sampling, candidate.bound, candidate.rate, candidate.divisor
+    guarantee = parameters.epsilon, parameters.delta, parameters.steps
+    training = Training(*drawing, round_up(candidate.multiplier), *guarantee)
     label_text = f"Label of its numbers: {provenance.label}."
     programs = []
     for program_name in PROGRAMS:

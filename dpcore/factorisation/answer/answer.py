@@ -99,27 +99,27 @@ def write_runs(result: StudyResult, label: str) -> str:
     """
     csv_rows = []
     for model_kind in result.study.model_kinds:
-        errors, recalls = (result.list_runs(model_kind, measure_name) for measure_name in ("rmse", "recall"))
+        rmses, recalls = (result.list_runs(model_kind, measure_name) for measure_name in ("rmse", "recall"))
         epsilons = result.study.epsilons if model_kind.is_private else ("",)
-        for i, seed, bucket in np.argwhere(np.isfinite(errors[: len(epsilons)])):
-            measures = errors[i, seed, bucket], recalls[i, seed, bucket]
-            csv_rows.append((model_kind.name.lower(), str(epsilons[i]), seed, bucket or "all", *measures))
+        for i, seed, bucket in np.argwhere(np.isfinite(rmses[: len(epsilons)])):
+            run_fields = model_kind.name.lower(), str(epsilons[i]), seed, bucket or "all"
+            csv_rows.append((*run_fields, rmses[i, seed, bucket], recalls[i, seed, bucket]))
     column_names = ("model", "epsilon", "seed", "items", "rmse", "recall")
     return f"# {label}\n{pd.DataFrame(csv_rows, columns=column_names).to_csv(index=False)}"
 
 
 def solve_beside_page(dataset: Dataset, parameters: FactorisationParameters) -> section.Solver:
     """Divide the budget, and take the training as far as it is: yield what the page computes, return the solution."""
-    used_dataset = dataset if parameters.source is RatingSource.DATA else None
-    load_arguments = (parameters.ratings_parameters, used_dataset)
+    rated_dataset = dataset if parameters.source is RatingSource.DATA else None
+    load_arguments = (parameters.ratings_parameters, rated_dataset)
     ratings: Ratings = yield section.Cached(solving.load_ratings, load_arguments, 2)
     budget_shares = []
     for scheme in Scheme:
         share_settings = solving.choose_share_settings(parameters, scheme)
-        shares_of_scheme = yield section.Cached(divide_budget, (ratings, scheme, *share_settings), 48)
-        budget_shares.append(solving.replace_noise(shares_of_scheme, parameters))
-    training: section.SearchResult = yield search_training(ratings, parameters)
-    result = None if training.stage is Stage.EARLIER else training.value
+        scheme_shares = yield section.Cached(divide_budget, (ratings, scheme, *share_settings), 48)
+        budget_shares.append(solving.replace_noise(scheme_shares, parameters))
+    search_result: section.SearchResult = yield search_training(ratings, parameters)
+    result = None if search_result.stage is Stage.EARLIER else search_result.value
     disclosure = solving.find_disclosure(parameters, dataset)
     solution = FactorisationSolution(parameters, ratings, disclosure, tuple(budget_shares), result)
     return section.SearchResult(solution)
@@ -184,27 +184,27 @@ def show_nearest_items(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the items nearest to one item under each model; a note instead if no models are there to compare."""
     verdict = answer.solution.verdict
     yield section.Fields(("item",))
-    given_names = None
+    data_item_names = None
     if answer.parameters.source is RatingSource.DATA:
-        given_names = yield section.ItemNames("item")
+        data_item_names = yield section.ItemNames("item")
     if verdict is None:
         yield section.Note(NOT_TRAINED)
         return
     result: StudyResult = verdict.result
-    if not result.fitted_models:
+    if not result.first_seed_models:
         yield section.Note("This training was stored with its errors only: *Train again*.")
         return
-    counts, epsilon = result.train_counts, verdict.epsilon
-    item_names = list(given_names or (f"item {i}" for i in range(counts.size)))
+    counts, epsilon = result.item_train_counts, verdict.epsilon
+    item_names = list(data_item_names or (f"item {i}" for i in range(counts.size)))
     item_code = int((-counts).argsort(kind="stable")[min(answer.parameters.item, counts.size) - 1])
     model_names = {ModelKind.NO_PRIVACY: "Not private"}
     model_names |= {model_kind: words.SCHEME_NAMES[scheme] for model_kind, scheme in SCHEMES.items()}
-    names_by_model: dict[str, list[str]] = {}
+    neighbours_by_model: dict[str, list[str]] = {}
     for model_kind, model_name in model_names.items():
-        model = result.fitted_models.get((model_kind, epsilon if model_kind.is_private else 0.0))
+        model = result.first_seed_models.get((model_kind, epsilon if model_kind.is_private else 0.0))
         if model is not None:
             nearest_items = find_nearest(model.learned_coordinates, np.array([item_code]), NUM_NEIGHBOURS)[0]
-            names_by_model[model_name] = [
+            neighbours_by_model[model_name] = [
                 f"{escape_formula(item_names[i])} ({wording.counted(int(counts[i]), 'rating')})"
                 for i in nearest_items
             ]
@@ -212,7 +212,9 @@ def show_nearest_items(answer: Answer, dataset: Dataset) -> section.Parts:
         f"**Nearest to {wording.plain(item_names[item_code])}** ({wording.counted(int(counts[item_code]), 'rating')} "
         f"in training), at ε = {wording.entered(epsilon)}, first seed."
     )
-    yield section.Table(names_by_model, "The nearest items under each model", key="factorisation_neighbours")
+    yield section.Table(
+        neighbours_by_model, "The nearest items under each model", key="factorisation_neighbours"
+    )
     if (plot := plots.plot_nearest_items(answer.solution)) is not None:
         yield section.Figures((plot,), has_titles=True)
     yield section.Label()
@@ -284,11 +286,11 @@ def show_runs(answer: Answer, dataset: Dataset) -> section.Parts:
 
 def build_sections(solution: FactorisationSolution) -> section.Sections:
     """Build the tabs of an answer; that on the budget only after a training, as the main figure shows it before."""
-    budget_tab = {} if solution.verdict is None else {"Who gets the budget": show_budget}
+    budget_sections = {} if solution.verdict is None else {"Who gets the budget": show_budget}
     return {
         section.BEHIND: show_basis,
         "Items": {
-            **budget_tab,
+            **budget_sections,
             "Rare and popular items": show_popularity,
             "Nearest items": show_nearest_items,
             "Implicit feedback": show_choices,

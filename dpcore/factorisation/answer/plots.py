@@ -55,25 +55,24 @@ def build_plots(solution: FactorisationSolution) -> dict[str, Callable[[], Plot]
 def label_buckets(count_ranges: Sequence[tuple[int, int]]) -> list[str]:
     """Write the labels of the axis of buckets, each with the fewest and the most ratings of its items."""
     return [
-        f"{bucket_name}<br>{wording.number(fewest)}–{wording.number(most)}"
-        for bucket_name, (fewest, most) in zip(BUCKET_NAMES, count_ranges, strict=True)
+        f"{bucket_name}<br>{wording.number(fewest_ratings)}–{wording.number(most_ratings)}"
+        for bucket_name, (fewest_ratings, most_ratings) in zip(BUCKET_NAMES, count_ranges, strict=True)
     ]
 
 
-def _bucket_axis(suffix: str = "") -> Axis:
-    """Build the axis of buckets; ``suffix`` ends its title."""
-    return names_axis("ratings", f"Fifths of the items, by ratings{suffix}")
+def _bucket_axis(title_suffix: str = "") -> Axis:
+    """Build the axis of buckets of items, whose title ends with a text such as `` (ε = 1)``."""
+    return names_axis("ratings", f"Fifths of the items, by ratings{title_suffix}")
 
 
 def plot_shares(solution: FactorisationSolution) -> Plot:
     """Plot the share of the budget, and beneath it noise over signal, by popularity, one series per scheme."""
-    adaptive_shares = solution.find_shares(Scheme.ADAPTIVE)
     uniform_shares = solution.find_shares(Scheme.UNIFORM)
+    popular_shares = {s.scheme: wording.percent(float(s.bucket_shares[-1])) for s in solution.budget_shares}
     disclosure, epsilon = solution.disclosure, solution.parameters.epsilon
     columns: dict[str, npt.ArrayLike] = {
         "bucket": list(BUCKET_NAMES),
-        "fewest_ratings": [fewest for fewest, _ in solution.count_ranges],
-        "most_ratings": [most for _, most in solution.count_ranges],
+        **dict(zip(("fewest_ratings", "most_ratings"), np.transpose(solution.count_ranges), strict=True)),
     }
     labels = label_buckets(solution.count_ranges)
     bars: list[Item] = []
@@ -86,7 +85,7 @@ def plot_shares(solution: FactorisationSolution) -> Plot:
         bars.append(Bars(scheme_name, labels, bucket_shares, curve_style["style"], opacity=0.8))
         noise_curves.append(Curve(scheme_name, labels, scheme_shares.noise_to_signal, **curve_style))
     # Uniform sampling at ε = 1, whose weights do not depend on epsilon: the axis stays put while epsilon moves.
-    uniform_noise = uniform_shares.noise_std * epsilon / np.maximum(uniform_shares.mean_weights, 1e-3)
+    uniform_noise = uniform_shares.noise_std * epsilon / np.maximum(uniform_shares.mean_weight_sums, 1e-3)
     lowest_decade = np.log10(uniform_noise.min() / max(AXIS_MAX_EPSILON, epsilon))
     highest_decade = np.log10(uniform_noise.max() / min(AXIS_MIN_EPSILON, epsilon))
     # Whole decades, so that a small change of the ratings does not move the axis.
@@ -103,9 +102,8 @@ def plot_shares(solution: FactorisationSolution) -> Plot:
     return Plot(
         "factorisation-shares",
         "Who gets the budget",
-        f"The most popular fifth of items gets {wording.percent(float(uniform_shares.bucket_shares[-1]))} of the "
-        f"budget under uniform sampling, {wording.percent(float(adaptive_shares.bucket_shares[-1]))} under adaptive "
-        "weights.",
+        f"The most popular fifth of items gets {popular_shares[Scheme.UNIFORM]} of the budget under uniform sampling, "
+        f"{popular_shares[Scheme.ADAPTIVE]} under adaptive weights.",
         _bucket_axis(),
         share_axis("share of the budget", (0.0, 1.0), number_format=".1%"),
         bars,
@@ -139,13 +137,13 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
             items.append(Curve(model_kind.value, axis_limits, [float(means[0])] * 2, **options))
     if page_epsilon is not None and epsilon_axis.contains(page_epsilon):
         items.append(Level("Your ε", page_epsilon, is_vertical=True, dash="longdash"))
-    plot_key, measure_title, axis_name, number_format = {
+    plot_key, title_start, axis_name, number_format = {
         "rmse": ("factorisation-errors", "Test error", "test error (RMSE)", ".4f"),
         "recall": ("factorisation-recall", f"Recall at {RECALL_SIZE}", f"recall at {RECALL_SIZE}", ".3f"),
     }[measure_name]
     return Plot(
         plot_key,
-        f"{measure_title} over ε",
+        f"{title_start} over ε",
         words.write_comparison(result, float(epsilons[-1])).replace("**", ""),
         epsilon_axis,
         linear_axis(axis_name, number_format=number_format),
@@ -175,19 +173,19 @@ def plot_buckets(solution: FactorisationSolution, measure_name: str) -> Plot:
         style, hover = MODEL_STYLES[kind]["style"], (("half of the interval", half_widths),)
         lows, highs = _compute_interval_ends(means, half_widths)
         items.append(Bars(kind.value, labels, means, style, lows, highs, opacity=0.8, hover_numbers=hover))
-    measure_text, heading, better_text = {
+    measure_phrase, title_word, better_phrase = {
         "rmse": ("RMSE", "Error", "below 0 is better"),
         "recall": ("recall", "Recall", "above 0 is better"),
     }[measure_name]
-    plot_title = f"{heading} against uniform sampling, rare to popular"
+    plot_title = f"{title_word} against uniform sampling, rare to popular"
     return Plot(
         f"factorisation-buckets-{measure_name}",
         plot_title,
         plot_title,
         _bucket_axis(f" (ε = {wording.entered(verdict.epsilon)})"),
         linear_axis(
-            f"difference of {measure_text}",
-            title=f"Difference of {measure_text} to uniform ({better_text})",
+            f"difference of {measure_phrase}",
+            title=f"Difference of {measure_phrase} to uniform ({better_phrase})",
             number_format="+.4f",
         ),
         items,
@@ -206,11 +204,11 @@ def plot_nearest_items(solution: FactorisationSolution) -> Plot | None:
     verdict = solution.verdict
     assert verdict is not None
     result = verdict.result
-    reference_model = result.fitted_models.get((ModelKind.NO_PRIVACY, 0.0))
-    buckets = assign_buckets(result.train_counts)
+    reference_model = result.first_seed_models.get((ModelKind.NO_PRIVACY, 0.0))
+    buckets = assign_buckets(result.item_train_counts)
     labels, largest_overlap, items = label_buckets(solution.count_ranges), 0.0, list[Item]()
     for model_kind, scheme in SCHEMES.items():
-        model = result.fitted_models.get((model_kind, verdict.epsilon))
+        model = result.first_seed_models.get((model_kind, verdict.epsilon))
         if reference_model is None or model is None or model.item_vectors.shape[1] < 2:
             continue
         vectors, reference_vectors = model.learned_coordinates, reference_model.learned_coordinates
@@ -221,7 +219,7 @@ def plot_nearest_items(solution: FactorisationSolution) -> Plot | None:
         items.append(Curve(words.SCHEME_NAMES[scheme], labels, overlap_column, **MODEL_STYLES[model_kind]))
     if not items:
         return None
-    chance_overlap = min(NUM_NEAREST / max(result.train_counts.size - 1, 1), 1.0)
+    chance_overlap = min(NUM_NEAREST / max(result.item_train_counts.size - 1, 1), 1.0)
     return Plot(
         "factorisation-overlap",
         "Nearest items in common with the model without privacy",

@@ -61,7 +61,7 @@ class Verdict:
         result: The training.
         epsilon_index: Of the epsilon in the study.
         epsilon: At which it was trained.
-        score: Mean RMSE or recall of the factorisation over seeds.
+        factorisation_score: Mean RMSE or recall of the factorisation over seeds.
         gain: By how much that is better than the baseline of the study, paired by seed; negative where it is worse.
         gain_half_width: Half of its interval; NaN with one seed.
         num_seeds: That are done.
@@ -70,13 +70,13 @@ class Verdict:
     result: StudyResult
     epsilon_index: int
     epsilon: float
-    score: float
+    factorisation_score: float
     gain: float
     gain_half_width: float
     num_seeds: int
 
     def find_measure(self, model_kind: ModelKind) -> tuple[float, float]:
-        """Return the mean RMSE or recall of a model over all items and seeds, and half of its interval."""
+        """Return a model's mean RMSE, or recall of choices, over seeds on all items, and half of the interval."""
         summary = self.result.summarise(model_kind)
         return float(summary.means[self.epsilon_index, 0]), float(summary.half_widths[self.epsilon_index, 0])
 
@@ -100,14 +100,14 @@ def list_verdicts(result: StudyResult) -> list[Verdict]:
     """Judge a training at each epsilon at which the factorisation with adaptive weights, fitted last, has a run."""
     summary = result.summarise(FACTORISATION)
     difference_summary = result.compare(FACTORISATION, result.study.baseline)
-    sign = -1.0 if result.study.main_measure == "rmse" else 1.0
+    gain_sign = -1.0 if result.study.main_measure == "rmse" else 1.0
     return [
         Verdict(
             result,
             int(epsilon_index),
             result.study.epsilons[epsilon_index],
             float(summary.means[epsilon_index, 0]),
-            sign * float(difference_summary.means[epsilon_index, 0]),
+            gain_sign * float(difference_summary.means[epsilon_index, 0]),
             float(difference_summary.half_widths[epsilon_index, 0]),
             int(summary.num_runs[epsilon_index, 0]),
         )
@@ -186,9 +186,8 @@ NUM_STORED_DIGITS = 6
 
 def find_stored(parameters: FactorisationParameters) -> StudyResult | None:
     """Return the stored training for these parameters, without its models; None if another one was stored."""
-    epsilon, item = STORED_PARAMETERS.epsilon, STORED_PARAMETERS.item
-    is_stored = replace(parameters, epsilon=epsilon, item=item) == STORED_PARAMETERS
-    return _read_stored() if is_stored else None
+    stored_ones = {name: getattr(STORED_PARAMETERS, name) for name in ("epsilon", "item")}
+    return _read_stored() if replace(parameters, **stored_ones) == STORED_PARAMETERS else None
 
 
 @functools.cache
@@ -202,9 +201,8 @@ def _read_stored() -> StudyResult:
 def train_and_store() -> None:
     """Train on the page's default ratings, and write the file of the stored training."""
     result = run(load_ratings(STORED_PARAMETERS, None), STORED_PARAMETERS.study)
-    measures = {"rmse": result.rmse, "recall": result.recall}
-    rounded_measures = {name: runs.round(NUM_STORED_DIGITS).tolist() for name, runs in measures.items()}
-    STORED_FILE.write_text(f"{json.dumps(rounded_measures)}\n", encoding="utf-8")
+    runs_by_measure = {m: getattr(result, m).round(NUM_STORED_DIGITS).tolist() for m in ("rmse", "recall")}
+    STORED_FILE.write_text(f"{json.dumps(runs_by_measure)}\n", encoding="utf-8")
 
 
 def replace_noise(budget_shares: BudgetShares, parameters: FactorisationParameters) -> BudgetShares:
@@ -222,8 +220,8 @@ def choose_share_settings(parameters: FactorisationParameters, scheme: Scheme) -
     The adaptive scheme alone reads mu. The uniform one reads no counts: its weights are the same at each budget.
     """
     spending = parameters.spending
-    share_spending = spending if scheme.needs_counts else replace(spending, budget=1.0, count_share=0.0)
-    return share_spending, parameters.exponent if scheme is Scheme.ADAPTIVE else 0.0
+    spending = spending if scheme.needs_counts else replace(spending, budget=1.0, count_share=0.0)
+    return spending, parameters.exponent if scheme is Scheme.ADAPTIVE else 0.0
 
 
 NOT_COMPARED = (
@@ -245,8 +243,8 @@ def against_epsilon(dataset: Dataset, parameters: FactorisationParameters) -> Bo
         return refused.problems[0].sentence
     ratings_per_user = np.diff(ratings.starts)
     histogram = ContributionHistogram.from_counts(ratings_per_user[ratings_per_user > 0])
-    kept_per_item = histogram.kept_rows(histogram.sizes.astype(np.float64)) / ratings.num_items
-    best_size = float(histogram.sizes[int(np.argmin(np.sqrt(histogram.sizes) / kept_per_item))])
+    mean_kept_by_cap = histogram.kept_rows(histogram.sizes.astype(np.float64)) / ratings.num_items
+    best_max_items = float(histogram.sizes[int(np.argmin(np.sqrt(histogram.sizes) / mean_kept_by_cap))])
 
     @functools.lru_cache(MAX_CACHED_EPSILONS)
     def compute_unit_noise(epsilon: float) -> float:
@@ -256,14 +254,13 @@ def against_epsilon(dataset: Dataset, parameters: FactorisationParameters) -> Bo
 
     def compute_error(epsilon: float, max_items: FloatArray) -> FloatArray:
         """Return noise over signal of an average item at each number of items per user."""
-        bounds = np.asarray(max_items, dtype=np.float64)
-        item_noise = compute_unit_noise(epsilon) * np.sqrt(bounds) * ratings.num_items
-        return np.asarray(item_noise / histogram.kept_rows(bounds))
+        summed_noise = compute_unit_noise(epsilon) * np.sqrt(max_items) * ratings.num_items
+        return np.asarray(summed_noise / histogram.kept_rows(np.asarray(max_items, dtype=np.float64)))
 
     return BoundComparison(
         "Best number of items per user, k",
         "Noise over signal, average item",
-        lambda epsilon: (best_size, float(compute_error(epsilon, np.array(best_size)))),
+        lambda epsilon: (best_max_items, float(compute_error(epsilon, np.array(best_max_items)))),
         compute_error,
         histogram.sizes,
         histogram.users,

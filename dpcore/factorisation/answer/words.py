@@ -46,52 +46,51 @@ def write_headline(solution: FactorisationSolution) -> str:
     """Write how noisy a training will be, or after it whether a factorisation is worth it."""
     if (verdict := solution.verdict) is not None:
         return write_verdict(verdict)
-    noise_to_signal = float(solution.find_shares(Scheme.ADAPTIVE).noise_to_signal[0])
-    if not math.isfinite(noise_to_signal):
+    rarest_noise_ratio = float(solution.find_shares(Scheme.ADAPTIVE).noise_to_signal[0])
+    if not math.isfinite(rarest_noise_ratio):
         return "Not trained yet."
-    return f"Not trained yet: noise on the rarest items is {wording.number(noise_to_signal, 2)} times their signal."
+    return f"Not trained yet: noise on the rarest items is {wording.number(rarest_noise_ratio, 2)} times their signal."
 
 
 def write_verdict(verdict: Verdict) -> str:
     """Write whether a factorisation is worth it, in one sentence."""
-    baseline_text, alternative_text = BASELINES[verdict.result.study.main_measure]
-    opening_text = f"At ε = {wording.entered(verdict.epsilon)}"
+    baseline_phrase, alternative_phrase = BASELINES[verdict.result.study.main_measure]
+    opening_phrase = f"At ε = {wording.entered(verdict.epsilon)}"
     if verdict.is_worth_it:
-        return f"{opening_text}, factorise with adaptive weights: it beats {baseline_text}."
+        return f"{opening_phrase}, factorise with adaptive weights: it beats {baseline_phrase}."
     if verdict.is_worse:
-        return f"{opening_text}, {alternative_text}: factorising is worse."
-    return f"{opening_text} it is not clear whether factorising beats {baseline_text}."
+        return f"{opening_phrase}, {alternative_phrase}: factorising is worse."
+    return f"{opening_phrase} it is not clear whether factorising beats {baseline_phrase}."
 
 
 def write_comparison(result: StudyResult, epsilon: float) -> str:
-    """Write if a factorisation is worth it at the trained epsilon nearest to a given one, and of recall how large."""
+    """Write if a factorisation is worth it at the trained epsilon nearest to a given one; of choices, recalls too."""
     verdict = solving.judge(result, epsilon)
     if verdict is None:
         return "Nothing is trained yet."
     if result.study.main_measure == "rmse":
         return write_verdict(verdict)
     difference_text = _add_interval(f"{verdict.gain:+.3f}".replace("-", "−"), verdict.gain_half_width, 3)
-    hint_text = "" if verdict.num_seeds >= MIN_SEEDS else f" {FEW_SEEDS}"
+    recall = verdict.factorisation_score
+    seeds_sentence = "" if verdict.num_seeds >= MIN_SEEDS else f" {FEW_SEEDS}"
     return (
-        f"**{write_verdict(verdict)}** Recall is {verdict.score:.3f} against {verdict.score - verdict.gain:.3f}, a "
-        f"difference of {difference_text}.{hint_text}"
+        f"**{write_verdict(verdict)}** Recall is {recall:.3f} against {recall - verdict.gain:.3f}, a difference of "
+        f"{difference_text}.{seeds_sentence}"
     )
 
 
 def write_detail(solution: FactorisationSolution) -> str:
     """Write the sentences that explain the headline."""
     if (verdict := solution.verdict) is None:
-        adaptive_text, uniform_text = (
+        adaptive_percent, uniform_percent = (
             wording.percent(solution.find_shares(scheme).bucket_shares[:3].sum())
             for scheme in (Scheme.ADAPTIVE, Scheme.UNIFORM)
         )
-        return (
-            f"Adaptive weights give the rarest three fifths of items {adaptive_text} of the budget, uniform sampling "
-            f"{uniform_text}."
-        )
+        share_words = f"{adaptive_percent} of the budget, uniform sampling {uniform_percent}"
+        return f"Adaptive weights give the rarest three fifths of items {share_words}."
     difference_text = _add_interval(f"{abs(verdict.gain):.4f}", verdict.gain_half_width)
-    side_text = "better" if verdict.gain > 0.0 else "worse"
-    sentences = [f"Factorising with adaptive weights is {difference_text} {side_text}."]
+    direction_word = "better" if verdict.gain > 0.0 else "worse"
+    sentences = [f"Factorising with adaptive weights is {difference_text} {direction_word}."]
     # It follows the sentence that every epsilon has, so that nothing moves when it appears.
     if not math.isclose(verdict.epsilon, solution.parameters.epsilon):
         sentences.append(f"ε = {wording.entered(verdict.epsilon)} is the nearest trained to yours.")
@@ -106,23 +105,26 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
     """Build the numbers on noise and, after a training, before these the errors of recommendation and factorisation."""
     verdict, adaptive_shares = solution.verdict, solution.find_shares(Scheme.ADAPTIVE)
     count_noise_std = solution.parameters.spending.count_noise_std
-    sum_noise_std, end_ratios = adaptive_shares.noise_std, adaptive_shares.noise_to_signal[[0, -1]]
+    end_ratios = zip(("the rarest", "popular"), adaptive_shares.noise_to_signal[[0, -1]], strict=True)
     noise_numbers = (
-        Number("Noise s on each sum", wording.number(sum_noise_std), value=sum_noise_std),
+        Number(
+            "Noise s on each sum", wording.number(adaptive_shares.noise_std), value=adaptive_shares.noise_std
+        ),
         *(
             Number(
-                f"Noise on {items_text} items",
+                f"Noise on {items_phrase} items",
                 f"{wording.number(ratio, 2)}×",
                 "the signal (adaptive)",
                 value=finite_or_none(float(ratio)),
             )
-            for items_text, ratio in zip(("the rarest", "popular"), end_ratios, strict=True)
+            for items_phrase, ratio in end_ratios
         ),
         Number("Noise on each count", wording.number(count_noise_std), value=count_noise_std),
     )
     if verdict is None:
         return noise_numbers
     recommended_kind = FACTORISATION if verdict.is_worth_it else RatingStudy.baseline
+    factorisation_error = verdict.factorisation_score
     error, half_width = verdict.find_measure(recommended_kind)
     interval_number = Number("Seeds", "only one", "so no interval")
     if math.isfinite(half_width):
@@ -131,22 +133,22 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
     difference_summary = verdict.result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM)
     rmse_changes = difference_summary.means[verdict.epsilon_index, 1:]
     rare_changes = rmse_changes[:3][np.isfinite(rmse_changes[:3])]
-    changes_by_items = {
+    rmse_changes_by_phrase = {
         f"rarest 60{wording.PERCENT}": float(rare_changes.mean()) if rare_changes.size else math.nan,
         "most rated": float(rmse_changes[-1]),
     }
     return (
         Number(f"Test error (RMSE), {recommended_kind.value}", f"{error:.4f}", value=error),
         interval_number,
-        Number("Factorisation", f"{verdict.score:.4f}", FACTORISATION.value, value=verdict.score),
+        Number("Factorisation", f"{factorisation_error:.4f}", FACTORISATION.value, value=factorisation_error),
         *(
             Number(
-                f"Adaptive, {items}",
+                f"Adaptive, {items_phrase}",
                 f"{rmse_change:+.4f}".replace("-", "−") if math.isfinite(rmse_change) else "none tested",
                 "RMSE against uniform",
                 value=finite_or_none(rmse_change),
             )
-            for items, rmse_change in changes_by_items.items()
+            for items_phrase, rmse_change in rmse_changes_by_phrase.items()
         ),
         *noise_numbers,
     )
@@ -155,12 +157,12 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
 def build_facts(solution: FactorisationSolution) -> dict[str, str]:
     """Build the facts behind the answer by heading: on the budget before a training, on the models after it."""
     if (verdict := solution.verdict) is None:
-        used_shares_text = "; ".join(
+        used_shares_phrase = "; ".join(
             f"{SCHEME_NAMES[scheme_shares.scheme].lower()} {wording.percent(scheme_shares.used_share)}"
             for scheme_shares in solution.budget_shares
         )
         return {
-            "Budget that is used": f"{used_shares_text}.",
+            "Budget that is used": f"{used_shares_phrase}.",
             "Noise over signal": "above 1, an item's vector is mostly noise.",
         }
     errors_by_kind = {model_kind: verdict.find_measure(model_kind)[0] for model_kind in PRIVATE_KINDS}
@@ -168,9 +170,9 @@ def build_facts(solution: FactorisationSolution) -> dict[str, str]:
     near_optimal_names = [kind.value for kind, error in errors_by_kind.items() if error <= error_limit]
     trained_verdicts = solving.list_verdicts(verdict.result)
     winning_epsilons_text = ", ".join(wording.entered(v.epsilon) for v in trained_verdicts if v.is_worth_it)
-    winning_text = f"at ε = {winning_epsilons_text}" if winning_epsilons_text else "at no trained ε"
+    winning_phrase = f"at ε = {winning_epsilons_text}" if winning_epsilons_text else "at no trained ε"
     return {
-        "A factorisation clearly beats item means with own offsets": f"{winning_text}, of "
+        "A factorisation clearly beats item means with own offsets": f"{winning_phrase}, of "
         f"{', '.join(wording.entered(v.epsilon) for v in trained_verdicts)}.",
         "Own offsets": "how far users rate above item means, computed locally, not released.",
         "Good enough": f"{', '.join(near_optimal_names)}: within 1{wording.PERCENT} of the smallest error.",
@@ -212,32 +214,32 @@ def write_methods(solution: FactorisationSolution) -> Methods | None:
     parameters, verdict = solution.parameters, solution.verdict
     if verdict is None:
         return None
-    algorithm_text = (
+    algorithm_phrase = (
         "least squares on noisy sums [@chien2021]"
         if parameters.algorithm is Algorithm.STATISTICS
         else "noisy gradient steps"
     )
-    learning_text = (
+    learning_sentences = (
         f"Vectors of {parameters.dimension} entries were learned in {wording.counted(parameters.sweeps, 'sweep')} "
-        f"[@krichene2023, algorithm 3] by {algorithm_text}; the squared weights of a user sum to at most "
+        f"[@krichene2023, algorithm 3] by {algorithm_phrase}; the squared weights of a user sum to at most "
         f"{parameters.max_items:,}. All releases are one Gaussian mechanism [@dong2022], calibrated exactly "
         "[@balle2018]."
     )
     recommended_kind = RatingStudy.baseline
-    step_text = "Noisy means of the items' ratings were released; users add their own offsets locally."
+    step_sentences = "Noisy means of the items' ratings were released; users add their own offsets locally."
     if verdict.is_worth_it:
         recommended_kind = FACTORISATION
-        step_text = f"{learning_text} Ratings weigh less the larger their item's noisy count is."
-    mean, half_width = verdict.find_measure(recommended_kind)
-    runs_text = wording.counted(verdict.result.study.repeats, "simulated run")
+        step_sentences = f"{learning_sentences} Ratings weigh less the larger their item's noisy count is."
+    mean_rmse, half_width = verdict.find_measure(recommended_kind)
+    runs_phrase = wording.counted(verdict.result.study.repeats, "simulated run")
     return Methods(
         # That of the training which the choice and its error come from, not the one entered since, if they differ.
         guarantee_text=write_guarantee(
             "A recommender was released", verdict.epsilon, Neighbours.ADD_OR_REMOVE_USER, parameters.delta
         ),
-        procedure=f"{step_text} The RMSE on ratings held out is {_add_interval(f'{mean:.4f}', half_width)} "
-        f"({runs_text}).",
-        public_procedure=learning_text,
+        procedure=f"{step_sentences} The RMSE on ratings held out is {_add_interval(f'{mean_rmse:.4f}', half_width)} "
+        f"({runs_phrase}).",
+        public_procedure=learning_sentences,
         disclosure=solution.disclosure,
         rule_sentence="A factorisation with adaptive weights was preferred to noisy item means with users' own offsets "
         "only if its error is lower by more than the interval.",

@@ -31,20 +31,20 @@ def format_gain(ratio: float) -> str:
     return wording.percent(max(ratio - 1.0, 0.0), 3) if ratio - 1.0 > 5e-6 else f"0{wording.PERCENT}"
 
 
-def certify(comparison: Comparison) -> str:
-    """Write the numbers between which the certificates of both optimisers put the ratio."""
+def describe_ratio(comparison: Comparison) -> str:
+    """Write the ratio, and the limits between which the certificates of both optimisers prove it, as a sentence."""
     ratio_at_least, ratio_at_most = comparison.ratio_at_least, comparison.ratio_at_most
     is_exact = ratio_at_most - ratio_at_least <= 1e-9 * ratio_at_most
-    limits_text = f"between {ratio_at_least:.6f} and {ratio_at_most:.6f}"
-    limits_text = "to within rounding" if is_exact else limits_text
-    return f"The exact optimisers give {comparison.ratio:.6f}, proved {limits_text}."
+    limits_phrase = f"between {ratio_at_least:.6f} and {ratio_at_most:.6f}"
+    limits_phrase = "to within rounding" if is_exact else limits_phrase
+    return f"The exact optimisers give {comparison.ratio:.6f}, proved {limits_phrase}."
 
 
 def write_headline(comparison: Comparison) -> str:
     """Write the instruction: a cap, or weights if they gain enough."""
     gain_text = format_gain(comparison.ratio)
     if comparison.ratio < WORTH_HAVING:
-        rows_text = wording.counted(comparison.best_cap.max_contributions, "row")
+        rows_text = wording.counted(comparison.cap_choice.max_contributions, "row")
         return f"Keep at most {rows_text} of each user: weights gain only {gain_text}."
     return f"Use smooth weights: the best bound has {gain_text} more variance."
 
@@ -52,7 +52,7 @@ def write_headline(comparison: Comparison) -> str:
 def build_numbers(comparison: Comparison) -> tuple[Number, ...]:
     """Build the ratio of the variances and of the errors, the best bound, and the noise ratio."""
     ratio, noise_ratio, error_ratio = comparison.ratio, comparison.noise_ratio, math.sqrt(comparison.ratio)
-    cap, noise_text = comparison.best_cap.max_contributions, wording.number(noise_ratio)
+    cap, noise_text = comparison.cap_choice.max_contributions, wording.number(noise_ratio)
     rows_text, noise_unit = wording.counted(cap, "row"), wording.agreeing(noise_ratio, "row", "rows")
     note = f"(at most {math.sqrt(two_groups.compute_supremum().ratio):.4f})"
     error_text, error_help = f"{error_ratio:.4f}", "Standard errors."
@@ -67,15 +67,15 @@ def build_numbers(comparison: Comparison) -> tuple[Number, ...]:
 
 
 def build_facts(solution: GapSolution) -> dict[str, str]:
-    """Build a sentence on this ratio, one on the largest ratio and, with sampling error, one on the limit's reason."""
+    """Build sentences by title: on this ratio, the largest of any data and, with sampling error, why it is no more."""
     comparison = solution.comparison
     if comparison.problem.histogram.sizes.size == 1:
         ratio_text = "all users have equally many rows, so bounded rows and weights are the same."
     elif comparison.problem.value_variance == 0.0:
         ratio_text = "without sampling error the best bound and the best weights are the same."
     else:
-        threshold_text = wording.number(comparison.smooth.threshold)
-        ratio_text = f"the best weights have the bound {threshold_text}. {certify(comparison)}"
+        threshold_text = wording.number(comparison.smooth_choice.threshold)
+        ratio_text = f"the best weights have the bound {threshold_text}. {describe_ratio(comparison)}"
     sentences_by_name = {
         "Here": ratio_text,
         "Any data": f"the ratio is below {two_groups.compute_supremum().ratio:.5f}; theorem 3 of the paper says at "
@@ -95,12 +95,12 @@ def write_proof(solution: GapSolution) -> tuple[str, ...]:
     proof, format_number = solution.proof, wording.number
     cap_text, sampling_limit = format_number(proof.max_contributions), 2 if proof.case_number == 1 else 4
     if proof.case_number == 1:
-        choice_text = (
+        case_sentence = (
             f"**Case 1**, α ≥ ½: round up, **h′ = ⌈h\\*⌉ = {cap_text}**. Only heavy users lose rows, so sampling "
             "error at most doubles."
         )
     else:
-        choice_text = (
+        case_sentence = (
             "**Case 2**, α < ½: pass over the share 1 − 1/(2(1 − α)) of the heavy users, "
             f"{wording.counted(proof.num_skipped_users, 'user')}; the last of these has **h′ = {cap_text}** "
             f"{wording.agreeing(proof.max_contributions, 'row', 'rows')}."
@@ -108,7 +108,7 @@ def write_proof(solution: GapSolution) -> tuple[str, ...]:
     return (
         f"The best weights have the bound **h\\* = {format_number(proof.threshold, 4)}**. Users with at most h\\* "
         f"rows hold the share **α = {wording.percent(proof.share_below, 3)}** of the weight.",
-        choice_text,
+        case_sentence,
         f"h′ has {proof.sampling_factor:.3f} times the sampling error of the best weights (at most {sampling_limit}) "
         f"and {proof.privacy_factor:.3f} times their noise (at most 4), together **{proof.ratio:.3f} times (at most "
         "4)**.",
@@ -119,18 +119,18 @@ def write_methods(solution: GapSolution, dataset: Dataset, parameters: GapParame
     """Write the methods section: the recommended bound, and the ratio of the variances."""
     comparison, noise_text = solution.comparison, cite_noise("Laplace")
     if comparison.ratio < WORTH_HAVING:
-        rows_text = wording.counted(comparison.best_cap.max_contributions, "row")
-        step_text = f"At most {rows_text} of each user, drawn at random, were kept"
+        rows_text = wording.counted(comparison.cap_choice.max_contributions, "row")
+        step_phrase = f"At most {rows_text} of each user, drawn at random, were kept"
     else:
-        threshold_text = wording.number(comparison.smooth.threshold, 6)
-        step_text = (
+        threshold_text = wording.number(comparison.smooth_choice.threshold, 6)
+        step_phrase = (
             f"Rows were weighted: no user weighs more than {threshold_text} rows [@epasto2020, section 3]"
         )
     return Methods(
         guarantee_text=write_guarantee(
             "The mean was released", parameters.epsilon, Neighbours.REPLACE_VALUES
         ),
-        procedure=f"{step_text}, and {noise_text} was added to the mean. "
+        procedure=f"{step_phrase}, and {noise_text} was added to the mean. "
         f"The best bound on rows per user has {comparison.ratio:.4f} times the variance of the best weights.",
         public_procedure=f"What a user's rows weigh together was bounded, and {noise_text} was added to the mean.",
         disclosure=dataset.provenance,
@@ -144,7 +144,7 @@ def write_methods(solution: GapSolution, dataset: Dataset, parameters: GapParame
 
 
 def solve_beside_page(dataset: Dataset, parameters: GapParameters) -> section.Solver:
-    """Compare cap and weights; what is entered in the steps on instances does not matter."""
+    """Find the `GapSolution` of these data; what is entered in the tabs on instances does not change it."""
     solution = yield section.Cached(solve, (dataset, parameters.mean_parameters()))
     return section.SearchResult(solution)
 
@@ -162,13 +162,13 @@ def show_proof(answer: Answer, dataset: Dataset) -> section.Parts:
 def offer_instance(
     comparison: Comparison, file_stem: str, disclosure: Provenance = Disclosure.PUBLIC
 ) -> section.Row:
-    """Offer the instance as CSV, which *Your data* opens, and as JSON with the proof, under this file stem."""
+    """Offer the instance as CSV, which *Data* opens, and as JSON with the proof, under this file stem."""
     instance_file = section.File(
         "Instance (CSV)",
         f"{file_stem}_instance.csv",
         lambda: two_groups.write_instance_csv(comparison.problem, disclosure),
         disclosure,
-        "*Your data* opens it under *Upload a file*.",
+        "*Data* opens it under *Upload a file*.",
     )
     proof_file = section.File(
         "Instance with proof (JSON)",
@@ -207,7 +207,7 @@ In units of σ², with 2(B/ε)² = gσ². The paper gives both variances, at bou
 """
     )
     comparison: Comparison = yield section.Cached(compare, (two_groups.build_theorem_2_problem(g),))
-    yield section.Note(certify(comparison))
+    yield section.Note(describe_ratio(comparison))
     yield offer_instance(comparison, "gap_theorem_2")
 
 
@@ -244,13 +244,14 @@ Best is {_name_cap(integer_cap_limit)}: **{float(integer_cap_limit.ratio):.4f}**
     )
     comparison: Comparison = yield section.Cached(compare, (parameters.build_two_group_problem(),))
     yield section.Note(
-        f"The instance has {NUM_USERS} users and ρ = {wording.number(comparison.noise_ratio)}. {certify(comparison)}"
+        f"The instance has {NUM_USERS} users and ρ = {wording.number(comparison.noise_ratio)}. "
+        f"{describe_ratio(comparison)}"
     )
     yield offer_instance(comparison, "gap_two_groups")
 
 
 def _name_cap(ratio_limit: two_groups.RatioLimit) -> str:
-    """Name the best cap of a limit with one entry; without a finite one, say that there is no bound."""
+    """Name the best cap of a limit of one instance, as "bound 2", or "no bound at all" if it is infinite."""
     cap = float(ratio_limit.best_caps)
     return f"bound {cap:.0f}" if math.isfinite(cap) else "no bound at all"
 
@@ -272,7 +273,7 @@ def show_any_noise(answer: Answer, dataset: Dataset) -> section.Parts:
     num_light_users, num_heavy_users = comparison.problem.histogram.users.tolist()
     yield section.Note(
         f"An instance near it: {num_light_users} users with 1 row, {num_heavy_users} with "
-        f"{comparison.problem.histogram.max_size:,}, ρ = {comparison.noise_ratio:.4f}. {certify(comparison)}"
+        f"{comparison.problem.histogram.max_size:,}, ρ = {comparison.noise_ratio:.4f}. {describe_ratio(comparison)}"
     )
     yield offer_instance(comparison, "gap_largest")
 
@@ -288,25 +289,24 @@ def show_regression(answer: Answer, dataset: Dataset) -> section.Parts:
         (plots.plot_growth(growth_columns, regression_step), plots.plot_thresholds(regression_step))
     )
     yield _write_regression(regression_step)
-    yield section.Link("Regression", "Find the best C on other data", "arrow_forward")
+    yield section.Link("Linear regression", "Find the best C on other data", "arrow_forward")
 
 
 def _write_regression(regression_step: regression.RegressionStep) -> str:
     """Write how the paper's C and the best one compare with sample limiting."""
     example, format_number = regression_step.example, wording.number
     g, best_variance = example.g, example.best_variance
-    proof_text = "it is too large to be solved while you wait."
+    proof_sentence = "it is too large to be solved while you wait."
     if regression_step.certificate is not None:
         solved_variance = regression_step.certificate.value
         is_same = abs(solved_variance / best_variance - 1.0) <= 1e-7
         solved_value_text = "the same" if is_same else format_number(solved_variance, 6)
-        proof_text = (
-            f"the solver of *Regression* finds {solved_value_text}. {regression_step.certificate.sentence}"
-        )
+        certificate_text = regression_step.certificate.sentence
+        proof_sentence = f"the solver of *Linear regression* finds {solved_value_text}. {certificate_text}"
     if example.example_number == 1:
-        remark_text = "The paper prints the weight 1/g² where CX = I asks for 1/g³, which is used here."
+        remark = "The paper prints the weight 1/g² where CX = I asks for 1/g³, which is used here."
     else:
-        remark_text = (
+        remark = (
             f"Shown is the expected variance. The paper's bound for sample limiting, "
             f"{format_number(example.limiting_bound)}, holds with probability "
             f"{wording.percent(regression_step.guaranteed_probability, 3)} or more (paper: ½)."
@@ -318,7 +318,7 @@ def _write_regression(regression_step: regression.RegressionStep) -> str:
         f"{format_number(example.weights_bound, 4)}), of the best C: **{format_number(best_variance, 4)}**. "
         f"Sample limiting at its best bound, {regression_step.best_threshold}, has "
         f"**{format_number(regression_step.ratio, 4)}** and {format_number(regression_step.best_ratio, 4)} times as "
-        f"much. The best C is a closed form; {proof_text}\n\n{remark_text}"
+        f"much. The best C is a closed form; {proof_sentence}\n\n{remark}"
     )
 
 
@@ -383,12 +383,12 @@ def build_answer(
     """
     solution = solve(dataset, parameters.mean_parameters()) if solution is None else solution
     comparison = solution.comparison
-    best_cap, smooth, problem = comparison.best_cap, comparison.smooth, comparison.problem
+    cap_choice, smooth_choice, problem = comparison.cap_choice, comparison.smooth_choice, comparison.problem
     limit_text = f"For any data set the excess is at most {format_gain(two_groups.compute_supremum().ratio)}."
     code_choice: CodeChoice | None = None
     if value_range is not None and value_range[0] < value_range[1]:
         mean_parameters = mean.MeanParameters(parameters.epsilon, *value_range)
-        cap, threshold = best_cap.max_contributions, smooth.threshold
+        cap, threshold = cap_choice.max_contributions, smooth_choice.threshold
         code_choice = write_bound_forms(cap, threshold, Neighbours.REPLACE_VALUES, dataset, mean_parameters)
     lower, upper = value_range or (None, None)
     return Answer(
@@ -399,8 +399,8 @@ def build_answer(
         disclosure=dataset.provenance,
         facts=build_facts(solution),
         proofs=(
-            ("Bounded rows", best_cap.certificate, best_cap.stop_reason),
-            ("Smooth weights", smooth.certificate, smooth.stop_reason),
+            ("Bounded rows", cap_choice.certificate, cap_choice.stop_reason),
+            ("Smooth weights", smooth_choice.certificate, smooth_choice.stop_reason),
         ),
         code=code_choice,
         near_optimal=standard.write_range(*solution.near_optimal_caps, "row"),
@@ -419,5 +419,5 @@ def build_answer(
             program=problem.program,
         ),
         sections=SECTIONS,
-        bound=CapAndWeights(best_cap.max_contributions, smooth.threshold, comparison.ratio),
+        bound=CapAndWeights(cap_choice.max_contributions, smooth_choice.threshold, comparison.ratio),
     )

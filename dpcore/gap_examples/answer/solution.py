@@ -62,7 +62,7 @@ def against_epsilon(dataset: Dataset, parameters: GapParameters) -> BoundCompari
     def find_best_cap(epsilon: float) -> tuple[float, float]:
         """Return the best cap, and its standard error over that of the best weights."""
         comparison = compare(replace(problem, epsilon=epsilon))
-        return float(comparison.best_cap.max_contributions), math.sqrt(comparison.ratio)
+        return float(comparison.cap_choice.max_contributions), math.sqrt(comparison.ratio)
 
     def compute_errors(epsilon: float, caps: FloatArray) -> FloatArray:
         """Return the standard error of each cap over that of the best weights."""
@@ -94,15 +94,15 @@ def _build_supremum_line() -> Level:
 def plot_variances(solution: GapSolution, dataset: Dataset) -> Plot:
     """Plot both variances over the bound, in units of the best weights', with the proof's cap h'."""
     comparison, proof = solution.comparison, solution.proof
-    problem, cap_choice, smooth_weights = comparison.problem, comparison.best_cap, comparison.smooth
-    marked_bounds = [cap_choice.max_contributions, smooth_weights.threshold, proof.max_contributions]
+    problem, cap_choice, smooth_choice = comparison.problem, comparison.cap_choice, comparison.smooth_choice
+    marked_bounds = [cap_choice.max_contributions, smooth_choice.threshold, proof.max_contributions]
     bound_values = np.unique(np.concatenate((choose_curve_bounds(problem.histogram), marked_bounds)))
     bound_column = Column("bound", bound_values)
-    capped_ratios = mean.capped_variance(problem, bound_values) / smooth_weights.variance
-    smooth_ratios = mean.smooth_variance(problem, bound_values) / smooth_weights.variance
+    capped_ratios = mean.capped_variance(problem, bound_values) / smooth_choice.variance
+    smooth_ratios = mean.smooth_variance(problem, bound_values) / smooth_choice.variance
     capped_column = Column("cap_variance_over_best_weights", capped_ratios)
     smooth_column = Column("smooth_variance_over_best_weights", smooth_ratios)
-    proof_name = f"Proof's h′ (case {proof.case_number})"
+    proof_mark_name = f"Proof's h′ (case {proof.case_number})"
     return Plot(
         "gap-data",
         "Variance against the bound",
@@ -115,9 +115,9 @@ def plot_variances(solution: GapSolution, dataset: Dataset) -> Plot:
             Curve("Smooth weights", bound_column, smooth_column, Style.SMOOTH),
             _build_supremum_line(),
             Level(f"Paper: at most {wording.entered(PAPER_BOUND)}", PAPER_BOUND),
-            Mark(proof_name, proof.max_contributions, proof.ratio, Style.ENTERED, "square"),
+            Mark(proof_mark_name, proof.max_contributions, proof.ratio, Style.ENTERED, "square"),
             Mark("Best bound", cap_choice.max_contributions, comparison.ratio, Style.CAP),
-            Mark("Best weights, h*", smooth_weights.threshold, 1.0, Style.SMOOTH, "circle"),
+            Mark("Best weights, h*", smooth_choice.threshold, 1.0, Style.SMOOTH, "circle"),
         ),
         dataset.provenance,
         is_main=True,
@@ -156,7 +156,7 @@ def plot_two_groups(num_light_users: int, heavy_size: int, light_size: int) -> P
     )
     ratios = compute_variance_ratios(sizes, group_shares, (1.0 - SHARES) / light_size).ratio
     heavy_share = 1.0 - light_share
-    here = compute_variance_ratios(sizes, [light_share, heavy_share], heavy_share / light_size)
+    chosen_ratio = compute_variance_ratios(sizes, [light_share, heavy_share], heavy_share / light_size)
     paper_ratio, largest_ratio = (float(two_groups.compute_integer_cap_limit(p).ratio) for p in (0.5, 0.4))
     rows_text = f"R = {heavy_size:,}, s = {light_size:,}"
     return Plot(
@@ -172,7 +172,7 @@ def plot_two_groups(num_light_users: int, heavy_size: int, light_size: int) -> P
             _build_supremum_line(),
             Mark("The paper's, 3/2", 0.5, paper_ratio, Style.ENTERED, "square"),
             Mark("Maximum, 25/16", 0.4, largest_ratio, Style.CUSTOMARY, "star"),
-            Mark("Here", light_share, float(here.ratio), Style.CAP),
+            Mark("Here", light_share, float(chosen_ratio.ratio), Style.CAP),
         ),
         Disclosure.PUBLIC,
         {
@@ -201,7 +201,7 @@ def plot_any_noise(noise_per_user: float) -> Plot:
         two_groups.compute_integer_cap_limit(SHARES, noise_per_user),
     )
     worst_noise, worst_share = two_groups.find_worst_noise(SHARES), find_worst_share(noise_per_user)
-    share_ratio = float(two_groups.compute_integer_cap_limit(worst_share, noise_per_user).ratio)
+    worst_share_ratio = float(two_groups.compute_integer_cap_limit(worst_share, noise_per_user).ratio)
     hover, ratios = ("t", worst_noise.noise_per_user), worst_noise.ratio
     largest_name, worst_name = f"Largest of all: {supremum.ratio:.5f}", "Worst t for each p"
     return Plot(
@@ -213,7 +213,7 @@ def plot_any_noise(noise_per_user: float) -> Plot:
         (
             Curve(f"t = {wording.entered(noise_per_user)}", SHARES, integer_cap_limit.ratio, Style.CAP),
             Curve(worst_name, SHARES, ratios, Style.CUSTOMARY, dash="dash", width=2, hover_number=hover),
-            Mark("Worst p at this t", worst_share, share_ratio, Style.CAP),
+            Mark("Worst p at this t", worst_share, worst_share_ratio, Style.CAP),
             Mark(largest_name, supremum.light_share, supremum.ratio, Style.CUSTOMARY, "star"),
         ),
         Disclosure.PUBLIC,

@@ -156,7 +156,7 @@ def build_answer(
         number_keys=("max_contributions", "tau_0", "bound", "bias_twice", "finite_sample", "privacy_noise"),
         question_entries={
             "bias_bound": parameters.bias.title,
-            "bias_needs": parameters.bias.needs,
+            "bias_needs": parameters.bias.needs_text,
             "privacy_term": asdict(parameters.privacy),
             "neighbours": NEIGHBOURS.value,
             "source": "Amin et al. 2019, Bounding User Contributions, theorem 1 and section 6",

@@ -38,21 +38,21 @@ FRACTION_LIMITS = (1e-6, 1.0)
 
 @dataclass(frozen=True)
 class PopulationSolution:
-    """Figure 3 for one alpha and n.
+    """The best tau_0 and the curves over it, of a sample of n rows and in the limit, for one alpha: figure 3.
 
     Attributes:
         parameters: What was entered.
         curve_columns: The curves over tau_0, ascending, in a sample of n rows and in the limit of many rows.
         best_cap: Best tau_0 in a sample of n rows.
-        num_capped_at_best: Expected number of users capped there.
-        caps_by_epsilon: For an epsilon, the best tau_0 in the limit for every alpha of `FAMILY`.
+        expected_capped_at_best: Expected number of users capped there.
+        limit_caps_by_epsilon: For an epsilon, the best tau_0 in the limit for every alpha of `FAMILY`.
     """
 
     parameters: LearningParameters
     curve_columns: dict[str, FloatArray]
     best_cap: LearningCap
-    num_capped_at_best: float
-    caps_by_epsilon: dict[float, tuple[LearningCap, ...]]
+    expected_capped_at_best: float
+    limit_caps_by_epsilon: dict[float, tuple[LearningCap, ...]]
 
 
 def solve(parameters: LearningParameters) -> PopulationSolution:
@@ -62,7 +62,7 @@ def solve(parameters: LearningParameters) -> PopulationSolution:
     best_cap = population.find_best_fraction(sample_problem)
     tau_0 = log_spaced(1.0 / parameters.population_rows, 1.0, NUM_POINTS, extra_points=(best_cap.fraction,))
     curve_columns = {"tau_0": tau_0}
-    for problem, prefix, average_prefix in (
+    for problem, column_prefix, average_prefix in (
         (sample_problem, "", "expected_"),
         (limit_problem, "limit_", "limit_"),
     ):
@@ -70,14 +70,14 @@ def solve(parameters: LearningParameters) -> PopulationSolution:
         error_parts = population.compute_error_parts(problem, tau_0)
         curve_columns |= {
             f"{average_prefix}kept_share": statistics.kept_share,
-            f"{prefix}bias_twice": error_parts.bias,
-            f"{prefix}privacy_noise": error_parts.privacy,
+            f"{column_prefix}bias_twice": error_parts.twice_bias,
+            f"{column_prefix}privacy_noise": error_parts.privacy,
             f"{average_prefix}users_capped": statistics.users_capped,
         }
     caps_by_epsilon = {}
     for epsilon in (parameters.epsilon, PAPER_EPSILON):
-        problems = [replace(limit_problem, epsilon=epsilon, participation=PowerLaw(a)) for a in FAMILY_ALPHAS]
-        caps_by_epsilon[epsilon] = tuple(population.find_best_fraction(problem) for problem in problems)
+        family = [replace(limit_problem, epsilon=epsilon, participation=PowerLaw(a)) for a in FAMILY_ALPHAS]
+        caps_by_epsilon[epsilon] = tuple(map(population.find_best_fraction, family))
     num_capped_at_best = float(population.compute_statistics(sample_problem, best_cap.fraction).users_capped)
     return PopulationSolution(parameters, curve_columns, best_cap, num_capped_at_best, caps_by_epsilon)
 
@@ -86,9 +86,9 @@ def list_mass_columns(alpha: float) -> dict[str, FloatArray]:
     """List the mass of uncapped users over tau_0, for the chosen alpha and for `FAMILY`, as columns."""
     power_law = PowerLaw(alpha)
     # The heaviest users' shares, where the mass jumps, are among the points.
-    heaviest_users = np.arange(1.0, 31.0)
+    user_numbers = np.arange(1.0, 31.0)
     laws = [PowerLaw(law_alpha) for law_alpha in (alpha, *FAMILY_ALPHAS)]
-    jump_fractions = np.concatenate([law.probability(heaviest_users) for law in laws])
+    jump_fractions = np.concatenate([law.probability(user_numbers) for law in laws])
     is_on_axis = (FRACTION_LIMITS[0] < jump_fractions) & (jump_fractions < 1.0)
     tau_0 = log_spaced(*FRACTION_LIMITS, 240, extra_points=jump_fractions[is_on_axis].tolist())
     return {
@@ -96,8 +96,10 @@ def list_mass_columns(alpha: float) -> dict[str, FloatArray]:
         "uncapped_mass": power_law.compute_uncapped_mass(tau_0),
         "kept_share_in_the_limit": power_law.kept_share(tau_0),
         **{
-            f"uncapped_mass_alpha_{wording.digits(other)}": PowerLaw(other).compute_uncapped_mass(tau_0)
-            for other in FAMILY_ALPHAS
+            f"uncapped_mass_alpha_{wording.digits(law_alpha)}": PowerLaw(law_alpha).compute_uncapped_mass(
+                tau_0
+            )
+            for law_alpha in FAMILY_ALPHAS
         },
     }
 
@@ -109,19 +111,19 @@ def list_simulated_columns(solution: PopulationSolution, samples: Draws) -> dict
     return {
         "tau_0": samples.fractions,
         "kept_share": samples.kept_shares.mean(axis=0),
-        "bias_plus_privacy": error_parts.bias + error_parts.privacy,
+        "bias_plus_privacy": error_parts.twice_bias + error_parts.privacy,
         "users_capped": samples.users_capped.mean(axis=0),
     }
 
 
 def has_no_best(best_cap: LearningCap, smallest_fraction: float) -> bool:
-    """Return True if the best tau_0 is the smallest searched, so that ever smaller caps may be ever better."""
+    """Return True if the best tau_0 is the smallest that was searched: a still smaller one may then be better."""
     return best_cap.fraction <= smallest_fraction
 
 
 def describe_best(solution: PopulationSolution) -> str:
     """Describe the smallest sum of bias and noise, and at which share it is."""
-    best_cap, num_capped_text = solution.best_cap, wording.number(solution.num_capped_at_best, 2)
+    best_cap, num_capped_text = solution.best_cap, wording.number(solution.expected_capped_at_best, 2)
     if has_no_best(best_cap, 1.0 / solution.parameters.population_rows):
         return f"The smallest sum, {wording.number(best_cap.total)}, is at one row per user."
     return (
@@ -137,17 +139,17 @@ def list_family_rows(solution: PopulationSolution) -> list[dict[str, str]]:
     table_rows = []
     for i, alpha in enumerate(FAMILY_ALPHAS):
         table_row = {"α": f"{wording.entered(alpha)}"}
-        for epsilon, best_caps in solution.caps_by_epsilon.items():
-            best_cap = best_caps[i]
-            setting_text, fraction_text = f"ε = {wording.entered(epsilon)}", wording.number(best_cap.fraction)
+        for epsilon, limit_caps in solution.limit_caps_by_epsilon.items():
+            best_cap = limit_caps[i]
+            epsilon_text, fraction_text = f"ε = {wording.entered(epsilon)}", wording.number(best_cap.fraction)
             users_text, sum_text = wording.number(best_cap.users_capped), wording.number(best_cap.total)
             if has_no_best(best_cap, smallest_fraction):
                 fraction_text, users_text = "ever smaller", "–"
-                sum_text = "0" if best_cap.bias == 0.0 else sum_text
+                sum_text = "0" if best_cap.twice_bias == 0.0 else sum_text
             table_row |= {
-                f"Best τ₀, {setting_text}": fraction_text,
-                f"Users who lose rows, {setting_text}": users_text,
-                f"Smallest sum, {setting_text}": sum_text,
+                f"Best τ₀, {epsilon_text}": fraction_text,
+                f"Users who lose rows, {epsilon_text}": users_text,
+                f"Smallest sum, {epsilon_text}": sum_text,
             }
         table_rows.append(table_row)
     return table_rows
@@ -161,7 +163,7 @@ def list_cost_columns(
     vc_log_terms = parameters.vc_dimension * np.log(num_rows / parameters.failure_probability)
     attributes_by_column = {
         "smallest_sum": "total",
-        "bias_twice": "bias",
+        "bias_twice": "twice_bias",
         "privacy_noise": "privacy",
         "best_tau_0": "fraction",
         "cap_rows": "cap",
@@ -181,20 +183,20 @@ def list_cost_columns(
 def is_floor_zero(cost: population.CostOfPrivacy, parameters: LearningParameters) -> bool:
     """Return True if the smallest sum tends to 0 as rows are added, because users are alike."""
     smallest_fraction = parameters.population_problem(None).smallest_fraction
-    return cost.limit_cap.bias == 0.0 and has_no_best(cost.limit_cap, smallest_fraction)
+    return cost.limit_cap.twice_bias == 0.0 and has_no_best(cost.limit_cap, smallest_fraction)
 
 
 def describe_cost(cost: population.CostOfPrivacy, parameters: LearningParameters) -> str:
     """Describe how the smallest sum moves as rows are added, and why it flattens or vanishes; or that none is known."""
     if not cost.best_caps:
         return "Stopped before the first n was done."
-    first_text, last_text = wording.number(cost.best_caps[0].total), wording.number(cost.best_caps[-1].total)
-    first_n, last_n = wording.number(cost.rows_per_sample[0]), wording.number(cost.rows_per_sample[-1])
-    course_text = f"From n = {first_n} to {last_n}: {first_text} to {last_text}"
+    first_cap, last_cap, n = cost.best_caps[0], cost.best_caps[-1], cost.rows_per_sample
+    end_numbers = n[0], n[-1], first_cap.total, last_cap.total
+    course_phrase = "From n = {} to {}: {} to {}".format(*map(wording.number, end_numbers))
     if is_floor_zero(cost, parameters):
-        return f"{course_text} **and on to 0**: users are alike (Var(H) = 0), so ever smaller shares cost no bias."
+        return f"{course_phrase} **and on to 0**: users are alike (Var(H) = 0), so ever smaller shares cost no bias."
     return (
-        f"{course_text}; it **flattens at {wording.number(cost.limit_cap.total)}**. The best τ₀ tends to "
+        f"{course_phrase}; it **flattens at {wording.number(cost.limit_cap.total)}**. The best τ₀ tends to "
         f"{wording.number(cost.limit_cap.fraction)}; a smaller one costs more bias than it saves noise."
     )
 
@@ -275,7 +277,7 @@ def plot_capped(solution: PopulationSolution, samples: Draws | None) -> Plot:
     if samples is not None:
         columns = list_simulated_columns(solution, samples)
         items.append(_build_simulated_points(columns, "users_capped"))
-    num_capped = solution.num_capped_at_best
+    num_capped = solution.expected_capped_at_best
     if num_capped > 0.0:
         items.append(Mark("At the smallest sum", solution.best_cap.fraction, num_capped, Style.CAP))
     return Plot(

@@ -82,7 +82,7 @@ def compute_curves(problem: BiasProblem, fractions: npt.ArrayLike) -> dict[str, 
         "kept_share": statistics.kept_share,
         "largest_share": statistics.max_share,
         "users_capped": statistics.users_capped,
-        "bias_twice": error_parts.bias,
+        "bias_twice": error_parts.twice_bias,
         "finite_sample": error_parts.finite_sample,
         "privacy_noise": error_parts.privacy,
         "bound": error_parts.total,
@@ -119,7 +119,7 @@ def find_cap_by_term(problem: BiasProblem) -> dict[BiasTerm, LearningCap]:
     return {term: optimal_cap.find_best_cap(replace(problem, bias=term)) for term in BiasTerm}
 
 
-PART_NAMES = {"bias": BIAS, "finite_sample": SAMPLING, "privacy": NOISE}
+PART_NAMES = {"twice_bias": BIAS, "finite_sample": SAMPLING, "privacy": NOISE}
 """The names of the parts of the excess risk, as fields of `LearningCap` and `ErrorParts`."""
 NUMBER_HELPS = {
     "max_contributions": "Upper bound on contributions per user.",
@@ -131,7 +131,7 @@ NUMBER_HELPS = {
 
 
 def list_parts(cap_or_parts: LearningCap | ErrorParts) -> dict[str, float]:
-    """Return the parts of the excess risk by name; they add up to it."""
+    """Return the parts of the excess risk by name, the bias counted twice; they add up to it."""
     return {name: float(getattr(cap_or_parts, field_name)) for field_name, name in PART_NAMES.items()}
 
 
@@ -155,19 +155,19 @@ MARKED_CAPS = (("Best bound", Style.CAP, "diamond"), ("Your own bound", Style.EN
 def plot_bound(solution: LearningSolution, dataset: Dataset, own_bound: int | None) -> Plot:
     """Plot the bound over the cap, in its parts, with the best cap and the person's own: the main figure."""
     best_cap, columns, histogram = solution.best_cap, solution.curve_columns, solution.problem.histogram
-    caps, part_curves = columns["cap_rows"], {name: columns[column] for name, column in PART_COLUMNS.items()}
+    caps, parts = columns["cap_rows"], {name: columns[column] for name, column in PART_COLUMNS.items()}
     items: list[Item] = [
         Curve("Excess risk, all three", caps, columns["bound"], Style.TOTAL),
-        *(Curve(name, caps, curve_values, PART_STYLES[name]) for name, curve_values in part_curves.items()),
+        *(Curve(name, caps, part_column, PART_STYLES[name]) for name, part_column in parts.items()),
         TRIVIAL_BOUND,
     ]
     if solution.near_optimal[0] < solution.near_optimal[1]:
         items.append(Band(f"Within 5{wording.PERCENT}", *solution.near_optimal))
     for (name, style, symbol), cap in zip(MARKED_CAPS, (best_cap.max_contributions, own_bound), strict=True):
         # Under Corollary 1 a low cap has no bound; on a log axis 0 has no place.
-        marked_bound = math.inf if cap is None else float(solution.compute_error_parts_at(cap).total)
-        if cap is not None and 0.0 < marked_bound < math.inf:
-            items.append(Mark(name, cap, marked_bound, style, symbol))
+        marked_risk = math.inf if cap is None else float(solution.compute_error_parts_at(cap).total)
+        if cap is not None and 0.0 < marked_risk < math.inf:
+            items.append(Mark(name, cap, marked_risk, style, symbol))
     handle = Handle(  # Nothing is released, so there are no dots.
         "Bound",
         caps,
@@ -175,7 +175,7 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, own_bound: int | No
         own_bound or best_cap.max_contributions,
         "own_bound",
         is_integer=True,
-        error_parts=part_curves,
+        error_parts=parts,
         parts_add_up=True,
         user_bars=(sample_users(histogram.sizes, histogram.users, "rows"),),
     )
@@ -196,9 +196,9 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, own_bound: int | No
 def plot_terms(solution: LearningSolution, dataset: Dataset, own_bound: int | None) -> Plot:
     """Plot twice every bound on the bias over the cap."""
     columns = solution.curve_columns
-    bias_terms_at_best = optimal_cap.compute_bias_terms(solution.problem, solution.best_cap.fraction)
+    biases_at_best = optimal_cap.compute_bias_terms(solution.problem, solution.best_cap.fraction)
     worst_text, cut_text, log_text = (
-        wording.number(2.0 * float(bias_terms_at_best[term]))
+        wording.number(2.0 * float(biases_at_best[term]))
         for term in (BiasTerm.WORST_CASE, BiasTerm.CUT_SHARE, BiasTerm.LOG_KEPT)
     )
     items: list[Item] = []
@@ -231,10 +231,10 @@ def _build_axes(solution: LearningSolution, bound_name: str) -> tuple[Axis, Axis
     bound's axis starts below what sampling alone costs at d = 1, since a smaller bound would be of no interest,
     and ends at 10: above 1 a bound says nothing.
     """
-    n, heaviest = float(solution.problem.histogram.num_rows), float(solution.problem.histogram.max_size)
-    largest_cap = n if solution.problem.bias.needs_only_the_fraction else min(n, 2.0 * heaviest)
+    n, max_size = float(solution.problem.histogram.num_rows), float(solution.problem.histogram.max_size)
+    largest_cap = n if solution.problem.bias.needs_only_the_fraction else min(n, 2.0 * max_size)
     limits = (1.0, max(largest_cap, 2.0))
-    smallest_bound = max(math.sqrt(math.log(20.0 * n) / n), 1e-9) / 2.0
+    smallest_risk = max(math.sqrt(math.log(20.0 * n) / n), 1e-9) / 2.0
     cap_axis = Axis(
         "bound",
         ROWS_UNIT,
@@ -243,7 +243,7 @@ def _build_axes(solution: LearningSolution, bound_name: str) -> tuple[Axis, Axis
         limits_range=(limits[0], max(limits[1], n)),
         number_format=",.4~g",
     )
-    return cap_axis, Axis(bound_name, "", (10.0 ** math.floor(math.log10(smallest_bound)), 10.0))
+    return cap_axis, Axis(bound_name, "", (10.0 ** math.floor(math.log10(smallest_risk)), 10.0))
 
 
 def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
@@ -251,7 +251,7 @@ def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
     best_cap, cap, total = solution.best_cap, solution.best_cap.max_contributions, solution.best_cap.total
     parts = list_parts(best_cap)
     share_texts = {name: wording.percent(part / total) if total > 0.0 else "" for name, part in parts.items()}
-    largest_part_name = max(parts, key=lambda name: parts[name])
+    largest_part_name = max(parts, key=parts.__getitem__)
     share_note = f"({share_texts[largest_part_name]} {largest_part_name.lower()})" if total > 0.0 else ""
     cap_text, key = wording.counted(cap, "row"), "max_contributions"
     part_numbers = [
@@ -303,11 +303,11 @@ def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, 
         own_parts = solution.compute_error_parts_at(own_bound)
         part_texts = (f"{name.lower()} {wording.number(x)}" for name, x in list_parts(own_parts).items())
         parts_text = ", ".join(part_texts)
-        own_total, name = float(own_parts.total), f"Your own bound, {wording.counted(own_bound, 'row')}"
+        own_risk, name = float(own_parts.total), f"Your own bound, {wording.counted(own_bound, 'row')}"
         facts[name] = "this limit on the bias does not apply there: less than a quarter of the rows is kept."
-        if math.isfinite(own_total):
+        if math.isfinite(own_risk):
             facts[name] = standard.compare_own_bound(
-                "excess risk", own_total, total, lambda risk: f"at most {wording.number(risk)} ({parts_text})"
+                "excess risk", own_risk, total, lambda risk: f"at most {wording.number(risk)} ({parts_text})"
             )
     return facts
 
@@ -315,14 +315,14 @@ def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, 
 def write_detail(solution: LearningSolution, dataset: Dataset) -> str:
     """Write the sentences that qualify the headline; empty if there are none."""
     best_cap, problem = solution.best_cap, solution.problem
-    sentences = {
+    conditions_by_sentence = {
         "**An excess risk above 1 promises nothing**: it only compares bounds.": best_cap.total >= 1.0,
         "Users are taken to be alike (Var(H) = 0), so a bound biases nothing.": (
             problem.loss_variance == 0.0 and problem.bias.needs_variance
         ),
         LEAKS: dataset.is_private,
     }
-    return " ".join(sentence for sentence, is_true in sentences.items() if is_true)
+    return " ".join(sentence for sentence, is_true in conditions_by_sentence.items() if is_true)
 
 
 def describe_near_optimal(solution: LearningSolution) -> str:
@@ -340,7 +340,7 @@ def describe_formulae(parameters: LearningParameters) -> str:
     exponent_text = "" if privacy_term.power == 1.0 else f"^{{{wording.digits(privacy_term.power)}}}"
     power_text = rf"$(\text{{share}}/\varepsilon){exponent_text}$"
     sentences = [
-        f"Bias at most ${bias_term.formula}$. It needs: {bias_term.needs[:1].lower()}{bias_term.needs[1:]}."
+        f"Bias at most ${bias_term.formula}$. It needs: {bias_term.needs_text[:1].lower()}{bias_term.needs_text[1:]}."
     ]
     if not bias_term.needs_variance:
         sentences.append("Var(H) is not used.")
@@ -356,12 +356,12 @@ def list_bias_bound_rows(
     solution: LearningSolution, caps_by_term: Mapping[BiasTerm, LearningCap], own_bound: int | None
 ) -> list[dict[str, str]]:
     """List all bounds on the bias for a table, one entry per bound, each twice as in theorem 1."""
-    fractions = {"Twice, at the best bound": solution.best_cap.fraction}
+    fractions_by_column = {"Twice, at the best bound": solution.best_cap.fraction}
     if own_bound is not None:
-        fractions["Twice, at your own bound"] = solution.convert_to_fraction(own_bound)
+        fractions_by_column["Twice, at your own bound"] = solution.convert_to_fraction(own_bound)
     biases_by_column = {
         column_name: optimal_cap.compute_bias_terms(solution.problem, tau_0)
-        for column_name, tau_0 in fractions.items()
+        for column_name, tau_0 in fractions_by_column.items()
     }
 
     def format_twice(bias: FloatArray) -> str:
@@ -370,9 +370,9 @@ def list_bias_bound_rows(
 
     return [
         {
-            "Way": term.ways,
+            "Way": term.way_numerals,
             "Bound": term.title,
-            "Needs": term.needs,
+            "Needs": term.needs_text,
             **{column_name: format_twice(biases[term]) for column_name, biases in biases_by_column.items()},
             "Best bound under it": wording.counted(round(best_cap.cap), "row"),
             "Its excess risk": wording.number(best_cap.total),

@@ -48,7 +48,7 @@ from dpcore.mean.answer.solution import (
     write_detail,
 )
 from dpcore.mean.parameters import Clamp, MeanParameters, VarianceSource, assumptions
-from dpcore.mean.private_counts import PrivateCountsProblem, Release
+from dpcore.mean.private_counts import PrivateCountsProblem, ReleasedSums
 from dpcore.mean.table_values import ValueSummary
 from dpcore.mean.user_model import MODEL_ASSUMED
 from dpcore.report.content import write_columns
@@ -58,11 +58,11 @@ PLAIN = mean.Growth()
 
 
 def solve_beside_page(dataset: Dataset, parameters: MeanParameters) -> section.Solver:
-    """Find the best bounds; the summary of the values does not depend on epsilon, and is computed once."""
+    """Find the `MeanSolution`, without an own bound; the summary of the values is computed once for all epsilon."""
     value_summary = None
     if dataset.values is not None:
-        summary_inputs = dataset, parameters.lower, parameters.upper
-        value_summary = yield section.Cached(ValueSummary.from_dataset, summary_inputs, num_kept=8)
+        summary_arguments = dataset, parameters.lower, parameters.upper
+        value_summary = yield section.Cached(ValueSummary.from_dataset, summary_arguments, num_kept=8)
     solution = yield section.Cached(solve, (dataset, parameters.without("own_bound"), value_summary))
     return section.SearchResult(solution)
 
@@ -72,19 +72,19 @@ def describe_inputs(answer: Answer, dataset: Dataset) -> section.Parts:
     parameters = answer.parameters
     problem = answer.solution.problem
     clamped_values = answer.solution.clamped_values
-    bound_text, variance_text = map(wording.number, (parameters.value_bound, problem.value_variance))
+    value_bound_text, variance_text = map(wording.number, (parameters.value_bound, problem.value_variance))
     if problem.value_variance <= parameters.largest_variance:
         variance_text += f" (at most {wording.number(parameters.largest_variance)})"
-    share_text = f"ρ = {wording.number(problem.user_share, 2)}"
-    users_text = share_text if problem.table_values is None else "the values themselves"
-    values_text = "There are no values to read."
+    rho_text = f"ρ = {wording.number(problem.user_share, 2)}"
+    users_text = rho_text if problem.table_values is None else "the values themselves"
+    values_sentences = "There are no values to read."
     if clamped_values is not None:
         num_outside = clamped_values.num_below, clamped_values.num_above
         outside_counts = OutsideCounts(*num_outside, problem.histogram.num_rows)
-        values_text = outside_counts.write_sentence("[L, U]", " and is clamped", " and are clamped")
+        values_sentences = outside_counts.write_sentence("[L, U]", " and is clamped", " and are clamped")
     elif parameters.variance_source is VarianceSource.FROM_VALUES:
-        values_text += " The worst case stands in for σ²."
-    yield section.Note(f"B = {bound_text}, σ² = {variance_text}, {users_text}. {values_text}")
+        values_sentences += " The worst case stands in for σ²."
+    yield section.Note(f"B = {value_bound_text}, σ² = {variance_text}, {users_text}. {values_sentences}")
 
 
 def show_weights(answer: Answer, dataset: Dataset) -> section.Parts:
@@ -159,11 +159,11 @@ def build_answer(
             errors_by_part = {name: float(getattr(users_solution.mean_error, name)) for name in names}
             return {"standard_error": users_solution.standard_error, **errors_by_part}
         cap_entries, smooth_entries = (
-            private_counts.error_parts(choice, mean_solution.problem.noise.kind)
+            private_counts.list_choice_entries(choice, mean_solution.problem.noise.kind)
             for choice in (cap_choice, smooth_choice)
         )
-        kept_rows = float(dataset.histogram.kept_rows(cap))
-        return {"rows_kept_at_cap": kept_rows, "cap": cap_entries, "smooth": smooth_entries}
+        num_kept_rows = float(dataset.histogram.kept_rows(cap))
+        return {"rows_kept_at_cap": num_kept_rows, "cap": cap_entries, "smooth": smooth_entries}
 
     answer = Answer(
         headline=standard.instruct_to_cap(wording.counted(cap, "row")),
@@ -253,7 +253,7 @@ def _write_user_forms(
     dataset: Dataset,
     parameters: MeanParameters,
 ) -> Forms:
-    """Write the program that clamps users' deviations; it has smooth weights."""
+    """Write the programs that clamp users' deviations, with smooth weights; there is none for a cap."""
     threshold, growth = users_solution.threshold, PLAIN
     if users_solution.user_deviations is None:
         growth = mean.growth(solution.problem, threshold)
@@ -274,7 +274,7 @@ def _describe_release(solution: MeanSolution, clamp: Clamp) -> dict[str, str]:
         sums_text = "sums of w (y - (L + U) / 2) and w"
         if clamp is Clamp.USERS:
             sums_text = "pair of sums of B u / 2 + z and B u / 2 - z"
-        elif problem.release is Release.PAIR:
+        elif problem.released_sums is ReleasedSums.PAIR:
             sums_text = "pair of sums of w (y - L) and w (U - y)"
         entries["mechanism"] += f", on the {sums_text}"
         entries["errors_are"] = private_counts.ERROR_IS
@@ -303,8 +303,8 @@ def _describe_values(
         "value_variance_label": label(variance_source is VarianceSource.FROM_VALUES),
     }
     if problem.table_values is None:
-        share_label = label(parameters.likeness is mean.Likeness.FROM_VALUES)
-        entries |= {"user_share": problem.user_share, "user_share_label": share_label}
+        user_share_label = label(parameters.likeness is mean.Likeness.FROM_VALUES)
+        entries |= {"user_share": problem.user_share, "user_share_label": user_share_label}
     return entries
 
 
@@ -316,8 +316,8 @@ def build_setting(
     Without a problem nothing is read off the values.
     """
     problem, value_bound = problem or parameters.problem(dataset.histogram), parameters.value_bound
-    has_private_counts = isinstance(problem, private_counts.PrivateCountsProblem)
-    value_mean = problem.value_mean if isinstance(problem, private_counts.PrivateCountsProblem) else None
+    has_private_counts = isinstance(problem, PrivateCountsProblem)
+    mean_above_lower = problem.mean_above_lower if isinstance(problem, PrivateCountsProblem) else None
     return ReleaseSetting(
         Quantity.MEAN,
         parameters.epsilon,
@@ -327,7 +327,7 @@ def build_setting(
         upper=parameters.upper,
         # If users are clamped, the variance entered is that of values before clamping; in [L, U] it is no larger.
         variance_share=min(problem.value_variance, parameters.largest_variance) / value_bound**2,
-        mean_share=None if value_mean is None else value_mean / value_bound,
+        mean_share=None if mean_above_lower is None else mean_above_lower / value_bound,
         uses_values=dataset.values is not None and parameters.reads_values,
         targets_table_mean=problem.target is mean.Target.TABLE,
         is_best_on_values=problem.table_values is not None,
@@ -339,7 +339,7 @@ def build_setting(
 
 
 def write_weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, provenance: Provenance) -> str:
-    """Return the weights per distinct size, for the smooth weights and for the cap.
+    """Write the weights per distinct size, for the smooth weights and for the cap, as a CSV file.
 
     Columns: ``size`` (rows per user), ``users``, ``row_weight`` (smooth weight of one row of such a user),
     ``user_weight`` (of all their rows), ``rows_kept_at_cap``, ``capped_row_weight`` (of a kept row), ``label``.
@@ -375,7 +375,7 @@ def write_weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, pro
 def write_user_weights_csv(
     problem: mean.MeanProblem, users_solution: users.UsersSolution, provenance: Provenance
 ) -> str:
-    """Return the weights per distinct size if users are clamped, as the mechanism uses them.
+    """Write the weights per distinct size if users are clamped, as the mechanism uses them, as a CSV file.
 
     Columns: ``size`` (rows per user), ``users``, ``user_weight`` (u, of all their rows, at most h), ``row_weight`` (of
     one of them), ``largest_deviation`` (T, the same for all users), ``largest_distance`` (T / u: a mean farther from
@@ -386,7 +386,11 @@ def write_user_weights_csv(
         users_solution: The bound h and the limit T.
         provenance: Whether the data are public, private or a release; the file names it.
     """
-    sizes, threshold, limit = problem.histogram.sizes, users_solution.threshold, users_solution.limit
+    sizes, threshold, limit = (
+        problem.histogram.sizes,
+        users_solution.threshold,
+        users_solution.deviation_limit,
+    )
     user_weights = mean.growth(problem, threshold).scaled_weights(threshold, sizes.astype(np.float64))
     columns = {"size": sizes, "users": problem.histogram.users, "user_weight": user_weights}
     columns |= {"row_weight": user_weights / sizes, "largest_deviation": np.full(sizes.shape, limit)}
@@ -398,31 +402,32 @@ def write_user_weights_csv(
 
 def write_methods(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> Methods:
     """Write the sentences of a methods section: guarantee, best cap, released sums and expected error."""
-    interval_text = f"[{wording.entered(parameters.lower)}, {wording.entered(parameters.upper)}]"
+    range_text = f"[{wording.entered(parameters.lower)}, {wording.entered(parameters.upper)}]"
     problem = solution.problem
-    target_text, approximately = "the mean of the kept values [@epasto2020, section 3].", ""
+    released_phrase, approximation_phrase = "the mean of the kept values [@epasto2020, section 3].", ""
     if isinstance(problem, PrivateCountsProblem):
-        approximately = " (by the delta method)"
-        target_text = "the sums of the kept values' distances from both ends of that interval."
-        if problem.release is not Release.PAIR:
-            target_text = (
+        approximation_phrase = " (by the delta method)"
+        released_phrase = "the sums of the kept values' distances from both ends of that interval."
+        if problem.released_sums is not ReleasedSums.PAIR:
+            released_phrase = (
                 "the sum of the kept values around the middle of that interval, and to their number."
             )
-    noise_text = cite_noise(problem.noise.kind.value, problem.program)
-    release_text = (
-        f"Values were clamped to {interval_text}, which is treated as public, and {noise_text} was added to "
+    noise_phrase = cite_noise(problem.noise.kind.value, problem.program)
+    release_sentence = (
+        f"Values were clamped to {range_text}, which is treated as public, and {noise_phrase} was added to "
     )
-    release_text += target_text
+    release_sentence += released_phrase
     cap_choice = solution.cap_choice
     cap, error_text = cap_choice.max_contributions, wording.number(cap_choice.standard_error)
-    rows_text, verb = wording.counted(cap, "row"), wording.agreeing(cap, "was", "were")
+    rows_text, was_or_were = wording.counted(cap, "row"), wording.agreeing(cap, "was", "were")
     error_name = "error, as root mean square," if solution.is_about_table else "standard error"
-    budget = parameters.epsilon, solution.neighbours, parameters.delta or 0.0
+    budget_arguments = parameters.epsilon, solution.neighbours, parameters.delta or 0.0
     return Methods(
-        guarantee_text=write_guarantee("The mean was released", *budget),
-        procedure=f"At most {rows_text} of each user, drawn at random, {verb} kept. {release_text} The expected "
-        f"{error_name} of the released mean is {error_text} in the unit of the values, noise included{approximately}.",
-        public_procedure=f"At most a fixed number of rows of each user, drawn at random, were kept. {release_text}",
+        guarantee_text=write_guarantee("The mean was released", *budget_arguments),
+        procedure=f"At most {rows_text} of each user, drawn at random, {was_or_were} kept. {release_sentence} The "
+        f"expected {error_name} of the released mean is {error_text} in the unit of the values, noise included"
+        f"{approximation_phrase}.",
+        public_procedure=f"At most a fixed number of rows of each user, drawn at random, were kept. {release_sentence}",
         disclosure=dataset.provenance,
         rule_sentence="The bound on rows per user minimises the expected squared error of the released mean"
         f"{_describe_rule(solution)}.",
@@ -431,14 +436,16 @@ def write_methods(solution: MeanSolution, dataset: Dataset, parameters: MeanPara
 
 def _describe_rule(solution: MeanSolution) -> str:
     """Describe the target of the error, and the assumptions about users, as the end of a sentence."""
-    problem, about_table = solution.problem, " about the mean of the rows at hand"
+    problem, table_phrase = solution.problem, " about the mean of the rows at hand"
     if problem.table_values is not None:
-        return f"{about_table} before clamping, computed from the values"
-    share_text = f" if a share of {wording.number(problem.user_share, 2)} of the variance lies between users"
+        return f"{table_phrase} before clamping, computed from the values"
+    share_phrase = (
+        f" if a share of {wording.number(problem.user_share, 2)} of the variance lies between users"
+    )
     if not solution.is_about_table:
-        return share_text if problem.user_share else " for rows that are independent draws"
-    condition_text = " if numbers of rows say nothing about the values"
-    return f"{about_table}{condition_text}{f' and{share_text}' if problem.user_share else ''}"
+        return share_phrase if problem.user_share else " for rows that are independent draws"
+    condition_phrase = " if numbers of rows say nothing about the values"
+    return f"{table_phrase}{condition_phrase}{f' and{share_phrase}' if problem.user_share else ''}"
 
 
 def write_mean_forms(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> Forms:

@@ -29,7 +29,7 @@ from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean import value_range
 from dpcore.mean.answer import users
-from dpcore.mean.answer.solution import MAX_LISTED_INTERVALS, MeanSolution, offered_errors
+from dpcore.mean.answer.solution import MAX_LISTED_INTERVALS, MeanSolution, choose_error_limits
 from dpcore.mean.answer.users import UNIT
 from dpcore.mean.clamped_users import ClampedUsersProblem
 from dpcore.mean.parameters import MeanParameters
@@ -41,23 +41,23 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
     """Plot the error against the bound, of both methods, that of bounded rows with its parts: the main figure."""
     bounds, problem, error_name = solution.bounds, solution.problem, solution.error_name
     cap_choice, smooth_choice = solution.cap_choice, solution.smooth_choice
-    is_of_table, split_curves = problem.table_values is not None, []
+    has_table_values, split_curves = problem.table_values is not None, []
     columns: dict[str, FloatArray] = {}
     if solution.split_release is not None:
-        split_errors = np.sqrt(solution.split_release.capped_errors.variance)
-        columns["usual_split_standard_error"] = split_errors
+        usual_split_errors = np.sqrt(solution.split_release.capped_errors.variance)
+        columns["usual_split_standard_error"] = usual_split_errors
         curve_name = "Total, bounded rows, usual split of ε"
-        split_curves = [Curve(curve_name, bounds, split_errors, Style.CUSTOMARY)]
+        split_curves = [Curve(curve_name, bounds, usual_split_errors, Style.CUSTOMARY)]
     columns["bound"] = bounds
     for key, mean_error in (("cap", solution.capped_errors), ("smooth", solution.smooth_errors)):
         columns[f"{key}_standard_error"] = np.sqrt(mean_error.variance)
         columns[f"{key}_sampling_error"] = np.sqrt(mean_error.sampling_variance)
         columns[f"{key}_privacy_noise"] = np.sqrt(mean_error.privacy_variance)
-        if is_of_table:
+        if has_table_values:
             columns[f"{key}_shift"] = np.broadcast_to(np.abs(mean_error.shift), bounds.shape)
     # The parts are those of the bound, as on the card: of both ways there would be eight curves.
     errors_by_part = {SAMPLING: columns["cap_sampling_error"], NOISE: columns["cap_privacy_noise"]}
-    if is_of_table:
+    if has_table_values:
         errors_by_part = {BIAS: columns["cap_shift"], **errors_by_part}
     # The stretches of more than one bound, the best one's first, and not too many.
     wide_stretches = [stretch for stretch in solution.stretches if stretch[0] < stretch[1]]
@@ -65,7 +65,7 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
     items: list[Item] = [
         Curve("Total, bounded rows", bounds, columns["cap_standard_error"], Style.CAP),
         Curve("Total, smooth weights", bounds, columns["smooth_standard_error"], Style.SMOOTH),
-        *(Curve(part, bounds, errors, PART_STYLES[part]) for part, errors in errors_by_part.items()),
+        *(Curve(name, bounds, errors, PART_STYLES[name]) for name, errors in errors_by_part.items()),
         *split_curves,
         *(Band(f"Within 5{wording.PERCENT}", *stretch) for stretch in wide_stretches[:MAX_LISTED_INTERVALS]),
     ]
@@ -78,9 +78,9 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
     if own_bound is not None:
         own_error = float(solution.standard_errors(own_bound))
         marks.append(Mark("Your own bound", own_bound, own_error, Style.ENTERED, "square"))
-    total_errors = [errors for name, errors in columns.items() if name.endswith("_standard_error")]
+    all_total_errors = [errors for name, errors in columns.items() if name.endswith("_standard_error")]
     all_errors = np.concatenate([errors for name, errors in columns.items() if name != "bound"])
-    axis_limits = fit_limits(np.append(total_errors, [mark.y for mark in marks]), all_errors)
+    axis_limits = fit_limits(np.append(all_total_errors, [mark.y for mark in marks]), all_errors)
     error_axis_name = "delta-method error" if solution.has_private_counts else error_name
     return Plot(
         "mean-error",
@@ -88,10 +88,10 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
         f"The {error_name} is smallest at {wording.counted(cap, 'row')} per user, {wording.number(cap_error)}; "
         f"smooth weights reach {wording.number(smooth_error)}.",
         build_bound_axis(problem.histogram),
-        Axis(error_axis_name, UNIT, axis_limits, limits_range=offered_errors(problem)),
+        Axis(error_axis_name, UNIT, axis_limits, limits_range=choose_error_limits(problem)),
         (*items, *marks),
         dataset.provenance,
-        add_setting(columns, solution.has_private_counts),
+        add_counts_column(columns, solution.has_private_counts),
         is_main=True,
         handle=users.build_handle(
             problem, bounds, solution.capped_errors, errors_by_part, own_bound or cap, cap_error
@@ -122,25 +122,25 @@ def plot_weights(solution: MeanSolution, dataset: Dataset) -> Plot:
             Curve(on_average, sizes, capped_row_weights, Style.CAP, dash="dot"),
         ),
         dataset.provenance,
-        add_setting(columns, solution.has_private_counts),
+        add_counts_column(columns, solution.has_private_counts),
     )
 
 
 def plot_shift(solution: MeanSolution, dataset: Dataset, clamped_values: ClampedValues) -> Plot:
-    """Plot how far the bound moves the mean itself, because users differ, beside the error of smooth weights.
+    """Plot over the bound how far weights min(h, s) of users move the mean itself, beside the error of smooth weights.
 
     That is the standard error, or the noise alone if the error is about the mean of this table and contains the shift.
     """
     problem, bounds, smooth_errors = solution.problem, solution.bounds, solution.smooth_errors
-    is_of_table = problem.table_values is not None
+    has_table_values = problem.table_values is not None
     shifts = bounded_mean(clamped_values, bounds) - clamped_values.mean
     # The vertical axis depends on the values and bounds alone, so that it does not move with epsilon: the standard
     # error of the best cap at epsilon = 1 fits into it.
     axis_problem = mean.MeanProblem(problem.histogram, 1.0, problem.value_bound, clamped_values.variance)
     half_height = 1.3 * max(float(np.abs(shifts).max()), mean.best_cap(axis_problem).standard_error)
-    errors = np.sqrt(smooth_errors.privacy_variance if is_of_table else smooth_errors.variance)
-    error_name = f"± {'the noise' if is_of_table else f'one {solution.error_name}'}"
-    error_column = "smooth_privacy_noise" if is_of_table else "smooth_standard_error"
+    errors = np.sqrt(smooth_errors.privacy_variance if has_table_values else smooth_errors.variance)
+    error_name = f"± {'the noise' if has_table_values else f'one {solution.error_name}'}"
+    error_column = "smooth_privacy_noise" if has_table_values else "smooth_standard_error"
     columns = {"bound": bounds, "shift_of_the_mean": shifts, error_column: errors}
     return Plot(
         "mean-shift",
@@ -154,12 +154,12 @@ def plot_shift(solution: MeanSolution, dataset: Dataset, clamped_values: Clamped
             Curve(error_name, bounds, -errors, Style.ENTERED, is_unnamed=True),
         ),
         dataset.provenance,
-        add_setting(columns, solution.has_private_counts),
+        add_counts_column(columns, solution.has_private_counts),
     )
 
 
-def add_setting(columns: Mapping[str, npt.ArrayLike], is_private: bool) -> dict[str, npt.ArrayLike]:
-    """Add the column ``contribution_counts`` to the columns of a plot's file, by name: "public" or "private too"."""
+def add_counts_column(columns: Mapping[str, npt.ArrayLike], is_private: bool) -> dict[str, npt.ArrayLike]:
+    """Return a file's columns by name and one more, ``contribution_counts``: "private too" or "public" in every row."""
     counts_text = "private too" if is_private else "public"
     return {**columns, "contribution_counts": np.full(np.size(next(iter(columns.values()))), counts_text)}
 
@@ -175,15 +175,15 @@ SEPARATE = "Clamping and bounding are counted without cancelling."
 
 @dataclass(frozen=True, eq=False)
 class Ranges:
-    """The result for given L and U, at one bound.
+    """The ranges that are compared: the one in use and the best ones, for rows at one bound and for users.
 
     Attributes:
         weighted_rows: The rows at that bound, with smooth weights.
         current_range: The range in use.
         best_range: The best range at this bound.
-        best_upper_range: The best U for the L in use; None where no value lies above it.
+        best_range_at_lower: The best range with the L in use; None where no value lies above it.
         has_private_counts: True if contribution counts are private too.
-        tail_users: Mean size of the noise for a range of width 1, in users at the bound: 1 / epsilon for Laplace noise.
+        users_cut_per_tail: Mean size of the noise at width 1, in users at the bound: 1 / epsilon for Laplace noise.
         equal_tails_range: (L, U) beyond which lies, at either end, the weight of so many users: best where the mean
             size of the noise counts in the place of its standard deviation.
         users_problem: The problem if users are clamped in place of rows; None if it has no answer.
@@ -193,9 +193,9 @@ class Ranges:
     weighted_rows: WeightedRows
     current_range: RangeChoice
     best_range: RangeChoice
-    best_upper_range: RangeChoice | None
+    best_range_at_lower: RangeChoice | None
     has_private_counts: bool
-    tail_users: float
+    users_cut_per_tail: float
     equal_tails_range: tuple[float, float]
     users_problem: ClampedUsersProblem | None = None
     current_users_range: RangeChoice | None = None
@@ -221,24 +221,25 @@ def choose_ranges(dataset: Dataset, solution: MeanSolution, parameters: MeanPara
     assert dataset.values is not None
     noise_kind = solution.problem.noise.kind
     problem = ValueRangeProblem(dataset.values, parameters.epsilon, solution.problem.relative_noise)
-    weighted_rows, best_upper_range = WeightedRows(problem, max(solution.smooth_choice.threshold, 1.0)), None
+    weighted_rows = WeightedRows(problem, max(solution.smooth_choice.threshold, 1.0))
+    best_range_at_lower = None
     if float(dataset.values.values.max()) > parameters.lower:
-        best_upper_range = value_range.best_range(problem, weighted_rows.threshold, parameters.lower)
+        best_range_at_lower = value_range.best_range(problem, weighted_rows.threshold, parameters.lower)
     # The noise is in proportion to the largest weight of a user.
     mean_size = noise_kind.mean_magnitude / math.sqrt(noise_kind.unit_variance)
     low, high = weighted_rows.range_at_quantile(min(weighted_rows.noise * mean_size, 0.5), None)
 
     best_range = value_range.best_range(problem, weighted_rows.threshold)
-    ends = (parameters.lower, parameters.upper)
+    current_ends = (parameters.lower, parameters.upper)
     users_problem, current_users_range = users.build_problem(dataset, solution.problem), None
     if users_problem is not None and solution.users_solution is not None:
         threshold = solution.users_solution.threshold
-        current_users_range = users.describe_choice(users_problem, threshold, *ends, None)
+        current_users_range = users.describe_choice(users_problem, threshold, *current_ends, None)
     return Ranges(
         weighted_rows,
-        weighted_rows.choose(*ends, best_range.certificate.lower_bound),
+        weighted_rows.choose(*current_ends, best_range.certificate.lower_bound),
         best_range,
-        best_upper_range,
+        best_range_at_lower,
         solution.has_private_counts,
         problem.unit_deviation * mean_size,
         (low + problem.mean, high + problem.mean),
@@ -270,14 +271,14 @@ def round_outward(range_choice: RangeChoice) -> tuple[float, float]:
 
 def plot_upper(ranges: Ranges, dataset: Dataset) -> Plot:
     """Plot the error over U at the L in use."""
-    problem, best_range = ranges.weighted_rows.problem, ranges.best_upper_range
+    problem, best_range = ranges.weighted_rows.problem, ranges.best_range_at_lower
     lower, upper, row_values = ranges.current_range.lower, ranges.current_range.upper, problem.values.values
     largest = max(float(row_values.max()), upper, lower + 1e-9 * max(abs(lower), 1.0))
     smallest = min(max(lower, float(np.median(row_values))), largest)
     ends = _choose_ends(lower, smallest, largest, upper, *([] if best_range is None else [best_range.upper]))
     if best_range is not None and not is_usable(problem, best_range):
         best_range = None
-    return _plot("upper", ends, (lower, ends), ranges, dataset, best_range)
+    return _plot_range_end("upper", ends, (lower, ends), ranges, dataset, best_range)
 
 
 def plot_lower(ranges: Ranges, dataset: Dataset) -> Plot:
@@ -289,26 +290,26 @@ def plot_lower(ranges: Ranges, dataset: Dataset) -> Plot:
     smallest = min(max(upper - float(np.median(row_values)), _SPAN * largest), largest)
     # Subtracted from 0, so that no end is −0.
     ends = 0.0 - _choose_ends(-upper, -upper + smallest, -upper + largest, -lower)[::-1]
-    return _plot("lower", ends, (ends, upper), ranges, dataset, None)
+    return _plot_range_end("lower", ends, (ends, upper), ranges, dataset, None)
 
 
 def _choose_ends(fixed_end: float, smallest: float, largest: float, *more_ends: float) -> FloatArray:
     """Choose ends to plot, their distances from the fixed one log-spaced, with the current and the best one."""
-    widest = largest - fixed_end
-    narrowest = max(smallest - fixed_end, _SPAN * widest)
-    ends = np.append(fixed_end + np.geomspace(narrowest, widest, POINTS), more_ends)
+    largest_distance = largest - fixed_end
+    smallest_distance = max(smallest - fixed_end, _SPAN * largest_distance)
+    ends = np.append(fixed_end + np.geomspace(smallest_distance, largest_distance, POINTS), more_ends)
     return np.unique(ends[ends > fixed_end])
 
 
-def _plot(
+def _plot_range_end(
     side: str,
     ends: FloatArray,
     plotted_ranges: tuple[npt.ArrayLike, npt.ArrayLike],
     ranges: Ranges,
     dataset: Dataset,
-    best_range: RangeChoice | None,
+    marked_range: RangeChoice | None,
 ) -> Plot:
-    """Plot the error over one end of the range.
+    """Plot the error over one end of the range, of clamped rows with its parts, and of clamped users if there is one.
 
     Args:
         side: The end that varies: upper or lower.
@@ -316,7 +317,7 @@ def _plot(
         plotted_ranges: L and U; one of them is ``ends``, the other is a number.
         ranges: The best ranges and the range in use.
         dataset: The data.
-        best_range: The best range with the other end, which gets a mark; None for no mark.
+        marked_range: The best range with the other end, which gets a mark; None for no mark.
     """
     end_name, other_end_name = ("U", "L") if side == "upper" else ("L", "U")
     range_parts = ranges.weighted_rows.error_parts(*plotted_ranges)
@@ -329,11 +330,11 @@ def _plot(
         Mark(f"{end_name} in use", current_end, current_error, Style.ENTERED, "square"),
     ]
     alt = f"The error over {end_name}, with {other_end_name} as entered."
-    if best_range is not None:
-        items.append(Mark("Best U", best_range.upper, best_range.error, Style.TOTAL))
+    if marked_range is not None:
+        items.append(Mark("Best U", marked_range.upper, marked_range.error, Style.TOTAL))
         alt = (
-            f"With L as entered the error is least at U = {wording.number(best_range.upper)}, "
-            f"{wording.number(best_range.error)}. {best_range.certificate.sentence}"
+            f"With L as entered the error is least at U = {wording.number(marked_range.upper)}, "
+            f"{wording.number(marked_range.error)}. {marked_range.certificate.sentence}"
         )
     max_error = 1.5 * max(float(range_parts.error.max()), current_error)
     if ranges.users_problem is not None and ranges.current_users_range is not None:
@@ -351,7 +352,7 @@ def _plot(
         Axis("error without cancelling", UNIT, (max_error / 1e4, max_error)),
         items,
         dataset.provenance,
-        add_setting({side: ends, **columns}, ranges.has_private_counts),
+        add_counts_column({side: ends, **columns}, ranges.has_private_counts),
     )
 
 
@@ -364,7 +365,7 @@ def build_table(
     """
     choices_by_name = {
         "In use": ranges.current_range,
-        "Best U for this L": ranges.best_upper_range,
+        "Best U for this L": ranges.best_range_at_lower,
         "Best range at this bound": ranges.best_range,
         "Best range and bound": joint_choice,
     }
@@ -376,11 +377,11 @@ def build_table(
     }
     users_choices = {"Users clamped, in use": ranges.current_users_range, BEST_FOR_USERS: joint_users_choice}
     shown_choices |= {row_title: choice for row_title, choice in users_choices.items() if choice is not None}
-    attribute_names = {"L": "lower", "U": "upper", "Bound, rows": "threshold"}
-    attribute_names |= {wording.capital(name): name for name in ("clamping", "bounding", "noise", "error")}
+    fields_by_title = {"L": "lower", "U": "upper", "Bound, rows": "threshold"}
+    fields_by_title |= {wording.capital(name): name for name in ("clamping", "bounding", "noise", "error")}
     return {"": [*shown_choices]} | {
-        column_title: [wording.number(getattr(choice, attribute)) for choice in shown_choices.values()]
-        for column_title, attribute in attribute_names.items()
+        column_title: [wording.number(getattr(choice, field_name)) for choice in shown_choices.values()]
+        for column_title, field_name in fields_by_title.items()
     }
 
 
@@ -406,7 +407,7 @@ def describe_ranges(
         f"All is at the bound of the best smooth weights, {format_number(ranges.weighted_rows.threshold)}. {SEPARATE}"
         f"{private_note}",
         f"**Equal tails**, a simple rule: L = {low_text}, U = {high_text} cut off the weight of "
-        f"{wording.counted(ranges.tail_users, 'user')} at the bound at either end; the best range cuts off "
+        f"{wording.counted(ranges.users_cut_per_tail, 'user')} at the bound at either end; the best range cuts off "
         f"{format_number(ranges.users_beyond)} users.",
     ]
     if not is_usable(problem, ranges.best_range):

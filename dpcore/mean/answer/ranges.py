@@ -21,8 +21,8 @@ def show_ranges(answer: Answer, dataset: Dataset) -> section.Parts:
     if not plots.has_range_choice(dataset):
         yield NO_VALUES if dataset.values is None else "All values are the same, or too large to square."
         return
-    leak = ", **a private look** that no ε covers." if dataset.is_private else "."
-    yield f"**A range that you know is the first choice.** The ranges below are computed from the values{leak}"
+    leak_phrase = ", **a private look** that no ε covers." if dataset.is_private else "."
+    yield f"**A range that you know is the first choice.** The ranges below are computed from the values{leak_phrase}"
     ranges = yield section.Cached(
         plots.choose_ranges, (dataset, answer.solution, answer.parameters), num_kept=4
     )
@@ -37,7 +37,7 @@ def show_ranges(answer: Answer, dataset: Dataset) -> section.Parts:
     if users_problem is not None:
         users_choice = yield _search_joint(
             "users_range_search",
-            (users_problem.unit_variance, users_problem.has_private_counts),
+            (users_problem.unit_noise_variance, users_problem.has_private_counts),
             partial(users.find_best_choice, users_problem),
             "Looking for the best range and bound for users",
         )
@@ -53,12 +53,12 @@ def show_ranges(answer: Answer, dataset: Dataset) -> section.Parts:
     elif joint_choice is not None and plots.is_usable(problem, joint_choice):
         low, high = plots.round_outward(joint_choice)
         if (low, high) != (ranges.current_range.lower, ranges.current_range.upper):
-            label = f"Use L = {wording.entered(low)}, U = {wording.entered(high)}"
-            yield section.Proposal(label, "straighten", {"lower": low, "upper": high})
-    if not dataset.is_private and users_choice is not None and users_choice.error < _find_error(answer):
+            button_text = f"Use L = {wording.entered(low)}, U = {wording.entered(high)}"
+            yield section.Proposal(button_text, "straighten", {"lower": low, "upper": high})
+    if not dataset.is_private and users_choice is not None and users_choice.error < _get_smooth_error(answer):
         low, high = plots.round_outward(users_choice)
-        label = f"Clamp users, L = {wording.entered(low)}, U = {wording.entered(high)}"
-        yield section.Proposal(label, "straighten", {"clamp": Clamp.USERS, "lower": low, "upper": high})
+        button_text = f"Clamp users, L = {wording.entered(low)}, U = {wording.entered(high)}"
+        yield section.Proposal(button_text, "straighten", {"clamp": Clamp.USERS, "lower": low, "upper": high})
     sentences = plots.describe_ranges(ranges, joint_choice, users_choice)
     yield section.Label(preceding_text="\n".join(f"- {sentence}" for sentence in sentences))
     yield section.Figures(
@@ -93,8 +93,8 @@ def _search_joint(
     )
 
 
-def _find_error(answer: Answer) -> float:
-    """Return the error in use of smooth weights, of rows or users."""
+def _get_smooth_error(answer: Answer) -> float:
+    """Return the error of the best smooth weights, of clamped users if these are chosen, else of clamped rows."""
     solution = answer.solution
     is_of_users = answer.parameters.clamp is Clamp.USERS and solution.users_solution is not None
     return float(

@@ -25,7 +25,7 @@ from dpcore.mean import worst_values
 from dpcore.mean.answer.users import UNIT, UsersSolution, propose_clamp, solve_users
 from dpcore.mean.models import interval_around
 from dpcore.mean.parameters import Clamp, MeanParameters, VarianceSource
-from dpcore.mean.private_counts import ROUGH_NOISE, PrivateCountsProblem, Release
+from dpcore.mean.private_counts import ROUGH_NOISE, PrivateCountsProblem, ReleasedSums
 from dpcore.mean.table_values import ClampedValues, ValueSummary
 
 MEAN_OVER_USERS = "Mean over users"
@@ -60,14 +60,14 @@ class WorstCaseErrors:
     With private counts the ratio is linearised, so these errors are approximations like the expected error.
 
     Attributes:
-        cap_error: Error of the best bound, which keeps rows at random.
+        cap_error_bound: Upper bound on the error of the best bound, which keeps rows at random.
         smooth_error: Error of the best smooth weights.
-        any_weights_error: Smallest worst-case error of any weights of users; some smooth weights have it.
+        best_weights_error: Smallest worst-case error of any weights of users; some smooth weights have it.
     """
 
-    cap_error: float
+    cap_error_bound: float
     smooth_error: float
-    any_weights_error: float
+    best_weights_error: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +141,7 @@ class MeanSolution:
         L to U.
         """
         # Every user weighs 1 / m; the unit noise is that for a user who holds all the weight.
-        return math.sqrt(self.problem._unit_noise) / self.problem.histogram.num_users
+        return math.sqrt(self.problem._unit_noise_variance) / self.problem.histogram.num_users
 
     def standard_errors(self, caps: npt.ArrayLike) -> FloatArray:
         """Return the root mean square errors at caps, in the values' unit, of the shape of ``caps``."""
@@ -168,7 +168,7 @@ def solve(dataset: Dataset, parameters: MeanParameters, value_summary: ValueSumm
     bounds = np.unique(np.concatenate((axes.choose_curve_bounds(histogram), best_bounds)))
     split_release, worst_case, is_entered = None, None, parameters.variance_source is VarianceSource.ENTERED
     if isinstance(problem, PrivateCountsProblem):
-        split_problem = replace(problem, release=Release.SPLIT)
+        split_problem = replace(problem, released_sums=ReleasedSums.SPLIT)
         split_release = SplitRelease(mean.best_cap(split_problem), mean.capped_error(split_problem, bounds))
     if problem.target is mean.Target.TABLE:
         user_weights = mean.user_weight(problem, smooth_choice.threshold, histogram.sizes) * histogram.sizes
@@ -219,19 +219,19 @@ LARGEST_CONVERSION = 1.6
 """Noise by way of zero-concentrated DP over that of the exact mechanism, at most, for delta up to 1/2."""
 
 
-def offered_errors(problem: mean.MeanProblem) -> tuple[float, float]:
-    """Return (from, to) of the error's axis, which contains the best error at any epsilon and sigma^2."""
+def choose_error_limits(problem: mean.MeanProblem) -> tuple[float, float]:
+    """Choose (lowest, highest) error of the axis, between which the best error lies at any epsilon and sigma^2."""
     histogram, program, conversion = problem.histogram, problem.program, 1.0
     if problem.noise.kind is NoiseKind.GAUSSIAN:
         # A conversion takes a second at the ends of the range.
         program, conversion = Program.PYTHON, LARGEST_CONVERSION
-    worst_factor = problem.relative_noise / float(problem.noise.variance(1.0))
+    variance_factor = problem.relative_noise / float(problem.noise.variance(1.0))
 
     def noise_deviation(epsilon: float) -> float:
         """Return the standard deviation of the noise at one epsilon if one user holds all the weight."""
         num_aggregates = problem.num_aggregates
         noise = find_noise(program, problem.mechanism, epsilon, problem.delta, num_aggregates=num_aggregates)
-        return problem.value_bound * math.sqrt(worst_factor * float(noise.variance(1.0)))
+        return problem.value_bound * math.sqrt(variance_factor * float(noise.variance(1.0)))
 
     # Lowest without sampling error: every user weighs the same, and noise is the whole error. Highest if all rows are
     # kept and values have the largest variance, B^2 / 4: claim 2.
@@ -247,15 +247,15 @@ def offered_errors(problem: mean.MeanProblem) -> tuple[float, float]:
 def build_numbers(solution: MeanSolution) -> tuple[Number, ...]:
     """Build the best bound, the best smooth weights, the error of both, and the worst-case error if there is one."""
     cap, threshold = solution.cap_choice.max_contributions, solution.smooth_choice.threshold
-    target_text = "of the rows in this table" if solution.is_about_table else "of the population"
-    error_help = f"Root mean square distance of a release from the mean {target_text}."
+    target_phrase = "of the rows in this table" if solution.is_about_table else "of the population"
+    error_help = f"Root mean square distance of a release from the mean {target_phrase}."
     label, key = wording.capital(solution.error_name), solution.error_name.replace(" ", "_")
 
     def error_number(choice: mean.CapChoice | mean.SmoothChoice, label: str, key: str) -> Number:
         """Build the number of a choice's error, with the share of noise in its square."""
         error = choice.standard_error
-        note = f"({wording.percent(choice.privacy_variance / choice.variance)} noise)"
-        return Number(label, wording.number(error), note, error_help, error, UNIT, key)
+        noise_note = f"({wording.percent(choice.privacy_variance / choice.variance)} noise)"
+        return Number(label, wording.number(error), noise_note, error_help, error, UNIT, key)
 
     rows_text, threshold_text = wording.counted(cap, "row"), wording.number(threshold)
     threshold_unit = wording.agreeing(threshold, "row per user", "rows per user")
@@ -270,10 +270,11 @@ def build_numbers(solution: MeanSolution) -> tuple[Number, ...]:
     )
     if solution.worst_case is None:
         return numbers
-    error = solution.worst_case.cap_error
+    error = solution.worst_case.cap_error_bound
     help_text = "Of the best bound, for any values in [L, U]. No forecast."
-    note = "at most, linearised" if solution.has_private_counts else "at most"
-    return *numbers, Number("Error whatever the values", wording.number(error), note, help_text, error, UNIT)
+    bound_note = "at most, linearised" if solution.has_private_counts else "at most"
+    error_text = wording.number(error)
+    return *numbers, Number("Error whatever the values", error_text, bound_note, help_text, error, UNIT)
 
 
 def list_error_parts(solution: MeanSolution) -> tuple[ErrorPart, ...]:
@@ -292,7 +293,7 @@ def write_detail(solution: MeanSolution, dataset: Dataset, parameters: MeanParam
         num_outside = clamped_values.num_below, clamped_values.num_above
         outside_counts = OutsideCounts(*num_outside, problem.histogram.num_rows)
         if outside_counts.exceeds_warning:
-            caveat = "" if problem.table_values is not None else ", and no number here counts that error"
+            caveat = ", and no number here counts that error" if problem.table_values is None else ""
             sentences.append(
                 f"**{outside_counts.percent_text} of the values are clamped**{caveat}: set L and U {RANGE_SOURCE}"
             )
@@ -304,8 +305,8 @@ def write_detail(solution: MeanSolution, dataset: Dataset, parameters: MeanParam
     )
     if isinstance(problem, PrivateCountsProblem):
         sentences.append("Counts are **private too**.")
-        cap_share = problem.noise_share(cap_choice.max_contributions)
-        noise_share = max(cap_share, problem.noise_share(smooth_choice.threshold, is_smooth=True))
+        cap_noise_share = problem.noise_share(cap_choice.max_contributions)
+        noise_share = max(cap_noise_share, problem.noise_share(smooth_choice.threshold, is_smooth=True))
         if noise_share > ROUGH_NOISE:
             sentences.append(
                 f"**The noise is {wording.percent(noise_share)} of the sum of weights**: this error is rough. Take a "
@@ -355,12 +356,12 @@ def _find_safer_cap(solution: MeanSolution, parameters: MeanParameters) -> int:
 
 def _describe_target(solution: MeanSolution, parameters: MeanParameters) -> list[str]:
     """Describe the target of the error, its assumptions, and if the means over rows and over users clearly differ."""
-    summary, problem = solution.value_summary, solution.problem
+    value_summary, problem = solution.value_summary, solution.problem
     sentences = []
-    if summary is not None and not summary.has_finite_error and solution.is_about_table:
+    if value_summary is not None and not value_summary.has_finite_error and solution.is_about_table:
         sentences.append("**Some values are beyond 1e100**: the error cannot be computed from them.")
-    if summary is not None and problem.table_values is not None:
-        clamping_shift = summary.table_values.clamping_shift
+    if value_summary is not None and problem.table_values is not None:
+        clamping_shift = value_summary.table_values.clamping_shift
         shift_texts = map(wording.number, (solution.cap_choice.shift - clamping_shift, clamping_shift))
         sentences.append(
             "Error about **the mean of these rows**. Shift by leaving rows out: {}, by clamping: {}.".format(
@@ -368,18 +369,19 @@ def _describe_target(solution: MeanSolution, parameters: MeanParameters) -> list
             )
         )
     elif solution.is_about_table or problem.user_share:
-        assumption = "rows are independent"
+        assumption_phrase = "rows are independent"
         if problem.user_share:
-            assumption = f"{wording.percent(problem.user_share, 2)} of the variance lies between users"
-        target_text = (
+            assumption_phrase = f"{wording.percent(problem.user_share, 2)} of the variance lies between users"
+        target_phrase = (
             "about **this table's mean**" if solution.is_about_table else "**for people like these**"
         )
-        sentences.append(f"Error {target_text}. Assumed: {assumption}.")
-    if summary is not None and parameters.reads_values and abs(summary.size_slope) > CLEAR_SLOPE:
-        clamped_values, comparison = summary.clamped_values, "higher" if summary.size_slope > 0.0 else "lower"
+        sentences.append(f"Error {target_phrase}. Assumed: {assumption_phrase}.")
+    if value_summary is not None and parameters.reads_values and abs(value_summary.size_slope) > CLEAR_SLOPE:
+        clamped_values = value_summary.clamped_values
         mean_over_users = float(clamped_values.user_means.mean())
+        higher_or_lower = "higher" if value_summary.size_slope > 0.0 else "lower"
         sentences.append(
-            f"**Users with more rows have {comparison} values**: the mean over rows is "
+            f"**Users with more rows have {higher_or_lower} values**: the mean over rows is "
             f"{wording.number(clamped_values.mean)}, over users {wording.number(mean_over_users)}. This bound is for "
             "the first."
         )
@@ -389,18 +391,22 @@ def _describe_target(solution: MeanSolution, parameters: MeanParameters) -> list
 def describe_near_optimal(solution: MeanSolution) -> str:
     """Describe the bounds whose error is within 5 % of the best; only how many intervals, if there are too many."""
     low, high = solution.near_optimal
-    objective = f"the least {solution.error_name}"
+    objective_text = f"the least {solution.error_name}"
     if len(solution.stretches) > MAX_LISTED_INTERVALS:
         intervals_text = f"{len(solution.stretches)} stretches of bounds"
     elif len(solution.stretches) > 1:
-        number = wording.number
-        texts = [number(a) if a == b else f"{number(a)} to {number(b)}" for a, b in solution.stretches]
+        format_number = wording.number
+        texts = [
+            format_number(a) + (f" to {format_number(b)}" if b > a else "") for a, b in solution.stretches
+        ]
         intervals_text = f"{', '.join(texts)} rows"
     else:
         smaller_text = "smaller bounds" if low > 1 else ""
-        worse_bounds = "all other bounds" if high < solution.problem.histogram.max_size else smaller_text
-        return standard.write_range(low, high, "row", objective=objective, worse_choices_phrase=worse_bounds)
-    return f"{intervals_text}, within 5{wording.PERCENT} of {objective}."
+        worse_text = "all other bounds" if high < solution.problem.histogram.max_size else smaller_text
+        return standard.write_range(
+            low, high, "row", objective=objective_text, worse_choices_phrase=worse_text
+        )
+    return f"{intervals_text}, within 5{wording.PERCENT} of {objective_text}."
 
 
 def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> dict[str, str]:
@@ -408,14 +414,14 @@ def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParame
     histogram, error_name, format_number = solution.problem.histogram, solution.error_name, wording.number
     cap, best_error = solution.cap_choice.max_contributions, solution.cap_choice.standard_error
     lost_share = 1.0 - float(histogram.kept_rows(cap)) / histogram.num_rows
-    row_share = 1.0 - float(histogram.pieces(cap).rows_at_or_below) / histogram.num_rows
+    affected_share = 1.0 - float(histogram.pieces(cap).rows_at_or_below) / histogram.num_rows
     num_affected = histogram.users_above(cap)
     affected_text = standard.describe_affected(num_affected, histogram.num_users, lost_share)
     holds_text = wording.agreeing(num_affected, "This user holds", "These users hold")
     compute_errors = solution.standard_errors
     fact_texts = {
         "Half or double": standard.compare_half_and_double(cap, compute_errors, format_number, error_name),
-        "Who is affected by the bound": f"{affected_text} {holds_text} {wording.percent(row_share)} of all rows.",
+        "Who is affected by the bound": f"{affected_text} {holds_text} {wording.percent(affected_share)} of all rows.",
     }
     if solution.value_summary is not None and parameters.reads_values:
         fact_texts["How users differ"] = describe_user_share(solution.value_summary)
@@ -427,11 +433,11 @@ def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParame
     if (split_release := solution.split_release) is not None:
         split_error = split_release.cap_choice.standard_error
         rows_text = wording.counted(split_release.cap_choice.max_contributions, "row")
-        split_text = "a third of ε" if solution.problem.program is Program.BIGQUERY else "ε/2"
+        share_text = "a third of ε" if solution.problem.program is Program.BIGQUERY else "ε/2"
         if solution.problem.noise.kind is NoiseKind.GAUSSIAN:
-            split_text = "half of the budget"
+            share_text = "half of the budget"
         fact_texts["Against the usual split"] = (
-            f"numerator and denominator with {split_text} each: error {format_number(split_error)} at their best bound "
+            f"numerator and denominator with {share_text} each: error {format_number(split_error)} at their best bound "
             f"of {rows_text}, {wording.change(split_error, best_error)}."
         )
     if dataset.is_private and not solution.has_private_counts:
@@ -443,15 +449,15 @@ def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParame
     linearised_text = ", linearised" if solution.has_private_counts else ""
     if (worst_case := solution.worst_case) is not None:
         fact_texts["Whatever the values"] = (
-            f"for values in [L, U] the error is at most {format_number(worst_case.cap_error)} with the best bound, "
-            f"{format_number(worst_case.smooth_error)} with its smooth weights, "
-            f"{format_number(worst_case.any_weights_error)} with the best weights for that{linearised_text}. Reached "
+            f"for values in [L, U] the error is at most {format_number(worst_case.cap_error_bound)} with the best "
+            f"bound, {format_number(worst_case.smooth_error)} with its smooth weights, "
+            f"{format_number(worst_case.best_weights_error)} with the best weights for that{linearised_text}. Reached "
             "if heavy users have all values at one end."
         )
     if isinstance(solution.problem, PrivateCountsProblem):
-        value_mean = solution.problem.value_mean
-        mean_text = "at which it is largest, L or U" if value_mean is None else "of all rows, for every bound"
-        fact_texts["At which mean"] = f"the noise is computed for the mean {mean_text}."
+        is_unknown = solution.problem.mean_above_lower is None
+        mean_phrase = "at which it is largest, L or U" if is_unknown else "of all rows, for every bound"
+        fact_texts["At which mean"] = f"the noise is computed for the mean {mean_phrase}."
     fact_texts[MEAN_OVER_USERS] = (
         f"error {format_number(solution.error_over_users)}, all of it noise{linearised_text}; clamping comes on top. "
         "*Code for your library* has it."
@@ -461,9 +467,10 @@ def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParame
 
 def describe_noise(problem: mean.MeanProblem) -> str:
     """Describe the noise of the program, and what a split of its budget costs with Laplace noise."""
-    budget = problem.mechanism, problem.epsilon, problem.delta
-    noise_text = describe_program(problem.program, *budget, num_aggregates=problem.num_aggregates)
-    is_split = isinstance(problem, PrivateCountsProblem) and problem.release is Release.CENTRED_SPLIT
+    budget_arguments = problem.mechanism, problem.epsilon, problem.delta
+    noise_text = describe_program(problem.program, *budget_arguments, num_aggregates=problem.num_aggregates)
+    released_sums = problem.released_sums if isinstance(problem, PrivateCountsProblem) else None
+    is_split = released_sums is ReleasedSums.CENTRED_SPLIT
     if is_split and problem.noise.kind is NoiseKind.LAPLACE and problem.program is not Program.BIGQUERY:
         noise_text += " The split of ε between sum and rows costs 1.41 times the noise of OpenDP's program."
     return noise_text
@@ -485,16 +492,16 @@ def describe_shifts(solution: MeanSolution, value_summary: ValueSummary) -> tupl
     clamped_values, sentences = value_summary.clamped_values, []
     cap_choice, smooth_choice = solution.cap_choice, solution.smooth_choice
     smooth_growth = mean.growth(solution.problem, smooth_choice.threshold)
-    for bounding_name, bound, weight_growth, choice in (
+    for bounding_words, bound, weight_growth, choice in (
         ("bounded", float(cap_choice.max_contributions), mean.Growth(), cap_choice),
         ("smoothly weighted", smooth_choice.threshold, smooth_growth, smooth_choice),
     ):
         user_weights = weight_growth.scaled_weights(bound, clamped_values.sizes)
         weighted_mean = float(user_weights @ clamped_values.user_means / user_weights.sum())
         shift = weighted_mean - clamped_values.mean
-        sentence = f"The {bounding_name} mean differs from the plain mean by {wording.number(shift)}"
+        sentence = f"The {bounding_words} mean differs from the plain mean by {wording.number(shift)}"
         if solution.problem.table_values is None:
-            errors_text = wording.number(abs(shift) / choice.standard_error, 2)
-            sentence += f", {errors_text} times the {solution.error_name}, which does not contain it"
+            ratio_text = wording.number(abs(shift) / choice.standard_error, 2)
+            sentence += f", {ratio_text} times the {solution.error_name}, which does not contain it"
         sentences.append(f"{sentence}.")
     return (*sentences, f"How users differ: {describe_user_share(value_summary)}")

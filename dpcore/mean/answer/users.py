@@ -50,7 +50,7 @@ class UsersSolution:
 
     Attributes:
         threshold: h, in rows per user.
-        limit: T = h (U - L) / 2, in rows times the values' unit.
+        deviation_limit: T = h (U - L) / 2, in rows times the values' unit.
         mean_error: The error at h.
         mean_errors: The error at the bounds of the solution, an array for each part.
         compute_error: The error at bounds of any shape.
@@ -61,7 +61,7 @@ class UsersSolution:
     """
 
     threshold: float
-    limit: float
+    deviation_limit: float
     mean_error: mean.MeanError
     mean_errors: mean.MeanError
     compute_error: ErrorFunction
@@ -99,7 +99,7 @@ def solve_users(
     rows_error, rows_errors = smooth_choice.standard_error, np.sqrt(problem.model.smooth(bounds).variance)
     if has_entered_variance:
         if isinstance(problem, PrivateCountsProblem):
-            problem = replace(problem, value_mean=problem.value_bound / 2.0)
+            problem = replace(problem, mean_above_lower=problem.value_bound / 2.0)
         user_model = UserModel(problem)
         compute_error = user_model.error
         threshold = user_model.find_threshold(bounds, user_model.error(bounds).variance)
@@ -157,19 +157,22 @@ def propose_clamp(solution: UsersSolution, rows_choice: mean.SmoothChoice, clamp
     other_error, error = errors_by_clamp[other_clamp], errors_by_clamp[clamp]
     clamp_name = USERS_FIELD if other_clamp is Clamp.USERS else ROWS_FIELD
     is_better = added_errors_by_clamp[other_clamp] < added_errors_by_clamp[clamp] * (1.0 - 1e-9)
-    advice_text = f" Choose {clamp_name} under *Clamp*." if is_better else ""
-    cancelling_text = ""
+    advice_sentence = f" Choose {clamp_name} under *Clamp*." if is_better else ""
+    cancelling_sentence = ""
     if (other_error < error * (1.0 - 1e-9)) != is_better:
         rows_text, users_text = map(wording.number, added_errors_by_clamp.values())
-        added_text = f"added up, the errors are {rows_text} (rows), {users_text} (users)."
-        cancelling_text = f" Biases cancel on this table: {added_text}"
+        added_phrase = f"added up, the errors are {rows_text} (rows), {users_text} (users)."
+        cancelling_sentence = f" Biases cancel on this table: {added_phrase}"
     error_text = f"error {wording.number(other_error)}, {wording.change(other_error, error)}"
-    return f"{clamp_name} clamped: {error_text}.{cancelling_text}{advice_text}"
+    return f"{clamp_name} clamped: {error_text}.{cancelling_sentence}{advice_sentence}"
 
 
 def write_headline(solution: UsersSolution) -> str:
     """Write the instruction to weigh users by the bound and to limit their deviation."""
-    rows_text, limit_text = wording.counted(solution.threshold, "row"), wording.number(solution.limit)
+    rows_text, limit_text = (
+        wording.counted(solution.threshold, "row"),
+        wording.number(solution.deviation_limit),
+    )
     return f"Weigh a user as at most {rows_text}, and limit their total deviation to ± {limit_text}."
 
 
@@ -213,7 +216,7 @@ def build_user_numbers(solution: UsersSolution, error_key: str, num_users: int) 
         error_key: Name of the error in programs.
         num_users: Number of all users.
     """
-    threshold, error, limit = solution.threshold, solution.standard_error, solution.limit
+    threshold, error, limit = solution.threshold, solution.standard_error, solution.deviation_limit
     rows_error = solution.rows_error
     threshold_text, error_text, limit_text, rows_error_text = map(
         wording.number, (threshold, error, limit, rows_error)
@@ -226,8 +229,8 @@ def build_user_numbers(solution: UsersSolution, error_key: str, num_users: int) 
     error_help = "Root mean square distance of a release from the mean."
     cut_note, limit_unit = "", "rows × unit of the values"
     if solution.user_deviations is not None:
-        num_cut = solution.user_deviations.count_cut(threshold)
-        cut_note = f"cuts {wording.counted(num_cut, 'user')} ({wording.percent(num_cut / num_users)})"
+        num_clamped = solution.user_deviations.count_cut(threshold)
+        cut_note = f"cuts {wording.counted(num_clamped, 'user')} ({wording.percent(num_clamped / num_users)})"
     limit_help = "T = h (U − L)/2, on the rows' weight times the distance of the user's mean from (L + U)/2."
     rows_note = wording.change(rows_error, error)
     rows_help = "Of the best smooth weights, each row clamped to [L, U]."
@@ -270,23 +273,23 @@ def build_user_facts(
         """Return the root mean square error at each bound."""
         return np.sqrt(solution.compute_error(bounds).variance)
 
-    half_and_double = standard.compare_half_and_double(
+    half_and_double_text = standard.compare_half_and_double(
         threshold, compute_errors, format_number, is_integer=False
     )
-    fact_texts = {"Half or double": half_and_double}
+    fact_texts = {"Half or double": half_and_double_text}
     if own_bound is not None:
         errors = float(compute_errors([float(own_bound)])[0]), solution.standard_error
         own_text = standard.compare_own_bound("error", *errors, format_number)
         fact_texts[f"Your own bound, {wording.counted(own_bound, 'row')}"] = own_text
     if user_deviations is not None:
-        num_cut = user_deviations.count_cut(threshold)
+        num_clamped = user_deviations.count_cut(threshold)
         fact_texts["Who is affected"] = (
-            f"{wording.counted(num_cut, 'user')} ({wording.percent(num_cut / problem.histogram.num_users)}) "
-            f"{wording.agreeing(num_cut, 'deviates', 'deviate')} by more than the limit. Users with fewer rows than "
-            "the bound may lie farther from the middle."
+            f"{wording.counted(num_clamped, 'user')} ({wording.percent(num_clamped / problem.histogram.num_users)}) "
+            f"{wording.agreeing(num_clamped, 'deviates', 'deviate')} by more than the limit. Users with fewer rows "
+            "than the bound may lie farther from the middle."
         )
-    kept_names = ("How users differ", "Noise", "Where counts are private", "At which mean")
-    return fact_texts | {name: fact_text for name, fact_text in rows_facts.items() if name in kept_names}
+    kept_fact_names = ("How users differ", "Noise", "Where counts are private", "At which mean")
+    return fact_texts | {name: fact_text for name, fact_text in rows_facts.items() if name in kept_fact_names}
 
 
 def plot_user_errors(
@@ -308,7 +311,7 @@ def plot_user_errors(
     if own_bound is not None:
         own_error = math.sqrt(solution.compute_error(float(own_bound)).variance)
         marks.append(Mark("Your own bound", own_bound, own_error, Style.ENTERED, "square"))
-    start = float(own_bound or max(round(solution.threshold), 1))
+    start_bound = float(own_bound or max(round(solution.threshold), 1))
     return Plot(
         "mean-error",
         "Error over the bound",
@@ -328,7 +331,7 @@ def plot_user_errors(
         dataset.provenance,
         {**columns, "contribution_counts": counts_texts},
         is_main=True,
-        handle=build_handle(problem, bounds, mean_errors, errors_by_part, start, best_error),
+        handle=build_handle(problem, bounds, mean_errors, errors_by_part, start_bound, best_error),
     )
 
 
@@ -400,7 +403,7 @@ def write_user_methods(
         )
 
     error_text = wording.number(solution.standard_error)
-    limit_text = f"± {wording.number(solution.limit)}"
+    limit_text = f"± {wording.number(solution.deviation_limit)}"
     steps_text = write_steps(wording.counted(solution.threshold, "row"), limit_text)
     return replace(
         methods,
@@ -423,8 +426,8 @@ def build_problem(dataset: Dataset, problem: mean.MeanProblem) -> ClampedUsersPr
     """
     if dataset.values is None or problem.program in SPLITS_MEANS:
         return None
-    unit_variance = float(problem.noise.variance(1.0))
-    users_problem = ClampedUsersProblem(dataset.values, unit_variance, problem.num_aggregates == 2)
+    unit_noise_variance = float(problem.noise.variance(1.0))
+    users_problem = ClampedUsersProblem(dataset.values, unit_noise_variance, problem.num_aggregates == 2)
     means = users_problem.users.means
     return users_problem if means.min() < means.max() else None
 
@@ -483,14 +486,14 @@ def compute_errors(
     user_points, sum_weights = problem.points, problem.sum_weights(threshold)
     weights = np.minimum(threshold, user_points.sizes)
     lowers, uppers = np.broadcast_arrays(np.asarray(lowers, float), np.asarray(uppers, float))
-    offsets, limits = (lowers + uppers) / 2.0 - problem.mean, threshold * (uppers - lowers) / 2.0
+    offsets, deviation_limits = (lowers + uppers) / 2.0 - problem.mean, threshold * (uppers - lowers) / 2.0
     biases = [
         np.maximum(np.abs(weights * (user_points.means - offset)) - limit, 0.0) @ user_points.num_users
-        for offset, limit in zip(offsets.tolist(), limits.tolist(), strict=True)
+        for offset, limit in zip(offsets.tolist(), deviation_limits.tolist(), strict=True)
     ]
     total_biases = np.array(biases) / sum_weights + abs(problem.compute_shift(threshold))
-    squared_sensitivities = 4.0 * limits**2
+    squared_sensitivities = 4.0 * deviation_limits**2
     if problem.has_private_counts:
-        squared_sensitivities = 2.0 * (limits**2 + (threshold * offsets) ** 2)
-    noise_variances = problem.unit_variance * squared_sensitivities / sum_weights**2
+        squared_sensitivities = 2.0 * (deviation_limits**2 + (threshold * offsets) ** 2)
+    noise_variances = problem.unit_noise_variance * squared_sensitivities / sum_weights**2
     return np.asarray(np.sqrt(total_biases**2 + noise_variances))

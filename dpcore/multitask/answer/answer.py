@@ -29,11 +29,11 @@ def choose_programs(solution: MultitaskSolution, dataset: Dataset | None) -> Cod
         dataset: The data; None if tasks are generated.
     """
     comparison, parameters, rule = solution.comparison, solution.parameters, solution.comparison.rule
-    base_settings: dict[str, Any] = {"group_column": "task"}
+    common_fields: dict[str, Any] = {"group_column": "task"}
     if dataset is not None and parameters.generator is None:
-        base_settings = list_data_fields(dataset) | forms.mark_combined_groups(dataset)
-    base_settings |= {"disclosure": solution.tasks.disclosure, "delta": parameters.delta} | ROWS_OF_THE_FILE
-    weights_settings: dict[str, Any] = {
+        common_fields = list_data_fields(dataset) | forms.mark_combined_groups(dataset)
+    common_fields |= {"disclosure": solution.tasks.disclosure, "delta": parameters.delta} | ROWS_OF_THE_FILE
+    task_weight_fields: dict[str, Any] = {
         "exponent": rule.exponent,
         # A user moves these sums by the root of the budget. The sums of algorithms 1 and 2 move by sqrt(2 beta), and
         # beta is calibrated for them: here it may be twice as large.
@@ -42,15 +42,15 @@ def choose_programs(solution: MultitaskSolution, dataset: Dataset | None) -> Cod
         "fills_every_budget": rule.fit is BudgetFit.FULL,
     }
     max_tasks = count_tasks_per_user(comparison.entered_sampling or comparison.best_sampling)
-    groups_settings: dict[str, Any] = {"max_groups": max_tasks, "noise": NoiseKind.GAUSSIAN}
+    sampling_fields: dict[str, Any] = {"max_groups": max_tasks, "noise": NoiseKind.GAUSSIAN}
     weights_name = f"Task weights, μ = {wording.entered(rule.exponent)}"
-    weights_form = (weights_name, Quantity.TASK_WEIGHTS, weights_settings)
-    groups_form = (f"At most {wording.counted(max_tasks, 'task')}", Quantity.GROUP_COUNTS, groups_settings)
-    return build_forms(parameters.epsilon, base_settings, [weights_form, groups_form])
+    task_weight_form = (weights_name, Quantity.TASK_WEIGHTS, task_weight_fields)
+    sampling_form = (f"At most {wording.counted(max_tasks, 'task')}", Quantity.GROUP_COUNTS, sampling_fields)
+    return build_forms(parameters.epsilon, common_fields, [task_weight_form, sampling_form])
 
 
 def _find_public_inflation(solution: MultitaskSolution) -> float | None:
-    """Return c of equation 10, or None if it would tell of private data: the person then enters a public one."""
+    """Return c of equation 10; None if it were computed from private data: the person then enters a public one."""
     if solution.comparison.rule.fit in (BudgetFit.CLIPPED, BudgetFit.FULL):
         return 1.0
     is_public = solution.tasks.disclosure is Disclosure.PUBLIC
@@ -86,7 +86,7 @@ def build_answer(
     Source: Krichene et al. 2023, section 4.
     """
     solution = solve(dataset, parameters) if solution is None else solution
-    allocation, curve = solution.comparison.allocation, solution.comparison.exponent_curve
+    allocation, near_optimal = solution.comparison.allocation, solution.comparison.exponent_curve.near_optimal
     return Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution),
@@ -96,7 +96,7 @@ def build_answer(
         facts=words.build_facts(solution),
         proofs=words.list_proofs(solution),
         code=choose_programs(solution, dataset),
-        near_optimal=standard.write_range(*curve.near_optimal, symbol="μ", objective="the least total bound"),
+        near_optimal=standard.write_range(*near_optimal, symbol="μ", objective="the least total bound"),
         parameters=parameters,
         solution=solution,
         plots={

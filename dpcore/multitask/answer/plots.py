@@ -56,12 +56,12 @@ def plot_buckets(solution: MultitaskSolution) -> Plot:
 def plot_optimum(comparison: WeightComparison, optima: Optima) -> Plot:
     """Plot the weights from tail to head, with both exact optima for comparison."""
     styles_and_symbols = ((TASK_OPTIMUM_STYLE, "square"), (USER_OPTIMUM_STYLE, "diamond"))
-    compared_allocations = [
+    compared_series = [
         (wording.capital(name), slice_by_size(optimum, comparison.uniform_allocation), *style_and_symbol)
         for (name, optimum), style_and_symbol in zip(optima.by_name.items(), styles_and_symbols, strict=True)
     ]
     title = "Error from tail to head, with the optima"
-    return _plot_buckets("many-tasks-optimum", title, f"{title}.", comparison, compared_allocations)
+    return _plot_buckets("many-tasks-optimum", title, f"{title}.", comparison, compared_series)
 
 
 def _plot_buckets(
@@ -69,7 +69,7 @@ def _plot_buckets(
     title: str,
     alt: str,
     comparison: WeightComparison,
-    compared_allocations: Sequence[tuple[str, Sequence[Bucket], Style, str]],
+    compared_series: Sequence[tuple[str, Sequence[Bucket], Style, str]],
     uniform_name: str = UNIFORM_WEIGHTS,
     is_main: bool = False,
 ) -> Plot:
@@ -80,45 +80,45 @@ def _plot_buckets(
         title: Of the plot.
         alt: Of the plot.
         comparison: The weights that the bars show.
-        compared_allocations: Further allocations: name, buckets against uniform weights, style and symbol.
+        compared_series: Of further allocations: name, buckets against uniform weights, style and symbol.
         uniform_name: Name of the level of uniform weights.
         is_main: True for the main figure of the answer.
     """
     buckets = comparison.buckets
     has_fifths = len(buckets) == len(BUCKET_NAMES)
     bucket_names = BUCKET_NAMES if has_fifths else [f"Task {i + 1}" for i in range(len(buckets))]
-    sizes_texts = [format_sizes(bucket).replace(" to ", "–") for bucket in buckets]
-    labels = [f"{name}<br>{text}" for name, text in zip(bucket_names, sizes_texts, strict=True)]
-    low_column = Column("least_ratio_of_a_task", [bucket.least_ratio for bucket in buckets])
-    high_column = Column("largest_ratio_of_a_task", [bucket.largest_ratio for bucket in buckets])
-    share_column = Column("share_of_total", [bucket.share for bucket in buckets])
+    size_range_texts = [format_sizes(bucket).replace(" to ", "–") for bucket in buckets]
+    labels = [f"{name}<br>{text}" for name, text in zip(bucket_names, size_range_texts, strict=True)]
+    least_ratio_column = Column("least_ratio_of_a_task", [b.least_task_ratio for b in buckets])
+    largest_ratio_column = Column("largest_ratio_of_a_task", [b.largest_task_ratio for b in buckets])
+    total_share_column = Column("share_of_total", [bucket.total_share for bucket in buckets])
     items: list[Item] = [
         Bars(
             f"{name_weights(comparison)} (whiskers: best to worst task)",
             labels,
             Column("error_ratio", [bucket.ratio for bucket in buckets]),
             WEIGHTS_STYLE,
-            low_column,
-            high_column,
+            least_ratio_column,
+            largest_ratio_column,
             opacity=0.75,
             base_value=1.0,
             gap_share=0.45,
             hover_numbers=(
-                ("best task", low_column),
-                ("worst task", high_column),
-                ("share of the total bound", share_column),
+                ("best task", least_ratio_column),
+                ("worst task", largest_ratio_column),
+                ("share of the total bound", total_share_column),
             ),
         )
     ]
-    all_ratios = [0.8, 1.25]
-    for allocation_name, compared_buckets, style, symbol in compared_allocations:
+    shown_ratios = [0.8, 1.25]
+    for allocation_name, compared_buckets, style, symbol in compared_series:
         ratios = [bucket.ratio for bucket in compared_buckets]
         ratio_column = Column(f"{allocation_name}: error_ratio", ratios)
         items.append(Points(allocation_name, labels, ratio_column, style, symbol=symbol, size=11))
-        all_ratios += ratios
+        shown_ratios += ratios
     # The limits do not move with mu.
     lowest_ratio, highest_ratio = comparison.exponent_curve.ratio_limits
-    limits = min(lowest_ratio, *all_ratios) / 1.2, max(highest_ratio, *all_ratios) * 1.2
+    limits = min(lowest_ratio, *shown_ratios) / 1.2, max(highest_ratio, *shown_ratios) * 1.2
     return Plot(
         key,
         title,
@@ -140,9 +140,9 @@ def _plot_buckets(
 
 
 def average_by_size(sizes: IntArray, task_values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Average the values per distinct size, for at most `MAX_POINTS` sizes."""
-    distinct_sizes, size_codes = np.unique(sizes, return_inverse=True)
-    means = np.bincount(size_codes, task_values) / np.bincount(size_codes)
+    """Return distinct sizes, at most `MAX_POINTS` evenly spaced ones, and the mean of the values at each."""
+    distinct_sizes, size_indices = np.unique(sizes, return_inverse=True)
+    means = np.bincount(size_indices, task_values) / np.bincount(size_indices)
     indices = choose_indices(distinct_sizes.size)
     return distinct_sizes[indices].astype(np.float64), means[indices]
 
@@ -172,20 +172,20 @@ def plot_weights(solution: MultitaskSolution) -> Plot:
     )
 
 
-def plot_skew(comparison: WeightComparison, free_skew: FloatArray) -> Plot:
-    """Plot the share of a task's weight that moves to other users, by size; ``free_skew`` is the optimum's."""
+def plot_skew(comparison: WeightComparison, optimum_skews: FloatArray) -> Plot:
+    """Plot over size the share of a task's weight that moves to other users, under the weights and the free optimum."""
     items: list[Item] = []
-    for name, weight_skew, style, symbol in (
-        (name_weights(comparison), comparison.weight_skew, WEIGHTS_STYLE, "circle"),
-        ("Free weights", free_skew, USER_OPTIMUM_STYLE, "diamond"),
+    for name, task_skews, style, symbol in (
+        (name_weights(comparison), comparison.task_skews, WEIGHTS_STYLE, "circle"),
+        ("Free weights", optimum_skews, USER_OPTIMUM_STYLE, "diamond"),
     ):
-        sizes, mean_skews = average_by_size(comparison.tasks.graph.task_sizes, weight_skew)
+        sizes, mean_skews = average_by_size(comparison.tasks.graph.task_sizes, task_skews)
         x, y = Column("users_of_task", sizes), Column(name, mean_skews)
         items.append(Points(name, x, y, style, opacity=0.8, symbol=symbol, size=6))
     return Plot(
         "many-tasks-weight-skew",
         "Weight skew: whose loss a task learns",
-        f"Free weights move up to {wording.percent(free_skew.max())} of a task's weight to other users.",
+        f"Free weights move up to {wording.percent(optimum_skews.max())} of a task's weight to other users.",
         SIZE_AXIS,
         share_axis("weight moved to other users", number_format=".3p"),
         items,
@@ -196,12 +196,12 @@ def plot_skew(comparison: WeightComparison, free_skew: FloatArray) -> Plot:
 # --- sizes and mu -------------------------------------------------------------------------------------------
 
 
-def plot_sizes(tasks: Tasks, has_all_tasks: bool = False) -> Plot:
+def plot_sizes(tasks: Tasks, file_has_all_tasks: bool = False) -> Plot:
     """Plot the users of every task, largest first, log-log; at log-spaced ranks if there are more than `MAX_TASKS`.
 
     Args:
         tasks: Users and tasks.
-        has_all_tasks: True if its file holds all tasks, False if those that are plotted.
+        file_has_all_tasks: True if its file holds all tasks, False if those that are plotted.
     """
     sizes = np.sort(tasks.graph.task_sizes)[::-1].astype(np.float64)
     ranks = np.arange(1.0, sizes.size + 1.0)
@@ -217,7 +217,7 @@ def plot_sizes(tasks: Tasks, has_all_tasks: bool = False) -> Plot:
         SIZE_AXIS,
         (Curve("Users per task", ranks, sizes, Style.TOTAL, is_unnamed=True, symbol="circle"),),
         tasks.disclosure,
-        columns if has_all_tasks else {"rank": ranks, "users": sizes},
+        columns if file_has_all_tasks else {"rank": ranks, "users": sizes},
     )
 
 
@@ -228,12 +228,12 @@ def plot_exponents(solution: MultitaskSolution) -> Plot:
     exponent_column = Column("mu", exponents)
     items: list[Item] = [Curve("Total bound", exponent_column, Column("total_bound", totals), WEIGHTS_STYLE)]
     if solution.optima is not None:
-        relative_total = comparison.compute_relative_total(solution.optima.choose(comparison.rule.fit))
-        optimum_column = Column("optimum", np.full(exponents.shape, relative_total))
+        optimal_total = comparison.compute_relative_total(solution.optima.choose(comparison.rule.fit))
+        optimum_column = Column("optimum", np.full(exponents.shape, optimal_total))
         items.append(Curve("Exact optimum of this kind", exponent_column, optimum_column, USER_OPTIMUM_STYLE))
     items.append(Mark("Best μ", *exponent_curve.optimum, WEIGHTS_STYLE))
-    relative_total = comparison.compute_relative_total(comparison.allocation)
-    items.append(Mark("Chosen μ", comparison.rule.exponent, relative_total, SAMPLING_STYLE, "circle"))
+    chosen_total = comparison.compute_relative_total(comparison.allocation)
+    items.append(Mark("Chosen μ", comparison.rule.exponent, chosen_total, SAMPLING_STYLE, "circle"))
     limits = min(float(totals.min()), 0.8) / 1.5, max(float(totals.max()), 1.25) * 1.2
     return Plot(
         "many-tasks-exponents",
@@ -250,7 +250,7 @@ def plot_exponents(solution: MultitaskSolution) -> Plot:
 
 
 def _list_budget_uses(comparison: WeightComparison) -> tuple[tuple[str, str, FloatArray, Style], ...]:
-    """Return name, key, use of the budget by users with a task, and style, of the chosen and of uniform weights."""
+    """List for chosen and uniform weights: name, prefix of columns, used share of each user with a task, and style."""
     has_task = comparison.tasks.graph.tasks_per_user > 0
     return tuple(
         (name, column_prefix, allocation.budget_uses[has_task] / comparison.problem.budget, style)
@@ -267,8 +267,8 @@ def plot_budget_use(comparison: WeightComparison) -> Plot:
     bars = []
     for name, column_prefix, used_shares, style in _list_budget_uses(comparison):
         # The margin for rounding keeps a full budget just below 1: it belongs to the last bin.
-        user_shares = np.histogram(np.clip(used_shares, 0.0, 1.0), bin_edges)[0] / used_shares.size
-        share_column = Column(f"{column_prefix}_share_of_users", user_shares)
+        user_shares_by_bin = np.histogram(np.clip(used_shares, 0.0, 1.0), bin_edges)[0] / used_shares.size
+        share_column = Column(f"{column_prefix}_share_of_users", user_shares_by_bin)
         bars.append(Bars(name, (bin_edges[:-1] + bin_edges[1:]) / 2.0, share_column, style))
     return Plot(
         "many-tasks-use",
@@ -286,8 +286,8 @@ def plot_users(comparison: WeightComparison) -> Plot:
     """Plot the mean share of the budget used over the user's number of tasks."""
     tasks_per_user, curves = comparison.tasks.graph.tasks_per_user, []
     for name, column_prefix, used_shares, style in _list_budget_uses(comparison):
-        task_counts, mean_shares = average_by_size(tasks_per_user[tasks_per_user > 0], used_shares)
-        x, y = Column("tasks_of_user", task_counts), Column(f"{column_prefix}_used", mean_shares)
+        distinct_task_counts, mean_shares = average_by_size(tasks_per_user[tasks_per_user > 0], used_shares)
+        x, y = Column("tasks_of_user", distinct_task_counts), Column(f"{column_prefix}_used", mean_shares)
         curves.append(Curve(name, x, y, style))
     return Plot(
         "many-tasks-users",

@@ -55,24 +55,24 @@ def show_graph(answer: Answer, dataset: Dataset) -> section.Parts:
 
 def show_weights(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the total bound over mu, and weights against sizes."""
-    shown_plots = answer.plots["many-tasks-exponents"](), answer.plots["many-tasks-weights"]()
-    yield section.Figures(shown_plots, has_titles=True)
+    plot_keys = ("many-tasks-exponents", "many-tasks-weights")
+    yield section.Figures(tuple(answer.plots[key]() for key in plot_keys), has_titles=True)
 
 
 def show_users_and_tasks(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the use of the budget, the users who use it, the sizes of tasks, and a table of the tasks."""
     solution, comparison = answer.solution, answer.solution.comparison
     yield section.Figures((plots.plot_budget_use(comparison), plots.plot_users(comparison)), has_titles=True)
-    if num_idle := int((solution.tasks.graph.tasks_per_user == 0).sum()):
-        yield section.Note(f"Without {wording.counted(num_idle, 'user')} who contribute to no task.")
-    yield section.Figures((plots.plot_sizes(solution.tasks, has_all_tasks=True),), has_titles=True)
+    if num_idle_users := int((solution.tasks.graph.tasks_per_user == 0).sum()):
+        yield section.Note(f"Without {wording.counted(num_idle_users, 'user')} who contribute to no task.")
+    yield section.Figures((plots.plot_sizes(solution.tasks, file_has_all_tasks=True),), has_titles=True)
     uses_data = answer.parameters.generator is None
     columns, num_left_out = plots.tabulate_tasks(solution, TABLE_ROWS)
-    item_names = (yield section.ItemNames("task")) if uses_data else None
+    task_names = (yield section.ItemNames("task")) if uses_data else None
     # Tasks without users are left out of the graph, and would shift the others' numbers.
-    if item_names and dataset.pairs is not None and solution.tasks.graph.num_tasks == dataset.pairs.num_tasks:
-        names = [escape_formula(item_names[task_code]) for task_code in np.asarray(columns["Task"])]
-        columns = {"Name": names, **columns}
+    if task_names and dataset.pairs is not None and solution.tasks.graph.num_tasks == dataset.pairs.num_tasks:
+        shown_names = [escape_formula(task_names[task_code]) for task_code in np.asarray(columns["Task"])]
+        columns = {"Name": shown_names, **columns}
     yield section.Table(
         columns,
         "Tasks with size, weight and error bound, smallest first",
@@ -85,36 +85,36 @@ def show_users_and_tasks(answer: Answer, dataset: Dataset) -> section.Parts:
             "Share of the total error": "percent",
         },
     )
-    gap_text = f" Without {wording.counted(num_left_out, 'task')} in the middle." if num_left_out else ""
-    yield section.Note(f"Numbered from 0 as tasks first appear.{gap_text}")
+    gap_sentence = f" Without {wording.counted(num_left_out, 'task')} in the middle." if num_left_out else ""
+    yield section.Note(f"Numbered from 0 as tasks first appear.{gap_sentence}")
     yield section.Label()
 
 
 def compare_with_optima(comparison: WeightComparison, optima: Optima) -> list[dict[str, object]]:
     """Tabulate each way of dividing the budget beside the optimum of its kind."""
-    optimum_kinds = {
-        "problem (9)": ("weigh the same", {BudgetFit.NOBODY_CLIPPED: "nobody clipped"}),
-        "free weights": ("may differ", {BudgetFit.CLIPPED: "clipped, c = 1", BudgetFit.FULL: "filled up"}),
-    }
+    fit_phrases = {BudgetFit.CLIPPED: "clipped, c = 1", BudgetFit.FULL: "filled up"}
     table_rows: list[dict[str, object]] = []
-    for optimum_name, (users_text, fit_texts) in optimum_kinds.items():
+    for optimum_name, users_phrase, phrase_by_fit in (
+        ("problem (9)", "weigh the same", {BudgetFit.NOBODY_CLIPPED: "nobody clipped"}),
+        ("free weights", "may differ", fit_phrases),
+    ):
         optimum, allocation_by_name = optima.by_name[optimum_name], dict[str, Allocation]()
-        if BudgetFit.CLIPPED in fit_texts:
+        if BudgetFit.CLIPPED in phrase_by_fit:
             allocation_by_name[words.name_sampling(comparison.best_sampling)] = comparison.best_sampling
-        for fit, fit_text in fit_texts.items():
+        for fit, fit_phrase in phrase_by_fit.items():
             for exponent in sorted({0.0, comparison.rule.exponent}):
                 weights_name = f"μ = {wording.entered(exponent)}" if exponent else "Uniform"
                 rule = WeightRule(exponent, fit)
-                allocation_by_name[f"{weights_name}, {fit_text}"] = rule.allocate(comparison.problem)
+                allocation_by_name[f"{weights_name}, {fit_phrase}"] = rule.allocate(comparison.problem)
         allocation_by_name[f"Exact optimum, {optimum_name}"] = optimum
         for weights_name, allocation in allocation_by_name.items():
-            relative_excess = max(compare_totals(allocation, optimum) - 1.0, 0.0)
             table_rows.append(
                 {
-                    "Users of a task": users_text,
+                    "Users of a task": users_phrase,
                     "Weights": weights_name,
                     "Total bound": compare_totals(allocation, optima.user_task_optimum),
-                    "Above the optimum of its kind": 100.0 * relative_excess,
+                    "Above the optimum of its kind": 100.0
+                    * max(compare_totals(allocation, optimum) - 1.0, 0.0),
                     "Largest weight skew": 100.0 * compute_skew(allocation).max(),
                 }
             )
@@ -140,9 +140,8 @@ def show_optimum(answer: Answer, dataset: Dataset) -> section.Parts:
                 "Largest weight skew": ("%.1f %%", "Weight that moves to other users."),
             },
         )
-        free_skew = compute_skew(optima.user_task_optimum)
-        optimum_plots = plots.plot_optimum(comparison, optima), plots.plot_skew(comparison, free_skew)
-        yield section.Figures(optimum_plots, has_titles=True)
+        skew_plot = plots.plot_skew(comparison, compute_skew(optima.user_task_optimum))
+        yield section.Figures((plots.plot_optimum(comparison, optima), skew_plot), has_titles=True)
         yield "Free weights favour users with few tasks: a bias if they differ, which no bound counts."
         yield section.Label()
     yield from standard.show_other_solver(
@@ -160,7 +159,7 @@ def show_optimum(answer: Answer, dataset: Dataset) -> section.Parts:
 def simulate_counts(
     tasks: Tasks, budget: float, parameters: MultitaskParameters
 ) -> tuple[PrivateCounts, Allocation, Allocation]:
-    """Simulate one draw of private counts.
+    """Simulate one draw of private counts; return it with the weights from counts with slack, and without.
 
     Args:
         tasks: Users and tasks.
@@ -172,13 +171,13 @@ def simulate_counts(
         at least 1.
     """
     count_share, max_tasks = parameters.count_share, parameters.count_max_tasks
-    covered_share = COVERED_SHARE if parameters.count_covers else 0.0
+    truncation_share = COVERED_SHARE if parameters.count_covers else 0.0
     rng = np.random.default_rng(parameters.count_seed)
-    private_counts = release_counts(tasks.graph, budget * count_share, max_tasks, rng, covered_share)
+    private_counts = release_counts(tasks.graph, budget * count_share, max_tasks, rng, truncation_share)
     problem = TaskProblem(tasks.graph, budget * (1.0 - count_share), parameters.loss)
-    estimates = np.maximum(private_counts.estimates, 1.0)
+    with_slack, without_slack = private_counts.usable_counts, np.maximum(private_counts.estimates, 1.0)
     allocate = functools.partial(parameters.rule.allocate, problem)
-    return private_counts, allocate(private_counts.usable_counts), allocate(estimates)
+    return private_counts, allocate(with_slack), allocate(without_slack)
 
 
 def show_counts(answer: Answer, dataset: Dataset) -> section.Parts:
@@ -186,20 +185,20 @@ def show_counts(answer: Answer, dataset: Dataset) -> section.Parts:
     comparison, tasks, parameters = answer.solution.comparison, answer.solution.tasks, answer.parameters
     yield "**What does it cost** to release task sizes first, for a part of β?"
     yield section.Fields(("count_share", "count_max_tasks", "count_covers", "count_seed"), (3, 3, 4, 2))
-    simulation_arguments = (tasks, answer.solution.budgets.exact_budget, parameters)
-    private_counts, *allocations = yield section.Cached(simulate_counts, simulation_arguments, num_kept=4)
+    arguments = (tasks, answer.solution.budgets.exact_budget, parameters)
+    private_counts, *allocations = yield section.Cached(simulate_counts, arguments, num_kept=4)
     # The bound is proportional to 1/beta, for convex losses to its root.
-    loss_factor = (1.0 - parameters.count_share) ** (0.5 if parameters.loss is Loss.CONVEX else 1.0)
+    bound_power = 0.5 if parameters.loss is Loss.CONVEX else 1.0
     ratio_with_slack, ratio_without_slack = (
-        compare_totals(allocation, comparison.allocation) / loss_factor for allocation in allocations
+        compare_totals(allocation, comparison.allocation) / (1.0 - parameters.count_share) ** bound_power
+        for allocation in allocations
     )
     cost_factor = compute_cost_factor(tasks.graph.task_sizes, private_counts.usable_counts)
-    ratios = (ratio_with_slack, ratio_without_slack)
-    numbers = words.build_count_numbers(private_counts, *ratios, cost_factor)
+    numbers = words.build_count_numbers(private_counts, ratio_with_slack, ratio_without_slack, cost_factor)
     slack_helps = ratio_with_slack <= 1.05 * ratio_without_slack
-    counts_text = words.describe_counts(comparison, private_counts, slack_helps)
+    counts_sentences = words.describe_counts(comparison, private_counts, slack_helps)
     plot = plots.plot_counts(tasks, private_counts)
-    yield section.Columns(((section.Numbers(numbers), counts_text), (plot,)))
+    yield section.Columns(((section.Numbers(numbers), counts_sentences), (plot,)))
     yield section.Label(preceding_text=":violet-badge[:material/casino: simulation: not a release]")
 
 
@@ -242,9 +241,9 @@ def plot_errors(result: ExperimentResult, is_relative: bool) -> list[tuple[Plot,
         # Fewer epsilons than styles.
         for epsilon, (style, dash, symbol) in zip(experiment.epsilons, EPSILON_STYLES, strict=False):
             summary = summaries[algorithm, power, epsilon]
-            column_suffix = f"epsilon_{wording.digits(epsilon)}"
-            columns[f"{'relative_rmse' if is_relative else 'rmse'}_{column_suffix}"] = summary.means
-            columns[f"standard_error_{column_suffix}"] = summary.standard_errors
+            epsilon_key = f"epsilon_{wording.digits(epsilon)}"
+            columns[f"{'relative_rmse' if is_relative else 'rmse'}_{epsilon_key}"] = summary.means
+            columns[f"standard_error_{epsilon_key}"] = summary.standard_errors
             whisker_lengths, y = np.nan_to_num(2.0 * summary.standard_errors), summary.means
             whisker_ends, name = (y - whisker_lengths, y + whisker_lengths), f"ε = {wording.entered(epsilon)}"
             curve = Curve(name, exponents, y, style, *whisker_ends, dash=dash, width=2.0, symbol=symbol)
@@ -263,8 +262,8 @@ def plot_errors(result: ExperimentResult, is_relative: bool) -> list[tuple[Plot,
         )
 
     return [
-        tuple(plot_panel(number, algorithm, power) for power in experiment.powers)
-        for number, algorithm in enumerate(experiment.algorithms, 1)
+        tuple(plot_panel(algorithm_number, algorithm, power) for power in experiment.powers)
+        for algorithm_number, algorithm in enumerate(experiment.algorithms, 1)
     ]
 
 
@@ -319,13 +318,13 @@ def show_experiment(answer: Answer, dataset: Dataset) -> section.Parts:
         is_relative = yield section.Choice(
             "relative", "Test error", {True: "Relative to uniform weights (μ = 0)", False: "As it is"}
         )
-        for row in plot_errors(result, is_relative):
-            yield section.Figures(row, has_titles=True)
+        for panel_plots in plot_errors(result, is_relative):
+            yield section.Figures(panel_plots, has_titles=True)
         yield section.Table(
             tabulate_errors(result), "Best exponents, and what 1/2 gains over 0 and 1", {"Its RMSE": "%.4f"}
         )
-        runs_text = f"{result.num_runs_done:,} of {result.num_runs:,} runs"
-        yield section.Note(f"{runs_text}; whiskers and ± are two standard errors.")
+        num_done = f"{result.num_runs_done:,}"
+        yield section.Note(f"{num_done} of {result.num_runs:,} runs; whiskers and ± are two standard errors.")
         yield section.Label(Disclosure.PUBLIC)
     yield section.PaperFigures(FIGURES)
 
@@ -385,8 +384,8 @@ def write_numpy_code(allocation: Allocation, file_name: str = "task_weights.csv"
         allocation: The weights.
         file_name: Where the CSV of `write_task_weights` will be.
     """
-    path, max_tasks = Path(__file__).with_name("weights.py"), count_tasks_per_user(allocation)
-    return render(path, allocation=allocation, rule=allocation.rule.name, k=max_tasks, file_name=file_name)
+    template_path, k = Path(__file__).with_name("weights.py"), count_tasks_per_user(allocation)
+    return render(template_path, allocation=allocation, rule=allocation.rule.name, k=k, file_name=file_name)
 
 
 def show_weight_files(answer: Answer, dataset: Dataset) -> section.Parts:
@@ -407,19 +406,19 @@ def show_weight_files(answer: Answer, dataset: Dataset) -> section.Parts:
             ":material/warning: They depend on who contributes to what, so they are not private."
         )
     numpy_code = write_numpy_code(allocation, f"{write_file_name('task_weights', answer.disclosure)}.csv")
-    write_tasks = functools.partial(write_task_weights, allocation, label)
-    write_pairs = functools.partial(write_pair_weights, allocation, label)
+    write_task_csv = functools.partial(write_task_weights, allocation, label)
+    write_pair_csv = functools.partial(write_pair_weights, allocation, label)
     yield section.Row(
         (
-            section.File("Task weights (CSV)", "task_weights.csv", write_tasks),
-            section.File("User-task weights (CSV)", "user_task_weights.csv", write_pairs),
+            section.File("Task weights (CSV)", "task_weights.csv", write_task_csv),
+            section.File("User-task weights (CSV)", "user_task_weights.csv", write_pair_csv),
             section.File("Code (Python)", "apply_weights.py", lambda: numpy_code, Disclosure.PUBLIC),
         )
     )
     num_pairs = solution.tasks.graph.num_pairs
-    size_text = f" (about {num_pairs * 32 / 1e6:,.0f} MB)" if num_pairs > LARGE_FILE else ""
+    size_phrase = f" (about {num_pairs * 32 / 1e6:,.0f} MB)" if num_pairs > LARGE_FILE else ""
     yield section.Note(
-        f"Label in both tables: *{label}*. {wording.counted(num_pairs, 'line')} of user-task weights{size_text}, "
+        f"Label in both tables: *{label}*. {wording.counted(num_pairs, 'line')} of user-task weights{size_phrase}, "
         "numbered from 0 as users and tasks first appear."
     )
     yield f"```python\n{numpy_code}\n```"

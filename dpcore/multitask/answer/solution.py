@@ -183,7 +183,7 @@ class WeightComparison:
         return multitask_weights.slice_by_size(self.best_sampling, self.uniform_allocation)
 
     @cached_property
-    def weight_skew(self) -> FloatArray:
+    def task_skews(self) -> FloatArray:
         """Compute each task's share of weight that sits with other users than in the plain loss, shape (num_tasks,)."""
         return compute_skew(self.allocation)
 
@@ -298,8 +298,8 @@ def solve(dataset: Dataset | None, parameters: MultitaskParameters) -> Multitask
 def solve_beside_page(dataset: Dataset, parameters: MultitaskParameters) -> Solver:
     """Compute and compare weights, with the exact optima if a person has searched for them."""
     generator, loss, rule = parameters.generator, parameters.loss, parameters.rule
-    graph_source = (generator, parameters.graph_seed, None if generator else dataset)
-    tasks = yield Cached(load_tasks, graph_source, num_kept=2)
+    graph_arguments = (generator, parameters.graph_seed, None if generator else dataset)
+    tasks = yield Cached(load_tasks, graph_arguments, num_kept=2)
     exponent_curve = yield Cached(compute_curve, (tasks, loss, rule.with_exponent(0.0)), num_kept=8)
     best_sampling = yield Cached(find_best_sampling, (tasks, loss), num_kept=4)
     comparison = yield Cached(

@@ -48,9 +48,10 @@ def list_assumptions(solution: MultitaskSolution) -> tuple[str, ...]:
 def describe_tail_and_head(comparison: WeightComparison) -> str:
     """Describe the gain of the smallest and of the largest tasks under the weights; no full stop."""
     has_fifths = len(comparison.buckets) == 5
-    tail_text = "The tail fifth of tasks" if has_fifths else "The smallest task"
-    head_text = "the head" if has_fifths else "the largest"
-    return f"{tail_text} {_describe_gain(comparison.buckets[0])}, {head_text} {_describe_gain(comparison.buckets[-1])}"
+    tail_phrase = "The tail fifth of tasks" if has_fifths else "The smallest task"
+    head_phrase = "the head" if has_fifths else "the largest"
+    tail_gain, head_gain = (_describe_gain(comparison.buckets[i]) for i in (0, -1))
+    return f"{tail_phrase} {tail_gain}, {head_phrase} {head_gain}"
 
 
 def _describe_gain(bucket: Bucket) -> str:
@@ -137,14 +138,14 @@ def write_detail(solution: MultitaskSolution) -> str:
     if exponent and comparison.problem.num_tasks > 1:
         sentences.append(f"{describe_tail_and_head(comparison)}.")
     if solution.optima is not None:
-        optimum = solution.optima.choose(comparison.rule.fit)
-        gain = max(1.0 - compare_totals(optimum, comparison.allocation), 0.0)
-        gain_text = f"a further {wording.percent(gain)}" if gain >= UNCHANGED / 10.0 else "nothing more"
-        sentences.append(f"The exact optimum would gain {gain_text}.")
+        optimal_allocation = solution.optima.choose(comparison.rule.fit)
+        gain = max(1.0 - compare_totals(optimal_allocation, comparison.allocation), 0.0)
+        gain_phrase = f"a further {wording.percent(gain)}" if gain >= UNCHANGED / 10.0 else "nothing more"
+        sentences.append(f"The exact optimum would gain {gain_phrase}.")
     if comparison.rule.fit.clips_nobody:
-        inflation_text = wording.number(compute_inflation(comparison))
+        constant_text = f"c = {wording.number(compute_inflation(comparison))}"
         sentences.append(
-            f"c = {inflation_text} **depends on who contributed to which task**, so it is not private."
+            f"{constant_text} **depends on who contributed to which task**, so it is not private."
         )
     if comparison.problem.loss is Loss.CONVEX:
         sentences.append("For convex losses only the total is a bound.")
@@ -155,7 +156,7 @@ def write_detail(solution: MultitaskSolution) -> str:
 
 
 def compute_inflation(comparison: WeightComparison) -> float:
-    """Compute c of equation 10, the part of the budget to which the weights are scaled."""
+    """Compute c of equation 10: all users' budgets over what the weights would use of them if nobody were clipped."""
     problem, task_weights = comparison.problem, comparison.allocation.task_weights
     return float(problem.num_users * problem.budget / (problem.task_sizes @ task_weights**2))
 
@@ -166,16 +167,16 @@ def build_facts(solution: MultitaskSolution) -> dict[str, str]:
     if comparison.entered_sampling is not None:
         facts["Your sampling"] = _describe_sampling(comparison, comparison.entered_sampling)
     (best_exponent, best_total), problem = comparison.exponent_curve.optimum, comparison.problem
-    weight_skew, sizes = comparison.weight_skew, problem.task_sizes
-    mean_skew = float(sizes @ weight_skew / sizes.sum())
+    task_skews, sizes = comparison.task_skews, problem.task_sizes
+    mean_skew = float(sizes @ task_skews / sizes.sum())
     return facts | {
         "Best uniform sampling": _describe_sampling(comparison, comparison.best_sampling),
         "Best μ here": f"{wording.entered(best_exponent)}, total bound {format_change(best_total)}. The paper's "
         f"{format_exponent(problem.loss.best_exponent)} would gain {format_factor(compute_gain(sizes, problem.loss))} "
         "if users were alike and nobody were clipped.",
         "Weight skew": f"of a task's weight, {wording.percent(mean_skew)} moves to users with few tasks, "
-        f"{wording.percent(float(weight_skew.max()))} at worst."
-        if weight_skew.max() > 1e-12
+        f"{wording.percent(float(task_skews.max()))} at worst."
+        if task_skews.max() > 1e-12
         else "none: within a task all users weigh the same.",
     }
 
@@ -229,26 +230,23 @@ def summarise_tasks(solution: MultitaskSolution, dataset: Dataset | None) -> tup
     }
     generated_lines = (Line("Data", "generated users and tasks", disclosure),)
     data_lines = generated_lines if dataset is None else summarise_dataset(dataset)
-    counts = counts_by_name.items()
-    return (
-        *data_lines,
-        *(Line(count_name, wording.number(count), disclosure, number=count) for count_name, count in counts),
-    )
+    count_lines = (Line(n, wording.number(c), disclosure, number=c) for n, c in counts_by_name.items())
+    return (*data_lines, *count_lines)
 
 
 def write_methods(solution: MultitaskSolution) -> Methods:
     """Write the recommended exponent, and the total error bound compared with that of equal weights."""
     parameters, (best_exponent, ratio) = solution.parameters, solution.comparison.recommendation
-    constant_text = ""
+    constant_phrase = ""
     if parameters.fit is BudgetFit.LOGARITHMIC:
-        constant_text = (
+        constant_phrase = (
             f"; an average user spends 1/c of it, with c = {wording.entered(parameters.log_constant)} log n"
         )
-    fit_text = (
-        f"within a budget: {FIT_TEXTS[parameters.fit]}{constant_text}. All releases are one Gaussian mechanism "
+    fit_sentences = (
+        f"within a budget: {FIT_TEXTS[parameters.fit]}{constant_phrase}. All releases are one Gaussian mechanism "
         "[@dong2022], calibrated exactly [@balle2018]."
     )
-    weights_text = "Tasks of n users had weights proportional to n to the power"
+    rule_phrase = "Tasks of n users had weights proportional to n to the power"
     return Methods(
         guarantee_text=write_guarantee(
             "One model per task was released",
@@ -256,9 +254,9 @@ def write_methods(solution: MultitaskSolution) -> Methods:
             Neighbours.ADD_OR_REMOVE_USER,
             parameters.delta,
         ),
-        procedure=f"{weights_text} {wording.entered(-best_exponent)} [@krichene2023], {fit_text} The upper bound on "
-        f"the excess error is {wording.number(ratio, 3)} times that of equal weights.",
-        public_procedure=f"{weights_text} −μ [@krichene2023], {fit_text}",
+        procedure=f"{rule_phrase} {wording.entered(-best_exponent)} [@krichene2023], {fit_sentences} The upper bound "
+        f"on the excess error is {wording.number(ratio, 3)} times that of equal weights.",
+        public_procedure=f"{rule_phrase} −μ [@krichene2023], {fit_sentences}",
         disclosure=solution.tasks.disclosure,
         rule_sentence="It brings that bound to within 5 % of its least; task sizes are treated as public.",
         subject_phrase="The exponent",
@@ -287,10 +285,10 @@ def describe_counts(comparison: WeightComparison, private_counts: PrivateCounts,
     noise_text = wording.number(private_counts.noise_scale)
     sentences = [f"The noise on every count has a standard deviation of {noise_text}."]
     if num_heavy_users:
-        covered_text = "" if private_counts.covers_truncation else ", which s does not cover"
+        uncovered_phrase = "" if private_counts.covers_truncation else ", which s does not cover"
         sentences.append(
             f"Counts miss tasks of {wording.counted(num_heavy_users, 'user')} with more than "
-            f"{wording.counted(private_counts.max_tasks, 'task')}{covered_text}."
+            f"{wording.counted(private_counts.max_tasks, 'task')}{uncovered_phrase}."
         )
     if not slack_helps:
         sentences.append("**The slack costs more than it saves here.**")
@@ -299,13 +297,13 @@ def describe_counts(comparison: WeightComparison, private_counts: PrivateCounts,
 
 def describe_budgets(budgets: BudgetComparison) -> str:
     """Describe exact and sufficient beta in a table and a sentence."""
-    weight_gain, paper_row_text = budgets.weight_gain, "does not apply: ε > log(1/δ) | |"
+    weight_gain, paper_cells_text = budgets.weight_gain, "does not apply: ε > log(1/δ) | |"
     if budgets.sufficient_budget is not None and weight_gain is not None:
         budget_text = wording.number(budgets.sufficient_budget, 4)
-        paper_row_text = f"{budget_text} | {1.0 / weight_gain:.3f} | {weight_gain**2:.3f}×"
+        paper_cells_text = f"{budget_text} | {1.0 / weight_gain:.3f} | {weight_gain**2:.3f}×"
     return (
         "| | β | weights | error bounds |\n|---|---|---|---|\n"
-        f"| exact | {wording.number(budgets.exact_budget, 4)} | 1 | 1 |\n| paper | {paper_row_text} |\n\n"
+        f"| exact | {wording.number(budgets.exact_budget, 4)} | 1 | 1 |\n| paper | {paper_cells_text} |\n\n"
         f"All releases are one Gaussian mechanism with noise {wording.number(budgets.noise_multiplier)} times its "
         "sensitivity."
     )

@@ -22,7 +22,7 @@ from dpcore.common.privacy import Charge, Ledger, ReleaseFacts
 from dpcore.common.strict_json import CHOICE_SCHEMA, write_document
 from dpcore.common.text_fields import to_values
 from dpcore.contributions import MAX_SIZE
-from dpcore.data.totals_per_user import UserAmounts, amounts_of, has_totals
+from dpcore.data.totals_per_user import UserAmounts, get_user_amounts, has_totals
 from dpcore.dataset import Contribution, Dataset, Pairs, PairSizes
 from dpcore.learning import LearningParameters
 from dpcore.mean import MeanParameters
@@ -191,7 +191,7 @@ def _build_request(
         if not has_totals(dataset):
             return MissingInput(
                 "For so many users only bins of totals are kept, and one user can move a whole bin. Bring the file "
-                f"again (*Your data*) with the total of {wording.plain(release_setting.column_name)} as the "
+                f"again (*Data*) with the total of {wording.plain(release_setting.column_name)} as the "
                 "contribution (*More about users*)."
             )
         if card_parameters.highest_total is None:
@@ -263,7 +263,7 @@ def select(
         if dataset.values is None:
             raise refuse("the data have no values to choose a range from")
         return private_range.choose(problem, dataset.values, charge)
-    user_amounts = amounts_of(dataset) if user_amounts is None else user_amounts
+    user_amounts = get_user_amounts(dataset) if user_amounts is None else user_amounts
     column_name = find_column(request, dataset)
     if isinstance(problem, PrivatePairProblem):
         return private_pair.choose_pair(problem, _build_pairs(problem, user_amounts), charge, column_name)
@@ -278,15 +278,17 @@ def select(
 def _build_pairs(problem: PrivatePairProblem, user_amounts: UserAmounts) -> UserGroupPairs | PairSizes | None:
     """Build pairs with made-up codes of groups, as only their number matters; without codes return the pair sizes."""
     needs_sums = problem.parameters.statistic is Statistic.SUM
-    if needs_sums and user_amounts.sums is None:
+    if needs_sums and user_amounts.pair_sums is None:
         raise refuse("the pairs hold no sums", remedy="Choose rows or distinct users, or add a column up")
-    user_codes = user_amounts.user_codes
-    if user_codes is None or user_amounts.rows is None or not user_codes.size:
+    user_codes = user_amounts.pair_users
+    if user_codes is None or user_amounts.pair_rows is None or not user_codes.size:
         return user_amounts.pair_sizes
     starts = np.flatnonzero(np.r_[True, np.diff(user_codes) != 0])
     group_codes = np.arange(user_codes.size) - np.repeat(starts, np.diff(np.r_[starts, user_codes.size]))
-    group_sums = user_amounts.sums if needs_sums else None
-    return UserGroupPairs(user_codes, group_codes, user_amounts.rows, int(group_codes.max()) + 1, group_sums)
+    group_sums = user_amounts.pair_sums if needs_sums else None
+    return UserGroupPairs(
+        user_codes, group_codes, user_amounts.pair_rows, int(group_codes.max()) + 1, group_sums
+    )
 
 
 def count_dropped(request: SelectionRequest, counts_by_name: Mapping[str, int]) -> dict[str, int]:

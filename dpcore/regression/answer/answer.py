@@ -37,18 +37,26 @@ NEIGHBOURS_CLAUSE = (
 
 def list_numbers(solution: RegressionSolution) -> tuple[Number, ...]:
     """List the error of the best weights and their noise, and the error of the best cap and of none."""
-    methods, noise_scale = solution.methods, solution.best_estimate.laplace_noise.scale
-    best_method, no_cap, best_cap_method = methods["ours"], methods["no bound"], methods.get("best bound")
-    prediction_error = best_method.error(ErrorTarget.PREDICTIONS)
+    methods_by_key, noise_scale = solution.methods_by_key, solution.best_estimate.laplace_noise.scale
+    best_weights_method, uncapped_method, cap_method = (
+        methods_by_key["ours"],
+        methods_by_key["no bound"],
+        methods_by_key.get("best bound"),
+    )
+    prediction_error = best_weights_method.error(ErrorTarget.PREDICTIONS)
     noise_help = "b = B × (largest weight of a user) / ε, for each coefficient."
-    entries = [
-        ("Standard error, total", best_method.error(), "", ERROR_HELP),
-        ("Laplace noise, scale b", noise_scale, f"({_write_noise_share(best_method)})", noise_help),
-        ("No bound, standard error", no_cap.error(), _write_noise_share(no_cap), ERROR_HELP),
+    number_rows = [
+        ("Standard error, total", best_weights_method.error(), "", ERROR_HELP),
+        ("Laplace noise, scale b", noise_scale, f"({_write_noise_share(best_weights_method)})", noise_help),
+        (
+            "No bound, standard error",
+            uncapped_method.error(),
+            _write_noise_share(uncapped_method),
+            ERROR_HELP,
+        ),
     ]
-    if best_cap_method is not None:
-        cap_entry = ("Best bound, standard error", best_cap_method.error(), best_cap_method.note, ERROR_HELP)
-        entries.insert(2, cap_entry)
+    if cap_method is not None:
+        number_rows.insert(2, ("Best bound, standard error", cap_method.error(), cap_method.note, ERROR_HELP))
     prediction_number = Number(
         f"Error in predicting {wording.plain(solution.unit, 20)}",
         wording.number(prediction_error),
@@ -57,7 +65,7 @@ def list_numbers(solution: RegressionSolution) -> tuple[Number, ...]:
         prediction_error,
         key="error_in_predicting",
     )
-    numbers = [Number(name, wording.number(x), note, help_, x) for name, x, note, help_ in entries]
+    numbers = [Number(name, wording.number(x), note, help_, x) for name, x, note, help_ in number_rows]
     return (*numbers, prediction_number)
 
 
@@ -70,25 +78,25 @@ def describe_near_optimal(solution: RegressionSolution) -> str:
     """Write the interval of caps whose error is near that of the best cap; empty without a trial of caps."""
     if solution.near_optimal_caps is None:
         return ""
-    range_text = standard.write_range(*solution.near_optimal_caps, "row", objective="the best bound's error")
-    return f"where you must bound rows per user, {range_text}"
+    bounds_text = standard.write_range(*solution.near_optimal_caps, "row", objective="the best bound's error")
+    return f"where you must bound rows per user, {bounds_text}"
 
 
 def write_detail(solution: RegressionSolution) -> str:
     """Write what the best weights gain, and the sentences that qualify the headline."""
-    methods, cap_curve = solution.methods, solution.cap_curve
-    best_weights_method, best_cap_method = methods["ours"], methods.get("best bound")
+    methods_by_key, cap_curve = solution.methods_by_key, solution.cap_curve
+    best_weights_method, best_cap_method = methods_by_key["ours"], methods_by_key.get("best bound")
 
     def write_ratio(method: Method) -> str:
-        """Write a method's standard error over that of the best weights, "∞ times" if that is 0."""
+        """Write a method's standard error over that of the best weights; "∞ times" if the best weights' is 0."""
         ratio = method.compute_error_ratio(best_weights_method)
         return f"{wording.number(ratio, 3) if best_weights_method.variance > 0.0 else '∞'} times"
 
-    comparison_text = f"With no bound, equal weights have {write_ratio(methods['no bound'])} this error"
+    gain_clause = f"With no bound, equal weights have {write_ratio(methods_by_key['no bound'])} this error"
     if best_cap_method is not None:
-        bound_text = best_cap_method.note.removeprefix("at most ")
-        comparison_text += f"; the best bound, {bound_text}, has {write_ratio(best_cap_method)}"
-    sentences = [f"{comparison_text}."]
+        bound_phrase = best_cap_method.note.removeprefix("at most ")
+        gain_clause += f"; the best bound, {bound_phrase}, has {write_ratio(best_cap_method)}"
+    sentences = [f"{gain_clause}."]
     if solution.stage is Stage.EARLIER:
         sentences.insert(0, "**This is the answer for the previous settings.**")
     elif solution.stage is Stage.FINAL and not solution.best_estimate.certificate.proves(PROVED_GAP):
@@ -113,10 +121,10 @@ def write_detail(solution: RegressionSolution) -> str:
 
 
 def list_facts(solution: RegressionSolution) -> dict[str, str]:
-    """List the facts on the noise, on who sets it and on the caps, sentences by name."""
+    """List facts, each a sentence by its title: users of the largest weight, correlated errors, caps if of note."""
     estimate, cap_curve, num_users = solution.best_estimate, solution.cap_curve, solution.problem.num_users
-    correlation_effect = noise_error.weighted_effect(estimate.matrix, solution.problem.user_codes)
-    correlated_error = math.sqrt(correlation_effect * estimate.sampling_variance + estimate.privacy_variance)
+    correlation_factor = noise_error.weighted_effect(estimate.matrix, solution.problem.user_codes)
+    correlated_error = math.sqrt(correlation_factor * estimate.sampling_variance + estimate.privacy_variance)
     facts = {
         "Who sets the noise": f"{wording.counted(solution.num_users_at_limit, 'user')} of {wording.number(num_users)} "
         f"{wording.agreeing(solution.num_users_at_limit, 'has', 'share')} the largest weight; "
@@ -127,68 +135,70 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
     }
     if cap_curve is None:
         return facts | ({"Bounds": "the trial was stopped."} if solution.stage is Stage.FINAL else {})
-    deficient_caps = cap_curve.caps[cap_curve.num_rank_deficient_draws > 0]
-    if deficient_caps.size:
-        bound_text = wording.counted(int(deficient_caps.max()), "row")
-        fact = f"up to {bound_text} per user: some draws were linearly dependent."
+    rank_deficient_caps = cap_curve.caps[cap_curve.num_rank_deficient_draws > 0]
+    if rank_deficient_caps.size:
+        bound_phrase = wording.counted(int(rank_deficient_caps.max()), "row")
+        fact = f"up to {bound_phrase} per user: some draws were linearly dependent."
         facts["Bounds without an estimate"] = fact
     return facts
 
 
 def show_basis(answer: Answer, _dataset: Dataset) -> Parts:
-    """Show the quantities that the answer is computed with, and the table of all methods."""
+    """Show source, sizes, B, σ² and how many labels are clipped, and the table of all methods."""
     solution: RegressionSolution = answer.solution
-    problem, unit_text = solution.problem, wording.plain(solution.unit, 20)
-    warning_text = " (read from private labels: do not publish)" if solution.variance_is_private else ""
-    clipped_counts = count_clipped(solution.dataset, solution.parameters)
+    problem, label_unit = solution.problem, wording.plain(solution.unit, 20)
+    warning_phrase = " (read from private labels: do not publish)" if solution.variance_is_private else ""
+    outside_counts = count_clipped(solution.dataset, solution.parameters)
     yield section.Note(
         f"{wording.plain(solution.dataset.source, 600)} {wording.counted(problem.num_rows, 'row')} of "
         f"{wording.counted(problem.num_users, 'user')}, {wording.counted(problem.num_features, 'feature')}. "
-        f"B = {wording.number(problem.value_bound)}, σ² = {wording.number(problem.residual_variance)}{warning_text}. "
-        f"{clipped_counts.write_sentence('[L, U]', ' and is clipped', ' and are clipped')}"
+        f"B = {wording.number(problem.value_bound)}, σ² = {wording.number(problem.residual_variance)}{warning_phrase}. "
+        f"{outside_counts.write_sentence('[L, U]', ' and is clipped', ' and are clipped')}"
     )
     formats = {"Times the best": "%.3g", "Privacy noise": "%.2g %%"}
     formats |= dict.fromkeys(("Standard error, coefficients", "Error, predictions"), "%.4g")
     columns = tabulate_methods(solution)
     yield section.Table(columns, "Errors of all methods", formats, key="regression_methods")
     yield section.Note(
-        f"Errors of predictions are in {unit_text}, of coefficients in {unit_text} per unit of feature. Bounds are "
+        f"Errors of predictions are in {label_unit}, of coefficients in {label_unit} per unit of feature. Bounds are "
         f"averaged over {wording.counted(solution.cap_draws.num_draws, 'draw')}."
     )
 
 
 def tabulate_methods(solution: RegressionSolution) -> dict[str, list[Any]]:
     """Tabulate the errors of all methods."""
-    methods = solution.methods.values()
+    listed_methods = solution.methods_by_key.values()
     return {
-        "Method": [method.name for method in methods],
-        "Standard error, coefficients": [method.error() for method in methods],
-        "Times the best": [method.compute_error_ratio(solution.methods["ours"]) for method in methods],
-        "Error, predictions": [method.error(ErrorTarget.PREDICTIONS) for method in methods],
-        "Privacy noise": [100.0 * method.noise_share for method in methods],
-        "What it is": [method.note for method in methods],
+        "Method": [method.name for method in listed_methods],
+        "Standard error, coefficients": [method.error() for method in listed_methods],
+        "Times the best": [
+            method.compute_error_ratio(solution.methods_by_key["ours"]) for method in listed_methods
+        ],
+        "Error, predictions": [method.error(ErrorTarget.PREDICTIONS) for method in listed_methods],
+        "Privacy noise": [100.0 * method.noise_share for method in listed_methods],
+        "What it is": [method.note for method in listed_methods],
     }
 
 
 def write_methods(solution: RegressionSolution) -> Methods:
     """Write the methods section: the best weights with their noise, and the error of the coefficients."""
     parameters, estimate = solution.parameters, solution.best_estimate
-    clipping_text = (
+    clipping_clauses = (
         f"Labels were clipped to [{wording.entered(parameters.lower)}, {wording.entered(parameters.upper)}], "
         "which is treated as "
         "public. The coefficients are the product of a matrix C with the labels, where C times the features "
         f"is the identity [@epasto2020, section 5], and {cite_noise('Laplace')} was added to each of them"
     )
     # A search that goes on, or was stopped, has not reached the minimum.
-    proof_text = "" if estimate.certificate.proves(PROVED_GAP) else f" {estimate.certificate.sentence}"
+    proof_sentence = "" if estimate.certificate.proves(PROVED_GAP) else f" {estimate.certificate.sentence}"
     return Methods(
         guarantee_text=write_guarantee(
             "The coefficients of a linear model were released", parameters.epsilon, NEIGHBOURS_CLAUSE
         ),
-        procedure=f"{clipping_text}, of scale {format_rounded_up(estimate.laplace_noise.scale)}. The root of the total "
-        f"variance of the coefficients, privacy noise included, is {wording.number(math.sqrt(estimate.variance))}."
-        f"{proof_text}",
-        public_procedure=f"{clipping_text}.",
+        procedure=f"{clipping_clauses}, of scale {format_rounded_up(estimate.laplace_noise.scale)}. The root of the "
+        "total variance of the coefficients, privacy noise included, is "
+        f"{wording.number(math.sqrt(estimate.variance))}.{proof_sentence}",
+        public_procedure=f"{clipping_clauses}.",
         disclosure=solution.dataset.provenance,
         rule_sentence="C was chosen to minimise the total variance of the released coefficients under the linear "
         "model; no bound on rows per user was set.",
@@ -197,8 +207,8 @@ def write_methods(solution: RegressionSolution) -> Methods:
 
 
 def write_forms(solution: RegressionSolution) -> CodeChoice | None:
-    """Describe the best weights for programs; only plain Python has them."""
-    settings = list_data_fields(solution.dataset) | {
+    """Build the one form of the program that releases with the best weights; None if the choice is not valid."""
+    shared_settings = list_data_fields(solution.dataset) | {
         **ROWS_OF_THE_FILE,
         "lower": solution.parameters.lower,
         "upper": solution.parameters.upper,
@@ -207,7 +217,7 @@ def write_forms(solution: RegressionSolution) -> CodeChoice | None:
         "largest_user_weight": solution.best_estimate.largest_user_weight,
         "num_coefficients": solution.problem.num_features,
     }
-    return build_forms(solution.problem.epsilon, settings, [("Weights", Quantity.COEFFICIENTS, {})])
+    return build_forms(solution.problem.epsilon, shared_settings, [("Weights", Quantity.COEFFICIENTS, {})])
 
 
 def show_bounds(answer: Answer, dataset: Dataset) -> Parts:
@@ -289,7 +299,7 @@ SECTIONS: Sections = {
 def build_answer(
     dataset: Dataset | None, parameters: RegressionParameters, solution: RegressionSolution | None = None
 ) -> Answer:
-    """Find how much each row should weigh in a linear regression of private labels on public features.
+    """Answer how much each row should weigh in a linear regression of private labels on public features.
 
     Args:
         dataset: Labels, features and owners, as `dpcore.regression.problem.build_dataset` makes them of a table;
@@ -319,8 +329,8 @@ def build_answer(
     provenance, estimate = solution.dataset.provenance, solution.best_estimate
     # The main figure is the first.
     targets = sorted(ErrorTarget, key=lambda target: target is not solution.target)
-    error_plots = {plots.ERROR_KEYS[t]: functools.partial(plots.plot_errors, solution, t) for t in targets}
-    cap_plots = {plots.CAP_KEYS[t]: functools.partial(plots.plot_caps, solution, t) for t in ErrorTarget}
+    error_builders = {plots.ERROR_KEYS[t]: functools.partial(plots.plot_errors, solution, t) for t in targets}
+    cap_builders = {plots.CAP_KEYS[t]: functools.partial(plots.plot_caps, solution, t) for t in ErrorTarget}
     answer = Answer(
         headline="Weight the rows, do not bound them.",
         detail=write_detail(solution),
@@ -334,8 +344,8 @@ def build_answer(
         parameters=solution.parameters,
         solution=solution,
         plots={
-            **error_plots,
-            **(cap_plots if solution.cap_curve is not None else {}),
+            **error_builders,
+            **(cap_builders if solution.cap_curve is not None else {}),
             "regression-weights": lambda: plots.plot_weights(solution),
         },
         make_methods=lambda: write_methods(solution),
@@ -370,7 +380,7 @@ def build_answer(
 def _list_details(solution: RegressionSolution) -> dict[str, object]:
     """List the entries of the JSON answer: variances, noise, certificate, and the best cap (None if none was tried)."""
     estimate, cap_curve = solution.best_estimate, solution.cap_curve
-    best_variance = None if cap_curve is None else float(cap_curve.variances[cap_curve.best_index])
+    best_cap_variance = None if cap_curve is None else float(cap_curve.variances[cap_curve.best_index])
     return {
         "total_variance": estimate.variance,
         "sampling_variance": estimate.sampling_variance,
@@ -381,5 +391,5 @@ def _list_details(solution: RegressionSolution) -> dict[str, object]:
         **certificate_fields(estimate.certificate),
         "ended": estimate.stop_reason,
         "max_contributions": None if cap_curve is None else cap_curve.max_contributions,
-        "best_cap_total_variance": best_variance,
+        "best_cap_total_variance": best_cap_variance,
     }

@@ -30,62 +30,66 @@ CAP_KEYS = dict(zip(ErrorTarget, ("regression-caps", "regression-predictions"), 
 """Keys of the main figure and of that against the cap, by target."""
 
 
-def build_error_axis(unit: str, target: ErrorTarget, limits: Limits = FIT) -> Axis:
+def build_error_axis(unit: str, target: ErrorTarget, axis_limits: Limits = FIT) -> Axis:
     """Build the axis of errors; its unit is named after the labels' column."""
     # The unit stands in the title alone: a control is named after the axis, and a column's name may be Markdown.
     is_coefficients = target is ErrorTarget.COEFFICIENTS
     name = "standard error, all coefficients" if is_coefficients else "root mean squared prediction error"
-    title_unit_text = f"{unit} per unit" if is_coefficients else unit
-    return Axis(name, "", limits, title=f"{wording.capital(name)} ({title_unit_text})")
+    unit_phrase = f"{unit} per unit" if is_coefficients else unit
+    return Axis(name, "", axis_limits, title=f"{wording.capital(name)} ({unit_phrase})")
 
 
 def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     """Plot the error of every method, of coefficients with the parts that it is made of: the main figure."""
-    is_coefficients, best_method = target is ErrorTarget.COEFFICIENTS, solution.methods["ours"]
-    methods = [method for method in solution.methods.values() if 0.0 < method.error(target) < math.inf]
-    method_errors = np.array([method.error(target) for method in methods])
-    ratios = np.array([method.compute_error_ratio(best_method, target) for method in methods])
-    method_labels = np.array([write_two_line_label(method) for method in methods])
-    points, error_parts = list[Points](), None
+    is_coefficients, best_weights_method = target is ErrorTarget.COEFFICIENTS, solution.methods_by_key["ours"]
+    finite_methods = [m for m in solution.methods_by_key.values() if 0.0 < m.error(target) < math.inf]
+    method_errors = np.array([method.error(target) for method in finite_methods])
+    error_ratios = np.array([m.compute_error_ratio(best_weights_method, target) for m in finite_methods])
+    method_labels = np.array([write_two_line_label(method) for method in finite_methods])
+    points, errors_by_part = list[Points](), None
     if is_coefficients:
-        noise_shares = np.array([method.noise_share for method in methods])
-        error_parts = method_errors * np.sqrt((1.0 - noise_shares, noise_shares))
+        noise_shares = np.array([method.noise_share for method in finite_methods])
+        errors_by_part = method_errors * np.sqrt((1.0 - noise_shares, noise_shares))
         points = [
             Points(part_name, method_labels, Column(column_name, part_errors), style, symbol=symbol, size=9)
             for part_name, column_name, part_errors, style, symbol in (
-                ("Sampling error", "sampling_error", error_parts[0], Style.SAMPLING, "circle"),
-                ("Privacy noise", "privacy_noise", error_parts[1], Style.PRIVACY, "diamond"),
+                ("Sampling error", "sampling_error", errors_by_part[0], Style.SAMPLING, "circle"),
+                ("Privacy noise", "privacy_noise", errors_by_part[1], Style.PRIVACY, "diamond"),
             )
         ]
-    limits = fit_limits(method_errors, error_parts)
-    is_ours = np.array([method is best_method for method in methods])
+    limits = fit_limits(method_errors, errors_by_part)
+    best_weights_mask = np.array([method is best_weights_method for method in finite_methods])
     bars = []
-    for group_name, is_shown, style, opacity in (
-        (OURS, is_ours, Style.SMOOTH, 1.0),
-        ("Other ways", ~is_ours, Style.CAP, 0.6),
+    for group_name, group_mask, style, opacity in (
+        (OURS, best_weights_mask, Style.SMOOTH, 1.0),
+        ("Other ways", ~best_weights_mask, Style.CAP, 0.6),
     ):
         group_bars = Bars(
             group_name,
-            method_labels[is_shown],
-            method_errors[is_shown],
+            method_labels[group_mask],
+            method_errors[group_mask],
             style,
-            hover_numbers=(("times the best", ratios[is_shown]),),
+            hover_numbers=(("times the best", error_ratios[group_mask]),),
             base_value=limits[0],
             gap_share=0.4,
             is_overlaid=True,
             opacity=opacity,
         )
         bars.append(group_bars)
-    errors_text = ", ".join(f"{m.name.lower()} {wording.number(m.error(target))}" for m in methods)
+    errors_phrase = ", ".join(f"{m.name.lower()} {wording.number(m.error(target))}" for m in finite_methods)
     return Plot(
         ERROR_KEYS[target],
         "Error of every method" if is_coefficients else "Error of predictions of every method",
-        f"Errors: {errors_text}.",
+        f"Errors: {errors_phrase}.",
         names_axis("method"),
         build_error_axis(solution.unit, target, limits),
         (*bars, *points),
         solution.dataset.provenance,
-        {"method": [method.name for method in methods], "error": method_errors, "times_the_best": ratios},
+        {
+            "method": [method.name for method in finite_methods],
+            "error": method_errors,
+            "times_the_best": error_ratios,
+        },
         is_main=True,
     )
 
@@ -98,33 +102,33 @@ def write_two_line_label(method: Method) -> str:
 
 
 def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
-    """Plot the error against the cap, in its parts, with the best weights as a level and both ends marked."""
-    cap_curve, best_weights_error = solution.cap_curve, solution.methods["ours"].error(target)
+    """Plot the error against the cap, in its parts, the best weights as a level, and marks at best cap and no cap."""
+    cap_curve, best_weights_error = solution.cap_curve, solution.methods_by_key["ours"].error(target)
     assert cap_curve is not None
     is_coefficients, best_index = target is ErrorTarget.COEFFICIENTS, cap_curve.find_best(target)
-    noise_variances = cap_curve.privacy_variances if is_coefficients else cap_curve.prediction_noises
+    noise_variances = cap_curve.privacy_variances if is_coefficients else cap_curve.prediction_noise_variances
     total_variances = cap_curve.get_errors(target)
     part_name = "sampling error" if is_coefficients else "error before noise"
     # NaN where a draw lost rank.
-    other_variances = np.maximum(total_variances - noise_variances, 0.0)
-    error_parts = np.sqrt([total_variances, other_variances, noise_variances])
-    (total_errors, other_errors, noise_errors), x = error_parts, cap_curve.caps.astype(np.float64)
+    non_noise_variances = np.maximum(total_variances - noise_variances, 0.0)
+    errors_by_part = np.sqrt([total_variances, non_noise_variances, noise_variances])
+    (total_errors, non_noise_errors, noise_errors), x = errors_by_part, cap_curve.caps.astype(np.float64)
     best_error, error_without_cap = float(total_errors[best_index]), float(total_errors[-1])
-    limits = (1.0, max(float(x[-1]), 2.0))
-    error_limits = fit_limits(np.append(total_errors, best_weights_error), error_parts)
+    cap_limits = (1.0, max(float(x[-1]), 2.0))
+    error_limits = fit_limits(np.append(total_errors, best_weights_error), errors_by_part)
     return Plot(
         CAP_KEYS[target],
         "Error against the bound" if is_coefficients else "Error of predictions against the bound",
         f"The best weights have an error of {wording.number(best_weights_error)}; the best bound has, at "
         f"{wording.counted(int(x[best_index]), 'row')} per user, {wording.number(best_error)}; no bound has "
         f"{wording.number(error_without_cap)}.",
-        Axis("bound", "rows per user", limits, title="Bound (rows per user)", number_format=","),
+        Axis("bound", "rows per user", cap_limits, title="Bound (rows per user)", number_format=","),
         build_error_axis(solution.unit, target, error_limits),
         (
             Curve("Bounded rows, total", x, total_errors, Style.CAP),
-            Curve(f"Bounded rows, {part_name}", x, other_errors, Style.SAMPLING, color_style=Style.CAP),
+            Curve(f"Bounded rows, {part_name}", x, non_noise_errors, Style.SAMPLING, color_style=Style.CAP),
             Curve("Bounded rows, privacy noise", x, noise_errors, Style.PRIVACY, color_style=Style.CAP),
-            Curve(f"{OURS} (no bound)", limits, (best_weights_error, best_weights_error), Style.SMOOTH),
+            Curve(f"{OURS} (no bound)", cap_limits, (best_weights_error, best_weights_error), Style.SMOOTH),
             Mark("Best bound", float(x[best_index]), best_error, Style.CAP),
             Mark("No bound", float(x[-1]), error_without_cap, Style.ENTERED, "square"),
         ),
@@ -132,7 +136,7 @@ def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
         {
             "cap": cap_curve.caps,
             "cap_error": total_errors,
-            "cap_sampling_error" if is_coefficients else "cap_fit_error": other_errors,
+            "cap_sampling_error" if is_coefficients else "cap_fit_error": non_noise_errors,
             "cap_privacy_noise": noise_errors,
             "ours_error": np.full(x.size, best_weights_error),
             "draws_without_estimate": cap_curve.num_rank_deficient_draws,
@@ -141,22 +145,22 @@ def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
 
 
 def plot_sweep(sweep: Mapping[str, FloatArray], solution: RegressionSolution) -> Plot:
-    """Plot the error of the best weights, the best cap and no cap against ε; its file has the squares, too."""
+    """Plot the error of the best weights, the best cap and no cap against ε; its file has squared errors, too."""
     columns = {"epsilon": sweep["epsilon"]}
     for target, column_prefix in itertools.product(ErrorTarget, COLUMN_PREFIXES.values()):
         column_name = f"{column_prefix}_{target.value}"
         columns |= {column_name: np.sqrt(sweep[column_name]), f"{column_name}_squared": sweep[column_name]}
-    columns["best_cap"], target_name = sweep["best_cap"], solution.target.value
-    ratios = columns[f"best_cap_{target_name}"] / columns[f"ours_{target_name}"]
+    columns["best_cap"], target_key = sweep["best_cap"], solution.target.value
+    cap_error_ratios = columns[f"best_cap_{target_key}"] / columns[f"ours_{target_key}"]
     items: list[Item] = [
-        Curve(name, sweep["epsilon"], columns[f"{COLUMN_PREFIXES[key]}_{target_name}"], style, symbol=symbol)
+        Curve(name, sweep["epsilon"], columns[f"{COLUMN_PREFIXES[key]}_{target_key}"], style, symbol=symbol)
         for key, name, style, symbol in study.METHOD_LINES
     ]
     return Plot(
         "regression-epsilon",
         "Error against ε",
-        f"Against ε, the best bound's error is {wording.number(float(ratios.min()))} to "
-        f"{wording.number(float(ratios.max()))} times that of the best weights.",
+        f"Against ε, the best bound's error is {wording.number(float(cap_error_ratios.min()))} to "
+        f"{wording.number(float(cap_error_ratios.max()))} times that of the best weights.",
         Axis("privacy budget ε", "", (min(study.EPSILONS), max(study.EPSILONS))),
         build_error_axis(solution.unit, solution.target),
         (*items, Level("Your setting", solution.problem.epsilon, is_vertical=True)),
@@ -174,8 +178,8 @@ def plot_gap(search_steps: Sequence[SearchStep], provenance: Provenance) -> Plot
     seconds, gaps = columns["seconds"], columns["relative_gap"]
     x, y = np.arange(1.0, gaps.size + 1.0), np.maximum(gaps, 1e-12)
     gap_curve = Curve("Gap", x, y, Style.SMOOTH, symbol="circle", hover_number=("seconds", seconds))
-    iterations_text = wording.counted(gaps.size, "iteration")
-    alt = f"After {iterations_text} and {seconds[-1]:.2f} seconds the gap is {gaps[-1]:.1e}."
+    iterations_phrase = wording.counted(gaps.size, "iteration")
+    alt = f"After {iterations_phrase} and {seconds[-1]:.2f} seconds the gap is {gaps[-1]:.1e}."
     x_axis = linear_axis("iteration", (0.0, max(float(gaps.size), 9.0) + 1.0), number_format=",")
     y_axis = Axis(
         "proved gap to the best", "relative", (1e-12, 1.0), number_format=".1e", named_ticks=GAP_TICKS
@@ -193,31 +197,33 @@ METHOD_STYLES = {
 
 def tabulate_weights(sizes: IntArray, weights_by_method: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
     """Tabulate the mean weight of a user of each size by method; sizes thinned to `MAX_POINTS` classes."""
-    class_edges = np.unique(sizes).astype(np.float64)
-    if class_edges.size > MAX_POINTS:
-        class_edges = log_spaced(float(class_edges[0]), float(class_edges[-1]), MAX_POINTS)
+    size_class_edges = np.unique(sizes).astype(np.float64)
+    if size_class_edges.size > MAX_POINTS:
+        size_class_edges = log_spaced(float(size_class_edges[0]), float(size_class_edges[-1]), MAX_POINTS)
     weight_columns = {f"{key.replace(' ', '_')}_user_weight": w for key, w in weights_by_method.items()}
     user_table = pd.DataFrame({"rows_of_user": sizes, "users": 1.0, **weight_columns})
-    grouped_users = user_table.groupby(np.searchsorted(class_edges, sizes, side="right"))
+    grouped_users = user_table.groupby(np.searchsorted(size_class_edges, sizes, side="right"))
     class_table = grouped_users.mean().assign(users=grouped_users["users"].sum())
     return dict(zip(map(str, class_table), class_table.to_numpy().T, strict=True))
 
 
 def plot_weights(solution: RegressionSolution) -> Plot:
     """Plot how much a user's labels weigh, against the user's rows; the heaviest user sets the noise."""
-    problem, estimate_by_method = solution.problem, {"no bound": solution.no_cap}
+    problem, estimate_by_method = solution.problem, {"no bound": solution.uncapped_estimate}
     if solution.cap_curve is not None:
         cap = solution.cap_curve.max_contributions
         estimate_by_method["best bound"] = sample_limiting.draw_estimate(problem, cap)
     estimate_by_method["ours"] = solution.best_estimate
     weights_by_method = {key: compute_user_weights(problem, c) for key, c in estimate_by_method.items()}
     columns = tabulate_weights(problem.whitened.sizes, weights_by_method)
-    rows_of_user, _, *mean_weights = columns.values()
-    lowest_weight, highest_weight = fit_limits(np.concatenate(mean_weights))
-    method_styles = [METHOD_STYLES[method] for method in weights_by_method]
+    rows_of_user, _, *mean_weights_by_method = columns.values()
+    lowest_weight, highest_weight = fit_limits(np.concatenate(mean_weights_by_method))
+    method_styles = [METHOD_STYLES[method_key] for method_key in weights_by_method]
     points = [
         Points(method_name, rows_of_user, mean_user_weights, style, symbol=symbol)
-        for (method_name, style, symbol), mean_user_weights in zip(method_styles, mean_weights, strict=True)
+        for (method_name, style, symbol), mean_user_weights in zip(
+            method_styles, mean_weights_by_method, strict=True
+        )
     ]
     alt = "With no bound the weight of a user grows with their rows; the best weights hold it at one level."
     size_limits = (1.0, max(float(rows_of_user.max()), 2.0))

@@ -20,7 +20,7 @@ from dpcore.regression import estimate as estimation
 from dpcore.regression import sample_limiting, working_set
 from dpcore.regression.estimate import ErrorTarget, LinearEstimate, estimate_residual_variance
 from dpcore.regression.parameters import DataSource, RegressionParameters, ResidualVarianceSource
-from dpcore.regression.problem import RegressionProblem, check
+from dpcore.regression.problem import RegressionProblem, build_unit_problem
 from dpcore.regression.sample_limiting import CapCurve, CapDraws
 
 PROVED_GAP = 1e-6
@@ -60,9 +60,9 @@ class Method:
         """Return the root of the variance, or of the squared error of the prediction."""
         return math.sqrt(self.variance if target is ErrorTarget.COEFFICIENTS else self.squared_error)
 
-    def compute_error_ratio(self, other: Method, target: ErrorTarget = ErrorTarget.COEFFICIENTS) -> float:
+    def compute_error_ratio(self, baseline: Method, target: ErrorTarget = ErrorTarget.COEFFICIENTS) -> float:
         """Return the error over that of another method; NaN if that is 0: labels without noise, endless budget."""
-        other_error = other.error(target)
+        other_error = baseline.error(target)
         return self.error(target) / other_error if other_error > 0.0 else math.nan
 
 
@@ -75,10 +75,10 @@ class RegressionSolution:
         parameters: The parameters.
         problem: The problem on these data.
         best_estimate: The best C found.
-        no_cap: Ordinary least squares on all rows.
+        uncapped_estimate: Ordinary least squares on all rows.
         cap_curve: What every cap costs; None where the trial was stopped before its first round.
         cap_draws: The draws behind it.
-        methods: All methods side by side: ``ours``, ``best bound`` (if bounds were tried), ``no bound`` ...
+        methods_by_key: All methods side by side: ``ours``, ``best bound`` (if bounds were tried), ``no bound`` ...
         stage: Whether it is for the present parameters, and whether more is still to come.
         target: The error that figures show.
     """
@@ -87,10 +87,10 @@ class RegressionSolution:
     parameters: RegressionParameters
     problem: RegressionProblem
     best_estimate: LinearEstimate
-    no_cap: LinearEstimate
+    uncapped_estimate: LinearEstimate
     cap_curve: CapCurve | None
     cap_draws: CapDraws
-    methods: Mapping[str, Method]
+    methods_by_key: Mapping[str, Method]
     stage: Stage = Stage.FINAL
     target: ErrorTarget = ErrorTarget.COEFFICIENTS
 
@@ -115,13 +115,13 @@ class RegressionSolution:
         """Return the ends of the interval of near-optimal caps around the best; None if no cap was tried."""
         if self.cap_curve is None:
             return None
-        curve, best_index = self.cap_curve, self.cap_curve.best_index
-        standard_errors = np.sqrt(curve.variances)
-        is_near = curve.has_estimate & (standard_errors <= 1.05 * standard_errors[best_index])
-        excluded_indices = np.flatnonzero(~is_near)
+        cap_curve, best_index = self.cap_curve, self.cap_curve.best_index
+        standard_errors = np.sqrt(cap_curve.variances)
+        near_mask = cap_curve.has_estimate & (standard_errors <= 1.05 * standard_errors[best_index])
+        excluded_indices = np.flatnonzero(~near_mask)
         low_index = excluded_indices[excluded_indices < best_index].max(initial=-1) + 1
         high_index = excluded_indices[excluded_indices > best_index].min(initial=standard_errors.size) - 1
-        return int(curve.caps[low_index]), int(curve.caps[high_index])
+        return int(cap_curve.caps[low_index]), int(cap_curve.caps[high_index])
 
     @property
     def variance_is_estimated(self) -> bool:
@@ -149,8 +149,8 @@ def get_table(dataset: Dataset) -> LabelledRows:
 def count_clipped(dataset: Dataset, parameters: RegressionParameters) -> OutsideCounts:
     """Count the labels outside [L, U]."""
     labels = get_table(dataset).labels
-    is_below, is_above = labels < parameters.lower, labels > parameters.upper
-    return OutsideCounts(int(is_below.sum()), int(is_above.sum()), labels.size, "label")
+    below_mask, above_mask = labels < parameters.lower, labels > parameters.upper
+    return OutsideCounts(int(below_mask.sum()), int(above_mask.sum()), labels.size, "label")
 
 
 def against_epsilon(dataset: Dataset, parameters: RegressionParameters) -> str:
@@ -188,7 +188,9 @@ def solve(dataset: Dataset | None, parameters: RegressionParameters) -> Regressi
     residual_variance = parameters.residual_variance
     if residual_variance is None:
         residual_variance = estimate_variance(dataset, parameters.lower, parameters.upper)
-    problem = check(dataset).with_settings(parameters.epsilon, parameters.value_bound, residual_variance)
+    problem = build_unit_problem(dataset).with_settings(
+        parameters.epsilon, parameters.value_bound, residual_variance
+    )
     labels = parameters.clip_labels(get_table(dataset))
     cap_draws = sample_limiting.try_caps(problem, labels, _choose_num_draws(problem))
     return build_solution(dataset, parameters, problem, working_set.solve(problem), cap_draws)
@@ -202,8 +204,8 @@ PROGRESS_TEXTS = {
 
 
 def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Solver:
-    """Search for the best weights and try bounds, side by side; until both end, a first or earlier answer stands."""
-    unit_problem = yield Cached(check, (dataset,), num_kept=2)
+    """Search for the best weights while trying caps; until both end, return a first answer or an earlier one."""
+    unit_problem = yield Cached(build_unit_problem, (dataset,), num_kept=2)
     residual_variance = parameters.residual_variance
     if residual_variance is None:
         residual_variance = yield Cached(estimate_variance, (dataset, parameters.lower, parameters.upper))
@@ -263,27 +265,37 @@ def build_solution(
     uncapped_estimate = sample_limiting.estimate_on_all_rows(problem)
     labels = parameters.clip_labels(get_table(dataset))
 
-    def build_method(name: str, note: str, estimate: LinearEstimate) -> Method:
+    def describe(name: str, note: str, estimate: LinearEstimate) -> Method:
         """Build the entry of an estimate, with its variances and its error in predicting these labels."""
-        squared_error = estimation.compute_prediction_error(problem, estimate, labels)
-        return Method(name, note, estimate.variance, estimate.privacy_variance, squared_error)
+        squared_prediction_error = estimation.compute_prediction_error(problem, estimate, labels)
+        return Method(name, note, estimate.variance, estimate.privacy_variance, squared_prediction_error)
 
     note = "the least variance that any unbiased one has"
-    methods = {"ours": build_method("Best weights", note, best_estimate)}
+    methods_by_key = {"ours": describe("Best weights", note, best_estimate)}
     if cap_curve is not None:
         note = f"at most {wording.counted(cap_curve.max_contributions, 'row')} per user"
-        methods["best bound"] = Method("Best bound", note, *cap_curve.list_errors(cap_curve.best_index))
-    methods["no bound"] = build_method("No bound", "ordinary least squares on all rows", uncapped_estimate)
+        methods_by_key["best bound"] = Method(
+            "Best bound", note, *cap_curve.list_errors(cap_curve.best_index)
+        )
+    methods_by_key["no bound"] = describe("No bound", "ordinary least squares on all rows", uncapped_estimate)
     if cap_curve is not None:
-        num_lost, num_kept = int(cap_curve.num_rank_deficient_draws[0]), int(cap_curve.num_full_rank_draws[0])
-        note = f"{num_lost} of {num_lost + num_kept} draws had dependent rows" if num_lost else "a bound of 1"
-        methods["one row"] = Method("One row per user", note, *cap_curve.list_errors(0))
+        num_lost = int(cap_curve.num_rank_deficient_draws[0])
+        note = f"{num_lost} of {cap_draws.num_draws} draws had dependent rows" if num_lost else "a bound of 1"
+        methods_by_key["one row"] = Method("One row per user", note, *cap_curve.list_errors(0))
     try:
         averages_estimate = sample_limiting.estimate_on_averages(problem)
-        methods["averages"] = build_method("User averages", "one averaged row per user", averages_estimate)
+        methods_by_key["averages"] = describe("User averages", "one averaged row per user", averages_estimate)
     except InvalidInput:
         note = "not defined: the averages are linearly dependent"
-        methods["averages"] = Method("User averages", note)
+        methods_by_key["averages"] = Method("User averages", note)
     return RegressionSolution(
-        dataset, parameters, problem, best_estimate, uncapped_estimate, cap_curve, cap_draws, methods, stage
+        dataset,
+        parameters,
+        problem,
+        best_estimate,
+        uncapped_estimate,
+        cap_curve,
+        cap_draws,
+        methods_by_key,
+        stage,
     )

@@ -48,11 +48,14 @@ FORMS = {
 
 
 def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
-    """Build programs for the answer's cell and the best weights and clipped sums; None without column meanings."""
-    best_by_method = solution.best_by_method
+    """Build programs for the answer's cell and for the best cells of three methods; None if no column has a meaning.
+
+    The methods are followed clipped sums, smooth weights and clipped sums; each must have runs and a program.
+    """
+    best_by_method = solution.best_cell_by_method
     compared_methods = (Method.FOLLOWED, Method.SMOOTH, Method.CLIPPED_SUM)
-    best_bounds = [best_by_method[method] for method in compared_methods if method in best_by_method]
-    cells = [solution.answer_cell, *(solution.cells[best_bound.cell_index] for best_bound in best_bounds)]
+    best_cells = [best_by_method[method] for method in compared_methods if method in best_by_method]
+    chosen_cells = [solution.answer_cell, *(solution.cells[best_cell.cell_index] for best_cell in best_cells)]
     # If steps are entered, only weights have a program with them; a bound that follows always has its own steps.
     has_rule = solution.parameters.pace is Pace.RULE
     methods_with_program = FORMS if has_rule else (Method.FOLLOWED, Method.SMOOTH)
@@ -66,18 +69,18 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
     feature_names = labelled_rows.feature_names
     numeric_ranges = tuple(
         (feature_name, value_range)
-        for feature_name, value_range in zip(feature_names, scaling.ranges, strict=True)
+        for feature_name, value_range in zip(feature_names, scaling.feature_ranges, strict=True)
         if value_range is not None
     )
-    features = () if design is None else design.features
-    category_levels = []
-    for column in (f.column for f in features if f.encoding is FeatureKind.CATEGORIES):
+    design_features = () if design is None else design.features
+    category_level_pairs = []
+    for column in (f.column for f in design_features if f.encoding is FeatureKind.CATEGORIES):
         prefix = f"{column}: "
         levels = tuple(name.removeprefix(prefix) for name in feature_names if name.startswith(prefix))
-        category_levels.append((column, levels))
+        category_level_pairs.append((column, levels))
     training_without_noise = Training(
         number_ranges=numeric_ranges,
-        category_levels=tuple(category_levels),
+        category_levels=tuple(category_level_pairs),
         has_intercept=True if design is None else design.intercept,  # Generated rows have one.
         max_row_norm=scaling.norm,
         positive_above=solution.parameters.positive_above,
@@ -91,37 +94,37 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
         weight_noise=0.0,
         sampling_rate=mechanism.sampled,
     )
-    settings = list_data_fields(data.dataset) | {
+    shared_settings = list_data_fields(data.dataset) | {
         **ROWS_OF_THE_FILE,
         "value_column": labelled_rows.label,
         "neighbours": mechanism.neighbours,
         "delta": mechanism.delta,
     }
     if solution.parameters.source is DataSource.SAMPLE:
-        settings |= {"file": f"sample_data/{FILE}", "layout": None}  # which knows its name alone
+        shared_settings |= {"file": f"sample_data/{FILE}", "layout": None}  # which knows its name alone
     forms = []
-    for cell in dict.fromkeys(cell for cell in cells if cell.method in methods_with_program):
+    for cell in dict.fromkeys(cell for cell in chosen_cells if cell.method in methods_with_program):
         training = _add_noise_settings(training_without_noise, mechanism, cell)
         program_name = FORMS[cell.method][1].format(wording.number(cell.reach))
         forms.append((program_name, Quantity.CLASSIFIER, {"threshold": cell.bound, "training": training}))
-    return build_forms(mechanism.epsilon, settings, forms)
+    return build_forms(mechanism.epsilon, shared_settings, forms)
 
 
 def _add_noise_settings(training: Training, mechanism: Mechanism, cell: Cell) -> Training:
     """Return the program's training with the noise, and by the rule also the steps, of a method."""
     if mechanism.pace is Pace.ENTERED and cell.method is Method.SMOOTH:
         plan = account.plan_noise(mechanism, cell.bound)
-        return replace(training, gradient_noise=plan.gradient_noise, weight_noise=plan.weight_sum_noise)
+        return replace(training, gradient_noise=plan.gradient_noise_std, weight_noise=plan.weight_noise_std)
     bound_follows, mechanism = cell.method is Method.FOLLOWED, apply_rule(mechanism)
     rule_plan = account.plan_rule_noise(mechanism, bound_follows)
-    faded_variance = compute_faded_variance(rule_plan.gradient_noise)
+    faded_variance = compute_faded_variance(rule_plan.direction_noise_std)
     stable_share = 1.0 if bound_follows else min(cell.reach, 1.0)
     rule = Rule(
         bounds_by=FORMS[cell.method][0],
         clip=cell.clip,
         unit_noise=rule_plan.unit_noise,
-        count_noise=rule_plan.count_noise,
-        num_users_noise=rule_plan.num_users_noise,
+        count_noise=rule_plan.count_noise_std,
+        num_users_noise=rule_plan.num_users_noise_std,
         momentum=descent_rule.MOMENTUM,
         travel_limit=(1.0 - descent_rule.MOMENTUM) * descent_rule.NOISE_NORM / mechanism.steps,
         stable_limit=descent_rule.STABLE_SHARE / mechanism.loss.smoothness * stable_share,
@@ -141,7 +144,7 @@ def _add_noise_settings(training: Training, mechanism: Mechanism, cell: Cell) ->
         training,
         num_steps=mechanism.steps,
         first_averaged_step=1,
-        gradient_noise=rule_plan.gradient_noise,
+        gradient_noise=rule_plan.direction_noise_std,
         sampling_rate=1.0,
         rule=rule,
     )
@@ -168,7 +171,7 @@ def solve_beside_page(
         "runs_job",
         full_experiment.key,
         lambda runs, tell, stop: complete_runs(
-            full_experiment, runs, progress=tell, should_stop=stop, on_more=lambda more: tell(None, more)
+            full_experiment, runs, progress=tell, should_stop=stop, on_runs=lambda more: tell(None, more)
         ),
         "Training",
         settings=parameters,
@@ -185,7 +188,7 @@ def solve_beside_page(
     solution: TrainingSolution = yield section.Cached(
         TrainingSolution, (data, search_result.settings, search_result.value, search_result.stage), num_kept=8
     )
-    return section.SearchResult(None if solution.best_bound is None else solution, search_result.stage)
+    return section.SearchResult(None if solution.best_cell is None else solution, search_result.stage)
 
 
 def show_inputs(answer: Answer, data: TrainingData) -> section.Parts:
@@ -220,7 +223,7 @@ def tabulate_methods(solution: TrainingSolution) -> dict[str, object]:
         "± noise": loss_summary.half_widths,
         "± users": loss_summary.users_half_widths,
         "One run ±": loss_summary.spreads,
-        "Loss over users": solution.table.summarise(unit=ScoreUnit.USERS).means,
+        "Loss over users": solution.table.summarise(score_unit=ScoreUnit.USERS).means,
         "Loss, trained on": solution.table.summarise(side=Side.TRAINED).means,
         "Rows told right": 100.0 * solution.table.summarise(Measure.ACCURACY).means,
     }
@@ -228,13 +231,13 @@ def tabulate_methods(solution: TrainingSolution) -> dict[str, object]:
 
 def show_bounds(answer: Answer, data: TrainingData) -> section.Parts:
     """Show loss or accuracy against the bound."""
-    score_labels = {
+    label_by_score = {
         (measure, score_unit): f"{plots.MEASURE_TITLES[measure]}, mean over {score_unit.value}"
         for measure in Measure
         for score_unit in ScoreUnit
     }
-    measure, unit = yield section.Choice("bounds_score", "The figure shows", score_labels)
-    yield plots.plot_bounds(answer.solution, measure, unit)
+    measure, score_unit = yield section.Choice("bounds_score", "The figure shows", label_by_score)
+    yield plots.plot_bounds(answer.solution, measure, score_unit)
 
 
 def show_sides(answer: Answer, data: TrainingData) -> section.Parts:
@@ -275,7 +278,7 @@ SECTIONS: section.Sections = {
 def build_answer(
     data: TrainingData | None, parameters: TrainingParameters, solution: TrainingSolution | None = None
 ) -> Answer:
-    """Find how much a user may weigh when a private classifier is trained.
+    """Answer how much a user may weigh when a private classifier is trained, on data or on what the parameters name.
 
     Args:
         data: A table with the public ranges of its features; None where the parameters name the sample, or say how the
@@ -338,16 +341,16 @@ def build_answer(
 
 def _list_details(solution: TrainingSolution) -> dict[str, object]:
     """List the entries of the JSON answer: method and bound (None before the first run), references, theory, cells."""
-    best_bound, (trade_off, _) = solution.best_bound, solution.trade_offs
-    answer_cell = None if best_bound is None else solution.answer_cell
+    best_cell, (trade_off, _) = solution.best_cell, solution.trade_offs
+    answer_cell = None if best_cell is None else solution.answer_cell
     bound_follows = answer_cell is not None and answer_cell.method is Method.FOLLOWED
     references = solution.average_references()
     return {
         "method": None if answer_cell is None else answer_cell.method.value,
         "bound": None if answer_cell is None or bound_follows else answer_cell.reach,
         "good_enough": None
-        if best_bound is None or bound_follows
-        else [best_bound.lowest_near_optimal, best_bound.highest_near_optimal],
+        if best_cell is None or bound_follows
+        else [best_cell.lowest_near_optimal, best_cell.highest_near_optimal],
         "loss_without_privacy": references.without_privacy,
         "loss_of_guessing": references.guessing,
         "loss_without_noise": references.without_noise,
@@ -362,11 +365,11 @@ def _list_details(solution: TrainingSolution) -> dict[str, object]:
 def _list_methods(solution: TrainingSolution) -> list[dict[str, object]]:
     """List every method at every bound, with its scores on the users held out."""
     loss_summary = solution.table.summarise()
-    values_by_key = {
+    scores_by_key = {
         "loss": loss_summary.means,
         "half_width_95": loss_summary.half_widths,
         "half_width_95_users": loss_summary.users_half_widths,
-        "loss_over_users": solution.table.summarise(unit=ScoreUnit.USERS).means,
+        "loss_over_users": solution.table.summarise(score_unit=ScoreUnit.USERS).means,
         "rows_told_right": solution.table.summarise(Measure.ACCURACY).means,
     }
     return [
@@ -376,7 +379,9 @@ def _list_methods(solution: TrainingSolution) -> list[dict[str, object]]:
             "row_clip": cell.clip,
             "largest_user_weight": finite_or_none(float(solution.largest_weights[i])),
             "runs": int(loss_summary.num_runs[i]),
-            **{key: finite_or_none(float(cell_values[i])) for key, cell_values in values_by_key.items()},
+            **{
+                key: finite_or_none(float(scores_by_cell[i])) for key, scores_by_cell in scores_by_key.items()
+            },
         }
         for i, cell in enumerate(solution.cells)
     ]
@@ -387,19 +392,19 @@ def write_runs(table: RunTable, provenance: Provenance) -> str:
 
     Scores are named after their side, what they are a mean over, and the measure: ``held_out_rows_loss``.
     """
-    cell_indices, run_numbers = np.nonzero(np.isfinite(table.scores[:, :, 0, 0, 0]))
-    cells = [table.experiment.cells[cell_index] for cell_index in cell_indices]
+    run_cell_indices, run_numbers = np.nonzero(np.isfinite(table.scores[:, :, 0, 0, 0]))
+    run_cells = [table.experiment.cells[cell_index] for cell_index in run_cell_indices]
     columns: dict[str, object] = {
-        "method": [cell.method.value for cell in cells],
-        "bound": [cell.reach for cell in cells],
-        "row_clip": [cell.clip for cell in cells],
+        "method": [cell.method.value for cell in run_cells],
+        "bound": [cell.reach for cell in run_cells],
+        "row_clip": [cell.clip for cell in run_cells],
         "run": run_numbers,
         "split": run_numbers % len(table.experiment.splits),
     }
     score_names = itertools.product(("trained_on", "held_out"), ScoreUnit, Measure)
-    for (side_name, score_unit, measure), run_scores in zip(
-        score_names, table.scores[cell_indices, run_numbers].reshape(-1, 8).T, strict=True
+    for (side_name, score_unit, measure), score_by_run in zip(
+        score_names, table.scores[run_cell_indices, run_numbers].reshape(-1, 8).T, strict=True
     ):
-        columns[f"{side_name}_{score_unit.value}_{measure.value}"] = run_scores
+        columns[f"{side_name}_{score_unit.value}_{measure.value}"] = score_by_run
     columns["label"] = provenance.label
     return pd.DataFrame(columns).to_csv(index=False, lineterminator="\n")

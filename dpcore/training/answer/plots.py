@@ -27,12 +27,12 @@ STYLES_BY_METHOD = {
 MEASURE_TITLES = {Measure.LOSS: "Loss", Measure.ACCURACY: "Rows told right"}
 
 
-def choose_limits(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -> tuple[float, float]:
+def choose_limits(solution: TrainingSolution, measure: Measure, score_unit: ScoreUnit) -> tuple[float, float]:
     """Choose the limits of loss or accuracy from the references alone, so that they do not move with ε.
 
     A model that does much worse than guessing is of no use, and the axis ends a little beyond.
     """
-    references = solution.average_references(measure, unit)
+    references = solution.average_references(measure, score_unit)
     distance, highest_score = references.distance, max(references.guessing, references.without_privacy)
     if measure is Measure.LOSS:
         return references.without_privacy - 0.08 * distance, highest_score + 0.45 * distance
@@ -44,68 +44,70 @@ MAX_DISTANCE = 1.0
 """How far beyond guessing the axis reaches, in distances between guessing and no privacy."""
 
 
-def plot_methods(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -> Plot:
+def plot_methods(solution: TrainingSolution, measure: Measure, score_unit: ScoreUnit) -> Plot:
     """Plot every method at its best bound, with 95 % intervals, between no privacy and guessing."""
-    summary, measure_name = solution.table.summarise(measure, unit), measure.value
-    references = solution.average_references(measure, unit)
+    summary, measure_name = solution.table.summarise(measure, score_unit), measure.value
+    references = solution.average_references(measure, score_unit)
     # Methods without runs are listed too, since the figure is updated in place.
-    methods = sorted(solution.parameters.methods, key=lambda method: method is not Method.FOLLOWED)
-    best_bounds = [solution.best_by_method.get(method) for method in methods]
-    mean_scores, half_widths, reaches = (
-        np.array([math.nan if bound is None else float(x[bound.cell_index]) for bound in best_bounds])
+    listed_methods = sorted(solution.parameters.methods, key=lambda method: method is not Method.FOLLOWED)
+    best_cells = [solution.best_cell_by_method.get(method) for method in listed_methods]
+    means_by_method, half_widths_by_method, reaches_by_method = (
+        np.array(
+            [math.nan if best_cell is None else float(x[best_cell.cell_index]) for best_cell in best_cells]
+        )
         for x in (summary.means, summary.half_widths, solution.bounds_in_rows)
     )
     # A method far worse than guessing is of no use, and would press all others together.
     worse_sign = 1.0 if measure is Measure.LOSS else -1.0
-    is_far = worse_sign * (mean_scores - references.guessing) > MAX_DISTANCE * references.distance
-    visible_means, margin = np.where(is_far, np.nan, mean_scores), 0.12 * references.distance
-    visible_scores = np.append(visible_means[np.isfinite(visible_means)], references[:2])
-    limits = float(visible_scores.min()) - margin, float(visible_scores.max()) + margin
-    is_answer = np.array([bound is not None and bound == solution.best_bound for bound in best_bounds])
-    labels = np.array([_label_method(method, reach) for method, reach in zip(methods, reaches, strict=True)])
+    far_mask = worse_sign * (means_by_method - references.guessing) > MAX_DISTANCE * references.distance
+    visible_means, margin = np.where(far_mask, np.nan, means_by_method), 0.12 * references.distance
+    scores_on_axis = np.append(visible_means[np.isfinite(visible_means)], references[:2])
+    limits = float(scores_on_axis.min()) - margin, float(scores_on_axis.max()) + margin
+    answer_mask = np.array([cell is not None and cell == solution.best_cell for cell in best_cells])
+    labels = np.array([*map(_label_method, listed_methods, reaches_by_method)])
     items: list[Item] = []
-    for point_name, is_shown, style, symbol in (
-        ("The answer", is_answer, Style.SMOOTH, "diamond"),
-        ("Other methods, at their best bounds", ~is_answer, Style.CAP, ""),
+    for point_name, method_mask, style, symbol in (
+        ("The answer", answer_mask, Style.SMOOTH, "diamond"),
+        ("Other methods, at their best bounds", ~answer_mask, Style.CAP, ""),
     ):
-        x, y, half_width = labels[is_shown], visible_means[is_shown], half_widths[is_shown]
+        x, y, half_width = labels[method_mask], visible_means[method_mask], half_widths_by_method[method_mask]
         items.append(Points(point_name, x, y, style, y - half_width, y + half_width, symbol=symbol, size=12))
-    if is_far.any():
+    if far_mask.any():
         symbol, axis_end = ("triangle-up", limits[1]) if worse_sign > 0.0 else ("triangle-down", limits[0])
-        edge_scores = np.where(is_far, axis_end - worse_sign * margin / 3.0, np.nan)
+        edge_scores = np.where(far_mask, axis_end - worse_sign * margin / 3.0, np.nan)
         beyond_name = "Beyond this axis: far worse than guessing"
         items.append(Points(beyond_name, labels, edge_scores, Style.ENTERED, symbol=symbol, size=12))
     items.append(Level("No privacy", references.without_privacy, dash="dot"))
     items.append(Level("Guessing", references.guessing, dash="dash"))
-    means_text = ", ".join(
-        f"{method.label.lower()} {wording.number(float(mean_score))}"
-        for method, mean_score in zip(methods, mean_scores, strict=True)
-        if math.isfinite(mean_score)
+    means_phrase = ", ".join(
+        f"{method.label.lower()} {wording.number(float(method_mean))}"
+        for method, method_mean in zip(listed_methods, means_by_method, strict=True)
+        if math.isfinite(method_mean)
     )
     return Plot(
         f"training-methods-{measure_name}",
         f"{MEASURE_TITLES[measure]} of every method",
-        f"{MEASURE_TITLES[measure]} on users held out: {means_text}; {wording.number(references.without_privacy)} "
+        f"{MEASURE_TITLES[measure]} on users held out: {means_phrase}; {wording.number(references.without_privacy)} "
         f"without privacy, {wording.number(references.guessing)} guessing.",
         names_axis("method", "Method, at its best bound h (rows per user)"),
         _make_axis(measure, limits, f"{MEASURE_TITLES[measure]}, users held out"),
         items,
         solution.data.provenance,
         {
-            "method": [method.value for method in methods],
-            "bound": reaches,
-            measure_name: mean_scores,
-            "half_width_95": half_widths,
-            "kind": np.where(is_answer, "answer", "other"),
-            f"{measure_name}_without_privacy": np.full(len(methods), references.without_privacy),
-            f"{measure_name}_guessing": np.full(len(methods), references.guessing),
+            "method": [method.value for method in listed_methods],
+            "bound": reaches_by_method,
+            measure_name: means_by_method,
+            "half_width_95": half_widths_by_method,
+            "kind": np.where(answer_mask, "answer", "other"),
+            f"{measure_name}_without_privacy": np.full(len(listed_methods), references.without_privacy),
+            f"{measure_name}_guessing": np.full(len(listed_methods), references.guessing),
         },
         is_main=True,
     )
 
 
 def _label_method(method: Method, reach: float) -> str:
-    """Return a method's label for the axis, in HTML, with its best bound, unless that follows or is NaN."""
+    """Return a method's label for the axis, in HTML, with its reach unless the bound follows or the reach is NaN."""
     label_lines = textwrap.wrap(method.label, 12)
     if method is not Method.FOLLOWED and math.isfinite(reach):
         label_lines.append(f"h = {wording.entered(reach)}")
@@ -125,22 +127,22 @@ def _make_axis(measure: Measure, limits: tuple[float, float], title: str) -> Axi
     return linear_axis(MEASURE_TITLES[measure].lower(), limits, title=title, number_format=".3f")
 
 
-def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -> Plot:
+def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreUnit) -> Plot:
     """Plot loss or accuracy over the bound, with 95 % bands over the runs; beneath it the heaviest user's share."""
-    summary, cells = solution.table.summarise(measure, unit), solution.cells
-    references = solution.average_references(measure, unit)
+    summary, cells = solution.table.summarise(measure, score_unit), solution.cells
+    references = solution.average_references(measure, score_unit)
     bound_axis, measure_name = _make_bound_axis(solution), measure.value
     # The curves fit on the axis, unless these are far worse than guessing.
-    guessing, max_distance = references.guessing, 2.0 * references.distance
-    finite_means = np.append(summary.means[np.isfinite(summary.means)], guessing)
-    visible_means = np.clip(finite_means, guessing - max_distance, guessing + max_distance)
-    visible_scores = np.append(visible_means, choose_limits(solution, measure, unit))
-    limits = float(visible_scores.min()), float(visible_scores.max())
-    largest_weights, reaches = solution.largest_weights, solution.bounds_in_rows
+    guessing, max_offset = references.guessing, 2.0 * references.distance
+    finite_scores = np.append(summary.means[np.isfinite(summary.means)], guessing)
+    visible_scores = np.clip(finite_scores, guessing - max_offset, guessing + max_offset)
+    scores_on_axis = np.append(visible_scores, choose_limits(solution, measure, score_unit))
+    limits = float(scores_on_axis.min()), float(scores_on_axis.max())
+    largest_weights, cell_reaches = solution.largest_weights, solution.bounds_in_rows
     method_names = np.array([cell.method.value for cell in cells])
     columns: dict[str, npt.ArrayLike] = {
         "method": method_names,
-        "bound": reaches,
+        "bound": cell_reaches,
         measure_name: summary.means,
         "half_width_95": summary.half_widths,
         "half_width_95_users": summary.users_half_widths,
@@ -173,11 +175,11 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
     # Methods without runs are listed too, since the figure is updated in place, curve by curve.
     for method in solution.parameters.methods:
         if method is not Method.FOLLOWED:
-            is_method = method_names == method.value
-            y, half_widths = summary.means[is_method], summary.half_widths[is_method]
+            method_mask = method_names == method.value
+            y, half_widths = summary.means[method_mask], summary.half_widths[method_mask]
             curve = Curve(
                 method.label,
-                reaches[is_method],
+                cell_reaches[method_mask],
                 y,
                 STYLES_BY_METHOD[method],
                 y - half_widths,
@@ -196,8 +198,8 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
         items.append(build_horizontal_curve(curve_name, score, style, dash="dot", width=1.5))
     items.append(build_horizontal_curve("No privacy", references.without_privacy, Style.SAMPLING))
     items.append(build_horizontal_curve("Guessing", guessing, Style.ENTERED))
-    weight_name, is_smooth = "W, the heaviest user's share", method_names == Method.SMOOTH.value
-    x, y = reaches[is_smooth], largest_weights[is_smooth]
+    weight_name, smooth_mask = "W, the heaviest user's share", method_names == Method.SMOOTH.value
+    x, y = cell_reaches[smooth_mask], largest_weights[smooth_mask]
     weight_curve = Curve(weight_name, x, y, Style.ENTERED, dash="solid", width=2.0)
     weight_plot = Plot(
         "training-weight",
@@ -208,7 +210,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
         (weight_curve,),
         solution.data.provenance,
     )
-    is_any_visible = ((summary.means >= limits[0]) & (summary.means <= limits[1])).any()
+    is_any_mean_visible = ((summary.means >= limits[0]) & (summary.means <= limits[1])).any()
     return Plot(
         f"training-{measure_name}",
         f"{MEASURE_TITLES[measure]} against the bound",
@@ -221,7 +223,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
         columns,
         lower_plot=weight_plot,
         height=440,
-        note="" if is_any_visible else "Every curve lies beyond this axis: far worse than guessing",
+        note="" if is_any_mean_visible else "Every curve lies beyond this axis: far worse than guessing",
     )
 
 
@@ -245,7 +247,7 @@ def plot_sides(solution: TrainingSolution) -> Plot:
         curves.append(Curve(curve_name, bound_column, loss_column, style, dash=dash, width=width))
     adaptive_cell_index = solution.table.find_cell_indices(Method.FOLLOWED)[0]
     row_loss_text, user_loss_text = (
-        wording.number(float(solution.table.summarise(unit=score_unit).means[adaptive_cell_index]))
+        wording.number(float(solution.table.summarise(score_unit=score_unit).means[adaptive_cell_index]))
         for score_unit in ScoreUnit
     )
     limits_by_unit = np.array([choose_limits(solution, Measure.LOSS, score_unit) for score_unit in ScoreUnit])

@@ -18,7 +18,7 @@ from dpcore.common.weights import smooth_losses
 from dpcore.contributions import FloatArray
 from dpcore.training import decision, experiment
 from dpcore.training.account import Cell, Method
-from dpcore.training.decision import BestBound
+from dpcore.training.decision import BestCell
 from dpcore.training.experiment import Experiment, References, ReferenceScores, SplitSummary, Table
 from dpcore.training.mechanism import Mechanism, Pace
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource, TrainingParameters
@@ -60,37 +60,37 @@ def complete_runs(
     *,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
-    on_more: Callable[[Runs], None] | None = None,
+    on_runs: Callable[[Runs], None] | None = None,
 ) -> Runs | None:
-    """Make the runs that are missing, then those that decide a close call, and return all; None if there is none.
+    """Make the runs that are missing, then those that decide a close call; return all, None if no run was ever made.
 
     Args:
         full_experiment: The methods, bounds and splits.
         runs: The runs that there are; None for none.
         progress: Told the share of runs done.
         should_stop: Asked between steps.
-        on_more: Given the runs as they come. A large table then begins with a first look at some of its users.
+        on_runs: Given the runs as they come. A large table then begins with a first look at some of its users.
 
     Returns:
         The runs that are there, all of them unless it was stopped; None if it was stopped before the first.
     """
-    references, table, first_look = None, full_experiment.make_empty_table(), None
+    references, table, first_look_runs = None, full_experiment.make_empty_table(), None
     if runs is not None and runs.user_share == 1.0:
         references, table = runs.references, runs.table
     if references is None:
-        first_look = None if on_more is None else _take_first_look(full_experiment, should_stop, on_more)
+        first_look_runs = None if on_runs is None else _take_first_look(full_experiment, should_stop, on_runs)
         references = experiment.compute_references(full_experiment, should_stop)
     if references is None:
-        return first_look
+        return first_look_runs
     finished_references = references
     table = experiment.fill_table(
         table,
         progress=progress,
         should_stop=should_stop,
-        on_update=None if on_more is None else lambda table: on_more(Runs(table, finished_references)),
+        on_update=None if on_runs is None else lambda table: on_runs(Runs(table, finished_references)),
     )
-    if first_look is not None and not table.runs_done.any():
-        return first_look
+    if first_look_runs is not None and not table.runs_done.any():
+        return first_look_runs
     close_experiment = decision.plan_close_call(table)
     if close_experiment is None:
         return Runs(table, references, is_complete=table.is_finished)
@@ -101,7 +101,7 @@ def complete_runs(
 
 
 def _take_first_look(
-    full_experiment: Experiment, should_stop: ShouldStop, on_more: Callable[[Runs], None]
+    full_experiment: Experiment, should_stop: ShouldStop, on_runs: Callable[[Runs], None]
 ) -> Runs | None:
     """Make a few runs on some of the users of a large table; return None if it is small, or if no run was done."""
     subset_experiment = experiment.make_first_look(full_experiment)
@@ -113,7 +113,7 @@ def _take_first_look(
     table = experiment.fill_table(
         subset_experiment.make_empty_table(),
         should_stop=should_stop,
-        on_update=lambda table: on_more(Runs(table, references)),
+        on_update=lambda table: on_runs(Runs(table, references)),
     )
     return Runs(table, references) if table.runs_done.any() else None
 
@@ -136,7 +136,7 @@ class TrainingSolution:
 
     @property
     def table(self) -> Table:
-        """Return the table of the runs that are done."""
+        """Return the table of all cells; that of a close call is ``runs.close_table``."""
         return self.runs.table
 
     @property
@@ -145,24 +145,24 @@ class TrainingSolution:
         return self.table.experiment.cells
 
     @cached_property
-    def best_bound(self) -> BestBound | None:
-        """Choose the method that answers, at its best bound; None before the first run."""
+    def best_cell(self) -> BestCell | None:
+        """Choose the cell that answers; None before the first run."""
         return decision.choose_answer(self.table, self.runs.close_table, not self.data.dataset.is_private)
 
     @cached_property
-    def best_by_method(self) -> Mapping[Method, BestBound]:
-        """Find the best bound of every method of which there are runs; of the method that answers, its answer."""
-        best_bounds = {method: decision.find_best(self.table, method) for method in Method}
-        if self.best_bound is not None:
-            best_bounds[self.answer_cell.method] = self.best_bound
-        return {method: best_bound for method, best_bound in best_bounds.items() if best_bound is not None}
+    def best_cell_by_method(self) -> Mapping[Method, BestCell]:
+        """Find the best cell of every method that has runs; for the method that answers, the cell that answers."""
+        best_cells = {method: decision.find_best(self.table, method) for method in Method}
+        if self.best_cell is not None:
+            best_cells[self.answer_cell.method] = self.best_cell
+        return {method: best_cell for method, best_cell in best_cells.items() if best_cell is not None}
 
     @cached_property
     def verdict(self) -> SplitSummary | None:
         """Compare the answer's loss with that of guessing; None before the first run."""
-        if self.best_bound is None:
+        if self.best_cell is None:
             return None
-        return decision.compare_with_guessing(self.table, self.runs.references, self.best_bound.cell_index)
+        return decision.compare_with_guessing(self.table, self.runs.references, self.best_cell.cell_index)
 
     @cached_property
     def trade_offs(self) -> tuple[float, float]:
@@ -178,16 +178,16 @@ class TrainingSolution:
         return float(mean_scores[self.answer_index if cell_index is None else cell_index])
 
     def average_references(
-        self, measure: Measure = Measure.LOSS, unit: ScoreUnit = ScoreUnit.ROWS
+        self, measure: Measure = Measure.LOSS, score_unit: ScoreUnit = ScoreUnit.ROWS
     ) -> ReferenceScores:
         """Return the scores on users held out: without privacy, guessing, without noise, also without clipping."""
-        return self.runs.references.average(measure, unit)
+        return self.runs.references.average(measure, score_unit)
 
     @property
     def answer_index(self) -> int:
         """Return the position of the cell that answers."""
-        assert self.best_bound is not None
-        return self.best_bound.cell_index
+        assert self.best_cell is not None
+        return self.best_cell.cell_index
 
     @property
     def answer_cell(self) -> Cell:
@@ -204,9 +204,9 @@ class TrainingSolution:
         """Compute W of each cell: the heaviest user's share of all weights at its bound; NaN if the bound follows."""
         training_rows = self.table.experiment.train
         bounds = np.array([max(cell.bound, 1e-9) for cell in self.cells])
-        weight_losses = smooth_losses(training_rows.histogram, np.minimum(bounds, training_rows.sizes.max()))
+        bound_losses = smooth_losses(training_rows.histogram, np.minimum(bounds, training_rows.sizes.max()))
         is_followed = np.array([cell.method is Method.FOLLOWED for cell in self.cells])
-        return np.where(is_followed, np.nan, weight_losses.largest_weight)
+        return np.where(is_followed, np.nan, bound_losses.largest_weight)
 
     @property
     def is_useless(self) -> bool:

@@ -22,21 +22,21 @@ WEAK_EPSILON, WEAK_DELTA = 20.0, 0.01
 
 def describe_cell(cell: Cell) -> str:
     """Describe a cell: ``smooth weights of at most one row per user``, ``a cap: at most 3 rows of each user``."""
-    rows_text = "one row" if cell.bound == 1.0 else wording.counted(cell.bound, "row")
-    clipping_text = f" with gradients shortened to {wording.number(cell.clip)}" if cell.clip < 1.0 else ""
+    rows_phrase = "one row" if cell.bound == 1.0 else wording.counted(cell.bound, "row")
+    clipping_phrase = f" with gradients shortened to {wording.number(cell.clip)}" if cell.clip < 1.0 else ""
     return {
         Method.FOLLOWED: "clipped gradient sums whose bound adapts to the users",
-        Method.CAP: f"a cap: at most {rows_text} of each user, drawn at random{clipping_text}",
-        Method.CLIPPED_SUM: f"each user's gradient sum clipped to that of {rows_text}",
-        Method.OUTPUT: f"output perturbation, smooth weights of at most {rows_text} per user",
-        Method.SMOOTH: f"smooth weights of at most {rows_text} per user{clipping_text}",
+        Method.CAP: f"a cap: at most {rows_phrase} of each user, drawn at random{clipping_phrase}",
+        Method.CLIPPED_SUM: f"each user's gradient sum clipped to that of {rows_phrase}",
+        Method.OUTPUT: f"output perturbation, smooth weights of at most {rows_phrase} per user",
+        Method.SMOOTH: f"smooth weights of at most {rows_phrase} per user{clipping_phrase}",
     }[cell.method]
 
 
 def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
-    """Build the card's numbers: bound, if there is one, loss, references, accuracy, and intervals if there is none."""
+    """Build the card's numbers: bound (95 % intervals if no fixed bound is the answer), loss, references, accuracy."""
     cell, uncertainty_text = solution.answer_cell, format_uncertainty(solution)
-    loss, accuracy = solution.average(Measure.LOSS), solution.average(Measure.ACCURACY)
+    mean_loss, mean_accuracy = solution.average(Measure.LOSS), solution.average(Measure.ACCURACY)
     loss_without_privacy, guessing_loss, *_ = solution.average_references()
     reference_accuracies = solution.average_references(Measure.ACCURACY)
     # If no method is useful, no bound is an answer; an adaptive bound has no number. Then the loss is the large number,
@@ -44,15 +44,21 @@ def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
     has_bound = not solution.is_useless and cell.method is not Method.FOLLOWED
     loss_help = "Mean over rows. The 95 % intervals are for the noise, and for other users held out."
     numbers = [
-        Number("Loss, users held out", wording.number(loss), uncertainty_text * has_bound, loss_help, loss),
+        Number(
+            "Loss, users held out",
+            wording.number(mean_loss),
+            uncertainty_text * has_bound,
+            loss_help,
+            mean_loss,
+        ),
         Number("Without privacy", wording.number(loss_without_privacy), value=loss_without_privacy),
         Number("Guessing", wording.number(guessing_loss), "one score for all rows", value=guessing_loss),
         Number(
             "Rows told right",
-            wording.percent(accuracy, 3),
+            wording.percent(mean_accuracy, 3),
             f"{wording.percent(reference_accuracies.without_privacy, 3)} without privacy",
             f"Guessing: {wording.percent(reference_accuracies.guessing, 3)}.",
-            accuracy,
+            mean_accuracy,
         ),
     ]
     if has_bound:
@@ -68,9 +74,12 @@ def format_uncertainty(solution: TrainingSolution) -> str:
     """Format the 95 % half-widths of the answer's loss: ``± 0.003 noise, ± 0.02 users``; NaN ones are left out."""
     summary, i = solution.table.summarise(), solution.answer_index
     return ", ".join(
-        f"± {wording.number(float(half_widths[i]), 2)} {source_word}"
-        for source_word, half_widths in (("noise", summary.half_widths), ("users", summary.users_half_widths))
-        if math.isfinite(half_widths[i])
+        f"± {wording.number(float(cell_half_widths[i]), 2)} {source_word}"
+        for source_word, cell_half_widths in (
+            ("noise", summary.half_widths),
+            ("users", summary.users_half_widths),
+        )
+        if math.isfinite(cell_half_widths[i])
     )
 
 
@@ -86,39 +95,43 @@ def write_headline(solution: TrainingSolution) -> str:
 
 def describe_near_optimal(solution: TrainingSolution) -> str:
     """Write the interval of near-optimal bounds of the answer's method; empty if no method is useful."""
-    assert solution.best_bound is not None
-    method, highest = solution.answer_cell.method, solution.best_bound.highest_near_optimal
+    assert solution.best_cell is not None
+    method, highest_bound = solution.answer_cell.method, solution.best_cell.highest_near_optimal
     if solution.is_useless:
         return ""
     if method is Method.FOLLOWED:
         return "this method sets its own bound."
-    is_unbounded = highest == solution.bounds_in_rows[solution.table.find_cell_indices(method)[-1]]
-    objective_text = "the least loss; the upper end is no bound" if is_unbounded else "the least loss"
-    lowest, others_text = solution.best_bound.lowest_near_optimal, "the next bounds tried"
+    is_unbounded = highest_bound == solution.bounds_in_rows[solution.table.find_cell_indices(method)[-1]]
+    objective_phrase = "the least loss; the upper end is no bound" if is_unbounded else "the least loss"
+    lowest_bound, others_phrase = solution.best_cell.lowest_near_optimal, "the next bounds tried"
     return standard.write_range(
-        lowest, highest, symbol="h", objective=objective_text, worse_choices_phrase=others_text
+        lowest_bound,
+        highest_bound,
+        symbol="h",
+        objective=objective_phrase,
+        worse_choices_phrase=others_phrase,
     )
 
 
 def write_detail(solution: TrainingSolution) -> str:
     """Write the losses for comparison, and the sentences that qualify the headline."""
-    without_privacy_text, guessing_text, *_ = map(wording.number, solution.average_references())
+    loss_without_privacy_text, guessing_loss_text, *_ = map(wording.number, solution.average_references())
     parameters = solution.parameters
     sentences = [
-        f"The loss is {without_privacy_text} without privacy, and {guessing_text} for one constant score."
+        f"The loss is {loss_without_privacy_text} without privacy, and {guessing_loss_text} for one constant score."
     ]
     if solution.runs.user_share < 1.0:
-        share_text = wording.percent(solution.runs.user_share)
-        sentences.append(f"**A first look at {share_text} of the users, with the noise of all.**")
+        user_share_text = wording.percent(solution.runs.user_share)
+        sentences.append(f"**A first look at {user_share_text} of the users, with the noise of all.**")
     if parameters.epsilon >= WEAK_EPSILON or parameters.delta >= WEAK_DELTA:
         sentences.append("**ε or δ of this size gives hardly any protection.**")
     if solution.is_useless or solution.is_unclear:
         sentences.append("Raise ε, add users, or use fewer features.")
     if solution.data.dataset.is_private and solution.answer_cell.method is not Method.FOLLOWED:
         remedy = "Choose it without these data."
-        if Method.FOLLOWED in solution.best_by_method:
-            loss_text = wording.number(_average_loss(solution, Method.FOLLOWED))
-            remedy = f"An adaptive bound needs no choice; its loss is {loss_text}."
+        if Method.FOLLOWED in solution.best_cell_by_method:
+            adaptive_loss_text = wording.number(_average_loss(solution, Method.FOLLOWED))
+            remedy = f"An adaptive bound needs no choice; its loss is {adaptive_loss_text}."
         sentences.append(standard.warn_of_leak("this bound was", remedy_text=remedy))
     # These sentences stand last, since they come and go while the runs are made.
     if not solution.table.is_finished:
@@ -130,37 +143,37 @@ def write_detail(solution: TrainingSolution) -> str:
 
 
 def build_facts(solution: TrainingSolution) -> dict[str, str]:
-    """Return the parts of an adaptive bound's excess loss as a fact: stopping, clipping, noise; empty without runs."""
-    if Method.FOLLOWED not in solution.best_by_method:
+    """Return one fact, sentence by title: what an adaptive bound loses, and by which part; empty if it has no runs."""
+    if Method.FOLLOWED not in solution.best_cell_by_method:
         return {}
-    loss, references = _average_loss(solution, Method.FOLLOWED), solution.average_references()
+    adaptive_loss, references = _average_loss(solution, Method.FOLLOWED), solution.average_references()
     loss_differences = (
-        loss - references.without_privacy,
+        adaptive_loss - references.without_privacy,
         references.without_noise_and_clipping - references.without_privacy,
         references.without_noise - references.without_noise_and_clipping,
-        loss - references.without_noise,
+        adaptive_loss - references.without_noise,
     )
     excess_text, stopping_text, clipping_text, noise_text = (wording.number(x, 2) for x in loss_differences)
     return {
-        "Where the loss comes from": f"an adaptive bound loses {excess_text} to privacy: {stopping_text} by stopping "
-        f"early, {clipping_text} by clipping, {noise_text} by noise."
+        "Where the loss comes from": f"an adaptive bound loses {excess_text} to privacy: {stopping_text} by "
+        f"stopping early, {clipping_text} by clipping, {noise_text} by noise."
     }
 
 
 def _average_loss(solution: TrainingSolution, method: Method) -> float:
     """Return the mean loss over rows held out, of a method at its best bound."""
-    return solution.average(Measure.LOSS, cell_index=solution.best_by_method[method].cell_index)
+    return solution.average(Measure.LOSS, cell_index=solution.best_cell_by_method[method].cell_index)
 
 
 def describe_inputs(solution: TrainingSolution) -> str:
     """Describe the rows on the first split: users and rows on both sides, features, and the share of label 1."""
     experiment = solution.table.experiment
-    train_text, test_text = (
+    train_phrase, test_phrase = (
         f"{wording.counted(rows.num_users, 'user')} with {wording.counted(rows.num_rows, 'row')}"
         for rows in (experiment.train, experiment.test)
     )
     return (
-        f"{wording.plain(solution.data.dataset.source, 600)} {train_text} to train on, {test_text} held out; "
+        f"{wording.plain(solution.data.dataset.source, 600)} {train_phrase} to train on, {test_phrase} held out; "
         f"{wording.counted(experiment.train.num_features, 'feature')} with the intercept; "
         f"{wording.percent(float((experiment.train.signs > 0).mean()))} of the labels are 1."
     )
@@ -170,24 +183,24 @@ def describe_runs(solution: TrainingSolution) -> str:
     """Describe how many runs are done, with an icon: a first look, stopped after some, or all of every method."""
     if solution.runs.user_share < 1.0:
         return ":material/pan_tool: Stopped after a first look at some of the users."
-    num_runs = solution.table.experiment.num_runs
+    runs_per_cell = solution.table.experiment.num_runs
     if not solution.table.is_finished:
-        return f":material/pan_tool: Stopped after {solution.table.runs_done.min()} of {num_runs} runs."
-    return f":material/check: {wording.counted(num_runs, 'run')} of every method at every bound."
+        return f":material/pan_tool: Stopped after {solution.table.runs_done.min()} of {runs_per_cell} runs."
+    return f":material/check: {wording.counted(runs_per_cell, 'run')} of every method at every bound."
 
 
 def describe_model(record: ReleaseRecord) -> str:
     """Describe how a released model is applied, how it was trained, and its noise."""
-    model, unit_text, bound_text = record.model, "rows on each coordinate of a step's summed gradient", ""
+    model, noise_unit, bound_text = record.model, "rows on each coordinate of a step's summed gradient", ""
     if model.cell.method is Method.OUTPUT:
-        unit_text = "on each coordinate of θ"
+        noise_unit = "on each coordinate of θ"
     elif model.cell.method is Method.FOLLOWED:
         bound_text = f" The last bound was {wording.counted(model.last_bound, 'row')}."
     return (
         "Clip features to their ranges and map these to [−1, 1]; divide a row by "
         f"{wording.number(record.scaling.norm)}, or by its norm if that is larger. A score θ·x above 0 says "
         f"**{wording.plain(record.positive_meaning, 120)}**. Trained with {describe_cell(model.cell)}. Noise: standard "
-        f"deviation {wording.number(model.noise_scale)} {unit_text}.{bound_text}"
+        f"deviation {wording.number(model.noise_std)} {noise_unit}.{bound_text}"
     )
 
 
@@ -200,7 +213,7 @@ AVERAGES = {
 
 
 def write_methods(solution: TrainingSolution, model: Model | None = None) -> Methods | None:
-    """Write the methods section of a model that the page released, or of the program at the best bound.
+    """Write the methods section of a released model, or else of the program for the best cell; None if neither is.
 
     The two differ in bound and mechanism: the page releases with the entered settings, all users in every step
     and OpenDP's discrete noise; the program has the method that answers, and may sample users.
@@ -215,28 +228,28 @@ def write_methods(solution: TrainingSolution, model: Model | None = None) -> Met
     parameters = solution.parameters
     if model is not None:
         return _describe_release(parameters, model)
-    if solution.best_bound is None:
+    if solution.best_cell is None:
         return None
     cell, is_adaptive = solution.answer_cell, solution.answer_cell.method is Method.FOLLOWED
-    bound_text, training_text = _describe_bound(cell), _describe_training(parameters, cell, "Gaussian")
-    public_bound_text = bound_text if is_adaptive else "Users were bounded by a fixed number of rows."
+    bound_sentence, fit_sentence = _describe_bound(cell), _describe_training(parameters, cell, "Gaussian")
+    public_bound_sentence = bound_sentence if is_adaptive else "Users were bounded by a fixed number of rows."
     if parameters.mechanism.sampled == 1.0 or is_adaptive:
-        training_text += (
+        fit_sentence += (
             " The noise of all steps is that of one Gaussian mechanism, calibrated exactly [@balle2018]."
         )
     else:
-        training_text += (
+        fit_sentence += (
             f" Each user took part in a step with probability {wording.entered(parameters.sampled)}; the privacy "
             "losses of all steps were composed numerically [@doroshenko2022] with [@dpaccounting]."
         )
     num_runs = int(solution.table.runs_done[solution.answer_index])
-    splits_text = wording.counted(len(solution.table.experiment.splits), "split")
+    splits_phrase = wording.counted(len(solution.table.experiment.splits), "split")
     return Methods(
         guarantee_text=write_guarantee(RELEASED, parameters.epsilon, parameters.neighbours, parameters.delta),
-        procedure=f"{bound_text} {training_text} On users held out the mean loss of a row is "
+        procedure=f"{bound_sentence} {fit_sentence} On users held out the mean loss of a row is "
         f"{wording.number(solution.average(Measure.LOSS))} ({format_uncertainty(solution)}; 95 % intervals over "
-        f"{wording.counted(num_runs, 'simulated run')} on {splits_text} of the users).",
-        public_procedure=f"{public_bound_text} {training_text}",
+        f"{wording.counted(num_runs, 'simulated run')} on {splits_phrase} of the users).",
+        public_procedure=f"{public_bound_sentence} {fit_sentence}",
         disclosure=solution.data.dataset.provenance,
         rule_sentence="The method has the smallest mean loss on users held out, within one standard error; the bound "
         "follows the users, within the guarantee."
@@ -251,34 +264,34 @@ def write_methods(solution: TrainingSolution, model: Model | None = None) -> Met
 
 def _describe_bound(cell: Cell) -> str:
     """Describe how users are bounded, with the source."""
-    rows_text = f"{wording.number(cell.bound, 6)} {wording.agreeing(cell.bound, 'row', 'rows')}"
-    clipping_text = (
+    rows_phrase = f"{wording.number(cell.bound, 6)} {wording.agreeing(cell.bound, 'row', 'rows')}"
+    clipping_sentence = (
         f" Gradients of rows were shortened to norm {wording.number(cell.clip)}." if cell.clip < 1.0 else ""
     )
-    limit_text = f"no user weighs more than {rows_text}"
-    weighting_text = f"Rows were weighted so that {limit_text} [@epasto2020, section 4]."
+    limit_clause = f"no user weighs more than {rows_phrase}"
+    weighting_sentence = f"Rows were weighted so that {limit_clause} [@epasto2020, section 4]."
     return {
         Method.FOLLOWED: "Each user's sum of gradients was clipped at a bound that follows a private quantile of their "
         "norms [@andrew2021].",
         Method.CLIPPED_SUM: f"Each user's sum of gradients was clipped to norm {wording.number(cell.bound, 6)} "
         "[@mcmahan2018].",
-        Method.CAP: f"At most {rows_text} of each user, drawn once at random, were kept [@amin2019, algorithm 1]."
-        f"{clipping_text}",
-    }.get(cell.method, weighting_text + clipping_text)
+        Method.CAP: f"At most {rows_phrase} of each user, drawn once at random, were kept [@amin2019, algorithm 1]."
+        f"{clipping_sentence}",
+    }.get(cell.method, weighting_sentence + clipping_sentence)
 
 
 def _describe_release(parameters: TrainingParameters, model: Model) -> Methods:
     """Describe the model that the page released, by the guarantee that was charged for it."""
     facts, cell = model.facts, model.cell
-    training_text = (
+    training_sentences = (
         f"{_describe_bound(cell)} {_describe_training(parameters, cell, 'discrete Gaussian')} Contributions were "
         "rounded onto a public grid, and all users took part in every step. OpenDP drew the noise. That of all steps "
         "is one Gaussian mechanism, calibrated exactly [@balle2018]; its discreteness is counted."
     )
     return Methods(
         guarantee_text=write_guarantee(RELEASED, facts.epsilon, facts.neighbours, facts.delta),
-        procedure=training_text,
-        public_procedure=training_text,
+        procedure=training_sentences,
+        public_procedure=training_sentences,
         disclosure=facts,
         rule_sentence="The bound followed the users, within the guarantee."
         if cell.method is Method.FOLLOWED
@@ -290,18 +303,18 @@ def _describe_release(parameters: TrainingParameters, model: Model) -> Methods:
 
 def _describe_training(parameters: TrainingParameters, cell: Cell, noise_name: str) -> str:
     """Write how the model is trained: by noisy descent, or by output perturbation."""
-    loss_text = f"the {parameters.loss.label.lower()} loss"
+    loss_phrase = f"the {parameters.loss.label.lower()} loss"
     if cell.method is Method.OUTPUT:
         return (
-            f"The model is the minimiser of {loss_text} with a quadratic penalty and {noise_name} noise "
+            f"The model is the minimiser of {loss_phrase} with a quadratic penalty and {noise_name} noise "
             "[@chaudhuri2011]."
         )
     mechanism = apply_rule(parameters.mechanism) if cell.method is Method.FOLLOWED else parameters.mechanism
-    average_text, momentum_text = AVERAGES[mechanism.average], ""
+    average_phrase, momentum_phrase = AVERAGES[mechanism.average], ""
     if mechanism.pace is Pace.RULE:
-        average_text, momentum_text = "a weighted average of the iterates", "with momentum "
+        average_phrase, momentum_phrase = "a weighted average of the iterates", "with momentum "
     return (
-        f"The model is {average_text} of {wording.counted(mechanism.steps, 'step')} of projected gradient descent "
-        f"{momentum_text}on {loss_text}, with {noise_name} noise in every step [@bassily2014] and every row's "
+        f"The model is {average_phrase} of {wording.counted(mechanism.steps, 'step')} of projected gradient descent "
+        f"{momentum_phrase}on {loss_phrase}, with {noise_name} noise in every step [@bassily2014] and every row's "
         "gradient clipped to norm 1."
     )

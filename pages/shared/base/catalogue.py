@@ -1,4 +1,4 @@
-"""Every page of the app, once: navigation, links, Start's advice and the README's table read this."""
+"""Every page of the app, once: navigation, links, Home's advice and the README's table read this."""
 
 from __future__ import annotations
 

@@ -105,12 +105,12 @@ class Question:
         icon: Material icon.
         url_path: Path in the address; empty for the first page.
         group: Heading in the sidebar; empty for none.
-        sentence: The question that the page answers, in one sentence, for Start and the sidebar.
+        sentence: The question that the page answers, in one sentence, for Home and the sidebar.
         lead: The sentence under the page's title, Markdown.
-        release_text: The release in a word or two, for the strip of a page that chooses a bound; empty for other pages.
+        chooses_bound: True if the page chooses the bound of a release about the data in use.
         heading: The page's title, if that is not the title in the sidebar.
         release_phrase: What users say they want to release if this page is the answer; empty for none.
-        answers_from: Facets of the data that it answers from; *Your data* leads to it if the data have them.
+        answers_from: Facets of the data that it answers from; *Data* leads to it if the data have them.
         has_own_data: True if the page brings data of its own and leaves the session's alone.
         own_file_name: Name in the session of a file of the page's own while that is in use; empty for none.
         parameters: Class of the page's parameters object, which declares the fields; None if it has none.
@@ -119,8 +119,6 @@ class Question:
         proposed_fields: Fields that ``propose_values`` may set. A page that nobody has seen has these and no others.
         draws_bounds: True if its folder has ``on_card.py``, which selects the bounds of other cards privately.
         takes_releases: True if its folder has ``on_card.py``, which takes the releases of other cards into a plan.
-        range_on: Returns the title of the page on which the range of a value is entered, given the parameters; empty if
-            none is needed. None if the page has these fields itself.
         former_fields: Fields of earlier links and session files: the new name of each, or the values that later fields
             have if a link or file lacks them, by name. A field that has only another name says so in its declaration.
     """
@@ -132,7 +130,7 @@ class Question:
     group: str
     sentence: str
     lead: str = ""
-    release_text: str = ""
+    chooses_bound: bool = False
     heading: str = ""
     release_phrase: str = ""
     answers_from: tuple[Facet, ...] = ()
@@ -144,7 +142,6 @@ class Question:
     proposed_fields: tuple[str, ...] = ()
     draws_bounds: bool = False
     takes_releases: bool = False
-    range_on: Callable[[Any], str] | None = None
     former_fields: Mapping[str, str | Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

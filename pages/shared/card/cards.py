@@ -270,11 +270,10 @@ def draw_answer(card: Answer, key: str) -> None:
     if (run := page_run.CURRENT_RUN.get()) is not None and run.answer_card is None:
         run.answer_card = card
         selection = get_private_selection(card)
-        run.missing_label = "" if selection is None else selection.waits_for
         if run.is_private and (selection_module := import_selection_module()) is not None:
             card = selection_module.with_range((selection and selection.card) or card)
     if run is not None and run.shown_card is None:
-        run.shown_card, run.card_key = card, key
+        run.shown_card = card
     # Words of one answer take a line more than those of the next. As high as the column of the figure, and with the
     # buttons at its end, nothing moves while a slider does.
     with st.container(key=key, height="stretch"):
@@ -330,9 +329,8 @@ def get_private_selection(card: Answer) -> Any | None:
 def import_selection_module() -> Any | None:
     """Return the module ``on_card`` of the question that selects bounds privately; None without such a question.
 
-    Its ``build_selection(card)`` returns the ``BoundSelection`` of a card, or None. Its ``waits_for`` is the label of
-    the field that must be filled before. ``with_range(card)`` adds the cost of the card's drawn range to the card,
-    and ``divide_total`` replaces a total epsilon in a page's parameters.
+    Its ``build_selection(card)`` returns the ``BoundSelection`` of a card, or None. ``with_range(card)`` adds the cost
+    of the card's drawn range to the card, and ``divide_total`` replaces a total epsilon in a page's parameters.
     """
     selection_page = catalogue.DRAWING
     return None if selection_page is None else importlib.import_module(f"pages.{selection_page.name}.on_card")

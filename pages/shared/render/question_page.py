@@ -158,7 +158,7 @@ class Needs:
     Attributes:
         is_missing: Returns True if data lack it.
         sentence: What it is, as a plural noun phrase: "values, one per row".
-        remedy: Text of the link to *Your data*.
+        remedy: Text of the link to *Data*.
         describe: Returns what the answer says below its label, from solution and invented data; None if it says no
             more than usual.
     """
@@ -308,7 +308,6 @@ class Page:
         assert run is not None
         run.own_data = data if question.has_own_data else None
         needs = self.needs if is_demonstration else None
-        run.is_invented = needs is not None
         if needs is not None and needs.sentence:
             missing_text = session.explain_missing(in_use, needs.sentence, "This page")
             slots.notes.markdown(f":small[{missing_text}]")

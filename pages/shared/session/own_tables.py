@@ -150,14 +150,17 @@ def to_json(tables_by_page: Mapping[str, OwnTable], room_bytes: int) -> tuple[di
     omissions: list[str] = []
     for name, own_table in tables_by_page.items():
         saved_dataset_json = saved_dataset.to_json(own_table.dataset, room_bytes)
-        if saved_dataset_json.content is None or "table" not in saved_dataset_json.content["facets"]:
+        if (
+            saved_dataset_json.dataset_json is None
+            or "table" not in saved_dataset_json.dataset_json["facets"]
+        ):
             omissions.append(f"{catalogue.QUESTIONS[name].title}: its own table is too large for a file")
             continue
-        room_bytes = saved_dataset_json.room
-        omissions += saved_dataset_json.left_out_texts
+        room_bytes = saved_dataset_json.remaining_bytes
+        omissions += saved_dataset_json.left_out_phrases
         design = getattr(own_table.table_entry, "design", None)
         json_by_page[name] = table_to_json(
-            saved_dataset_json.content, own_table.table_entry.account, design, own_table.numbers_by_field
+            saved_dataset_json.dataset_json, own_table.table_entry.account, design, own_table.numbers_by_field
         )
     return json_by_page, omissions
 

@@ -161,7 +161,7 @@ class Origin:
             return samples.generate_dataset(generator)
         if self.name in NOT_IN_LINKS:
             message = f"this link was made on {NOT_IN_LINKS[self.name]}, which a link does not carry"
-            raise refuse(message, remedy="Load the file in Your data")
+            raise refuse(message, remedy="Load the file in Data")
         raise refuse(f"no sample or generator is called {self.name[:40]!r}")
 
 
@@ -446,8 +446,8 @@ def explain_missing(dataset: Dataset, needed_text: str, subject_text: str = "Thi
 
 
 def draw_data_link(label: str) -> None:
-    """Draw a link to *Your data*."""
-    st.page_link(catalogue.find_page("Your data").path, label=label, icon=":material/upload:")
+    """Draw a link to *Data*."""
+    st.page_link(catalogue.find_page("Data").path, label=label, icon=":material/upload:")
 
 
 def explain_cleared(names_by_key: Mapping[str, str]) -> None:

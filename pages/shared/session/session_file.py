@@ -179,10 +179,13 @@ def _write_data(
     if origin.name not in (session.UPLOADED, session.DP_RELEASE):
         return data_json, [], room_bytes
     saved_dataset_json = saved_dataset.to_json(loaded_data.dataset, room_bytes)
-    omission_sentences, room_bytes = list(saved_dataset_json.left_out_texts), saved_dataset_json.room
-    if saved_dataset_json.content is None:
+    omission_sentences, room_bytes = (
+        list(saved_dataset_json.left_out_phrases),
+        saved_dataset_json.remaining_bytes,
+    )
+    if saved_dataset_json.dataset_json is None:
         return None, omission_sentences, room_bytes
-    data_json["content"] = saved_dataset_json.content
+    data_json["content"] = saved_dataset_json.dataset_json
     if loaded_data.original is not None:
         original_json, omissions, room_bytes = _write_data(loaded_data.original, room_bytes)
         omission_sentences += omissions

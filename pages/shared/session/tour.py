@@ -170,7 +170,7 @@ def resume(texts: Mapping[str, str], is_link_applied: bool, problems: Problems) 
     saved_state = SavedState(_load_data_before(texts), setting.DEFAULT_EPSILON, is_named_only=True)
     if step_text not in map(str, range(1, num_steps + 1)):
         message = f"the tour has {num_steps} steps, and none is called {step_text[:20]!r}"
-        problems.add(message, remedy="Begin it on Start")
+        problems.add(message, remedy="Begin it on Home")
     elif is_link_applied:
         st.session_state[keys.TOUR] = Tour(int(step_text), saved_state)
     else:

@@ -64,7 +64,7 @@ def test_the_app_says_how_it_read_a_file(name: str, small_bytes: int, empty_fold
     assert script_names["data"].histogram == data.histogram
     np.testing.assert_allclose(np.sort(script_names["data"].values.values), np.sort(data.values.values))
     # A session file carries it, and it is no part of what the data are.
-    saved = saved_dataset.to_json(data).content
+    saved = saved_dataset.to_json(data).dataset_json
     problems = Problems()
     reopened = saved_dataset.from_json(JsonValue(saved, "", problems))
     assert not problems.entries

@@ -471,7 +471,7 @@ def test_progress_rises_to_one_and_stop_is_a_result(parquet):
     before = set(threading.enumerate())
     stopped = counting.count(source, WHO, Disclosure.PRIVATE, should_stop=lambda: True)
     assert stopped.dataset is None
-    assert "Stopped" in stopped.summary
+    assert "Stopped" in stopped.summary_sentence
     # No query runs on, and the same source counts again.
     assert not [item for item in set(threading.enumerate()) - before if "(work)" in item.name]
     assert counting.count(source, WHO, Disclosure.PRIVATE).dataset.histogram == data.histogram

@@ -268,9 +268,9 @@ def test_what_is_no_number_is_told_apart():
     numbers = numbers_of(
         ["", "NaN", "-inf", "1e999", "N/A", "abc", "1,2,3", "0x10", "1_000", "1e", "٣", "12"]
     )
-    assert np.flatnonzero(numbers.is_blank).tolist() == [0]
-    assert np.flatnonzero(numbers.is_not_finite).tolist() == [1, 2, 3, 4]
-    assert np.flatnonzero(numbers.is_text).tolist() == [5, 6, 7, 8, 9, 10]
+    assert np.flatnonzero(numbers.blank_mask).tolist() == [0]
+    assert np.flatnonzero(numbers.not_finite_mask).tolist() == [1, 2, 3, 4]
+    assert np.flatnonzero(numbers.text_mask).tolist() == [5, 6, 7, 8, 9, 10]
     assert np.isnan(numbers.values[:-1]).all()
     assert numbers.values[-1] == 12
 

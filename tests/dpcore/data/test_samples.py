@@ -22,7 +22,7 @@ def test_loads_as_public_with_its_origin(key: str) -> None:
     assert sample.key == key
     assert data.disclosure is Disclosure.PUBLIC
     assert data.name == sample.title
-    assert data.source == sample.source
+    assert data.source == sample.source_text
     assert data.source.count("..") == 0
 
 
@@ -95,7 +95,7 @@ def test_item_ratings_are_what_the_readme_says() -> None:
 def test_readme_names_every_file() -> None:
     readme = (samples.FOLDER / "README.md").read_text(encoding="utf-8")
     files = {p.name for p in samples.FOLDER.iterdir()} - {"README.md"}
-    # What is no sample of *Your data* belongs to a question, whose core names it.
+    # What is no sample of *Data* belongs to a question, whose core names it.
     other_files = files - {s.file_name for s in samples.SAMPLES.values()}
     core = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "dpcore").glob("*/*.py"))
     assert all(f'"{name}"' in core for name in other_files)

@@ -133,8 +133,8 @@ def read_back(content: Any) -> tuple[Dataset | None, list[str]]:
 def test_every_facet_comes_back_bit_by_bit() -> None:
     data = with_everything()
     saved = saved_dataset.to_json(data)
-    assert saved.left_out_texts == ()
-    back, problems = read_back(saved.content)
+    assert saved.left_out_phrases == ()
+    back, problems = read_back(saved.dataset_json)
     assert problems == []
     assert back == data
     assert (back.notes, back.privacy_unit, back.source) == (data.notes, data.privacy_unit, data.source)
@@ -144,7 +144,7 @@ def test_every_facet_comes_back_bit_by_bit() -> None:
 def test_a_release_comes_back_with_its_facts() -> None:
     facts = ReleaseFacts(0.1 + 0.2, 1e-12, Neighbours.REPLACE_USER, "discrete Laplace")
     data = Dataset("copy", "", Disclosure.DP_RELEASE, ContributionHistogram([1], [7]), release=facts)
-    back, problems = read_back(saved_dataset.to_json(data).content)
+    back, problems = read_back(saved_dataset.to_json(data).dataset_json)
     assert problems == []
     assert back.release == facts
 
@@ -152,23 +152,23 @@ def test_a_release_comes_back_with_its_facts() -> None:
 def test_what_has_no_room_is_left_out_by_name_largest_first() -> None:
     data = with_everything()
     # 32 bytes of histogram, 16 of tasks, 48 of totals: then 40 of 80 are left, too few for the values.
-    saved = saved_dataset.to_json(data, max_bytes=32 + 16 + 48 + 40)
-    assert len(saved.left_out_texts) == 4
-    assert any("the values (" in words for words in saved.left_out_texts)
-    back, problems = read_back(saved.content)
+    saved = saved_dataset.to_json(data, remaining_bytes=32 + 16 + 48 + 40)
+    assert len(saved.left_out_phrases) == 4
+    assert any("the values (" in words for words in saved.left_out_phrases)
+    back, problems = read_back(saved.dataset_json)
     assert problems == []
     assert back.values is None
     assert back.totals == data.totals
     assert back.histogram == data.histogram
     assert sum("Left out of the session file" in note for note in back.notes) == 4
-    assert saved_dataset.to_json(data, max_bytes=31).content is None
+    assert saved_dataset.to_json(data, remaining_bytes=31).dataset_json is None
 
 
 @st.composite
 def changes(draw: st.DrawFn) -> tuple[list[Any], Any]:
     """A place in the file, and what shall stand there."""
     path: list[Any] = []
-    node: Any = saved_dataset.to_json(with_everything()).content
+    node: Any = saved_dataset.to_json(with_everything()).dataset_json
     while isinstance(node, dict | list) and node and (not path or draw(st.booleans())):
         path.append(draw(st.sampled_from(sorted(node) if isinstance(node, dict) else range(len(node)))))
         node = node[path[-1]]
@@ -184,7 +184,7 @@ def changes(draw: st.DrawFn) -> tuple[list[Any], Any]:
 @given(changes())
 def test_a_changed_data_set_is_refused_or_differs_in_words_only(change: tuple[list[Any], Any]) -> None:
     path, value = change
-    content = json.loads(json.dumps(saved_dataset.to_json(with_everything()).content))
+    content = json.loads(json.dumps(saved_dataset.to_json(with_everything()).dataset_json))
     node = content
     for name in path[:-1]:
         node = node[name]
@@ -196,7 +196,7 @@ def test_a_changed_data_set_is_refused_or_differs_in_words_only(change: tuple[li
 
 
 def test_codes_that_would_take_all_memory_are_refused_though_the_digest_were_right() -> None:
-    content = saved_dataset.to_json(with_everything()).content
+    content = saved_dataset.to_json(with_everything()).dataset_json
     huge = replace(with_everything(), values=None, table=None, pairs=None)
     facet = {"user_codes": encode_array(np.array([0, 10**12])), "values": encode_array(np.array([0.0, 1.0]))}
     for name, content_changed in (

@@ -33,8 +33,8 @@ def test_sums_over_the_histogram_are_those_over_users() -> None:
     assert candidate.noise == pytest.approx(1.5 / 6.0)
     users = evaluate_known(Sampling.USERS, 3, 1.5, gradient_similarity=0.3)
     assert users.divisor == pytest.approx(0.353 * 8)
-    assert users.norm**2 == pytest.approx(0.3 + 0.7 * (1.0 / kept_examples).mean())
-    assert users.noise == pytest.approx(1.5 * users.norm / users.divisor)
+    assert users.gradient_norm**2 == pytest.approx(0.3 + 0.7 * (1.0 / kept_examples).mean())
+    assert users.noise == pytest.approx(1.5 * users.gradient_norm / users.divisor)
 
 
 @pytest.mark.parametrize("sampling", [Sampling.EXAMPLES, Sampling.USERS])
@@ -53,7 +53,7 @@ def test_the_estimate_is_the_error_of_a_simulated_mean(sampling: Sampling) -> No
         if sampling is Sampling.USERS:
             totals = np.zeros((kept_examples.size, dimension))
             np.add.at(totals, user, gradients)
-            gradients, scale = totals / kept_examples[:, None], candidate.norm
+            gradients, scale = totals / kept_examples[:, None], candidate.gradient_norm
         is_drawn = (rng.random((4, len(gradients))) < candidate.rate).astype(float)
         steps = (
             is_drawn @ gradients + rng.normal(scale=sigma * scale, size=(4, dimension))
@@ -128,7 +128,7 @@ def test_how_alike_examples_are_changes_no_noise_multiplier() -> None:
     diverse = candidates.replace_similarity(HISTOGRAM, make_parameters(), candidate, 0.0)
     assert alike.multiplier == diverse.multiplier == candidate.multiplier
     assert diverse.noise < candidate.noise < alike.noise
-    assert alike.norm == 1.0
+    assert alike.gradient_norm == 1.0
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:

@@ -27,7 +27,8 @@ def test_no_user_is_above_the_bound_and_none_is_chosen_by_others() -> None:
 def test_sums_of_clipped_gradients_are_those_of_a_loop(way: Sampling) -> None:
     data, rng = deal_digits(UserDesign.SIMILAR), np.random.default_rng(2)
     of = replace(
-        next(one for one in list_options(UserDesign.SIMILAR, 2.0, 1e-5) if one.sampling is way), norm=0.6
+        next(one for one in list_options(UserDesign.SIMILAR, 2.0, 1e-5) if one.sampling is way),
+        gradient_norm=0.6,
     )
     theta = rng.normal(size=(CLASSES, data.features.shape[1]))
     x, y, user = data.features[:40], np.eye(CLASSES)[data.labels[:40]], data.user[:40]

@@ -57,7 +57,7 @@ def test_what_is_no_table_is_refused(starts: list[int], items: list[int], values
 
 
 def test_the_generator_gives_what_it_says() -> None:
-    setting = GeneratedRatings(4_000, 300, 40.0, zipf_exponent=1.0, user_spread=0.5)
+    setting = GeneratedRatings(4_000, 300, 40.0, zipf_exponent=1.0, activity_spread=0.5)
     ratings = setting.draw(np.random.default_rng(5))
     # Independent cells: 160,000 expected ratings, standard deviation below 400.
     assert ratings.num_ratings == pytest.approx(160_000, rel=0.02)

@@ -20,7 +20,7 @@ from dpcore.factorisation.fit import (
     sum_gradients,
     sum_over_users,
 )
-from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange
+from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange, unfold_triangles
 from dpcore.factorisation.ratings import Ratings
 from dpcore.factorisation.studies import RatingStudy
 from dpcore.factorisation.study import ModelKind, run
@@ -46,7 +46,7 @@ def test_one_user_moves_the_gradients_by_no_more_than_declared(
     weighted = allocate(ratings, scheme, k, 1.0 + 50.0 * rng.random(12), 0.5, rng)
     vectors = scale * rng.normal(size=(12, 3))
     users = clip_user_vectors(rng.normal(size=(8, 3)) * scale, SETTINGS, 1.0)
-    users[:, 0] = SETTINGS.offset
+    users[:, 0] = SETTINGS.offset_coordinate
     is_other_user = weighted.ratings.graph.user_codes != user
     other_ratings = WeightedRatings(weighted.ratings.select(is_other_user), weighted.weights[is_other_user])
     difference = sum_gradients(weighted, users, vectors, RANGE, bound) - sum_gradients(
@@ -89,7 +89,7 @@ def test_many_steps_without_noise_end_where_the_sums_are_solved() -> None:
     sums = sum_over_users(ratings, weighted, first, SETTINGS, RANGE, max_length=1.0)
     # The ridge draws both to the level that the steps have found, which is near the mean of the solution.
     level = np.array([start[0], 0.0, 0.0])
-    matrices = sums.unfold_matrices() + SETTINGS.item_ridge * np.eye(3)
+    matrices = unfold_triangles(sums.matrix_triangles) + SETTINGS.item_ridge * np.eye(3)
     expected = np.linalg.solve(matrices, (sums.label_sums + SETTINGS.item_ridge * level)[:, :, None])[:, :, 0]
     assert gradients == pytest.approx(expected, abs=1e-3)
     assert gradients == pytest.approx(solve_noisy_items(sums, SETTINGS, RANGE), abs=0.1)

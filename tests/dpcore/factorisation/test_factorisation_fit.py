@@ -10,9 +10,9 @@ from dpcore.factorisation import studies
 from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings
 from dpcore.factorisation.fit import (
     add_noise,
+    compute_matrix_sensitivity,
     fit,
     fit_private,
-    matrix_sensitivity,
     solve_noisy_items,
     sum_over_users,
 )
@@ -23,6 +23,7 @@ from dpcore.factorisation.model import (
     RatingRange,
     solve_rows,
     solve_users,
+    unfold_triangles,
 )
 from dpcore.factorisation.ratings import GeneratedRatings, Ratings, assign_buckets
 from dpcore.factorisation.study import measure
@@ -41,7 +42,7 @@ def ridge_by_rows(features: np.ndarray, labels: np.ndarray, ridge: float) -> np.
 @pytest.mark.parametrize("offset", [0.0, 0.6])
 def test_a_sweep_is_least_squares_row_by_row(offset: float) -> None:
     ratings = table(1)
-    settings = FactorSettings(4, 1, user_ridge=0.7, item_ridge=0.3, offset=offset)
+    settings = FactorSettings(4, 1, user_ridge=0.7, item_ridge=0.3, offset_coordinate=offset)
     first = np.random.default_rng(0).normal(size=(12, 4))
     dense = np.full((40, 12), np.nan)
     dense[ratings.graph.user_codes, ratings.items] = ratings.values - RANGE.midpoint
@@ -79,7 +80,7 @@ def objective(model: FactorModel, train: Ratings, users: np.ndarray) -> float:
 
 def test_no_sweep_raises_the_objective() -> None:
     ratings = table(3, users=60)
-    settings = FactorSettings(4, 1, 0.5, 0.5, offset=0.0)
+    settings = FactorSettings(4, 1, 0.5, 0.5, offset_coordinate=0.0)
     result = []
     for sweeps in (1, 2, 4, 8, 16):
         model = fit(ratings, replace(settings, sweeps=sweeps), RANGE)
@@ -124,8 +125,10 @@ def test_without_noise_the_private_solution_is_ridge_around_the_mean() -> None:
     sums = sum_over_users(ratings, None, settings.draw_first_vectors(12), settings, RANGE, max_length=1.0)
     result = solve_noisy_items(sums, settings, RANGE)
     mean = ratings.values.mean() - RANGE.midpoint
-    start = np.array([mean / settings.offset, 0.0, 0.0])
-    shifted = LeastSquaresSums(sums.matrices, sums.label_sums - sums.unfold_matrices() @ start)
+    start = np.array([mean / settings.offset_coordinate, 0.0, 0.0])
+    shifted = LeastSquaresSums(
+        sums.matrix_triangles, sums.label_sums - unfold_triangles(sums.matrix_triangles) @ start
+    )
     assert result == pytest.approx(start + solve_rows(shifted, 2.0), abs=1e-9)
 
 
@@ -134,7 +137,7 @@ def test_an_item_that_nobody_rated_gets_the_overall_mean() -> None:
     settings = FactorSettings(2, 1, 1.0, 1.0)
     sums = sum_over_users(ratings, None, settings.draw_first_vectors(3), settings, RANGE, max_length=1.0)
     result = solve_noisy_items(sums, settings, RANGE)
-    assert settings.offset * result[2, 0] + RANGE.midpoint == pytest.approx(3.0)
+    assert settings.offset_coordinate * result[2, 0] + RANGE.midpoint == pytest.approx(3.0)
     assert result[2, 1] == pytest.approx(0.0)
 
 
@@ -142,12 +145,14 @@ def test_noise_has_the_size_that_is_said() -> None:
     sums = LeastSquaresSums(np.zeros((4_000, 10)), np.zeros((4_000, 4)))
     noisy_sums = add_noise(sums, 3.0, 2.0, np.random.default_rng(1), 0.0)
     less = add_noise(sums, 3.0, 2.0, np.random.default_rng(1), 0.9)
-    assert less.matrices == pytest.approx(matrix_sensitivity(0.9) * noisy_sums.matrices)
+    assert less.matrix_triangles == pytest.approx(
+        compute_matrix_sensitivity(0.9) * noisy_sums.matrix_triangles
+    )
     assert np.array_equal(less.label_sums, noisy_sums.label_sums)
     # 40,000 and 16,000 draws: the standard deviation is known to 0.4 % and 0.6 %; five of that.
-    assert noisy_sums.matrices.std() == pytest.approx(3.0, rel=0.02)
+    assert noisy_sums.matrix_triangles.std() == pytest.approx(3.0, rel=0.02)
     assert noisy_sums.label_sums.std() == pytest.approx(6.0, rel=0.03)
-    assert abs(np.corrcoef(noisy_sums.matrices[:, 0], noisy_sums.matrices[:, 1])[0, 1]) < 0.08
+    assert abs(np.corrcoef(noisy_sums.matrix_triangles[:, 0], noisy_sums.matrix_triangles[:, 1])[0, 1]) < 0.08
 
 
 def test_own_offsets_are_those_of_least_squares_and_beat_item_means() -> None:
@@ -207,7 +212,7 @@ def test_weights_enter_both_sums() -> None:
     for item in range(12):
         at = ratings.items == item
         x, y = users[ratings.graph.user_codes[at]], ratings.values[at] - RANGE.midpoint
-        assert sums.unfold_matrices()[item] == pytest.approx((weights[at, None] * x).T @ x)
+        assert unfold_triangles(sums.matrix_triangles)[item] == pytest.approx((weights[at, None] * x).T @ x)
         assert sums.label_sums[item] == pytest.approx((weights[at] * y) @ x)
 
 

@@ -80,7 +80,8 @@ def test_one_user_moves_every_sum_by_no_more_than_declared(
     other_sums = implicit.sum_over_users(other_ratings, rest, vectors, SETTINGS)
     all_sums = implicit.sum_over_users(ratings, weighted, vectors, SETTINGS)
     differences = {
-        "matrices": np.sum((all_sums.item_sums.matrices - other_sums.item_sums.matrices) ** 2) / k,
+        "matrices": np.sum((all_sums.item_sums.matrix_triangles - other_sums.item_sums.matrix_triangles) ** 2)
+        / k,
         "vectors": np.sum((all_sums.item_sums.label_sums - other_sums.item_sums.label_sums) ** 2) / k,
         # The Gram matrix has every user in it, whatever their weights: it moves by 1, and is paid for as 1.
         "gram": np.sum((all_sums.gram_triangle - other_sums.gram_triangle) ** 2),
@@ -95,7 +96,7 @@ def test_what_is_declared_is_reached() -> None:
     for scheme in Scheme:
         weighted = allocate(ratings, scheme, 5, np.arange(1.0, 6.0), 0.5, np.random.default_rng(0))
         sums = implicit.sum_over_users(ratings, weighted, np.ones((5, 1)), settings)
-        assert np.sum(sums.item_sums.matrices**2) == pytest.approx(5.0, rel=1e-5)
+        assert np.sum(sums.item_sums.matrix_triangles**2) == pytest.approx(5.0, rel=1e-5)
         assert np.sum(sums.item_sums.label_sums**2) == pytest.approx(5.0, rel=1e-5)
         assert np.sum(sums.gram_triangle**2) == pytest.approx(1.0)
 
@@ -104,7 +105,7 @@ def test_without_the_gram_matrix_the_account_would_be_short() -> None:
     """The audit finds what is not paid for: with k = 1, a user's movement of all releases is 3 T, not 2 T."""
     target, sweeps = PrivacyTarget(1.0, 1e-5), 2
     paid, unpaid = (
-        Spending.from_target(target, 0.1, sweeps, 1, unit_releases_per_sweep=number) for number in (1, 0)
+        Spending.from_target(target, 0.1, sweeps, 1, gram_releases_per_sweep=number) for number in (1, 0)
     )
     for spending, keeps in ((paid, True), (unpaid, False)):
         differences = 1.0 / spending.count_noise_std**2 + sweeps * (2.0 + 1.0) / spending.noise_std**2
@@ -116,7 +117,7 @@ def test_the_budget_by_another_accountant() -> None:
     from dp_accounting.pld import pld_privacy_accountant
 
     k, sweeps = 3, 2
-    spending = Spending.from_target(PrivacyTarget(1.0, 1e-5), 0.12, sweeps, k, unit_releases_per_sweep=1)
+    spending = Spending.from_target(PrivacyTarget(1.0, 1e-5), 0.12, sweeps, k, gram_releases_per_sweep=1)
     events = [dp_event.GaussianDpEvent(spending.count_noise_std / math.sqrt(k))]
     events += [dp_event.GaussianDpEvent(spending.noise_std / math.sqrt(k))] * (2 * sweeps)
     events += [dp_event.GaussianDpEvent(spending.noise_std)] * sweeps
@@ -138,7 +139,7 @@ def test_items_are_solved_from_what_was_released_alone(
         ImplicitSums(LeastSquaresSums(rng.normal(size=(12, 6)), rng.normal(size=(12, 3))), rng.normal(size=6))
         for _ in range(2)
     ]
-    spending = Spending.from_target(PrivacyTarget(1.0, 1e-5), 0.1, 2, 4, unit_releases_per_sweep=1)
+    spending = Spending.from_target(PrivacyTarget(1.0, 1e-5), 0.1, 2, 4, gram_releases_per_sweep=1)
     found = []
     for seed in (1, 2):
         remaining = iter(sums_released)
@@ -154,7 +155,7 @@ def test_a_budget_for_something_else_is_refused() -> None:
     target = PrivacyTarget(1.0, 1e-5)
     for wrong in (
         Spending.from_target(target, 0.1, 2, 4),
-        Spending.from_target(target, 0.0, 2, 4, unit_releases_per_sweep=1),
+        Spending.from_target(target, 0.0, 2, 4, gram_releases_per_sweep=1),
     ):
         with pytest.raises(InvalidInput):
             implicit.fit_private(ratings, SETTINGS, Scheme.UNIFORM, wrong)

@@ -103,8 +103,8 @@ def test_a_study_fills_every_run_and_repeats_itself(generated: Ratings, result: 
     assert private[1, 0] < private[0, 0]
     # With hardly any noise the DP item mean comes near the one without privacy.
     assert private[1, 0] == pytest.approx(result.summarise(ModelKind.ITEM_MEAN).means[1, 0], abs=0.02)
-    assert (ModelKind.NO_PRIVACY, 0.0) in result.fitted_models
-    assert (ModelKind.TAIL, 1.0) in result.fitted_models
+    assert (ModelKind.NO_PRIVACY, 0.0) in result.first_seed_models
+    assert (ModelKind.TAIL, 1.0) in result.first_seed_models
 
 
 def test_differences_are_paired_by_seed(result: StudyResult) -> None:
@@ -143,7 +143,7 @@ def test_shares_of_the_budget_add_up_and_rare_items_gain(generated: Ratings) -> 
     uniform, tail, adaptive = (divide_budget(generated, scheme, spending, 0.5) for scheme in Scheme)
     for division in (uniform, tail, adaptive):
         assert division.bucket_shares.sum() == pytest.approx(1.0)
-        assert division.noise_to_signal == pytest.approx(division.noise_std / division.mean_weights)
+        assert division.noise_to_signal == pytest.approx(division.noise_std / division.mean_weight_sums)
     assert adaptive.bucket_shares[0] > uniform.bucket_shares[0]
     assert tail.bucket_shares[0] > uniform.bucket_shares[0]
     assert adaptive.used_share == pytest.approx(1.0, abs=1e-4)

@@ -16,7 +16,7 @@ from dpcore.factorisation.allocation import (
     count_with_noise,
     select_smallest,
 )
-from dpcore.factorisation.fit import matrix_sensitivity, sum_over_users
+from dpcore.factorisation.fit import compute_matrix_sensitivity, sum_over_users
 from dpcore.factorisation.model import FactorSettings, RatingRange
 from dpcore.factorisation.ratings import Ratings
 from dpcore.multitask.problem import PrivacyTarget, compute_epsilon, compute_exact_budget
@@ -46,7 +46,7 @@ def test_one_user_moves_the_stacked_sums_by_no_more_than_declared(
     rng = np.random.default_rng(seed)
     counts = 1.0 + 50.0 * rng.random(12)
     vectors = scale * rng.normal(size=(12, 3))
-    settings = FactorSettings(3, 1, 0.01, 1.0, offset=offset, own_coordinate=own)
+    settings = FactorSettings(3, 1, 0.01, 1.0, offset_coordinate=offset, own_coordinate=own)
     vectors = settings.append_own_coordinate(vectors)
     weighted = allocate(ratings, scheme, k, counts, exponent, np.random.default_rng(1))
     # The others' weights do not depend on this user; the uniform scheme's draws are the same for them.
@@ -60,7 +60,9 @@ def test_one_user_moves_the_stacked_sums_by_no_more_than_declared(
     other_sums = sum_over_users(
         without(ratings, user), other_ratings, vectors, settings, RANGE, max_length=1.0
     )
-    matrices = math.sqrt(np.sum((all_sums.matrices - other_sums.matrices) ** 2)) / matrix_sensitivity(offset)
+    matrices = math.sqrt(
+        np.sum((all_sums.matrix_triangles - other_sums.matrix_triangles) ** 2)
+    ) / compute_matrix_sensitivity(offset)
     in_labels = math.sqrt(np.sum((all_sums.label_sums - other_sums.label_sums) ** 2)) / RANGE.label_bound
     for item in (matrices, in_labels):
         assert item <= math.sqrt(k) * (1.0 + 1e-9)
@@ -75,11 +77,11 @@ def test_half_a_matrix_moves_by_what_is_declared_and_no_more() -> None:
         other_coordinates *= (np.sqrt(1 - offset**2) / np.linalg.norm(other_coordinates, axis=1))[:, None]
         x = np.column_stack((np.full(20_000, offset), other_coordinates))
         half_squares = sum(x[:, a] ** 2 * x[:, b] ** 2 for a in range(4) for b in range(a, 4))
-        assert math.sqrt(half_squares.max()) <= matrix_sensitivity(offset) * (1 + 1e-12)
+        assert math.sqrt(half_squares.max()) <= compute_matrix_sensitivity(offset) * (1 + 1e-12)
         worst = np.array([offset, math.sqrt(1 - offset**2), 0.0, 0.0])
         largest_movement = math.sqrt(sum((worst[a] * worst[b]) ** 2 for a in range(4) for b in range(a, 4)))
-        assert largest_movement == pytest.approx(matrix_sensitivity(offset))
-    assert matrix_sensitivity(0.9) == pytest.approx(0.9198, abs=1e-4)
+        assert largest_movement == pytest.approx(compute_matrix_sensitivity(offset))
+    assert compute_matrix_sensitivity(0.9) == pytest.approx(0.9198, abs=1e-4)
 
 
 def test_sums_of_very_many_move_by_no_more_than_is_declared() -> None:
@@ -87,12 +89,12 @@ def test_sums_of_very_many_move_by_no_more_than_is_declared() -> None:
     many = 200_000
     ratings = Ratings.from_columns(range(many), np.zeros(many, int), np.full(many, 4.97), 1)
     fewer = ratings.select(ratings.graph.user_codes != many - 1)
-    settings = FactorSettings(1, 1, offset=1.0)
+    settings = FactorSettings(1, 1, offset_coordinate=1.0)
     sums = []
     for table_used in (ratings, fewer):
         weighted = allocate(table_used, Scheme.UNIFORM, 1, np.ones(1), 0.0, np.random.default_rng(0))
         sums.append(sum_over_users(table_used, weighted, np.zeros((1, 1)), settings, RANGE, max_length=1.0))
-    assert abs(sums[0].matrices - sums[1].matrices)[0, 0] <= 1.0 + 1e-10
+    assert abs(sums[0].matrix_triangles - sums[1].matrix_triangles)[0, 0] <= 1.0 + 1e-10
     assert abs(sums[0].label_sums - sums[1].label_sums)[0, 0] <= RANGE.label_bound * (1.0 + 1e-10)
 
 
@@ -105,11 +107,11 @@ def test_the_declared_movement_is_reached() -> None:
     # One user whose vector is the offset alone, with labels at the end of the range: w^2 for the matrix and w^2 for the
     # vector of each of k items.
     ratings = Ratings.from_columns([0] * 5, range(5), np.full(5, 5.0), 5)
-    settings = FactorSettings(1, 1, offset=1.0)
+    settings = FactorSettings(1, 1, offset_coordinate=1.0)
     for scheme in Scheme:
         weighted = allocate(ratings, scheme, 5, np.arange(1.0, 6.0), 0.5, np.random.default_rng(0))
         sums = sum_over_users(ratings, weighted, np.zeros((5, 1)), settings, RANGE, max_length=1.0)
-        moved = np.sum(sums.matrices**2) + np.sum(sums.label_sums**2) / RANGE.label_bound**2
+        moved = np.sum(sums.matrix_triangles**2) + np.sum(sums.label_sums**2) / RANGE.label_bound**2
         assert math.sqrt(moved) == pytest.approx(math.sqrt(2 * 5), rel=1e-5)
 
 

@@ -1,4 +1,4 @@
-"""The training that was stored for the first screen of Factorisation, made again in part."""
+"""The training that was stored for the first screen of Recommender, made again in part."""
 
 from dataclasses import replace
 

@@ -63,8 +63,8 @@ def test_theorem_2_is_exact_not_only_a_bound(g: int) -> None:
     smallest = min(caps)
     assert by_hand == Fraction(2 * g + 1, 4 * g * g)
     assert smallest == Fraction(3, 4 * g)
-    assert comparison.smooth.variance == pytest.approx(float(by_hand), rel=1e-12)
-    assert comparison.best_cap.variance == pytest.approx(float(smallest), rel=1e-12)
+    assert comparison.smooth_choice.variance == pytest.approx(float(by_hand), rel=1e-12)
+    assert comparison.cap_choice.variance == pytest.approx(float(smallest), rel=1e-12)
     assert (truth.smooth_variance, truth.capped_variance) == (by_hand, smallest)
     assert truth.ratio == smallest / by_hand
     assert comparison.ratio == pytest.approx(float(truth.ratio), rel=1e-12)
@@ -91,9 +91,9 @@ def test_the_ratio_is_that_of_brute_force_over_all_caps(instance: tuple[list[int
     user_weights /= (user_weights * u).sum(axis=1, keepdims=True)
     smooth = ((user_weights**2 / s * u).sum(axis=1) + rho * user_weights.max(axis=1) ** 2).min()
     # A grid can only be above the optimum, by a square of its step.
-    assert comparison.smooth.variance <= smooth * (1.0 + ROUNDING)
+    assert comparison.smooth_choice.variance <= smooth * (1.0 + ROUNDING)
     assert comparison.ratio == pytest.approx(brute_cap(*instance) / smooth, rel=2e-4)
-    assert comparison.best_cap.variance == pytest.approx(brute_cap(*instance), rel=1e-12)
+    assert comparison.cap_choice.variance == pytest.approx(brute_cap(*instance), rel=1e-12)
 
 
 @settings(max_examples=100, deadline=None)
@@ -171,7 +171,7 @@ def test_the_dominating_line_lies_between_rows_kept_and_the_level_curve(
     limit = find_dominating_groups(compare(problem_of(*instance)))
     h = np.arange(1.0, 3.0 * max(sizes) + 1.0)
     kept_rows = (np.minimum(h[:, None], np.array(sizes, float)) * np.array(users, float)).sum(axis=1)
-    line = limit.light_users + limit.heavy_users * h
+    line = limit.num_light_users + limit.num_heavy_users * h
     assert np.all(kept_rows <= line * (1.0 + ROUNDING))
     # Below the level curve means that a cap on the line is no better than the instance's best.
     assert np.all(1.0 / line + rho * (h / line) ** 2 >= brute_cap(*instance) * (1.0 - ROUNDING))
@@ -182,8 +182,8 @@ def test_the_dominating_line_lies_between_rows_kept_and_the_level_curve(
 def test_batch_agrees_with_the_exact_optimisers(instance: tuple[list[int], list[int], float]) -> None:
     sizes, users, rho = instance
     comparison, batch = compare(problem_of(*instance)), compute_variance_ratios(sizes, users, rho)
-    assert float(batch.smooth_variance) == pytest.approx(comparison.smooth.variance, rel=1e-9)
-    assert float(batch.capped_variance) == pytest.approx(comparison.best_cap.variance, rel=1e-9)
+    assert float(batch.smooth_variance) == pytest.approx(comparison.smooth_choice.variance, rel=1e-9)
+    assert float(batch.capped_variance) == pytest.approx(comparison.cap_choice.variance, rel=1e-9)
 
 
 @settings(max_examples=80, deadline=None)
@@ -225,7 +225,7 @@ def test_a_search_over_instances_comes_close_to_the_supremum_and_cannot_arrive(n
     comparison = compare(problem_of(sizes, users, float(noise_ratio)))
     assert comparison.ratio == pytest.approx(-worst.fun, rel=1e-9)
     assert 1.55 < comparison.ratio < compute_supremum().ratio
-    assert comparison.best_cap.variance == pytest.approx(
+    assert comparison.cap_choice.variance == pytest.approx(
         brute_cap(sizes, users, float(noise_ratio)), rel=1e-12
     )
 

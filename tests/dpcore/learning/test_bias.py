@@ -62,7 +62,7 @@ def test_parts_user_by_user() -> None:
         distance = 0.5 * np.abs(capped / capped.sum() - counts / counts.sum()).sum()
         parts = optimal_cap.compute_error_parts(problem, cap / counts.sum())
         assert float(parts.total) == pytest.approx(plain_total(problem, counts, cap, distance), rel=1e-12)
-        assert float(parts.bias) == pytest.approx(2.0 * distance, abs=1e-12)
+        assert float(parts.twice_bias) == pytest.approx(2.0 * distance, abs=1e-12)
 
 
 @pytest.mark.parametrize("constant", [1.0, 3.0, 5.0, 9.0])
@@ -101,7 +101,7 @@ def test_one_over_n_is_one_row_whatever_n_is() -> None:
 def test_alike_users_keep_one_row() -> None:
     problem = BiasProblem(histogram=HISTOGRAM, epsilon=1.0, bias=BiasTerm.TIGHTEST, loss_variance=0.0)
     best = optimal_cap.find_best_cap(problem)
-    assert (best.cap, best.bias) == (1.0, 0.0)
+    assert (best.cap, best.twice_bias) == (1.0, 0.0)
     # 1 / m for every user.
     assert best.privacy == pytest.approx((math.log(60.0) / HISTOGRAM.num_users) ** 2, rel=1e-12)
     assert "One row per user" in best.stop_reason
@@ -113,7 +113,7 @@ def test_equal_users_lose_nothing_by_any_cap() -> None:
     )
     best = optimal_cap.find_best_cap(problem)
     assert best.cap == 50
-    assert best.bias == 0.0
+    assert best.twice_bias == 0.0
     assert "Nobody loses rows" in best.stop_reason
 
 

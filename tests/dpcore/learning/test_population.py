@@ -328,7 +328,7 @@ def test_alike_users_escape_the_cost() -> None:
         participation=PowerLaw(1.0), epsilon=1.0, bias=BiasTerm.TIGHTEST, loss_variance=0.0
     )
     best = population.find_best_fraction(problem)
-    assert best.bias == 0.0
+    assert best.twice_bias == 0.0
     assert best.total < 1e-5
     assert best.certificate.lower_bound == 0.0
     assert "no best" in best.stop_reason

@@ -40,9 +40,9 @@ def compute_by_hand(
         total += rows.sum()
     mean = total / values.size
     threshold = min(threshold, np.bincount(codes).max())
-    noise = 4.0 * problem.unit_variance * limit**2
+    noise = 4.0 * problem.unit_noise_variance * limit**2
     if problem.has_private_counts:
-        noise = 2.0 * problem.unit_variance * (limit**2 + threshold**2 * (mean - centre) ** 2)
+        noise = 2.0 * problem.unit_noise_variance * (limit**2 + threshold**2 * (mean - centre) ** 2)
     bias = abs(weighted / weight_sum - mean) + cut / weight_sum
     return bias**2 + noise / weight_sum**2, centre + clamped_sum / weight_sum
 
@@ -107,7 +107,7 @@ def test_the_best_limit_is_that_of_a_general_solver(has_private_counts: bool) ->
             else 4.0 * cp.square(limit)
         )
         bias = abs(weights @ means / weights.sum() - mean) + cut
-        objective = cp.square(bias) + problem.unit_variance / weights.sum() ** 2 * noise
+        objective = cp.square(bias) + problem.unit_noise_variance / weights.sum() ** 2 * noise
         cp.Problem(cp.Minimize(objective)).solve(solver="CLARABEL")
         assert objective.value == pytest.approx(best.error_parts.error**2, rel=1e-6)
 
@@ -191,5 +191,5 @@ def test_what_cannot_be_is_refused() -> None:
         clamped_users.best_joint(ClampedUsersProblem(Values([0, 0, 1], [1.0, 3.0, 2.0]), 1.0))
     with pytest.raises(InvalidInput, match="Threshold"):
         clamped_users.best_limit(ClampedUsersProblem(make_values(0), 1.0), 0.5)
-    with pytest.raises(InvalidInput, match=r"(?i)unit.variance"):
+    with pytest.raises(InvalidInput, match=r"(?i)unit.noise.variance"):
         ClampedUsersProblem(make_values(0), 0.0)

@@ -16,14 +16,16 @@ from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program, convert_to_rho, find_exact_sigma
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset, Values
-from dpcore.mean.private_counts import NEAR_END, ROUGH_NOISE, PrivateCountsProblem, Release
+from dpcore.mean.private_counts import NEAR_END, ROUGH_NOISE, PrivateCountsProblem, ReleasedSums
 from dpcore.mean.table_values import ValueSummary
 
 SKEWED = ContributionHistogram(sizes=[1, 3, 10, 200], users=[4000, 800, 60, 3])
 
 
 def problem_of(**changes):
-    basic = PrivateCountsProblem(SKEWED, epsilon=1.0, value_bound=5.0, value_variance=1.5, value_mean=2.0)
+    basic = PrivateCountsProblem(
+        SKEWED, epsilon=1.0, value_bound=5.0, value_variance=1.5, mean_above_lower=2.0
+    )
     return replace(basic, **changes)
 
 
@@ -74,7 +76,7 @@ def test_without_noise_the_ratio_is_the_weighted_mean(users, bound):
         assert 5.0 * p / (p + n) == pytest.approx(weighted / kept_weight, abs=1e-9)
 
 
-@pytest.mark.parametrize("release", list(Release))
+@pytest.mark.parametrize("release", list(ReleasedSums))
 @pytest.mark.parametrize("p", [0.0, 0.2, 0.5, 1.0])
 def test_privacy_factor_is_the_linearised_variance(release, p):
     # Gradient of the released mean by central differences at P = n mu, n = 1; noise variances 2 b^2.
@@ -82,16 +84,16 @@ def test_privacy_factor_is_the_linearised_variance(release, p):
     mu = p * b
 
     def release_mean(z1, z2):
-        if release is Release.PAIR:
+        if release is ReleasedSums.PAIR:
             return b * (mu + z1) / ((mu + z1) + (b - mu + z2))
-        if release is Release.SPLIT:
+        if release is ReleasedSums.SPLIT:
             return (mu + z1) / (1.0 + z2)
         return b / 2.0 + (mu - b / 2.0 + z1) / (1.0 + z2)
 
     scales = {
-        Release.PAIR: (b / eps, b / eps),
-        Release.SPLIT: (b / (eps / 2.0), 1.0 / (eps / 2.0)),
-        Release.CENTRED_SPLIT: (b / 2.0 / (eps / 2.0), 1.0 / (eps / 2.0)),
+        ReleasedSums.PAIR: (b / eps, b / eps),
+        ReleasedSums.SPLIT: (b / (eps / 2.0), 1.0 / (eps / 2.0)),
+        ReleasedSums.CENTRED_SPLIT: (b / 2.0 / (eps / 2.0), 1.0 / (eps / 2.0)),
     }[release]
     step = 1e-5
     slopes = (
@@ -99,7 +101,7 @@ def test_privacy_factor_is_the_linearised_variance(release, p):
         (release_mean(0.0, step) - release_mean(0.0, -step)) / (2.0 * step),
     )
     variance = sum(2.0 * (g * s) ** 2 for g, s in zip(slopes, scales, strict=True))
-    factor = problem_of(epsilon=eps, value_mean=mu, release=release).privacy_factor
+    factor = problem_of(epsilon=eps, mean_above_lower=mu, released_sums=release).privacy_factor
     assert factor == pytest.approx(variance / (2.0 * (b / eps) ** 2), rel=1e-8)
 
 
@@ -135,14 +137,14 @@ def test_the_noise_of_a_program_is_that_of_its_two_sums(changes, p):
     else:
         variance, on_weights = (1.0 - p) ** 2 * first + p**2 * second, (first + second) / b**2
     parameters = mean.MeanParameters(eps, 0.0, b, counts=mean.Counts.PRIVATE, **changes)
-    problem = replace(parameters.problem(SKEWED), value_mean=p * b)
+    problem = replace(parameters.problem(SKEWED), mean_above_lower=p * b)
     kept = float(SKEWED.kept_rows(h))
     tolerance = 1.1e-3 if program is Program.PIPELINEDP else 1e-9
     assert float(mean.capped_error(problem, h).privacy_variance) == pytest.approx(
         variance / kept**2, rel=tolerance
     )
     assert problem.noise_share(h) == pytest.approx(np.sqrt(on_weights) / kept, rel=tolerance)
-    worst = max(replace(problem, value_mean=mu)._unit_noise for mu in np.linspace(0.0, b, 11))
+    worst = max(replace(problem, mean_above_lower=mu)._unit_noise_variance for mu in np.linspace(0.0, b, 11))
     assert problem.relative_noise == pytest.approx(worst / b**2)
 
 
@@ -160,15 +162,20 @@ def test_no_cap_is_better_under_the_noise_of_a_program(changes):
         assert smooth.certificate.proves(1e-9)
 
 
-@pytest.mark.parametrize("release", list(Release))
+@pytest.mark.parametrize("release", list(ReleasedSums))
 def test_an_unknown_mean_stands_for_the_worst(release):
-    factors = [problem_of(value_mean=mu, release=release).privacy_factor for mu in np.linspace(0.0, 5.0, 101)]
-    assert problem_of(value_mean=None, release=release).privacy_factor == max(factors)
+    factors = [
+        problem_of(mean_above_lower=mu, released_sums=release).privacy_factor
+        for mu in np.linspace(0.0, 5.0, 101)
+    ]
+    assert problem_of(mean_above_lower=None, released_sums=release).privacy_factor == max(factors)
 
 
 def test_the_pair_beats_an_even_split_several_times():
     for mu in np.linspace(0.0, 5.0, 51):
-        pair, split, centred = (problem_of(value_mean=mu, release=r).privacy_factor for r in Release)
+        pair, split, centred = (
+            problem_of(mean_above_lower=mu, released_sums=r).privacy_factor for r in ReleasedSums
+        )
         # Variances: 4 to 10.5 times for the plain split, exactly 2 for the centred one.
         assert 4.0 - 1e-12 <= split / pair <= 10.48
         assert centred / pair == pytest.approx(2.0)
@@ -177,16 +184,16 @@ def test_the_pair_beats_an_even_split_several_times():
 def test_at_the_worst_mean_it_is_the_public_count_error():
     # Factor 1: sigma^2 sum c^2 + 2 (B h / (eps n_h))^2, the formula of dpcore.mean.
     public = mean.MeanProblem(SKEWED, 1.0, 5.0, 1.5)
-    private = problem_of(value_mean=None)
+    private = problem_of(mean_above_lower=None)
     h = np.array([1.0, 2.5, 10.0, 200.0])
     assert mean.smooth_variance(private, h) == pytest.approx(mean.smooth_variance(public, h))
     assert mean.capped_variance(private, h) == pytest.approx(mean.capped_variance(public, h))
 
 
-@pytest.mark.parametrize("release", list(Release))
+@pytest.mark.parametrize("release", list(ReleasedSums))
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 50.0])
 def test_no_cap_or_threshold_has_a_smaller_linearised_error(release, epsilon):
-    problem = problem_of(epsilon=epsilon, release=release)
+    problem = problem_of(epsilon=epsilon, released_sums=release)
     cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
     caps = mean.capped_error(problem, np.arange(1.0, 201.0)).variance
     assert cap.max_contributions == int(np.argmin(caps)) + 1
@@ -202,10 +209,10 @@ def test_no_cap_or_threshold_has_a_smaller_linearised_error(release, epsilon):
     assert (low, high) == (within[0], within[-1])
 
 
-@pytest.mark.parametrize("release", list(Release))
+@pytest.mark.parametrize("release", list(ReleasedSums))
 @pytest.mark.parametrize(("bound", "capped"), [(3, True), (2.5, False)])
 def test_simulation_agrees_where_noise_is_small(release, bound, capped):
-    problem = problem_of(epsilon=0.25, release=release)
+    problem = problem_of(epsilon=0.25, released_sums=release)
     error = (mean.capped_error if capped else mean.smooth_error)(problem, float(bound))
     result = simulation.simulate(problem, bound, capped, runs=60_000, seed=2)
     # The noise on n_h is about 30 of 6,600: the linearisation is good to 1e-4, the standard error to 1e-2.
@@ -216,7 +223,7 @@ def test_simulation_agrees_where_noise_is_small(release, bound, capped):
     assert min(float(error.privacy_variance), float(error.sampling_variance)) > 6.0 * result.standard_error
 
 
-@pytest.mark.parametrize("release", [Release.PAIR, Release.CENTRED_SPLIT])
+@pytest.mark.parametrize("release", [ReleasedSums.PAIR, ReleasedSums.CENTRED_SPLIT])
 @pytest.mark.parametrize("relative_mean", [0.5, 0.1])
 def test_releases_err_as_stated_where_the_error_is_not_called_rough(release, relative_mean):
     # One row each, all of one value: the error is that of the noise alone.
@@ -252,15 +259,15 @@ def test_refusals():
         PrivateCountsProblem(SKEWED, 0.0, 5.0, 1.0, -1.0, "pair")
     assert len(caught.value.problems) == 3
     with pytest.raises(InvalidInput, match="between 0 and 5"):
-        problem_of(value_mean=6.0)
+        problem_of(mean_above_lower=6.0)
 
 
-@pytest.mark.parametrize("release", Release)
+@pytest.mark.parametrize("release", ReleasedSums)
 def test_noise_share_is_the_spread_of_the_noisy_weights(release):
-    problem = problem_of(release=release, value_variance=0.0)
+    problem = problem_of(released_sums=release, value_variance=0.0)
     generator = np.random.default_rng(3)
     h, kept_weight = 10.0, float(SKEWED.kept_rows(10.0))
-    if release is Release.PAIR:
+    if release is ReleasedSums.PAIR:
         noise = generator.laplace(0.0, 5.0 * h, (2, 400_000)).sum(axis=0) / 5.0
     else:
         noise = generator.laplace(0.0, h / 0.5, 400_000)

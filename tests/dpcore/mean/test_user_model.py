@@ -56,7 +56,7 @@ def test_normal_users_err_as_the_model_says(target: Target, user_share: float, t
 
 def test_private_counts_err_as_the_model_says() -> None:
     """The pair of sums, at M = mu; the delta method may be off by a few per cent."""
-    problem, threshold = build_problem(value_mean=WIDTH / 2.0), 4.0
+    problem, threshold = build_problem(mean_above_lower=WIDTH / 2.0), 4.0
     error = UserModel(problem).error(threshold)
     u = np.minimum(threshold, SIZES)
     weights = user_weight(problem, threshold, SIZES) * SIZES

@@ -59,13 +59,15 @@ def test_buckets_go_from_tail_to_head_and_add_up() -> None:
     slices = weights.slice_by_size(adapted, uniform, 3)
     ends = [(b.num_tasks, b.smallest_size, b.largest_size) for b in slices]
     assert ends == [(3, 1, 3), (2, 7, 9), (2, 50, 100)]
-    assert sum(b.bound for b in slices) == pytest.approx(adapted.total_bound)
-    assert sum(b.reference_bound for b in slices) == pytest.approx(uniform.total_bound)
-    assert sum(b.share for b in slices) == pytest.approx(1.0)
+    assert sum(b.bound_sum for b in slices) == pytest.approx(adapted.total_bound)
+    assert sum(b.reference_bound_sum for b in slices) == pytest.approx(uniform.total_bound)
+    assert sum(b.total_share for b in slices) == pytest.approx(1.0)
     # With mu = 1/2 all tasks have the same bound m / (n beta); uniform weights give sum(n) / (n beta n_i).
     for b, item in zip(slices, ([1, 3, 3], [7, 9], [50, 100]), strict=True):
         assert 1.0 / b.ratio == pytest.approx(sum(173 / k for k in item) / (7 * len(item)))
-        assert (b.least_ratio, b.largest_ratio) == pytest.approx((7 * item[0] / 173, 7 * item[-1] / 173))
+        assert (b.least_task_ratio, b.largest_task_ratio) == pytest.approx(
+            (7 * item[0] / 173, 7 * item[-1] / 173)
+        )
     assert slices[0].ratio < 1.0 < slices[-1].ratio
     assert len(weights.slice_by_size(adapted, uniform, 50)) == 7
 

@@ -43,7 +43,7 @@ def test_problem_9_agrees_with_cvxpy(random_graph, dense_of, seed: int) -> None:
 def test_the_reference_proves_its_answer_by_its_own_multipliers(random_graph, dense_of, loss: Loss) -> None:
     graph = random_graph(7, num_users=30, num_tasks=6)
     problem = TaskProblem(graph, 0.25, loss)
-    certificate, status = exact.solve(problem)
+    certificate, status = exact.run_cvxpy(problem)
     assert "optimal" in status
     assert certificate.value == pytest.approx(_problem_9(dense_of(graph), loss, 0.25), rel=1e-6)
     assert certificate.proves(1e-6)
@@ -55,7 +55,7 @@ def test_the_reference_proves_its_answer_by_its_own_multipliers(random_graph, de
 
 def test_a_reference_that_fails_says_so_and_proves_nothing_false(random_graph) -> None:
     problem = TaskProblem(random_graph(7, num_users=30, num_tasks=6), 0.25, Loss.CONVEX)
-    certificate, status = exact.solve(problem, solver="OSQP")  # It solves no such cones.
+    certificate, status = exact.run_cvxpy(problem, solver="OSQP")  # It solves no such cones.
     assert "failed" in status
     assert certificate.relative_gap > 0.0
     own_result, reference = exact.compare_with_cvxpy(problem)

@@ -91,5 +91,5 @@ def test_training_and_test_pairs_are_apart_and_complete() -> None:
     # 20 % held out: four standard deviations of a binomial.
     assert test.labels.size == pytest.approx(0.2 * pairs, abs=4 * (0.16 * pairs) ** 0.5)
     training_pairs = {tuple(row) for row in np.column_stack((train.graph.task_codes, train.features))}
-    test_pairs = {tuple(row) for row in np.column_stack((test.task_codes, test.features))}
+    test_pairs = {tuple(row) for row in np.column_stack((test.graph.task_codes, test.features))}
     assert not training_pairs & test_pairs

@@ -54,7 +54,7 @@ def test_skewed_tasks_have_the_stated_density_and_mean(power: float, second_mome
 
 
 def test_heavy_tailed_graphs_follow_zipf_where_repetition_is_rare() -> None:
-    setting = HeavyTailed(200_000, 500, tasks_per_user=1.0, zipf_exponent=1.0, user_spread=0.0)
+    setting = HeavyTailed(200_000, 500, tasks_per_user=1.0, zipf_exponent=1.0, activity_spread=0.0)
     sizes = np.bincount(setting.draw(np.random.default_rng(1)).task_codes, minlength=500)
     # One draw each: sizes are multinomial with probabilities 1 / (i H_500).
     expected = 200_000 / (np.arange(1, 501) * np.sum(1.0 / np.arange(1, 501)))

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from dpcore.multitask import weights
 from dpcore.multitask.learners import (
     DescentSettings,
-    EvaluationExamples,
     Examples,
     RidgeSettings,
     clip_rows,
@@ -21,7 +20,7 @@ from dpcore.multitask.learners import (
     solve_sums,
     sum_gradients,
 )
-from dpcore.multitask.problem import TaskProblem
+from dpcore.multitask.problem import TaskGraph, TaskProblem
 
 
 def _examples(graph, seed: int, dimension: int = 3, spread: float = 1.0) -> Examples:
@@ -204,7 +203,7 @@ def test_removing_a_user_moves_a_steps_gradients_by_no_more_than_stated(
 def test_noiseless_descent_converges_to_ridge(random_graph) -> None:
     graph = random_graph(3, 60, 4)
     examples = _examples(graph, 8, spread=0.4)
-    settings_ = DescentSettings(gradient_bound=100.0, steps=400, radius=50.0, ridge=0.2)
+    settings_ = DescentSettings(gradient_bound=100.0, num_steps=400, radius=50.0, ridge=0.2)
     w = np.full(graph.num_pairs, 0.1)
     rates = np.tile(1.0 / (2.0 * 0.1 * graph.task_sizes), (400, 1))
     result = fit_descent(examples, w, settings_, rates, None)
@@ -217,7 +216,7 @@ def test_noiseless_descent_does_not_depend_on_the_scale_of_weights(random_graph)
     # with the printed omega^2 it would not.
     graph = random_graph(5, 30, 4)
     examples = _examples(graph, 1)
-    settings_ = DescentSettings(steps=7, ridge=0.5)
+    settings_ = DescentSettings(num_steps=7, ridge=0.5)
     paths = []
     for omega in (np.full(4, 0.2), np.full(4, 2.0)):
         rates = 1.0 / (np.arange(1.0, 8.0)[:, None] * omega * graph.task_sizes)
@@ -229,7 +228,7 @@ def test_descent_noise_has_the_stated_variance(graph_of) -> None:
     num_tasks = 3_000
     graph = graph_of(np.ones((1, num_tasks)))
     examples = Examples(graph, np.zeros((num_tasks, 4)), np.zeros(num_tasks))
-    settings_ = DescentSettings(gradient_bound=3.0, steps=2, radius=1e9)
+    settings_ = DescentSettings(gradient_bound=3.0, num_steps=2, radius=1e9)
     w = np.full(num_tasks, 0.01)
     result = fit_descent(examples, w, settings_, np.ones((2, num_tasks)), np.random.default_rng(9))
     # Two steps of variance Gamma^2 T / 2 = 9 each; 12,000 entries: four standard deviations are 5.2 %.
@@ -246,7 +245,8 @@ def test_clip_rows_and_test_error_by_hand() -> None:
     np.testing.assert_allclose(
         clip_rows(np.array([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]]), 1.0), [[0.6, 0.8], [0.3, 0.4], [0.0, 0.0]]
     )
-    held = EvaluationExamples(np.array([0, 1]), np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([1.0, 0.0]))
+    graph = TaskGraph(np.array([0, 1, 2]), np.array([0, 1], dtype=np.int32), 2)
+    held = Examples(graph, np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([1.0, 0.0]))
     # Predictions 4 and 2: errors 3 and 2.
     result = held.compute_root_mean_squared_error(np.array([[4.0, 0.0], [0.0, 1.0]]))
     assert result == pytest.approx(math.sqrt((9 + 4) / 2))

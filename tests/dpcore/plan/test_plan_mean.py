@@ -67,7 +67,7 @@ def test_a_library_that_halves_the_share_of_a_mean_has_the_number_of_that_releas
     (line,) = allocate_lines(SHOP, parameters, table.plan_lines(SHOP, parameters), [1.0])
     problem, value, _ = table.build_mean_problem(SHOP, parameters)
     own = mean.best_cap(problem)
-    assert problem.release is private_counts.Release.CENTRED_SPLIT
+    assert problem.released_sums is private_counts.ReleasedSums.CENTRED_SPLIT
     assert (line.bound, line.error) == (own.max_contributions, pytest.approx(own.standard_error, rel=1e-6))
     assert value == pytest.approx(SHOP.values.values.mean())
 

@@ -11,7 +11,7 @@ import dpcore as ss
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.data import samples
-from dpcore.data.totals_per_user import amounts_of
+from dpcore.data.totals_per_user import get_user_amounts
 from dpcore.dataset import Dataset
 from dpcore.private_choice.answer import selection
 from dpcore.private_choice.parameters import OtherBound
@@ -80,7 +80,9 @@ def test_where_epsilon_is_plenty_the_draw_is_the_best_bound(replies) -> None:
         asked = selection.build_request(reply.answer, reply.data, selection.SelectionSettings(epsilon=1000.0))
         histogram = reply.data.histogram
         if asked.number is OtherBound.TOTAL:
-            histogram = count_units(amounts_of(reply.data).totals, asked.problem.unit, asked.problem.largest)
+            histogram = count_units(
+                get_user_amounts(reply.data).totals, asked.problem.unit, asked.problem.largest
+            )
         best = asked.problem.condition.best_bound(histogram)
         drawn = selection.select(asked, reply.data)
         errors = asked.problem.condition.errors(histogram, np.array([drawn.value / asked.problem.unit, best]))

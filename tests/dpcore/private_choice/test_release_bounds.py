@@ -15,7 +15,7 @@ from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.common.programs import Program
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
-from dpcore.data.totals_per_user import Amounts, amounts_of
+from dpcore.data.totals_per_user import Amounts, get_user_amounts
 from dpcore.dataset import Dataset, Totals, Values
 from dpcore.learning import LearningParameters, PrivacyForm, optimal_cap
 from dpcore.private_choice import choice, release_bounds
@@ -221,7 +221,7 @@ def test_sums_and_counts_with_gaussian_noise_aim_at_the_least_bias_plus_mean_noi
     # A sum of amounts, brought row by row: by brute force over the grid, in the column's unit.
     setting = dataclasses.replace(GAUSSIAN, epsilon=0.7)
     draw = request_total_bound(setting, 20_000.0, 0.1)
-    totals = amounts_of(shop).totals
+    totals = get_user_amounts(shop).totals
     scale = compute_unit_scale(NoiseKind.GAUSSIAN, 0.7, 1e-6)
     bounds = draw.problem.bounds
     error = np.maximum(totals - bounds[:, None], 0.0).sum(axis=1) + scale * math.sqrt(2.0 / math.pi) * bounds
@@ -246,6 +246,6 @@ def test_a_total_becomes_whole_units_by_itself() -> None:
     assert drawn.column == "amount"
     assert drawn.value in draw.problem.bounds
     binned = dataclasses.replace(data, values=None, totals=Totals([1.5], "amount", [2]))
-    assert amounts_of(binned).totals is None
+    assert get_user_amounts(binned).totals is None
     with pytest.raises(InvalidInput, match="no total for each user"):
         selection.select(draw, binned)

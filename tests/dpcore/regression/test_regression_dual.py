@@ -6,17 +6,21 @@ from scipy.optimize import minimize
 
 from dpcore.regression import dual as regression_dual
 from dpcore.regression import estimate, sample_limiting, working_set
-from dpcore.regression.dual import price
+from dpcore.regression.dual import price_entries
 from tests.dpcore.regression.bank import random_problem, total_variance
 
 
 def dual_value(problem, m, multipliers):
     """D(M, lambda) / unit noise, written out from the Lagrangian in the original coordinates."""
     whitened = problem.whitened
-    prices = np.abs(whitened.rows @ m)
+    prices = np.abs(whitened.row_matrix @ m)
     a = problem.trade_off
     values = np.maximum(prices - multipliers[whitened.row_users][:, None], 0.0)
-    return float((m * whitened.right_side).sum()) - multipliers.sum() ** 2 / 4 - (values**2).sum() / (4 * a)
+    return (
+        float((m * whitened.constraint_target).sum())
+        - multipliers.sum() ** 2 / 4
+        - (values**2).sum() / (4 * a)
+    )
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -24,11 +28,11 @@ def test_multipliers_are_the_best_for_their_m(seed):
     problem = random_problem(seed)
     rng = np.random.default_rng(seed)
     m = rng.standard_normal((problem.num_features, problem.num_features))
-    priced = price(problem.whitened, problem.trade_off, m)
-    ours = dual_value(problem, m, priced.multipliers)
+    priced = price_entries(problem.whitened, problem.trade_off, m)
+    ours = dual_value(problem, m, priced.user_multipliers)
     assert ours == pytest.approx(priced.reward - priced.penalty, rel=1e-12)
     # Independent route: a general optimiser over lambda >= 0, from two starts.
-    for start in (np.zeros(problem.num_users), 3.0 * priced.multipliers + 0.1):
+    for start in (np.zeros(problem.num_users), 3.0 * priced.user_multipliers + 0.1):
         other = minimize(
             lambda x: -dual_value(problem, m, x), start, bounds=[(0, None)] * start.size, method="L-BFGS-B"
         )
@@ -42,7 +46,7 @@ def test_no_feasible_matrix_is_below_any_bound(seed, scale, shift):
     problem = random_problem(seed)
     rng = np.random.default_rng(shift)
     d = problem.num_features
-    multipliers = problem.whitened.right_side + 10.0**scale * rng.standard_normal((d, d))
+    multipliers = problem.whitened.constraint_target + 10.0**scale * rng.standard_normal((d, d))
     bound = estimate.compute_lower_bound(problem, multipliers)
     c = sample_limiting.estimate_on_all_rows(problem).matrix
     # Any C plus any matrix times the projection off the columns of X is feasible.
@@ -58,14 +62,17 @@ def test_hessian_is_the_derivative_of_the_gradient(seed):
     problem = random_problem(seed)
     whitened, a, d = problem.whitened, problem.trade_off, problem.num_features
     rng = np.random.default_rng(seed)
-    m = whitened.right_side + rng.standard_normal((d, d)) * np.abs(whitened.right_side).max()
-    curvature = regression_dual.compute_hessian(whitened, a, price(whitened, a, m)) / (2.0 * a)
+    m = whitened.constraint_target + rng.standard_normal((d, d)) * np.abs(whitened.constraint_target).max()
+    curvature = regression_dual.compute_hessian(whitened, a, price_entries(whitened, a, m)) / (2.0 * a)
     step = 1e-7 * np.abs(m).max()
     for j in range(d):
         for r in range(d):
             moved = np.zeros((d, d))
             moved[r, j] = step
-            ends = [whitened.rows.T @ price(whitened, a, m + s * moved).build_weights(a) for s in (1, -1)]
+            ends = [
+                whitened.row_matrix.T @ price_entries(whitened, a, m + s * moved).build_weights(a)
+                for s in (1, -1)
+            ]
             difference = (ends[0] - ends[1]) / (2 * step)
             column = curvature[:, j * d + r].reshape(d, d).T
             assert np.allclose(difference, column, rtol=1e-5, atol=1e-5 * np.abs(curvature).max())

@@ -54,7 +54,7 @@ def test_rows_are_drawn_evenly():
     problem = RegressionProblem(np.ones((7, 1)), np.array([0, 0, 1, 0, 0, 0, 0]), 1.0, 1.0, 1.0)
     counts = np.zeros(7)
     for seed in range(3000):
-        counts[problem.whitened.order[sample_limiting.draw_ranks(problem.whitened, seed) < 2]] += 1
+        counts[problem.whitened.row_order[sample_limiting.draw_ranks(problem.whitened, seed) < 2]] += 1
     assert counts[2] == 3000
     assert np.all(np.abs(np.delete(counts, 2) - 1000) < 129)
 
@@ -80,7 +80,9 @@ def test_draws_without_full_rank_are_counted_not_averaged():
     problem = RegressionProblem(features, np.array([0] * 10 + [1, 2]), 1.0, 1.0, 1.0)
     curve = estimate_caps(problem, num_draws=200, caps=(1,))
     drawn_total = sum(
-        int(sample_limiting.draw_ranks(problem.whitened, seed)[list(problem.whitened.order).index(0)] == 0)
+        int(
+            sample_limiting.draw_ranks(problem.whitened, seed)[list(problem.whitened.row_order).index(0)] == 0
+        )
         for seed in range(200)
     )
     assert 0 < drawn_total < 200
@@ -92,7 +94,7 @@ def test_draws_without_full_rank_are_counted_not_averaged():
     missing = next(
         seed
         for seed in range(200)
-        if sample_limiting.draw_ranks(problem.whitened, seed)[list(problem.whitened.order).index(0)] > 0
+        if sample_limiting.draw_ranks(problem.whitened, seed)[list(problem.whitened.row_order).index(0)] > 0
     )
     with pytest.raises(InvalidInput, match="linearly dependent"):
         sample_limiting.draw_estimate(problem, 1, missing)

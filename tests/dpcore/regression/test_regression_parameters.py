@@ -19,12 +19,12 @@ from dpcore.regression.answer.solution import build_solution
 from dpcore.regression.draw import draw_coefficients
 from dpcore.regression.estimate import estimate_residual_variance
 from dpcore.regression.parameters import RegressionGenerator, RegressionParameters, ResidualVarianceSource
-from dpcore.regression.problem import RegressionProblem, check
+from dpcore.regression.problem import RegressionProblem, build_unit_problem
 
 DATA, _ = RegressionGenerator(200, 2, 1, exponent=1.8, seed=2).build_dataset()
 PARAMETERS = RegressionParameters(1.5, -300.0, 300.0)
 VARIANCE = estimate_residual_variance(DATA.table.features, PARAMETERS.clip_labels(DATA.table))
-PROBLEM = check(DATA).with_settings(PARAMETERS.epsilon, PARAMETERS.value_bound, VARIANCE)
+PROBLEM = build_unit_problem(DATA).with_settings(PARAMETERS.epsilon, PARAMETERS.value_bound, VARIANCE)
 OURS = working_set.solve(PROBLEM)
 
 

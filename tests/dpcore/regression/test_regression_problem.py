@@ -64,8 +64,10 @@ def test_dependent_columns_are_named():
 def test_whitening_is_undone_exactly():
     problem = random_problem(5)
     w = problem.whitened
-    assert w.rows @ w.triangular_factor == pytest.approx(problem.features[w.order], abs=1e-12)
-    assert w.rows.T @ w.rows == pytest.approx(problem.num_rows * np.eye(problem.num_features), abs=1e-10)
+    assert w.row_matrix @ w.triangular_factor == pytest.approx(problem.features[w.row_order], abs=1e-12)
+    assert w.row_matrix.T @ w.row_matrix == pytest.approx(
+        problem.num_rows * np.eye(problem.num_features), abs=1e-10
+    )
     c = np.random.default_rng(0).standard_normal((problem.num_features, problem.num_rows))
     assert np.array_equal(w.restore_order(w.sort_rows(c)), c)
     # Repair is the projection of the paper's formula, in the original coordinates.

@@ -304,7 +304,7 @@ def test_private_and_long_histograms_are_read_from_their_file(kind, sizes, tmp_p
     name = "histogram-PRIVATE-do-not-publish.csv" if kind is PRIVATE else "histogram.csv"
     columns = {"size": data.histogram.sizes, "users": data.histogram.users}
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit, match=f"The file {name} is missing. Download it on the page Your data"):
+    with pytest.raises(SystemExit, match=f"The file {name} is missing. Download it on the page Data"):
         data_of(text)
     (tmp_path / name).write_text(report_document.write_columns(columns, kind), encoding="utf-8")
     assert data_of(text).histogram == data.histogram

@@ -53,11 +53,12 @@ def test_one_user_moves_sum_and_count_by_no_more_than_the_account_says(
         whole_sum.append(sums.sum(axis=0))
         whole_count.append(2 * int(inside.sum()) - data.num_users)
         # By brute force, user by user.
-        slopes = loss.differentiate(data.signed @ theta)
+        slopes = loss.differentiate(data.signed_features @ theta)
         with np.errstate(divide="ignore"):
             slopes = np.clip(slopes, -1 / data.norms, 1 / data.norms)
         each = [
-            data.signed[data.user_codes == u].T @ slopes[data.user_codes == u] for u in range(data.num_users)
+            data.signed_features[data.user_codes == u].T @ slopes[data.user_codes == u]
+            for u in range(data.num_users)
         ]
         lengths = np.array([np.linalg.norm(item) for item in each])
         by_hand = sum(
@@ -107,12 +108,12 @@ def test_everything_together_is_the_budget_by_the_accountant_of_privacy_losses(r
     epsilon, delta, steps = 1.3, 1e-6, 40
     plan = account.plan_rule_noise(Mechanism(epsilon, delta, relation, steps=steps), follows)
     gradient_sensitivity = account.get_gradient_sensitivity(relation)
-    parts = [(plan.gradient_noise / gradient_sensitivity, steps)]
+    parts = [(plan.direction_noise_std / gradient_sensitivity, steps)]
     if follows:
-        parts.append((plan.count_noise / (0.5 * gradient_sensitivity), steps))
+        parts.append((plan.count_noise_std / (0.5 * gradient_sensitivity), steps))
     if relation is ADD:
-        parts.append((plan.num_users_noise, 1))
-    assert (plan.num_users_noise > 0) is (relation is ADD)
+        parts.append((plan.num_users_noise_std, 1))
+    assert (plan.num_users_noise_std > 0) is (relation is ADD)
     with np.errstate(all="ignore"):
         whole_loss = None
         for sigma, times in parts:
@@ -135,16 +136,16 @@ def test_the_split_in_whole_numbers_is_that_of_the_curves(relation, follows):
     grid = release.choose_rule_grid(mechanism, follows)
     plan = account.plan_rule_noise(mechanism, follows)
     unit = GaussianNoise.for_release(1.0, 2.0, 1e-6).scale * math.sqrt(grid.squared_total_sensitivity)
-    assert unit / integer_sums.GRID_STEPS == pytest.approx(plan.gradient_noise, rel=1e-5)
+    assert unit / integer_sums.GRID_STEPS == pytest.approx(plan.direction_noise_std, rel=1e-5)
     assert (
         mechanism.steps * (grid.squared_gradient_sensitivity + grid.squared_count_sensitivity)
         + grid.num_users_unit**2
         == grid.squared_total_sensitivity
     )
     if follows:
-        assert unit / (2 * grid.count_unit) == pytest.approx(plan.count_noise, rel=1e-5)
+        assert unit / (2 * grid.count_unit) == pytest.approx(plan.count_noise_std, rel=1e-5)
     if grid.num_users_unit:
-        assert unit / grid.num_users_unit == pytest.approx(plan.num_users_noise, rel=1e-5)
+        assert unit / grid.num_users_unit == pytest.approx(plan.num_users_noise_std, rel=1e-5)
 
 
 @pytest.mark.parametrize("sigma", [10.0, 37.5])
@@ -260,7 +261,7 @@ def followed_without_noise(rows, mechanism, steps_of_bound=None):
         np.zeros((mechanism.steps, rows.num_features, 1)), np.zeros((mechanism.steps, 1)), np.zeros(1)
     )
     return descent.simulate_descents(
-        gradient, mechanism, rows.num_users, np.array([FOLLOWED.bound]), quiet, bound_follows=True, rule_plan=plan,
+        gradient, mechanism, rows.num_users, np.array([FOLLOWED.bound]), quiet, rule_plan=plan,
         should_stop=lambda: False,
     )  # fmt: skip
 
@@ -283,8 +284,8 @@ def test_without_noise_the_bound_comes_to_its_quantile():
     for epsilon in (1.0, 3.0):
         mechanism = training_mechanism.apply_rule(Mechanism(epsilon, 1e-6))
         theta, bound = followed_without_noise(rows, mechanism)
-        slopes = LossKind.LOGISTIC.differentiate(rows.signed @ theta[:, 0])
-        sums = np.stack([np.bincount(rows.user_codes, slopes * column) for column in rows.signed.T])
+        slopes = LossKind.LOGISTIC.differentiate(rows.signed_features @ theta[:, 0])
+        sums = np.stack([np.bincount(rows.user_codes, slopes * column) for column in rows.signed_features.T])
         num_within = np.mean(np.linalg.norm(sums, axis=0) <= bound[0])
         plan = account.plan_rule_noise(mechanism, True)
         (target,) = descent.choose_quantile(plan.unit_noise, rows.num_features, np.array([900.0]))
@@ -304,7 +305,7 @@ def test_a_step_has_the_size_that_the_rule_promises():
     eta = training_mechanism.choose_step_length(plan.unit_noise, 4, np.array([1.0]), mechanism)
     for t in range(200):
         ahead = theta + 0.9 * (theta - before)
-        before, theta = theta, ahead - eta * plan.gradient_noise * gradient[t]
+        before, theta = theta, ahead - eta * plan.direction_noise_std * gradient[t]
     root_mean_square = math.sqrt(np.mean(np.sum(theta**2, axis=0)))
     assert 0.85 * training_mechanism.NOISE_NORM < root_mean_square < 1.05 * training_mechanism.NOISE_NORM
     # The mean over steps has less.
@@ -340,7 +341,7 @@ def test_a_smaller_clip_of_rows_bounds_weights_and_caps():
         np.zeros((3, 1)), np.ones(1)
     )
     # Every row's gradient at θ = 0 is -x y / 2, shortened to 1/4; a user's mean of them.
-    each = -rows.signed * (np.minimum(0.5, 0.25 / rows.norms))[:, None]
+    each = -rows.signed_features * (np.minimum(0.5, 0.25 / rows.norms))[:, None]
     by_hand = sum(each[rows.user_codes == u].mean(axis=0) for u in range(4))
     assert total[:, 0] == pytest.approx(by_hand)
 
@@ -375,7 +376,7 @@ def test_the_minimiser_is_released_with_the_noise_of_the_curves():
     models = [release.train_once(rows, mechanism, cell) for _ in range(150)]
     kappa = GaussianNoise.for_release(1.0, 1.0, 1e-6).scale
     penalty = 0.8 * kappa * math.sqrt(3) * 2.0
-    assert models[0].noise_scale == pytest.approx(kappa * 2.0 / penalty, rel=1e-5)
+    assert models[0].noise_std == pytest.approx(kappa * 2.0 / penalty, rel=1e-5)
     weights = np.minimum(2.0, rows.sizes) / rows.sizes
     best = optimum.fit_model(
         rows,
@@ -385,9 +386,9 @@ def test_the_minimiser_is_released_with_the_noise_of_the_curves():
         penalty / np.minimum(2.0, rows.sizes).sum(),
     )
     off = np.stack([model.theta for model in models]) - best.theta
-    assert kstest((off / models[0].noise_scale).ravel(), "norm").pvalue > 1e-4
+    assert kstest((off / models[0].noise_std).ravel(), "norm").pvalue > 1e-4
     simulated = optimum.perturb_minimiser(rows, mechanism, cell, 0, range(150)) - best.theta[:, None]
-    assert kstest((simulated / models[0].noise_scale).ravel(), "norm").pvalue > 1e-4
+    assert kstest((simulated / models[0].noise_std).ravel(), "norm").pvalue > 1e-4
 
 
 @pytest.mark.parametrize("loss", [LossKind.LOGISTIC, LossKind.HINGE])
@@ -407,8 +408,8 @@ def test_the_minimiser_is_found_on_any_data_also_where_newton_ends_at_once(monke
     weights = (np.minimum(bound, rows.sizes) / rows.sizes)[rows.user_codes]
 
     def objective(theta):
-        margins = rows.signed @ theta
-        slope = rows.signed.T @ (weights * loss.differentiate(margins)) + penalty * theta
+        margins = rows.signed_features @ theta
+        slope = rows.signed_features.T @ (weights * loss.differentiate(margins)) + penalty * theta
         return weights @ loss.evaluate(margins) + penalty / 2 * theta @ theta, slope
 
     by_scipy = minimize(
@@ -452,8 +453,10 @@ def test_blocks_of_users_add_up_to_the_same(monkeypatch):
     monkeypatch.setattr(descent, "BLOCK", 20)
     assert len(descent._cut_into_blocks(rows, 4)) > 2
     total_of_blocks, within_blocks = descent.make_clipped_gradient(rows, mechanism, 4)(theta, bounds, None)
-    slopes = descent.clip_slopes(rows, mechanism, rows.signed @ theta, slice(None))
-    sums = np.array([rows.signed[rows.user_codes == u].T @ slopes[rows.user_codes == u] for u in range(7)])
+    slopes = descent.clip_slopes(rows, mechanism, rows.signed_features @ theta, slice(None))
+    sums = np.array(
+        [rows.signed_features[rows.user_codes == u].T @ slopes[rows.user_codes == u] for u in range(7)]
+    )
     norms = np.linalg.norm(sums, axis=1)
     by_hand = (sums * np.minimum(1.0, bounds / norms)[:, None]).sum(axis=0)
     assert total == pytest.approx(by_hand)

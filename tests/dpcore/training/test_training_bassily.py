@@ -7,7 +7,7 @@ import pytest
 
 from dpcore.training import bassily, optimum
 from dpcore.training.account import Cell, Method, draw_ranks
-from dpcore.training.bassily import StepSize
+from dpcore.training.bassily import StepSizeFormula
 from dpcore.training.mechanism import LossKind
 from dpcore.training.rows import ClassifierRows
 
@@ -24,7 +24,7 @@ def some_rows(num_users: int = 9, seed: int = 0) -> ClassifierRows:
 
 
 @pytest.mark.parametrize("method", [Method.SMOOTH, Method.CAP])
-@pytest.mark.parametrize("step_size", StepSize)
+@pytest.mark.parametrize("step_size", StepSizeFormula)
 def test_it_is_the_algorithm_written_out(method, step_size):
     rows, bound, epsilon, runs = some_rows(), 2.0, 30.0, 3
     result = bassily.train_bassily(rows, Cell(method, bound), epsilon, 5, range(runs), step_size)
@@ -49,8 +49,8 @@ def test_it_is_the_algorithm_written_out(method, step_size):
                 if method is Method.CAP:
                     weight = float(ranks[i, run] < bound)
                 gradient += weight / kept_rows.sum() * one
-            rate = radius / math.sqrt(t) * (2 if step_size is StepSize.DIAMETER else 1)
-            if step_size is StepSize.PRINTED:
+            rate = radius / math.sqrt(t) * (2 if step_size is StepSizeFormula.DIAMETER else 1)
+            if step_size is StepSizeFormula.PRINTED:
                 rate = radius / math.sqrt(t * (m**2 * lipschitz**2 + d * sigma**2))
             theta[run] = np.clip(theta[run] - rate * (m * gradient + sigma * noise[run]), -10, 10)
     np.testing.assert_allclose(result.T, theta, rtol=1e-7, atol=1e-9)
@@ -59,7 +59,7 @@ def test_it_is_the_algorithm_written_out(method, step_size):
 def test_without_noise_it_comes_near_the_optimum():
     rows = some_rows(40, seed=2)
     theta = bassily.train_bassily(rows, Cell(Method.SMOOTH, 12.0), 1e9, 0, range(4))
-    result = LossKind.LOGISTIC.evaluate(rows.signed @ theta).mean(axis=0)
+    result = LossKind.LOGISTIC.evaluate(rows.signed_features @ theta).mean(axis=0)
     certificate = optimum.fit_model(rows, LossKind.LOGISTIC, np.ones(rows.num_rows), 14.0).certificate
     # Long rows have clipped gradients, and steps of 1/√t are stochastic: it ends a little above the least loss.
     assert np.all(result >= certificate.lower_bound)

@@ -155,14 +155,14 @@ def test_averages_are_smooth_weights_of_one_row_and_a_large_bound_is_none():
     mechanism = Mechanism(1.0, 1e-5)
     theta = np.random.default_rng(1).standard_normal((3, 4))
     # The mean of each user's mean gradient, user by user.
-    slopes = -1 / (1 + np.exp(rows.signed @ theta))
+    slopes = -1 / (1 + np.exp(rows.signed_features @ theta))
     by_user = [
-        (rows.signed[rows.user_codes == u].T @ slopes[rows.user_codes == u]) / size
+        (rows.signed_features[rows.user_codes == u].T @ slopes[rows.user_codes == u]) / size
         for u, size in enumerate(rows.sizes)
     ]
     averaged = gradient_of(rows, mechanism, Cell(Method.SMOOTH, 1.0), {})(theta)
     assert averaged == pytest.approx(sum(by_user))
-    full_gradient = rows.signed.T @ slopes
+    full_gradient = rows.signed_features.T @ slopes
     keys = dict.fromkeys(range(6), 0)
     for method in TRAINED:
         for bound in (9.0, 50.0):
@@ -192,8 +192,8 @@ def noise_multipliers(mechanism: Mechanism, bound: float) -> tuple[float, float]
     distance = account.get_gradient_sensitivity(mechanism.neighbours) * bound * mechanism.clip
     weight = account.compute_weight_sensitivity(mechanism.neighbours, bound)
     return (
-        noise.gradient_noise / distance,
-        noise.weight_sum_noise / weight if weight else noise.weight_sum_noise,
+        noise.gradient_noise_std / distance,
+        noise.weight_noise_std / weight if weight else noise.weight_noise_std,
     )
 
 
@@ -231,11 +231,13 @@ def test_all_steps_together_are_one_gaussian_of_the_whole_budget(relation, bound
 
 def test_public_counts_pay_nothing_for_the_sum_of_weights():
     add, replaced, values = (Mechanism(1.0, 1e-5, relation, steps=30) for relation in (ADD, REPLACE, VALUES))
-    assert account.plan_noise(values, 5.0).weight_sum_noise == 0.0
-    assert account.plan_noise(replaced, 1.0).weight_sum_noise == 0.0  # averages of a public number of users
-    assert account.plan_noise(replaced, 5.0).weight_sum_noise > 0.0
-    gradient_noise = account.plan_noise(values, 5.0).gradient_noise
-    assert account.plan_noise(add, 5.0).gradient_noise == pytest.approx(gradient_noise / 2 / math.sqrt(0.95))
+    assert account.plan_noise(values, 5.0).weight_noise_std == 0.0
+    assert account.plan_noise(replaced, 1.0).weight_noise_std == 0.0  # averages of a public number of users
+    assert account.plan_noise(replaced, 5.0).weight_noise_std > 0.0
+    gradient_noise = account.plan_noise(values, 5.0).gradient_noise_std
+    assert account.plan_noise(add, 5.0).gradient_noise_std == pytest.approx(
+        gradient_noise / 2 / math.sqrt(0.95)
+    )
 
 
 def audited(mechanism: Mechanism, delta: float, runs: int = 12_000) -> float:
@@ -278,7 +280,7 @@ def test_sampled_users_pay_less_and_never_more_than_asked():
     full = account.plan_noise(everybody, 2.0)
     for sampled in (0.05, 0.5):
         multiplier, weight = noise_multipliers(replace(everybody, sampled=sampled), 2.0)
-        assert multiplier < full.gradient_noise / 2.0
+        assert multiplier < full.gradient_noise_std / 2.0
         assert bound_sampled_epsilon(multiplier, sampled, 40, weight, delta) <= epsilon
         assert bound_sampled_epsilon(0.98 * multiplier, sampled, 40, weight, delta) > epsilon
         # Another accountant, by Rényi divergences, whose bound is looser: it must not say less.
@@ -288,7 +290,7 @@ def test_sampled_users_pay_less_and_never_more_than_asked():
             rdp_accountant.compose(SelfComposedDpEvent(step, 40)).compose(GaussianDpEvent(weight))
             assert epsilon * 0.99 < rdp_accountant.get_epsilon(delta) < 1.5 * epsilon
     nearly = account.plan_noise(replace(everybody, sampled=0.999), 2.0)
-    assert nearly.gradient_noise == pytest.approx(full.gradient_noise, rel=0.01)
+    assert nearly.gradient_noise_std == pytest.approx(full.gradient_noise_std, rel=0.01)
     with pytest.raises(InvalidInput, match="needs neighbours that add or remove"):
         Mechanism(1.0, 1e-5, REPLACE, sampled=0.5)
 
@@ -333,7 +335,9 @@ def test_without_noise_descent_ends_at_the_optimum(no_noise):
         )
         assert best.certificate.proves(1e-10)
         weights = compute_smooth_weights(rows.sizes, bound)[rows.user_codes]
-        loss_reached = weights @ LossKind.LOGISTIC.evaluate(rows.signed @ theta[:, 0]) / weights.sum()
+        loss_reached = (
+            weights @ LossKind.LOGISTIC.evaluate(rows.signed_features @ theta[:, 0]) / weights.sum()
+        )
         assert loss_reached == pytest.approx(best.certificate.value, abs=2e-5)
         assert loss_reached >= best.certificate.lower_bound
 
@@ -346,7 +350,7 @@ def test_the_optimum_is_that_of_a_general_solver(loss, radius, penalty):
     rows = some_rows(3, (2, 5, 9, 14, 20))
     weights = np.random.default_rng(0).random(rows.num_rows)
     theta = cp.Variable(3)
-    m = rows.signed @ theta
+    m = rows.signed_features @ theta
     each = {
         LossKind.LOGISTIC: cp.logistic(-m),
         LossKind.SQUARED: cp.square(1 - m) / 2,

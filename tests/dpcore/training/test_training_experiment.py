@@ -157,9 +157,15 @@ def test_the_generated_optimum_is_that_of_the_population():
     generator = TrainingGenerator(num_users=50_000, max_rows=1, seed=4)
     sample = generator.generate()
     rows = prepare_rows(sample.dataset.table, sample.scaling, 0.5)
-    each = rows.signed * LossKind.LOGISTIC.differentiate(rows.signed @ generator.theta)[:, None]
+    each = (
+        rows.signed_features
+        * LossKind.LOGISTIC.differentiate(rows.signed_features @ generator.theta)[:, None]
+    )
     assert np.all(np.abs(each.mean(axis=0)) < 5 * each.std(axis=0) / math.sqrt(rows.num_rows))
-    off = rows.signed * LossKind.LOGISTIC.differentiate(rows.signed @ (0.8 * generator.theta))[:, None]
+    off = (
+        rows.signed_features
+        * LossKind.LOGISTIC.differentiate(rows.signed_features @ (0.8 * generator.theta))[:, None]
+    )
     assert np.any(np.abs(off.mean(axis=0)) > 5 * off.std(axis=0) / math.sqrt(rows.num_rows))
     with pytest.raises(InvalidInput, match="are generated"):
         TrainingGenerator(num_users=50_000, exponent=0.5, max_rows=10_000).generate()
@@ -200,7 +206,9 @@ def test_runs_go_round_the_splits_and_doubts_are_of_two_kinds():
 
 
 def test_bounds_that_are_trained_together_are_what_each_is_alone(monkeypatch):
-    question = replace(on_splits(4, 2), cells=account.list_doubled_cells(6, includes_output=True))
+    question = replace(
+        on_splits(4, 2), cells=account.list_doubled_cells(6, includes_output_perturbation=True)
+    )
     cells, mechanism = question.cells, question.mechanism
     trained = []
 
@@ -282,9 +290,7 @@ def test_more_runs_decide_where_a_table_does_not():
         decided = decision.choose_answer(table, experiment.Table(close_call, scores))
         assert decided.cell_index == at
         # Of public rows the least answers.
-        free = decision.choose_answer(
-            table, experiment.Table(close_call, scores), choice_costs_no_privacy=True
-        )
+        free = decision.choose_answer(table, experiment.Table(close_call, scores), is_public=True)
         assert free.cell_index == (0 if more < 0 else 1)
     assert decision.choose_answer(table, close_call.make_empty_table()).cell_index == 0
     # Nothing is open where they are clearly worse, or alone in front.
@@ -365,7 +371,7 @@ def expected_excess(eigenvalues, optimum, mechanism, bound, total_weight):
     start_share, noise_gain = decision.solve_linear_descent(
         eigenvalues, mechanism.learning_rate, mechanism.steps, mechanism.average
     )
-    variance = (account.plan_noise(mechanism, bound).gradient_noise / total_weight) ** 2
+    variance = (account.plan_noise(mechanism, bound).gradient_noise_std / total_weight) ** 2
     return 0.5 * np.sum(eigenvalues * ((start_share * optimum) ** 2 + variance * noise_gain))
 
 
@@ -380,7 +386,7 @@ def test_the_excess_formula_against_runs(average, relation):
     weights = np.minimum(bound, rows.sizes)[rows.user_codes] / rows.sizes[rows.user_codes]
     c = weights / weights.sum()
     hessian = rows.features.T @ (rows.features * c[:, None])
-    optimum = np.linalg.solve(hessian, rows.signed.T @ c)
+    optimum = np.linalg.solve(hessian, rows.signed_features.T @ c)
     eigenvalues, vectors = np.linalg.eigh(hessian)
     predicted = expected_excess(eigenvalues, vectors.T @ optimum, mechanism, bound, weights.sum())
     theta = descent.train_cells(rows, mechanism, [Cell(Method.SMOOTH, bound)], 5, range(2000))
@@ -388,8 +394,8 @@ def test_the_excess_formula_against_runs(average, relation):
         # The formula takes the sum of weights as public: the same noise, divided by the true sum.
         public_sum = Mechanism(3.0, 1e-4, relation, LossKind.SQUARED, 12, 1.3, average, 1e6, clip=30.0)
         theta = _with_known_sum(rows, public_sum, bound, weights, 2000)
-    losses = c @ (1 - rows.signed @ theta) ** 2 / 2
-    optimal_loss = c @ (1 - rows.signed @ optimum) ** 2 / 2
+    losses = c @ (1 - rows.signed_features @ theta) ** 2 / 2
+    optimal_loss = c @ (1 - rows.signed_features @ optimum) ** 2 / 2
     result = losses - optimal_loss
     assert abs(result.mean() - predicted) < 5 * result.std() / math.sqrt(result.size)
 
@@ -403,8 +409,8 @@ def _with_known_sum(rows, mechanism, bound, weights, runs):
     for run in range(runs):
         theta, iterates = np.zeros(rows.num_features), []
         for _ in range(mechanism.steps):
-            gradient = -((weights * (1 - rows.signed @ theta)) @ rows.signed)
-            gradient = gradient + noise.gradient_noise * rng.standard_normal(theta.size)
+            gradient = -((weights * (1 - rows.signed_features @ theta)) @ rows.signed_features)
+            gradient = gradient + noise.gradient_noise_std * rng.standard_normal(theta.size)
             theta = theta - mechanism.learning_rate * gradient / weights.sum()
             iterates.append(theta)
         result[:, run] = np.mean(iterates[first[mechanism.average] - 1 :], axis=0)

@@ -50,8 +50,8 @@ def test_whole_numbers_are_the_gradient_on_the_grid():
     gradients = integer_sums.round_gradients(rows, mechanism, 2.5, theta) * (
         2.5 * 0.3 / integer_sums.GRID_STEPS
     )
-    slopes = -1 / (1 + np.exp(rows.signed @ theta))
-    exact = np.maximum(slopes, -0.3)[:, None] * rows.signed  # rows have norm 1
+    slopes = -1 / (1 + np.exp(rows.signed_features @ theta))
+    exact = np.maximum(slopes, -0.3)[:, None] * rows.signed_features  # rows have norm 1
     exact *= compute_smooth_weights(rows.sizes, 2.5)[rows.user_codes][:, None]
     assert gradients == pytest.approx(exact, abs=2.5 * 0.3 / integer_sums.GRID_STEPS)
     assert np.all(np.abs(gradients) <= np.abs(exact) * (1 + 1e-12))
@@ -71,13 +71,13 @@ def test_the_budget_is_spent_and_never_more(relation, bound):
     assert 1.49 < model.facts.epsilon <= 1.5
     assert 0.0 < model.facts.delta <= 1e-6
     # A release has the noise of the curves, to what the split of the budget in whole numbers and rounding cost.
-    simulated = account.plan_noise(Mechanism(1.5, 1e-6, relation, steps=7), bound).gradient_noise
-    assert simulated < model.noise_scale < (1 + 1e-5) * simulated
+    simulated = account.plan_noise(Mechanism(1.5, 1e-6, relation, steps=7), bound).gradient_noise_std
+    assert simulated < model.noise_std < (1 + 1e-5) * simulated
     # By Bun and Steinke's own conversion, from the noise alone: ρ + 2 sqrt(ρ log(1/δ)) is no tight bound, so ε below
     # it but above ρ; all steps and the sum of weights count.
     squared_weights, weight_step = release._choose_weight_grid(mechanism, bound, rows.num_users)
     steps = 7 * release._compute_squared_sensitivity(mechanism) + squared_weights
-    rho = steps / (2 * (model.noise_scale / (bound / integer_sums.GRID_STEPS)) ** 2)
+    rho = steps / (2 * (model.noise_std / (bound / integer_sums.GRID_STEPS)) ** 2)
     assert rho < 1.5 <= rho + 2 * math.sqrt(rho * math.log(1e6))
     if squared_weights:
         for one, other in ((1, 30), (3, 4), (30, 1)):
@@ -113,7 +113,7 @@ def test_a_model_learns_and_differs_from_draw_to_draw():
     assert not np.array_equal(one.theta, other.theta)
     best = optimum.fit_model(rows, LossKind.LOGISTIC, np.ones(rows.num_rows), mechanism.radius)
     for model in (one, other):
-        loss = LossKind.LOGISTIC.evaluate(rows.signed @ model.theta).mean()
+        loss = LossKind.LOGISTIC.evaluate(rows.signed_features @ model.theta).mean()
         assert best.certificate.value < loss < best.certificate.value + 0.1
     with pytest.raises(InvalidInput, match=r"ound must(.|\n)*all users(.|\n)*first look"):
         release.train_once(rows, replace(mechanism, sampled=0.5, user_share=0.5), Cell(Method.OUTPUT, 1e12))
@@ -241,10 +241,12 @@ def test_a_capped_release_learns_and_costs_what_weights_cost():
     capped = release.train_once(rows, mechanism, Cell(Method.CAP, 2), charges.append)
     smooth = release.train_once(rows, mechanism, Cell(Method.SMOOTH, 2), charges.append)
     assert charges[0] == charges[1] == capped.facts
-    assert capped.noise_scale == smooth.noise_scale
+    assert capped.noise_std == smooth.noise_std
     best = optimum.fit_model(rows, LossKind.LOGISTIC, np.ones(rows.num_rows), mechanism.radius)
     # The noise of the mean gradient is below 0.003, so that chance has no say here.
-    assert LossKind.LOGISTIC.evaluate(rows.signed @ capped.theta).mean() < best.certificate.value + 0.1
+    assert (
+        LossKind.LOGISTIC.evaluate(rows.signed_features @ capped.theta).mean() < best.certificate.value + 0.1
+    )
 
 
 def test_steps_are_paid_for_before_they_are_drawn():

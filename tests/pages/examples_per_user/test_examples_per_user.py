@@ -1,4 +1,4 @@
-"""Examples per user: what is drawn and said is what `dpcore` finds; edges get sentences; programs run."""
+"""User-level DP-SGD: what is drawn and said is what `dpcore` finds; edges get sentences; programs run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from dpcore.examples_per_user.parameters import ExamplesParameters, Sampling
 from pages.shared.session import session
 from tests.pages.driving import chart, check, errors, finish, go, metrics_of, open_app, open_tab, shown_texts
 
-PAGE = "Examples per user"
+PAGE = "User-level DP-SGD"
 SAMPLE = samples.load(session.DEFAULT_SAMPLE)
 ASKED = ExamplesParameters(1.0)
 
@@ -172,7 +172,7 @@ def test_a_page_of_other_data_begins_with_their_own_search() -> None:
         open_app(PAGE, link="1", data="requests-commits", epsilon="2"), "examples_per_user.exact_job"
     )
     assert not errors(app)
-    app = go(app, "Learning under a bound")
+    app = go(app, "Bias curves over τ₀")
     assert go(app, PAGE).title[0].value == PAGE
 
 

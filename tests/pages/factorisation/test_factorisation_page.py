@@ -1,4 +1,4 @@
-"""Factorisation: what is drawn and said is what `dpcore.factorisation` answers; a training ends, stops and is kept."""
+"""Recommender: what is drawn and said is what `dpcore.factorisation` answers; a training ends, stops and is kept."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from tests.pages.driving import (
     work_waits_for_stop,
 )
 
-PAGE, JOB = "Factorisation", "factorisation.train_job"
+PAGE, JOB = "Recommender", "factorisation.train_job"
 SMALL: dict[str, Any] = {"num_users": 300, "num_items": 60, "ratings_per_user": 12.0, "repeats": 2}
 LINK = {name: f"{value:g}" for name, value in SMALL.items()}
 LINK |= {"link": "1", "data": "online-retail-lines", "epsilon": "1", "train_epsilons": "5"}
@@ -57,7 +57,7 @@ TABS = (*ITEM_TABS, layout.DOWNLOADS, layout.COMPUTED)
 
 
 def build_rated_dataset(disclosure: Disclosure) -> Dataset:
-    """Build ratings as Your data does from a table of users, items and stars."""
+    """Build ratings as Data does from a table of users, items and stars."""
     ratings = GeneratedRatings(200, 40, 10.0).draw(np.random.default_rng(0))
     users, stars = ratings.graph.user_codes.astype(np.int64), ratings.values.astype(np.float64)
     per_user = np.bincount(users)

@@ -1,4 +1,4 @@
-"""What weights gain: each step draws and says what the core answers; long work ends in a result."""
+"""Weights vs. caps: each step draws and says what the core answers; long work ends in a result."""
 
 from __future__ import annotations
 
@@ -71,16 +71,19 @@ def assert_data_answer(app: AppTest, problem: mean.MeanProblem) -> None:
     both = compare(problem)
     proof = carry_out_fourfold_proof(both)
     assert read_point(app, "gap_data", "Best bound") == (
-        both.best_cap.max_contributions,
-        pytest.approx(both.best_cap.variance / both.smooth.variance),
+        both.cap_choice.max_contributions,
+        pytest.approx(both.cap_choice.variance / both.smooth_choice.variance),
     )
-    assert read_point(app, "gap_data", "Best weights, h*") == (pytest.approx(both.smooth.threshold), 1.0)
+    assert read_point(app, "gap_data", "Best weights, h*") == (
+        pytest.approx(both.smooth_choice.threshold),
+        1.0,
+    )
     x, y = read_point(app, "gap_data", f"Proof's h′ (case {proof.case_number})")
     at_cap = float(mean.capped_variance(problem, proof.max_contributions))
-    assert (x, y) == (proof.max_contributions, pytest.approx(at_cap / both.smooth.variance))
+    assert (x, y) == (proof.max_contributions, pytest.approx(at_cap / both.smooth_choice.variance))
     assert y <= 4.0
     bounds, curve_values = trace(chart(app, "gap_data"), "Bounded rows")
-    assert curve_values == pytest.approx(mean.capped_variance(problem, bounds) / both.smooth.variance)
+    assert curve_values == pytest.approx(mean.capped_variance(problem, bounds) / both.smooth_choice.variance)
     assert metrics_of(app)[0].value == f"{both.ratio:.4f}"
     assert metrics_of(app)[1].value == f"{math.sqrt(both.ratio):.4f}"
 
@@ -124,7 +127,7 @@ def test_where_nothing_can_be_gained_a_cap_is_recommended_and_why_is_said():
 def test_the_range_of_good_caps_is_what_it_says():
     view = build_gap_answer(SAMPLE.histogram).solution
     problem, (low, high) = view.comparison.problem, view.near_optimal_caps
-    allowed = 1.05**2 * view.comparison.best_cap.variance
+    allowed = 1.05**2 * view.comparison.cap_choice.variance
     assert np.all(mean.capped_variance(problem, np.arange(low, high + 1)) <= allowed)
     assert np.all(mean.capped_variance(problem, np.array([low - 1, high + 1])) > allowed)
 

@@ -1,4 +1,4 @@
-"""Learning under a bound: what is drawn and said is what `dpcore` answers; bad parameters get sentences."""
+"""Bias curves over τ₀: what is drawn and said is what `dpcore` answers; bad parameters get sentences."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from tests.pages.driving import (
     trace,
 )
 
-PAGE = "Learning under a bound"
+PAGE = "Bias curves over τ₀"
 SAMPLE = samples.load(session.DEFAULT_SAMPLE)
 COMMITS = samples.load("requests-commits")
 TABS = (
@@ -112,7 +112,11 @@ def assert_drawn(get, problem: optimal_cap.BiasProblem) -> None:
     parts = optimal_cap.compute_error_parts(problem, np.asarray(caps) / problem.histogram.num_rows)
     assert equals_where_drawable(total, parts.total)
     assert np.nanmin(total) >= best.total * (1 - 1e-6)
-    for name, part in (("Bias", parts.bias), ("Sampling", parts.finite_sample), ("Noise", parts.privacy)):
+    for name, part in (
+        ("Bias", parts.twice_bias),
+        ("Sampling", parts.finite_sample),
+        ("Noise", parts.privacy),
+    ):
         assert equals_where_drawable(get(name)[1], part)
 
 
@@ -124,7 +128,7 @@ def assert_answer(app: AppTest, problem: optimal_cap.BiasProblem) -> None:
         wording.counted(best.max_contributions, "row"),
         *(
             wording.number(item)
-            for item in (best.total, best.fraction, best.bias, best.finite_sample, best.privacy)
+            for item in (best.total, best.fraction, best.twice_bias, best.finite_sample, best.privacy)
         ),
     ]
     assert f"Keep at most {wording.counted(best.max_contributions, 'row')} of each user." in shown_texts(app)
@@ -194,7 +198,7 @@ def test_every_bound_on_the_bias_is_answered_and_says_what_it_needs(term):
     assert_drawn(traced, parameters.problem(COMMITS.histogram))
     assert one.plots["learning-bound"]().x.contains(view.best_cap.max_contributions)
     formulae = solution.describe_formulae(parameters)
-    assert f"It needs: {term.needs[:1].lower()}{term.needs[1:]}." in formulae
+    assert f"It needs: {term.needs_text[:1].lower()}{term.needs_text[1:]}." in formulae
     assert ("Var(H) is not used" in formulae) is not term.needs_variance
 
 
@@ -222,7 +226,7 @@ def test_an_own_bound_is_compared_and_marked(cap):
     view, one = build_learning_answer(parameters, shop)
     at_cap = optimal_cap.compute_error_parts(view.problem, cap / shop.histogram.num_rows)
     assert (
-        f"excess risk at most {wording.number(float(at_cap.total))} (bias {wording.number(float(at_cap.bias))}"
+        f"excess risk at most {wording.number(float(at_cap.total))} (bias {wording.number(float(at_cap.twice_bias))}"
         in read_answer(one)
     )
     figure = drawn_as(one.plots["learning-bound"]())
@@ -249,7 +253,7 @@ def test_all_bounds_are_drawn_and_listed():
     terms = optimal_cap.compute_bias_terms(problem, np.asarray(cut.x) / problem.histogram.num_rows)
     assert set(BiasTerm) - set(TERM_STYLES) == {BiasTerm.PROPOSITION_1, BiasTerm.TIGHTEST}
     for term in TERM_STYLES:
-        assert equals_where_drawable(drawn[f"{term.title} ({term.ways})"].y, 2.0 * terms[term]), term
+        assert equals_where_drawable(drawn[f"{term.title} ({term.way_numerals})"].y, 2.0 * terms[term]), term
     corollary = drawn["Corollary 1 (iv)"].y
     both = np.isfinite(cut.y) & np.isfinite(corollary)
     assert both.any()
@@ -313,7 +317,7 @@ def test_figure_3_is_exact_and_the_simulation_lies_over_it(app):
     figure = chart(app, "learning_figure_3a")
     tau_0, total = trace(figure, "Sum")
     parts = population.compute_error_parts(here, tau_0)
-    assert equals_where_drawable(total, parts.bias + parts.privacy)
+    assert equals_where_drawable(total, parts.twice_bias + parts.privacy)
     assert np.all(parts.finite_sample == 0)
     ((x,), (y,)) = trace(figure, "Smallest")
     assert (x, y) == (pytest.approx(best.fraction), pytest.approx(best.total))

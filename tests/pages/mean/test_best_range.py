@@ -65,8 +65,8 @@ def test_curves_are_the_three_parts_row_by_row():
     # No end of a range ever meets the other, and no drawn range errs less than the best.
     assert min(upper.columns["upper"]) > 2.0
     assert max(lower.columns["lower"]) < 80.0
-    assert min(upper.columns["error"]) >= ranges.best_upper_range.error * (1 - 1e-12)
-    assert ranges.best_upper_range.error in upper.columns["error"]
+    assert min(upper.columns["error"]) >= ranges.best_range_at_lower.error * (1 - 1e-12)
+    assert ranges.best_range_at_lower.error in upper.columns["error"]
 
 
 def test_the_rule_of_equal_tails_cuts_off_one_over_epsilon_users():

@@ -293,7 +293,7 @@ def test_bad_value_bounds_give_a_sentence_and_nothing_entered_is_lost():
         enter_fields(app, epsilon=0.7, lower=lower, upper=upper)
         assert sentence in errors(app)
         assert has_no_answer(app)
-    go(go(app, "Your data"), "Mean")
+    go(go(app, "Data"), "Mean")
     assert sentence in errors(app)
     assert read_entered(app) == [0.7, lower, upper]
     enter_fields(app, lower=0.0, upper=1.0)

@@ -20,7 +20,7 @@ from dpcore.common.programs import Program
 from dpcore.data import samples
 from dpcore.mean import private_counts
 from dpcore.mean.answer import build_answer
-from dpcore.mean.private_counts import PrivateCountsProblem, Release
+from dpcore.mean.private_counts import PrivateCountsProblem, ReleasedSums
 from pages.shared.fields import setting
 from pages.shared.session import session
 from tests.pages.driving import chart, check, data, errors, link_of, open_app, shown_texts, trace
@@ -36,7 +36,7 @@ def open_with_private_counts(**link):
     return check(app.segmented_control(key="mean.counts").set_value("Private too").run())
 
 
-def shop_problem(epsilon=1.0, release=Release.PAIR):
+def shop_problem(epsilon=1.0, release=ReleasedSums.PAIR):
     values = SHOP.values.values
     return PrivateCountsProblem(
         SHOP.histogram, epsilon, 100.0, float(np.var(values, ddof=1)), float(values.mean()), release
@@ -93,7 +93,7 @@ def test_variance_and_mean_of_the_values_are_used():
     best = mean.best_cap(shop_problem())
     ((x,), (y,)) = trace(chart(app, "mean_error"), "Best bound")
     assert (x, y) == (best.max_contributions, pytest.approx(best.standard_error))
-    best_cap = mean.best_cap(shop_problem(release=Release.SPLIT))
+    best_cap = mean.best_cap(shop_problem(release=ReleasedSums.SPLIT))
     sentence = f"{wording.number(best_cap.standard_error)} at their best bound"
     assert sentence in shown_texts(app)
     assert best_cap.standard_error > 1.5 * best.standard_error
@@ -103,7 +103,7 @@ def test_bound_error_and_program_follow_the_program_and_its_noise():
     app = open_shop()
     for program in (Program.PIPELINEDP, Program.BIGQUERY, Program.OPENDP):
         check(app.selectbox(key="mean.program").set_value(program.value).run())
-        release = Release.PAIR if program is Program.OPENDP else Release.CENTRED_SPLIT
+        release = ReleasedSums.PAIR if program is Program.OPENDP else ReleasedSums.CENTRED_SPLIT
         best = mean.best_cap(replace(shop_problem(release=release), program=program))
         ((x,), (y,)) = trace(chart(app, "mean_error"), "Best bound")
         assert (x, y) == (best.max_contributions, pytest.approx(best.standard_error))

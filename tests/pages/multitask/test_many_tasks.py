@@ -1,4 +1,4 @@
-"""Many tasks: what is drawn and said is what `dpcore.multitask` answers; labels follow the tasks; long work ends."""
+"""Multi-task weights: what is drawn and said is what `dpcore.multitask` answers; labels follow; long work ends."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ from tests.pages.driving import (
     trace,
 )
 
-PAGE = "Many tasks"
+PAGE = "Multi-task weights"
 TARGET = PrivacyTarget(1.0, 1e-5)
 TASK_TABS = ("Weights", "Users and tasks", "Exact optimum", "Private counts", "Budget", "Experiment")
 TABS = (layout.BEHIND, *TASK_TABS, layout.DOWNLOADS, layout.COMPUTED)
@@ -131,11 +131,11 @@ def assert_answer(answer: Answer, problem: TaskProblem, rule: WeightRule) -> Non
     name = f"μ = {rule.exponent:g}"
     buckets = multitask_weights.slice_by_size(chosen, uniform)
     bars = f"{name} (whiskers: best to worst task)"
-    assert read_trace(drawn, bars)[1] == pytest.approx([b.bound / b.reference_bound for b in buckets])
+    assert read_trace(drawn, bars)[1] == pytest.approx([b.bound_sum / b.reference_bound_sum for b in buckets])
     sampled = find_best_uniform_sampling(problem)
     k = round(problem.budget / sampled.task_weights[0] ** 2)
     assert read_trace(drawn, f"Uniform sampling, k = {k:,}")[1] == pytest.approx(
-        [b.bound / b.reference_bound for b in multitask_weights.slice_by_size(sampled, uniform)]
+        [b.bound_sum / b.reference_bound_sum for b in multitask_weights.slice_by_size(sampled, uniform)]
     )
     weights = dict(zip(*read_trace(answer.plots["many-tasks-weights"](), name), strict=True))
     for size in np.unique(problem.task_sizes):
@@ -410,7 +410,7 @@ def test_tasks_of_private_data_are_taken_and_private(app):
     check(app.slider(key="multitask.exponent").set_value(0.5).run())
     # A source chosen by hand stays when pages change, and generated tasks are public.
     check(app.selectbox(key="multitask.source").set_value(TaskSource.HEAVY_TAILED).run())
-    go(go(app, "Start"), PAGE)
+    go(go(app, "Home"), PAGE)
     assert app.selectbox(key="multitask.source").value is TaskSource.HEAVY_TAILED
     assert cards.BADGES[Disclosure.PRIVATE][0] not in shown_texts(app)
 
@@ -465,7 +465,7 @@ def test_the_experiment_runs_on_the_page(app):
 def test_every_task_is_in_the_figure_of_sizes_and_of_very_many_all_in_its_file(count):
     sizes = np.random.default_rng(2).integers(1, 10**6, count)
     tasks = SimpleNamespace(graph=SimpleNamespace(task_sizes=sizes), disclosure=Disclosure.PUBLIC)
-    complete, few = plots.plot_sizes(tasks, has_all_tasks=True), plots.plot_sizes(tasks)
+    complete, few = plots.plot_sizes(tasks, file_has_all_tasks=True), plots.plot_sizes(tasks)
     assert list(complete.columns["rank"]) == list(range(1, count + 1))
     ordered = sorted(sizes, reverse=True)
     assert list(complete.columns["users"]) == ordered

@@ -1,4 +1,4 @@
-"""Reproduce: a figure is chosen, computed anew, and leads to the page and the tab that it belongs to."""
+"""Paper comparison: a figure is chosen, computed anew, and leads to the page and the tab that it belongs to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FIGURE = FIGURES[0].key
 
 
 def test_a_figure_is_computed_anew_and_leads_to_its_page() -> None:
-    app = open_app("Reproduce")
+    app = open_app("Paper comparison")
     assert figure_keys(app) == ["paper_amin_figure_3"]
     check(app.selectbox(key="papers.figure").set_value("huang-table-1").run())
     assert figure_keys(app) == ["paper_huang_table_1"]
@@ -27,7 +27,7 @@ def test_a_figure_is_computed_anew_and_leads_to_its_page() -> None:
     assert "Computed in this session" in shown_texts(app)
     assert "Stored results" not in shown_texts(app)
     check(app.button(key="papers_go").click().run())
-    assert app.title[0].value == "Learning under a bound"
+    assert app.title[0].value == "Bias curves over τ₀"
     assert {"learning_figure_3_cost", "paper_amin_figure_3"} & set(figure_keys(app)) == {
         "paper_amin_figure_3"
     }
@@ -37,8 +37,8 @@ def test_a_row_of_the_lists_opens_its_page_at_the_tab(monkeypatch: pytest.Monkey
     """A test cannot press a button within a table: what a press does, with the row that it names."""
     state: dict[str, object] = {"papers.open_items": {"row": 1, "label": "x"}}
     monkeypatch.setattr(contents.st, "session_state", state)
-    places = [None, ("Data owners", "Unequal owners"), ("Mean", "")]
-    assert contents.list_labels(places) == [None, "Data owners, Unequal owners", "Mean"]
+    places = [None, ("Join or train alone", "Unequal owners"), ("Mean", "")]
+    assert contents.list_labels(places) == [None, "Join or train alone, Unequal owners", "Mean"]
     contents._open_clicked_page("papers.open_items", tuple(places))
     assert state["data_owners.tabs"] == "Unequal owners"
-    assert state[keys.TOUR_GOES_TO] == catalogue.find_page("Data owners").path
+    assert state[keys.TOUR_GOES_TO] == catalogue.find_page("Join or train alone").path

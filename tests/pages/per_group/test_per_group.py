@@ -1,4 +1,4 @@
-"""Per group: answer, words and figures as pure functions; one opened session for the wiring."""
+"""Group by: answer, words and figures as pure functions; one opened session for the wiring."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_the_answer_is_the_best_of_all_pairs_and_its_map_holds_it(rows: Any) -> 
     assert (rows.pair.max_groups, rows.pair.max_amount) == (l0, linf)
     assert rows.pair.error == pytest.approx(error, rel=1e-12)
     place = (
-        np.flatnonzero(rows.error_map.amounts == linf)[0],
+        np.flatnonzero(rows.error_map.amount_bounds == linf)[0],
         np.flatnonzero(rows.error_map.group_bounds == l0)[0],
     )
     assert rows.error_map.errors[place] == pytest.approx(error, rel=1e-9)
@@ -112,7 +112,7 @@ def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there
     for statistic in Statistic:
         view = solve(SHOP, build_parameters(statistic))
         if statistic.is_non_negative:
-            assert view.best_vector.error <= view.best_cap.error <= view.pair_error * (1 + 1e-3)
+            assert view.best_vector.error <= view.vector_choices[0].error <= view.pair_error * (1 + 1e-3)
             told = answer_from(view).detail
             assert ("Scaling users instead" in told) == (view.saved_share >= MIN_SAVING)
         else:
@@ -135,12 +135,12 @@ def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there
 def test_the_best_cap_is_promised_over_all_groups_and_not_in_each(rows: Any) -> None:
     problem = rows.problem
     stand_ins = problem.sum_by_group(
-        problem.amounts - keep_amounts(problem, VectorRule.CAP, rows.best_cap.max_norm)
+        problem.amounts - keep_amounts(problem, VectorRule.CAP, rows.vector_choices[0].max_norm)
     )
-    of_cap = stand_ins**2 + float(problem.parameters.norm_noise(rows.best_cap.max_norm)) ** 2
+    of_cap = stand_ins**2 + float(problem.parameters.norm_noise(rows.vector_choices[0].max_norm)) ** 2
     of_pair = compute_moments(problem, 1, 1).mean_squares
     assert np.any(of_pair < of_cap)
-    assert problem.combine_errors(of_pair) > rows.best_cap.error
+    assert problem.combine_errors(of_pair) > rows.vector_choices[0].error
 
 
 def test_where_nothing_is_worth_releasing_the_page_says_so() -> None:
@@ -164,8 +164,8 @@ def test_every_objective_has_its_words_and_figures(objective: Objective) -> None
     assert "%" in found.numbers[1].text if objective.is_relative else "row" in found.numbers[1].text
     assert OBJECTIVES[objective] in answer_from(view).plots["per-group-error"]().alt
     curves = view.norm_curves
-    assert min(curves[1]) == pytest.approx(view.best_cap.error, rel=2e-3)
-    assert min(curves[2]) == pytest.approx(view.best_radial.error, rel=1e-9)
+    assert min(curves[1]) == pytest.approx(view.vector_choices[0].error, rel=2e-3)
+    assert min(curves[2]) == pytest.approx(view.vector_choices[1].error, rel=1e-9)
     assert "L2 norm" in draw_plot(view, "per-group-norm").layout.xaxis.title.text
 
 
@@ -278,7 +278,7 @@ def test_the_file_holds_question_answer_and_proofs() -> None:
     choice_file = read_choice_file(view)
     assert choice_file["answer"]["max_groups_contributed"] == view.pair.max_groups
     assert choice_file["answer"]["max_amount_per_group_rounded"] == view.pair.max_amount
-    assert choice_file["answer"]["cap"]["max_norm"] == view.best_cap.max_norm
+    assert choice_file["answer"]["cap"]["max_norm"] == view.vector_choices[0].max_norm
     assert choice_file["answer"]["cap"]["norm"] == "L2"
     assert choice_file["answer"]["proved_relative_gap"] <= 1e-6
     assert choice_file["data"]["num_groups"] == 40
@@ -303,7 +303,7 @@ def test_only_what_the_data_hold_is_offered() -> None:
 
 
 def test_the_page_goes_from_one_question_to_the_next() -> None:
-    app = open_app("Per group", link="1", data="shop-events", epsilon="1")
+    app = open_app("Group by", link="1", data="shop-events", epsilon="1")
     _, l0, linf = find_best_pair(build_parameters())
     ((x,), (y,)) = trace(chart(app, "per_group_error"), "Best pair")
     assert (x, y) == (l0, linf)
@@ -337,7 +337,7 @@ def test_the_page_goes_from_one_question_to_the_next() -> None:
 def test_data_without_groups_show_a_labelled_demonstration() -> None:
     with pytest.raises(InvalidInput, match="no groups"):
         build_answer(samples.load("online-retail-lines"), build_parameters())
-    app = open_app("Per group", link="1", data="online-retail-lines", epsilon="1")
+    app = open_app("Group by", link="1", data="online-retail-lines", epsilon="1")
     assert [link.proto.label for link in app.main.get("page_link")][-1] == "Bring groups"
     notes = [note["text"] for note in chart(app, "per_group_error")["layout"]["annotations"]]
     assert any("Demonstration" in note for note in notes)
@@ -352,8 +352,8 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
     view = solve_by_distribution(dataset, build_parameters())
     exact = PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), build_parameters())
     true = compute_pair_error(exact, view.pair.max_groups, view.pair.max_amount)
-    assert view.limits[0] <= true <= view.limits[1]
-    assert view.error_map.errors.min() == view.choice.error
+    assert view.error_limits[0] <= true <= view.error_limits[1]
+    assert view.error_map.errors.min() == view.pair_choice.error
     told = answer_from(view, dataset)
     assert "Which pairs lie in which group is not known" in told.detail
     assert not told.proofs
@@ -361,7 +361,7 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
     assert answer_from(empty_solution, dataset).headline.startswith("Release nothing at ε = 0.00001")
 
     methods = answer.write_methods(view, dataset)
-    assert f"at most {view.choice.max_groups} groups" in methods.procedure
+    assert f"at most {view.pair_choice.max_groups} groups" in methods.procedure
     assert f"is about {told.numbers[1].text}" in methods.procedure
     assert "the same in every group" in methods.rule_sentence
     assert answer.write_methods(empty_solution, dataset).no_release_sentence.endswith("nothing was released.")
@@ -371,7 +371,7 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
     assert "in proportion to its size" in choice["answer"]["approximate"]
     assert any("the same mixture of pairs" in sentence for sentence in choice["assumptions"])
 
-    app = on_data(dataset, "Per group")
+    app = on_data(dataset, "Group by")
     assert "Which pairs lie in which group is not known" in shown_texts(app)
     open_tab(app, "per_group", "Downloads")
     assert {"per_group_choice_file", "pair_distribution_file", "per_group_report_html"} <= {
@@ -401,7 +401,7 @@ def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Pa
     assert told.numbers[0].text in html
     assert "Which pairs lie in which group is not known" in html
     assert told.numbers[0].text not in report_content.write_html(of, REPORT_TIME, True)
-    app = on_data(private, "Per group")
+    app = on_data(private, "Group by")
     assert_script_has_what_the_page_has(app, of, answer_of_script(of, tmp_path))
     for public_only in (False, True):
         printed = run_script(report_content.write_script(of, REPORT_TIME, public_only), tmp_path)
@@ -412,7 +412,7 @@ def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Pa
 def test_a_long_search_can_be_stopped_and_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answer, "MAX_IMMEDIATE_PAIRS", 0)
     work_waits_for_stop(monkeypatch)
-    app = open_app("Per group", link="1", data="shop-events", epsilon="1")
+    app = open_app("Group by", link="1", data="shop-events", epsilon="1")
     assert "Best pair" not in shown_texts(app)
     check(app.button(key="per_group.job_stop").click().run())
     finish(app, "per_group.job")
@@ -434,13 +434,13 @@ def test_a_long_search_can_be_stopped_and_says_how_far_it_came(monkeypatch: pyte
 
 
 def test_the_page_answers_for_the_program_and_opens_with_its_code() -> None:
-    app = open_app("Per group", link="1", data="shop-events", epsilon="1")
+    app = open_app("Group by", link="1", data="shop-events", epsilon="1")
     check(app.selectbox(key="per_group.program").set_value(Program.BIGQUERY).run())
     _, l0, linf = find_best_pair(build_parameters(program=Program.BIGQUERY))
     headline = f"Keep at most {l0} groups of each user, and {linf} rows in each."
     assert headline in shown_texts(app)
     assert (l0, linf) != find_best_pair(build_parameters())[1:]
-    opened = open_app("Per group", **dict(parse_qsl(link_of(app).partition("?")[2])))
+    opened = open_app("Group by", **dict(parse_qsl(link_of(app).partition("?")[2])))
     assert headline in shown_texts(opened)
     check(app.button(key="per_group_card" + keys.CARD_CODE).click().run())
     (program,) = [code.value for code in app.code if "link=" not in code.value]
@@ -450,7 +450,7 @@ def test_the_page_answers_for_the_program_and_opens_with_its_code() -> None:
 
 
 def test_the_range_of_public_values_is_not_filled_in_for_private_ones() -> None:
-    app = open_app("Per group", link="1", data="shop-events", epsilon="1")
+    app = open_app("Group by", link="1", data="shop-events", epsilon="1")
     check(app.selectbox(key="per_group.statistic").set_value(Statistic.MEAN).run())
     assert app.session_state["per_group.upper"] == 100.0
     private = replace(SHOP, name="other.csv", disclosure=Disclosure.PRIVATE)
@@ -463,7 +463,7 @@ def test_the_range_of_public_values_is_not_filled_in_for_private_ones() -> None:
 def test_a_public_list_of_groups_reaches_answer_program_and_address() -> None:
     """Beside private data, too: it is written down from what is known, and every release names its groups."""
     rows = [f"u{user},{group}" for user in range(40) for group in ("a", "b'", "c", "d")[: 1 + user % 4]]
-    opened = on_file("\n".join(["user,group", *rows, ""]).encode(), "Per group")
+    opened = on_file("\n".join(["user,group", *rows, ""]).encode(), "Group by")
     assert data(opened).is_private
     before = opened.session_state[keys.PAGE_PARAMETERS]
     opened.text_area(QUESTION.key("groups")).set_value("a\nb'\nempty").run()

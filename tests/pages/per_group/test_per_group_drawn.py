@@ -1,4 +1,4 @@
-"""The pair drawn privately: from the card of Per group, its account, its code, its file."""
+"""The pair drawn privately: from the card of Group by, its account, its code, its file."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def build_private_pair(statistic: Statistic = Statistic.ROWS, **options: object)
 
 
 def test_the_pair_is_drawn_on_the_card_and_carried_away() -> None:
-    app = check(with_data(open_app("Per group"), SECRET).run())
+    app = check(with_data(open_app("Group by"), SECRET).run())
     assert "enter how many groups are on your public list" in shown_texts(app)
     assert not [button for button in app.button if button.key == "per_group_card_draw"]
     app.session_state["per_group.num_groups"] = 60.0

@@ -1,4 +1,4 @@
-"""Plan: lines in a table are the text that links carry; the page says what the core answers; edges get sentences."""
+"""Budget plan: lines in a table are the text that links carry; the page says what the core answers; edges."""
 
 from __future__ import annotations
 
@@ -46,7 +46,14 @@ TEXT = (
 
 def open_plan(text, **options):
     return open_app(
-        "Plan", link="1", data="shop-events", epsilon="1", lines=text, lower="0", upper="100", **options
+        "Budget plan",
+        link="1",
+        data="shop-events",
+        epsilon="1",
+        lines=text,
+        lower="0",
+        upper="100",
+        **options,
     )
 
 
@@ -131,7 +138,7 @@ def nasty(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
 
 def test_edges_of_lines_and_of_data_get_an_answer_or_a_sentence(nasty: Dataset):
     """In one session: the lines are written as the table of the page writes them."""
-    app = on_data(nasty, "Plan")
+    app = on_data(nasty, "Budget plan")
     # Of private data the sum is proposed, and no share of 0 can be wanted.
     assert "Sum is 0 on these data" in errors(app)
     good = "users; rows; sum within 10; users per group; rows per group; sums per group within 5"
@@ -197,7 +204,7 @@ def test_what_mean_assumes_the_mean_of_a_plan_assumes_and_of_private_values_it_i
         "Mean", **asked, target="table", variance_source="values", counts="private", likeness="values"
     )
     app = check(app.segmented_control(key="mean.variance_source").set_value(VarianceSource.WORST_CASE).run())
-    app = go(app, "Plan")
+    app = go(app, "Budget plan")
     assert app.session_state["plan.variance_source"] is VarianceSource.WORST_CASE
     app.session_state["plan.lines"] = "mean within 1"
     app = check(app.run())
@@ -209,7 +216,7 @@ def test_what_mean_assumes_the_mean_of_a_plan_assumes_and_of_private_values_it_i
     assert value in words_of_numbers(app)
     app = with_data(app, replace(SHOP, name="mine.csv", disclosure=Disclosure.PRIVATE))
     assert app.session_state["mean.variance_source"] is VarianceSource.WORST_CASE
-    assert go(app, "Plan").session_state["plan.variance_source"] is VarianceSource.WORST_CASE
+    assert go(app, "Budget plan").session_state["plan.variance_source"] is VarianceSource.WORST_CASE
 
 
 def test_a_release_of_another_page_becomes_a_line_with_its_range():
@@ -218,7 +225,7 @@ def test_a_release_of_another_page_becomes_a_line_with_its_range():
     )
     app = check(app.button(key="quantile_card_plan").click().run())
     assert not [button for button in app.button if button.key == "quantile_card_plan"]  # They are there now.
-    app = go(app, "Plan")
+    app = go(app, "Budget plan")
     said = unquote_plus(link_of(app))
     assert "median; quantile 0.9" in said
     assert "upper=250" in said

@@ -75,7 +75,7 @@ def _release_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shell, "show", with_release)
 
 
-def open_private_file(title: str = "Your data") -> AppTest:
+def open_private_file(title: str = "Data") -> AppTest:
     """The app with the private file loaded, on a page."""
     app = on_file(SECRET.encode(), title, "secret.csv")
     assert data(app).is_private
@@ -161,7 +161,7 @@ def test_bounds_entered_without_values_in_sight_stay() -> None:
 
 
 def test_why_a_variance_is_empty_on_a_release_is_said() -> None:
-    app = open_private_file("What weights gain")
+    app = open_private_file("Weights vs. caps")
     check(
         app.segmented_control(key="gap_examples.variance_source").set_value(mean.VarianceSource.ENTERED).run()
     )
@@ -173,10 +173,10 @@ def test_why_a_variance_is_empty_on_a_release_is_said() -> None:
     ("title", "words"),
     [
         ("Quantile", "This page needs values, one per row. A DP release holds only"),
-        ("Many tasks", "A DP release has no tasks, so these are generated"),
+        ("Multi-task weights", "A DP release has no tasks, so these are generated"),
         ("Mean", "There are no values to read"),
         ("Sum and count", "A DP release holds only how many users have how many rows"),
-        ("Regression", "Regression has data of its own"),
+        ("Linear regression", "Linear regression has data of its own"),
     ],
 )
 def test_pages_that_need_more_say_why(title: str, words: str) -> None:
@@ -193,17 +193,17 @@ def test_no_private_number_is_left_on_any_page() -> None:
     # Bins end at 10,000 rows: a number of seven digits can only come from the private data.
     heaviest, rows = 1_048_573, 1_048_573 + int(COUNTS[:-1].sum())
     table = "user_id,contributions\n" + "\n".join(f"u{k},{n}" for k, n in enumerate([*COUNTS[:-1], heaviest]))
-    app = use(upload(open_app("Your data"), table.encode(), "secret.csv"))
+    app = use(upload(open_app("Data"), table.encode(), "secret.csv"))
     assert data(app).histogram.max_size == heaviest
-    assert f"{heaviest:,}" in read_all_texts(go(app, "Your data"))
+    assert f"{heaviest:,}" in read_all_texts(go(app, "Data"))
     app = draw_release(app)
     for title in (
-        "Start",
-        "Your data",
+        "Home",
+        "Data",
         "Mean",
         "Sum and count",
-        "Learning under a bound",
-        "What weights gain",
+        "Bias curves over τ₀",
+        "Weights vs. caps",
     ):
         all_texts = read_all_texts(go(app, title))
         for number in (heaviest, rows):
@@ -245,7 +245,7 @@ def test_a_second_release_is_of_the_private_data_again() -> None:
 
 def test_other_data_have_a_ledger_of_their_own() -> None:
     app = draw_release(open_private_file())
-    app = use(upload(go(app, "Your data"), b"size,users\n1,300\n5,40\n", "other.csv"))
+    app = use(upload(go(app, "Data"), b"size,users\n1,300\n5,40\n", "other.csv"))
     assert data(app).is_private
     assert not read_spent(app)
     app = use(upload(app, SECRET.encode(), "again.csv"))
@@ -347,7 +347,7 @@ def test_a_bound_dragged_on_start_over_private_data_is_no_public_input_and_is_fo
         return draw(*args, **options)
 
     monkeypatch.setattr(figures, "draw", noted)
-    app = go(open_private_file(), "Start")
+    app = go(open_private_file(), "Home")
     # As the handle leaves it, which stands on a curve of these data.
     app.session_state["start.bound"] = 17.0
     check(app.run())

@@ -59,8 +59,8 @@ DROPPED = {
 """What the owner is told of the data, by kind."""
 TITLES = {
     "total": "Sum and count",
-    "per_group": "Per group",
-    "learning": "Learning under a bound",
+    "per_group": "Group by",
+    "learning": "Bias curves over τ₀",
     "mean": "Mean",
 }
 

@@ -1,4 +1,4 @@
-"""Regression: what is drawn and said is what `dpcore.regression` answers; uploads, draws and stopped work."""
+"""Linear regression: what is drawn and said is what `dpcore.regression` answers; uploads, draws and stopped work."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dpcore.regression.parameters import (
     ResidualVarianceSource,
     round_outwards,
 )
-from dpcore.regression.problem import check as check_table
+from dpcore.regression.problem import build_unit_problem as check_table
 from pages.regression.upload import UPLOAD
 from pages.shared.base import keys
 from pages.shared.fields import jobs
@@ -51,7 +51,7 @@ from tests.pages.driving import (
     until,
 )
 
-TITLE = "Regression"
+TITLE = "Linear regression"
 SMALL = {"num_rows": "300", "informative": "2", "uninformative": "1", "exponent": "1.8", "seed": "3"}
 LINK = {"link": "1", "epsilon": "1", "lower": "-300", "upper": "300"} | SMALL
 GENERATOR = RegressionGenerator(300, 2, 1, exponent=1.8, seed=3)
@@ -368,7 +368,7 @@ def test_the_address_of_a_table_of_ones_own_holds_nothing_that_may_come_from_it(
     again = open_app(TITLE, **address_of(app))
     assert [p.message for p in again.session_state[keys.LINK_PROBLEMS]] == [links.RELOADED]
     # Of generated data it holds the settings, whatever the data of the other pages are.
-    app = open_app("Regression")
+    app = open_app("Linear regression")
     assert {"lower", "upper", "num_rows"} <= set(address_of(app))
 
 

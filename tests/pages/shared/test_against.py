@@ -182,7 +182,7 @@ def test_training_predicts_what_its_formulas_say() -> None:
         # Without sampling error what is left is noise, step by step, where no budget goes to the sum of weights:
         # every user's counts are public.
         kept = float(rows.histogram.kept_rows(bound))
-        noise = noise_alone(eigenvalues, mechanism, plan_noise(mechanism, bound).gradient_noise / kept)
+        noise = noise_alone(eigenvalues, mechanism, plan_noise(mechanism, bound).gradient_noise_std / kept)
         parts = (0.0, decision.calibrate_costs(eigenvalues, mechanism)[1])
         assert float(decision.predict_excess(rows.histogram, np.array(bound), parts)) == pytest.approx(
             noise, rel=1e-9
@@ -269,11 +269,11 @@ def test_the_tab_shows_curves_at_the_epsilon_in_use_and_answers_a_new_one() -> N
 
 
 def test_data_owners_shows_every_way_and_start_unfolds_it() -> None:
-    app = open_app("Data owners")
+    app = open_app("Join or train alone")
     open_tab(app, "data_owners", "Compare")
     assert "data_owners_ways_over_epsilon" in figure_keys(app)
     assert "by the bounds, joining pays" in shown_texts(app)
-    app = go(app, "Start")
+    app = go(app, "Home")
     assert not [key for key in figure_keys(app) if "over_epsilon" in key]
     app.session_state["start_pinned"] = True
     check(app.run())
@@ -282,7 +282,7 @@ def test_data_owners_shows_every_way_and_start_unfolds_it() -> None:
 
 
 def test_slow_curves_are_worked_out_on_request() -> None:
-    app = open_app("Per group")
+    app = open_app("Group by")
     open_tab(app, "per_group", "Compare")
     assert not [key for key in figure_keys(app) if "epsilon" in key]
     check(app.button(key="per_group_against_job_start").click().run())

@@ -100,7 +100,7 @@ def test_a_second_session_finds_what_the_first_has_searched_on_a_sample_only(
     jobs_of = []
     for name in ("one", "other"):
         enter(name)
-        app = finish(on_data(SMALL, "Examples per user", kind), JOB)
+        app = finish(on_data(SMALL, "User-level DP-SGD", kind), JOB)
         jobs_of.append(app.session_state[JOB])
         app.run()
         assert app.session_state[JOB] is jobs_of[-1]  # A run that changes nothing asks nothing.

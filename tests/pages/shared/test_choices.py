@@ -13,8 +13,8 @@ from tests.pages.driving import check, open_app
 @pytest.mark.parametrize(
     ("page", "kind", "key", "other"),
     [
-        ("Regression", "segmented_control", "regression.source", DataSource.UPLOAD),
-        ("Training", "selectbox", "training.loss", LossKind.HINGE),
+        ("Linear regression", "segmented_control", "regression.source", DataSource.UPLOAD),
+        ("Classifier", "selectbox", "training.loss", LossKind.HINGE),
     ],
 )
 def test_no_run_sets_what_only_a_person_has_chosen(page, kind, key, other):

@@ -103,7 +103,7 @@ def test_mean_shows_the_cap_and_the_weights() -> None:
 
 
 def test_the_largest_gap_shows_the_cap_of_the_data() -> None:
-    app = with_events("What weights gain")
+    app = with_events("Weights vs. caps")
     # As *Mean* proposes of public values.
     assert has_number(write_program("gap_card", Program.PYTHON), Program.PYTHON, 100.0)
     # The page asks for no range itself, and writes no program with one that nobody entered.
@@ -143,7 +143,7 @@ def test_quantile_writes_the_cap_and_says_where_weights_cannot_be() -> None:
 
 
 def test_learning_shows_the_cap() -> None:
-    with_events("Learning under a bound")
+    with_events("Bias curves over τ₀")
     for library in LIBRARIES:
         text = write_program("learning_card", library)
         assert has_number(text, library, read_number("learning_card", "Best bound"))
@@ -151,7 +151,7 @@ def test_learning_shows_the_cap() -> None:
 
 
 def test_many_tasks_weighs_in_python_and_bounds_tasks_elsewhere() -> None:
-    open_app("Many tasks")
+    open_app("Multi-task weights")
     code = SHOWN["many_tasks_card"].code
     most = float(re.sub(r"\D", "", code.forms[1][0]))
     for library in LIBRARIES:
@@ -176,7 +176,7 @@ def test_the_dialog_writes_the_program_for_the_library_that_was_chosen() -> None
         # The table of names stands in it: Streamlit refuses a dialog that is opened in another one.
         assert "max_partitions_contributed" in shown_texts(app)
         assert list_programs(app) == [write_program("mean_card", library).strip()]
-        app = open_code(go(app, "Learning under a bound"), "learning_card")
+        app = open_code(go(app, "Bias curves over τ₀"), "learning_card")
         assert list_programs(app) == [write_program("learning_card", library).strip()]
 
 
@@ -240,12 +240,12 @@ def test_the_panel_shows_the_nearest_form_that_a_library_has_and_says_so() -> No
 def test_private_uploads_say_so_and_use_their_own_names() -> None:
     name = 'who" `is`; drop'
     content = SHOP_EVENTS.replace(b"user_id", b'"who"" `is`; drop"', 1)
-    app = open_app("Your data")
+    app = open_app("Data")
     driving.upload(app, content, "it's mine.csv")
     _roles(app, name)
     driving.use(app)
     assert driving.data(app).privacy_unit == (name,)
-    go(app, "Learning under a bound")
+    go(app, "Bias curves over τ₀")
     for library in LIBRARIES:
         text = write_program("learning_card", library)
         assert "COMPUTED FROM PRIVATE DATA (DO NOT PUBLISH)" in text.split("\n\n")[0]
@@ -282,7 +282,7 @@ def test_a_sum_of_a_column_takes_the_file_as_it_is_also_where_totals_are_counted
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No word of another form of the table, in which the program would add up something else; and it runs."""
-    app = driving.upload(open_app("Your data"), SPENT, "spent.csv")
+    app = driving.upload(open_app("Data"), SPENT, "spent.csv")
     _roles(app, "käufer")
     app = check(app.selectbox(key="your_data.upload_contribution").set_value(Contribution.TOTAL).run())
     driving.use(app)
@@ -330,7 +330,7 @@ def test_a_range_for_totals_of_both_signs_is_written() -> None:
 
 
 def test_regression_weighs_in_plain_python_only() -> None:
-    finish(open_app("Regression"), "regression.solve", "regression.caps")
+    finish(open_app("Linear regression"), "regression.solve", "regression.caps")
     for library in LIBRARIES:
         code = write_code("regression_card", library)
         if library is Program.PYTHON:

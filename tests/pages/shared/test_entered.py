@@ -13,24 +13,28 @@ EPSILON = 7.33491234
 """Three and six digits of it are both less."""
 SHOP = {"data": "shop-events"}
 CASES = [
-    ("Start", {}, {}),
+    ("Home", {}, {}),
     ("Mean", {}, {}),
     ("Mean", {"data": "shop-events", "lower": "0", "upper": "100", "counts": "private"}, {}),
     ("Quantile", {**SHOP, "low": "0", "high": "100"}, {}),
     ("Sum and count", SHOP, {"total.tabs": "Four ways to choose a bound"}),
-    ("Per group", SHOP, {"per_group.tabs": "Error of each group"}),
-    ("Learning under a bound", {}, {"learning.tabs": "Figure 3"}),
+    ("Group by", SHOP, {"per_group.tabs": "Error of each group"}),
+    ("Bias curves over τ₀", {}, {"learning.tabs": "Figure 3"}),
     (
-        "Regression",
+        "Linear regression",
         {"lower": "-300", "upper": "300", "num_rows": "300"},
         {"regression.tabs": "Figures 1 and 2"},
     ),
-    ("Regression", {"lower": "-300", "upper": "300", "num_rows": "300"}, {"regression.tabs": "Release"}),
-    ("Training", {}, {"training.tabs": "Release"}),
-    ("Many tasks", {}, {}),
-    ("Factorisation", {}, {}),
-    ("Data owners", {}, {"data_owners.tabs": "Bounds"}),
-    ("What weights gain", {}, {}),
+    (
+        "Linear regression",
+        {"lower": "-300", "upper": "300", "num_rows": "300"},
+        {"regression.tabs": "Release"},
+    ),
+    ("Classifier", {}, {"training.tabs": "Release"}),
+    ("Multi-task weights", {}, {}),
+    ("Recommender", {}, {}),
+    ("Join or train alone", {}, {"data_owners.tabs": "Bounds"}),
+    ("Weights vs. caps", {}, {}),
     ("Choose privately", {}, {}),
 ]
 NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:e[-−]?\d+)?")
@@ -76,4 +80,4 @@ def test_the_part_of_epsilon_that_a_quantile_takes_is_not_rounded_down():
 
 
 def test_start_says_epsilon_as_it_was_entered():
-    assert "ε = 0.00001:" in read_all_texts(open_case("Start", {}, {}, 1e-5))
+    assert "ε = 0.00001:" in read_all_texts(open_case("Home", {}, {}, 1e-5))

@@ -526,7 +526,7 @@ def test_only_a_page_announces_the_scripts():
 
 
 def test_a_figure_keeps_its_element_while_the_question_changes():
-    app = open_app("Start")
+    app = open_app("Home")
     proto, figure_before = app.get_by_key("figure_start_tradeoff").proto, chart(app, "start_tradeoff")
     check(app.number_input(key="epsilon").set_value(3.0).run())
     other, figure_after = app.get_by_key("figure_start_tradeoff").proto, chart(app, "start_tradeoff")

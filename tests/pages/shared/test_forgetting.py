@@ -177,7 +177,7 @@ def test_regression_s_own_data_and_account_are_untouched(filled_session: tuple[b
 
 
 def test_a_variance_entered_beside_private_data_is_in_neither_session_nor_link() -> None:
-    app = go(use(upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")), "Choose privately")
+    app = go(use(upload(open_app("Data"), SHOP_EVENTS, "shop_events.csv")), "Choose privately")
     assert data(app).is_private
     # So many digits that no figure has them by chance.
     check(app.number_input(key="private_choice.variance_share").set_value(0.1371379).run())

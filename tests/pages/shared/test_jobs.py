@@ -251,8 +251,8 @@ def test_work_goes_on_while_somebody_is_connected():
 
 PAGES = {
     "Quantile": ("quantile.search_job",),
-    "Regression": ("regression.solve", "regression.caps"),
-    "Training": ("training.runs_job",),
+    "Linear regression": ("regression.solve", "regression.caps"),
+    "Classifier": ("training.runs_job",),
 }
 
 
@@ -283,7 +283,7 @@ def test_a_page_says_why_its_work_failed_and_tries_again(monkeypatch, title):
 
 @pytest.mark.parametrize(
     ("title", "key", "doing"),
-    [("Regression", "regression_card", "stopped"), ("Quantile", "quantile_card", "A first answer")],
+    [("Linear regression", "regression_card", "stopped"), ("Quantile", "quantile_card", "A first answer")],
 )
 def test_work_that_ends_between_two_looks_of_a_page_is_shown_whole(
     monkeypatch: pytest.MonkeyPatch, title: str, key: str, doing: str

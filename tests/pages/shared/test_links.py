@@ -215,7 +215,7 @@ def test_hostile_links_give_sentences_and_the_app_goes_on(name):
     # Dismissed once, it stays away.
     check(app.button(key="dismiss_link_problems").click().run())
     assert not errors(app)
-    assert not errors(go(app, "Start"))
+    assert not errors(go(app, "Home"))
 
 
 MIXED = {
@@ -259,7 +259,7 @@ def test_what_is_good_in_a_link_is_followed_and_what_is_bad_is_named(name):
     assert metrics_of(app)
 
 
-@pytest.mark.parametrize("title", ["Start", "Mean", "Regression"])
+@pytest.mark.parametrize("title", ["Home", "Mean", "Linear regression"])
 def test_a_reload_says_that_an_upload_is_gone(title):
     # What a reload is to the app: a new session, with the mark that the old one left in its address.
     app = open_app(title, **{links.UPLOAD_MARK: "1"})
@@ -326,7 +326,7 @@ def test_fields_that_are_not_ours_are_left_alone():
 
 
 def test_the_link_of_every_page_opens_it_with_the_same_data_and_epsilon():
-    app = open_app("Your data")
+    app = open_app("Data")
     check(app.segmented_control(key="your_data.data_source").set_value("Generate").run())
     app.number_input(key="your_data.generator_field_zipf_seed").set_value(77)
     check(app.number_input(key="your_data.generator_field_zipf_alpha").set_value(1.3).run())
@@ -339,7 +339,7 @@ def test_the_link_of_every_page_opens_it_with_the_same_data_and_epsilon():
         assert other.title[0].value == app.title[0].value
         assert not errors(other)
         assert data(other) == data(app)
-        assert title in ("Your data", "Reproduce") or other.number_input(key=keys.EPSILON).value == 0.77
+        assert title in ("Data", "Paper comparison") or other.number_input(key=keys.EPSILON).value == 0.77
 
 
 def test_an_address_follows_the_page_and_brings_it_back():
@@ -402,7 +402,7 @@ def test_what_was_pinned_is_said_to_be_gone_after_a_reload():
 def test_a_link_is_followed_once():
     app = open_app("Mean", link="1", data="requests-commits", epsilon="3")
     check(app.number_input(key=keys.EPSILON).set_value(0.5).run())
-    go(app, "Start")
+    go(app, "Home")
     go(app, "Mean")
     assert app.number_input(key=keys.EPSILON).value == 0.5
 
@@ -411,7 +411,7 @@ def test_a_link_holds_no_number_computed_from_private_data():
     # 137 users with 2 rows each and one with 41; values 17.31 and 91.77 make every figure distinctive.
     rows = [f"u{k},{value}" for k in range(137) for value in (17.31, 91.77)]
     rows += [f"heavy,{17.31 + 0.5 * k}" for k in range(41)]
-    app = use(upload(open_app("Your data"), ("user_id,amount\n" + "\n".join(rows)).encode(), "secret.csv"))
+    app = use(upload(open_app("Data"), ("user_id,amount\n" + "\n".join(rows)).encode(), "secret.csv"))
     dataset = data(app)
     assert dataset.disclosure is Disclosure.PRIVATE
     assert dataset.histogram == ContributionHistogram(sizes=[2, 41], users=[137, 1])
@@ -467,7 +467,7 @@ def assert_link_tells_nothing(link, title, computed):
         }
     elif catalogue.find_page(title).has_own_data:
         assert link_fields == {**fresh, **expected}
-    elif title == "Plan":  # Lines for the columns that there are, and what was entered on Mean.
+    elif title == "Budget plan":  # Lines for the columns that there are, and what was entered on Mean.
         parameters = PlanParameters(
             setting.DEFAULT_EPSILON,
             lines="users; rows; sum",

@@ -26,7 +26,7 @@ PRIVATE = dataclasses.replace(samples.load("shop-events"), name="secret.csv", di
 USERS = "one user, with all their rows, is added or removed"
 BEFORE: dict[str, tuple[str, dict[str, Any], str]] = {
     # Title: what a link said when the page was new, what of it is called otherwise or came later, what is not followed.
-    "Start": ("", {"users": "the data in use"}, ""),
+    "Home": ("", {"users": "the data in use"}, ""),
     "Mean": (
         "lower=0&upper=50&noise=entered&noise_variance=9&counts=public",
         {"variance_source": "entered", "value_variance": 9.0, "target": "population", "likeness": "none"},
@@ -37,7 +37,7 @@ BEFORE: dict[str, tuple[str, dict[str, Any], str]] = {
         {"mechanism": "Gaussian", "delta": 1e-6, "summed": "rows"},
         "Num_groups is not",
     ),
-    "Per group": (
+    "Group by": (
         f"statistic=rows&noise=Laplace&neighbours={USERS}&objective=root mean squared error over the groups",
         {"selection": "public list", "num_groups": None, "lower": None, "neighbours": USERS},
         "",
@@ -53,13 +53,13 @@ BEFORE: dict[str, tuple[str, dict[str, Any], str]] = {
         },
         "",
     ),
-    "Learning under a bound": (
+    "Bias curves over τ₀": (
         "bias=tightest&loss_variance=0.25&vc_dimension=10&failure_probability=0.05&privacy_form=quadratic"
         "&privacy_constant=1&finite_sample_constant=1&alpha=0.5&population_rows=1000000&draws=100",
         {"privacy_constant": 1.0},
         "",
     ),
-    "Training": (
+    "Classifier": (
         f"delta=1e-05&neighbours={USERS}&loss=logistic&positive_above=0.5&bound=1&steps=60&step_size=1.5"
         "&average=last-half&radius=20&runs=50&held_out=0.25&seed=0&others=output-perturbation&source=sample",
         {
@@ -72,33 +72,33 @@ BEFORE: dict[str, tuple[str, dict[str, Any], str]] = {
         },
         "Others is not",
     ),
-    "Regression": (
+    "Linear regression": (
         "lower=0&upper=100&source=generated&noise=entered&noise_variance=4&num_rows=3000",
         {"variance_source": "entered", "residual_variance": 4.0},
         "",
     ),
-    "Many tasks": (
+    "Multi-task weights": (
         "delta=1e-05&source=skewed&loss=strongly-convex&fit=average&num_users=10000&num_tasks=100",
         {"fit": "average", "num_users": 10_000},
         "",
     ),
-    "Factorisation": (
+    "Recommender": (
         "delta=1e-05&source=generated&max_items=100&exponent=0.25&dimension=4&sweeps=2",
         {"algorithm": "statistics", "sweeps": 2},
         "",
     ),
-    "Data owners": ("owners=64&records=100&unit=record", {"unit": "record", "train_runs": 1}, ""),
-    "Examples per user": (
+    "Join or train alone": ("owners=64&records=100&unit=record", {"unit": "record", "train_runs": 1}, ""),
+    "User-level DP-SGD": (
         "delta=1e-06&batch=128&steps=100&way=both",
         {"sampling": "both", "batch_size": 128},
         "",
     ),
-    "What weights gain": (
+    "Weights vs. caps": (
         "noise=worst&g=10&light_users=50&heavy_size=10&light_size=1",
         {"variance_source": "worst"},
         "",
     ),
-    "Plan": (
+    "Budget plan": (
         "lines=users; mean&objective=least sum&noise=Laplace&lower=0&upper=100&program=plain Python",
         {"target": "population", "variance_source": "values", "likeness": "none"},
         "",

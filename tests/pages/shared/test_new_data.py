@@ -116,29 +116,29 @@ def table(*columns: str) -> bytes:
 @pytest.mark.parametrize("page", ["Mean", "Quantile"])
 def test_a_range_that_was_entered_for_one_file_is_asked_for_anew_with_the_next(page: str) -> None:
     low, high = {"Mean": ("mean.lower", "mean.upper"), "Quantile": ("quantile.low", "quantile.high")}[page]
-    app = go(use(upload(open_app("Your data"), table("amount"), "first.csv")), page)
+    app = go(use(upload(open_app("Data"), table("amount"), "first.csv")), page)
     assert data(app).is_private
     assert "What range can a value have?" in shown_texts(app)
     app.number_input(key=low).set_value(3.0).run()
     check(app.number_input(key=high).set_value(977.0).run())
     assert "What range can a value have?" not in shown_texts(app)
-    app = use(upload(go(app, "Your data"), table("amount", "minutes"), "second.csv"))
+    app = use(upload(go(app, "Data"), table("amount", "minutes"), "second.csv"))
     for next_page in (page, "Mean", "Quantile"):
         app = go(app, next_page)
         assert "What range can a value have?" in shown_texts(app), next_page
         assert "977" not in shown_texts(app)
-    assert "977" not in shown_texts(go(app, "Plan"))
+    assert "977" not in shown_texts(go(app, "Budget plan"))
     assert app.session_state[low] is None
     assert app.session_state[high] is None
 
 
 def test_a_range_of_one_column_is_asked_for_anew_with_another_column_of_the_file() -> None:
-    app = upload(open_app("Your data"), table("amount", "minutes"), "both.csv")
+    app = upload(open_app("Data"), table("amount", "minutes"), "both.csv")
     key = "your_data.upload_role_value"
     assert app.selectbox(key=key).value == "amount"
     app = go(use(app), "Mean")
     enter_range(app, 3.0, 977.0)
-    app = upload(go(app, "Your data"), table("amount", "minutes"), "both.csv")
+    app = upload(go(app, "Data"), table("amount", "minutes"), "both.csv")
     app = go(use(app.selectbox(key=key).set_value("minutes").run()), "Mean")
     assert "What range can a value have?" in shown_texts(app)
     assert app.number_input(key="mean.upper").value is None
@@ -146,7 +146,7 @@ def test_a_range_of_one_column_is_asked_for_anew_with_another_column_of_the_file
 
 def test_the_range_of_a_link_on_an_upload_stays_for_the_file_that_it_waits_for() -> None:
     app = open_app("Mean", link="1", data="upload", epsilon="1", lower="3", upper="977", counts="private")
-    app = go(use(upload(go(app, "Your data"), table("amount"), "first.csv")), "Mean")
+    app = go(use(upload(go(app, "Data"), table("amount"), "first.csv")), "Mean")
     assert (app.session_state["mean.lower"], app.session_state["mean.upper"]) == (3.0, 977.0)
-    app = go(use(upload(go(app, "Your data"), table("amount", "minutes"), "second.csv")), "Mean")
+    app = go(use(upload(go(app, "Data"), table("amount", "minutes"), "second.csv")), "Mean")
     assert (app.session_state["mean.lower"], app.session_state["mean.upper"]) == (None, None)

@@ -51,7 +51,7 @@ def test_the_rules_find_what_they_are_for(text):
 
 
 def use_file(content: bytes):
-    app = upload(open_app("Your data"), content)
+    app = upload(open_app("Data"), content)
     assert not find_plurals(shown_texts(app))
     check(app.radio(key="your_data.upload_public").set_value(Disclosure.PUBLIC).run())
     return use(app)
@@ -61,14 +61,14 @@ def use_file(content: bytes):
 def test_no_page_speaks_of_one_as_of_many(content):
     app = use_file(content)
     for title in (
-        "Start",
-        "Your data",
+        "Home",
+        "Data",
         "Quantile",  # before Mean, whose range it would take
         "Mean",
         "Sum and count",
-        "Learning under a bound",
-        "Many tasks",
-        "What weights gain",
+        "Bias curves over τ₀",
+        "Multi-task weights",
+        "Weights vs. caps",
     ):
         if title == "Mean":
             app.session_state["mean.lower"], app.session_state["mean.upper"] = 0.0, 100.0

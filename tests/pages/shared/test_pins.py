@@ -151,11 +151,11 @@ def test_files_and_pins_name_the_settings_that_the_answer_is_for(monkeypatch: py
 
 
 def test_a_page_without_tabs_lists_its_pins_below() -> None:
-    app = pin_answer(open_app("Per group"), "per_group")
+    app = pin_answer(open_app("Group by"), "per_group")
     (one,) = app.session_state[keys.PINS]
     assert (one.data, one.rows_lost) == ("Demonstration", None)
     open_tab(app, "per_group", "Compare")
-    app = go(app, "Start")
+    app = go(app, "Home")
     assert [box.label for box in app.main.expander] == ["Compare"]
     assert not app.dataframe  # What it holds is drawn once it is unfolded.
     app = pin_answer(app, "start")

@@ -57,7 +57,7 @@ def test_a_page_is_the_same_on_its_second_run_and_no_answer_stands_to_a_bad_epsi
     before = shown_texts(app), link_of(app), figure_keys(app)
     check(app.run())
     assert (shown_texts(app), link_of(app), figure_keys(app)) == before
-    if title in ("Your data", "Reproduce"):  # They ask for no ε.
+    if title in ("Data", "Paper comparison"):  # They ask for no ε.
         return
     assert has_answer(app)
     for item in (0.0, -1.0, 1e-7, 5000.0) if title == "Mean" else (0.0, 5000.0):
@@ -68,7 +68,7 @@ def test_a_page_is_the_same_on_its_second_run_and_no_answer_stands_to_a_bad_epsi
         assert app.number_input(key=keys.EPSILON).value == item
         assert f"epsilon={item:g}" not in link_of(app)
     if title == "Mean":
-        go(app, "Your data")  # which does not use it
+        go(app, "Data")  # which does not use it
         assert f"epsilon={item:g}" not in link_of(app)
         app = go(app, title)
         assert app.number_input(key=keys.EPSILON).value == item
@@ -87,20 +87,20 @@ WHOLE = {
     "Mean's own cap": ("Mean", "", "", "mean.own_bound", True),
     "runs": ("Sum and count", "total.tabs", "Four ways to choose a bound", "total.runs", True),
     "seed": ("Sum and count", "total.tabs", "Four ways to choose a bound", "total.seed", True),
-    "VC dimension": ("Learning under a bound", "", "", "learning.vc_dimension", False),
-    "learning's own cap": ("Learning under a bound", "", "", "learning.own_bound", True),
-    "samples": ("Learning under a bound", "learning.tabs", "Figure 3", "learning.draws", True),
-    "users": ("Many tasks", "", "", "multitask.num_users", False),
-    "own sampling": ("Many tasks", "", "", "multitask.max_tasks", True),
-    "rows": ("Regression", "", "", "regression.num_rows", False),
-    "steps": ("Training", "", "", "training.steps", False),
+    "VC dimension": ("Bias curves over τ₀", "", "", "learning.vc_dimension", False),
+    "learning's own cap": ("Bias curves over τ₀", "", "", "learning.own_bound", True),
+    "samples": ("Bias curves over τ₀", "learning.tabs", "Figure 3", "learning.draws", True),
+    "users": ("Multi-task weights", "", "", "multitask.num_users", False),
+    "own sampling": ("Multi-task weights", "", "", "multitask.max_tasks", True),
+    "rows": ("Linear regression", "", "", "regression.num_rows", False),
+    "steps": ("Classifier", "", "", "training.steps", False),
 }
 
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_what_is_no_whole_number_in_range_stays_and_gets_a_sentence(name):
     title, tabs, tab, key, stands = WHOLE[name]
-    source = {"source": "skewed"} if title == "Many tasks" else {}
+    source = {"source": "skewed"} if title == "Multi-task weights" else {}
     app = begin(title, **SHOP, **source)
     if tabs:
         app.session_state[tabs] = tab

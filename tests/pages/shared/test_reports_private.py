@@ -166,7 +166,7 @@ def test_a_public_report_does_not_depend_on_the_private_data(report_contents):
     assert texts[0] == texts[1]
 
 
-@pytest.mark.parametrize("title", ["Mean", "Sum and count", "Learning under a bound"])
+@pytest.mark.parametrize("title", ["Mean", "Sum and count", "Bias curves over τ₀"])
 def test_hostile_names_stay_text(title, report_contents):
     private_page(title)
     content = report_contents[stem_of(title)]()
@@ -256,7 +256,7 @@ def test_a_script_holds_no_number_of_private_data(public_only, report_contents):
 
 
 def test_the_script_of_private_data_reads_the_persons_own_files(report_contents, tmp_path):
-    app = private_page("Learning under a bound")
+    app = private_page("Bias curves over τ₀")
     shown = card_numbers(app, "learning_card")
     content = report_contents["learning"]()
     histogram = data(app).histogram
@@ -295,7 +295,7 @@ def test_both_reports_of_private_data_stand_beside_each_other():
 
 
 @pytest.mark.parametrize(
-    "title", ["Mean", "Sum and count", "Quantile", "Learning under a bound", "What weights gain"]
+    "title", ["Mean", "Sum and count", "Quantile", "Bias curves over τ₀", "Weights vs. caps"]
 )
 def test_how_large_a_report_will_be_is_true_of_what_it_holds(title, monkeypatch):
     contents = {}
@@ -371,7 +371,7 @@ def test_regression_on_a_table_of_ones_own(report_contents, tmp_path):
     regression_data = RegressionData(
         problem.build_dataset(table, design, Disclosure.PRIVATE), "an account", design=design
     )
-    app = open_app("Regression", link="1", epsilon="1", lower="1", upper="10")
+    app = open_app("Linear regression", link="1", epsilon="1", lower="1", upper="10")
     app.session_state["regression.loaded"] = regression_data
     app.session_state["regression.source"] = DataSource.UPLOAD
     app.session_state["regression.lower"], app.session_state["regression.upper"] = 1.0, 10.0

@@ -183,7 +183,7 @@ def test_a_table_that_is_too_large_is_named_and_the_other_kept(monkeypatch: pyte
     monkeypatch.setattr(session_file.saved_dataset, "ROOM", 4 * 4 * 8 + 2 * 16 + 8)
     content = write_json(Content(None, tables_by_page=tables()))
     assert list(content["own"]) == ["regression"]
-    assert content["left_out"] == ["Training: its own table is too large for a file"]
+    assert content["left_out"] == ["Classifier: its own table is too large for a file"]
     assert read_json(content).content.tables_by_page["regression"].dataset == TABLE
 
 
@@ -304,9 +304,9 @@ def get_number(content: Any) -> Any:
         (lambda f: f["own"]["training"].update(account="cd" * 32), "not the account of these data"),
         (lambda f: f["own"]["training"].update(design=None), "not the account of these data"),
         (lambda f: f["own"]["training"]["design"].update(intercept=1), "true or false"),
-        (lambda f: f["own"]["training"]["entered"].update(runs=3), "no such field on the page Training"),
+        (lambda f: f["own"]["training"]["entered"].update(runs=3), "no such field on the page Classifier"),
         (lambda f: f["own"]["training"]["entered"].update(range_low_age="x"), "must be a number"),
-        (lambda f: f["own"]["regression"]["entered"].update(range_low_age=1), "no such field on the page Regress"),
+        (lambda f: f["own"]["regression"]["entered"].update(range_low_age=1), "no such field on the page Linear"),
         (lambda f: f["own"]["regression"]["content"]["facets"].pop("table"), "not those that were saved"),
         (lambda f: f["files"][0].update(user="nobody"), "no column nobody"),
         (lambda f: f["files"][0].update(further_user=[1]), "text"),
@@ -463,7 +463,7 @@ def write_session(app: Any) -> bytes:
 
 
 def open_session(app: Any, content: bytes) -> Any:
-    app = go(app, "Your data")
+    app = go(app, "Data")
     check(app.segmented_control(key="your_data.data_source").set_value("Session").run())
     return check(app.file_uploader[0].upload("session.json", content).run())
 
@@ -480,7 +480,7 @@ def test_a_session_comes_back_in_another_and_its_account_never_shrinks() -> None
     assert "Spent on these data: ε = 0.25" in shown_texts(app)
     session_after = write_session(app)
 
-    new = open_session(open_app("Your data"), session_after)
+    new = open_session(open_app("Data"), session_after)
     assert data(new) == data(app)
     assert "In use: shop_events.csv" in shown_texts(new)
     assert "Spent on these data: ε = 0.25" in shown_texts(new)
@@ -503,11 +503,11 @@ def test_a_session_comes_back_in_another_and_its_account_never_shrinks() -> None
 def test_what_columns_were_taken_for_comes_back_where_the_data_are_too_large(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    app = upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")
+    app = upload(open_app("Data"), SHOP_EVENTS, "shop_events.csv")
     check(app.selectbox(key="your_data.upload_role_task").set_value(columns.NO_COLUMN).run())
     app = use(app)
     monkeypatch.setattr(saved_dataset, "ROOM", 100)
-    new = open_session(open_app("Your data"), write_session(app))
+    new = open_session(open_app("Data"), write_session(app))
     assert data(new).name != "shop_events.csv"
     assert "Bring shop_events.csv again" in shown_texts(new)
     new = upload(new, SHOP_EVENTS, "shop_events.csv")
@@ -522,7 +522,7 @@ def test_a_page_goes_on_with_its_own_table_and_what_a_file_does_not_hold_is_name
     rows = LabelledRows(features, rng.integers(0, 2, codes.size), codes, ("intercept", "age"), "rating")
     histogram = ContributionHistogram.from_counts(np.bincount(codes))
     table = Dataset("own.csv", "", Disclosure.PRIVATE, histogram, table=rows, privacy_unit=("who",))
-    app = open_app("Training")
+    app = open_app("Classifier")
     app.session_state["training.loaded"] = TrainingData(table, ACCOUNT, DESIGN)
     app.session_state["training.source"], app.session_state["training.runs"] = DataSource.UPLOAD, 2
     check(app.run())
@@ -531,16 +531,16 @@ def test_a_page_goes_on_with_its_own_table_and_what_a_file_does_not_hold_is_name
     check(app.run())
     app.session_state["training.draws"] = {ACCOUNT: [SimpleNamespace(question="another")]}
     check(app.run())
-    new = open_session(open_app("Your data"), write_session(app))
-    assert "Training: 1 release, to be downloaded there" in shown_texts(new)
-    new = go(new, "Training")
+    new = open_session(open_app("Data"), write_session(app))
+    assert "Classifier: 1 release, to be downloaded there" in shown_texts(new)
+    new = go(new, "Classifier")
     assert "Data of this page: **own.csv**" in shown_texts(new)
     assert new.number_input(key="training.range_high_age").value == 10.0
 
 
 def test_a_public_demo_opens_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SWEETSPOT_SERVED", "1")
-    app = check(new_app("Your data").run())
+    app = check(new_app("Data").run())
     check(app.segmented_control(key="your_data.data_source").set_value("Session").run())
     assert not app.file_uploader
     assert "public demo" in shown_texts(app)

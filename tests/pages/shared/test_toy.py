@@ -94,7 +94,7 @@ def value(app: AppTest, name: str) -> Any:
 
 
 def test_it_is_in_the_sidebar_and_among_start_s_advice(toy: Any) -> None:
-    app = open_app("Start")
+    app = open_app("Home")
     check(app.get_by_key("start.release").set_value("A count of heavy users").run())
     assert toy.sentence in shown_texts(app)
     app = go(app, "Heavy users")
@@ -126,7 +126,7 @@ def test_a_link_carries_its_fields_and_brings_them_back(toy: Any) -> None:
 
 
 def test_private_data_a_copy_of_them_and_back(toy: Any, commands: None) -> None:
-    app = go(use(upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")), "Heavy users")
+    app = go(use(upload(open_app("Data"), SHOP_EVENTS, "shop_events.csv")), "Heavy users")
     assert "computed from private data" in shown_texts(app)
     app.number_input(key="toy.rows").set_value(17.0)
     app.number_input(key="toy.own_rows").set_value(19.0)
@@ -155,7 +155,7 @@ def test_private_data_a_copy_of_them_and_back(toy: Any, commands: None) -> None:
     app = do(app, "back")
     assert [value(app, name) for name in ("usual_value", "rows", "own_rows")] == [0.137, 17.0, 19.0]
     # Other data: what may have been read off those before starts afresh.
-    app = go(use(upload(go(app, "Your data"), b"size,users\n1,300\n9,40\n", "other.csv")), "Heavy users")
+    app = go(use(upload(go(app, "Data"), b"size,users\n1,300\n9,40\n", "other.csv")), "Heavy users")
     assert value(app, "own_rows") is None
     assert value(app, "usual_value") is None
     assert value(app, "rows") == 5

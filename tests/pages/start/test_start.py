@@ -1,4 +1,4 @@
-"""Start: the picture moves with bound and epsilon, and the questions lead to a page."""
+"""Home: the picture moves with bound and epsilon, and the questions lead to a page."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def off_by(histogram: ContributionHistogram, bounds, epsilon: float = setting.DE
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
 def test_a_single_count_is_said_to_be_best_at_what_sum_and_count_says(epsilon):
-    app = open_app("Start", link="1", data=session.DEFAULT_SAMPLE, epsilon=f"{epsilon:g}")
+    app = open_app("Home", link="1", data=session.DEFAULT_SAMPLE, epsilon=f"{epsilon:g}")
     histogram = data(app).histogram
     every = off_by(histogram, np.arange(1, histogram.max_size + 1), CELLS * epsilon)[2]
     rows = wording.counted(int(np.argmin(every)) + 1, "row")
@@ -63,7 +63,7 @@ def test_a_single_count_is_said_to_be_best_at_what_sum_and_count_says(epsilon):
 
 
 def test_the_figure_is_the_error_by_hand_and_the_sweet_spot_the_best_of_all_bounds():
-    app = open_app("Start")
+    app = open_app("Home")
     histogram = samples.load(session.DEFAULT_SAMPLE).histogram
     figure = chart(app, "start_tradeoff")
     assert not [trace for trace in figure["data"] if trace["name"] == "Your own bound"]
@@ -91,7 +91,7 @@ def test_the_figure_is_the_error_by_hand_and_the_sweet_spot_the_best_of_all_boun
 
 
 def test_the_picture_moves_with_epsilon_and_its_axes_do_not():
-    app = open_app("Start")
+    app = open_app("Home")
     figure_before = chart(app, "start_tradeoff")
     check(app.select_slider(key=keys.EPSILON_SLIDER).set_value(10.0).run())
     figure_after = chart(app, "start_tradeoff")
@@ -109,9 +109,9 @@ def test_the_picture_moves_with_epsilon_and_its_axes_do_not():
 
 
 def test_epsilon_is_there_on_the_first_run_of_the_next_page():
-    app = open_app("Start")
+    app = open_app("Home")
     check(app.number_input(key=keys.EPSILON).set_value(0.37).run())
-    for title in ("Mean", "Sum and count", "Start"):
+    for title in ("Mean", "Sum and count", "Home"):
         app.switch_page(page_path(title))
         check(app.run())  # Once: on the second run Streamlit has brought the value over by itself.
         assert app.number_input(key=keys.EPSILON).value == 0.37
@@ -120,20 +120,20 @@ def test_epsilon_is_there_on_the_first_run_of_the_next_page():
 
 
 def test_the_bound_and_the_answers_survive_page_switches_and_new_data_clear_the_bound():
-    app = open_app("Start")
+    app = open_app("Home")
     check(app.number_input(key="start.bound").set_value(50.0).run())
     check(app.get_by_key("start.several").set_value("Yes").run())
     go(app, "Mean")
-    go(app, "Start")
+    go(app, "Home")
     assert app.number_input(key="start.bound").value == 50.0
     assert app.get_by_key("start.several").value == "Yes"
-    go(with_data(go(app, "Mean"), SECRET), "Start")
+    go(with_data(go(app, "Mean"), SECRET), "Home")
     assert app.number_input(key="start.bound").value is None
     assert SECRET.name in shown_texts(app)
 
 
 def test_numbers_from_private_data_say_so_and_so_does_the_figure():
-    app = go(with_data(open_app("Mean"), SECRET), "Start")
+    app = go(with_data(open_app("Mean"), SECRET), "Home")
     assert any("computed from private data" in element.value for element in app.main.markdown)
     notes = chart(app, "start_tradeoff")["layout"]["annotations"]
     assert [note["text"].replace("<br>", " ") for note in notes] == [data(app).disclosure.label]
@@ -141,7 +141,7 @@ def test_numbers_from_private_data_say_so_and_so_does_the_figure():
     check(app.number_input(key="start.bound").set_value(7.0).run())
     assert "With **7 rows**" in shown_texts(app)
     assert "bound" not in link_of(app)
-    app = open_app("Start")
+    app = open_app("Home")
     assert not any("computed from private data" in element.value for element in app.main.markdown)
     assert "annotations" not in chart(app, "start_tradeoff")["layout"]
 
@@ -164,7 +164,7 @@ def test_the_card_says_what_the_bound_that_is_set_does():
 
 
 def test_three_answers_lead_to_a_page_with_the_data_in_use():
-    app = open_app("Start")
+    app = open_app("Home")
     links = [button.proto.label for button in app.get("page_link")]
     assert "Bring your data" in links
     assert not [label for label in links if label.startswith("Go to")]
@@ -173,7 +173,7 @@ def test_three_answers_lead_to_a_page_with_the_data_in_use():
     check(app.get_by_key("start.kind").set_value("A model").run())
     assert app.selectbox(key="start.release").options == contents.list_releases("A model")
     check(app.get_by_key("start.kind").set_value("Numbers").run())
-    mean, groups = catalogue.find_page("Mean"), catalogue.find_page("Per group")
+    mean, groups = catalogue.find_page("Mean"), catalogue.find_page("Group by")
     check(app.selectbox(key="start.release").set_value(mean.release_phrase).run())
     assert "Go to Mean" in [link.proto.label for link in app.get("page_link")]
     assert f"**Mean:** {mean.sentence}" in shown_texts(app)
@@ -203,7 +203,7 @@ def test_what_invented_users_teach_is_so():
 
 
 def test_invented_users_are_shown_and_the_data_in_use_stay():
-    app = go(with_data(open_app("Mean"), SECRET), "Start")
+    app = go(with_data(open_app("Mean"), SECRET), "Home")
     check(app.selectbox(key="start.users").set_value(UserPreset.ONE_HEAVY).run())
     assert parameters.SENTENCES[UserPreset.ONE_HEAVY] in shown_texts(app)
     expected = solve(SECRET, StartParameters(1.0, users=UserPreset.ONE_HEAVY)).choice.max_total

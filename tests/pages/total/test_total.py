@@ -226,7 +226,7 @@ def test_choices_are_kept_over_pages_and_delta_over_noises():
     choose(app, "total.mechanism", "Laplace")
     check(app.run())
     choose(app, "total.objective", "RMSE")
-    app = go(go(app, "Start"), TITLE)
+    app = go(go(app, "Home"), TITLE)
     assert app.segmented_control(key="total.objective").value is Measure.RMSE
     choose(app, "total.mechanism", "Gaussian")
     assert app.number_input(key="total.delta").value == 1e-8

@@ -1,4 +1,4 @@
-"""What the tests of Training share."""
+"""What the tests of Classifier share."""
 
 from __future__ import annotations
 

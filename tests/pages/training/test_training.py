@@ -1,4 +1,4 @@
-"""Training: what is drawn and said is what `dpcore.training` finds; stopped work, releases, uploads, a public demo."""
+"""Classifier: what is drawn and said is what the core finds; stopped work, releases, uploads, a public demo."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ from tests.pages.driving import (
     work_waits_for_stop,
 )
 
-TITLE = "Training"
+TITLE = "Classifier"
 # As many runs as are made at once; nobody has more than six rows, so that there are few bounds to try.
 SMALL = {"source": "generated", "num_users": "60", "informative": "2", "runs": "9", "splits": "3"}
 LINK = {"link": "1", "epsilon": "1"} | SMALL
@@ -190,10 +190,10 @@ def test_the_card_says_what_the_runs_found(full_solution):
     numbers = {number.label: (number.text, number.note) for number in answer.numbers}
     assert "Bound h" not in numbers
     noise, users = (
-        wording.number(half_widths[first.best_bound.cell_index], 2)
+        wording.number(half_widths[first.best_cell.cell_index], 2)
         for half_widths in (losses.half_widths, losses.users_half_widths)
     )
-    assert numbers["Loss, users held out"][0] == wording.number(losses.means[first.best_bound.cell_index])
+    assert numbers["Loss, users held out"][0] == wording.number(losses.means[first.best_cell.cell_index])
     assert numbers["95 % intervals"][0] == f"± {noise} noise, ± {users} users"
     assert numbers["Without privacy"][0] == wording.number(floor)
     assert numbers["Guessing"][0] == wording.number(guess)
@@ -302,15 +302,17 @@ def assert_methods(figure, full_solution: TrainingSolution, means: np.ndarray) -
         for plot_trace in figure["data"]
         if plot_trace.get("y") != [None]
     }
-    assert list(drawn["The answer"]) == [pytest.approx(means[full_solution.best_bound.cell_index], rel=1e-9)]
-    best = full_solution.cells[full_solution.best_bound.cell_index].method
+    assert list(drawn["The answer"]) == [pytest.approx(means[full_solution.best_cell.cell_index], rel=1e-9)]
+    best = full_solution.cells[full_solution.best_cell.cell_index].method
     first = sorted(full_solution.parameters.methods, key=lambda method: method is not Method.FOLLOWED)
     order = [method for method in first if method is not best]
     others = drawn["Other methods, at their best bounds"]
     seen = 0
     for method, item in zip(order, others, strict=True):
         if math.isfinite(item):
-            assert item == pytest.approx(means[full_solution.best_by_method[method].cell_index], rel=1e-9)
+            assert item == pytest.approx(
+                means[full_solution.best_cell_by_method[method].cell_index], rel=1e-9
+            )
             seen += 1
     far = drawn.get("Beyond this axis: far worse than guessing", np.array([np.nan]))
     assert seen + np.isfinite(far).sum() == len(order)
@@ -558,7 +560,7 @@ def test_a_large_table_has_a_first_look(monkeypatch):
     training_data = TrainingData(MADE.dataset, "an account", scaling=MADE.scaling)
     solution = TrainingSolution(training_data, PARAMETERS, Runs(table, references))
     assert "A first look at" in answer_for(solution).detail
-    assert solution.best_bound is not None
+    assert solution.best_cell is not None
     # Its program has the noise of everybody, as that of the whole runs.
     for parameters in (PARAMETERS, replace(PARAMETERS, pace=Pace.ENTERED)):
         first_look = experiment.make_first_look(make_experiment(parameters))
@@ -569,9 +571,9 @@ def test_a_large_table_has_a_first_look(monkeypatch):
         smooth = next(form for name, form in code.forms if name.startswith("Smooth"))
         mechanism = parameters.mechanism
         needed = (
-            account.plan_rule_noise(mechanism, False).gradient_noise
+            account.plan_rule_noise(mechanism, False).direction_noise_std
             if parameters.pace is Pace.RULE
-            else account.plan_noise(mechanism, smooth.threshold).gradient_noise
+            else account.plan_noise(mechanism, smooth.threshold).gradient_noise_std
         )
         assert smooth.training.gradient_noise == pytest.approx(needed)
     work_waits_for_stop(monkeypatch)

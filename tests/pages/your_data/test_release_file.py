@@ -69,7 +69,7 @@ def test_label_and_epsilon_come_back_with_the_file(settings):
 
 def assert_comes_back(copy, content):
     """The file, loaded in another session, is this release."""
-    app = upload(open_app("Your data"), content.encode(), "release.csv")
+    app = upload(open_app("Data"), content.encode(), "release.csv")
     assert app.radio(key="your_data.upload_public").value is Disclosure.DP_RELEASE
     assert f"The file states {copy.release.label}" in shown_texts(app).replace("*", "")
     dataset = data(use(app))
@@ -89,7 +89,7 @@ def assert_comes_back(copy, content):
 
 
 def test_a_plain_file_is_asked_about_as_ever():
-    app = upload(open_app("Your data"), b"size,users\n1,200\n3,20\n10,1\n")
+    app = upload(open_app("Data"), b"size,users\n1,200\n3,20\n10,1\n")
     radio = app.radio(key="your_data.upload_public")
     assert radio.value is Disclosure.PRIVATE
     assert len(radio.options) == 2
@@ -99,7 +99,7 @@ def test_a_plain_file_is_asked_about_as_ever():
 
 @pytest.mark.parametrize("choice", [Disclosure.PRIVATE, Disclosure.PUBLIC])
 def test_whoever_knows_better_than_the_label_is_believed(choice):
-    app = upload(open_app("Your data"), RELEASED.encode())
+    app = upload(open_app("Data"), RELEASED.encode())
     check(app.radio(key="your_data.upload_public").set_value(choice).run())
     dataset = data(use(app))
     assert dataset.disclosure is choice
@@ -124,7 +124,7 @@ def test_whoever_knows_better_than_the_label_is_believed(choice):
 )
 def test_what_is_no_label_of_one_release_is_private(old, new):
     assert old in RELEASED
-    app = upload(open_app("Your data"), RELEASED.replace(old, new).encode())
+    app = upload(open_app("Data"), RELEASED.replace(old, new).encode())
     radio = app.radio(key="your_data.upload_public")
     assert radio.value is Disclosure.PRIVATE
     assert len(radio.options) == 2
@@ -134,7 +134,7 @@ def test_what_is_no_label_of_one_release_is_private(old, new):
 
 def test_two_releases_in_one_file_are_not_one():
     lines = RELEASED.splitlines()
-    app = upload(open_app("Your data"), "\n".join([*lines, *lines[1:]]).encode())
+    app = upload(open_app("Data"), "\n".join([*lines, *lines[1:]]).encode())
     in_use = data(app)
     check(app.radio(key="your_data.upload_kind").set_value(TableKind.HISTOGRAM).run())
     check(app.selectbox(key="your_data.upload_role_" + "users").set_value("users").run())
@@ -145,7 +145,7 @@ def test_two_releases_in_one_file_are_not_one():
 
 
 def test_two_files_are_not_one_release():
-    app = check(open_app("Your data"))
+    app = check(open_app("Data"))
     check(app.segmented_control(key="your_data.data_source").set_value("Upload a file").run())
     files = [(name, RELEASED.encode(), "text/csv") for name in ("one.csv", "two.csv")]
     check(app.file_uploader[0].set_value(files).run())
@@ -153,7 +153,7 @@ def test_two_files_are_not_one_release():
 
 
 def test_a_release_is_a_histogram_and_nothing_else():
-    app = upload(open_app("Your data"), RELEASED.encode())
+    app = upload(open_app("Data"), RELEASED.encode())
     check(app.radio(key="your_data.upload_kind").set_value(TableKind.COUNTS).run())
     radio = app.radio(key="your_data.upload_public")
     assert radio.value is Disclosure.PRIVATE
@@ -161,7 +161,7 @@ def test_a_release_is_a_histogram_and_nothing_else():
 
 
 def test_a_loaded_release_lasts_as_long_as_the_page_and_is_named_in_no_link():
-    app = use(upload(open_app("Your data"), RELEASED.encode(), "release.csv"))
+    app = use(upload(open_app("Data"), RELEASED.encode(), "release.csv"))
     assert "Here until this page is closed or loaded anew." in shown_texts(app)
     assert address_of(app)["upload"] == "1"
     assert "data=dp-release" in link_of(app)
@@ -169,7 +169,7 @@ def test_a_loaded_release_lasts_as_long_as_the_page_and_is_named_in_no_link():
 
 
 def test_nothing_can_be_drawn_from_a_loaded_release():
-    app = go(use(upload(open_app("Your data"), RELEASED.encode())), "Choose privately")
+    app = go(use(upload(open_app("Data"), RELEASED.encode())), "Choose privately")
     texts = shown_texts(app)
     assert actions.FROM_FILE_TEXT in texts
     assert actions.DEMONSTRATION_TEXT not in texts

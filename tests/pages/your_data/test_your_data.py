@@ -1,4 +1,4 @@
-"""Your data: samples, files good and hostile, generators; what is in use stays unless it is replaced."""
+"""Data: samples, files good and hostile, generators; what is in use stays unless it is replaced."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def histogram_of(app) -> dict[int, int]:
 
 
 def test_before_anything_is_chosen_the_default_sample_is_in_use():
-    app = open_app("Your data")
+    app = open_app("Data")
     assert data(app) == samples.load(session.DEFAULT_SAMPLE)
     (heading,) = app.header
     assert unescaped(heading.value) == f"In use: {samples.SAMPLES[session.DEFAULT_SAMPLE].title}"
@@ -52,7 +52,7 @@ def test_before_anything_is_chosen_the_default_sample_is_in_use():
 
 
 def test_samples_are_switched():
-    app = open_app("Your data")
+    app = open_app("Data")
     for key in samples.SAMPLES:
         check(app.selectbox(key="your_data.sample").set_value(key).run())
         assert data(app) == samples.load(key)
@@ -61,7 +61,7 @@ def test_samples_are_switched():
 
 
 def test_the_sample_file_uploaded_is_reduced_as_a_counter_reduces_it():
-    app = use(upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv"))
+    app = use(upload(open_app("Data"), SHOP_EVENTS, "shop_events.csv"))
     rows = list(csv.DictReader(io.StringIO(SHOP_EVENTS.decode())))
     per_user = Counter(row["user_id"] for row in rows)
     assert histogram_of(app) == dict(sorted(Counter(per_user.values()).items()))
@@ -74,7 +74,7 @@ def test_the_sample_file_uploaded_is_reduced_as_a_counter_reduces_it():
 
 
 def test_the_distribution_is_drawn_as_the_field_draws_it():
-    app = use(upload(open_app("Your data"), b"size,users\n1,6\n2,2\n10,2\n"))
+    app = use(upload(open_app("Data"), b"size,users\n1,6\n2,2\n10,2\n"))
     (tail,) = chart(app, "distribution_tail")["data"]
     # Shares of the 10 users with at least 1, 2 and 10 rows.
     assert numbers(tail["x"]).tolist() == [1, 2, 10]
@@ -86,7 +86,7 @@ def test_the_distribution_is_drawn_as_the_field_draws_it():
 
 
 def test_bad_generator_parameters_give_all_sentences_and_keep_the_data_and_what_was_entered():
-    app = open_app("Your data")
+    app = open_app("Data")
     check(app.segmented_control(key="your_data.data_source").set_value("Generate").run())
     dataset_before = data(app)
     app.number_input(key="your_data.generator_field_zipf_alpha").set_value(9.0)
@@ -112,7 +112,7 @@ def a_good_file_works(app) -> None:
 
 
 def test_a_file_that_cannot_be_read_gives_a_sentence_and_the_app_goes_on():
-    app = open_app("Your data")
+    app = open_app("Data")
     dataset_before = data(app)
     upload(app, PNG, "hostile<b>[x](y).csv")
     assert "this is a png picture" in errors(app).lower()
@@ -124,7 +124,7 @@ def test_a_file_that_cannot_be_read_gives_a_sentence_and_the_app_goes_on():
 
 
 def test_all_that_is_wrong_with_a_column_is_said_at_once_and_the_app_goes_on():
-    app = open_app("Your data")
+    app = open_app("Data")
     dataset_before = data(app)
     upload(app, BAD_COUNTS)
     assert not errors(app)
@@ -139,7 +139,7 @@ def test_all_that_is_wrong_with_a_column_is_said_at_once_and_the_app_goes_on():
 
 def test_columns_and_kind_can_be_corrected():
     # Taken for counts; in truth each row is an event whose user stands in the second column.
-    app = upload(open_app("Your data"), b"user,count\na,7\nb,7\nc,8\n")
+    app = upload(open_app("Data"), b"user,count\na,7\nb,7\nc,8\n")
     assert app.radio(key="your_data.upload_kind").value.name == "COUNTS"
     events = next(o for o in type(app.radio(key="your_data.upload_kind").value) if o.name == "EVENTS")
     check(app.radio(key="your_data.upload_kind").set_value(events).run())
@@ -149,14 +149,14 @@ def test_columns_and_kind_can_be_corrected():
 
 
 def test_rows_without_a_user_can_count_as_one_user():
-    app = upload(open_app("Your data"), b"user_id,amount\na,3\n,4\n,5\n,6\n")
+    app = upload(open_app("Data"), b"user_id,amount\na,3\n,4\n,5\n,6\n")
     one_user = next(o for o in type(app.radio(key="your_data.upload_missing").value) if o.name == "ONE_USER")
     check(app.radio(key="your_data.upload_missing").set_value(one_user).run())
     assert histogram_of(use(app)) == {1: 1, 3: 1}
 
 
 def test_a_file_can_be_discarded():
-    app = upload(open_app("Your data"), GOOD)
+    app = upload(open_app("Data"), GOOD)
     dataset_before = data(app)
     check(app.button(key="discard_upload").click().run())
     assert not [button for button in app.button if button.key == "use_upload"]
@@ -164,10 +164,10 @@ def test_a_file_can_be_discarded():
 
 
 def test_a_file_that_waits_for_its_columns_survives_page_switches():
-    app = upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")
+    app = upload(open_app("Data"), SHOP_EVENTS, "shop_events.csv")
     check(app.selectbox(key="your_data.upload_role_" + "value").set_value("(none)").run())
     go(app, "Mean")
-    go(app, "Your data")
+    go(app, "Data")
     assert app.selectbox(key="your_data.upload_role_" + "value").value == "(none)"
     use(app)
     assert data(app).values is None
@@ -175,7 +175,7 @@ def test_a_file_that_waits_for_its_columns_survives_page_switches():
 
 
 def test_uploads_are_private_until_the_person_says_otherwise_and_the_next_one_again():
-    app = upload(open_app("Your data"), GOOD)
+    app = upload(open_app("Data"), GOOD)
     check(app.radio(key="your_data.upload_public").set_value(Disclosure.PUBLIC).run())
     use(app)
     assert data(app).disclosure is Disclosure.PUBLIC
@@ -189,7 +189,7 @@ def test_uploads_are_private_until_the_person_says_otherwise_and_the_next_one_ag
     "table", [None, b"size,users\n1,1\n", b"size,users\n7,2\n", b"size,users\n1000000000000,3\n"]
 )
 def test_every_axis_of_the_distribution_has_its_range(table):
-    app = open_app("Your data")
+    app = open_app("Data")
     if table is not None:
         use(upload(app, table))
     for name in ("counts", "tail", "shares"):
@@ -203,7 +203,7 @@ def test_every_axis_of_the_distribution_has_its_range(table):
 
 def test_a_session_made_on_a_file_is_what_the_widgets_leave():
     # `driving.on_file` stands for these runs in tests of other pages.
-    driven = go(use(upload(open_app("Your data"), SHOP_EVENTS, "shop.csv")), "Quantile")
+    driven = go(use(upload(open_app("Data"), SHOP_EVENTS, "shop.csv")), "Quantile")
     app = check(on_file(SHOP_EVENTS, "Quantile", "shop.csv").run())
     assert data(driven) == data(app)
     assert shown_texts(driven) == shown_texts(app)

@@ -1,4 +1,4 @@
-"""Your data with files of every kind: several at once, paths, large files in the background, the public demo."""
+"""Data with files of every kind: several at once, paths, large files in the background, the public demo."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def local(monkeypatch):
 
 def panel():
     """A new session in which a file is to be chosen."""
-    app = open_app("Your data")
+    app = open_app("Data")
     return check(app.segmented_control(key="your_data.data_source").set_value("Upload a file").run())
 
 
@@ -95,8 +95,8 @@ def look_at(app, path):
 def test_compressed_files_give_what_plain_ones_give_and_small_ones_never_touch_a_disk(monkeypatch):
     monkeypatch.setattr(tempfile, "mkdtemp", lambda *arguments, **options: pytest.fail("a folder was made"))
     workspaces_before = workspaces()
-    plain_dataset = data(use(upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")))
-    packed = data(use(upload(open_app("Your data"), GZIPPED, "shop_events.csv.gz")))
+    plain_dataset = data(use(upload(open_app("Data"), SHOP_EVENTS, "shop_events.csv")))
+    packed = data(use(upload(open_app("Data"), GZIPPED, "shop_events.csv.gz")))
     assert packed.histogram == plain_dataset.histogram
     assert packed.totals == plain_dataset.totals
     assert not workspaces() - workspaces_before  # what was uploaded is gone
@@ -118,14 +118,14 @@ def list_held_files(monkeypatch):
 
 
 def test_streamlit_holds_no_file_that_was_read(list_held_files):
-    app = open_app("Your data")
+    app = open_app("Data")
     for content in (SHOP_EVENTS, GZIPPED[:-9], b"\x89PNG"):
         upload(app, content)
         assert list_held_files() == [], content[:9]
 
 
 def test_streamlit_holds_no_table_that_was_read(list_held_files):
-    app = check(open_app("Regression"))
+    app = check(open_app("Linear regression"))
     check(app.segmented_control(key="regression.source").set_value(DataSource.UPLOAD).run())
     check(app.file_uploader[0].upload("shop.csv", SHOP_EVENTS).run())
     assert app.button(key="regression_use")
@@ -133,7 +133,7 @@ def test_streamlit_holds_no_table_that_was_read(list_held_files):
 
 
 def test_who_is_asked_where_no_name_says_it():
-    app = upload(open_app("Your data"), b"chamber,vote\nhouse,1\nsenate,0\nhouse,1\n")
+    app = upload(open_app("Data"), b"chamber,vote\nhouse,1\nsenate,0\nhouse,1\n")
     assert app.selectbox(key="your_data.upload_role_user").value == columns.NO_COLUMN
     assert "No name says who a row belongs to" in shown_texts(app)
     use(app)
@@ -145,7 +145,7 @@ def test_who_is_asked_where_no_name_says_it():
 
 
 def test_two_columns_of_people_are_one_person_or_refused():
-    app = upload(open_app("Your data"), b"household,member,v\na,1,2\na,1,3\na,2,3\nb,1,4\n")
+    app = upload(open_app("Data"), b"household,member,v\na,1,2\na,1,3\na,2,3\nb,1,4\n")
     people = app.radio(key="your_data.upload_people")
     assert people.label == "Is the pair with member the person?"
     check(people.set_value(columns.People.EACH).run())
@@ -159,7 +159,7 @@ def test_two_columns_of_people_are_one_person_or_refused():
 
 
 def test_what_a_contribution_is_and_who_a_user_is_can_be_chosen():
-    app = upload(open_app("Your data"), b"shop,client,task,value\na,1,x,2\na,1,x,3\nb,1,y,4\n")
+    app = upload(open_app("Data"), b"shop,client,task,value\na,1,x,2\na,1,x,3\nb,1,y,4\n")
     choose(app, user="client", task="task")
     check(app.multiselect(key="your_data.upload_further").set_value(["shop"]).run())
     check(app.selectbox(key="your_data.upload_contribution").set_value(Contribution.DISTINCT_TASKS).run())
@@ -181,7 +181,7 @@ def test_what_a_contribution_is_and_who_a_user_is_can_be_chosen():
 
 
 def test_what_was_said_of_other_data_with_the_same_columns_does_not_make_these_public():
-    app = upload(open_app("Your data"), b"who,amount\na,1\na,2\nb,3\n")
+    app = upload(open_app("Data"), b"who,amount\na,1\na,2\nb,3\n")
     check(app.radio(key="your_data.upload_public").set_value(Disclosure.PUBLIC).run())
     use(app)
     assert data(app).disclosure is Disclosure.PUBLIC
@@ -209,7 +209,7 @@ def test_the_form_folds_once_its_data_are_in_use_and_not_before_what_is_wrong_wa
 
 def test_a_large_file_is_counted_in_the_background(everything_is_large):
     workspaces_before = workspaces()
-    app = upload(open_app("Your data"), GZIPPED, "shop_events.csv.gz")
+    app = upload(open_app("Data"), GZIPPED, "shop_events.csv.gz")
     assert "not yet counted" in shown_texts(app)
     assert workspaces() - workspaces_before  # it waits there, in a temporary folder
     app = until_counted(use(app))
@@ -221,7 +221,7 @@ def test_a_large_file_is_counted_in_the_background(everything_is_large):
 
 def test_columns_of_a_file_between_blanks_without_a_header_are_named_by_the_person():
     rows = "".join(f" {k % 3:05} 199701{k:02}  {k % 4} {k}.50\n" for k in range(10, 22))
-    app = upload(open_app("Your data"), rows.encode(), "master.txt")
+    app = upload(open_app("Data"), rows.encode(), "master.txt")
     assert "Fields stand between blanks" in shown_texts(app)
     names = app.text_input(key="your_data.upload_names")
     assert names.value == "column 1, column 2, column 3, column 4"
@@ -241,7 +241,7 @@ def test_columns_of_a_file_between_blanks_without_a_header_are_named_by_the_pers
 
 def test_copies_in_a_large_file_are_looked_for_on_request(everything_is_large):
     content = b"user_id,product,amount\na,x,1\na,x,1\nb,y,2\n"
-    app = until_counted(use(upload(open_app("Your data"), content)))
+    app = until_counted(use(upload(open_app("Data"), content)))
     assert "Exact copies of rows were not looked for" in shown_texts(app)
     app = upload(app, content)
     check(app.checkbox(key="your_data.upload_copies").set_value(True).run())
@@ -258,13 +258,13 @@ def test_stop_leaves_the_data_and_the_file(everything_is_large, monkeypatch):
             time.sleep(0.02)
         return counting.CountResult(None, 1.0, "Stopped; the data in use stay as they were.")
 
-    app = upload(open_app("Your data"), GZIPPED)
+    app = upload(open_app("Data"), GZIPPED)
     in_use = data(app)
     with monkeypatch.context() as patched:
         patched.setattr(counting, "count", slow)
         assert use(app).get("progress")
         go(app, "Mean")  # the app goes on meanwhile
-        go(app, "Your data")
+        go(app, "Data")
         app.button(key="your_data.upload_job_stop").click().run()
         app = until_counted(app)
     assert "Stopped; the data in use stay as they were." in read_notices_below(app, "use_upload")
@@ -320,7 +320,7 @@ FULL = "The file shop_events.csv was not read.\n- The temporary folder is full. 
     ids=["look", "count a small file", "count a large file", "copy", "folder"],
 )
 def test_whatever_ends_in_an_error_is_said_and_the_panel_goes_on(monkeypatch, changes, says):
-    workspaces_before, app = workspaces(), open_app("Your data")
+    workspaces_before, app = workspaces(), open_app("Data")
     in_use = data(app)
     with monkeypatch.context() as patched:
         for name, new in changes.items():
@@ -378,7 +378,7 @@ def test_a_public_demo_takes_no_data_and_says_so(local, monkeypatch):
 
 
 def test_engines_show_command_code_and_sql_for_the_columns_chosen():
-    app = upload(open_app("Your data"), b"kunde_id,amount\na,1\nb,2\n")
+    app = upload(open_app("Data"), b"kunde_id,amount\na,1\nb,2\n")
     check(app.selectbox(key="your_data.engine").set_value("snowflake").run())
     check(app.text_input(key="your_data.engine_table").set_value("logs.orders").run())
     texts = "\n".join(code.value for code in app.main.code)
@@ -390,7 +390,7 @@ def test_engines_show_command_code_and_sql_for_the_columns_chosen():
 
 
 def test_the_heaviest_users_are_ranks_and_sizes():
-    app = use(upload(open_app("Your data"), b"user_id\nanna\nanna\nbert\nanna\n"))
+    app = use(upload(open_app("Data"), b"user_id\nanna\nanna\nbert\nanna\n"))
     table = app.table[0].value
     assert table.index.tolist() == [1, 2]
     assert table["Rows"].tolist() == ["3", "1"]
@@ -400,7 +400,7 @@ def test_the_heaviest_users_are_ranks_and_sizes():
 
 def test_formulas_are_shown_as_text():
     content = b"user_id,=1+1\n=cmd|' /C calc'!A0,-5\n@sum,+x\n-2.5,ok\n"
-    app = upload(open_app("Your data"), content)
+    app = upload(open_app("Data"), content)
     frame = app.dataframe[0].value
     assert list(frame.columns) == ["user_id", "'=1+1"]
     assert frame["user_id"].tolist() == ["'=cmd|' /C calc'!A0", "'@sum", "-2.5"]
@@ -411,7 +411,7 @@ def test_binned_totals_are_answered_as_those_of_single_users(everything_is_large
     exact = Amounts.from_totals(samples.load("shop-events").totals)
     monkeypatch.setattr(reduce.dataset, "MAX_TOTALS", 10)
     monkeypatch.setattr(reduce.dataset, "MAX_VALUES", 10)
-    app = until_counted(use(upload(open_app("Your data"), GZIPPED, "shop_events.csv.gz")))
+    app = until_counted(use(upload(open_app("Data"), GZIPPED, "shop_events.csv.gz")))
     binned = data(app)
     assert binned.values is None
     assert binned.totals.users.sum() == exact.num_users
@@ -453,10 +453,10 @@ def test_a_distribution_of_pairs_is_opened_with_its_label_and_answers_per_group(
     assert dataset.is_private
     assert dataset.histogram == shop.histogram
     assert dataset.pair_sizes == group_pairs.summarise_pairs(shop.pairs)
-    go(app, "Per group")
+    go(app, "Group by")
     assert "Which pairs lie in which group is not known" in shown_texts(app)
     assert "do not publish" in shown_texts(app)
-    go(app, "Your data")
+    go(app, "Data")
     choose_distribution(("pairs.json", content))
     check(app.radio(key="your_data.upload_public").set_value(Disclosure.PUBLIC).run())
     check(app.button(key="use_distribution").click().run())
@@ -466,10 +466,10 @@ def test_a_distribution_of_pairs_is_opened_with_its_label_and_answers_per_group(
 @pytest.mark.parametrize(
     ("page", "key", "there", "use_button"),
     [
-        ("Regression", "regression.source", DataSource.UPLOAD, "regression_use"),
-        ("Your data", "your_data.data_source", "Upload a file", "use_upload"),
+        ("Linear regression", "regression.source", DataSource.UPLOAD, "regression_use"),
+        ("Data", "your_data.data_source", "Upload a file", "use_upload"),
     ],
-    ids=["Regression", "Your data"],
+    ids=["Linear regression", "Data"],
 )
 def test_a_late_message_that_still_names_a_file_changes_nothing(page, key, there, use_button):
     """The browser's next message may come before it has taken the old uploader away: the file is gone by then."""
@@ -497,7 +497,7 @@ def test_pairs_that_an_engine_counted_are_known_by_their_header():
     dataset = data(app)
     assert dataset.histogram == shop.histogram
     assert dataset.pairs.rows.tolist() == shop.pairs.rows.tolist()
-    go(app, "Per group")
+    go(app, "Group by")
     assert not app.exception
 
 
@@ -521,7 +521,7 @@ def set_rule(app, rule):
 
 
 def test_missing_values_are_left_out_or_replaced_next_to_the_message():
-    app = upload(open_app("Your data"), BLANKS)
+    app = upload(open_app("Data"), BLANKS)
     check(app.selectbox(key="your_data.upload_role_value").set_value("amount").run())
     use(app)
     assert "replaced by a public number or their rows left out" in errors(app)
