@@ -185,9 +185,11 @@ def write_script(
         settings_code = "".join(f"    {name}={code.write(value)},\n" for name, value in settings.items())
         help_comment = f"# `help({call_name})` says what each setting is."
         call_code = f"{help_comment}\nanswer = {call_name}(\n    data,\n{settings_code})"
+    # First: it adds to the imports.
+    data_code = (source.write_data_cell or write_dataset_cell)(code, source, public_only)
     code_by_cell_title = {
         IMPORTS_TITLE: "\n".join(code.list_import_lines()),
-        "The data": (source.write_data_cell or write_dataset_cell)(code, source, public_only),
+        "The data": data_code,
         ANSWER_TITLE: f"{_CALL_COMMENT}\n{call_code}\n{_ANSWER_CODE.format(numbers=numbers_code)}",
         "How sure it is, and what is assumed": _PROOFS_CODE,
         FIGURES_TITLE: _FIGURES_CODE,
