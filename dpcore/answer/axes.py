@@ -95,7 +95,7 @@ def plot_classes(dataset: Dataset) -> Plot:
     ]
     return Plot(
         "distribution-classes",
-        "How many users have how many rows",
+        "Rows per user",
         f"{wording.percent(float(user_shares.max()))} of users have {names[int(user_shares.argmax())]} rows; users "
         f"with {names[int(row_shares.argmax())]} rows hold {wording.percent(float(row_shares.max()))} of all rows",
         names_axis("rows per user"),

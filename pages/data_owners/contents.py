@@ -105,7 +105,7 @@ def build_report(answer: Answer, source: Source, training_card: TrainingCard | N
     """Build the report of the page, with the results of training, if any."""
 
     def write_disclosure(code: Code, source: Source, public_only: bool) -> str:
-        """Write the cell that sets ``data`` to the kind of numbers that were entered."""
+        """Write the cell that sets ``data`` to the disclosure of the entered numbers, as no data are read."""
         disclosure_code = code.write(answer.disclosure)
         return f"data = {disclosure_code}  # The kind of numbers that the settings hold."
 
@@ -121,7 +121,7 @@ def build_report(answer: Answer, source: Source, training_card: TrainingCard | N
         source = replace(source, disclosure=training_card.disclosure)
     labels = QUESTION.get_labels(*(name for name in QUESTION.fields if name not in hidden_fields))
     report = report_content.build_page_report(
-        QUESTION, answer, source, setting_labels=labels, summary=summary
+        QUESTION, answer, source, labels_by_field=labels, summary=summary
     )
     if training_card is None:
         return report

@@ -43,7 +43,7 @@ JOB = QUESTION.key("release_job")
 
 @dataclass(frozen=True)
 class _Stopped:
-    """A training that was stopped or failed; ``has_noise`` is True if noise had been drawn by then."""
+    """The result of a training that was stopped or failed; ``has_noise`` is True if noise had been drawn by then."""
 
     has_noise: bool
     input_problems: tuple[InputProblem, ...] = ()
@@ -113,8 +113,8 @@ def show_release(solution: TrainingSolution) -> None:
         is_main=not draws,
     )
     store.say_refused()
-    answers_earlier_question = bool(draws) and draws[-1].question != _get_question_key(solution)
-    store.show_account(draws[-1].model.facts if draws else None, answers_earlier_question)
+    is_outdated = bool(draws) and draws[-1].question != _get_question_key(solution)
+    store.show_account(draws[-1].model.facts if draws else None, is_outdated)
     if draws:
         _show_model(draws[-1])
         store.file_button("Released models (CSV)", lambda: write_models(draws), "released-models")
@@ -159,8 +159,8 @@ def _start_release(solution: TrainingSolution) -> None:
 
 def _show_stop(account: str) -> None:
     """Show how the last release of these rows ended, if it was stopped or failed."""
-    (stopped_account, _), stopped_release = jobs.find_result(JOB) or (("", ""), None)
-    if stopped_account != account or not isinstance(stopped_release, _Stopped):
+    (ended_account, _), stopped_release = jobs.find_result(JOB) or (("", ""), None)
+    if ended_account != account or not isinstance(stopped_release, _Stopped):
         return
     if stopped_release.input_problems:
         fields.show_problems(stopped_release.input_problems)
