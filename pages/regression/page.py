@@ -209,10 +209,9 @@ class RegressionPage(Page):
 
     def describe_files(self, answer: Answer) -> str:
         """Return Markdown on the content of the files."""
-        label = answer.solution.dataset.provenance.label
         return (
             "**C** holds one line per complete row of the table and one column per coefficient, **Choice** question "
-            f"and answer. Both are labelled *{label}*."
+            f"and answer. Both are labelled *{answer.solution.dataset.provenance.label}*."
         )
 
     def list_report_fields(self, answer: Answer) -> Sequence[str]:

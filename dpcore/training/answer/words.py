@@ -35,7 +35,7 @@ def describe_cell(cell: Cell) -> str:
 
 def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
     """Build the card's numbers: bound (95 % intervals if no fixed bound is the answer), loss, references, accuracy."""
-    cell, uncertainty_text = solution.answer_cell, format_uncertainty(solution)
+    cell, interval_text = solution.answer_cell, format_uncertainty(solution)
     mean_loss, mean_accuracy = solution.average(Measure.LOSS), solution.average(Measure.ACCURACY)
     loss_without_privacy, guessing_loss, *_ = solution.average_references()
     reference_accuracies = solution.average_references(Measure.ACCURACY)
@@ -45,11 +45,7 @@ def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
     loss_help = "Mean over rows. The 95 % intervals are for the noise, and for other users held out."
     numbers = [
         Number(
-            "Loss, users held out",
-            wording.number(mean_loss),
-            uncertainty_text * has_bound,
-            loss_help,
-            mean_loss,
+            "Loss, users held out", wording.number(mean_loss), interval_text * has_bound, loss_help, mean_loss
         ),
         Number("Without privacy", wording.number(loss_without_privacy), value=loss_without_privacy),
         Number("Guessing", wording.number(guessing_loss), "one score for all rows", value=guessing_loss),
@@ -66,7 +62,7 @@ def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
         note = wording.agreeing(cell.reach, "row per user", unit)
         numbers.insert(0, Number("Bound h", wording.number(cell.reach), note, bound_help, cell.reach, unit))
     else:
-        numbers.insert(1, Number("95 % intervals", uncertainty_text))
+        numbers.insert(1, Number("95 % intervals", interval_text))
     return tuple(numbers)
 
 
