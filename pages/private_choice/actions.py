@@ -183,7 +183,7 @@ def describe_remainder(facts: ReleaseFacts, request: SelectionRequest) -> str:
         return f"{request.describe_budget()}."
     total_cost = session.get_ledger().add(facts).add(request.release_facts).total
     assert total_cost is not None
-    release_text = format_cost(request.epsilon, request.delta)
+    release_text = format_cost(request.release_epsilon, request.release_delta)
     return f"A release at {release_text} makes it **{format_cost(total_cost.epsilon, total_cost.delta)}** in all."
 
 

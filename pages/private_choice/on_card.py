@@ -100,7 +100,7 @@ class BoundSelection:
         """Write what the selection usually costs, from public figures: these data are not looked at before."""
         if self.request is None:
             return ""
-        problem, num_rows = self.request.problem, self.request.num_rows
+        problem, num_rows = self.request.problem, self.request.public_rows
         shares_text = "" if self.request.total_epsilon is None else f"{self.request.describe_budget()}. "
         if isinstance(problem, PrivatePairProblem):
             return shares_text + words.describe_pair_cost(problem)
@@ -175,7 +175,7 @@ def divide_total(question: Question, dataset: Any, parameters: Any) -> tuple[Any
         request = _build_request(card, dataset)
         if isinstance(request, SelectionRequest):
             latest = _find_selection(card, request, dataset)
-            return replace(parameters, epsilon=(request if latest is None else latest[1]).epsilon), ""
+            return replace(parameters, epsilon=(request if latest is None else latest[1]).release_epsilon), ""
     release_epsilon = require_release_epsilon(parameters.epsilon, ledger)
     total_text, release_text = format_rounded_up(parameters.epsilon), format_rounded_up(release_epsilon)
     sentence = f"Of ε = {total_text} in all, ε = {release_text} is left for the release."
@@ -257,7 +257,7 @@ def _find_selection(
             if earlier_request.total_epsilon is not None:
                 neighbours = earlier_request.problem.neighbours
                 remaining_epsilon = find_release_epsilon(earlier_request.total_epsilon, ledger, neighbours)
-                earlier_request = replace(earlier_request, epsilon=remaining_epsilon)
+                earlier_request = replace(earlier_request, release_epsilon=remaining_epsilon)
             return matches[-1], earlier_request
     return None
 
@@ -267,7 +267,7 @@ def _ask_for_missing(card: Answer, missing: MissingInput, public_fields: Fields)
     is_pair = isinstance(card.parameters, PerGroupParameters)
     if missing is selections.NO_PAIR or (card.setting is None and not is_pair):
         return None
-    if not is_pair and not {"num_groups", *public_fields[1]} & set(missing.settings):
+    if not is_pair and not {"num_groups", *public_fields[1]} & set(missing.setting_names):
         public_fields = NO_FIELDS
     return BoundSelection(None, missing_sentence=missing.sentence, public_fields=public_fields)
 
@@ -285,7 +285,7 @@ def _describe_aim(card: Answer, request: SelectionRequest) -> str:
     if isinstance(number, OtherBound):
         return "The draw aims at the bound that is best from counts." if release_setting.uses_values else ""
     differing_fields = card.setting.list_differences(release_setting)
-    if {"user_share", "is_table_mean"} & set(differing_fields):
+    if {"user_share", "targets_table_mean"} & set(differing_fields):
         return "The draw takes rows as independent."
     return LEAST_ERROR_AIM if "measure" in differing_fields else ""
 
@@ -391,7 +391,7 @@ def _read_range_problem() -> RangeProblem | None:
         neighbours = relation.neighbours
         share, ledger = find_share(NumberPair.RANGE), session.get_ledger()
         shares = divide_budget(float(release_epsilon), share, neighbours, ledger)
-        epsilon, release_epsilon = shares.selection, shares.release
+        epsilon, release_epsilon = shares.selection_epsilon, shares.release_epsilon
     if release_epsilon is None or epsilon is None or None in (unit, largest, anchor):
         return None
     if any(get_key(name) in session_state.get(keys.ASIDE, {}) for name in QUESTION.list_fields(TAB)):

@@ -374,7 +374,7 @@ class Run:
         if known_result is not None and (not search.resumes or search.is_complete(known_result)):
             put(self.key, self.request, known_result)
             return
-        start(self.key, self.request, self._work(), seconds, search.is_heavy, search.is_light)
+        start(self.key, self.request, self._work(), seconds, search.is_heavy, search.follows_slider)
 
     @property
     def _results(self) -> cache.Answers[Any]:
