@@ -156,7 +156,7 @@ def compare(pairs: UserGroupPairs, parameters: PerGroupParameters, tuner: bool =
     for rule in (best_radial, best_cap):
         start = time.process_time()
         vector = rule(problem)
-        print(f"  {f'{vector.rule.name.lower()}, T = {vector.max_norm:.6g}':<46}{vector.error:>12,.2f}"
+        print(f"  {f'{vector.vector_rule.name.lower()}, T = {vector.max_norm:.6g}':<46}{vector.error:>12,.2f}"
               f"{time_since(start)}  {vector.num_evaluations} evaluations, gap {vector.certificate.relative_gap:.0e}, "
               f"{1.0 - vector.error / best_by_square.error:.1%} below the pair")  # fmt: skip
 
@@ -191,7 +191,7 @@ def compare_selected(pairs: UserGroupPairs, epsilon: float, max_evaluations: int
     start = time.process_time()
     vector = best_selected_vector(selection)
     if vector is not None:
-        print(f"  {f'{vector.rule.name.lower()}, T = {vector.max_norm:.4g}, L0 = {vector.max_groups}':<46}"
+        print(f"  {f'{vector.vector_rule.name.lower()}, T = {vector.max_norm:.4g}, L0 = {vector.max_groups}':<46}"
               f"{vector.error:>12,.2f}{time_since(start)}  {1.0 - vector.error / best.error:.1%} below the pair, "
               f"{selection.compute_keep_probabilities(vector.max_groups).sum():.3g} groups released")  # fmt: skip
 

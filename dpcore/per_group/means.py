@@ -88,21 +88,21 @@ def compute_mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: in
     kept_shares = kept_rows / pair_rows
     # Rows drawn without replacement: variance k (1 - k / rows) S^2, S^2 with divisor rows - 1 (Cochran 1977, theorem
     # 2.2).
-    squares = pairs.sums_of_squares - pairs.sums**2 / pair_rows
-    row_variances = np.maximum(squares, 0.0) / np.maximum(pair_rows - 1.0, 1.0)
+    squared_deviations = pairs.sums_of_squares - pairs.sums**2 / pair_rows
+    row_variances = np.maximum(squared_deviations, 0.0) / np.maximum(pair_rows - 1.0, 1.0)
     drawn_variances = kept_rows * (1.0 - kept_shares) * row_variances
     sum_deviation, rows_deviation = problem.parameters.mean_noise(max_groups, max_rows)
     kept_sums = kept_shares * centred_sums
     # The third cumulant of a Bernoulli variable.
     k3 = pq * (1.0 - 2.0 * p)
-    products = k3 * kept_rows**2, k3 * kept_sums * kept_rows, pq * drawn_variances + k3 * kept_sums**2
+    cumulant_factors = k3 * kept_rows**2, k3 * kept_sums * kept_rows, pq * drawn_variances + k3 * kept_sums**2
     return MeanMoments(
         mean_sums=problem.sum_by_group(p * kept_sums),
         mean_rows=problem.sum_by_group(p * kept_rows),
         sum_variances=problem.sum_by_group(pq * kept_sums**2 + p * drawn_variances),
         rows_variances=problem.sum_by_group(pq * kept_rows**2),
         covariances=problem.sum_by_group(pq * kept_sums * kept_rows),
-        third_cumulants=np.array([problem.sum_by_group(kept_rows * product) for product in products]),
+        third_cumulants=np.array([problem.sum_by_group(kept_rows * product) for product in cumulant_factors]),
         sum_noise_deviation=sum_deviation,
         rows_noise_deviation=rows_deviation,
     )
@@ -115,19 +115,22 @@ def compute_mean_squares(problem: PerGroupProblem, max_groups: int, max_rows: in
     half_range, true_means = (upper - lower) / 2.0, problem.centred_means
     is_split = problem.parameters.splits_means
     mean_squares = np.zeros(true_means.size)
-    for rows, sums, sum_variances, weights in _condition_sums(m):
+    for row_counts, sums, sum_variances, weights in _condition_sums(m):
         if problem.parameters.noise.kind is NoiseKind.GAUSSIAN:
-            scale, variances = m.rows_noise_deviation, sum_variances + m.sum_noise_deviation**2
-            squares = compute_normal_squares(sums, rows, variances, scale, half_range, true_means)
+            rows_deviation, variances = m.rows_noise_deviation, sum_variances + m.sum_noise_deviation**2
+            point_squares = compute_normal_squares(
+                sums, row_counts, variances, rows_deviation, half_range, true_means
+            )
         else:
             # Half the difference of two entries with noise of scale b has variance b^2; noise of the sum itself 2 b^2.
             noise_scale = m.sum_noise_deviation / math.sqrt(2.0) if is_split else m.sum_noise_deviation
-            sum_deviations, squares = np.sqrt(sum_variances), np.zeros(true_means.size)
-            for node, node_weight in NORMAL_NODES if sum_deviations.any() else ONE_NODE:
-                squares += node_weight * compute_laplace_squares(
-                    sums + node * sum_deviations, rows, noise_scale, half_range, true_means, is_split=is_split
+            sum_deviations, point_squares = np.sqrt(sum_variances), np.zeros(true_means.size)
+            for normal_node, node_weight in NORMAL_NODES if sum_deviations.any() else ONE_NODE:
+                node_sums = sums + normal_node * sum_deviations
+                point_squares += node_weight * compute_laplace_squares(
+                    node_sums, row_counts, noise_scale, half_range, true_means, is_split=is_split
                 )
-        mean_squares += weights * squares
+        mean_squares += weights * point_squares
     return mean_squares
 
 
@@ -183,10 +186,10 @@ def find_useful_size(problem: PerGroupProblem, errors: FloatArray) -> float | No
     group_sizes = problem.totals
     order = np.argsort(-group_sizes, kind="stable")
     order = order[group_sizes[order] > 0.0]
-    gains = np.cumsum(compute_errors_of_one_mean(problem)[order] ** 2 - errors[order] ** 2)
+    cumulated_gains = np.cumsum(compute_errors_of_one_mean(problem)[order] ** 2 - errors[order] ** 2)
     # Groups of equal size belong together: only the last of each size is a candidate.
-    is_last = np.r_[group_sizes[order][1:] != group_sizes[order][:-1], True]
-    better_indices = np.flatnonzero((gains > 0.0) & is_last)
+    last_mask = np.r_[group_sizes[order][1:] != group_sizes[order][:-1], True]
+    better_indices = np.flatnonzero((cumulated_gains > 0.0) & last_mask)
     return float(group_sizes[order][better_indices[-1]]) if better_indices.size else None
 
 
@@ -201,19 +204,19 @@ def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never)
     compute_error = functools.partial(compute_mean_error, problem)
     errors_by_pair, is_settled = search_pairs(compute_error, max_bounds, GRID_POINTS, 2.0, should_stop)
     best_bounds = min(errors_by_pair, key=errors_by_pair.__getitem__)
-    error, is_release_best = min((problem.error_of_nothing, False), (errors_by_pair[best_bounds], True))
+    error, beats_nothing = min((problem.error_of_nothing, False), (errors_by_pair[best_bounds], True))
     certificate = None
     if len(errors_by_pair) == max_bounds[0] * max_bounds[1]:
         approximation = APPROXIMATE if max(max_bounds) > 1 else ""
         certificate = Certificate(error, error, "every pair was tried", approximation)
         stop_reason = f"All {len(errors_by_pair):,} pairs were tried."
-        nothing_text = "Publishing the middle of the range is best."
+        nothing_sentence = "Publishing the middle of the range is best."
     else:
         pairs_text = wording.counted(len(errors_by_pair), "pair")
         stop_reason = f"{'Best' if is_settled else 'Stopped: best'} of {pairs_text} tried, without a proof."
-        nothing_text = "No pair tried is better than publishing the middle of the range."
-    if not is_release_best:
-        best_bounds, stop_reason = (0, 0), f"{nothing_text} {stop_reason}"
+        nothing_sentence = "No pair tried is better than publishing the middle of the range."
+    if not beats_nothing:
+        best_bounds, stop_reason = (0, 0), f"{nothing_sentence} {stop_reason}"
     return PairChoice(
         best_bounds[0],
         float(best_bounds[1]),
@@ -254,7 +257,7 @@ BLOCK = 1 << 16
 
 def compute_laplace_squares(
     sums: FloatArray,
-    rows: FloatArray,
+    row_counts: FloatArray,
     scale: float,
     half_range: float,
     true_means: FloatArray,
@@ -265,7 +268,7 @@ def compute_laplace_squares(
 
     Args:
         sums: Sum of the values minus the middle of their range, before noise, shape (n,).
-        rows: Number of rows, before noise, shape (n,).
+        row_counts: Number of rows, before noise, shape (n,).
         scale: Scale b of the noise on the two entries of each group, or of the sum if it is split; above 0, in the unit
             of values.
         half_range: Half of the range, h.
@@ -276,7 +279,7 @@ def compute_laplace_squares(
     return half_range**2 * _integrate_in_blocks(
         lambda x, n, means: _integrate_laplace(x, n, means, MIN_ROWS / g, is_split),
         sums / (half_range * g),
-        rows / g,
+        row_counts / g,
         true_means / half_range,
     )
 
@@ -284,7 +287,11 @@ def compute_laplace_squares(
 def _integrate_laplace(
     x: FloatArray, n: FloatArray, true_means: FloatArray, min_rows: float, is_split: bool
 ) -> FloatArray:
-    """Return the mean squared error in scaled units: sums over h g, rows over g, means over h, shape (n, 1) each."""
+    """Return the mean squared error over h^2, shape (n,), by a rule over the Laplace noise of the rows.
+
+    Half of the range is h, the scale of the noise of the rows is g: ``x`` holds sums over h g, ``n`` rows over g,
+    ``true_means`` means over h, each of shape (n, 1).
+    """
     # Nodes u and v, with their weights; t0 is the noise at which N is least. From 0 to t0 there are two panels, of
     # lengths b and c: the clamp leaves the uniform part between them. At the nodes N has the noise t.
     (u, wu), (v, wv) = _build_laguerre_rule(), _build_legendre_rule()
@@ -308,8 +315,9 @@ def _integrate_laplace(
 
 
 def _integrate_tails(ends: FloatArray, noise_sizes: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the integrals from 0 to ``ends`` of P(D > y) and of 2 y P(D > y), for D given |T| = ``noise_sizes``.
+    """Return the integrals over y from 0 to ``ends`` of P(D > y) and of 2 y P(D > y).
 
+    D is the scaled noise of the sum, given that the scaled noise T of the rows has the size ``noise_sizes``.
     E clamp(D; -a, b) is the first at b minus that at a; E clamp^2 is the sum of the second at both, also for negative a
     or b.
     """
@@ -320,13 +328,13 @@ def _integrate_tails(ends: FloatArray, noise_sizes: FloatArray) -> tuple[FloatAr
     passed_shares = -np.expm1(-r)
     e1 = u / 2.0 - u**2 * f / 4.0 + f * passed_shares / 2.0
     e2 = u**2 / 2.0 - u**3 * f / 3.0 + passed_shares - f * r * (1.0 - passed_shares)
-    is_negative = ends < 0.0
-    return np.where(is_negative, e1 - y, e1), np.where(is_negative, y * y - e2, e2)
+    negative_mask = ends < 0.0
+    return np.where(negative_mask, e1 - y, e1), np.where(negative_mask, y * y - e2, e2)
 
 
 def compute_normal_squares(
     sums: FloatArray,
-    rows: FloatArray,
+    row_counts: FloatArray,
     sum_variances: FloatArray,
     rows_noise_deviation: float,
     half_range: float,
@@ -336,7 +344,7 @@ def compute_normal_squares(
 
     Args:
         sums: Mean of the sum of values less the middle of their range, shape (n,).
-        rows: Number of rows, before noise, shape (n,).
+        row_counts: Number of rows, before noise, shape (n,).
         sum_variances: Variance of the noisy sum, above 0, shape (n,).
         rows_noise_deviation: Standard deviation of the noise of the rows, above 0.
         half_range: Half of the range.
@@ -347,7 +355,7 @@ def compute_normal_squares(
             _integrate_normal, rows_noise_deviation=rows_noise_deviation, half_range=half_range
         ),
         sums,
-        rows,
+        row_counts,
         sum_variances,
         true_means,
     )
@@ -355,7 +363,7 @@ def compute_normal_squares(
 
 def _integrate_normal(
     sums: FloatArray,
-    rows: FloatArray,
+    row_counts: FloatArray,
     sum_variances: FloatArray,
     true_means: FloatArray,
     rows_noise_deviation: float,
@@ -368,14 +376,14 @@ def _integrate_normal(
     max_node = MAX_SCALES / 4.0
     # From -9 to 9 standard deviations of the rows, split where N reaches its minimum and in the middle of the longer
     # part.
-    z0 = np.clip((MIN_ROWS - rows) / rows_noise_deviation, -max_node, max_node)
+    z0 = np.clip((MIN_ROWS - row_counts) / rows_noise_deviation, -max_node, max_node)
     z1 = np.where(z0 > 0.0, (z0 - max_node) / 2.0, (z0 + max_node) / 2.0)
     ends, inner_edges = np.full_like(z0, max_node), (np.minimum(z0, z1), np.maximum(z0, z1))
     edges = np.hstack((-ends, *inner_edges, ends))
     lengths = np.diff(edges)[..., None]
     z = (edges[:, :-1, None] + lengths * v).reshape(z0.size, -1)
     node_weights = (lengths * wv).reshape(z.shape) * np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)
-    divisors = np.maximum(rows + rows_noise_deviation * z, MIN_ROWS)
+    divisors = np.maximum(row_counts + rows_noise_deviation * z, MIN_ROWS)
     means, deviations = sums / divisors, np.sqrt(sum_variances) / divisors
     # Beyond 100 standard deviations the density is 0, and infinity times 0 would be NaN.
     lo, hi = (np.clip(x / deviations, -1e2, 1e2) for x in (-half_range - means, half_range - means))

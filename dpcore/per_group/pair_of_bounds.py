@@ -44,8 +44,8 @@ def round_up(amount: float) -> float:
     """Round an amount up to `DIGITS` digits, as the exact amount may reveal a user's; keep 0, negatives, infinity."""
     if amount <= 0.0 or not math.isfinite(amount):
         return amount
-    last_digit = 10.0 ** (math.floor(math.log10(amount)) - DIGITS + 1)
-    return float(f"{math.ceil(amount / last_digit * (1.0 - 1e-12)) * last_digit:.12g}")
+    digit_unit = 10.0 ** (math.floor(math.log10(amount)) - DIGITS + 1)
+    return float(f"{math.ceil(amount / digit_unit * (1.0 - 1e-12)) * digit_unit:.12g}")
 
 
 @dataclass(frozen=True)
@@ -129,8 +129,8 @@ def best_pair(
     elif not max_groups:
         stop_reason = "Nothing useful can be released: publishing 0 is best."
     else:
-        claim_text = "Exact" if is_integer else f"Within {tolerance:g} of the best pair"
-        stop_reason = f"{claim_text}: {passes_text}."
+        claim_phrase = "Exact" if is_integer else f"Within {tolerance:g} of the best pair"
+        stop_reason = f"{claim_phrase}: {passes_text}."
     num_passes, is_settled = passes.num_passes, not search.is_open
     return PairChoice(max_groups, amount, error, certificate, num_passes, stop_reason, is_settled)
 
@@ -147,8 +147,8 @@ def _guess_pair(problem: PerGroupProblem, sorted_pairs: SortedPairs) -> Interval
     if not np.any(problem.totals[sampled_groups]):
         return IntervalMinimum(math.inf, 0)
     # The sampled groups represent all groups with rows; groups without rows keep their own entry.
-    group_weight = num_occupied / sampled_groups.size
-    sampled_weights = np.r_[problem.weights[sampled_groups] * group_weight, problem.weights[num_occupied:]]
+    sampling_factor = num_occupied / sampled_groups.size
+    sampled_weights = np.r_[problem.weights[sampled_groups] * sampling_factor, problem.weights[num_occupied:]]
     sampled_pairs = sorted_pairs.select_groups(sampled_groups, problem.pairs.num_entries)
     passes = Passes(problem.parameters, sampled_weights, sampled_pairs)
     search = _Search(passes, problem.error_of_nothing, problem.parameters.statistic.is_integer, 1e-3)
@@ -178,20 +178,20 @@ class _Search:
 
     def begin(self) -> None:
         """Add the whole range of L-infinity, as one interval or as three around the guess."""
-        largest = self.passes.largest_amount
+        largest_amount = self.passes.largest_amount
         if not self.is_integer:
-            if largest > 0.0:
-                self.add(0.0, largest, None)
+            if largest_amount > 0.0:
+                self.add(0.0, largest_amount, None)
         elif self.best_minimum.max_groups == 0:
             self.add(1.0, 1.0, None)
-            self.add(2.0, largest, None)
+            self.add(2.0, largest_amount, None)
         else:
             # Around the guess, so that the widest windows of L0 go with the narrowest interval of L-infinity.
             low = max(math.floor(self.best_minimum.amount / 2.0), 1.0)
-            high = min(math.ceil(self.best_minimum.amount * 2.0), largest)
+            high = min(math.ceil(self.best_minimum.amount * 2.0), largest_amount)
             self.add(1.0, low, None)
             self.add(low + 1.0, high, None)
-            self.add(high + 1.0, largest, None)
+            self.add(high + 1.0, largest_amount, None)
 
     @property
     def lower_bound(self) -> float:
@@ -210,49 +210,51 @@ class _Search:
         """
         if low > high:
             return
-        minimum = self.passes.find_minimum(low, high, self.best_minimum.error_bound, group_window)
-        if not minimum.max_groups:
+        interval_minimum = self.passes.find_minimum(low, high, self.best_minimum.error_bound, group_window)
+        if not interval_minimum.max_groups:
             return
         if low == high:  # The bound is the error itself.
-            self.best_minimum = minimum
+            self.best_minimum = interval_minimum
         else:
-            heapq.heappush(self.heap, (minimum.error_bound, low, high, minimum))
+            heapq.heappush(self.heap, (interval_minimum.error_bound, low, high, interval_minimum))
 
     def split(self) -> None:
         """Evaluate one L-infinity of the most promising interval, and bound both sides."""
-        _, low, high, minimum = heapq.heappop(self.heap)
-        window = minimum.group_window
+        _, low, high, interval_minimum = heapq.heappop(self.heap)
+        group_window = interval_minimum.group_window
         # Split a wide interval at its geometric mean, as ratios of L-infinity matter more than differences; a narrow
         # one where its bound is smallest, away from the ends.
         is_wide = high > 2.0 * low
-        midpoint = (math.sqrt(low * high) if low > 0.0 else high / 8.0) if is_wide else minimum.amount
+        midpoint = interval_minimum.amount
+        if is_wide:
+            midpoint = math.sqrt(low * high) if low > 0.0 else high / 8.0
         if self.is_integer and is_wide and self.best_minimum.max_groups:
             # A better pair at the midpoint would hardly close so wide an interval.
             midpoint = float(min(max(math.floor(midpoint), low), high - 1.0))
-            self.add(low, midpoint, window)
-            self.add(midpoint + 1.0, high, window)
+            self.add(low, midpoint, group_window)
+            self.add(midpoint + 1.0, high, group_window)
             return
-        margin = 0.0 if is_wide else (0.25 if self.is_integer else 0.1) * (high - low)
-        midpoint, gap = min(max(midpoint, low + margin), high - margin), 0.0
+        end_margin = 0.0 if is_wide else (0.25 if self.is_integer else 0.1) * (high - low)
+        midpoint, midpoint_gap = min(max(midpoint, low + end_margin), high - end_margin), 0.0
         if self.is_integer:
-            midpoint, gap = float(round(midpoint)), 1.0
+            midpoint, midpoint_gap = float(round(midpoint)), 1.0
         else:
             # Split at an occurring amount, where the error has a kink. Between two of these the bound of a mean square
             # is exact.
-            first, end = (int(x) for x in np.searchsorted(self.distinct_amounts, (low, high), side="right"))
-            end -= int(end > 0 and self.distinct_amounts[end - 1] == high)
-            if first < end:
-                index = min(max(int(np.searchsorted(self.distinct_amounts, midpoint)), first), end - 1)
-                midpoint = float(self.distinct_amounts[index])
+            inner_slice = slice(*np.searchsorted(self.distinct_amounts, (np.nextafter(low, high), high)))
+            inner_amounts = self.distinct_amounts[inner_slice]
+            if inner_amounts.size:
+                amount_index = min(int(np.searchsorted(inner_amounts, midpoint)), inner_amounts.size - 1)
+                midpoint = float(inner_amounts[amount_index])
             elif not self.passes.is_rooted and not self.passes.is_signed:
-                self.add(minimum.amount, minimum.amount, window)
+                self.add(interval_minimum.amount, interval_minimum.amount, group_window)
                 return
             if not low < midpoint < high:
-                self.add(high, high, window)
+                self.add(high, high, group_window)
                 return
-        self.add(midpoint, midpoint, window)
-        self.add(low, midpoint - gap, window)
-        self.add(midpoint + gap, high, window)
+        self.add(midpoint, midpoint, group_window)
+        self.add(low, midpoint - midpoint_gap, group_window)
+        self.add(midpoint + midpoint_gap, high, group_window)
 
 
 # --- where no lower bound is known ----------------------------------------------------------------------------
@@ -262,16 +264,16 @@ def search_pairs(
     compute_error: Callable[[int, int], float],
     max_bounds: tuple[int, int],
     grid_shape: tuple[int, int],
-    ratio: float,
+    step_ratio: float,
     should_stop: ShouldStop = never,
 ) -> tuple[dict[tuple[int, int], float], bool]:
-    """Evaluate all pairs if they are few, else a grid, and steps of decreasing size around the best pair.
+    """Evaluate all pairs if they are few, else a grid; then steps of decreasing size around the best pair.
 
     Args:
         compute_error: The error of a pair (L0, L-infinity).
         max_bounds: The largest value of both; the smallest is 1.
         grid_shape: Number of values of both in the grid.
-        ratio: First ratio of the steps, above 1. It falls when no step helps.
+        step_ratio: First ratio of the steps, above 1. It falls when no step helps.
         should_stop: Called before every evaluation but the first; True ends the search.
 
     Returns:
@@ -302,11 +304,11 @@ def search_pairs(
     while not is_stopped:
         best_bounds = min(errors_by_pair, key=errors_by_pair.__getitem__)
         best_error = errors_by_pair[best_bounds]
-        near_bounds = map(_step_from, best_bounds, (ratio, ratio), max_bounds)
+        near_bounds = map(_step_from, best_bounds, (step_ratio, step_ratio), max_bounds)
         if min(evaluate(*bounds) for bounds in product(*near_bounds)) >= best_error:
-            if ratio == MIN_RATIO:
+            if step_ratio == MIN_RATIO:
                 break
-            ratio = math.sqrt(ratio) if ratio > 1.001 else MIN_RATIO
+            step_ratio = math.sqrt(step_ratio) if step_ratio > 1.001 else MIN_RATIO
     return errors_by_pair, not is_stopped
 
 

@@ -45,8 +45,8 @@ class UserGroupPairs:
     def __post_init__(self) -> None:
         # The facet has the same columns and checks them.
         facet = Pairs(self.user_codes, self.group_codes, self.num_groups, rows=self.rows, sums=self.sums)
-        codes = {"user_codes": facet.user_codes, "group_codes": facet.task_codes}
-        vars(self).update(codes, rows=facet.rows, sums=facet.sums)
+        code_columns = {"user_codes": facet.user_codes, "group_codes": facet.task_codes}
+        vars(self).update(code_columns, rows=facet.rows, sums=facet.sums)
 
     @classmethod
     def from_arrays(
@@ -113,11 +113,11 @@ class UserGroupPairs:
         assert facet.sums is not None
         pair_ends = np.cumsum(facet.rows)
         pair_starts = pair_ends - facet.rows
-        first_user_rows = np.searchsorted(values.user_codes, facet.user_codes)
-        first_user_pairs = np.searchsorted(facet.user_codes, facet.user_codes)
+        own_first_rows = np.searchsorted(values.user_codes, facet.user_codes)
+        own_first_pairs = np.searchsorted(facet.user_codes, facet.user_codes)
         # Number of rows without a group, of earlier users, before each pair.
-        num_skipped_rows = first_user_rows - pair_starts[first_user_pairs]
-        row_indices = np.arange(pair_ends[-1]) + np.repeat(num_skipped_rows, facet.rows)
+        ungrouped_rows_before = own_first_rows - pair_starts[own_first_pairs]
+        row_indices = np.arange(pair_ends[-1]) + np.repeat(ungrouped_rows_before, facet.rows)
         if row_indices[-1] >= values.values.size:
             return None
         grouped_values = values.values[row_indices]
@@ -135,26 +135,26 @@ class UserGroupPairs:
             num_groups,
         )
 
-    def regroup(self, codes: IntArray, num_groups: int) -> UserGroupPairs:
+    def regroup(self, listed_codes_by_group: IntArray, num_groups: int) -> UserGroupPairs:
         """Return the pairs with the groups of a public list: others are left out, and some are counted as one.
 
         Args:
-            codes: Place on the list of each group, -1 for none, shape (self.num_groups,); at least one has a place.
+            listed_codes_by_group: Place on the list of each group, -1 for none, shape (self.num_groups,); at least one
+                has a place.
             num_groups: Groups on the list.
         """
-        listed_codes = codes[self.group_codes]
+        listed_codes = listed_codes_by_group[self.group_codes]
         indices = np.flatnonzero(listed_codes >= 0)
         indices = indices[np.lexsort((listed_codes[indices], self.user_codes[indices]))]
         users, groups = self.user_codes[indices], listed_codes[indices]
-        starts = np.flatnonzero(np.r_[True, (np.diff(users) != 0) | (np.diff(groups) != 0)])
-        rows, sums, squares = (
-            None if amounts is None else np.add.reduceat(amounts[indices], starts)
-            for amounts in (self.rows, self.sums, self.sums_of_squares)
+        pair_starts = np.flatnonzero(np.r_[True, (np.diff(users) != 0) | (np.diff(groups) != 0)])
+        row_counts = np.add.reduceat(self.rows[indices], pair_starts)
+        pair_sums, pair_squares = (
+            None if amounts is None else np.add.reduceat(amounts[indices], pair_starts)
+            for amounts in (self.sums, self.sums_of_squares)
         )
-        assert rows is not None
-        return UserGroupPairs(
-            users[starts], groups[starts], rows, num_groups, sums, squares, self.value_range
-        )
+        codes = users[pair_starts], groups[pair_starts]
+        return UserGroupPairs(*codes, row_counts, num_groups, pair_sums, pair_squares, self.value_range)
 
     @cached_property
     def num_entries(self) -> int:

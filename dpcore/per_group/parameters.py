@@ -255,8 +255,8 @@ class PerGroupParameters(Parameters):
         if self.selection.is_private and self.neighbours is Neighbours.REPLACE_USER:
             remedy = "Choose that, or a public list"
             problems.add("private groups go with adding or removing one user", remedy=remedy)
-        has_own_selection = (self.selection, self.selection_share) == (SelectionRule.LAPLACE, 0.5)
-        if self.program is Program.BIGQUERY and self.selection.is_private and not has_own_selection:
+        has_big_query_rule = (self.selection, self.selection_share) == (SelectionRule.LAPLACE, 0.5)
+        if self.program is Program.BIGQUERY and self.selection.is_private and not has_big_query_rule:
             problems.add(
                 "BigQuery selects groups by a Laplace threshold, with half of ε",
                 remedy="Choose that and a share of 0.5, or another program",
@@ -356,11 +356,11 @@ class PerGroupParameters(Parameters):
         Args:
             max_norm: T >= 0, of the L1 norm with Laplace, of the L2 norm with Gaussian noise; any shape.
         """
-        factor = 1.0
+        norm_factor = 1.0
         if self.neighbours is Neighbours.REPLACE_USER:
             is_disjoint = self.noise.kind is NoiseKind.GAUSSIAN and self.statistic is not Statistic.SIGNED_SUM
-            factor = math.sqrt(2.0) if is_disjoint else 2.0
-        return np.asarray(factor * np.asarray(max_norm, dtype=np.float64))
+            norm_factor = math.sqrt(2.0) if is_disjoint else 2.0
+        return np.asarray(norm_factor * np.asarray(max_norm, dtype=np.float64))
 
     def norm_noise(self, max_norm: npt.ArrayLike) -> FloatArray:
         """Return the standard deviation of each group's noise; arguments as `norm_sensitivity`."""
@@ -399,13 +399,13 @@ class PerGroupParameters(Parameters):
         """
         low, high = self.mean_range
         sensitivity = self.pair_sensitivity(max_groups, max_rows * (high - low))
-        entry_deviation = float(np.sqrt(self.noise.variance(sensitivity)))
+        entry_noise_deviation = float(np.sqrt(self.noise.variance(sensitivity)))
         # The noises of both entries are uncorrelated: half their difference has 1 / sqrt 2 of one's deviation,
         # their sum sqrt 2.
-        factor = 1.0
+        split_factor = 1.0
         if self.splits_means and self.noise.kind is NoiseKind.LAPLACE:
-            factor = math.sqrt(0.5 if self.program is Program.BIGQUERY else 2.0)
-        deviation = factor * entry_deviation
+            split_factor = math.sqrt(0.5 if self.program is Program.BIGQUERY else 2.0)
+        deviation = split_factor * entry_noise_deviation
         return deviation / math.sqrt(2.0), deviation * math.sqrt(2.0) / (high - low)
 
     def combine_errors(self, mean_squares: FloatArray, weights: FloatArray) -> float:
@@ -436,14 +436,14 @@ class PerGroupParameters(Parameters):
             totals: True values, shape (k,); of a mean its rows.
             group_counts: How many groups have each, likewise.
         """
-        is_included: FloatArray = np.ones(totals.shape)
+        inclusion_factors: FloatArray = np.ones(totals.shape)
         if self.objective is Objective.LARGE_GROUPS:
-            is_included = np.asarray(np.abs(totals) >= (self.floor or 0.0), dtype=np.float64)
+            inclusion_factors = np.asarray(np.abs(totals) >= (self.floor or 0.0), dtype=np.float64)
         elif self.statistic is Statistic.MEAN:  # A group without rows has no mean.
-            is_included = np.asarray(totals > 0.0, dtype=np.float64)
+            inclusion_factors = np.asarray(totals > 0.0, dtype=np.float64)
         elif self.objective.is_relative:
             assert self.floor is not None
-            divisors = np.maximum(np.abs(totals), self.floor)
-            divisors = divisors if self.objective.is_rooted else divisors**2
-            return np.asarray(1.0 / (float(group_counts.sum()) * divisors))
-        return np.asarray(is_included / float(group_counts @ is_included))
+            error_divisors = np.maximum(np.abs(totals), self.floor)
+            error_divisors = error_divisors if self.objective.is_rooted else error_divisors**2
+            return np.asarray(1.0 / (float(group_counts.sum()) * error_divisors))
+        return np.asarray(inclusion_factors / float(group_counts @ inclusion_factors))

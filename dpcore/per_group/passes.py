@@ -113,9 +113,9 @@ class _Segments:
 
     def compute_sampling_variances(self, column_index: int) -> FloatArray:
         """Return the sum of p (1 - p) v with p = l / k, l sum v / k - l^2 sum v / k^2, shape (L0, groups)."""
-        once, twice = self.square_sums[column_index]
+        sums_by_k, sums_by_k_squared = self.square_sums[column_index]
         l0 = self.l0_values[:, None].astype(np.float64)
-        variances = l0 * once[self.segment_indices] - l0 * l0 * twice[self.segment_indices]
+        variances = l0 * sums_by_k[self.segment_indices] - l0 * l0 * sums_by_k_squared[self.segment_indices]
         return np.asarray(np.maximum(variances, 0.0))
 
 
@@ -138,19 +138,21 @@ class Passes:
             fills in; None if nobody asks for them.
     """
 
-    def __init__(self, parameters: PerGroupParameters, weights: FloatArray, pairs: SortedPairs) -> None:
-        self.parameters, self.weights, self.pairs, self.num_passes = parameters, weights, pairs, 0
+    def __init__(
+        self, parameters: PerGroupParameters, weights: FloatArray, sorted_pairs: SortedPairs
+    ) -> None:
+        self.parameters, self.weights, self.pairs, self.num_passes = parameters, weights, sorted_pairs, 0
         self.num_groups = weights.size
         self.is_rooted = parameters.objective.is_rooted
         self.noise_weight = float(weights.sum()) if self.is_rooted else math.sqrt(float(weights.sum()))
         self.weight_roots = np.sqrt(weights)
         # The last entry is for groups without pairs, whose weight matters only for the noise.
-        occupied_weights = weights[: int(pairs.groups.max()) + 1]
-        is_even = bool(occupied_weights.min() == occupied_weights.max())
-        self.equal_weight = float(occupied_weights[0]) if is_even else None
-        self.is_signed = bool((pairs.signed_counts < 0.0).any())
-        self.most_groups = int(pairs.sizes[0])
-        self.largest_amount = float(pairs.amounts.max())
+        occupied_weights = weights[: int(sorted_pairs.groups.max()) + 1]
+        has_equal_weights = bool(occupied_weights.min() == occupied_weights.max())
+        self.equal_weight = float(occupied_weights[0]) if has_equal_weights else None
+        self.is_signed = bool((sorted_pairs.signed_counts < 0.0).any())
+        self.most_groups = int(sorted_pairs.sizes[0])
+        self.largest_amount = float(sorted_pairs.amounts.max())
         self.part_errors: FloatArray | None = None
 
     def find_minimum(
@@ -160,8 +162,8 @@ class Passes:
         first_l0, last_l0 = group_window or (1, self.most_groups)
         last_l0 = min(last_l0, self.most_groups)
         # From this L0 on the noise alone exceeds the limit.
-        noises = self.parameters.pair_noise(np.arange(1, last_l0 + 1), low)
-        last_l0 = int(np.searchsorted(self.noise_weight * noises, limit))
+        noise_deviations = self.parameters.pair_noise(np.arange(1, last_l0 + 1), low)
+        last_l0 = int(np.searchsorted(self.noise_weight * noise_deviations, limit))
         if last_l0 < first_l0:
             return IntervalMinimum(limit, 0)
         error_bounds, amounts = self.compute_bounds(low, high, first_l0, last_l0)
@@ -187,13 +189,13 @@ class Passes:
         If low = high, the bound is the error itself.
         """
         self.num_passes += 1
-        pairs = self.pairs
+        sorted_pairs = self.pairs
         # Users of at most `first` groups lose no pairs; those of more than `last` lose pairs at every L0 of the pass.
-        num_explicit = int(np.sum(pairs.sizes > first_l0))
-        num_merged = int(np.sum(pairs.sizes > last_l0))
-        num_entries = int(pairs.starts[num_explicit])
-        amounts, counts = pairs.amounts[:num_entries], pairs.signed_counts[:num_entries]
-        pass_columns = self._build_columns(low, high, amounts, counts)
+        num_pass_sizes, num_merged_sizes = (
+            int(np.sum(sorted_pairs.sizes > l0)) for l0 in (first_l0, last_l0)
+        )
+        next_sizes = np.append(sorted_pairs.sizes, 1)
+        pass_columns = self._build_columns(low, high, int(sorted_pairs.starts[num_pass_sizes]))
         error_bounds = np.full(last_l0 - first_l0 + 1, np.inf)
         best_amounts = np.full(error_bounds.shape, high)
         compute_segment_bounds = (
@@ -208,44 +210,48 @@ class Passes:
                 indices = segments.l0_values - first_l0
                 error_bounds[indices], best_amounts[indices] = compute_segment_bounds(pass_columns, segments)
 
-        carry = self._compute_merged_sums(pass_columns, num_merged)
-        edges, block_size = [num_merged], max(1, BLOCK // self.num_groups)
-        while edges[-1] < num_explicit:
-            edges.append(min(edges[-1] + block_size, num_explicit))
+        carry = self._compute_merged_sums(pass_columns, num_merged_sizes)
+        block_edges, block_size = [num_merged_sizes], max(1, BLOCK // self.num_groups)
+        while block_edges[-1] < num_pass_sizes:
+            block_edges.append(min(block_edges[-1] + block_size, num_pass_sizes))
         # The segment at and below `last` needs only the carry; then come the segments between the sizes.
         column_sums = _Sums(carry.linear_sums[:, :, None], carry.square_sums[:, :, None])
-        top_bounds = np.array([max(first_l0, int(np.append(pairs.sizes, 1)[num_merged]))])
-        store_bounds(column_sums, top_bounds, np.array([last_l0]))
-        for begin, end in pairwise(edges):
+        first_l0s = np.array([max(first_l0, int(next_sizes[num_merged_sizes]))])
+        store_bounds(column_sums, first_l0s, np.array([last_l0]))
+        for begin, end in pairwise(block_edges):
             column_sums = self._compute_running_sums(pass_columns, begin, end, carry)
             carry = _Sums(column_sums.linear_sums[:, :, -1], column_sums.square_sums[:, :, -1])
-            first_l0s = np.maximum(np.append(pairs.sizes, 1)[begin + 1 : end + 1], first_l0)
-            store_bounds(column_sums, first_l0s, pairs.sizes[begin:end] - 1)
+            first_l0s = np.maximum(next_sizes[begin + 1 : end + 1], first_l0)
+            store_bounds(column_sums, first_l0s, sorted_pairs.sizes[begin:end] - 1)
         return error_bounds, best_amounts
 
-    def _build_columns(self, low: float, high: float, amounts: FloatArray, counts: FloatArray) -> _Columns:
-        """Build the columns that a pass sums: at one C, over an interval, or over one with amounts of any sign."""
+    def _build_columns(self, low: float, high: float, num_entries: int) -> _Columns:
+        """Build the columns that a pass sums over the first entries of the pairs, those of its users.
+
+        They are those of one C, of an interval, or of an interval with amounts of any sign.
+        """
+        amounts, signed_counts = self.pairs.amounts[:num_entries], self.pairs.signed_counts[:num_entries]
         if low == high:
-            clipped_column = np.minimum(amounts, high)
-            linear_column = clipped_column * counts
-            clipped_column *= np.abs(linear_column) if self.is_signed else linear_column
-            return _Columns((low, high), [linear_column], [clipped_column], [self._sum_cut_amounts(high)])
-        low_column = np.minimum(amounts, low)
+            clipped_squares = np.minimum(amounts, high)
+            clipped_amounts = clipped_squares * signed_counts
+            clipped_squares *= np.abs(clipped_amounts) if self.is_signed else clipped_amounts
+            return _Columns((low, high), [clipped_amounts], [clipped_squares], [self._sum_cut_amounts(high)])
+        low_amounts = np.minimum(amounts, low)
         if self.is_signed:
-            clipped_columns = [np.minimum(amounts, high), low_column]
+            clipped_columns = [np.minimum(amounts, high), low_amounts]
             return _Columns(
                 (low, high),
-                [x * np.maximum(sign * counts, 0.0) for sign in (1.0, -1.0) for x in clipped_columns],
-                [low_column * low_column * np.abs(counts)],
+                [x * np.maximum(sign * signed_counts, 0.0) for sign in (1.0, -1.0) for x in clipped_columns],
+                [low_amounts * low_amounts * np.abs(signed_counts)],
                 [self._sum_cut_amounts(end, sign) for sign in (1.0, -1.0) for end in (high, low)],
             )
-        reach_counts = (amounts >= high) * counts
-        low_column *= low_column
-        low_column *= counts - reach_counts
+        reach_counts = (amounts >= high) * signed_counts
+        low_amounts *= low_amounts
+        low_amounts *= signed_counts - reach_counts
         return _Columns(
             (low, high),
-            [np.minimum(amounts, high) * counts, reach_counts],
-            [low_column, reach_counts],
+            [np.minimum(amounts, high) * signed_counts, reach_counts],
+            [low_amounts, reach_counts],
             [self._sum_cut_amounts(high), self._count_reaching(high)],
         )
 
@@ -266,55 +272,55 @@ class Passes:
         """Add up weights by group, shape (groups,)."""
         return np.asarray(np.bincount(entry_groups, entry_weights, self.num_groups), dtype=np.float64)
 
-    def _compute_merged_sums(self, columns: _Columns, num_sizes: int) -> _Sums:
+    def _compute_merged_sums(self, pass_columns: _Columns, num_sizes: int) -> _Sums:
         """Return the sums over all users of the given number of largest sizes."""
-        linear_sums = np.zeros((len(columns.linear_columns), 2, self.num_groups))
-        width = self.num_groups if self._is_explicit(columns) else 1
-        square_sums = np.zeros((len(columns.square_columns), 2, width))
+        linear_sums = np.zeros((len(pass_columns.linear_columns), 2, self.num_groups))
+        num_square_groups = self.num_groups if self._is_explicit(pass_columns) else 1
+        square_sums = np.zeros((len(pass_columns.square_columns), 2, num_square_groups))
         entry_slice = slice(0, int(self.pairs.starts[num_sizes]))
         entry_groups = self.pairs.groups[entry_slice]
         inverses = np.repeat(1.0 / self.pairs.sizes[:num_sizes], np.diff(self.pairs.starts[: num_sizes + 1]))
-        for column_index, column_values in enumerate(columns.linear_columns):
+        for column_index, column_values in enumerate(pass_columns.linear_columns):
             entry_values = column_values[entry_slice]
             linear_sums[column_index, 0] = self._sum_by_group(entry_groups, entry_values)
             linear_sums[column_index, 1] = self._sum_by_group(entry_groups, entry_values * inverses)
-        for column_index, column_values in enumerate(columns.square_columns):
+        for column_index, column_values in enumerate(pass_columns.square_columns):
             values_by_k = column_values[entry_slice] * inverses
             for power, scaled_values in enumerate((values_by_k, values_by_k * inverses)):
                 square_sums[column_index, power] = (
                     self._sum_by_group(entry_groups, scaled_values)
-                    if self._is_explicit(columns)
+                    if self._is_explicit(pass_columns)
                     else float(scaled_values @ self.weights[entry_groups])
                 )
         return _Sums(linear_sums, square_sums)
 
-    def _is_explicit(self, columns: _Columns) -> bool:
+    def _is_explicit(self, pass_columns: _Columns) -> bool:
         """Return True if every L0 and group is evaluated separately, as their sum over groups is not a parabola."""
-        return self.is_rooted or len(columns.linear_columns) == 4
+        return self.is_rooted or len(pass_columns.linear_columns) == 4
 
-    def _compute_running_sums(self, columns: _Columns, begin: int, end: int, carry: _Sums) -> _Sums:
+    def _compute_running_sums(self, pass_columns: _Columns, begin: int, end: int, carry: _Sums) -> _Sums:
         """Return running sums: row i covers the users of the sizes up to index begin + i and of all larger sizes."""
-        pairs, num_rows = self.pairs, end - begin
-        entry_slice = slice(int(pairs.starts[begin]), int(pairs.starts[end]))
-        entry_groups = pairs.groups[entry_slice]
-        row_codes = np.repeat(np.arange(num_rows), np.diff(pairs.starts[begin : end + 1]))
+        sorted_pairs, num_rows = self.pairs, end - begin
+        entry_slice = slice(int(sorted_pairs.starts[begin]), int(sorted_pairs.starts[end]))
+        entry_groups = sorted_pairs.groups[entry_slice]
+        row_codes = np.repeat(np.arange(num_rows), np.diff(sorted_pairs.starts[begin : end + 1]))
         cell_codes = entry_groups + row_codes * self.num_groups
-        inverses = 1.0 / pairs.sizes[begin:end, None]
+        inverses = 1.0 / sorted_pairs.sizes[begin:end, None]
 
         def add_up(codes: IntArray, entry_values: FloatArray, width: int) -> FloatArray:
             """Add up values by row and column code, shape (rows, width)."""
-            cells = np.bincount(codes, entry_values, num_rows * width)
-            return cells.reshape(num_rows, width).astype(np.float64)
+            cell_sums = np.bincount(codes, entry_values, num_rows * width)
+            return cell_sums.reshape(num_rows, width).astype(np.float64)
 
-        linear_sums = np.empty((len(columns.linear_columns), 2, num_rows, self.num_groups))
-        for column_index, column_values in enumerate(columns.linear_columns):
+        linear_sums = np.empty((len(pass_columns.linear_columns), 2, num_rows, self.num_groups))
+        for column_index, column_values in enumerate(pass_columns.linear_columns):
             linear_sums[column_index, 0] = add_up(cell_codes, column_values[entry_slice], self.num_groups)
             np.multiply(linear_sums[column_index, 0], inverses, out=linear_sums[column_index, 1])
         width = carry.square_sums.shape[2]
-        square_sums = np.empty((len(columns.square_columns), 2, num_rows, width))
-        for column_index, column_values in enumerate(columns.square_columns):
+        square_sums = np.empty((len(pass_columns.square_columns), 2, num_rows, width))
+        for column_index, column_values in enumerate(pass_columns.square_columns):
             codes, entry_values = cell_codes, column_values[entry_slice]
-            if not self._is_explicit(columns):
+            if not self._is_explicit(pass_columns):
                 codes, entry_values = row_codes, entry_values * self.weights[entry_groups]
             square_sums[column_index, 0] = add_up(codes, entry_values, width) * inverses
             np.multiply(square_sums[column_index, 0], inverses, out=square_sums[column_index, 1])
@@ -327,13 +333,13 @@ class Passes:
         return _Sums(linear_sums, square_sums)
 
     def _list_segments(
-        self, columns: _Columns, sums: _Sums, first_l0s: IntArray, last_l0s: IntArray
+        self, pass_columns: _Columns, column_sums: _Sums, first_l0s: IntArray, last_l0s: IntArray
     ) -> Iterator[_Segments]:
         """Yield the L0 of the segments, one per row of the sums: all at once, or in blocks if `_is_explicit`.
 
         Args:
-            columns: The columns of the pass.
-            sums: Over the users above each segment.
+            pass_columns: The columns of the pass.
+            column_sums: Over the users above each segment.
             first_l0s: Smallest L0 of each segment, shape (segments,).
             last_l0s: Largest L0 of each segment; a segment whose largest L0 is below its smallest one is empty.
         """
@@ -344,39 +350,40 @@ class Passes:
         # |bias| = cut + S0 - l S1, expanded from the segment's first l, so that little cancels.
         base_values = [
             cut_amounts + x[0] - first_l0s[:, None] * x[1]
-            for cut_amounts, x in zip(columns.cut_amounts, sums.linear_sums, strict=True)
+            for cut_amounts, x in zip(pass_columns.cut_amounts, column_sums.linear_sums, strict=True)
         ]
-        slopes = [x[1] for x in sums.linear_sums]
+        slopes = [x[1] for x in column_sums.linear_sums]
         if len(base_values) == 2:
             # The kept shares of the pairs that reach b: all of them minus the missing part.
-            base_values[1] = np.maximum(2.0 * columns.cut_amounts[1] - base_values[1], 0.0)
+            base_values[1] = np.maximum(2.0 * pass_columns.cut_amounts[1] - base_values[1], 0.0)
             slopes[1] = -slopes[1]
         if not self.is_signed:
             base_values[0] = np.maximum(base_values[0], 0.0)
-        block_size = max(1, BLOCK // self.num_groups) if self._is_explicit(columns) else l0s.size
+        block_size = max(1, BLOCK // self.num_groups) if self._is_explicit(pass_columns) else l0s.size
         for begin in range(0, l0s.size, block_size):
-            block = slice(begin, begin + block_size)
-            parts = segment_indices[block], offsets[block], l0s[block]
-            yield _Segments(base_values, slopes, sums.square_sums, *parts)
+            block_slice = slice(begin, begin + block_size)
+            block_columns = segment_indices[block_slice], offsets[block_slice], l0s[block_slice]
+            yield _Segments(base_values, slopes, column_sums.square_sums, *block_columns)
 
-    def _compute_parabola_bounds(self, columns: _Columns, segments: _Segments) -> _Bounds:
+    def _compute_parabola_bounds(self, pass_columns: _Columns, segments: _Segments) -> _Bounds:
         """Return the roots of the weighted mean squares, which are parabolas in l within a segment, and in C."""
-        low, high = columns.amount_interval
-        index, f = segments.segment_indices, segments.offsets.astype(np.float64)
+        (low, high), f = pass_columns.amount_interval, segments.offsets.astype(np.float64)
 
         def multiply_lines(x: FloatArray, x_by: FloatArray, y: FloatArray, y_by: FloatArray) -> FloatArray:
             """Return the weighted sums over groups of (x - f x_by)(y - f y_by)."""
             constants, slope_squares = np.einsum("ij,ij->i", x, y), np.einsum("ij,ij->i", x_by, y_by)
             linear_terms = np.einsum("ij,ij->i", x, y_by) + np.einsum("ij,ij->i", x_by, y)
-            parabolas = constants[index] - f * linear_terms[index] + f * f * slope_squares[index]
-            return np.asarray(equal_weight * parabolas)
+            c0, c1, c2 = (
+                terms[segments.segment_indices] for terms in (constants, linear_terms, slope_squares)
+            )
+            return np.asarray(equal_weight * (c0 - f * c1 + f * f * c2))
 
         # An equal weight of all groups is applied last, so that the tables of sizes and groups need no multiplication.
         equal_weight = self.equal_weight or 1.0
-        lines = list(zip(segments.base_values, segments.slopes, strict=True))
+        bias_lines = list(zip(segments.base_values, segments.slopes, strict=True))
         if self.equal_weight is None:
-            lines = [(base * self.weight_roots, slopes * self.weight_roots) for base, slopes in lines]
-        bias_squares = np.maximum(multiply_lines(*lines[0], *lines[0]), 0.0)
+            bias_lines = [(x * self.weight_roots, y * self.weight_roots) for x, y in bias_lines]
+        bias_squares = np.maximum(multiply_lines(*bias_lines[0], *bias_lines[0]), 0.0)
         noise_per_amount = self.noise_weight * self._compute_noise_per_amount(segments.l0_values, low)
         variances = segments.compute_sampling_variances(0)[:, 0]
         if low == high:
@@ -385,21 +392,21 @@ class Passes:
             if self.part_errors is not None:
                 self.part_errors[:, segments.l0_values - 1] = variances / errors, noise_variances / errors
             return errors, np.full(errors.shape, high)
-        products = np.maximum(multiply_lines(*lines[0], *lines[1]), 0.0)
-        slope_squares = np.maximum(multiply_lines(*lines[1], *lines[1]), 0.0)
+        slope_products = np.maximum(multiply_lines(*bias_lines[0], *bias_lines[1]), 0.0)
+        slope_squares = np.maximum(multiply_lines(*bias_lines[1], *bias_lines[1]), 0.0)
         # squares + 2 x cross + x^2 slopes + constant + grows (high - x)^2 at x = high - C in [0, high - low].
-        growths = segments.compute_sampling_variances(1)[:, 0] + noise_per_amount**2
+        square_factors = segments.compute_sampling_variances(1)[:, 0] + noise_per_amount**2
         # If slopes and grows are 0 the mean square does not fall in x: its minimum is at x = 0.
         with np.errstate(invalid="ignore", divide="ignore"):
-            x = (growths * high - products) / (slope_squares + growths)
+            x = (square_factors * high - slope_products) / (slope_squares + square_factors)
         x = np.clip(np.nan_to_num(x, nan=0.0, posinf=0.0, neginf=0.0), 0.0, high - low)
-        squares = bias_squares + x * (2.0 * products + x * slope_squares)
-        squares += variances + growths * (high - x) ** 2
+        squares = bias_squares + x * (2.0 * slope_products + x * slope_squares)
+        squares += variances + square_factors * (high - x) ** 2
         return np.sqrt(squares), high - x
 
-    def _compute_explicit_bounds(self, columns: _Columns, segments: _Segments) -> _Bounds:
+    def _compute_explicit_bounds(self, pass_columns: _Columns, segments: _Segments) -> _Bounds:
         """Return the bounds and their C from arrays of shape (L0, groups), each group evaluated separately."""
-        w, l0s, (low, high) = self.weights, segments.l0_values, columns.amount_interval
+        w, l0s, (low, high) = self.weights, segments.l0_values, pass_columns.amount_interval
         noise_factors = self._compute_noise_per_amount(l0s, low)[:, None] ** 2
         variances = segments.compute_sampling_variances(0)
 
@@ -407,13 +414,13 @@ class Passes:
             """Return the objective at each L0 from the groups' mean squares, shape (L0, groups)."""
             return np.asarray(np.sqrt(mean_squares) @ w if self.is_rooted else np.sqrt(mean_squares @ w))
 
-        missing_parts = [
-            base[segments.segment_indices] - segments.offsets[:, None] * slopes[segments.segment_indices]
-            for base, slopes in zip(segments.base_values, segments.slopes, strict=True)
+        missing_amounts = [
+            x[segments.segment_indices] - segments.offsets[:, None] * slopes[segments.segment_indices]
+            for x, slopes in zip(segments.base_values, segments.slopes, strict=True)
         ]
         if low == high:
             noise_variances = noise_factors * high**2
-            mean_squares = missing_parts[0] ** 2 + variances + noise_variances
+            mean_squares = missing_amounts[0] ** 2 + variances + noise_variances
             if self.part_errors is not None:
                 # The error is sum w s / d, with d the root of each group's s, or of all of them together.
                 d = np.sqrt(mean_squares) if self.is_rooted else compute_objective(mean_squares)[:, None]
@@ -422,19 +429,19 @@ class Passes:
             return compute_objective(mean_squares), np.full(l0s.shape, high)
         if self.is_signed:
             # The bias lies in [negative missing at high - positive at low, negative at low - positive at high].
-            positive_high, positive_low, negative_high, negative_low = missing_parts
-            min_bias = np.maximum(np.maximum(negative_high - positive_low, positive_high - negative_low), 0.0)
-            squares = min_bias**2 + variances + noise_factors * low**2
+            positives, negatives = missing_amounts[:2], missing_amounts[2:]
+            min_biases = np.maximum(np.maximum(negatives[0] - positives[1], positives[0] - negatives[1]), 0.0)
+            squares = min_biases**2 + variances + noise_factors * low**2
             return compute_objective(squares), np.full(l0s.shape, high)
-        biases, slopes = np.maximum(missing_parts[0], 0.0), missing_parts[1]
-        growths, width = segments.compute_sampling_variances(1) + noise_factors, high - low
+        biases, slopes = np.maximum(missing_amounts[0], 0.0), missing_amounts[1]
+        square_factors, width = segments.compute_sampling_variances(1) + noise_factors, high - low
 
         def evaluate_with_slope(x: float) -> tuple[FloatArray, FloatArray]:
             """Return the bound at C = high - x and its derivative in x, at each L0."""
             cut_biases, c = biases + x * slopes, high - x
-            roots = np.sqrt(cut_biases * cut_biases + variances + growths * c * c)
+            roots = np.sqrt(cut_biases * cut_biases + variances + square_factors * c * c)
             derivatives = np.zeros_like(roots)
-            np.divide(cut_biases * slopes - growths * c, roots, out=derivatives, where=roots > 0.0)
+            np.divide(cut_biases * slopes - square_factors * c, roots, out=derivatives, where=roots > 0.0)
             return roots @ w, derivatives @ w
 
         (y0, s0), (y1, s1) = evaluate_with_slope(0.0), evaluate_with_slope(width)

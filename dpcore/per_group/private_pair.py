@@ -175,22 +175,22 @@ class PrivatePairProblem:
         """Return the log weight of every pair, the largest 0."""
         return np.asarray(-POWER * np.log(self._pair_norms.astype(np.float64)))
 
-    def sum_kept_amounts(self, pairs: AnyPairs) -> npt.NDArray[np.object_]:
+    def sum_kept_amounts(self, any_pairs: AnyPairs) -> npt.NDArray[np.object_]:
         """Return K of every pair of bounds in steps, integers of any size; computed from private data."""
-        k, kept_sums = self.sum_kept_by_groups(pairs)
+        k, kept_sums = self.sum_kept_by_groups(any_pairs)
         # Python's integers have no limit, so sums of any size are exact.
         return self.combine_shares(k.astype(object), kept_sums.astype(object))
 
-    def sum_kept_by_groups(self, pairs: AnyPairs) -> tuple[IntArray, npt.NDArray[Any]]:
+    def sum_kept_by_groups(self, any_pairs: AnyPairs) -> tuple[IntArray, npt.NDArray[Any]]:
         """Return the total of min(a, C) over users in k groups, for each L-infinity C of the grid, in units.
 
         Returns:
             Distinct numbers of groups k per user, ascending, shape (n,); and sums of min(a, C) over their users, shape
             (n, C).
         """
-        user_groups, pair_amounts, pair_counts = self._build_pair_table(pairs)
-        order = np.argsort(user_groups, kind="stable")
-        k, first_indices = np.unique(user_groups[order], return_index=True)
+        groups_of_user, pair_amounts, pair_counts = self._build_pair_table(any_pairs)
+        order = np.argsort(groups_of_user, kind="stable")
+        k, first_indices = np.unique(groups_of_user[order], return_index=True)
         pair_amounts, pair_counts = pair_amounts[order], pair_counts[order]
         # No sum of min(a, C) exceeds the sum of all amounts: if that fits 64 bits, all do.
         if float(np.dot(pair_amounts.astype(np.float64), pair_counts)) >= _MAX_MAGNITUDE:
@@ -211,41 +211,42 @@ class PrivatePairProblem:
         """
         group_bounds, amount_bounds = self.candidates
         amount_indices = np.searchsorted(np.unique(amount_bounds), amount_bounds)
-        kept_totals = [
+        pair_totals = [
             (kept_sums[..., i] * RESOLUTION * np.minimum(user_groups, max_groups) // user_groups).sum(axis=-1)
             for i, max_groups in zip(amount_indices.tolist(), group_bounds.tolist(), strict=True)
         ]
-        return np.stack(kept_totals, axis=-1)
+        return np.stack(pair_totals, axis=-1)
 
-    def _build_pair_table(self, pairs: AnyPairs) -> tuple[IntArray, IntArray, IntArray]:
+    def _build_pair_table(self, any_pairs: AnyPairs) -> tuple[IntArray, IntArray, IntArray]:
         """Return columns for pairs of user and group: groups of the user, integer amount, number of such pairs."""
-        if isinstance(pairs, PairSizes):
-            user_groups, pair_counts = pairs.groups, pairs.pairs
+        if isinstance(any_pairs, PairSizes):
+            groups_of_user, pair_counts = any_pairs.groups, any_pairs.pairs
         else:
-            user_groups = np.repeat(pairs.groups_per_user, pairs.groups_per_user)
-            pair_counts = np.ones(pairs.num_pairs, dtype=np.int64)
-        whole_amounts = np.ones_like(pairs.rows)
+            groups_of_user = np.repeat(any_pairs.groups_per_user, any_pairs.groups_per_user)
+            pair_counts = np.ones(any_pairs.num_pairs, dtype=np.int64)
+        whole_amounts = np.ones_like(any_pairs.rows)
         if self.parameters.statistic is Statistic.ROWS:
-            whole_amounts = np.minimum(pairs.rows, int(self.largest))
-        elif self.parameters.statistic is Statistic.SUM and isinstance(pairs, UserGroupPairs):
+            whole_amounts = np.minimum(any_pairs.rows, int(self.largest))
+        elif self.parameters.statistic is Statistic.SUM and isinstance(any_pairs, UserGroupPairs):
             # A negative amount counts as 0: one user must not decide whether a choice is possible.
-            pair_sums = np.zeros(pairs.num_pairs) if pairs.sums is None else pairs.sums
+            pair_sums = np.zeros(any_pairs.num_pairs) if any_pairs.sums is None else any_pairs.sums
             whole_amounts = np.rint(np.clip(pair_sums / self.unit, 0.0, float(self.largest))).astype(np.int64)
-        return user_groups, whole_amounts, pair_counts
+        return groups_of_user, whole_amounts, pair_counts
 
-    def compute_distances(self, pairs: AnyPairs | None) -> list[int]:
+    def compute_distances(self, any_pairs: AnyPairs | None) -> list[int]:
         """Return s of every pair in steps; None means data without users. Computed from private data."""
-        no_amounts = np.zeros(self._pair_norms.size, dtype=object)
-        kept_amounts = no_amounts if pairs is None else self.sum_kept_amounts(pairs)
+        kept_amounts = np.zeros(self._pair_norms.size, dtype=object)
+        if any_pairs is not None:
+            kept_amounts = self.sum_kept_amounts(any_pairs)
         return [int(distance) for distance in self.score_distances(kept_amounts)]
 
     def score_distances(self, kept_amounts: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return the score s of every pair in steps, from K of every pair; both of shape (..., c)."""
         pair_norms = self._pair_norms
-        exact_unit, exact_price = Fraction(self.unit), Fraction(2.0 / self.epsilon)
+        exact_unit, norm_price = Fraction(self.unit), Fraction(2.0 / self.epsilon)
         # These numbers are public, so their rounding does not affect the sensitivity.
         public_costs = [
-            round((Fraction(float(n)) / exact_unit + exact_price * int(w)) * RESOLUTION)
+            round((Fraction(float(n)) / exact_unit + norm_price * int(w)) * RESOLUTION)
             for n, w in zip(self.total_noise, pair_norms, strict=True)
         ]
         pair_costs: npt.NDArray[Any] = np.array(public_costs, dtype=object) - kept_amounts
@@ -255,25 +256,27 @@ class PrivatePairProblem:
         group_bounds, amount_bounds = self.candidates
         scores = np.zeros_like(pair_costs)
         for i in range(pair_norms.size):
-            overlaps = np.minimum(group_bounds, group_bounds[i]) * np.minimum(amount_bounds, amount_bounds[i])
-            difference_bounds = np.maximum(pair_norms, pair_norms[i]) - overlaps
+            min_norms = np.minimum(group_bounds, group_bounds[i]) * np.minimum(
+                amount_bounds, amount_bounds[i]
+            )
+            max_changes = np.maximum(pair_norms, pair_norms[i]) - min_norms
             if self._replaces_user:
-                difference_bounds = pair_norms + pair_norms[i] - 2 * overlaps
-            is_other = difference_bounds > 0  # 0 for the pair itself alone.
-            if is_other.any():
+                max_changes = pair_norms + pair_norms[i] - 2 * min_norms
+            other_mask = max_changes > 0  # 0 for the pair itself alone.
+            if other_mask.any():
                 # If a difference changes by at most d 2^20 + r steps, r an integer, its floor over d changes by at most
                 # 2^20 + r.
-                differences = pair_costs[..., i, None] - pair_costs[..., is_other]
-                scores[..., i] = (differences // difference_bounds[is_other]).max(axis=-1)
+                differences = pair_costs[..., i, None] - pair_costs[..., other_mask]
+                scores[..., i] = (differences // max_changes[other_mask]).max(axis=-1)
         return scores
 
-    def score_models(self, pairs: AnyPairs | None) -> list[int]:
+    def score_models(self, any_pairs: AnyPairs | None) -> list[int]:
         """Return the scores of the exponential mechanism: -s plus the public weights, in steps."""
         # This many steps correspond to a factor of e. Clipping a score does not increase its sensitivity.
         steps_per_e = 2.0 * self.sensitivity / self.epsilon
         return [
             round(steps_per_e * float(w)) - max(min(int(s), _MAX_MAGNITUDE), -_MAX_MAGNITUDE)
-            for w, s in zip(self.log_prior, self.compute_distances(pairs), strict=True)
+            for w, s in zip(self.log_prior, self.compute_distances(any_pairs), strict=True)
         ]
 
 
@@ -285,17 +288,17 @@ def _build_grid(largest_bound: int) -> list[int]:
     return grid_bounds
 
 
-def compute_probabilities(problem: PrivatePairProblem, pairs: AnyPairs | None) -> FloatArray:
+def compute_probabilities(problem: PrivatePairProblem, any_pairs: AnyPairs | None) -> FloatArray:
     """Return the probability of every pair, in closed form, shape (c,); computed from private data."""
-    scores = np.array([float(s) for s in problem.score_models(pairs)])
+    scores = np.array([float(s) for s in problem.score_models(any_pairs)])
     logits = problem.epsilon / (2.0 * problem.sensitivity) * (scores - scores.max())
     return np.asarray(np.exp(logits) / np.exp(logits).sum())
 
 
-def compute_errors(problem: PrivatePairProblem, pairs: AnyPairs) -> FloatArray:
+def compute_errors(problem: PrivatePairProblem, any_pairs: AnyPairs) -> FloatArray:
     """Return the error F of every pair of bounds, in the statistic's unit, with amounts rounded; from private data."""
-    kept_amounts = np.array([float(k) / RESOLUTION for k in problem.sum_kept_amounts(pairs)])
-    _, whole_amounts, pair_counts = problem._build_pair_table(pairs)
+    kept_amounts = np.array([float(k) / RESOLUTION for k in problem.sum_kept_amounts(any_pairs)])
+    _, whole_amounts, pair_counts = problem._build_pair_table(any_pairs)
     all_amounts = float(np.dot(whole_amounts.astype(np.float64), pair_counts))
     return np.asarray((all_amounts - kept_amounts) * problem.unit + problem.total_noise)
 
@@ -320,16 +323,16 @@ class PrivatePair:
 
 
 def choose_pair(
-    problem: PrivatePairProblem, pairs: AnyPairs | None, charge: Charge | None = None, group_column: str = ""
+    problem: PrivatePairProblem, any_pairs: AnyPairs | None, charge: Charge | None = None, column: str = ""
 ) -> PrivatePair:
     """Choose the pair privately: a DP release of both numbers together, drawn anew at every call.
 
     Args:
         problem: The question.
-        pairs: The pairs of user and group, or their distribution (not for a sum); private. None for data without
+        any_pairs: The pairs of user and group, or their distribution (not for a sum); private. None for data without
             users.
         charge: Called with the guarantee before anything is drawn.
-        group_column: Name of the group column.
+        column: Name of the group column.
     """
 
     def build_facts(epsilon: float) -> ReleaseFacts:
@@ -337,7 +340,7 @@ def choose_pair(
         return ReleaseFacts(epsilon, 0.0, problem.parameters.neighbours, MECHANISM)
 
     selection_release = mechanisms.exponential_mechanism(
-        problem.score_models(pairs),
+        problem.score_models(any_pairs),
         problem.sensitivity,
         problem.epsilon,
         None if charge is None else lambda epsilon, _: charge(build_facts(epsilon)),
@@ -348,7 +351,7 @@ def choose_pair(
         float(amount_bounds[selection_release.index] * problem.unit),
         build_facts(selection_release.epsilon),
         problem,
-        group_column,
+        column,
     )
 
 
@@ -363,8 +366,8 @@ def find_expected_excess(problem: PrivatePairProblem) -> float | None:
         The share; None if a private choice is little better than a guess.
     """
     # The epsilon of the choice times groups, over that of the release; larger means a better choice.
-    figure = problem.epsilon * problem.num_groups / problem.parameters.epsilon
-    return next((excess for min_figure, excess in EXPECTED_EXCESS if figure >= min_figure), None)
+    choice_quality = problem.epsilon * problem.num_groups / problem.parameters.epsilon
+    return next((excess for min_quality, excess in EXPECTED_EXCESS if choice_quality >= min_quality), None)
 
 
 CANDIDATES = 50
@@ -374,11 +377,11 @@ MAX_PAIRS = 1_000_000
 
 def spread_numbers(largest_number: int, max_count: int) -> list[int]:
     """Return at most ``max_count`` numbers of three leading digits, evenly spread up to and including the largest."""
-    numbers, last_digit = [1], 1
-    while numbers[-1] + last_digit <= largest_number:
-        numbers.append(numbers[-1] + last_digit)
-        if numbers[-1] == 1000 * last_digit:
-            last_digit *= 10
+    numbers, digit_unit = [1], 1
+    while numbers[-1] + digit_unit <= largest_number:
+        numbers.append(numbers[-1] + digit_unit)
+        if numbers[-1] == 1000 * digit_unit:
+            digit_unit *= 10
     if max_count == 1:
         return [largest_number]
     if len(numbers) > max_count - 1:
@@ -397,7 +400,7 @@ def list_tuner_candidates(problem: PerGroupProblem) -> list[tuple[int, int]]:
         group_bounds = spread_numbers(most_groups, CANDIDATES // len(amount_bounds))
     elif len(group_bounds) < num_per_bound:
         amount_bounds = spread_numbers(largest_amount, CANDIDATES // len(group_bounds))
-    return [(l0, linf) for l0 in group_bounds for linf in amount_bounds]
+    return [(max_groups, max_amount) for max_groups in group_bounds for max_amount in amount_bounds]
 
 
 def pick_as_tuner(

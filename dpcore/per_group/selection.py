@@ -92,10 +92,10 @@ class Selection:
         if not problem.parameters.selection.is_private:
             raise refuse("groups of a public list are not selected")
         self.problem, self.parameters = problem, problem.parameters
-        self.pairs = PairsByGroup.from_problem(problem) if pairs_by_group is None else pairs_by_group
-        self.max_users_per_group = self.pairs.max_users_per_group
-        self.max_groups_per_user = int(self.pairs.user_group_counts.max())
-        self.largest_amount = float(self.pairs.amounts.max())
+        self.pairs_by_group = PairsByGroup.from_problem(problem) if pairs_by_group is None else pairs_by_group
+        self.max_users_per_group = self.pairs_by_group.max_users_per_group
+        self.max_groups_per_user = int(self.pairs_by_group.groups_of_user.max())
+        self.largest_amount = float(self.pairs_by_group.amounts.max())
         self.num_evaluations = 0
         self._keep_probabilities: dict[tuple[int, int], FloatArray] = {}
         self._rule_tables: dict[int, FloatArray] = {}
@@ -103,7 +103,7 @@ class Selection:
     def with_epsilon(self, epsilon: float) -> Selection:
         """Return the problem with another epsilon and the same shares of selection and noise."""
         parameters = replace(self.parameters, epsilon=epsilon)
-        return Selection(PerGroupProblem(self.problem.pairs, parameters), self.pairs)
+        return Selection(PerGroupProblem(self.problem.pairs, parameters), self.pairs_by_group)
 
     def tabulate_rule(self, max_groups: int) -> FloatArray:
         """Return the probability of keeping a group by its number of kept users, shape (most_users + 1,)."""
@@ -121,8 +121,9 @@ class Selection:
         """
         bound_pair = max_groups, max_groups if rule_max_groups is None else rule_max_groups
         if bound_pair not in self._keep_probabilities:
-            moments_by_rule = compute_kept_moments(self.pairs, max_groups, self.tabulate_rule(bound_pair[1]))
-            self._keep_probabilities[bound_pair] = moments_by_rule[0].keep_probabilities
+            rule_table = self.tabulate_rule(bound_pair[1])
+            moments = compute_kept_moments(self.pairs_by_group, max_groups, rule_table)[0]
+            self._keep_probabilities[bound_pair] = moments.keep_probabilities
         return self._keep_probabilities[bound_pair]
 
     def evaluate_groups(self, max_groups: int, max_amount: float) -> SelectedGroups:
@@ -161,7 +162,7 @@ class Selection:
         """Compute the groups' moments under a sample of one L0 and the rule of another, and cache the probabilities."""
         self.num_evaluations += 1
         moments = compute_kept_moments(
-            self.pairs, sample_l0, self.tabulate_rule(rule_l0), max_amount, self.problem.totals
+            self.pairs_by_group, sample_l0, self.tabulate_rule(rule_l0), max_amount, self.problem.totals
         )[0]
         self._keep_probabilities[sample_l0, rule_l0] = moments.keep_probabilities
         return moments
@@ -180,37 +181,39 @@ class Selection:
         """
         variants = [replace(self.parameters, epsilon=float(e)) for e in epsilons]
         rule_tables = np.array([_tabulate_rule(p, max_groups, self.max_users_per_group) for p in variants])
-        moments = compute_kept_moments(self.pairs, max_groups, rule_tables, max_amount, self.problem.totals)
+        all_moments = compute_kept_moments(
+            self.pairs_by_group, max_groups, rule_tables, max_amount, self.problem.totals
+        )
         noise_variances = [float(p.pair_noise(max_groups, max_amount)) ** 2 for p in variants]
-        return [self._split_errors(f, n) for f, n in zip(moments, noise_variances, strict=True)]
+        return [self._split_errors(f, n) for f, n in zip(all_moments, noise_variances, strict=True)]
 
     def compute_lower_bound(self, l0_range: tuple[int, int], amount_range: tuple[float, float]) -> float:
         """Return a lower bound on the objective of every pair in a box: L0 and L-infinity in closed intervals."""
         (a, b), (c, d), t2 = l0_range, amount_range, self.problem.totals**2
         # The sample of b under the rule of a keeps at least as much as every pair in the box; below, the sample of a
         # under the rule of b keeps at most as much. U, V and H are those of the module.
-        most_kept = self._compute_moments(b, a, d)
+        most_kept_moments = self._compute_moments(b, a, d)
         # U = E[pi h(S)] = P t^2 - E[pi (S - t)^2].
-        u = np.maximum(most_kept.keep_probabilities * t2 - most_kept.kept_squares, 0.0)
+        u = np.maximum(most_kept_moments.keep_probabilities * t2 - most_kept_moments.kept_squares, 0.0)
         v = self.compute_keep_probabilities(a, b)
         noise_variance = float(self.parameters.pair_noise(a, c)) ** 2
         if noise_variance == 0.0:
             return self.problem.combine_errors(t2 - u)
         cut_amounts = self.problem.sum_by_group(np.maximum(self.problem.amounts - d, 0.0))
         h = np.maximum(t2 - cut_amounts**2, 0.0)
-        least_shares = np.divide(u, h, out=np.zeros_like(u), where=h > 0.0)
-        small_noise_squares = t2 - u + noise_variance * np.maximum(v, least_shares)
-        large_noise_squares = t2 - np.minimum(u, v * h) + noise_variance * v
-        mean_squares = np.where(noise_variance < h, small_noise_squares, large_noise_squares)
+        least_keep_probabilities = np.divide(u, h, out=np.zeros_like(u), where=h > 0.0)
+        squares_if_small_noise = t2 - u + noise_variance * np.maximum(v, least_keep_probabilities)
+        squares_if_large_noise = t2 - np.minimum(u, v * h) + noise_variance * v
+        mean_squares = np.where(noise_variance < h, squares_if_small_noise, squares_if_large_noise)
         return self.problem.combine_errors(np.maximum(mean_squares, 0.0))
 
 
 def _tabulate_rule(parameters: PerGroupParameters, max_groups: int, max_users: int) -> FloatArray:
     """Return the probability of keeping a group by its number of kept users, shape (most_users + 1,)."""
     assert parameters.selection_delta is not None
-    budget = parameters.selection_epsilon, parameters.selection_delta
-    rule_options: dict[str, Any] = {"min_users": parameters.min_users or 1, "program": parameters.program}
-    return compute_keep_probabilities(parameters.selection, *budget, max_groups, max_users, **rule_options)
+    epsilon_delta = parameters.selection_epsilon, parameters.selection_delta
+    options: dict[str, Any] = {"min_users": parameters.min_users or 1, "program": parameters.program}
+    return compute_keep_probabilities(parameters.selection, *epsilon_delta, max_groups, max_users, **options)
 
 
 def best_selected_pair(
@@ -246,9 +249,9 @@ def best_selected_pair(
     while search.heap and search.heap[0][0] < search.best_error * (1.0 - tolerance) and not is_over():
         search.split(tolerance)
     (max_groups, max_amount), best_error = search.best_bounds, search.best_error
-    lower_bound = min([best_error, *(bound for bound, _, _ in search.heap), search.closed_bound])
-    proof_text = "in every box, the users kept at one end and the rule at the other bound what is kept"
-    certificate = Certificate(best_error, lower_bound, proof_text)
+    lower_bound = min([best_error, *(box_bound for box_bound, _, _ in search.heap), search.closed_bound])
+    argument = "in every box, the users kept at one end and the rule at the other bound what is kept"
+    certificate = Certificate(best_error, lower_bound, argument)
     num_done = selection.num_evaluations - first_evaluation
     is_settled = certificate.proves(max(tolerance, 1e-12) * (1.0 + 1e-9))
     if not is_settled:
@@ -271,7 +274,10 @@ class _Search:
         self._evaluated_pairs: set[tuple[int, float]] = set()
 
     def evaluate(self, max_groups: int, max_amount: float) -> float:
-        """Move a pair into the range of bounds, keep it if it is the best so far, return its error; inf if known."""
+        """Move a pair into the range of bounds, keep it if it is the best so far, and return its error.
+
+        An error of infinity says that the pair was evaluated before.
+        """
         if self.is_integer:
             max_amount = float(round(max_amount))
         max_groups = min(max(max_groups, 1), self.selection.max_groups_per_user)
@@ -347,14 +353,14 @@ class SelectedVector:
     Attributes:
         max_groups: L0 of the selection's sample.
         max_norm: T, of the L1 norm with Laplace, of the L2 norm with Gaussian noise.
-        rule: How the norm is bounded.
+        vector_rule: How the norm is bounded.
         error: The problem's objective; dropped groups count as 0.
         num_evaluations: Number of evaluated triples; there is no proof that none is better.
     """
 
     max_groups: int
     max_norm: float
-    rule: VectorRule
+    vector_rule: VectorRule
     error: float
     num_evaluations: int
 
@@ -372,30 +378,31 @@ def best_selected_vector(selection: Selection, should_stop: ShouldStop = never) 
     largest_norm = float(compute_norms(problem).max())
     if largest_norm == 0.0:
         return None
-    best_vector: SelectedVector | None = None
+    selected_vector: SelectedVector | None = None
     num_evaluations = 0
 
     def evaluate(rules: Iterable[VectorRule], norms: FloatArray, group_bounds: Iterable[int]) -> None:
         """Evaluate every rule with every T and L0, and keep the best; end where ``should_stop`` says so."""
-        nonlocal best_vector, num_evaluations
-        for rule, norm in product(rules, norms.tolist()):
+        nonlocal selected_vector, num_evaluations
+        for vector_rule, norm in product(rules, norms.tolist()):
             if should_stop():
                 return
-            cut_amounts = sum_cut_amounts(problem, rule, norm)
+            cut_amounts = sum_cut_amounts(problem, vector_rule, norm)
             for max_groups in group_bounds:
                 selected_groups = selection.bound_vectors(cut_amounts, norm, max_groups)
                 error = problem.combine_errors(selected_groups.mean_squares)
                 num_evaluations += 1
-                if error < (problem.error_of_nothing if best_vector is None else best_vector.error):
-                    best_vector = SelectedVector(max_groups, norm, rule, error, num_evaluations)
+                if error < (problem.error_of_nothing if selected_vector is None else selected_vector.error):
+                    selected_vector = SelectedVector(max_groups, norm, vector_rule, error, num_evaluations)
 
     most_groups = selection.max_groups_per_user
     all_norms = np.geomspace(largest_norm / NORM_RANGE, largest_norm, NORMS)
     evaluate(VectorRule, all_norms, space_evenly(most_groups, 2 * GRID))
-    if best_vector is None:
+    if selected_vector is None:
         return None
     # Between the neighbours of the best norm, at L0 next to the best one.
-    ratio, best_l0 = NORM_RANGE ** (1.0 / (NORMS - 1)), best_vector.max_groups
-    near_norms = np.geomspace(best_vector.max_norm / ratio, best_vector.max_norm * ratio, NORMS)
-    evaluate([best_vector.rule], near_norms, range(max(best_l0 - 2, 1), min(best_l0 + 2, most_groups) + 1))
-    return replace(best_vector, num_evaluations=num_evaluations)
+    ratio, best_l0 = NORM_RANGE ** (1.0 / (NORMS - 1)), selected_vector.max_groups
+    near_norms = np.geomspace(selected_vector.max_norm / ratio, selected_vector.max_norm * ratio, NORMS)
+    near_groups = range(max(best_l0 - 2, 1), min(best_l0 + 2, most_groups) + 1)
+    evaluate([selected_vector.vector_rule], near_norms, near_groups)
+    return replace(selected_vector, num_evaluations=num_evaluations)

@@ -85,17 +85,17 @@ def _compute_geometric(n: FloatArray, epsilon: float, delta: float, max_groups: 
     """Return the release probabilities of the truncated geometric rule, shape of the numbers of users n."""
     e, d = epsilon / max_groups, delta_per_group(delta, max_groups)
     # Theorem 1: rising as e^(n epsilon') up to n1, then the distance from 1 falls as e^(-n epsilon').
-    growth = math.expm1(e) if e < 700.0 else math.inf
+    excess = math.expm1(e) if e < 700.0 else math.inf
     # e^epsilon' exceeds float64: a group of two users is then kept with certainty, of one user with probability delta'.
-    if math.isinf(growth):
+    if math.isinf(excess):
         return np.where(n >= 2.0, 1.0, np.where(n == 1.0, d, 0.0))
-    n1 = 1 + math.floor(math.log((growth + 2.0 * d) / ((growth + 2.0) * d)) / e) if growth > 0.0 else 1
+    n1 = 1 + math.floor(math.log((excess + 2.0 * d) / ((excess + 2.0) * d)) / e) if excess > 0.0 else 1
     n1 = max(n1, 1)
     with np.errstate(over="ignore"):
-        rising_probabilities = np.expm1(np.minimum(n, n1) * e) / growth * d
-    last_rise = float(np.expm1(n1 * e) / growth * d)
-    decays = np.maximum(n - n1, 0.0) * e
-    falling_probabilities = -np.expm1(-decays) * (1.0 + d / growth) + np.exp(-decays) * last_rise
+        rising_probabilities = np.expm1(np.minimum(n, n1) * e) / excess * d
+    peak_probability = float(np.expm1(n1 * e) / excess * d)
+    exponents = np.maximum(n - n1, 0.0) * e
+    falling_probabilities = -np.expm1(-exponents) * (1.0 + d / excess) + np.exp(-exponents) * peak_probability
     return np.asarray(np.minimum(np.where(n <= n1, rising_probabilities, falling_probabilities), 1.0))
 
 

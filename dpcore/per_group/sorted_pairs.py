@@ -53,8 +53,8 @@ class SortedPairs:
             pair_keys = pair_keys[entry_starts]
             amounts = (pair_keys % num_amounts).astype(np.float64)
             pair_keys //= num_amounts
-            sizes, codes = max_groups_per_user - pair_keys // num_entries, pair_keys % num_entries
-            return cls._from_sorted(sizes, codes, amounts, entry_counts)
+            entry_sizes, codes = max_groups_per_user - pair_keys // num_entries, pair_keys % num_entries
+            return cls._from_sorted(entry_sizes, codes, amounts, entry_counts)
         sorted_indices = np.argsort(size_ranks, kind="stable")
         amounts = problem.amounts[sorted_indices]
         signs = np.where(amounts < 0.0, -1.0, 1.0)
@@ -78,7 +78,7 @@ class SortedPairs:
         new_codes = np.full(num_groups, -1, dtype=np.int64)
         new_codes[group_codes] = np.arange(group_codes.size)
         entry_groups = new_codes[self.groups]
-        is_selected = entry_groups >= 0
-        entry_sizes = np.repeat(self.sizes, np.diff(self.starts))[is_selected]
-        amounts, counts = self.amounts[is_selected], self.signed_counts[is_selected]
-        return self._from_sorted(entry_sizes, entry_groups[is_selected], amounts, counts)
+        selected_mask = entry_groups >= 0
+        entry_sizes = np.repeat(self.sizes, np.diff(self.starts))[selected_mask]
+        amounts, signed_counts = self.amounts[selected_mask], self.signed_counts[selected_mask]
+        return self._from_sorted(entry_sizes, entry_groups[selected_mask], amounts, signed_counts)

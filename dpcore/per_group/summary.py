@@ -63,8 +63,8 @@ class SummaryProblem:
     @cached_property
     def amounts(self) -> FloatArray:
         """Return the amount of a pair of each size, shape (num_sizes,)."""
-        rows = self.pair_sizes.rows.astype(np.float64)
-        return np.ones_like(rows) if self.parameters.statistic is Statistic.USERS else rows
+        pair_rows = self.pair_sizes.rows.astype(np.float64)
+        return np.ones_like(pair_rows) if self.parameters.statistic is Statistic.USERS else pair_rows
 
     @cached_property
     def totals(self) -> FloatArray:
@@ -81,8 +81,8 @@ class SummaryProblem:
     def _merged_totals(self) -> tuple[FloatArray, FloatArray]:
         """Return the distinct totals (0 for empty groups), and the weight of all groups with each."""
         all_totals = np.r_[self.totals, np.zeros(min(self.num_empty_groups, 1))]
-        distinct_totals, repeats = np.unique(all_totals, return_counts=True)
-        group_counts = repeats.astype(np.float64)
+        distinct_totals, total_counts = np.unique(all_totals, return_counts=True)
+        group_counts = total_counts.astype(np.float64)
         if self.num_empty_groups:
             group_counts[0] = self.num_empty_groups
         return distinct_totals, group_counts * self.parameters.group_weights(distinct_totals, group_counts)
@@ -109,10 +109,10 @@ class SummaryProblem:
         """
         bias_sum, variance_sum, noise_variance = self._compute_sums(max_groups, max_amount)
         totals, weights = self._merged_totals
-        shares = totals / float(self.totals.sum())
-        mean_squares = (shares * bias_sum) ** 2 + shares * variance_sum + noise_variance
+        total_shares = totals / float(self.totals.sum())
+        mean_squares = (total_shares * bias_sum) ** 2 + total_shares * variance_sum + noise_variance
         divided_weights = self.parameters.divide_weights(mean_squares, weights)
-        sampling_part = float((shares * variance_sum) @ divided_weights)
+        sampling_part = float((total_shares * variance_sum) @ divided_weights)
         noise_part = noise_variance * float(divided_weights.sum())
         return self.parameters.combine_errors(mean_squares, weights), sampling_part, noise_part
 
@@ -127,13 +127,13 @@ class SummaryProblem:
         if self.parameters.objective is not Objective.ROOT_MEAN_SQUARE:
             return None
         bias_sum, variance_sum, noise_variance = self._compute_sums(max_groups, max_amount)
-        other_variance = variance_sum / self.num_groups + noise_variance
+        known_variance = variance_sum / self.num_groups + noise_variance
         # Smallest if all groups lose the same, largest if the largest groups lose everything.
-        lost_totals = np.diff(np.minimum(np.cumsum(np.sort(self.totals)[::-1]), bias_sum), prepend=0.0)
-        least_sum, largest_sum = bias_sum**2 / self.totals.size, float(lost_totals @ lost_totals)
+        largest_biases = np.diff(np.minimum(np.cumsum(np.sort(self.totals)[::-1]), bias_sum), prepend=0.0)
+        least_sum, largest_sum = bias_sum**2 / self.totals.size, float(largest_biases @ largest_biases)
         return (
-            math.sqrt(least_sum / self.num_groups + other_variance),
-            math.sqrt(largest_sum / self.num_groups + other_variance),
+            math.sqrt(least_sum / self.num_groups + known_variance),
+            math.sqrt(largest_sum / self.num_groups + known_variance),
         )
 
 

@@ -31,14 +31,14 @@ class PairsByGroup:
     """The pairs of a problem sorted by group.
 
     Attributes:
-        groups: Group codes, ascending, shape (num_pairs,).
-        user_group_counts: Number of groups of each pair's user, likewise.
+        group_codes: Group codes, ascending, shape (num_pairs,).
+        groups_of_user: Number of groups of each pair's user, likewise.
         amounts: Amount of each pair, likewise.
         num_entries: Number of entries of arrays by group.
     """
 
-    groups: IntArray
-    user_group_counts: IntArray
+    group_codes: IntArray
+    groups_of_user: IntArray
     amounts: FloatArray
     num_entries: int
 
@@ -57,7 +57,7 @@ class PairsByGroup:
     @property
     def max_users_per_group(self) -> int:
         """Return the number of users of the largest group."""
-        return int(np.bincount(self.groups).max())
+        return int(np.bincount(self.group_codes).max())
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,8 @@ class KeptMoments:
 
     Attributes:
         keep_probabilities: Probability that the group is kept.
-        kept_squares: E[(S - target)^2; kept], without noise.
+        kept_squares: Mean square of the kept sum S minus the true total, times 1 if the group is kept and else 0,
+            without noise; 0 if it was not asked for.
     """
 
     keep_probabilities: FloatArray
@@ -78,7 +79,7 @@ def compute_kept_moments(
     max_groups: int,
     rule_tables: npt.ArrayLike,
     max_amount: float | None = None,
-    targets: FloatArray | None = None,
+    true_totals: FloatArray | None = None,
 ) -> list[KeptMoments]:
     """Return the moments of every group under each of several selection rules.
 
@@ -87,57 +88,59 @@ def compute_kept_moments(
         max_groups: L0, at least 1: the users' sample of groups.
         rule_tables: Probability of keeping a group by its number of users, shape (num_rules, most_users + 1).
         max_amount: L-infinity, which clips amounts; None to compute only the probability of keeping.
-        targets: Target of S, shape (num_entries,); only with ``max_amount``.
+        true_totals: What S should be, shape (num_entries,); only with ``max_amount``.
 
     Returns:
         One entry per rule; ``kept_squares`` is 0 if no ``max_amount`` is given.
     """
     rule_tables = np.atleast_2d(np.asarray(rule_tables, dtype=np.float64))
-    is_certain = pairs.user_group_counts <= max_groups
-    amounts = None if max_amount is None else np.minimum(pairs.amounts, max_amount)
-    has_equal_amounts = amounts is not None and bool(amounts[0] == amounts.min() == amounts.max())
+    num_entries, certain_mask = pairs.num_entries, pairs.groups_of_user <= max_groups
+    clipped_amounts = None if max_amount is None else np.minimum(pairs.amounts, max_amount)
+    has_equal_amounts = clipped_amounts is not None and bool(np.ptp(clipped_amounts) == 0.0)
     certain_users, uncertain_users = (
-        np.bincount(pairs.groups[is_counted], minlength=pairs.num_entries)
-        for is_counted in (is_certain, ~is_certain)
+        np.bincount(pairs.group_codes[counted_mask], minlength=num_entries)
+        for counted_mask in (certain_mask, ~certain_mask)
     )
-    offsets = np.zeros(pairs.num_entries)
-    if amounts is not None:
-        assert targets is not None
-        offsets = np.bincount(pairs.groups[is_certain], amounts[is_certain], pairs.num_entries) - targets
+    certain_excesses = np.zeros(num_entries)
+    if clipped_amounts is not None:
+        assert true_totals is not None
+        certain_sums = np.bincount(
+            pairs.group_codes[certain_mask], clipped_amounts[certain_mask], num_entries
+        )
+        certain_excesses = certain_sums - true_totals
     group_starts = np.cumsum(uncertain_users) - uncertain_users
-    sample_probabilities = max_groups / pairs.user_group_counts[~is_certain]
-    uncertain_amounts = None if amounts is None or has_equal_amounts else amounts[~is_certain]
-    keep_probabilities, kept_squares = np.zeros((2, rule_tables.shape[0], pairs.num_entries))
+    sample_probabilities = max_groups / pairs.groups_of_user[~certain_mask]
+    random_amounts = None if clipped_amounts is None or has_equal_amounts else clipped_amounts[~certain_mask]
+    keep_probabilities, kept_squares = np.zeros((2, rule_tables.shape[0], num_entries))
     for group_codes, width in _generate_batches(uncertain_users):
         positions, counts = np.arange(width), np.arange(width + 1)
-        is_user = positions < uncertain_users[group_codes, None]
-        indices = np.where(is_user, group_starts[group_codes, None] + positions, 0)
+        user_mask = positions < uncertain_users[group_codes, None]
+        indices = np.where(user_mask, group_starts[group_codes, None] + positions, 0)
         p, m = (
-            None if x is None else np.where(is_user, x[indices] if x.size else 0.0, 0.0)
-            for x in (sample_probabilities, uncertain_amounts)
+            None if x is None else np.where(user_mask, x[indices] if x.size else 0.0, 0.0)
+            for x in (sample_probabilities, random_amounts)
         )
         assert p is not None
-        coefficients = _multiply_users(p, m)
+        moment_coefficients = _multiply_users(p, m)
         # Counts beyond the users of a group have the coefficient 0, so the table entry there has no effect.
         n = np.minimum(certain_users[group_codes, None] + counts, rule_tables.shape[1] - 1)
-        d = offsets[group_codes]
+        d = certain_excesses[group_codes]
         for rule_index, rule_table in enumerate(rule_tables):
-            x = np.einsum("gn,cgn->cg", rule_table[n], coefficients)
+            x = np.einsum("gn,cgn->cg", rule_table[n], moment_coefficients)
             # A probability, up to the rounding of the transform.
             keep_probabilities[rule_index, group_codes] = np.clip(x[0], 0.0, 1.0)
-            if amounts is not None and has_equal_amounts:  # S is a multiple of N.
-                squares = (d[:, None] + float(amounts[0]) * counts) ** 2
-                weights = rule_table[n] * coefficients[0]
-                kept_squares[rule_index, group_codes] = np.einsum("gn,gn->g", weights, squares)
-            elif amounts is not None:
+            if clipped_amounts is not None and has_equal_amounts:  # S is a multiple of N.
+                squared_errors = (d[:, None] + float(clipped_amounts[0]) * counts) ** 2
+                count_weights = rule_table[n] * moment_coefficients[0]
+                kept_squares[rule_index, group_codes] = np.einsum("gn,gn->g", count_weights, squared_errors)
+            elif clipped_amounts is not None:
                 kept_squares[rule_index, group_codes] = x[2] + d * (2.0 * x[1] + d * x[0])
     return [KeptMoments(k, np.maximum(s, 0.0)) for k, s in zip(keep_probabilities, kept_squares, strict=True)]
 
 
-def _generate_batches(num_users: IntArray) -> Iterator[tuple[IntArray, int]]:
+def _generate_batches(users_per_group: IntArray) -> Iterator[tuple[IntArray, int]]:
     """Yield batches of groups with up to 1, 2, 4, … users to multiply, as many as fit a block, and that width."""
-    batch_levels = np.zeros(num_users.size, dtype=np.int64)
-    batch_levels[num_users > 1] = np.ceil(np.log2(num_users[num_users > 1])).astype(np.int64)
+    batch_levels = np.ceil(np.log2(np.maximum(users_per_group, 1))).astype(np.int64)
     ascending_indices = np.argsort(batch_levels, kind="stable")
     level_edges = np.searchsorted(batch_levels[ascending_indices], np.arange(batch_levels.max(initial=0) + 2))
     for j, (level_begin, level_end) in enumerate(pairwise(level_edges)):

@@ -58,7 +58,7 @@ class VectorChoice:
     """The best bound on the norm of a user's vector.
 
     Attributes:
-        rule: The rule that bounds the norm.
+        vector_rule: The rule that bounds the norm.
         max_norm: T, in the statistic's unit; 0 if it is best to release nothing.
         error: The problem's objective there.
         certificate: The error and a lower bound for every T >= 0 under the same rule.
@@ -66,7 +66,7 @@ class VectorChoice:
         stop_reason: Sentence on how the search ended.
     """
 
-    rule: VectorRule
+    vector_rule: VectorRule
     max_norm: float
     error: float
     certificate: Certificate
@@ -141,17 +141,17 @@ class _Radial(_Vectors):
 
     def keep(self, max_norm: float) -> FloatArray:
         """Return the kept part of every pair's amount, in the order of the problem's pairs."""
-        is_above = self.norms > max_norm
-        kept_shares = np.divide(max_norm, self.norms, out=np.ones(self.norms.size), where=is_above)
+        above_mask = self.norms > max_norm
+        kept_shares = np.divide(max_norm, self.norms, out=np.ones(self.norms.size), where=above_mask)
         return np.asarray(self.problem.amounts * np.repeat(kept_shares, self.groups_per_user))
 
     def compute_bias_line(self, max_norm: float, is_left: bool = False) -> tuple[FloatArray, FloatArray]:
         """Return A and B of each group, shape (num_entries,): |bias| is A - B T just to the right, or left, of T."""
-        is_above = self.norms >= max_norm if is_left else self.norms > max_norm
-        inverses = np.divide(1.0, self.norms, out=np.zeros(self.norms.size), where=is_above)
+        above_mask = self.norms >= max_norm if is_left else self.norms > max_norm
+        inverses = np.divide(1.0, self.norms, out=np.zeros(self.norms.size), where=above_mask)
         a, b = (
             self.problem.sum_by_group(self.problem.amounts * np.repeat(factors, self.groups_per_user))
-            for factors in (is_above, inverses)
+            for factors in (above_mask, inverses)
         )
         return a, b
 
@@ -161,8 +161,8 @@ class _Radial(_Vectors):
         biases = np.maximum(a - b * t, 0.0)
         noise_slope = unit_noise * unit_noise * t
         if not self.problem.parameters.objective.is_rooted:
-            value = float((biases * biases) @ w) + noise_slope * t * float(w.sum())
-            return value, 2.0 * (noise_slope * float(w.sum()) - float((biases * b) @ w))
+            objective_value = float((biases * biases) @ w) + noise_slope * t * float(w.sum())
+            return objective_value, 2.0 * (noise_slope * float(w.sum()) - float((biases * b) @ w))
         group_errors = np.hypot(biases, unit_noise * t)
         # A group without rows has an error of noise T, also at T = 0.
         error_slopes = np.full(group_errors.size, unit_noise)
@@ -196,15 +196,15 @@ class _Cap(_Vectors):
 
     def _keep_sorted(self, max_norm: float) -> FloatArray:
         """Return the kept part of every amount under the cap, in the order of users and amounts."""
-        is_uncut = self.norms_at_amounts <= max_norm
+        uncut_mask = self.norms_at_amounts <= max_norm
         # lambda solves P + (k - j) lambda^q = T^q, with P the sum of powers of the j smallest amounts, which are not
         # cut. P is summed per user, so that the norm is at most T despite rounding in `norms_at_amounts`.
-        uncut_power_per_user = np.add.reduceat(np.where(is_uncut, self.amount_powers, 0.0), self.user_starts)
-        cut_counts = self.groups_per_user - np.add.reduceat(is_uncut.astype(np.int64), self.user_starts)
-        full_power = max_norm**2 if self.is_squared else max_norm
-        remaining_powers = np.maximum(full_power - uncut_power_per_user, 0.0)
-        levels = np.repeat(self.take_root(remaining_powers / np.maximum(cut_counts, 1)), self.groups_per_user)
-        return np.where(is_uncut, self.amounts, np.minimum(self.amounts, levels))
+        uncut_powers = np.add.reduceat(np.where(uncut_mask, self.amount_powers, 0.0), self.user_starts)
+        num_cut = self.groups_per_user - np.add.reduceat(uncut_mask.astype(np.int64), self.user_starts)
+        max_power = max_norm**2 if self.is_squared else max_norm
+        rest_powers = np.maximum(max_power - uncut_powers, 0.0)
+        cut_levels = np.repeat(self.take_root(rest_powers / np.maximum(num_cut, 1)), self.groups_per_user)
+        return np.where(uncut_mask, self.amounts, np.minimum(self.amounts, cut_levels))
 
     def keep(self, max_norm: float) -> FloatArray:
         """Return the kept part of every pair's amount, in the order of the problem's pairs."""
@@ -262,8 +262,9 @@ def _find_stationary_point(radial: _Radial, a: FloatArray, b: FloatArray, begin:
     if not radial.problem.parameters.objective.is_rooted:
         w = radial.problem.weights
         # The zero of the derivative of sum w ((a - b T)^2 + noise^2 T^2).
-        norm = float((w * a) @ b) / (float((w * b) @ b) + radial.noise_per_norm**2 * float(w.sum()))
-        return min(max(norm, begin), end)
+        slope_factor = float((w * b) @ b) + radial.noise_per_norm**2 * float(w.sum())
+        stationary_norm = float((w * a) @ b) / slope_factor
+        return min(max(stationary_norm, begin), end)
     from scipy.optimize import brentq
 
     if radial.evaluate_objective(a, b, begin)[1] >= 0.0:
@@ -308,14 +309,14 @@ def best_cap(
         max_evaluations: Evaluations after which it stops with its present gap.
         should_stop: Called after every evaluation; True ends the search.
     """
-    cap = _Cap(problem)
-    largest_norm, num_entries = float(cap.norms.max()), problem.pairs.num_entries
+    cap_vectors = _Cap(problem)
+    largest_norm, num_entries = float(cap_vectors.norms.max()), problem.pairs.num_entries
     biases_by_norm: dict[float, FloatArray] = {}
     smallest_error, max_norm, num_evaluations = problem.error_of_nothing, 0.0, 0
 
     def combine(cut_amounts: FloatArray, t: float) -> float:
         """Return the objective for the lost amounts of every group and the noise of T."""
-        return problem.combine_errors(cut_amounts**2 + (cap.noise_per_norm * t) ** 2)
+        return problem.combine_errors(cut_amounts**2 + (cap_vectors.noise_per_norm * t) ** 2)
 
     def evaluate_biases(t: float) -> FloatArray:
         """Return |bias| of every group at T, cached, and keep T if its error is the smallest so far."""
@@ -324,7 +325,7 @@ def best_cap(
             # An entry that is dropped from the cache is recomputed when needed.
             while biases_by_norm and (len(biases_by_norm) + 1) * num_entries > MAX_CACHED_ENTRIES:
                 biases_by_norm.pop(next(iter(biases_by_norm)))
-            biases_by_norm[t] = cap.compute_biases(t)
+            biases_by_norm[t] = cap_vectors.compute_biases(t)
             num_evaluations += 1
             error = combine(biases_by_norm[t], t)
             if error < smallest_error:
@@ -332,7 +333,7 @@ def best_cap(
         return biases_by_norm[t]
 
     heap: list[tuple[float, float, float]] = []
-    closed_bounds: list[float] = []
+    closed_error_bounds: list[float] = []
 
     def add_interval(low_norm: float, high_norm: float) -> None:
         """Bound the error on an interval of T, and keep the interval if it may hold a better T."""
@@ -340,7 +341,7 @@ def best_cap(
         if error_bound < smallest_error * (1.0 - tolerance):
             heapq.heappush(heap, (error_bound, low_norm, high_norm))
         else:
-            closed_bounds.append(error_bound)
+            closed_error_bounds.append(error_bound)
 
     add_interval(0.0, largest_norm)
     while (
@@ -356,9 +357,9 @@ def best_cap(
             add_interval(low_norm, middle_norm)
             add_interval(middle_norm, high_norm)
         else:
-            closed_bounds.append(error_bound)
+            closed_error_bounds.append(error_bound)
     # The bounds of closed intervals count, too: otherwise the proof would not cover their T.
-    lower_bound = min(smallest_error, *closed_bounds, *(error_bound for error_bound, _, _ in heap))
+    lower_bound = min(smallest_error, *closed_error_bounds, *(error_bound for error_bound, _, _ in heap))
     certificate = Certificate(
         smallest_error,
         lower_bound,

@@ -102,10 +102,10 @@ class HistogramBase:
         """Return the bin edges."""
         return self.edges
 
-    def _log_density_from(self, edges_from: FloatArray) -> FloatArray:
-        """Return the log density of the bin that begins at or before each point."""
+    def _log_density_from(self, points: FloatArray) -> FloatArray:
+        """Return the log density of the bin that holds each point, at an edge of that to the right; -inf outside."""
         with np.errstate(divide="ignore"):
-            return np.log(self._densities[np.searchsorted(self.edges, edges_from, side="right")])
+            return np.log(self._densities[np.searchsorted(self.edges, points, side="right")])
 
     def log_density(self, y: npt.ArrayLike) -> FloatArray:
         """Return the log density at y (any shape), -inf outside; at an edge that of the bin to the right."""
@@ -127,8 +127,8 @@ class HistogramBase:
     def draw_between(self, lows: npt.ArrayLike, highs: npt.ArrayLike, shares: npt.ArrayLike) -> FloatArray:
         """Return the point of each interval (of positive probability) at the share ``shares`` of its mass."""
         a, b = np.asarray(lows, dtype=np.float64), np.asarray(highs, dtype=np.float64)
-        is_finite = np.isfinite(a) & np.isfinite(b)
-        a, b = np.where(is_finite, a, 0.0), np.where(is_finite, b, 0.0)
+        finite_mask = np.isfinite(a) & np.isfinite(b)
+        a, b = np.where(finite_mask, a, 0.0), np.where(finite_mask, b, 0.0)
         return np.asarray(np.clip(a + np.asarray(shares) * (b - a), a, b))
 
 
@@ -144,7 +144,9 @@ def uniform_base(low: float, high: float) -> HistogramBase:
 
 @dataclass(frozen=True, eq=False)
 class CandidateBase:
-    """Atoms at candidates; an interval has the mass of the candidates in [low, high), its lower end always among them.
+    """Atoms at candidates; an interval has the mass of those from its lower end on and below its upper end.
+
+    If both ends are equal, it has the mass of the candidate there.
 
     Attributes:
         points: The candidates, strictly ascending, in the values' unit, shape (k,).
@@ -222,7 +224,7 @@ class NormalBase:
         return np.array([self.mean])
 
     def _standardise(self, y: npt.ArrayLike) -> FloatArray:
-        """Return y in standard deviations from the mean, within +- 1e150."""
+        """Return y in standard deviations from the mean, clipped to +- 1e150."""
         # Beyond 1e150 standard deviations squares overflow; the mass there is 0 in any case.
         with np.errstate(over="ignore"):
             z = (np.asarray(y, dtype=np.float64) - self.mean) / self.standard_deviation
@@ -239,8 +241,8 @@ class NormalBase:
         """Return the ends in standard units, mirrored to the left of 0, and which intervals were mirrored."""
         a, b = np.broadcast_arrays(self._standardise(lows), self._standardise(highs))
         # Right of the mean Phi is near 1, and differences of it lose their digits; left of it they do not.
-        is_mirrored = a >= 0.0
-        return np.where(is_mirrored, -b, a), np.minimum(np.where(is_mirrored, -a, b), 0.0), is_mirrored
+        mirrored_mask = a >= 0.0
+        return np.where(mirrored_mask, -b, a), np.minimum(np.where(mirrored_mask, -a, b), 0.0), mirrored_mask
 
     @staticmethod
     def _find_narrow(a: FloatArray, b: FloatArray) -> npt.NDArray[np.bool_]:
@@ -263,44 +265,44 @@ class NormalBase:
         """Return the log probability of a <= Z <= b <= 0 for a standard normal Z."""
         from scipy.special import log_ndtr
 
-        is_narrow = self._find_narrow(a, b)
+        narrow_mask = self._find_narrow(a, b)
         log_masses = np.empty(a.shape)
-        midpoints, half_widths, node_densities = self._evaluate_nodes(a[is_narrow], b[is_narrow])
+        midpoints, half_widths, node_densities = self._evaluate_nodes(a[narrow_mask], b[narrow_mask])
         with np.errstate(divide="ignore"):
             log_middles = np.log(half_widths) - midpoints**2 / 2.0 - math.log(2.0 * math.pi) / 2.0
-            log_masses[is_narrow] = log_middles + np.log(node_densities @ _WEIGHTS)
+            log_masses[narrow_mask] = log_middles + np.log(node_densities @ _WEIGHTS)
         # log(Phi(b) - Phi(a)) in logs throughout, as both may underflow. They are far enough apart here not to
         # cancel.
-        log_upper, log_lower = log_ndtr(b[~is_narrow]), log_ndtr(a[~is_narrow])
-        log_masses[~is_narrow] = log_upper + np.log1p(-np.exp(log_lower - log_upper))
+        log_upper, log_lower = log_ndtr(b[~narrow_mask]), log_ndtr(a[~narrow_mask])
+        log_masses[~narrow_mask] = log_upper + np.log1p(-np.exp(log_lower - log_upper))
         return log_masses
 
     def mean_between(self, lows: npt.ArrayLike, highs: npt.ArrayLike) -> FloatArray:
         """Return the mean within each interval of positive probability; 0 for other ones."""
-        a, b, is_mirrored = self._mirror(lows, highs)
-        is_narrow = self._find_narrow(a, b)
+        a, b, mirrored_mask = self._mirror(lows, highs)
+        narrow_mask = self._find_narrow(a, b)
         z = np.empty(a.shape)
-        midpoints, half_widths, node_densities = self._evaluate_nodes(a[is_narrow], b[is_narrow])
+        midpoints, half_widths, node_densities = self._evaluate_nodes(a[narrow_mask], b[narrow_mask])
         node_means = ((node_densities * _NODES) @ _WEIGHTS) / (node_densities @ _WEIGHTS)
-        z[is_narrow] = midpoints + half_widths * node_means
+        z[narrow_mask] = midpoints + half_widths * node_means
         # (phi(a) - phi(b)) / mass, both sides over phi(b): the mean of a normal variable within [a, b].
-        wide_a, wide_b = a[~is_narrow], b[~is_narrow]
+        wide_a, wide_b = a[~narrow_mask], b[~narrow_mask]
         log_phi_b = -(wide_b**2) / 2.0 - math.log(2.0 * math.pi) / 2.0
         log_masses = self._log_mass(wide_a, wide_b)
-        z[~is_narrow] = np.expm1((wide_b**2 - wide_a**2) / 2.0) * np.exp(log_phi_b - log_masses)
+        z[~narrow_mask] = np.expm1((wide_b**2 - wide_a**2) / 2.0) * np.exp(log_phi_b - log_masses)
         z = np.clip(z, a, b)
-        return np.asarray(self.mean + self.standard_deviation * np.where(is_mirrored, -z, z))
+        return np.asarray(self.mean + self.standard_deviation * np.where(mirrored_mask, -z, z))
 
     def draw_between(self, lows: npt.ArrayLike, highs: npt.ArrayLike, shares: npt.ArrayLike) -> FloatArray:
         """Return the point of each interval (of positive probability) at the share ``shares`` of its mass."""
         from scipy.special import log_ndtr, ndtri_exp
 
-        a, b, is_mirrored = self._mirror(lows, highs)
+        a, b, mirrored_mask = self._mirror(lows, highs)
         # A mirrored interval runs the other way.
-        u = np.where(is_mirrored, 1.0 - np.asarray(shares), np.asarray(shares, dtype=np.float64))
+        u = np.where(mirrored_mask, 1.0 - np.asarray(shares), np.asarray(shares, dtype=np.float64))
         with np.errstate(divide="ignore"):
             # The z sought has Phi(z) = (1 - u) Phi(a) + u Phi(b), at most 1/2 as b <= 0.
             log_shares = np.logaddexp(log_ndtr(a) + np.log1p(-u), log_ndtr(b) + np.log(u))
         z = np.clip(ndtri_exp(np.minimum(log_shares, math.log(0.5))), a, b)
-        answers = self.mean + self.standard_deviation * np.where(is_mirrored, -z, z)
+        answers = self.mean + self.standard_deviation * np.where(mirrored_mask, -z, z)
         return np.clip(answers, lows, highs)

@@ -143,5 +143,5 @@ class QuantileOutput:
             gumbel_noise = generator.gumbel(size=(min(block_size, size - start), possible_indices.size))
             drawn_indices = np.argmax(logs[possible_indices] + gumbel_noise, axis=1)
             intervals[start : start + block_size] = possible_indices[drawn_indices]
-        shares = generator.random(size)
-        return self.base.draw_between(self.edges[intervals], self.edges[intervals + 1], shares)
+        interval_shares = generator.random(size)
+        return self.base.draw_between(self.edges[intervals], self.edges[intervals + 1], interval_shares)

@@ -118,9 +118,9 @@ class QuantileProblem:
         quantile: q, strictly between 0 and 1.
         epsilon: Privacy budget, above 0.
         base: The base distribution nu; chosen without looking at the values.
-        subsample: Seed of the first random subsample under a cap; the next ones count up. A subsample does not
+        first_seed: Seed of the first random subsample under a cap; the next ones count up. A subsample does not
             depend on the values, and the rows kept under a smaller cap are among those under a larger one.
-        subsamples: Number of subsamples that the figures of a cap are averaged over, 1 to `MAX_SUBSAMPLES`; None
+        num_subsamples: Number of subsamples that the figures of a cap are averaged over, 1 to `MAX_SUBSAMPLES`; None
             for `SUBSAMPLES`, fewer down to `FEWEST_SUBSAMPLES` where there are many rows. Smooth weights draw none.
         neighbours: What epsilon protects: one of `NEIGHBOURS`.
         program: The program whose mechanism answers, with the base that `programs.lay_base` has for it; by default the
@@ -135,8 +135,8 @@ class QuantileProblem:
     quantile: float
     epsilon: float
     base: Base
-    subsample: int = 0
-    subsamples: int | None = None
+    first_seed: int = 0
+    num_subsamples: int | None = None
     neighbours: Neighbours = Neighbours.REPLACE_VALUES
     program: Program = Program.BEST
 
@@ -153,9 +153,9 @@ class QuantileProblem:
             problems.of_kind(Values, values=self.values)
             problems.inside(0.0, 1.0, quantile=self.quantile)
             problems.positive(epsilon=self.epsilon)
-            problems.whole(0, 2**63 - 1, subsample=self.subsample)
-            if self.subsamples is not None:
-                problems.whole(1, MAX_SUBSAMPLES, subsamples=self.subsamples)
+            problems.whole(0, 2**63 - 1, seed=self.first_seed)
+            if self.num_subsamples is not None:
+                problems.whole(1, MAX_SUBSAMPLES, subsamples=self.num_subsamples)
             if not hasattr(self.base, "log_mass"):
                 remedy = "See dpcore.quantile.base_distribution"
                 problems.add("base must be a base distribution", remedy)
@@ -164,8 +164,8 @@ class QuantileProblem:
     def rows(self) -> Rows:
         """Return the rows, sorted; computed once."""
         num_rows = self.values.values.size
-        num_subsamples = self.subsamples or choose_num_subsamples(_ROWS_OF_SUBSAMPLES, num_rows, SUBSAMPLES)
-        return Rows(self.values, self.base, self.subsample, num_subsamples)
+        num_orders = self.num_subsamples or choose_num_subsamples(_ROWS_OF_SUBSAMPLES, num_rows, SUBSAMPLES)
+        return Rows(self.values, self.base, self.first_seed, num_orders)
 
     @property
     def histogram(self) -> ContributionHistogram:
@@ -177,7 +177,7 @@ class QuantileProblem:
 
         Args:
             rows: The rows of the changed question; None for the same.
-            changes: Changed epsilon, quantile, neighbours, program or subsamples.
+            changes: Changed epsilon, quantile, neighbours, program or number of subsamples.
         """
         changed_problem = replace(self, **changes)
         object.__setattr__(changed_problem, "rows", self.rows if rows is None else rows)
@@ -191,8 +191,8 @@ class QuantileProblem:
 
     def with_subsamples(self, num_subsamples: int) -> QuantileProblem:
         """Return the same question with a cap's figures averaged over so many subsamples, without sorting again."""
-        draws = replace(self.rows.draws, num_orders=num_subsamples)
-        return self.with_changes(self.rows.with_draws(draws), subsamples=num_subsamples)
+        changed_draws = replace(self.rows.draws, num_orders=num_subsamples)
+        return self.with_changes(self.rows.with_draws(changed_draws), num_subsamples=num_subsamples)
 
     @property
     def trial_name(self) -> str:
@@ -200,14 +200,14 @@ class QuantileProblem:
         return "simulated release" if self.program in TREE_PROGRAMS else "subsample"
 
     def count_trials(self, weighting: WeightKind, bound: float) -> int:
-        """Return the number of subsamples, or of simulated releases; 1 if the error is exact."""
+        """Return how many subsamples, of a tree simulated releases, an error is averaged over; 1 if it is exact."""
         if self.program in TREE_PROGRAMS:
             return self.rows.draws.num_orders * count_trials(self.rows)
         return self.rows.count_subsamples(weighting, bound)
 
     @property
     def uncounted_share(self) -> float:
-        """Return the share of rows equal to a candidate that does not count as below it.
+        """Return the share of rows equal to a candidate that does not count as below it; 0 but for OpenDP with ties.
 
         OpenDP's score is below - q (n - equal), which is the rank less q n if a share q of them counts as below.
         """
@@ -227,7 +227,7 @@ class QuantileProblem:
         return self.with_changes(ThinRows(self.values, self.base, self.quantile))
 
     def with_search_subsamples(self) -> QuantileProblem:
-        """Return the same question on the subsamples of a search, none of which is its own.
+        """Return the same question on the subsamples of a search, which are none of those of this question.
 
         Among many caps one looks best by luck; it must be judged by subsamples that it was not picked on.
         """
@@ -259,7 +259,7 @@ def outputs(
     rows = problems[0].rows
     if problems[0].program in TREE_PROGRAMS:
         return tuple(_simulate_output(problem, bound) for problem in problems)
-    if _has_own_ranks(problems):
+    if _differ_in_ties(problems):
         return tuple(output(problem, weighting, bound) for problem in problems)
     num_subsamples = rows.count_subsamples(weighting, bound)
     rank_sums = np.zeros(rows.shares_below.shape)
@@ -271,11 +271,11 @@ def outputs(
     for ranks in rows.compute_weighted_ranks(weighting, bound, problems[0].uncounted_share):
         rank_sums += ranks.sum(axis=0)
         for k, problem in enumerate(problems):
-            log_tilts, log_totals, block_errors = _compute_tilts(problem, ranks, bound)
+            log_tilts, log_total_masses, block_errors = _compute_tilts(problem, ranks, bound)
             problem_errors[k].append(block_errors)
             # Summed in log space: far from the quantile every subsample's density may underflow.
-            block_sum = np.logaddexp.reduce(log_tilts - log_totals[:, None], axis=0)
-            log_density_sums[k] = np.logaddexp(log_density_sums[k], block_sum)
+            log_block_sum = np.logaddexp.reduce(log_tilts - log_total_masses[:, None], axis=0)
+            log_density_sums[k] = np.logaddexp(log_density_sums[k], log_block_sum)
     return tuple(
         QuantileOutput(
             quantile=problem.quantile,
@@ -315,7 +315,7 @@ def _compute_errors(problems: Sequence[QuantileProblem], weighting: WeightKind, 
     check_bound(weighting, bound)
     if problems[0].program in TREE_PROGRAMS:
         return np.array([_simulate(problem, bound)[1] for problem in problems])
-    if _has_own_ranks(problems):
+    if _differ_in_ties(problems):
         return np.vstack([_compute_errors([problem], weighting, bound) for problem in problems])
     blocks = problems[0].rows.compute_weighted_ranks(weighting, bound, problems[0].uncounted_share)
     return np.hstack(
@@ -326,19 +326,19 @@ def _compute_errors(problems: Sequence[QuantileProblem], weighting: WeightKind, 
     )
 
 
-def _has_own_ranks(problems: Sequence[QuantileProblem]) -> bool:
-    """Return True if problems on the same rows count ties differently."""
-    return len({problem.uncounted_share for problem in problems}) > 1
+def _differ_in_ties(quantile_problems: Sequence[QuantileProblem]) -> bool:
+    """Return True if the problems, on the same rows, differ in `QuantileProblem.uncounted_share`: in how ties count."""
+    return len({problem.uncounted_share for problem in quantile_problems}) > 1
 
 
 def _simulate(problem: QuantileProblem, bound: float) -> tuple[FloatArray, FloatArray]:
     """Simulate answers of a tree, and return them with their errors |F(answer) - q|, shape (trials,) each."""
-    max_rows, noise_rows = bound, bound
+    max_rows, sensitivity_rows = bound, bound
     if problem.program is Program.BIGQUERY:
-        max_rows, noise_rows = min(bound, BIGQUERY_ROWS), float(BIGQUERY_ROWS)
+        max_rows, sensitivity_rows = min(bound, BIGQUERY_ROWS), float(BIGQUERY_ROWS)
     base_ends = float(problem.base.breaks[0]), float(problem.base.breaks[-1])
     # A row of a user is counted on every one of the four levels.
-    noise_scale = 4.0 * noise_rows / problem.epsilon
+    noise_scale = 4.0 * sensitivity_rows / problem.epsilon
     answers = simulate_tree(problem.rows, base_ends, problem.quantile, noise_scale, max_rows)
     values = problem.rows.ordered_values
     shares_below = np.searchsorted(values, answers, side="right") / values.size
@@ -368,7 +368,10 @@ def _simulate_output(problem: QuantileProblem, bound: float) -> QuantileOutput:
 
 
 def standard_error(errors: FloatArray, weighting: WeightKind, bound: float, rows: Rows) -> float:
-    """Return the standard error of the mean of `subsample_errors`: 0 if exact, NaN for one of many subsamples."""
+    """Return the standard error of the mean of ``errors``, one per subsample or simulated release.
+
+    0 if one error is there because it is exact; NaN if it is there because only one subsample was drawn.
+    """
     if errors.size > 1:
         return float(np.std(errors, ddof=1)) / math.sqrt(errors.size)
     return 0.0 if weighting is WeightKind.SMOOTH or bound >= rows.histogram.max_size else math.nan
@@ -391,7 +394,7 @@ def _compute_tilts(
     log_tilts = ranks - problem.quantile
     np.abs(log_tilts, out=log_tilts)
     log_tilts *= -problem.epsilon / (2.0 * problem.find_largest_move(bound))
-    distances = np.abs(rows.shares_below - problem.quantile)
+    rank_distances = np.abs(rows.shares_below - problem.quantile)
     if problem.program is Program.OPENDP:
         # The first interval lies below all candidates. The others have one each, of the same mass.
         probabilities = permute_and_flip(log_tilts[:, 1:])
@@ -399,7 +402,7 @@ def _compute_tilts(
             with np.errstate(divide="ignore"):
                 log_tilts[:, 1:] = np.log(probabilities) - rows.log_base_masses[1:]
             log_tilts[:, 0] = -np.inf
-        return log_tilts, np.zeros(log_tilts.shape[0]), probabilities @ distances[1:]
+        return log_tilts, np.zeros(log_tilts.shape[0]), probabilities @ rank_distances[1:]
     # Step 4. Invariant: the largest mass of each subsample is exp(0) = 1. Without that, all masses would underflow to 0
     # at a large epsilon.
     log_masses = log_tilts + rows.log_base_masses
@@ -408,7 +411,7 @@ def _compute_tilts(
     masses = np.exp(log_masses, out=log_masses)
     total_masses = masses.sum(axis=1)
     # Step 6 for the error: F is constant on each interval, so that the expectation is a sum over intervals.
-    errors = (masses @ distances) / total_masses
+    errors = (masses @ rank_distances) / total_masses
     return log_tilts, largest_log_masses + np.log(total_masses), errors
 
 

@@ -41,14 +41,14 @@ class RankErrors:
 
     Attributes:
         bounds: The bounds h that were tried, in rows per user, shape (k,).
-        rank_errors: E|F(answer) - q|, shape (k,); under a cap the average over subsamples.
+        expected_errors: E|F(answer) - q|, shape (k,); under a cap the average over subsamples.
         standard_errors: Standard error of that average over subsamples, shape (k,); 0 where none matters, NaN where
             not known.
         is_cancelled: True if the search was stopped before all bounds were tried.
     """
 
     bounds: FloatArray
-    rank_errors: FloatArray
+    expected_errors: FloatArray
     standard_errors: FloatArray
     is_cancelled: bool = False
 
@@ -57,7 +57,7 @@ class RankErrors:
         order = np.argsort(bounds := np.concatenate((self.bounds, other_errors.bounds)))
         return RankErrors(
             bounds[order],
-            np.concatenate((self.rank_errors, other_errors.rank_errors))[order],
+            np.concatenate((self.expected_errors, other_errors.expected_errors))[order],
             np.concatenate((self.standard_errors, other_errors.standard_errors))[order],
             self.is_cancelled or other_errors.is_cancelled,
         )
@@ -88,19 +88,19 @@ def rank_errors(
     Raises:
         InvalidInput: A bound cannot be one of its kind.
     """
-    problems = [problem] if quantiles is None else split_epsilon(problem, quantiles)
+    quantile_problems = [problem] if quantiles is None else split_epsilon(problem, quantiles)
     h = np.atleast_1d(np.asarray(bounds, dtype=np.float64))
     for bound in h:
         check_bound(weighting, float(bound))
-    mean_errors, standard_errors = np.empty(h.shape), np.empty(h.shape)
+    expected_errors, standard_errors = np.empty(h.shape), np.empty(h.shape)
     for k, bound in enumerate(h.tolist()):
         if should_stop():
-            return RankErrors(h[:k], mean_errors[:k], standard_errors[:k], is_cancelled=True)
-        errors_by_subsample = compute_subsample_errors(problems, weighting, bound)
-        mean_errors[k] = np.mean(errors_by_subsample)
+            return RankErrors(h[:k], expected_errors[:k], standard_errors[:k], is_cancelled=True)
+        errors_by_subsample = compute_subsample_errors(quantile_problems, weighting, bound)
+        expected_errors[k] = np.mean(errors_by_subsample)
         standard_errors[k] = standard_error(errors_by_subsample, weighting, bound, problem.rows)
         progress((k + 1) / h.size)
-    return RankErrors(h, mean_errors, standard_errors)
+    return RankErrors(h, expected_errors, standard_errors)
 
 
 @dataclass(frozen=True)
@@ -168,12 +168,12 @@ def best_bound(
     search_problem = problem.with_search_subsamples() if weighting is WeightKind.CAP else problem
     tries_all = weighting is WeightKind.CAP and high - low < max_tried_caps
 
-    def evaluate(bounds: FloatArray, begin: float) -> RankErrors:
+    def evaluate(bounds: FloatArray, begin_share: float) -> RankErrors:
         """Compute the errors of the bounds on the subsamples of the search; ``begin`` is the progress before it."""
 
         def report(share: float) -> None:
             """Report the share of the whole search that is done."""
-            progress(begin + share * (1.0 if tries_all else 0.5))
+            progress(begin_share + share * (1.0 if tries_all else 0.5))
 
         return rank_errors(search_problem, weighting, bounds, report, should_stop, quantiles)
 
@@ -184,29 +184,32 @@ def best_bound(
     tried_errors = coarse_errors = evaluate(grid_bounds[::-1], 0.0)
     # Refined once: the error may have several local minima, so more digits at one of them would prove nothing.
     if not (tries_all or coarse_errors.is_cancelled or grid_bounds.size < 3):
-        best_index = int(np.argmin(coarse_errors.rank_errors))
+        best_index = int(np.argmin(coarse_errors.expected_errors))
         # `coarse_errors` runs from the largest bound down.
-        upper = coarse_errors.bounds[max(best_index - 1, 0)]
-        lower = coarse_errors.bounds[min(best_index + 1, grid_bounds.size - 1)]
-        finer_bounds = np.setdiff1d(_build_grid(weighting, lower, upper, num_points), grid_bounds)
+        next_smaller = coarse_errors.bounds[min(best_index + 1, grid_bounds.size - 1)]
+        next_larger = coarse_errors.bounds[max(best_index - 1, 0)]
+        finer_grid = _build_grid(weighting, next_smaller, next_larger, num_points)
+        finer_bounds = np.setdiff1d(finer_grid, grid_bounds)
         if finer_bounds.size:
             tried_errors = coarse_errors.with_more(evaluate(finer_bounds, 0.5))
     if not tried_errors.bounds.size:  # Stopped before the first: the unbounded case is owed all the same.
         tried_errors = rank_errors(search_problem, weighting, grid_bounds[-1:], quantiles=quantiles)
         tried_errors = replace(tried_errors, is_cancelled=True)
-    choice = _build_choice(search_problem, weighting, tried_errors, tries_all)
+    quantile_choice = _build_choice(search_problem, weighting, tried_errors, tries_all)
     if weighting is WeightKind.SMOOTH:
-        return choice
+        return quantile_choice
     # The least of many noisy averages is too low on average, so the winner is measured again on other subsamples.
-    winner_errors = rank_errors(problem, weighting, choice.bound, quantiles=quantiles)
-    num_subsamples = problem.count_trials(weighting, choice.bound)
-    note = f" The error is the average over {num_subsamples:,} other ones." if num_subsamples > 1 else ""
+    winner_errors = rank_errors(problem, weighting, quantile_choice.bound, quantiles=quantiles)
+    num_subsamples = problem.count_trials(weighting, quantile_choice.bound)
+    trial_note = (
+        f" The error is the average over {num_subsamples:,} other ones." if num_subsamples > 1 else ""
+    )
     return replace(
-        choice,
-        rank_error=float(winner_errors.rank_errors[0]),
+        quantile_choice,
+        rank_error=float(winner_errors.expected_errors[0]),
         standard_error=float(winner_errors.standard_errors[0]),
         num_subsamples=num_subsamples,
-        stop_reason=choice.stop_reason + note,
+        stop_reason=quantile_choice.stop_reason + trial_note,
     )
 
 
@@ -221,8 +224,8 @@ def _build_choice(
 ) -> QuantileChoice:
     """Build the choice of the bound with the least error of those tried, with certificate and stop reason."""
     num_subsamples = problem.count_trials(weighting, float(tried_errors.bounds.min()))
-    best_index = int(np.argmin(tried_errors.rank_errors))
-    least_error, num_bounds = float(tried_errors.rank_errors[best_index]), tried_errors.bounds.size
+    best_index = int(np.argmin(tried_errors.expected_errors))
+    least_error, num_bounds = float(tried_errors.expected_errors[best_index]), tried_errors.bounds.size
     is_proved = tries_all and not tried_errors.is_cancelled
     bounds_text = wording.counted(num_bounds, "bound")
     if tried_errors.is_cancelled:
@@ -245,7 +248,7 @@ def _build_choice(
         rank_error=least_error,
         standard_error=float(tried_errors.standard_errors[best_index]),
         num_subsamples=num_subsamples,
-        unbounded_rank_error=float(tried_errors.rank_errors[int(np.argmax(tried_errors.bounds))]),
+        unbounded_rank_error=float(tried_errors.expected_errors[int(np.argmax(tried_errors.bounds))]),
         certificate=Certificate(least_error, least_error if is_proved else -math.inf, argument),
         stop_reason=stop_reason,
         search_errors=tried_errors.with_more(RankErrors(*np.empty((3, 0)))),
@@ -282,7 +285,8 @@ def compute_base_errors(
     for k, base in enumerate(bases):
         if should_stop():
             break
-        errors[k] = rank_errors(problem.with_base(base), weighting, bound, quantiles=quantiles).rank_errors[0]
+        base_problem = problem.with_base(base)
+        errors[k] = rank_errors(base_problem, weighting, bound, quantiles=quantiles).expected_errors[0]
         progress((k + 1) / len(bases))
     return errors
 
@@ -302,16 +306,16 @@ def compute_base_mass(problem: QuantileProblem, alpha: float) -> float:
     """
     require.non_negative(alpha=alpha)
     rows = problem.rows
-    is_near = np.abs(rows.shares_below - problem.quantile) <= alpha + 1e-12
-    return min(float(np.sum(np.exp(rows.log_base_masses[is_near]))), 1.0)
+    near_mask = np.abs(rows.shares_below - problem.quantile) <= alpha + 1e-12
+    return min(float(np.sum(np.exp(rows.log_base_masses[near_mask]))), 1.0)
 
 
 def compute_trade_off(
     num_rows: float, epsilon: float, beta: float, gamma: float, is_for_population: bool
 ) -> float:
     """Return A of `RankBound.trade_off` for a number of rows; public if ``num_rows`` is."""
-    log_rows, log_good = math.log(2.0 * num_rows) - math.log(gamma), -math.log(gamma) - math.log(beta)
-    trade_off = epsilon**2 * log_rows / (8.0 * log_good**2)
+    log_rows, log_inverse_mass = math.log(2.0 * num_rows) - math.log(gamma), -math.log(gamma) - math.log(beta)
+    trade_off = epsilon**2 * log_rows / (8.0 * log_inverse_mass**2)
     return 4.0 * trade_off if is_for_population else trade_off
 
 
@@ -385,11 +389,11 @@ class RankBound:
         user_weights = losses.largest_weight * np.minimum(h, self.histogram.max_size) / h
         log_rows = math.log(2.0 * self.histogram.num_rows) - math.log(self.gamma)
         eta = np.sqrt(log_rows / 2.0 * losses.squared_weights) + row_weights
-        log_good = -math.log(self.gamma) - math.log(self.beta)
+        log_inverse_mass = -math.log(self.gamma) - math.log(self.beta)
         total_eta = eta * (2.0 if self.is_for_population else 1.0)
-        return np.asarray(self.alpha + total_eta + 2.0 * user_weights / self.epsilon * log_good)
+        return np.asarray(self.alpha + total_eta + 2.0 * user_weights / self.epsilon * log_inverse_mass)
 
     def find_best(self, weighting: WeightKind) -> weights.Optimum:
         """Return the h that minimises the trade-off form, exactly, with a certificate for that form."""
-        solve = weights.best_smooth if weighting is WeightKind.SMOOTH else weights.best_cap
-        return solve(self.histogram, self.trade_off)
+        find_optimum = weights.best_smooth if weighting is WeightKind.SMOOTH else weights.best_cap
+        return find_optimum(self.histogram, self.trade_off)

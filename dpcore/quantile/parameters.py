@@ -52,7 +52,7 @@ class BaseKind(Option):
 
 
 class Weighting(Option):
-    """The weights of rows."""
+    """The weights of rows as a person chooses them, with none for no bound; `WeightKind` is what is computed."""
 
     SMOOTH = "smooth", "Smooth weights"
     CAP = "cap", "Bounded rows"
@@ -60,7 +60,7 @@ class Weighting(Option):
 
 
 class BoundFrom(Option):
-    """The source of the bound h."""
+    """What the bound h in use is best for: the error on the values, or the paper's bound, from numbers of rows."""
 
     VALUES = "values", "Best for the values"
     COUNTS = "counts", "From counts"
@@ -173,17 +173,18 @@ class QuantileParameters(Parameters):
 
     def _check_quantiles(self, problems: Problems) -> None:
         """Check that the quantiles are few, distinct, and strictly between 0 and 1."""
-        levels = _read_numbers(problems, "quantiles", self.quantiles)
-        if levels is None:
+        entered_quantiles = _read_numbers(problems, "quantiles", self.quantiles)
+        if entered_quantiles is None:
             return
-        if not 1 <= len(levels) <= MAX_QUANTILES:
-            problems.add(f"ask for 1 to {MAX_QUANTILES} quantiles; got {len(levels)}")
-        if len(set(levels)) < len(levels):
+        if not 1 <= len(entered_quantiles) <= MAX_QUANTILES:
+            problems.add(f"ask for 1 to {MAX_QUANTILES} quantiles; got {len(entered_quantiles)}")
+        if len(set(entered_quantiles)) < len(entered_quantiles):
             problems.add("a quantile is asked for twice")
-        for q in levels:
+        for q in entered_quantiles:
             if not 0.0 < q < 1.0:
-                got = wording.entered(q)
-                problems.add(f"a quantile lies strictly between 0 and 1 (the median is 0.5); got {got}")
+                problems.add(
+                    f"a quantile lies strictly between 0 and 1 (the median is 0.5); got {wording.entered(q)}"
+                )
 
     def _check_base(self, problems: Problems) -> None:
         """Check that the settings of the base distribution fit its kind and make a distribution."""
@@ -234,8 +235,8 @@ class QuantileParameters(Parameters):
     def base_range(self) -> tuple[float, float]:
         """Return the ends of the base, or four standard deviations around a normal base."""
         breaks = self._build_line_base(1.0, 0.0).breaks
-        spread = 4.0 * (self.spread or 0.0) if self.base is BaseKind.NORMAL else 0.0
-        return float(breaks[0]) - spread, float(breaks[-1]) + spread
+        half_width = 4.0 * (self.spread or 0.0) if self.base is BaseKind.NORMAL else 0.0
+        return float(breaks[0]) - half_width, float(breaks[-1]) + half_width
 
     @property
     def quantile_levels(self) -> tuple[float, ...]:
@@ -266,12 +267,12 @@ class QuantileParameters(Parameters):
         return self.neighbours is Neighbours.ADD_OR_REMOVE_USER
 
     def compute_drawn_epsilon(self, quantile: float) -> float:
-        """Return the epsilon of the draw of one quantile if only one user's values change."""
+        """Return the epsilon of the draw of one quantile for neighbours that differ in one user's values."""
         return self.epsilon_each / compute_user_reach(quantile, self.neighbours)
 
     @property
     def other_relation_epsilon(self) -> float:
-        """Return epsilon of the same draws under the other of the two relations, for all quantiles together."""
+        """Return the epsilon that the draws of all quantiles together have under the relation not chosen."""
         if self.protects_users:
             return sum(self.compute_drawn_epsilon(q) for q in self.quantile_levels)
         # By addition a draw costs less than by replacement; see `dpcore.quantile.mechanism`.
@@ -305,8 +306,8 @@ class QuantileParameters(Parameters):
             # To the last digit: pages compare the range with one that was drawn.
             return lay_base(program, low, high)
         midpoint, width = (low + high) / 2.0, high - low
-        ends = (midpoint + stretch * (end - midpoint) + shift * width for end in (low, high))
-        return lay_base(program, *ends)
+        changed_ends = (midpoint + stretch * (end - midpoint) + shift * width for end in (low, high))
+        return lay_base(program, *changed_ends)
 
     def _build_line_base(self, stretch: float, shift: float) -> Base:
         """Return the base distribution on the whole line; arguments as of `base_distribution`."""
@@ -328,8 +329,10 @@ class QuantileParameters(Parameters):
     def build_rank_bound(self, histogram: ContributionHistogram) -> RankBound:
         """Return the paper's bound on the error of each quantile, from the numbers of rows alone."""
         public_rows = PUBLIC_ROWS if self.protects_users else None
-        confidence = self.alpha, self.beta, self.gamma
-        return RankBound(histogram, self._least_drawn_epsilon, *confidence, self.population, public_rows)
+        alpha_beta_gamma = self.alpha, self.beta, self.gamma
+        return RankBound(
+            histogram, self._least_drawn_epsilon, *alpha_beta_gamma, self.population, public_rows
+        )
 
     @property
     def _least_drawn_epsilon(self) -> float:

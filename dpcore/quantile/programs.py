@@ -45,16 +45,16 @@ _TRIALS, _TRIALS_PER_SUBSAMPLE = 1000, 25
 
 
 def lay_base(program: Program, low: float, high: float) -> Base:
-    """Build a program's candidates between two ends, or the uniform distribution if it has none."""
+    """Build a program's base between two ends: its candidates, equally likely, or the uniform one if it has none."""
     if program is Program.OPENDP:
         num_steps = with_opendp.CANDIDATES - 1
-        steps = np.arange(num_steps + 1.0)
+        candidate_steps = np.arange(num_steps + 1.0)
     elif program is Program.PYTHON:
         num_steps = with_python.CANDIDATES
-        steps = np.arange(num_steps) + 0.5
+        candidate_steps = np.arange(num_steps) + 0.5
     else:
         return uniform_base(low, high)
-    return CandidateBase.build_even(np.unique(low + (high - low) * steps / num_steps))
+    return CandidateBase.build_even(np.unique(low + (high - low) * candidate_steps / num_steps))
 
 
 def divide_epsilon(program: Program, epsilon: float, num_quantiles: int) -> float:
@@ -102,20 +102,21 @@ def permute_and_flip(log_ratios: FloatArray) -> FloatArray:
     ratios = np.exp(log_ratios[:, first_index:stop_index])
     knot_positions = np.sqrt(1.0 - ratios)
     knot_positions *= _NUM_KNOTS - 1
-    knots = np.minimum(knot_positions.astype(np.int64), _NUM_KNOTS - 2)
-    shares = knot_positions - knots
-    knots += (np.arange(ratios.shape[0]) * _NUM_KNOTS)[:, None]
-    flat_knots, size = knots.ravel(), ratios.shape[0] * _NUM_KNOTS
-    moved_counts = np.bincount(flat_knots, shares.ravel(), size)
-    knot_counts = np.bincount(flat_knots, minlength=size) - moved_counts
-    knot_counts[1:] += moved_counts[:-1]
+    knot_indices = np.minimum(knot_positions.astype(np.int64), _NUM_KNOTS - 2)
+    knot_shares = knot_positions - knot_indices
+    knot_indices += (np.arange(ratios.shape[0]) * _NUM_KNOTS)[:, None]
+    flat_indices, num_knots = knot_indices.ravel(), ratios.shape[0] * _NUM_KNOTS
+    upper_counts = np.bincount(flat_indices, knot_shares.ravel(), num_knots)
+    knot_counts = np.bincount(flat_indices, minlength=num_knots) - upper_counts
+    knot_counts[1:] += upper_counts[:-1]
     ratio_sums, ratio_squares = ratios.sum(axis=1), np.einsum("ij,ij->i", ratios, ratios)
     log_products = knot_counts.reshape(-1, _NUM_KNOTS) @ _LOG_BEYOND_SQUARES
     log_products -= ratio_sums[:, None] * _U + ratio_squares[:, None] * (_U**2 / 2.0)
     integrals = ((np.exp(log_products) * _U_WEIGHTS) @ _INVERSE).ravel()
     knot_steps = np.diff(integrals, append=0.0)
     probabilities = np.zeros(log_ratios.shape)
-    probabilities[:, first_index:stop_index] = ratios * (integrals[knots] + shares * knot_steps[knots])
+    interpolated_integrals = integrals[knot_indices] + knot_shares * knot_steps[knot_indices]
+    probabilities[:, first_index:stop_index] = ratios * interpolated_integrals
     probabilities /= probabilities.sum(axis=1, keepdims=True)
     return probabilities
 
@@ -142,14 +143,14 @@ def simulate_tree(
     """
     leaf_rows = _find_leaves(rows, *ends)
     num_trials_per_subsample = count_trials(rows)
-    unit_noise = _draw_noise(rows.draws.first_seed, rows.draws.num_orders * num_trials_per_subsample)
+    unit_draws = _draw_noise(rows.draws.first_seed, rows.draws.num_orders * num_trials_per_subsample)
     share_blocks, first_trial = [], 0
     for kept_counts in rows.count_kept(max_rows):
         # With no bound to draw for there is one choice of rows, for all trials.
         subsample_indices = np.repeat(np.arange(kept_counts.shape[0]), num_trials_per_subsample)
         if max_rows >= rows.histogram.max_size:
-            subsample_indices = np.zeros(unit_noise.shape[0], dtype=np.int64)
-        block_noise = np.rint(noise_scale * unit_noise[first_trial : first_trial + subsample_indices.size])
+            subsample_indices = np.zeros(unit_draws.shape[0], dtype=np.int64)
+        block_noise = np.rint(noise_scale * unit_draws[first_trial : first_trial + subsample_indices.size])
         share_blocks.append(_walk_tree(leaf_rows, kept_counts, subsample_indices, quantile, block_noise))
         first_trial += subsample_indices.size
     answer_shares = np.concatenate(share_blocks)
@@ -163,8 +164,8 @@ def count_trials(rows: Rows) -> int:
 
 def _find_leaves(rows: Rows, low: float, high: float) -> IntArray:
     """Return the number of rows in the leaves before each leaf, shape (leaves + 1,)."""
-    shares = np.clip((rows.ordered_values - low) / (high - low), 0.0, 1.0)
-    leaves = (shares * (_NUM_LEAVES - 1)).astype(np.int64)
+    leaf_shares = np.clip((rows.ordered_values - low) / (high - low), 0.0, 1.0)
+    leaves = (leaf_shares * (_NUM_LEAVES - 1)).astype(np.int64)
     return np.searchsorted(leaves, np.arange(_NUM_LEAVES + 1))
 
 
@@ -192,31 +193,31 @@ def _walk_tree(
     """
     num_trials = subsample_indices.size
     node_starts, node_sizes = np.zeros(num_trials, dtype=np.int64), np.full(num_trials, _NUM_LEAVES)
-    remaining_shares = np.full(num_trials, min(max(quantile, _EMPTY_SHARE), 1.0 - _EMPTY_SHARE))
-    # Invariant: the quantile is `rest` of the way through the node of `size` leaves from `start` on. A walk whose
-    # children look empty stays where it is.
+    node_quantiles = np.full(num_trials, min(max(quantile, _EMPTY_SHARE), 1.0 - _EMPTY_SHARE))
+    # Invariant: the quantile is `node_quantiles` of the way through a node, by its start and size in leaves. A walk
+    # whose children look empty stays where it is.
     for level in range(_HEIGHT):
         child_size = _NUM_LEAVES // _BRANCHES ** (level + 1)
-        ends = node_starts[:, None] + child_size * np.arange(_BRANCHES + 1)
-        end_rows = leaf_rows[np.minimum(ends, _NUM_LEAVES)]
+        child_ends = node_starts[:, None] + child_size * np.arange(_BRANCHES + 1)
+        end_rows = leaf_rows[np.minimum(child_ends, _NUM_LEAVES)]
         noisy_counts = (
             np.diff(kept_counts[subsample_indices[:, None], end_rows], axis=1) + level_noise[:, level]
         )
         total_counts = noisy_counts.sum(axis=1)
         filled_counts = np.where(noisy_counts >= total_counts[:, None] * _EMPTY_SHARE, noisy_counts, 0.0)
         filled_total = filled_counts.sum(axis=1)
-        goes_deeper = (node_sizes == child_size * _BRANCHES) & (total_counts > 0.0) & (filled_total > 0.0)
-        cumulated = np.cumsum(filled_counts, axis=1)
-        target_counts = filled_total * (remaining_shares - _TOLERANCE)
-        child_indices = np.argmax(cumulated >= target_counts[:, None], axis=1)
+        deeper_mask = (node_sizes == child_size * _BRANCHES) & (total_counts > 0.0) & (filled_total > 0.0)
+        cumulated_counts = np.cumsum(filled_counts, axis=1)
+        target_counts = filled_total * (node_quantiles - _TOLERANCE)
+        child_indices = np.argmax(cumulated_counts >= target_counts[:, None], axis=1)
         counts_up_to_child, child_counts = (
-            array[np.arange(num_trials), child_indices] for array in (cumulated, noisy_counts)
+            array[np.arange(num_trials), child_indices] for array in (cumulated_counts, noisy_counts)
         )
         counts_before_child = counts_up_to_child - child_counts
         with np.errstate(divide="ignore", invalid="ignore"):
-            child_shares = (remaining_shares * filled_total - counts_before_child) / child_counts
-        child_shares = np.clip(np.nan_to_num(child_shares, nan=1.0), 0.0, 1.0)
-        remaining_shares = np.where(goes_deeper, child_shares, remaining_shares)
-        node_starts = np.where(goes_deeper, node_starts + child_indices * child_size, node_starts)
-        node_sizes = np.where(goes_deeper, child_size, node_sizes)
-    return np.asarray((node_starts + remaining_shares * node_sizes) / _NUM_LEAVES)
+            child_quantiles = (node_quantiles * filled_total - counts_before_child) / child_counts
+        child_quantiles = np.clip(np.nan_to_num(child_quantiles, nan=1.0), 0.0, 1.0)
+        node_quantiles = np.where(deeper_mask, child_quantiles, node_quantiles)
+        node_starts = np.where(deeper_mask, node_starts + child_indices * child_size, node_starts)
+        node_sizes = np.where(deeper_mask, child_size, node_sizes)
+    return np.asarray((node_starts + node_quantiles * node_sizes) / _NUM_LEAVES)

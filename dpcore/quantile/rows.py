@@ -55,8 +55,8 @@ class Draws:
     Attributes:
         starts: Where each user's rows begin, shape (users,).
         rows_per_user: How many rows each has, shape (users,).
-        value_order: The rows, sorted by value, shape (n,).
-        first_seed: Of the first order; the next ones follow.
+        value_order: The indices of the rows, sorted by value, shape (n,).
+        first_seed: The seed of the first order; the next ones count up.
         num_orders: How many orders there are.
     """
 
@@ -68,13 +68,16 @@ class Draws:
 
     @cached_property
     def search_draws(self) -> Draws:
-        """Return other draws for the search: none is among these, and no more than a search can afford."""
+        """Return the draws of a search: other seeds than these, and at most `SEARCH_SUBSAMPLES` of them."""
         limit = min(SEARCH_SUBSAMPLES, self.num_orders)
         num_orders = choose_num_subsamples(_ROWS_OF_SEARCH, self.value_order.size, limit)
         return replace(self, first_seed=self.first_seed + self.num_orders, num_orders=num_orders)
 
     def find_positions(self, first: int, stop: int) -> npt.NDArray[np.int32]:
-        """Return the random position of each row, in value order, within its user, shape (subsamples, n)."""
+        """Return each row's random position within its user, in value order, for subsamples from first to stop.
+
+        Shape (subsamples, n).
+        """
         if self.num_orders * self.value_order.size > _KEPT_CELLS:
             return self._sample_orders(first, stop)
         return self._all_orders[first:stop]
@@ -118,13 +121,13 @@ class Rows:
         n, starts, rows_per_user = self._count_users(values)
         order = np.argsort(values.values)  # Not stable, but several times as fast; equal values are one step.
         self.ordered_values = ordered_values = values.values[order]
-        row_ends = np.flatnonzero(np.concatenate((np.diff(ordered_values) > 0, [True])))
-        distinct_values = ordered_values[row_ends]
+        last_indices = np.flatnonzero(np.concatenate((np.diff(ordered_values) > 0, [True])))
+        distinct_values = ordered_values[last_indices]
         size_indices = np.searchsorted(self.histogram.sizes, rows_per_user)
         self._size_index = np.repeat(size_indices, rows_per_user)[order]
         self.draws = Draws(starts, rows_per_user, order, subsample, num_subsamples)
-        rows_up_to = np.concatenate(([0], row_ends + 1))
-        self._num_rows_below = rows_up_to[self._cut(distinct_values, base)]
+        num_rows_up_to = np.concatenate(([0], last_indices + 1))
+        self._num_rows_below = num_rows_up_to[self._cut(distinct_values, base)]
         # Shared by copies with other draws, as the seed is part of a key.
         self._kept_blocks: dict[tuple[int, int, float], list[tuple[npt.NDArray[Any], ...]]] = {}
         self.num_rows_strictly_below = self._num_rows_below
@@ -202,15 +205,15 @@ class Rows:
         return weights_below, strictly_below, cumulated_weights[:, -1:]
 
     def _count_kept_below(self, bound: float) -> Iterable[tuple[npt.NDArray[Any], ...]]:
-        """Return `_take_below` of a cap in blocks; they do not depend on epsilon, and are kept while they are few."""
-        key = self.draws.first_seed, self.draws.num_orders, bound
-        if key in self._kept_blocks:
-            return self._kept_blocks[key]
+        """Return the counts of kept rows as `_take_below` does, in blocks of subsamples; cached if they are few."""
+        block_key = self.draws.first_seed, self.draws.num_orders, bound
+        if block_key in self._kept_blocks:
+            return self._kept_blocks[block_key]
         num_cells = self.draws.num_orders * self._num_rows_below.size
         if (len(self._kept_blocks) + 1) * num_cells > _KEPT_COUNTS or self._size_index.size > _LARGEST_COUNT:
             return map(self._take_below, self.count_kept(bound))
         blocks = [self._take_below(kept.astype(np.uint16)) for kept in self.count_kept(bound)]
-        self._kept_blocks[key] = blocks
+        self._kept_blocks[block_key] = blocks
         return blocks
 
     def count_kept(self, bound: float) -> Iterator[npt.NDArray[np.int32]]:
@@ -236,18 +239,18 @@ class ThinRows(Rows):
         ordered_values = np.sort(values.values)
         # Distances from the quantile's place that grow by 1 % or one row each: lowered to the next, no row's distance
         # changes by more. The smallest value is among them, so that every row has one at or below it.
-        step_sizes = np.unique(np.round(np.geomspace(1.0, n, math.ceil(math.log(n) / 0.01) + 1)))
+        distance_steps = np.unique(np.round(np.geomspace(1.0, n, math.ceil(math.log(n) / 0.01) + 1)))
         target_position = quantile * n
-        distances = np.concatenate((-step_sizes, [-target_position, 0.0], step_sizes))
-        positions = np.clip(target_position + distances, 0.0, n - 1.0)
-        few_values = np.unique(ordered_values[positions.astype(np.int64)])
-        few_index = np.searchsorted(few_values, values.values, side="right") - 1
+        distances = np.concatenate((-distance_steps, [-target_position, 0.0], distance_steps))
+        row_positions = np.clip(target_position + distances, 0.0, n - 1.0)
+        lowered_values = np.unique(ordered_values[row_positions.astype(np.int64)])
+        lowered_indices = np.searchsorted(lowered_values, values.values, side="right") - 1
         size_indices = np.repeat(np.searchsorted(self.histogram.sizes, rows_per_user), rows_per_user)
         num_sizes = self.histogram.sizes.size
-        cell_codes, self._counts = np.unique(few_index * num_sizes + size_indices, return_counts=True)
+        cell_codes, self._counts = np.unique(lowered_indices * num_sizes + size_indices, return_counts=True)
         self._value_index, self._size_index = np.divmod(cell_codes, num_sizes)
-        self._num_rows_below = self._cut(few_values, base)  # Here it counts values, not rows.
-        num_rows_up_to = np.cumsum(np.bincount(few_index, minlength=few_values.size))
+        self._num_rows_below = self._cut(lowered_values, base)  # Here it counts values, not rows.
+        num_rows_up_to = np.cumsum(np.bincount(lowered_indices, minlength=lowered_values.size))
         self.shares_below = np.concatenate(([0.0], num_rows_up_to))[self._num_rows_below] / n
 
     def compute_weighted_ranks(

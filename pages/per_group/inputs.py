@@ -36,7 +36,10 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
     """Draw the inputs and return the parameters; None, with the sentences on the page, if they are refused."""
     shares_dataset = dataset is session.dataset()
     state, make_key = st.session_state, QUESTION.key
-    options: dict[str, list[Any]] = {"statistic": list_statistics(dataset), "objective": list(Objective)}
+    options: dict[str, list[Any]] = {
+        "statistic": list_statistics(dataset),
+        "objective": list(Objective),
+    }
     is_mean = state.get(make_key("statistic")) is Statistic.MEAN and Statistic.MEAN in options["statistic"]
     if is_mean:
         options["objective"] = [objective for objective in Objective if not objective.is_relative]
@@ -55,7 +58,7 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
     ):
         unused_fields.append("num_groups")  # The list says how many they are.
     asks_number = dataset.is_private and not is_mean and "num_groups" not in unused_fields
-    in_line = ("lower", "upper") if is_mean else ("num_groups",) if asks_number else ("program",)
+    line_fields = ("lower", "upper") if is_mean else ("num_groups",) if asks_number else ("program",)
 
     def draw_fields(*names: str) -> None:
         """Draw the fields of these names, but for unused ones."""
@@ -66,13 +69,13 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
                 fields.draw(QUESTION, name, options=options.get(name, ()))
 
     with slots.line:
-        draw_fields("statistic", *in_line)
+        draw_fields("statistic", *line_fields)
     with slots.line.popover("More settings", icon=":material/tune:", key="per_group_more"):
-        draw_fields(*(name for name in ("objective", "floor", "selection") if name not in in_line))
+        draw_fields(*(name for name in ("objective", "floor", "selection") if name not in line_fields))
         with fields.row():
             draw_fields("selection_share", "selection_delta", "min_users")
-        names = "groups", "edges", "num_groups", "mechanism", "delta", "program", "neighbours"
-        draw_fields(*(name for name in names if name not in in_line))
+        other_names = "groups", "edges", "num_groups", "mechanism", "delta", "program", "neighbours"
+        draw_fields(*(name for name in other_names if name not in line_fields))
     with slots.notes:
         if "floor" not in unused_fields:
             is_large = state[make_key("objective")] is Objective.LARGE_GROUPS

@@ -53,7 +53,10 @@ Choices = tuple[tuple[NumberKind, Selection], ...]
 
 
 def list_choices() -> Choices:
-    """Return the private selections of this session from the original data, with their kinds, oldest first."""
+    """Return what was selected privately from the original data in this session, oldest first.
+
+    Each entry is which number was selected (`NumberKind`), and the selection. Nothing selected: an empty tuple.
+    """
     choices_by_digest: dict[str, Choices] = st.session_state.get(QUESTION.key("choices"), {})
     return choices_by_digest.get(session.get_original().dataset.histogram.digest, ())
 
@@ -101,7 +104,7 @@ def describe_dropped(request: SelectionRequest) -> str:
     return f":small[:orange[:material/lock: **Private, do not publish:**] {zero_text}{notes_text}]"
 
 
-def show_account() -> None:
+def rerun_after_draw() -> None:
     """Run the whole app again if a draw or a change of data was made: the sidebar has the account."""
     if st.session_state.pop(QUESTION.key("drew"), False):
         st.rerun()
@@ -115,16 +118,14 @@ def draw_copy(parameters: PrivateCopyParameters) -> None:
     st.session_state[QUESTION.key("drew")] = True
     original = session.get_original().dataset
     try:
-        private_copy = private_histogram.release_histogram(
-            original.histogram, parameters, charge=session.record
-        )
+        dp_copy = private_histogram.release_histogram(original.histogram, parameters, charge=session.record)
     except InvalidInput as refusal:
         st.session_state[QUESTION.key("refused")] = refusal
         return
-    is_empty = private_copy.histogram is None
+    is_empty = dp_copy.histogram is None
     st.session_state[QUESTION.key("empty_copy")] = original.histogram.digest if is_empty else None
     if not is_empty:
-        session.use_release(private_copy.to_dataset(original.name, original.contribution))
+        session.use_release(dp_copy.to_dataset(original.name, original.contribution))
 
 
 def use_original() -> None:
@@ -182,7 +183,7 @@ def describe_remainder(facts: ReleaseFacts, request: SelectionRequest) -> str:
         return f"{request.describe_budget()}."
     total_cost = session.get_ledger().add(facts).add(request.release_facts).total
     assert total_cost is not None
-    release_text = format_cost(request.epsilon, request.delta)
+    release_text = format_cost(request.release_epsilon, request.release_delta)
     return f"A release at {release_text} makes it **{format_cost(total_cost.epsilon, total_cost.delta)}** in all."
 
 
@@ -201,7 +202,7 @@ def describe_spending(facts: ReleaseFacts) -> str:
 
 
 def show(parameters: PrivateParameters | None, dataset: Dataset) -> None:
-    """Show both buttons with what a press spends, and below them what was released.
+    """Show the buttons of copy and choice with what a press spends, and below them what was released.
 
     The parts above a button keep their height when it is pressed, so that it stays where it is.
 
@@ -234,8 +235,8 @@ def _show_buttons(parameters: PrivateParameters, dataset: Dataset) -> None:
     request = SelectionRequest.from_parameters(parameters, ledger)
     if dropped_text := describe_dropped(request):
         st.markdown(dropped_text)
-    copy_text = describe_spending(replace(request.facts, delta=parameters.delta or 0.0))
-    choice_text = describe_spending(request.facts)
+    copy_sentence = describe_spending(replace(request.facts, delta=parameters.delta or 0.0))
+    choice_sentence = describe_spending(request.facts)
     if not session.get_original().dataset.is_private:
         st.caption(DEMONSTRATION_TEXT)
     elif dataset.release is not None:
@@ -244,16 +245,16 @@ def _show_buttons(parameters: PrivateParameters, dataset: Dataset) -> None:
     options: dict[str, Any] = {"delta": parameters.delta, "is_main": True, "help": COPY_HELP}
     copy_parameters = parameters.divide(ledger).copy
     confirm_button(label, "private_release", "content_copy", draw_copy, copy_parameters, request, **options)
-    if copy_text != choice_text:
-        st.markdown(f":small[{copy_text}]")
+    if copy_sentence != choice_sentence:
+        st.markdown(f":small[{copy_sentence}]")
     label, help_text = "Choose one number privately", CHOICE_HELP.format(NUMBER_NAMES[parameters.purpose])
     options = {"is_main": True, "help": help_text}
     confirm_button(label, "private_choose", "casino", select, request, request, **options)
     if request.total_epsilon is not None:
-        choice_text = f"{choice_text} {request.describe_budget()}."
-    elif copy_text == choice_text:
-        choice_text = choice_text.replace("Spends", "Either spends", 1)
-    st.markdown(f":small[{choice_text}]")
+        choice_sentence = f"{choice_sentence} {request.describe_budget()}."
+    elif copy_sentence == choice_sentence:
+        choice_sentence = choice_sentence.replace("Spends", "Either spends", 1)
+    st.markdown(f":small[{choice_sentence}]")
 
 
 def _show_choices() -> None:
@@ -269,29 +270,21 @@ def _show_choices() -> None:
                     key, arguments = f"private_code_{index}", (show_code, selection, number, index)
                     fields.button("Code for your library", key, "code", page_run.request_dialog, *arguments)
                 if isinstance(selection, PrivateRange):
-                    range_ends = {"lower": selection.lower, "upper": selection.upper}
+                    ends_by_name = {"lower": selection.lower, "upper": selection.upper}
                     key = f"private_take_{index}"
-                    fields.button("Clamp to it on all pages", key, "straighten", setting.enter, range_ends)
+                    fields.button("Clamp to it on all pages", key, "straighten", setting.enter, ends_by_name)
                 file_name, json_text = "private_choice.json", selections.write_json(selection, number)
                 key, facts = f"private_choice_file_{index}", selection.facts
                 cards.file_button("Choice (JSON)", file_name, facts, json_text, key=key, is_quiet=True)
 
 
-def find_range(lower: float | None, upper: float | None) -> PrivateRange | None:
-    """Return the latest selection of this very range from the original data; None if the range was entered."""
-    ranges = [selection for _, selection in list_choices() if isinstance(selection, PrivateRange)]
-    return next((r for r in reversed(ranges) if (r.lower, r.upper) == (lower, upper)), None)
-
-
 def find_range_facts(lower: float | None, upper: float | None) -> ReleaseFacts | None:
-    """Return the guarantee of this range if it was selected privately; None if it was entered."""
-    selection = find_range(lower, upper)
-    return None if selection is None else selection.facts
+    """Return the guarantee of the latest private selection of this very range; None if it was entered."""
+    ranges = [selection for _, selection in list_choices() if isinstance(selection, PrivateRange)]
+    return next((r.facts for r in reversed(ranges) if (r.lower, r.upper) == (lower, upper)), None)
 
 
-@st.dialog(
-    "Code for your library", width="large", icon=":material/code:", on_dismiss=page_run.note_dialog_closed
-)
+@page_run.build_dialog("Code for your library", "code")
 def show_code(selection: Selection, number: NumberKind, index: int) -> None:
     """Show the program with what was selected, with the ε of the release; the range of a mean is that of *Mean*."""
     epsilon, original = st.session_state[keys.EPSILON], session.get_original().dataset

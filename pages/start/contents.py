@@ -34,8 +34,8 @@ PAGE_GROUPS = {"Numbers": "Choose a bound", "A model": "Models"}
 """The group of pages for each kind of release."""
 
 
-def list_releases(release_kind: str | None = None) -> list[str]:
-    """List the phrases of the statistics that have a page; only those of one kind if it is given."""
+def list_release_phrases(release_kind: str | None = None) -> list[str]:
+    """List the phrases of all releases that have a page, or of those of one kind, a key of `PAGE_GROUPS`."""
     return [
         page.release_phrase
         for page in catalogue.PAGES
@@ -43,10 +43,9 @@ def list_releases(release_kind: str | None = None) -> list[str]:
     ]
 
 
-def find_page(release_phrase: str | None) -> Question | None:
-    """Return the page for the phrase of a release; None if there is none."""
-    pages = (page for page in catalogue.PAGES if release_phrase and page.release_phrase == release_phrase)
-    return next(pages, None)
+def find_page(phrase: str | None) -> Question | None:
+    """Return the page whose phrase for its release this is; None if there is none."""
+    return next((page for page in catalogue.PAGES if phrase and page.release_phrase == phrase), None)
 
 
 def ask_questions() -> None:
@@ -57,12 +56,11 @@ def ask_questions() -> None:
         key, kind_key = QUESTION.key("several"), QUESTION.key("kind")
         st.segmented_control("1. Several rows per user?", list(ADVICE), key=key, help=USER_HELP, **options)
         release_kind = st.segmented_control("2. You release", list(PAGE_GROUPS), key=kind_key, **options)
-        releases = list_releases(release_kind)
-        if state.get(release_key) not in releases:
+        phrases = list_release_phrases(release_kind)
+        if state.get(release_key) not in phrases:
             state[release_key] = None
         options |= {"placeholder": "Choose", "width": fields.scale_width(300)}
-        release = st.selectbox("3. Which?", releases, None, key=release_key, **options)
-        page = find_page(release)
+        page = find_page(st.selectbox("3. Which?", phrases, None, key=release_key, **options))
         if page is None:
             session.draw_data_link("Bring your data")
         else:

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import streamlit as st
 
-from dpcore.common.wording import plain
 from dpcore.dataset import Dataset
 from dpcore.start import parameters as start_parameters
 from dpcore.start.answer import ASSUMPTION, build_answer
@@ -26,20 +25,20 @@ def draw_body(slots: layout.PageSlots) -> None:
     fields.start(QUESTION)
     with slots.line:
         users = fields.draw(QUESTION, "users")
-    data = start_parameters.choose_dataset(session.dataset(), users)
+    dataset = start_parameters.choose_dataset(session.dataset(), users)
     # A bound belongs to the users that are shown: of others it would be read wrongly, or off private data.
-    if st.session_state.get(QUESTION.key("of"), data.digest) != data.digest:
+    if st.session_state.get(QUESTION.key("of"), dataset.digest) != dataset.digest:
         st.session_state[QUESTION.key("bound")] = None
-    st.session_state[QUESTION.key("of")] = data.digest
+    st.session_state[QUESTION.key("of")] = dataset.digest
     with slots.line:
         fields.draw(QUESTION, "bound")
     with slots.notes:
         parameters: StartParameters | None = fields.build(QUESTION, optional_names=("bound",))
     if parameters is not None:
-        show(slots, parameters, data)
+        show(slots, parameters, dataset)
     with slots.answer:
         contents.show_advice(session.dataset())
-    slots.bottom.caption(f"The figure is drawn on {plain(data.name)}. {ASSUMPTION}.")
+    slots.bottom.caption(f"{ASSUMPTION}.")
 
 
 def show(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset) -> None:
@@ -53,7 +52,7 @@ def show(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset)
     solution = contents.solve_cached(dataset.digest, parameters.epsilon, dataset)
     answer = build_answer(dataset, parameters, solution)
     with slots.figure:
-        sections.show_plot(answer.plots["start-tradeoff"](), key_of=QUESTION.key)
+        sections.show_plot(answer.plots["start-tradeoff"](), get_field_key=QUESTION.key)
     with slots.answer:
         cards.draw_answer(answer, key="start_card")
 

@@ -51,17 +51,19 @@ QUANTITIES = {
 
 
 def write_forms(solution: PerGroupSolution, dataset: Dataset) -> forms.CodeChoice | None:
-    """Write programs for the best pair, then for the bounds on whole vectors if the groups are public."""
+    """Write programs for the best pair if one is, then for cap and radial clip of whole vectors where they were found.
+
+    The one with the smaller error comes first; without any bound there are no programs, and None is returned.
+    """
     parameters = solution.parameters
     pair, named_forms = solution.pair, []
     if pair is not None:
         named_forms.append(_build_pair_form(parameters, pair.max_groups, pair.max_amount))
-    vectors = [choice for choice in (solution.best_cap, solution.best_radial) if choice is not None]
-    for vector in sorted(vectors, key=lambda choice: choice.error):
-        bounds = {"max_norm": round_up(vector.max_norm), "is_scaled": vector.rule is VectorRule.RADIAL}
-        rule_name = "Scaling" if bounds["is_scaled"] else "One level"
-        form_name = f"{rule_name}, bound {wording.number(bounds['max_norm'])}"
-        named_forms.append((form_name, QUANTITIES[parameters.statistic], bounds))
+    for vector_choice in sorted(solution.vector_choices, key=lambda vector_choice: vector_choice.error):
+        is_scaled, max_norm = vector_choice.vector_rule is VectorRule.RADIAL, round_up(vector_choice.max_norm)
+        form_name = f"{'Scaling' if is_scaled else 'One level'}, bound {wording.number(max_norm)}"
+        bound_options = {"max_norm": max_norm, "is_scaled": is_scaled}
+        named_forms.append((form_name, QUANTITIES[parameters.statistic], bound_options))
     base_options = _build_options(parameters, dataset, solution.value_column)
     library = choose_library(parameters.program, parameters.mechanism)
     return forms.build_forms(parameters.amount_epsilon, base_options, named_forms, library)
@@ -98,24 +100,25 @@ def _build_options(parameters: PerGroupParameters, dataset: Dataset, value_colum
         base_options["value_column"] = value_column
     if parameters.selection.is_private:
         assert parameters.selection_delta is not None
-        budget = parameters.selection_epsilon, parameters.selection_delta
+        selection_budget = parameters.selection_epsilon, parameters.selection_delta
         rule_name = parameters.selection.value
-        base_options["selection"] = GroupSelection(rule_name, *budget, parameters.min_users or 1)
+        base_options["selection"] = GroupSelection(rule_name, *selection_budget, parameters.min_users or 1)
     if parameters.statistic is Statistic.MEAN:
         base_options |= {"lower": parameters.lower, "upper": parameters.upper}
     return base_options
 
 
-def _build_pair_form(parameters: PerGroupParameters, max_groups: int, amount: float) -> forms.Form:
+def _build_pair_form(parameters: PerGroupParameters, max_groups: int, max_amount: float) -> forms.Form:
     """Build the form of a program that applies a pair of bounds: its name, quantity and bounds."""
     statistic = parameters.statistic
-    bounds: dict[str, Any] = {"max_groups": max_groups}
+    bound_options: dict[str, Any] = {"max_groups": max_groups}
     if statistic in (Statistic.ROWS, Statistic.MEAN):
-        bounds["max_rows"] = int(amount)
+        bound_options["max_rows"] = int(max_amount)
     elif statistic is not Statistic.USERS:
-        bounds |= {"max_total": amount, "min_total": -amount if statistic is Statistic.SIGNED_SUM else 0.0}
-    form_name = f"Pair, {wording.number(max_groups)} × {wording.number(amount)}"
-    return form_name, QUANTITIES[statistic], bounds
+        min_total = -max_amount if statistic is Statistic.SIGNED_SUM else 0.0
+        bound_options |= {"max_total": max_amount, "min_total": min_total}
+    form_name = f"Pair, {wording.number(max_groups)} × {wording.number(max_amount)}"
+    return form_name, QUANTITIES[statistic], bound_options
 
 
 STATISTIC_PHRASES = {
@@ -134,20 +137,22 @@ RULE_PHRASES = {
 
 def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
     """Write the methods section for the bound of the headline: the best pair, or a bound on whole vectors."""
-    p, choice, error_name = solution.parameters, solution.choice, OBJECTIVES[solution.parameters.objective]
+    p, pair_choice = solution.parameters, solution.pair_choice
+    error_name = OBJECTIVES[p.objective]
     if isinstance(solution, DistributionSolution):
-        bounding_text = "" if solution.pair is None else _describe_pair(p, solution.pair, "about ")
-        rule = (
+        bounding_sentences = "" if solution.pair is None else _describe_pair(p, solution.pair, "about ")
+        rule_sentence = (
             f"The bounds have the least {error_name} found from the distribution of pairs of user and group, as if it "
             "were the same in every group."
         )
     else:
-        bounding_text = _describe_bound(solution)
-        rule = f"The bound minimises the {error_name}, averaged over the noise and the choice of groups."
-    found_text = "" if choice.is_settled and choice.certificate is not None else " was found that"
-    no_release = (
-        f"At ε = {wording.entered(p.epsilon)} no bound{found_text} has a smaller {error_name} than releasing nothing, "
-        "and nothing was released."
+        bounding_sentences = _describe_bound(solution)
+        objective_phrase = f"the {error_name}, averaged over the noise and the choice of groups"
+        rule_sentence = f"The bound minimises {objective_phrase}."
+    found_phrase = "" if pair_choice.is_settled and pair_choice.certificate is not None else " was found that"
+    no_release_sentence = (
+        f"At ε = {wording.entered(p.epsilon)} no bound{found_phrase} has a smaller {error_name} than releasing "
+        "nothing, and nothing was released."
     )
     delta = round_up_to_float(Fraction(p.delta or 0.0) + Fraction(p.selection_delta or 0.0))
     release_text = f"The {STATISTIC_PHRASES[p.statistic]} every group was released"
@@ -167,13 +172,13 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
         )
     return Methods(
         guarantee_text=f"{guarantee_sentence} {groups_sentence}",
-        procedure=bounding_text,
+        procedure=bounding_sentences,
         public_procedure=f"What one user contributes to all groups was bounded, and "
         f"{cite_program_noise(p.program, p.noise.kind, p.mechanism)} "
         "was added in every group.",
         disclosure=dataset.provenance,
-        empty_sentence="" if bounding_text else no_release,
-        rule_sentence=rule,
+        no_release_sentence="" if bounding_sentences else no_release_sentence,
+        rule_sentence=rule_sentence,
     )
 
 
@@ -186,8 +191,8 @@ def _describe_bound(solution: PerGroupSolution) -> str:
     if isinstance(best_vector, SelectedVector):
         groups_text = wording.counted(best_vector.max_groups, "group")
         sample_sentence = f"For the selection each user counted in at most {groups_text}, drawn at random. "
-    bound_text = wording.number(round_up(best_vector.max_norm), 6)
-    sentence = f"What one user contributes to all groups was bounded in {name_norm(p)} norm by {bound_text}"
+    norm_text = wording.number(round_up(best_vector.max_norm), 6)
+    sentence = f"What one user contributes to all groups was bounded in {name_norm(p)} norm by {norm_text}"
     return f"{sample_sentence}{sentence}{_describe_noise(p, format_error(p, best_vector.error))}"
 
 
@@ -263,8 +268,8 @@ def build_answer(
     )
     if isinstance(solution, DistributionSolution):
         if group_pairs.fits_in_file(solution.problem.pair_sizes):
-            files = {"pair_distribution.json": lambda: group_pairs.write_distribution(dataset)}
-            answer = replace(answer, files=files)
+            file_writers = {"pair_distribution.json": lambda: group_pairs.write_distribution(dataset)}
+            answer = replace(answer, files=file_writers)
     else:
         data_entries["value_column"] = solution.facet.value_column
         data_entries["num_users"] = int(solution.problem.pairs.groups_per_user.size)
@@ -284,20 +289,20 @@ def build_answer(
         release_text,
         lambda: _list_details(solution),
         data_entries=data_entries,
-        omitted_names=NOT_COMPARED,
+        omitted_parameter_names=NOT_COMPARED,
     )
 
 
 def _list_plots(solution: PerGroupSolution, provenance: Provenance) -> dict[str, Callable[[], Plot]]:
-    """List the plots besides the main figure."""
-    selected = solution.selected
+    """List the functions that make the plots besides the main figure, by the plot's name."""
+    selection_solution = solution.selection_solution
     plots_by_name = dict[str, Callable[[], Plot]]()
     plots_by_name["per-group-sizes"] = lambda: plots.plot_groups(solution, provenance)
-    if solution.best_cap is not None:
+    if solution.vector_choices:
         plots_by_name["per-group-norm"] = lambda: plots.plot_norm_errors(solution, provenance)
-    if selected is not None and (solution.pair or selected.vector):
+    if selection_solution is not None and (solution.pair or selection_solution.selected_vector):
         plots_by_name["per-group-survival"] = lambda: plots.plot_survival(solution, provenance)
-    if selected is not None and selected.curves_by_bounds:
+    if selection_solution is not None and selection_solution.curves_by_bounds:
         plots_by_name |= {
             "per-group-kept-over-epsilon": lambda: plots.plot_over_epsilon(solution, provenance)[0],
             "per-group-error-over-epsilon": lambda: plots.plot_over_epsilon(solution, provenance)[1],
@@ -306,46 +311,44 @@ def _list_plots(solution: PerGroupSolution, provenance: Provenance) -> dict[str,
 
 
 def _list_details(solution: AnySolution) -> dict[str, object]:
-    """List the numbers of the file."""
-    choice, pair = solution.choice, solution.pair
+    """List the numbers of the file of the choice by their keys, which depend on what was solved for."""
+    pair_choice, pair = solution.pair_choice, solution.pair
     is_integer = solution.parameters.statistic.is_integer
-    details: dict[str, object] = {"max_groups_contributed": choice.max_groups}
-    if is_integer:
-        details["max_contributions_per_group"] = int(choice.max_amount)
-    else:
-        details["max_amount_per_group"] = choice.max_amount
+    amount_key = "max_contributions_per_group" if is_integer else "max_amount_per_group"
+    max_amount = int(pair_choice.max_amount) if is_integer else pair_choice.max_amount
+    details: dict[str, object] = {"max_groups_contributed": pair_choice.max_groups, amount_key: max_amount}
     certificate_entries = {
         "error_of_publishing_nothing": solution.problem.error_of_nothing,
-        "ended": choice.stop_reason,
-        **certificate_fields(choice.certificate),
+        "ended": pair_choice.stop_reason,
+        **certificate_fields(pair_choice.certificate),
     }
     if isinstance(solution, DistributionSolution):
-        low, high = solution.limits or (None, None)
-        error_limits = {"error_about": choice.error, "error_at_least": low, "error_at_most": high}
-        return details | error_limits | certificate_entries | {"approximate": APPROXIMATE}
-    details |= {"error": choice.error, **certificate_entries}
+        low, high = solution.error_limits or (None, None)
+        error_entries = {"error_about": pair_choice.error, "error_at_least": low, "error_at_most": high}
+        return details | error_entries | certificate_entries | {"approximate": APPROXIMATE}
+    details |= {"error": pair_choice.error, **certificate_entries}
     if pair is not None and not is_integer:
         details |= {"max_amount_per_group_rounded": pair.max_amount, "error_rounded": pair.error}
     norm_name = name_norm(solution.parameters)
-    for details_key, vector in (("cap", solution.best_cap), ("scaling", solution.best_radial)):
-        if vector is not None:
-            details[details_key] = {
-                "norm": norm_name,
-                "max_norm": vector.max_norm,
-                "error": vector.error,
-                "ended": vector.stop_reason,
-                **certificate_fields(vector.certificate),
-            }
-    if (selected := solution.selected) is not None:
-        groups = selected.groups_by_bounds.get("pair")
-        details["groups_released_on_average"] = 0.0 if groups is None else groups.num_expected_groups
-        if (best := selected.vector) is not None:
+    for details_key, vector_choice in zip(("cap", "scaling"), solution.vector_choices, strict=False):
+        details[details_key] = {
+            "norm": norm_name,
+            "max_norm": vector_choice.max_norm,
+            "error": vector_choice.error,
+            "ended": vector_choice.stop_reason,
+            **certificate_fields(vector_choice.certificate),
+        }
+    if (selection_solution := solution.selection_solution) is not None:
+        groups_by_bounds = selection_solution.groups_by_bounds
+        num_released = groups_by_bounds["pair"].num_expected_groups if "pair" in groups_by_bounds else 0.0
+        details["groups_released_on_average"] = num_released
+        if (selected_vector := selection_solution.selected_vector) is not None:
             details["scaled_users"] = {
-                "rule": best.rule.value,
+                "rule": selected_vector.vector_rule.value,
                 "norm": norm_name,
-                "max_norm": best.max_norm,
-                "max_groups_of_the_selection": best.max_groups,
-                "error": best.error,
+                "max_norm": selected_vector.max_norm,
+                "max_groups_of_the_selection": selected_vector.max_groups,
+                "error": selected_vector.error,
                 "proof": "none",
             }
     return details
@@ -375,7 +378,10 @@ def build_setting(dataset: Dataset, parameters: PerGroupParameters) -> ReleaseSe
 
 
 def write_data_cell(code: Code, source: Source, public_only: bool) -> str:
-    """Write the cell that reads the distribution's file into ``data``; its name holds nothing of the person's."""
+    """Write the notebook cell that reads the distribution's file into ``data``; the file's name names no person.
+
+    ``public_only`` has no effect.
+    """
     code.import_name("read_distribution", "dpcore.data.group_pairs")
     file_name = f"{write_file_name('pair_distribution', source.dataset.provenance)}.json"
     code.import_name("Path", "pathlib")
@@ -393,15 +399,15 @@ MIN_HEAVY_PAIRS = 1_000_000
 
 
 def choose_pair(dataset: Dataset, parameters: PerGroupParameters) -> PerGroupSolution | DistributionSolution:
-    """Find the best pair for pairs of users and groups, or for how these are distributed."""
+    """Solve from the pairs of users and groups, or from their distribution if the data have that alone."""
     is_summary = dataset.pairs is None and dataset.pair_sizes is not None
     return solve_by_distribution(dataset, parameters) if is_summary else solve(dataset, parameters)
 
 
 def solve_beside_page(dataset: Dataset, parameters: PerGroupParameters) -> Solver:
-    """Find the best pair: at once for few pairs on a public list or a distribution of pairs, else by a search.
+    """Yield a cached call for few pairs on a public list and for a distribution, else a search; return its result.
 
-    While the search runs the answer before stands.
+    While the search runs the answer to the settings before stands.
     """
     num_pairs = 0 if dataset.pairs is None else dataset.pairs.user_codes.size
     is_mean = parameters.statistic is Statistic.MEAN
@@ -422,12 +428,12 @@ def solve_beside_page(dataset: Dataset, parameters: PerGroupParameters) -> Solve
 
 
 def describe_inputs(answer: Answer, dataset: Dataset) -> Parts:
-    """Say what the answer was computed from."""
+    """Yield a note on the data that the answer was computed from."""
     yield Note(words.describe_data(answer.solution, dataset))
 
 
 def show_scaling(answer: Answer, dataset: Dataset) -> Parts:
-    """Show the error against the bound on a user's whole vector."""
+    """Show the error against the bound on a user's whole vector, or a note why there is no such bound."""
     if "per-group-norm" not in answer.plots:
         note_text = "Only rows, users and sums of amounts of at least 0 have it."
         if not answer.parameters.has_vectors:
@@ -443,15 +449,15 @@ def show_scaling(answer: Answer, dataset: Dataset) -> Parts:
 
 
 def show_survival(answer: Answer, dataset: Dataset) -> Parts:
-    """Show which groups are released, and what they and the lost ones add to the error."""
+    """Show which groups are released, and what released and lost groups add to the error; if none is, sentences."""
     yield "\n".join(f"- {sentence}" for sentence in words.describe_survival(answer.solution))
     if "per-group-survival" not in answer.plots:
         return
     yield answer.plots["per-group-survival"]()
     yield from _describe_sample(answer, "users")
-    plot_makers = [make_plot for key, make_plot in answer.plots.items() if key.endswith("over-epsilon")]
-    if plot_makers:
-        yield Columns(tuple([make_plot()] for make_plot in plot_makers))
+    epsilon_plots = [make_plot() for key, make_plot in answer.plots.items() if key.endswith("over-epsilon")]
+    if epsilon_plots:
+        yield Columns(tuple([plot] for plot in epsilon_plots))
 
 
 def show_groups(answer: Answer, dataset: Dataset) -> Parts:
@@ -461,15 +467,15 @@ def show_groups(answer: Answer, dataset: Dataset) -> Parts:
     yield from _describe_sample(answer, "sizes")
 
 
-def _describe_sample(answer: Answer, basis: str) -> Parts:
+def _describe_sample(answer: Answer, basis_noun: str) -> Parts:
     """Yield a note if a plot shows only some of the groups; ``basis`` names what the groups are spread over."""
     if answer.solution.problem.pairs.num_entries > plots.MOST_POINTS:
-        yield Note(f"{plots.MOST_POINTS:,} groups are shown, evenly spread over their {basis}.")
+        yield Note(f"{plots.MOST_POINTS:,} groups are shown, evenly spread over their {basis_noun}.")
 
 
 def build_sections(solution: PerGroupSolution) -> Sections:
-    """Return the tabs, which depend on whether groups are selected."""
+    """Return the tabs: the first is on the groups that survive if groups are selected privately, else on scaling."""
     first_section: Sections = {"Scaling instead": show_scaling}
-    if solution.selected is not None:
+    if solution.selection_solution is not None:
         first_section = {"Which groups survive": show_survival}
     return {BEHIND: describe_inputs, **first_section, "Error of each group": show_groups}

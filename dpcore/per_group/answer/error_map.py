@@ -40,7 +40,7 @@ class ErrorMap:
 
     Attributes:
         group_bounds: L0, ascending, shape (columns,).
-        amounts: L-infinity, ascending, shape (rows,).
+        amount_bounds: L-infinity, ascending, shape (rows,).
         errors: Shape (rows, columns).
         sampling_parts: Part of the error from the random choice of groups, as in
             `dpcore.per_group.moments.ErrorParts`, of the same shape; None if the parts of the error are unknown.
@@ -48,7 +48,7 @@ class ErrorMap:
     """
 
     group_bounds: FloatArray
-    amounts: FloatArray
+    amount_bounds: FloatArray
     errors: FloatArray
     sampling_parts: FloatArray | None = None
     noise_parts: FloatArray | None = None
@@ -71,37 +71,39 @@ def choose_axes(
     """Return the values of both bounds for the map, including those of the pair."""
     if problem.pairs.num_pairs > LARGE:
         num_rows //= 3
-    sizes = np.abs(problem.amounts)
-    largest = float(sizes.max())
+    magnitudes = np.abs(problem.amounts)
+    largest_amount = float(magnitudes.max())
     group_bounds = space_evenly(int(problem.pairs.groups_per_user.max()), num_columns)
     if problem.parameters.statistic.is_integer:
-        amounts = np.array(space_evenly(int(largest), num_rows), dtype=np.float64)
+        amount_bounds = np.array(space_evenly(int(largest_amount), num_rows), dtype=np.float64)
     else:
-        smallest = max(float(sizes[sizes > 0.0].min(initial=largest)), largest / 1e4) or 1.0
-        amounts = np.geomspace(smallest, max(largest, smallest * 1.01), num_rows)
+        smallest_amount = float(magnitudes[magnitudes > 0.0].min(initial=largest_amount))
+        smallest_amount = max(smallest_amount, largest_amount / 1e4) or 1.0
+        amount_bounds = np.geomspace(smallest_amount, max(largest_amount, smallest_amount * 1.01), num_rows)
     pair_groups, pair_amounts = ([], []) if pair is None else ([pair.max_groups], [pair.max_amount])
-    return np.unique(np.r_[group_bounds, pair_groups] * 1.0), np.unique(np.r_[amounts, pair_amounts])
+    return np.unique(np.r_[group_bounds, pair_groups] * 1.0), np.unique(np.r_[amount_bounds, pair_amounts])
 
 
 def map_by_rows(
     group_bounds: FloatArray,
-    amounts: FloatArray,
+    amount_bounds: FloatArray,
     compute_row: Callable[[float], FloatArray],
     pair: Pair | None,
     should_stop: ShouldStop,
 ) -> ErrorMap:
-    """Build the map row by row, that of the pair first; if stopped, return the rows computed so far.
+    """Build the map row by row, that of the pair first; if stopped, return the rows computed so far, at least one.
 
     ``compute_row`` returns the errors, shape (1, columns), or errors, sampling and noise parts, shape (3, columns).
     """
-    first_amount = pair.max_amount if pair is not None else float(amounts[-1])
+    first_bound = pair.max_amount if pair is not None else float(amount_bounds[-1])
     rows_by_amount: dict[float, FloatArray] = {}
-    for amount in sorted(amounts.tolist(), key=lambda x: (x != first_amount, x)):
+    for amount in sorted(amount_bounds.tolist(), key=lambda x: (x != first_bound, x)):
         if rows_by_amount and should_stop():
             break
         rows_by_amount[amount] = compute_row(amount)
-    rows = [rows_by_amount[amount] for amount in sorted(rows_by_amount)]
-    return ErrorMap(group_bounds, np.array(sorted(rows_by_amount)), *np.stack(rows, axis=1))
+    shown_amounts = sorted(rows_by_amount)
+    map_values = np.stack([rows_by_amount[amount] for amount in shown_amounts], axis=1)
+    return ErrorMap(group_bounds, np.array(shown_amounts), *map_values)
 
 
 NUM_EPSILONS = 13
@@ -114,7 +116,7 @@ class SelectionSolution:
 
     Attributes:
         users_per_group: Number of users of every group, shape (num_entries,).
-        vector: The best bounds found for whole vectors, called ``scaled``; None if releasing nothing is better.
+        selected_vector: The best bounds found for whole vectors, ``scaled``; None if releasing nothing is better.
         groups_by_bounds: Release probability and error of every group under each of the bounds that there are.
         curves_by_bounds: Curves at other budgets with ``pair`` and ``scaled`` fixed, each of shape (n,): the budgets of
             selection and noise together, ascending; the expected number of released groups; and the parts of the error
@@ -122,7 +124,7 @@ class SelectionSolution:
     """
 
     users_per_group: IntArray
-    vector: SelectedVector | None
+    selected_vector: SelectedVector | None
     groups_by_bounds: Mapping[str, SelectedGroups]
     curves_by_bounds: Mapping[str, tuple[FloatArray, FloatArray, FloatArray, FloatArray]]
 
@@ -130,7 +132,7 @@ class SelectionSolution:
 def evaluate_selection(
     selection: Selection,
     pair: Pair | None,
-    vector: SelectedVector | None,
+    selected_vector: SelectedVector | None,
     tuner_pair: Pair | None,
     should_stop: ShouldStop,
 ) -> SelectionSolution:
@@ -139,7 +141,7 @@ def evaluate_selection(
     Args:
         selection: The problem with its rule.
         pair: Best L0 and L-infinity, or None to release nothing.
-        vector: The best bounds on whole vectors.
+        selected_vector: The best bounds on whole vectors; None to release nothing.
         tuner_pair: PipelineDP's pick.
         should_stop: Called before each optional curve; True leaves it out.
     """
@@ -148,30 +150,30 @@ def evaluate_selection(
     epsilons = np.geomspace(epsilon / 10.0, epsilon * 10.0, NUM_EPSILONS)
     epsilons = epsilons[(epsilons >= 10.0 * EPSILON_RANGE[0]) & (epsilons <= EPSILON_RANGE[1])]
     groups_by_bounds: dict[str, SelectedGroups] = {}
-    groups_over_epsilon: dict[str, list[SelectedGroups]] = {}
+    group_lists_by_bounds: dict[str, list[SelectedGroups]] = {}
     for bounds_name, compared_pair in (("pair", pair), ("tuner", tuner_pair)):
         if compared_pair is not None:
-            bounds = compared_pair.max_groups, compared_pair.max_amount
-            groups_by_bounds[bounds_name] = selection.evaluate_groups(*bounds)
+            bound_pair = compared_pair.max_groups, compared_pair.max_amount
+            groups_by_bounds[bounds_name] = selection.evaluate_groups(*bound_pair)
             if compared_pair is pair and not should_stop():
-                groups_over_epsilon[bounds_name] = selection.evaluate_at(epsilons, *bounds)
-    if vector is not None:
-        cut_amounts = sum_cut_amounts(problem, vector.rule, vector.max_norm)
+                group_lists_by_bounds[bounds_name] = selection.evaluate_at(epsilons, *bound_pair)
+    if selected_vector is not None:
+        max_norm, max_groups = selected_vector.max_norm, selected_vector.max_groups
+        cut_amounts = sum_cut_amounts(problem, selected_vector.vector_rule, max_norm)
 
         def scale_users(total_epsilon: float) -> SelectedGroups:
             """Evaluate the bound on whole vectors at another total budget."""
-            other_selection = selection.with_epsilon(total_epsilon)
-            return other_selection.bound_vectors(cut_amounts, vector.max_norm, vector.max_groups)
+            return selection.with_epsilon(total_epsilon).bound_vectors(cut_amounts, max_norm, max_groups)
 
         groups_by_bounds["scaled"] = scale_users(epsilon)
         if not should_stop():
-            groups_over_epsilon["scaled"] = [scale_users(budget) for budget in epsilons]
+            group_lists_by_bounds["scaled"] = [scale_users(other_epsilon) for other_epsilon in epsilons]
     curves_by_bounds = {}
-    for bounds_name, epsilon_outcomes in groups_over_epsilon.items():
-        rows = [(groups.num_expected_groups, *split_error(problem, groups)) for groups in epsilon_outcomes]
-        curves_by_bounds[bounds_name] = (epsilons, *np.array(rows).T)
+    for bounds_name, epsilon_outcomes in group_lists_by_bounds.items():
+        curve_points = [(x.num_expected_groups, *split_error(problem, x)) for x in epsilon_outcomes]
+        curves_by_bounds[bounds_name] = (epsilons, *np.array(curve_points).T)
     users_per_group = np.bincount(problem.pairs.group_codes, minlength=problem.pairs.num_entries)
-    return SelectionSolution(users_per_group, vector, groups_by_bounds, curves_by_bounds)
+    return SelectionSolution(users_per_group, selected_vector, groups_by_bounds, curves_by_bounds)
 
 
 def split_error(problem: PerGroupProblem, selected_groups: SelectedGroups) -> tuple[float, float]:

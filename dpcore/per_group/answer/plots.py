@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -47,43 +48,44 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
         )
         if pair is not None
     ]
-    groups, amounts, errors = error_map.group_bounds, error_map.amounts, error_map.errors
+    pairs = [pair for _, pair, _, _ in marked_pairs]
+    group_bounds, amount_bounds, errors = error_map.group_bounds, error_map.amount_bounds, error_map.errors
     columns = {
-        "max_groups": np.tile(groups, amounts.size),
-        "max_amount": np.repeat(amounts, groups.size),
+        "max_groups": np.tile(group_bounds, amount_bounds.size),
+        "max_amount": np.repeat(amount_bounds, group_bounds.size),
         "error": errors.ravel(),
     }
-    columns |= {name: np.sqrt(square).ravel() for name, square in error_map.split_squares().items()}
+    columns |= {name: np.sqrt(squares).ravel() for name, squares in error_map.split_squares().items()}
     items: list[Item]
-    x = _build_axis(GROUPS_AXIS, "", groups, *(float(pair.max_groups) for _, pair, _, _ in marked_pairs))
-    y = _build_axis(
-        "amount per user and group",
-        "1 each" if parameters.statistic is Statistic.USERS else _name_unit(parameters.statistic, "rows"),
-        amounts,
-        *(pair.max_amount for _, pair, _, _ in marked_pairs),
-    )
-    if min(amounts.size, groups.size) > 1:
+    x = _build_axis(GROUPS_AXIS, "", group_bounds, *(float(pair.max_groups) for pair in pairs))
+    unit = "1 each" if parameters.statistic is Statistic.USERS else _name_unit(parameters.statistic, "rows")
+    y = _build_axis("amount per user and group", unit, amount_bounds, *(pair.max_amount for pair in pairs))
+    if min(amount_bounds.size, group_bounds.size) > 1:
         best_error = float(min(errors.min(), np.inf if solution.pair is None else solution.pair_error))
-        contour = f"5{wording.PERCENT} more than the best", NEAR_OPTIMAL
-        items = [Cells("error", groups, amounts, errors, best_error, named_contour=contour)]
+        named_contour = f"5{wording.PERCENT} more than the best", NEAR_OPTIMAL
+        items = [
+            Cells(
+                "error", group_bounds, amount_bounds, errors, best_error, named_contour_multiple=named_contour
+            )
+        ]
         for name, pair, style, symbol in marked_pairs:
             hover_text = f"error: {format_error(parameters, pair.error)}"
             items.append(Mark(name, pair.max_groups, pair.max_amount, style, symbol, hover_text=hover_text))
     else:  # Distinct users, or one group for everybody.
-        is_over_groups = amounts.size == 1
+        is_over_groups = amount_bounds.size == 1
         bound_values = columns["max_groups" if is_over_groups else "max_amount"]
         items = [Curve("Error of the pair", bound_values, columns["error"], Style.TOTAL)]
-        for name, column in PART_COLUMNS.items():
-            if column in columns:
-                items.append(Curve(name, bound_values, columns[column], PART_STYLES[name]))
+        for name, column_name in PART_COLUMNS.items():
+            if column_name in columns:
+                items.append(Curve(name, bound_values, columns[column_name], PART_STYLES[name]))
         # A part is seen down to a tenth of the least error.
         visible_errors = np.append(errors, errors.min() / 10.0) if len(items) > 1 else errors
         for name, pair, style, symbol in marked_pairs:
-            bound = pair.max_groups if is_over_groups else pair.max_amount
-            items.append(Mark(name, bound, pair.error, style, symbol))
+            bound_value = pair.max_groups if is_over_groups else pair.max_amount
+            items.append(Mark(name, bound_value, pair.error, style, symbol))
         x = x if is_over_groups else y
-        marked_errors = [pair.error for _, pair, _, _ in marked_pairs]
-        y = _build_axis("error", _name_error_unit(parameters), visible_errors, *marked_errors)
+        error_unit = _name_error_unit(parameters)
+        y = _build_axis("error", error_unit, visible_errors, *(pair.error for pair in pairs))
     handle, alt = build_handle(solution, columns), _describe_error_map(solution)
     return Plot("per-group-error", title, alt, x, y, items, provenance, columns, is_main=True, handle=handle)
 
@@ -101,7 +103,7 @@ def _name_error_unit(parameters: PerGroupParameters) -> str:
 
 
 def _build_axis(name: str, unit: str, values: FloatArray, *marked_values: float) -> Axis:
-    """Build an axis that holds all values."""
+    """Build an axis that holds all values and the marked ones; its upper end is at least 1.5 times the lower one."""
     low, high = (
         min(float(values.min()), *marked_values, np.inf),
         max(float(values.max()), *marked_values, 0.0),
@@ -121,30 +123,30 @@ def _describe_error_map(solution: PairSolution) -> str:
 
 
 def plot_norm_errors(solution: PerGroupSolution, provenance: Provenance) -> Plot:
-    """Plot the error against the bound on the norm, for one level and for scaling, with the best pair as a line."""
-    norms, *curves = solution.norm_curves
-    best_vector, pair_error = solution.best_vector, solution.pair_error
-    cap_choice, radial_choice = solution.best_cap, solution.best_radial
-    assert best_vector is not None
-    assert cap_choice is not None
-    assert radial_choice is not None
-    errors = np.append(np.concatenate(curves), pair_error)
+    """Plot the error against the bound on the norm, for one level and for scaling, with the best pair as a line.
+
+    Both must have been solved for (`PerGroupSolution.vector_choices`).
+    """
+    max_norms, cap_errors, radial_errors = solution.norm_curves
+    (cap_choice, radial_choice), pair_error = solution.vector_choices, solution.pair_error
+    errors = np.array([*cap_errors, *radial_errors, pair_error])
     norm_name = name_norm(solution.parameters)
     pair_name = "Best pair of bounds" if solution.pair is not None else "Publishing 0"
-    norm_column = Column("max_norm", norms)
-    cap_column, radial_column = map(Column, ("error_of_cap", "error_of_scaling"), curves)
+    norm_column = Column("max_norm", max_norms)
+    cap_column, radial_column = Column("error_of_cap", cap_errors), Column("error_of_scaling", radial_errors)
     items: list[Item] = [
         Curve("Cut at one level", norm_column, cap_column, Style.SAMPLING, dash="solid", width=2.5),
         Curve("All groups scaled alike", norm_column, radial_column, Style.SMOOTH, dash="dash", width=2.5),
-        Curve(pair_name, norms[[0, -1]], [pair_error] * 2, Style.CAP, dash="dot", width=2.0),
+        Curve(pair_name, max_norms[[0, -1]], [pair_error] * 2, Style.CAP, dash="dot", width=2.0),
         Mark("Best level", cap_choice.max_norm, cap_choice.error, Style.SAMPLING, "circle"),
         Mark("Best scaling", radial_choice.max_norm, radial_choice.error, Style.SMOOTH, "diamond"),
     ]
     # A bound of 0 lies beyond the axis.
     items = [item for item in items if not (isinstance(item, Mark) and item.x == 0.0)]
     low, high = float(errors.min()), float(errors.max())
-    alt = f"Smallest error {wording.number(best_vector.error)}; best pair {wording.number(pair_error)}."
-    x_axis = _build_axis(f"bound on the {norm_name} norm of a user's vector", "", norms)
+    vector_error = min(cap_choice.error, radial_choice.error)
+    alt = f"Smallest error {wording.number(vector_error)}; best pair {wording.number(pair_error)}."
+    x_axis = _build_axis(f"bound on the {norm_name} norm of a user's vector", "", max_norms)
     visible_errors = np.array([low * 0.9, min(high, 8.0 * low)])
     y_axis = _build_axis("error", _name_error_unit(solution.parameters), visible_errors)
     return Plot("per-group-norm", "Error over the norm", alt, x_axis, y_axis, items, provenance, height=420)
@@ -164,96 +166,93 @@ def plot_groups(solution: PerGroupSolution, provenance: Provenance) -> Plot:
     is_mean, all_sizes = solution.is_mean, np.abs(solution.problem.totals)
     indices = _choose_groups(all_sizes)
     size_column = Column("size", all_sizes[indices])
-    error_units = np.ones(indices.size) if is_mean else all_sizes[indices]
+    error_divisors = np.ones(indices.size) if is_mean else all_sizes[indices]
     pair_name = "Best pair" if solution.pair is not None else f"Publishing {'the middle' if is_mean else '0'}"
-    one_mean = compute_errors_of_one_mean(solution.problem) if is_mean else None
+    one_mean_errors = compute_errors_of_one_mean(solution.problem) if is_mean else None
     items: list[Item] = []
     for name, column_name, errors, style, symbol in (
         (pair_name, "error_of_pair", solution.group_errors, Style.CAP, "circle"),
         ("Users scaled", "error_scaled", solution.vector_group_errors, Style.SMOOTH, "diamond"),
-        ("One mean for all groups", "error_of_one_mean", one_mean, Style.SAMPLING, "diamond"),
+        ("One mean for all groups", "error_of_one_mean", one_mean_errors, Style.SAMPLING, "diamond"),
     ):
         if errors is not None:
-            errors_column = Column(column_name, errors[indices] / error_units)
+            errors_column = Column(column_name, errors[indices] / error_divisors)
             items.append(Points(name, size_column, errors_column, style, opacity=0.75, symbol=symbol, size=6))
     point_errors = np.concatenate([np.asarray(item.y) for item in items if isinstance(item, Points)])
     point_errors = point_errors[point_errors > 0.0]
-    levels: list[float] = []
+    level_errors: list[float] = []
     alt = "The error of a group's own mean falls with its rows."
     size_name, unit = "rows of the group", "unit of the values"
     if not is_mean:
         alt = "The relative error falls as groups grow."
         size_name, unit = "size of the group, t", "1 = the group's size"
-        levels = [USEFUL_ERROR / 2.0, 1.5]
-        useful_name = f"{wording.percent(USEFUL_ERROR)} of the group's size"
-        items += [Level("As large as the group", 1.0), Level(useful_name, USEFUL_ERROR, dash="longdash")]
+        level_errors = [USEFUL_ERROR / 2.0, 1.5]
+        level_name = f"{wording.percent(USEFUL_ERROR)} of the group's size"
+        items += [Level("As large as the group", 1.0), Level(level_name, USEFUL_ERROR, dash="longdash")]
     is_empty = not (indices.size and point_errors.size)
     x = _build_axis(size_name, "", np.array([1.0, 10.0]) if is_empty else all_sizes[indices])
-    y = _build_axis("error of a group", unit, np.array([0.1, 1.0]) if is_empty else point_errors, *levels)
+    point_errors = np.array([0.1, 1.0]) if is_empty else point_errors
+    y = _build_axis("error of a group", unit, point_errors, *level_errors)
     return Plot("per-group-sizes", "Error of each group", alt, x, y, items, provenance, height=420)
 
 
 def plot_survival(solution: PerGroupSolution, provenance: Provenance) -> Plot:
-    """Plot the probability that a group is released, against its users."""
-    selected = solution.selected
-    assert selected is not None
-    order = _choose_groups(selected.users_per_group)
-    users_column = Column("users", selected.users_per_group[order].astype(np.float64))
+    """Plot the probability that each group is released against its users, for every choice of bounds that there is."""
+    selection_solution = solution.selection_solution
+    assert selection_solution is not None
+    order = _choose_groups(selection_solution.users_per_group)
+    group_users_column = Column("users", selection_solution.users_per_group[order].astype(np.float64))
     items = []
-    for name, column, bounds, style, symbol, size in (
+    for name, column_name, bounds_name, style, symbol, size in (
         ("Best pair", "kept_at_pair", "pair", Style.CAP, "circle", 6),
         ("Users scaled", "kept_where_scaled", "scaled", Style.SMOOTH, "diamond-open", 9),
         ("PipelineDP's rule", "kept_at_tuner", "tuner", Style.SAMPLING, "square-open", 12),
     ):
-        if selected_groups := selected.groups_by_bounds.get(bounds):
-            probabilities = Column(column, selected_groups.keep_probabilities[order])
-            items.append(Points(name, users_column, probabilities, style, symbol=symbol, size=size))
+        if selected_groups := selection_solution.groups_by_bounds.get(bounds_name):
+            probability_column = Column(column_name, selected_groups.keep_probabilities[order])
+            items.append(
+                Points(name, group_users_column, probability_column, style, symbol=symbol, size=size)
+            )
     alt = "The more users a group has, the likelier it is released."
-    x = _build_axis(USERS_AXIS, "", np.asarray(users_column))
+    x = _build_axis(USERS_AXIS, "", np.asarray(group_users_column))
     y = linear_axis("probability of release", (-0.03, 1.03))
     return Plot("per-group-survival", "Which groups survive", alt, x, y, items, provenance)
 
 
 def plot_over_epsilon(solution: PerGroupSolution, provenance: Provenance) -> tuple[Plot, Plot]:
-    """Plot the groups released and the parts of the error, against epsilon."""
-    assert solution.selected is not None
-    columns = dict[str, FloatArray]()
+    """Plot against epsilon, in two plots, the expected number of released groups and the two parts of the error."""
+    assert solution.selection_solution is not None
+    columns, max_error = dict[str, FloatArray](), 0.0
     group_items, error_items = list[Item](), list[Item]()
-    max_error = 0.0
-    for bounds, bounds_name, style, dash in (
-        ("pair", "Best pair", Style.CAP, "dot"),
-        ("scaled", "Users scaled", Style.SMOOTH, "dash"),
-    ):
-        if bounds not in solution.selected.curves_by_bounds:
-            continue
-        epsilons, released_counts, released_errors, lost_errors = solution.selected.curves_by_bounds[bounds]
+    curve_styles = {"pair": ("Best pair", Style.CAP, "dot"), "scaled": ("Users scaled", Style.SMOOTH, "dash")}
+    for bounds_name, bounds_curves in solution.selection_solution.curves_by_bounds.items():
+        epsilons, released_counts, released_errors, lost_errors = bounds_curves
+        bounds_label, style, dash = curve_styles[bounds_name]
         max_error = max(max_error, float((released_errors + lost_errors).max()))
         columns |= {
             "epsilon": epsilons,
-            f"groups_{bounds}": released_counts,
-            f"error_of_released_{bounds}": released_errors,
-            f"error_of_lost_{bounds}": lost_errors,
+            f"groups_{bounds_name}": released_counts,
+            f"error_of_released_{bounds_name}": released_errors,
+            f"error_of_lost_{bounds_name}": lost_errors,
         }
-        group_items.append(Curve(bounds_name, epsilons, released_counts, style, dash=dash))
+        group_items.append(Curve(bounds_label, epsilons, released_counts, style, dash=dash))
         error_items += [
-            Curve(f"{bounds_name}: lost groups", epsilons, lost_errors, style, dash="solid"),
-            Curve(f"{bounds_name}: released groups", epsilons, released_errors, style, dash="dot"),
+            Curve(f"{bounds_label}: lost groups", epsilons, lost_errors, style, dash="solid"),
+            Curve(f"{bounds_label}: released groups", epsilons, released_errors, style, dash="dot"),
         ]
     alt = "With a larger ε more groups are released, and lost groups add less to the error."
-    group_limits = (0.0, float(solution.num_groups))
-    group_axis = linear_axis("groups released on average", group_limits, number_format=",.3~g")
-    error_unit = _name_error_unit(solution.parameters)
-    error_axis = linear_axis("part of the error", (0.0, max_error), error_unit, number_format=",.3~g")
     x = _build_axis("privacy budget ε, same bounds", "", columns["epsilon"])
 
-    def build_plot(key_part: str, title: str, y: Axis, items: list[Item]) -> Plot:
-        """Plot the curves against the total budget."""
-        key = f"per-group-{key_part}-over-epsilon"
+    def build_plot(key_part: str, title: str, items: list[Item], *axis_options: Any) -> Plot:
+        """Build the plot of these items against the total budget; the options are those of its vertical axis."""
+        key, y = f"per-group-{key_part}-over-epsilon", linear_axis(*axis_options, number_format=",.3~g")
         return Plot(key, title, alt, x, y, items, provenance, columns, height=340)
 
+    group_axis = "groups released on average", (0.0, float(solution.num_groups))
+    error_axis = "part of the error", (0.0, max_error), _name_error_unit(solution.parameters)
     return (
-        build_plot("kept", "Groups released over ε", group_axis, group_items),
-        build_plot("error", "Parts of the error over ε", error_axis, error_items),
+        build_plot("kept", "Groups released over ε", group_items, *group_axis),
+        build_plot("error", "Parts of the error over ε", error_items, *error_axis),
     )
 
 
@@ -264,21 +263,23 @@ def build_handle(solution: PairSolution, columns: Mapping[str, FloatArray]) -> H
     """Build the handle of the error over both bounds; ``columns`` are those of the figure."""
     statistic, error_map = solution.parameters.statistic, solution.error_map
     best_row, best_column = divmod(int(np.argmin(error_map.errors)), error_map.group_bounds.size)
-    initial_groups = float(error_map.group_bounds[best_column])
-    initial_amount = float(error_map.amounts[best_row])
+    initial_bounds = float(error_map.group_bounds[best_column]), float(error_map.amount_bounds[best_row])
     if pair := solution.own_pair or solution.pair:
-        initial_groups, initial_amount = float(pair.max_groups), pair.max_amount
-    errors_by_part = {name: columns[column] for name, column in PART_COLUMNS.items() if column in columns}
+        initial_bounds = float(pair.max_groups), pair.max_amount
+    errors_by_part = {
+        name: columns[column_name] for name, column_name in PART_COLUMNS.items() if column_name in columns
+    }
     amount_name = "Rows" if statistic in (Statistic.ROWS, Statistic.MEAN) else "Amount"
     group_column = Column("max_groups", error_map.group_bounds)
-    amount_column = Column("max_amount", error_map.amounts)
-    groups_bound = SecondBound("Groups", group_column, "", initial_groups, "own_groups", True)
-    amounts_bound = SecondBound(
-        amount_name, amount_column, "in each", initial_amount, "own_amount", statistic.is_integer
-    )
+    amount_column = Column("max_amount", error_map.amount_bounds)
+    amount_options = "own_amount", statistic.is_integer
+    handle_bounds = [
+        SecondBound("Groups", group_column, "", initial_bounds[0], "own_groups", True),
+        SecondBound(amount_name, amount_column, "in each", initial_bounds[1], *amount_options),
+    ]
     # Where a user is in one group at most, the figure is a curve over the amount.
-    is_swapped = error_map.group_bounds.size == 1 < error_map.amounts.size
-    first_bound, second_bound = (amounts_bound, groups_bound) if is_swapped else (groups_bound, amounts_bound)
+    is_amount_first = error_map.group_bounds.size == 1 < error_map.amount_bounds.size
+    first_bound, second_bound = reversed(handle_bounds) if is_amount_first else handle_bounds
     return Handle(
         first_bound.name,
         first_bound.bounds,
@@ -287,7 +288,7 @@ def build_handle(solution: PairSolution, columns: Mapping[str, FloatArray]) -> H
         first_bound.field_name,
         first_bound.is_integer,
         error_parts=errors_by_part,
-        user_bars=_sample_users(solution, is_swapped),
+        user_bars=_sample_users(solution, is_amount_first),
         dots=_build_dots(solution, columns["error"], errors_by_part),
         second_bound=second_bound,
     )
@@ -300,7 +301,7 @@ def _build_dots(solution: PairSolution, errors: FloatArray, errors_by_part: Mapp
     square is that of the error: the objective where that is a root mean square, and as large as it elsewhere. An error
     without known parts, as that of a ratio, is drawn as one normal variable of its size.
     """
-    error_unit, noise_kind = _name_error_unit(solution.parameters), solution.parameters.noise.kind
+    unit_text, noise_kind = _name_error_unit(solution.parameters), solution.parameters.noise.kind
     # The mean magnitude of noise of standard deviation 1.
     magnitude = noise_kind.mean_magnitude / math.sqrt(noise_kind.unit_variance)
     return Dots(
@@ -309,7 +310,7 @@ def _build_dots(solution: PairSolution, errors: FloatArray, errors_by_part: Mapp
         draw_unit_noise(noise_kind),
         Spread.ROOT_MEAN_SQUARE,
         MAX_ERRORS * solution.pair_error,
-        error_unit if error_unit in ("rows", "users") else "",
+        unit_text if unit_text in ("rows", "users") else "",
         errors_by_part.get(SAMPLING, errors),
         draw_normal(noise_kind),
         # Of an error whose parts are not known the size alone is drawn, and the line above the dots says so.
@@ -317,16 +318,17 @@ def _build_dots(solution: PairSolution, errors: FloatArray, errors_by_part: Mapp
     )
 
 
-def _sample_users(solution: PairSolution, is_swapped: bool) -> tuple[UserBars, ...]:
-    """Sample users by their groups, and pairs of a user and a group by what they add, if these are of several sizes."""
+def _sample_users(solution: PairSolution, is_amount_first: bool) -> tuple[UserBars, ...]:
+    """Sample users by their groups, and pairs of a user and a group by what they add; bars of one size are left out.
+
+    If all are of one size, the users alone are returned.
+    """
     groups_per_user, user_counts, amounts, pair_counts = solution.bounded_sizes
     # The line below the bars names the bound that cuts them.
-    user_bars = sample_users(groups_per_user, user_counts, "rows", is_cut_by_second=is_swapped)
-    has_amount = amounts > 0.0
-    if not has_amount.any():
-        return (user_bars,)
-    pair_sizes = amounts[has_amount], pair_counts[has_amount]
-    pair_bars = sample_users(*pair_sizes, "rows", "pair", is_cut_by_second=not is_swapped)
-    all_bars = (user_bars, pair_bars)
+    all_bars = [sample_users(groups_per_user, user_counts, "rows", is_cut_by_second=is_amount_first)]
+    positive_mask = amounts > 0.0
+    if positive_mask.any():
+        pair_sizes = amounts[positive_mask], pair_counts[positive_mask]
+        all_bars.append(sample_users(*pair_sizes, "rows", "pair", is_cut_by_second=not is_amount_first))
     uneven_bars = tuple(bars for bars in all_bars if bars.contributions[0] > bars.contributions[-1])
-    return uneven_bars or (user_bars,)
+    return uneven_bars or (all_bars[0],)

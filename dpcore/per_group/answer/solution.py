@@ -50,7 +50,7 @@ class PairSolution:
     Attributes:
         problem: The problem on these data.
         facet: The pairs, or their distribution, as the data have them, with the names of their columns.
-        choice: The best pair, or the best found.
+        pair_choice: The best pair, or the best found.
         pair: The same with L-infinity rounded to few digits if it is real, for card and code; None if releasing nothing
             is better.
         own_pair: The user's own pair, or None.
@@ -60,7 +60,7 @@ class PairSolution:
 
     problem: PerGroupProblem | SummaryProblem
     facet: Pairs | PairSizes
-    choice: PairChoice
+    pair_choice: PairChoice
     pair: Pair | None
     own_pair: Pair | None
     tuner_pair: Pair | None = None
@@ -89,7 +89,10 @@ class PairSolution:
 
     @cached_property
     def bounded_sizes(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return groups per user with their users, and amounts with their pairs: the sizes that the bounds cut."""
+        """Return four arrays: groups per user and how many users have each, amounts and how many pairs have each.
+
+        Numbers of groups and amounts are distinct and ascending: they are what the two bounds cut.
+        """
         if isinstance(self.problem, SummaryProblem):
             pair_sizes = self.problem.pair_sizes
             # A user of k groups has k pairs.
@@ -113,11 +116,11 @@ class DistributionSolution(PairSolution):
     """The best pair for a distribution of pairs.
 
     Attributes:
-        limits: Interval of the error for any mixture of pairs; None if it is not known.
+        error_limits: Interval of the error for any mixture of pairs; None if it is not known.
     """
 
     problem: SummaryProblem
-    limits: tuple[float, float] | None
+    error_limits: tuple[float, float] | None
     value_column: str = ""  # Only rows and users are counted.
 
 
@@ -126,18 +129,16 @@ class PerGroupSolution(PairSolution):
     """The best bounds for a release per group, with the error of each group.
 
     Attributes:
-        best_cap: The best cap of whole vectors; None outside the theorem.
-        best_radial: The best radial clip; likewise.
+        vector_choices: The best cap and the best radial clip of whole vectors; empty outside the theorem.
         near_optimal_groups: Interval of L0 around the best with an error within 5 %, at the best L-infinity.
-        selected: The solution for privately selected groups; None for a public list.
+        selection_solution: The solution for privately selected groups; None for a public list.
     """
 
     problem: PerGroupProblem
     facet: Pairs
-    best_cap: whole_vector.VectorChoice | None = None
-    best_radial: whole_vector.VectorChoice | None = None
+    vector_choices: tuple[whole_vector.VectorChoice, ...] = ()
     near_optimal_groups: tuple[int, int] | None = None
-    selected: error_map.SelectionSolution | None = None
+    selection_solution: error_map.SelectionSolution | None = None
 
     @property
     def is_mean(self) -> bool:
@@ -153,16 +154,14 @@ class PerGroupSolution(PairSolution):
     @property
     def best_vector(self) -> whole_vector.VectorChoice | SelectedVector | None:
         """Return the better of cap and radial clip, or None if no bound on whole vectors was found."""
-        if self.selected is not None:
-            return self.selected.vector
-        if self.best_cap is None or self.best_radial is None:
-            return None
-        return self.best_radial if self.best_radial.error < self.best_cap.error else self.best_cap
+        if self.selection_solution is not None:
+            return self.selection_solution.selected_vector
+        return min(self.vector_choices, key=lambda vector_choice: vector_choice.error, default=None)
 
     @cached_property
     def error_parts(self) -> ErrorParts | None:
         """Return the parts of the error of ``pair``; None for a mean, and for privately selected groups."""
-        if self.is_mean or self.pair is None or self.selected is not None:
+        if self.is_mean or self.pair is None or self.selection_solution is not None:
             return None
         return compute_error_parts(self.problem, self.pair.max_groups, self.pair.max_amount)
 
@@ -172,8 +171,8 @@ class PerGroupSolution(PairSolution):
         problem, pair = self.problem, self.pair
         if pair is None:
             return np.abs(problem.centred_means if self.is_mean else problem.totals)
-        if self.selected is not None:
-            return np.sqrt(self.selected.groups_by_bounds["pair"].mean_squares)
+        if self.selection_solution is not None:
+            return np.sqrt(self.selection_solution.groups_by_bounds["pair"].mean_squares)
         if self.is_mean:
             return np.sqrt(compute_mean_squares(problem, pair.max_groups, int(pair.max_amount)))
         return np.sqrt(compute_moments(problem, pair.max_groups, pair.max_amount).mean_squares)
@@ -181,35 +180,35 @@ class PerGroupSolution(PairSolution):
     @cached_property
     def vector_group_errors(self) -> FloatArray | None:
         """Return every group's root mean squared error at the better bound on whole vectors; None if there is none."""
-        if (vector := self.best_vector) is None:
+        if (best_vector := self.best_vector) is None:
             return None
-        if self.selected is not None:
-            return np.sqrt(self.selected.groups_by_bounds["scaled"].mean_squares)
-        return np.sqrt(whole_vector.compute_mean_squares(self.problem, vector.rule, vector.max_norm))
-
-    @cached_property
-    def useful_mean_size(self) -> float | None:
-        """Return the rows of a group from which its own mean is better than one mean for all; None if there is none."""
-        return (
-            find_useful_size(self.problem, self.group_errors)
-            if self.is_mean and self.pair is not None
-            else None
+        if self.selection_solution is not None:
+            return np.sqrt(self.selection_solution.groups_by_bounds["scaled"].mean_squares)
+        return np.sqrt(
+            whole_vector.compute_mean_squares(self.problem, best_vector.vector_rule, best_vector.max_norm)
         )
 
     @cached_property
+    def useful_mean_size(self) -> float | None:
+        """Return the number of rows from which on groups' own means err less than one mean for all.
+
+        None if that is so for no number of rows, if no pair is released, and for statistics other than means.
+        """
+        has_means = self.is_mean and self.pair is not None
+        return find_useful_size(self.problem, self.group_errors) if has_means else None
+
+    @cached_property
     def norm_curves(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return bounds on whole vectors around the best, and the error of cap and radial clip at each.
+        """Return bounds on whole vectors around the best, and the errors of cap and of radial clip at each bound.
 
         The theorem must cover the statistic.
         """
-        assert self.best_cap is not None
-        assert self.best_radial is not None
         problem = self.problem
-        best_norms = [x for x in (self.best_cap.max_norm, self.best_radial.max_norm) if x > 0.0]
+        best_norms = [choice.max_norm for choice in self.vector_choices if choice.max_norm > 0.0]
         first_norm = float(np.linalg.norm(problem.amounts[: problem.pairs.groups_per_user[0]]))
-        centres = best_norms or [first_norm or 1.0]
+        grid_centres = best_norms or [first_norm or 1.0]
         num_points = CURVE_POINTS // 3 if problem.pairs.num_pairs > LARGE else CURVE_POINTS
-        grid_norms = np.geomspace(min(centres) / 30.0, max(centres) * 30.0, num_points)
+        grid_norms = np.geomspace(min(grid_centres) / 30.0, max(grid_centres) * 30.0, num_points)
         norms = np.unique(np.r_[grid_norms, best_norms])
         cap_errors, radial_errors = (
             np.array([whole_vector.compute_vector_error(problem, vector_rule, float(t)) for t in norms])
@@ -317,15 +316,16 @@ def solve(
         """Return the pair of bounds with its error."""
         return Pair(max_groups, amount, compute_error(max_groups, amount))
 
-    pair = tuner_pair = own_pair = cap_choice = radial_choice = near_optimal = selection_solution = None
+    pair = tuner_pair = own_pair = near_optimal_groups = selection_solution = None
+    vector_choices: tuple[whole_vector.VectorChoice, ...] = ()
     if not pair_choice.releases_nothing:
-        amount = pair_choice.max_amount if statistic.is_integer else round_up(pair_choice.max_amount)
-        pair = evaluate_pair(pair_choice.max_groups, amount)
+        rounded_amount = pair_choice.max_amount if statistic.is_integer else round_up(pair_choice.max_amount)
+        pair = evaluate_pair(pair_choice.max_groups, rounded_amount)
     progress(0.7)
     if selection is None and statistic.is_non_negative and parameters.has_vectors:
         tolerance = 1e-2 if num_pairs > LARGE else 1e-3
         cap_choice = whole_vector.best_cap(problem, tolerance=tolerance, should_stop=should_stop)
-        radial_choice = whole_vector.best_radial(problem)
+        vector_choices = cap_choice, whole_vector.best_radial(problem)
     if statistic.is_non_negative and num_pairs <= MAX_PAIRS and not should_stop():
         compute_probabilities = None if selection is None else selection.compute_keep_probabilities
         tuner_pair = evaluate_pair(*pick_as_tuner(problem, compute_probabilities))
@@ -333,35 +333,39 @@ def solve(
         own_pair = evaluate_pair(int(parameters.own_groups), float(parameters.own_amount))
     progress(0.8)
     if selection is not None:
-        vector = best_selected_vector(selection, should_stop) if parameters.has_vectors else None
-        selection_solution = error_map.evaluate_selection(selection, pair, vector, tuner_pair, should_stop)
+        selected_vector = best_selected_vector(selection, should_stop) if parameters.has_vectors else None
+        selection_solution = error_map.evaluate_selection(
+            selection, pair, selected_vector, tuner_pair, should_stop
+        )
     map_pair = None if is_mean else pair
-    group_bounds, amounts = error_map.choose_axes(problem, map_pair, *map_size)
+    group_bounds, amount_bounds = error_map.choose_axes(problem, map_pair, *map_size)
     # One point only, as each costs as much as a step of the search.
     if selection is not None and should_stop():
         group_bounds = group_bounds[:1] if pair is None else np.array([float(pair.max_groups)])
 
     def compute_row(amount: float) -> FloatArray:
-        """Return the map's row at an L-infinity: the errors, and also their sampling and noise parts if known."""
+        """Return the map's row at an L-infinity: errors, sampling parts and noise parts, shape (3, columns).
+
+        For means and for privately selected groups the errors alone, shape (1, columns).
+        """
         if sorted_pairs is not None:
-            parts = compute_parts_by_max_groups(problem, amount, sorted_pairs)
-            return parts[:, group_bounds.astype(np.int64) - 1]
+            errors_and_parts = compute_parts_by_max_groups(problem, amount, sorted_pairs)
+            return errors_and_parts[:, group_bounds.astype(np.int64) - 1]
         return np.array([[compute_error(int(l0), amount) for l0 in group_bounds]])
 
     if sorted_pairs is not None and pair is not None:
-        near_optimal = _find_near_optimal(problem, pair, sorted_pairs)
+        near_optimal_groups = _find_near_optimal(problem, pair, sorted_pairs)
     return PerGroupSolution(
         problem=problem,
-        choice=pair_choice,
+        pair_choice=pair_choice,
         pair=pair,
         own_pair=own_pair,
         tuner_pair=tuner_pair,
-        error_map=error_map.map_by_rows(group_bounds, amounts, compute_row, map_pair, should_stop),
+        error_map=error_map.map_by_rows(group_bounds, amount_bounds, compute_row, map_pair, should_stop),
         facet=dataset.pairs,
-        best_cap=cap_choice,
-        best_radial=radial_choice,
-        near_optimal_groups=near_optimal,
-        selected=selection_solution,
+        vector_choices=vector_choices,
+        near_optimal_groups=near_optimal_groups,
+        selection_solution=selection_solution,
     )
 
 
@@ -384,28 +388,29 @@ def solve_by_distribution(dataset: Dataset, parameters: PerGroupParameters) -> D
     problem = SummaryProblem(dataset.pair_sizes, parameters)
     pair_choice = best_summary_pair(problem)
     pair = own_pair = None
-    limits: tuple[float, float] | None = (pair_choice.error, pair_choice.error)
+    error_limits: tuple[float, float] | None = (pair_choice.error, pair_choice.error)
     if not pair_choice.releases_nothing:
         pair = Pair(pair_choice.max_groups, pair_choice.max_amount, pair_choice.error)
-        limits = problem.compute_limits(pair.max_groups, pair.max_amount)
+        error_limits = problem.compute_limits(pair.max_groups, pair.max_amount)
     if parameters.own_groups is not None and parameters.own_amount is not None:
         l0, linf = int(parameters.own_groups), float(parameters.own_amount)
         own_pair = Pair(l0, linf, problem.compute_error(l0, linf))
-    group_bounds, amounts = (
+    group_bounds, amount_bounds = (
         np.unique(np.r_[space_evenly(int(largest_bound), max_count), best_bound or 1]).astype(np.float64)
         for largest_bound, max_count, best_bound in (
             (dataset.pair_sizes.groups.max(), SUMMARY_MAP_SIZE[0], pair_choice.max_groups),
             (problem.amounts.max(), SUMMARY_MAP_SIZE[1], pair_choice.max_amount),
         )
     )
-    rows = [[problem.compute_error_parts(int(l0), float(c)) for l0 in group_bounds] for c in amounts]
-    map_values = np.array(rows)
+    map_values = np.array(
+        [[problem.compute_error_parts(int(l0), float(c)) for l0 in group_bounds] for c in amount_bounds]
+    )
     return DistributionSolution(
         problem=problem,
         facet=dataset.pair_sizes,
-        choice=pair_choice,
+        pair_choice=pair_choice,
         pair=pair,
         own_pair=own_pair,
-        error_map=ErrorMap(group_bounds, amounts, *np.moveaxis(map_values, -1, 0)),
-        limits=limits,
+        error_map=ErrorMap(group_bounds, amount_bounds, *np.moveaxis(map_values, -1, 0)),
+        error_limits=error_limits,
     )

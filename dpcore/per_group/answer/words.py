@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import astuple
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +19,11 @@ from dpcore.dataset import Dataset
 from dpcore.per_group.answer.error_map import SelectionSolution, split_error
 from dpcore.per_group.answer.solution import MIN_SAVING, USEFUL_ERROR, DistributionSolution, PerGroupSolution
 from dpcore.per_group.means import APPROXIMATE as APPROXIMATE_MEANS
-from dpcore.per_group.pair_of_bounds import round_up
+from dpcore.per_group.pair_of_bounds import PairChoice, round_up
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from dpcore.per_group.selection import SelectedVector
 from dpcore.per_group.summary import APPROXIMATE
-from dpcore.per_group.whole_vector import VectorRule
+from dpcore.per_group.whole_vector import VectorChoice, VectorRule
 
 AnySolution = PerGroupSolution | DistributionSolution
 OBJECTIVES = {
@@ -65,37 +66,38 @@ def name_norm(parameters: PerGroupParameters) -> str:
 def list_assumptions(solution: AnySolution) -> tuple[str, ...]:
     """Return the assumptions of the answer, sentences without their full stop."""
     parameters = solution.parameters
-    groups_text = "The list of groups is public; groups without rows are released, too"
-    budget_text = "The budget is for all groups together; every further release needs its own"
-    bounds_text = (
+    groups_sentence = "The list of groups is public; groups without rows are released, too"
+    budget_sentence = "The budget is for all groups together; every further release needs its own"
+    bounds_sentence = (
         "Users keep groups up to the first bound, drawn at random, and amounts up to the second in each"
     )
-    errors_text = "The errors are averaged over the noise and the random choice of groups"
+    errors_sentence = "The errors are averaged over the noise and the random choice of groups"
     if parameters.selection.is_private:
-        groups_text = (
+        groups_sentence = (
             "Groups are selected by the users who keep them; groups that are not released count as 0"
         )
-        budget_text += ". Selection and noise share it"
-        bounds_text += "; with scaling only the selection has a sample"
+        budget_sentence += ". Selection and noise share it"
+        bounds_sentence += "; with scaling only the selection has a sample"
     elif parameters.program is Program.BIGQUERY:
-        groups_text = (
+        groups_sentence = (
             "The errors are those of groups that are released. BigQuery takes no list: it leaves out groups with few "
             "users. *Private, Laplace* counts that"
         )
     if parameters.statistic is Statistic.MEAN:
-        sums_text = "two sums per group, of the rows' distances from both ends of the range"
+        sums_phrase = "two sums per group, of the rows' distances from both ends of the range"
         if parameters.splits_means:
-            sums_text = "a sum and a number of rows per group, which share the budget"
-        bounds_text += f". A mean comes from {sums_text}, and is clamped to the range"
-        errors_text = f"In the errors {APPROXIMATE_MEANS}"
+            sums_phrase = "a sum and a number of rows per group, which share the budget"
+        bounds_sentence += f". A mean comes from {sums_phrase}, and is clamped to the range"
+        errors_sentence = f"In the errors {APPROXIMATE_MEANS}"
     if parameters.program is Program.TUMULT:
-        errors_text += ". Tumult chooses by a hash, the same in every run: more runs do not average that out"
+        hash_sentence = "Tumult chooses by a hash, the same in every run: more runs do not average that out"
+        errors_sentence = f"{errors_sentence}. {hash_sentence}"
     sentences = [
         f"Neighbouring data sets: {parameters.neighbours.value}",
-        groups_text,
-        budget_text,
-        bounds_text,
-        errors_text,
+        groups_sentence,
+        budget_sentence,
+        bounds_sentence,
+        errors_sentence,
         "The bounds are public. If they were computed from private data, ε does not cover that",
     ]
     if isinstance(solution, DistributionSolution):
@@ -110,40 +112,40 @@ def instruct_to_bound(solution: AnySolution) -> str:
     if solution.parameters.statistic is Statistic.USERS:
         return f"Count each user in at most {groups_text}"
     amount_text = format_amount(solution.parameters, solution.pair.max_amount)
-    side_text = ", on either side of 0" if solution.parameters.statistic is Statistic.SIGNED_SUM else ""
-    return f"Keep at most {groups_text} of each user, and {amount_text} in each{side_text}"
+    side_phrase = ", on either side of 0" if solution.parameters.statistic is Statistic.SIGNED_SUM else ""
+    return f"Keep at most {groups_text} of each user, and {amount_text} in each{side_phrase}"
 
 
 def write_headline(solution: AnySolution) -> str:
     """Return the recommendation in one sentence: the best pair of bounds, or the alternative if there is none."""
     if solution.pair is not None:
-        suffix_text = ", or about as many" if isinstance(solution, DistributionSolution) else ""
-        return f"{instruct_to_bound(solution)}{suffix_text}."
+        suffix_phrase = ", or about as many" if isinstance(solution, DistributionSolution) else ""
+        return f"{instruct_to_bound(solution)}{suffix_phrase}."
     if isinstance(solution, PerGroupSolution) and solution.saved_share >= MIN_SAVING:
         return f"Keep every row, and scale the user: {wording.percent(solution.saved_share)} less error than nothing."
     epsilon_text = wording.entered(solution.parameters.epsilon)
-    if not solution.choice.is_settled:
+    if not solution.pair_choice.is_settled:
         return f"No useful pair was found at ε = {epsilon_text}; there may be one."
-    restriction_text = "" if solution.choice.certificate is not None else " of those tried"
-    return f"Release nothing at ε = {epsilon_text}: no pair of bounds{restriction_text} has a smaller error."
+    pairs_phrase = "pair of bounds" if solution.pair_choice.certificate else "pair of bounds of those tried"
+    return f"Release nothing at ε = {epsilon_text}: no {pairs_phrase} has a smaller error."
 
 
 def list_numbers(solution: AnySolution) -> tuple[Number, ...]:
-    """Return the numbers: the pair and its error, the released private groups, and the bound on whole vectors."""
+    """Return the numbers: pair and error, then, where there are any, released private groups and bound on vectors."""
     parameters, pair = solution.parameters, solution.pair
-    objective_help = f"The {OBJECTIVES[parameters.objective]}."
-    error = solution.pair_error
-    error_text = format_error(parameters, error)
-    pair_text = "none" if solution.choice.is_settled else "none found"
+    pair_error, objective_help = solution.pair_error, f"The {OBJECTIVES[parameters.objective]}."
+    error_text = format_error(parameters, pair_error)
+    pair_text = "none" if solution.pair_choice.is_settled else "none found"
     pair_label, clipboard_text = "Best pair", ""
-    error_label, comparison_text = "Error of publishing nothing", ""
+    error_label, error_note = "Error of publishing nothing", ""
     if pair is not None:
         pair_text = format_pair(parameters, pair.max_groups, pair.max_amount)
         pair_label, clipboard_text = "Best pair of bounds", f"{pair.max_groups}, {pair.max_amount:.12g}"
         if parameters.statistic is Statistic.USERS:
             pair_label, clipboard_text = "Best bound", f"{pair.max_groups}"
         error_label = "Error of the pair"
-        comparison_text = f"({wording.change(pair.error, solution.problem.error_of_nothing)} than no release)"
+        change_text = wording.change(pair.error, solution.problem.error_of_nothing)
+        error_note = f"({change_text} than no release)"
     if isinstance(solution, DistributionSolution):
         return (
             Number("Best pair found", pair_text, clipboard_text=clipboard_text),
@@ -151,67 +153,68 @@ def list_numbers(solution: AnySolution) -> tuple[Number, ...]:
         )
     numbers = [
         Number(pair_label, pair_text, clipboard_text=clipboard_text),
-        Number(error_label, error_text, comparison_text, objective_help, error, clipboard_text=error_text),
+        Number(error_label, error_text, error_note, objective_help, pair_error, clipboard_text=error_text),
     ]
-    if solution.selected is not None and pair is not None:
-        released_text = wording.number(solution.selected.groups_by_bounds["pair"].num_expected_groups)
-        numbers.append(Number("Groups released", released_text, f"of {solution.num_groups:,}, on average"))
-    if (vector := solution.best_vector) is not None:
-        bound_label = "Bound of one level" if vector.rule is VectorRule.CAP else "Bound of the scaling"
-        note = f"{wording.change(vector.error, error)} than the pair"
+    if solution.selection_solution is not None and pair is not None:
+        selected_groups = solution.selection_solution.groups_by_bounds["pair"]
+        num_released_text = wording.number(selected_groups.num_expected_groups)
+        share_note = f"of {solution.num_groups:,}, on average"
+        numbers.append(Number("Groups released", num_released_text, share_note))
+    if (best_vector := solution.best_vector) is not None:
+        rule_name = "one level" if best_vector.vector_rule is VectorRule.CAP else "the scaling"
+        comparison_note = f"{wording.change(best_vector.error, pair_error)} than the pair"
         norm_help = "The largest L1 (Laplace) or L2 norm (Gaussian) of what a user adds to all groups."
-        norm_text = wording.number(round_up(vector.max_norm))
-        scaled_text = format_error(parameters, vector.error)
+        norm_text = wording.number(round_up(best_vector.max_norm))
+        vector_error_text = format_error(parameters, best_vector.error)
         numbers += [
-            Number(bound_label, norm_text, "norm of a user's vector", norm_help),
-            Number("Error of scaling", scaled_text, note, objective_help),
+            Number(f"Bound of {rule_name}", norm_text, "norm of a user's vector", norm_help),
+            Number("Error of scaling", vector_error_text, comparison_note, objective_help),
         ]
     return tuple(numbers)
 
 
 def list_error_parts(solution: PerGroupSolution) -> tuple[ErrorPart, ...]:
-    """Return the parts of the error of the best pair; their squares add up to its square."""
+    """Return the parts of the error of the best pair, whose squares add up to its square; empty if they are unknown."""
     if (error_parts := solution.error_parts) is None:
         return ()
     bias_part = error_parts.clipping_part + error_parts.omission_part
-    parts = {BIAS: bias_part, SAMPLING: error_parts.sampling_part, NOISE: error_parts.noise_part}
-    roots = {name: math.sqrt(error_parts.total * max(part, 0.0)) for name, part in parts.items()}
-    return build_error_parts(roots, wording.number)
+    parts = bias_part, error_parts.sampling_part, error_parts.noise_part
+    roots = (math.sqrt(error_parts.total * max(error_part, 0.0)) for error_part in parts)
+    return build_error_parts(dict(zip((BIAS, SAMPLING, NOISE), roots, strict=True)), wording.number)
 
 
 def write_detail(solution: AnySolution, dataset: Dataset) -> str:
-    """Build the sentences that qualify the headline."""
+    """Write the sentences that qualify the headline, as one text; empty if nothing does."""
     sentences = []
     if isinstance(solution, DistributionSolution):
         sentences.append("**Which pairs lie in which group is not known.**")
-        if solution.pair is not None and solution.limits is not None:
-            low_text, high_text = (format_error(solution.parameters, x) for x in solution.limits)
+        if solution.pair is not None and solution.error_limits is not None:
+            low_text, high_text = (format_error(solution.parameters, x) for x in solution.error_limits)
             sentences.append(f"The error is between {low_text} and {high_text}.")
     else:
         outside_counts = _count_outside(solution, dataset)
         if outside_counts is not None and outside_counts.exceeds_warning:
             sentences.append(
-                f"**{outside_counts.percent} of the values are clamped**, and no error here counts that: set L and U "
-                f"{RANGE_SOURCE}"
+                f"**{outside_counts.percent_text} of the values are clamped**, and no error here counts that: set L "
+                f"and U {RANGE_SOURCE}"
             )
-        if (vector := solution.best_vector) is not None and solution.saved_share >= MIN_SAVING:
-            groups_text = ""
-            if isinstance(vector, SelectedVector):
-                groups_text = f", of at most {wording.counted(vector.max_groups, 'group')}"
-            action_text = "Cutting users at one level" if vector.rule is VectorRule.CAP else "Scaling users"
-            saved_text = wording.percent(solution.saved_share)
-            error_text = format_error(solution.parameters, vector.error)
-            sentences.append(f"{action_text} instead{groups_text}: {error_text}, {saved_text} less.")
+        if (best_vector := solution.best_vector) is not None and solution.saved_share >= MIN_SAVING:
+            is_cap = best_vector.vector_rule is VectorRule.CAP
+            action_phrase = f"{'Cutting users at one level' if is_cap else 'Scaling users'} instead"
+            if isinstance(best_vector, SelectedVector):
+                action_phrase += f", of at most {wording.counted(best_vector.max_groups, 'group')}"
+            error_text = format_error(solution.parameters, best_vector.error)
+            sentences.append(f"{action_phrase}: {error_text}, {wording.percent(solution.saved_share)} less.")
         if solution.is_mean and solution.pair is not None:
-            warning_text = "" if solution.useful_mean_size else "**Of little use:** "
-            sentences.append(f"{warning_text}{_compare_means(solution)}")
+            warning_phrase = "" if solution.useful_mean_size else "**Of little use:** "
+            sentences.append(f"{warning_phrase}{_compare_means(solution)}")
     if dataset.is_private:
         sentences.append(_warn_of_leak(solution.parameters))
     return " ".join(sentences)
 
 
 def _compare_means(solution: PerGroupSolution) -> str:
-    """Say from which size on a group's own mean has a smaller error than one mean for all groups."""
+    """Say from which size on groups' own means err less than one mean for all groups, or that they never do."""
     if solution.useful_mean_size is None:
         return "One mean for all groups has a smaller error than their own means."
     size_text = wording.counted(solution.useful_mean_size, "row")
@@ -233,7 +236,7 @@ def _warn_of_leak(parameters: PerGroupParameters) -> str:
 
 
 def _count_outside(solution: PerGroupSolution, dataset: Dataset) -> OutsideCounts | None:
-    """Count the values that a mean clamps, or return None if the data have no values."""
+    """Count the values that a mean clamps; return None for other statistics and for data without values."""
     if not solution.is_mean or dataset.values is None:
         return None
     values, (lower, upper) = dataset.values.values, solution.parameters.mean_range
@@ -241,92 +244,84 @@ def _count_outside(solution: PerGroupSolution, dataset: Dataset) -> OutsideCount
 
 
 def describe_near_optimal(solution: PerGroupSolution) -> str:
-    """Describe the numbers of groups with a near-optimal error under the best bound within a group, if computed."""
+    """Describe the near-optimal range of L0 under the best bound within a group; empty if it was not computed."""
     if solution.near_optimal_groups is None or solution.pair is None:
         return ""
     parameters = solution.parameters
     counts_users = parameters.statistic is Statistic.USERS
     amount_text = "" if counts_users else format_amount(parameters, solution.pair.max_amount)
     group_range = solution.near_optimal_groups
-    return standard.write_range(*group_range, "group", objective="", other_bound_text=amount_text)
+    return standard.write_range(*group_range, "group", objective="", other_bound_phrase=amount_text)
 
 
 def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
-    """Build the facts behind the pair, one sentence each."""
+    """Build the facts behind the pair, by name: one or a few sentences each, and no fact that does not apply."""
     if isinstance(solution, DistributionSolution):
-        search_text = solution.choice.stop_reason.partition(". ")[0]
         return {
             "Noise": _describe_noise(solution.parameters),
             "What is approximate": APPROXIMATE,
-            "How it was found": f"{search_text}.",
+            "How it was found": f"{solution.pair_choice.stop_reason.partition('. ')[0]}.",
         }
-    parameters, pair, selected = solution.parameters, solution.pair, solution.selected
-    facts = {"Noise": _describe_noise(parameters)}
-    if selected is not None:
-        facts |= _list_selection_facts(solution, selected)
+    parameters, pair, selection_solution = solution.parameters, solution.pair, solution.selection_solution
+    facts_by_name = {"Noise": _describe_noise(parameters)}
+    if selection_solution is not None:
+        facts_by_name |= _list_selection_facts(solution, selection_solution)
     if (error_parts := solution.error_parts) is not None:
         part_names = "amounts above their bound", "groups beyond theirs", "random choice of groups", "noise"
         part_texts = (
             f"{name} {wording.percent(part / error_parts.total)}"
             for name, part in zip(part_names, astuple(error_parts), strict=True)
         )
-        facts["Error components"] = f"{', '.join(part_texts)}."
+        facts_by_name["Error components"] = f"{', '.join(part_texts)}."
     if pair is not None:
-        is_above_groups = solution.problem.pairs.groups_per_user > pair.max_groups
-        is_above_amount = np.abs(solution.problem.amounts) > pair.max_amount
-        facts["Who is affected"] = (
-            f"above the bound on groups: {_count_share(is_above_groups, 'user')}; above the bound in each: "
-            f"{_count_share(is_above_amount, 'pair')} of user and group."
+        above_groups_mask = solution.problem.pairs.groups_per_user > pair.max_groups
+        above_amount_mask = np.abs(solution.problem.amounts) > pair.max_amount
+        facts_by_name["Who is affected"] = (
+            f"above the bound on groups: {_count_share(above_groups_mask, 'user')}; above the bound in each: "
+            f"{_count_share(above_amount_mask, 'pair')} of user and group."
         )
-    if solution.best_cap is not None and solution.best_radial is not None:
-        cap_text = format_error(parameters, solution.best_cap.error)
-        radial_text = format_error(parameters, solution.best_radial.error)
-        facts["Without sampling"] = f"error {cap_text} with one level, {radial_text} with scaling."
+    if solution.vector_choices:
+        cap_text, radial_text = (format_error(parameters, choice.error) for choice in solution.vector_choices)
+        facts_by_name["Without sampling"] = f"error {cap_text} with one level, {radial_text} with scaling."
     if (outside_counts := _count_outside(solution, dataset)) is not None:
-        facts["Values outside the range"] = outside_counts.write_sentence(
+        facts_by_name["Values outside the range"] = outside_counts.write_sentence(
             "the range from L to U",
             " and is clamped, which no error counts",
             " and are clamped, which no error counts",
         )
     if solution.is_mean:
-        facts[noise_error.ASSUMPTION_LABEL] = _describe_users(solution)
-    for label, compared_pair in (
-        ("PipelineDP's rule", solution.tuner_pair),
-        ("Your own pair", solution.own_pair),
-    ):
+        facts_by_name[noise_error.ASSUMPTION_LABEL] = _describe_users(solution)
+    compared_pairs = {"PipelineDP's rule": solution.tuner_pair, "Your own pair": solution.own_pair}
+    for pair_label, compared_pair in compared_pairs.items():
         if compared_pair is not None:
-            bounds = compared_pair.max_groups, compared_pair.max_amount
-            facts[f"{label}, {' × '.join(map(wording.number, bounds))}"] = standard.compare_own_bound(
-                "error",
-                compared_pair.error,
-                solution.pair_error,
-                lambda error: format_error(parameters, error),
-                "the pair",
-            )
-    offer_text = "no pair: only for amounts of at least 0, on a public list of groups."
-    if parameters.statistic.is_non_negative and selected is None:
-        offer_text = (
+            bound_pair = compared_pair.max_groups, compared_pair.max_amount
+            errors, format_one = (compared_pair.error, solution.pair_error), partial(format_error, parameters)
+            fact_sentence = standard.compare_own_bound("error", *errors, format_one, "the pair")
+            facts_by_name[f"{pair_label}, {' × '.join(map(wording.number, bound_pair))}"] = fact_sentence
+    offer_sentence = "no pair: only for amounts of at least 0, on a public list of groups."
+    if parameters.statistic.is_non_negative and selection_solution is None:
+        offer_sentence = (
             "the pair with the least sum of mean absolute errors; its root mean square can be up to "
             f"50{wording.PERCENT} higher."
         )
-    return facts | {"Choose privately offers": offer_text}
+    return facts_by_name | {"Choose privately offers": offer_sentence}
 
 
 def _describe_noise(parameters: PerGroupParameters) -> str:
-    """Describe the noise of the program, and how a mean's sums and rows share epsilon."""
-    is_big_query = parameters.program is Program.BIGQUERY
-    text = describe_program(
+    """Describe the noise of the program, and that Laplace noise of a mean's sums and rows gets half of epsilon each."""
+    is_big_query, is_mean = parameters.program is Program.BIGQUERY, parameters.statistic is Statistic.MEAN
+    noise_sentences = describe_program(
         parameters.program,
         parameters.mechanism,
         parameters.epsilon if is_big_query else parameters.amount_epsilon,
         parameters.delta,
         of_counts=parameters.statistic in (Statistic.ROWS, Statistic.USERS),
-        num_aggregates=2 if parameters.statistic is Statistic.MEAN else 1,
+        num_aggregates=2 if is_mean else 1,
     )
-    is_halved = parameters.splits_means and parameters.noise.kind is NoiseKind.LAPLACE and not is_big_query
-    if parameters.statistic is Statistic.MEAN and is_halved:
-        text += " Sums and numbers of rows get half of ε each."
-    return text
+    is_split_mean = is_mean and parameters.splits_means and not is_big_query
+    if is_split_mean and parameters.noise.kind is NoiseKind.LAPLACE:
+        noise_sentences += " Sums and numbers of rows get half of ε each."
+    return noise_sentences
 
 
 _PROGRAM_SELECTIONS = {
@@ -340,108 +335,112 @@ _PROGRAM_SELECTIONS = {
 """Which programs select groups as the page counts."""
 
 
-def _count_share(is_above: npt.NDArray[np.bool_], noun: str) -> str:
+def _count_share(above_mask: npt.NDArray[np.bool_], noun: str) -> str:
     """Write how many users or pairs are above a bound, and their share."""
-    return f"{wording.counted(int(is_above.sum()), noun)} ({wording.percent(float(is_above.mean()))})"
+    return f"{wording.counted(int(above_mask.sum()), noun)} ({wording.percent(float(above_mask.mean()))})"
 
 
-def _list_selection_facts(solution: PerGroupSolution, selected: SelectionSolution) -> dict[str, str]:
-    """Build the facts: the split of the budget, the parts of the error, and other bounds."""
+def _list_selection_facts(
+    solution: PerGroupSolution, selection_solution: SelectionSolution
+) -> dict[str, str]:
+    """Build the facts on private selection, sentences by name: budget, parts of the error, vectors, programs."""
     parameters = solution.parameters
     assert parameters.selection_delta is not None
-    noise_text = f"ε = {wording.entered(parameters.amount_epsilon)}"
+    budget_text = f"ε = {wording.entered(parameters.amount_epsilon)}"
     if parameters.delta is not None:
-        noise_text += f" and δ = {wording.entered(parameters.delta)}"
-    facts = {
+        budget_text += f" and δ = {wording.entered(parameters.delta)}"
+    facts_by_name = {
         "Budget": f"ε = {wording.entered(parameters.selection_epsilon)} and "
         f"δ = {wording.entered(parameters.selection_delta)} to select groups ({parameters.selection.value}), "
-        f"{noise_text} for the noise."
+        f"{budget_text} for the noise."
     }
-    if pair_groups := selected.groups_by_bounds.get("pair"):
-        part_pair = split_error(solution.problem, pair_groups)
-        kept_text, lost_text = (wording.percent(part / sum(part_pair)) for part in part_pair)
-        facts["Error components"] = f"released groups {kept_text}, groups that are not released {lost_text}."
-    if (vector := selected.vector) is not None:
-        rule_text = "one level" if vector.rule is VectorRule.CAP else "scaling"
-        facts["Without sampling amounts"] = (
-            f"error {format_error(parameters, vector.error)} with {rule_text}; only the selection keeps "
-            f"{wording.counted(vector.max_groups, 'group')} of each user. "
-            f"Best of {wording.number(vector.num_evaluations)} settings, without a proof."
+    if selected_groups := selection_solution.groups_by_bounds.get("pair"):
+        error_parts = split_error(solution.problem, selected_groups)
+        released_text, lost_text = (wording.percent(part / sum(error_parts)) for part in error_parts)
+        parts_sentence = f"released groups {released_text}, groups that are not released {lost_text}."
+        facts_by_name["Error components"] = parts_sentence
+    if (selected_vector := selection_solution.selected_vector) is not None:
+        rule_text = "one level" if selected_vector.vector_rule is VectorRule.CAP else "scaling"
+        facts_by_name["Without sampling amounts"] = (
+            f"error {format_error(parameters, selected_vector.error)} with {rule_text}; only the selection keeps "
+            f"{wording.counted(selected_vector.max_groups, 'group')} of each user. "
+            f"Best of {wording.number(selected_vector.num_evaluations)} settings, without a proof."
         )
-    own_selection = _PROGRAM_SELECTIONS.get(parameters.program, "")
-    return facts | ({"Programs": own_selection} if own_selection else {})
+    program_sentences = _PROGRAM_SELECTIONS.get(parameters.program, "")
+    return facts_by_name | ({"Programs": program_sentences} if program_sentences else {})
 
 
 def list_proofs(solution: PerGroupSolution) -> tuple[Proof, ...]:
-    """Return the certificates of pair, cap and radial clip, each with its stop reason."""
-    choices = (("Pair", solution.choice), ("One level", solution.best_cap), ("Scaling", solution.best_radial))
+    """Return name, certificate and stop reason of pair, cap and radial clip, without those that have no certificate."""
+    choices: tuple[PairChoice | VectorChoice, ...] = (solution.pair_choice, *solution.vector_choices)
     return tuple(
         (name, choice.certificate, choice.stop_reason)
-        for name, choice in choices
-        if choice is not None and choice.certificate is not None
+        for name, choice in zip(("Pair", "One level", "Scaling"), choices, strict=False)
+        if choice.certificate is not None
     )
 
 
 def describe_data(solution: AnySolution, dataset: Dataset) -> str:
-    """Describe the data that the answer was computed from, and what is not proved."""
-    action_text = "in the data" if solution.parameters.selection.is_private else "released"
+    """Describe the pairs, the list of groups, and the rows left out; of a mean also how the search ended."""
+    place_phrase = "in the data" if solution.parameters.selection.is_private else "released"
     sentences = [
         f"{wording.counted(solution.num_pairs, 'pair')} of a user and a group; "
-        f"{wording.counted(solution.num_groups, 'group')} of {wording.plain(solution.facet.label)} {action_text}."
+        f"{wording.counted(solution.num_groups, 'group')} of {wording.plain(solution.facet.label)} {place_phrase}."
     ]
     if listed_groups := solution.parameters.listed_groups[0]:
-        kind_text = "bins by public edges" if solution.parameters.edges else "groups of the public list"
+        groups_noun = "bins by public edges" if solution.parameters.edges else "groups of the public list"
         sentences.append(
-            f"These are the {len(listed_groups):,} {kind_text}. Rows of no such group are left out before anything is "
-            "bounded, here and in the program."
+            f"These are the {len(listed_groups):,} {groups_noun}. Rows of no such group are left out before anything "
+            "is bounded, here and in the program."
         )
     if isinstance(solution, PerGroupSolution):
-        if num_skipped := solution.facet.rows_without_group:
-            sentences.append(f"{wording.counted(num_skipped, 'row')} without a group stay out.")
+        if num_ungrouped_rows := solution.facet.rows_without_group:
+            sentences.append(f"{wording.counted(num_ungrouped_rows, 'row')} without a group stay out.")
         if solution.is_mean:
-            sentences.append(solution.choice.stop_reason)
+            sentences.append(solution.pair_choice.stop_reason)
     return " ".join(sentences)
 
 
 def describe_survival(solution: PerGroupSolution) -> list[str]:
-    """Describe the expected number of released groups and their size, for each choice of bounds."""
-    assert solution.selected is not None
-    selected, sentences = solution.selected, []
-    names = {"pair": "With the best pair", "scaled": "With users scaled", "tuner": "With PipelineDP's pair"}
-    for bounds, bounds_name in names.items():
-        if (selected_groups := selected.groups_by_bounds.get(bounds)) is None:
+    """Describe how many groups are released and from which size, for each choice of bounds, or that none is."""
+    assert solution.selection_solution is not None
+    selection_solution, sentences = solution.selection_solution, []
+    labels_by_bounds = {"pair": "the best pair", "scaled": "users scaled", "tuner": "PipelineDP's pair"}
+    for bounds_name, bounds_label in labels_by_bounds.items():
+        if (selected_groups := selection_solution.groups_by_bounds.get(bounds_name)) is None:
             continue
-        likely_sizes = selected.users_per_group[selected_groups.keep_probabilities >= 0.5]
-        size_text = "none is likely"
+        likely_sizes = selection_solution.users_per_group[selected_groups.keep_probabilities >= 0.5]
+        size_phrase = "none is likely"
         if likely_sizes.size:
-            size_text = f"the smallest likely one has {wording.counted(int(likely_sizes.min()), 'user')}"
+            size_phrase = f"the smallest likely one has {wording.counted(int(likely_sizes.min()), 'user')}"
         sentences.append(
-            f"**{bounds_name}:** {wording.number(selected_groups.num_expected_groups)} of "
-            f"{wording.counted(solution.num_groups, 'group')} are released on average; {size_text}."
+            f"**With {bounds_label}:** {wording.number(selected_groups.num_expected_groups)} of "
+            f"{wording.counted(solution.num_groups, 'group')} are released on average; {size_phrase}."
         )
     if not sentences:
-        is_settled = solution.choice.is_settled
+        is_settled = solution.pair_choice.is_settled
         sentences.append("Releasing no group is best." if is_settled else "No useful bounds were found.")
     return sentences
 
 
 def describe_groups(solution: PerGroupSolution) -> list[str]:
-    """Describe which groups have useful numbers."""
+    """Describe from which size on groups have useful numbers: a sentence per choice of bounds, of means just one."""
     if solution.is_mean:
         return [_compare_means(solution)]
     sentences, limit_text = [], wording.percent(USEFUL_ERROR)
-    for bounds_name, errors in (
+    for bounds_label, errors in (
         ("With the best pair" if solution.pair is not None else "Publishing 0", solution.group_errors),
         ("With users scaled", solution.vector_group_errors),
     ):
         if errors is None:
             continue
-        num_useless, size = solution.count_useless(errors), solution.find_useful_size(errors)
-        useful_text = f"the largest group's error is above {limit_text}"
-        if size is not None:
-            useful_text = f"every error is below {limit_text} from a size of {wording.number(size)} on"
+        num_useless, useful_size = solution.count_useless(errors), solution.find_useful_size(errors)
+        useful_phrase = f"the largest group's error is above {limit_text}"
+        if useful_size is not None:
+            size_text = wording.number(useful_size)
+            useful_phrase = f"every error is below {limit_text} from a size of {size_text} on"
         sentences.append(
-            f"**{bounds_name}:** {useful_text}; publishing 0 is as good for {wording.number(num_useless)} of "
+            f"**{bounds_label}:** {useful_phrase}; publishing 0 is as good for {wording.number(num_useless)} of "
             f"{wording.counted(solution.num_groups, 'group')}."
         )
     return sentences
@@ -451,12 +450,12 @@ def _describe_users(solution: PerGroupSolution) -> str:
     """Compare the standard error of means, as estimates for a population, with that of independent rows."""
     problem, pair_rows = solution.problem, solution.problem.pairs.rows.astype(np.float64)
     group_rows, row_squares = problem.sum_by_group(pair_rows), problem.sum_by_group(pair_rows**2)
-    is_occupied = group_rows > 0.0
-    effects = row_squares[is_occupied] / group_rows[is_occupied] - 1.0
-    ratios = np.sqrt(1.0 + noise_error.ASSUMED_SHARE * effects)
+    occupied_mask = group_rows > 0.0
+    excess_effects = row_squares[occupied_mask] / group_rows[occupied_mask] - 1.0
+    error_ratios = np.sqrt(1.0 + noise_error.ASSUMED_SHARE * excess_effects)
     return (
         "for the population, the standard error before noise is "
-        f"{wording.number(float(np.median(ratios)))} times that of independent rows in the median group and "
-        f"{wording.number(float(ratios.max()))} times in the worst, at an intra-class correlation of "
+        f"{wording.number(float(np.median(error_ratios)))} times that of independent rows in the median group and "
+        f"{wording.number(float(error_ratios.max()))} times in the worst, at an intra-class correlation of "
         f"{noise_error.ASSUMED_SHARE}."
     )

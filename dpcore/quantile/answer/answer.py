@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -71,29 +72,25 @@ def sort_rows(
 ) -> tuple[tuple[QuantileProblem, ...], QuantileProblem | None]:
     """Return the problems with sorted rows, and one with fewer subsamples (None if rows are too many)."""
     assert dataset.values is not None
-    problems = core.build_problems(dataset.values, parameters, mechanisms)
-    num_rows = problems[0].rows.histogram.num_rows
+    quantile_problems = core.build_problems(dataset.values, parameters, mechanisms)
+    num_rows = quantile_problems[0].rows.histogram.num_rows
     if num_rows > FIRST_ROWS:
-        return problems, None
+        return quantile_problems, None
     num_subsamples = max(min(FIRST_CELLS // (16 * num_rows), FIRST_SUBSAMPLES), 2)
-    return problems, problems[0].with_subsamples(num_subsamples)
+    return quantile_problems, quantile_problems[0].with_subsamples(num_subsamples)
 
 
 def choose_first_bounds(few_problem: QuantileProblem, quantiles: tuple[float, ...]) -> Choices:
-    """Return the best bounds of a first answer, from fewer bounds if there are many rows, and from few caps."""
+    """Return the best bounds of a first answer: of few caps, and of fewer smooth bounds the more rows there are."""
     num_rows = few_problem.values.values.size
     num_points, num_caps = (
-        min(max(FIRST_CELLS // (2 * num_rows * times), 3), limit)
-        for times, limit in ((1, SEARCH_POINTS), (few_problem.rows.draws.num_orders, FIRST_CAPS))
+        min(max(FIRST_CELLS // (2 * num_rows * cost_factor), 3), max_count)
+        for cost_factor, max_count in ((1, SEARCH_POINTS), (few_problem.rows.draws.num_orders, FIRST_CAPS))
     )
-    cap_choice = optimal_bound.best_bound(
-        few_problem, WeightKind.CAP, num_caps, quantiles=quantiles, max_tried_caps=0
-    )
-    if few_problem.program not in WEIGHTED_PROGRAMS:
-        return Choices(None, cap_choice)
-    return Choices(
-        optimal_bound.best_bound(few_problem, WeightKind.SMOOTH, num_points, quantiles=quantiles), cap_choice
-    )
+    find_bound = partial(optimal_bound.best_bound, few_problem, quantiles=quantiles)
+    cap_choice = find_bound(WeightKind.CAP, num_caps, max_tried_caps=0)
+    has_smooth_weights = few_problem.program in WEIGHTED_PROGRAMS
+    return Choices(find_bound(WeightKind.SMOOTH, num_points) if has_smooth_weights else None, cap_choice)
 
 
 def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
@@ -102,50 +99,44 @@ def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
     # The sorted rows depend neither on these fields nor on epsilon, which is all that a slider moves.
     base_parameters = replace(parameters.without(*NOT_SEARCHED, "quantiles"), epsilon=1.0)
     base_parameters = replace(base_parameters, neighbours=Neighbours.ADD_OR_REMOVE_USER)
-    sorting = Cached(sort_rows, (dataset, base_parameters, parameters.mechanisms), num_kept=2)
-    sorted_problems, few_problem = yield sorting
-    num_rows, epsilon, neighbours = (
-        sorted_problems[0].values.values.size,
-        parameters.epsilon,
-        parameters.neighbours,
-    )
-    problems = [problem.with_changes(neighbours=neighbours, epsilon=epsilon) for problem in sorted_problems]
-    choices = Search(
+    sort_arguments = dataset, base_parameters, parameters.mechanisms
+    sorted_problems, few_problem = yield Cached(sort_rows, sort_arguments, num_kept=2)
+    num_rows = sorted_problems[0].values.values.size
+    changes = {"neighbours": parameters.neighbours, "epsilon": parameters.epsilon}
+    quantile_problems = [problem.with_changes(**changes) for problem in sorted_problems]
+    choices_search = Search(
         "choices",
         (parameters.without(*NOT_SEARCHED), parameters.mechanisms),
-        lambda progress, should_stop: core.search_all(parameters, problems, progress, should_stop),
+        partial(core.search_all, parameters, quantile_problems),
         "",
-        is_complete=lambda choices: not any(one.is_cancelled for one in choices),
+        is_complete=lambda all_choices: not any(choices.is_cancelled for choices in all_choices),
         num_kept=KEPT_CHOICES,
     )
 
     def compute(choices: Sequence[Choices], progress: Progress, should_stop: ShouldStop) -> QuantileSolution:
-        """Compute the answer for the best bounds of a complete search."""
-        return core.compute(parameters, problems, choices)
+        """Compute the solution for the best bounds that a search found, one `Choices` per mechanism."""
+        return core.compute(parameters, quantile_problems, choices)
 
     def compute_first(choices: Sequence[Choices] | None) -> QuantileSolution:
-        """Compute a first answer from few subsamples, and from few bounds if no choices are known."""
-        first_problem = few_problem.with_changes(neighbours=neighbours, epsilon=epsilon)
-        first_choices = (
-            choices[0] if choices else choose_first_bounds(first_problem, parameters.quantile_levels)
-        )
+        """Compute a first solution from few subsamples: for the first of these choices, or if None from few bounds."""
+        first_problem, quantiles = few_problem.with_changes(**changes), parameters.quantile_levels
+        first_choices = choices[0] if choices else choose_first_bounds(first_problem, quantiles)
         return core.compute_one(parameters, first_problem, first_choices)
 
-    search = Search(
+    search_result: SearchResult = yield Search(
         "search_job",
         parameters,
         compute,
         "Trying bounds on your values",
-        preceding_search=choices,
+        preceding_search=choices_search,
         compute_first=None if few_problem is None else compute_first,
         is_complete=lambda solution: not solution.choices.is_cancelled,
         num_kept=MAX_KEPT_ANSWERS if num_rows <= MAX_KEPT_ROWS else 0,
         first_wait_seconds=FIRST_VISIT_SECONDS,
         later_wait_seconds=AT_ONCE_SECONDS if few_problem is None or num_rows <= AT_ONCE_ROWS else 0.0,
-        is_light=True,
+        follows_slider=True,
         progress_texts_by_stage=DOING_AT,
     )
-    search_result: SearchResult = yield search
     return search_result
 
 
@@ -164,12 +155,8 @@ def show_answers(answer: Answer, dataset: Dataset) -> Parts:
 
 def _show_density(solution: QuantileSolution, dataset: Dataset) -> Parts:
     """Show the density of the answers over the values chosen, and a note if many answers fall outside."""
-    limits = yield _choose_values(
-        solution, "where", lambda limits: plots.plot_density(solution, dataset, limits)
-    )
-    outside_share = 1.0 - min(
-        float(output.cdf(limits[1]) - output.cdf(limits[0])) for output in solution.outputs
-    )
+    low, high = yield _choose_values(solution, "where", partial(plots.plot_density, solution, dataset))
+    outside_share = 1.0 - min(float(output.cdf(high) - output.cdf(low)) for output in solution.outputs)
     if outside_share > 0.05:
         share_text = wording.percent(outside_share)
         yield Note(f"{share_text} of the answers fall outside: widen *Values shown*.")
@@ -187,31 +174,24 @@ def show_poorer_bases(answer: Answer, dataset: Dataset) -> Parts:
     solution, parameters = answer.solution, answer.parameters
     yield "**The less mass ν has near the quantile, the more budget it takes** (assumption 1 of the paper)."
     yield words.describe_base(solution)
-    change = yield Choice("poorer", "Make ν poorer", {change: change.value for change in BaseChange})
-    yield words.describe_poorer_bases(solution, change)
-    steps, bases = core.build_poorer_bases(parameters, change, solution.mechanism)
+    base_change = yield Choice("poorer", "Make ν poorer", {change: change.value for change in BaseChange})
+    yield words.describe_poorer_bases(solution, base_change)
+    change_sizes, bases = core.build_poorer_bases(parameters, base_change, solution.mechanism)
     weighting, bound = solution.weight_kind, solution.bound
-    errors = yield Search(
+    base_arguments = solution.problem, bases, weighting, bound
+    base_errors = yield Search(
         "poorer_job",
-        (parameters.without(*NOT_SEARCHED), weighting, bound, change),
-        lambda progress, should_stop: optimal_bound.compute_base_errors(
-            solution.problem,
-            bases,
-            weighting,
-            bound,
-            progress,
-            should_stop,
-            quantiles=parameters.quantile_levels,
-        ),
+        (parameters.without(*NOT_SEARCHED), weighting, bound, base_change),
+        partial(optimal_bound.compute_base_errors, *base_arguments, quantiles=parameters.quantile_levels),
         "Trying poorer bases",
         first_wait_seconds=0.0,
         later_wait_seconds=0.0,
     )
-    if errors is None:
+    if base_errors is None:
         return
-    if np.isnan(errors).any():
+    if np.isnan(base_errors).any():
         yield Note("Stopped early.")
-    yield plots.plot_poorer(solution, change, steps, errors, dataset)
+    yield plots.plot_poorer(solution, base_change, change_sizes, base_errors, dataset)
     yield Label()
 
 
@@ -239,12 +219,10 @@ def show_samples(answer: Answer, dataset: Dataset) -> Parts:
     simulation = yield Search(
         "draws_job",
         (answer.parameters, current_solution.bound, num_requested),
-        lambda progress, should_stop: (
+        lambda *callbacks: (
             current_solution,
             num_requested,
-            core.simulate_answers(
-                current_solution.outputs, num_requested, progress=progress, should_stop=should_stop
-            ),
+            core.simulate_answers(current_solution.outputs, num_requested, 0, *callbacks),
         ),
         "Drawing answers",
         "Draw answers",
@@ -253,15 +231,14 @@ def show_samples(answer: Answer, dataset: Dataset) -> Parts:
     )
     if simulation is None:
         return
-    solution, num_draws, answers = simulation
-    num_drawn = answers.shape[0]
+    solution, num_draws, simulated_answers = simulation
+    num_drawn = simulated_answers.shape[0]
     if num_drawn < num_draws:
         yield Note(f"Stopped early: {wording.counted(num_drawn, 'answer')} drawn.")
     if num_drawn == 0:
         return
-    yield _choose_values(
-        current_solution, "samples", lambda limits: plots.plot_samples(solution, answers, limits, dataset)
-    )
+    draw_samples = partial(plots.plot_samples, solution, simulated_answers, dataset)
+    yield _choose_values(current_solution, "samples", draw_samples)
     yield Label()
 
 
@@ -281,14 +258,14 @@ def build_setting(dataset: Dataset, parameters: QuantileParameters) -> ReleaseSe
     if parameters.fixed_bound is not None:
         return None
     # Not the outermost candidates, which rounding moves: pages compare this range with one that was drawn.
-    low, high = (None, None) if parameters.answer_range is None else parameters.base_range
+    lower, upper = (None, None) if parameters.answer_range is None else parameters.base_range
     return ReleaseSetting(
         Quantity.QUANTILE,
         parameters.epsilon,
         parameters.neighbours,
         "" if dataset.values is None else dataset.values.column,
-        lower=low,
-        upper=high,
+        lower=lower,
+        upper=upper,
         uses_values=parameters.bound_from is BoundFrom.VALUES,
     )
 
@@ -434,9 +411,7 @@ def _list_details(solution: QuantileSolution, label: str) -> dict[str, object]:
                 "quantile": output.quantile,
                 "epsilon": solution.epsilon_each,
                 "expected_rank_error": output.expected_rank_error,
-                "simulated_releases" if output.is_simulated else "subsamples": int(
-                    output.subsample_errors.size
-                ),
+                "simulated_releases" if output.is_simulated else "subsamples": output.subsample_errors.size,
                 "least_rank_error": output.least_rank_error,
                 "mean_answer": output.mean,
                 "interval_95": list(output.find_interval()),

@@ -44,46 +44,47 @@ KIND_STYLES = (
 
 def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
     """Plot the expected rank error against the bound, with the best of each kind: the main figure."""
-    items: list[Item] = []
-    names = ("weights", "bound", "expected_rank_error", "standard_error_over_subsamples")
+    items, least_phrases = list[Item](), list[str]()
     columns: dict[str, npt.NDArray[Any]] = {}
     for weighting, name, style, symbol in KIND_STYLES:
         quantile_choice = solution.choices.get(weighting)
         if quantile_choice.weight_kind is not weighting:
             continue
-        rank_errors = quantile_choice.search_errors
-        kinds = np.full(rank_errors.bounds.size, name.lower())
-        lines = kinds, rank_errors.bounds, rank_errors.rank_errors, rank_errors.standard_errors
-        for column, values in zip(names, lines, strict=True):
-            columns[column] = np.append(columns.get(column, values[:0]), values)
+        tried_errors = quantile_choice.search_errors
+        column_values = {
+            "weights": np.full(tried_errors.bounds.size, name.lower()),
+            "bound": tried_errors.bounds,
+            "expected_rank_error": tried_errors.expected_errors,
+            "standard_error_over_subsamples": tried_errors.standard_errors,
+        }
+        for column_name, values in column_values.items():
+            columns[column_name] = np.append(columns.get(column_name, values[:0]), values)
         # Often one lies on the other: both are to be seen.
         dash = "dash" if weighting is WeightKind.CAP else ""
-        items.append(Curve(name, rank_errors.bounds, rank_errors.rank_errors, style, dash=dash))
-        best_point = quantile_choice.bound, quantile_choice.rank_error
-        items.append(Mark(f"Best, {name.lower()}", *best_point, style, symbol))
+        items.append(Curve(name, tried_errors.bounds, tried_errors.expected_errors, style, dash=dash))
+        mark_name, least_error = f"Best, {name.lower()}", quantile_choice.rank_error
+        items.append(Mark(mark_name, quantile_choice.bound, least_error, style, symbol))
+        kind_name, percent_text = KIND_NAMES[weighting], wording.percent(least_error)
+        least_phrases.append(
+            f"at {wording.counted(quantile_choice.bound, 'row')} with {kind_name}, {percent_text}"
+        )
     items.append(Level("No bound", solution.unbounded_error, dash="longdash"))
-    if solution.has_ties:
+    if solution.has_unavoidable_error:
         items.append(Level("Least possible (ties)", solution.least_error))
     if solution.bound != solution.choices.get(solution.weight_kind).bound:
         items.append(Mark(IN_USE, solution.bound, solution.rank_error, Style.ENTERED, "square"))
-    own_bound = solution.parameters.own_bound
-    if own_bound is not None:
-        items.append(
-            Mark("Your own bound", own_bound, compute_mean_error(solution.own_outputs), Style.ENTERED, "x")
-        )
-    least_texts = (
-        f"at {wording.counted(choice.bound, 'row')} with {KIND_NAMES[choice.weight_kind]}, "
-        f"{wording.percent(choice.rank_error)}"
-        for choice in solution.choices.each_choice
-    )
+    if (own_bound := solution.parameters.own_bound) is not None:
+        own_error = compute_mean_error(solution.own_outputs)
+        items.append(Mark("Your own bound", own_bound, own_error, Style.ENTERED, "x"))
     marked_errors = [item.y for item in items if isinstance(item, Mark)]
-    limits = fit_limits(np.array([*columns["expected_rank_error"], *marked_errors, solution.unbounded_error]))
+    shown_errors = [*columns["expected_rank_error"], *marked_errors, solution.unbounded_error]
+    error_limits = fit_limits(np.array(shown_errors))
     return Plot(
         "quantile-error",
         "Rank error against the bound",
-        f"Least {', and '.join(least_texts)}.",
+        f"Least {', and '.join(least_phrases)}.",
         build_bound_axis(solution.problem.histogram),
-        Axis("rank error", SHARE, limits, title=f"Expected rank error ({SHARE})", number_format=".3~%"),
+        Axis("rank error", SHARE, error_limits, title=f"Expected rank error ({SHARE})", number_format=".3~%"),
         items,
         dataset.provenance,
         columns,
@@ -92,7 +93,7 @@ def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
 
 
 def plot_density(
-    solution: QuantileSolution, dataset: Dataset, limits: tuple[float, float] | None = None
+    solution: QuantileSolution, dataset: Dataset, shown_range: tuple[float, float] | None = None
 ) -> Plot:
     """Plot where the answer falls: its exact density on equal bins, with its mean and the quantile of the rows.
 
@@ -101,25 +102,30 @@ def plot_density(
     Args:
         solution: What is plotted.
         dataset: What it is about.
-        limits: From which value to which; by default those near the quantiles.
+        shown_range: From which value to which; by default those near the quantiles.
     """
-    low, high = find_shown_ranges(solution)[0] if limits is None else limits
+    low, high = find_shown_ranges(solution)[0] if shown_range is None else shown_range
     edges = _cut_bins(solution, low, high)
     centers = (edges[:-1] + edges[1:]) / 2.0
     curves, means, quantiles = list[Curve](), list[Level](), list[Level]()
     for output, (style, dash), quantile in zip(
         solution.outputs, STYLES, solution.exact_quantiles, strict=False
     ):
-        name, column = name_quantile(output.quantile), f"density_q{wording.digits(output.quantile)}"
-        density_column = Column(column, output.compute_binned_density(edges))
+        name, column_name = name_quantile(output.quantile), f"density_q{wording.digits(output.quantile)}"
+        density_column = Column(column_name, output.compute_binned_density(edges))
         curves.append(Curve(name, centers, density_column, style, dash=dash, width=WIDTH, line_shape="hvh"))
-        for levels, label, position, level_dash in (
+        for level_items, level_label, level_value, level_dash in (
             (means, "Mean of the answer", output.mean, "dot"),
             (quantiles, "Quantile of the rows", quantile, "solid"),
         ):
-            if low <= position <= high:
-                options: dict[str, Any] = {"style": style, "dash": level_dash, "legend_entry": label}
-                levels.append(Level(f"{name}: {label.lower()}", position, is_vertical=True, **options))
+            if low <= level_value <= high:
+                options: dict[str, Any] = {
+                    "style": style,
+                    "dash": level_dash,
+                    "shared_legend_name": level_label,
+                }
+                level_name = f"{name}: {level_label.lower()}"
+                level_items.append(Level(level_name, level_value, is_vertical=True, **options))
     if len(solution.outputs) == 1:
         if solution.own_outputs:
             own_density = solution.own_outputs[0].compute_binned_density(edges)
@@ -144,7 +150,11 @@ def plot_density(
 
 
 def _cut_bins(solution: QuantileSolution, low: float, high: float) -> FloatArray:
-    """Return the edges of equal bins between two values, or for candidates of bins that hold as many each."""
+    """Return the edges of the bins of a density, ascending, shape (bins + 1,).
+
+    They are equal bins between two values, fewer for simulated answers; for a base of candidates each bin holds equally
+    many of those between the two values.
+    """
     base = solution.problem.base
     if solution.is_simulated:
         return np.linspace(low, high, BINS // 4 + 1)
@@ -155,14 +165,14 @@ def _cut_bins(solution: QuantileSolution, low: float, high: float) -> FloatArray
     return midpoints[:: -(-midpoints.size // BINS)]
 
 
-def _build_value_axis(limits: tuple[float, float]) -> Axis:
+def _build_value_axis(shown_range: tuple[float, float]) -> Axis:
     """Build the axis of answers, in the unit of the values."""
-    return linear_axis("answer", limits, "unit of the values", number_format=",.4~g")
+    return linear_axis("answer", shown_range, "unit of the values", number_format=",.4~g")
 
 
-def _fit_from_zero(series: Sequence[Curve | Points]) -> tuple[float, float]:
-    """Return the limits from 0 to a little above the highest of what is plotted."""
-    return 0.0, 1.05 * max(float(np.max(item.y)) for item in series) or 1.0
+def _fit_from_zero(plotted_items: Sequence[Curve | Points]) -> tuple[float, float]:
+    """Return the limits of an axis from 0 to 5 % above the highest value that the items have, or to 1 if that is 0."""
+    return 0.0, 1.05 * max(float(np.max(item.y)) for item in plotted_items) or 1.0
 
 
 def _compute_base_density(solution: QuantileSolution, edges: FloatArray) -> FloatArray:
@@ -176,26 +186,26 @@ def _compute_base_density(solution: QuantileSolution, edges: FloatArray) -> Floa
 
 def plot_rank_distance(solution: QuantileSolution, dataset: Dataset) -> Plot:
     """Plot the probability that the answer lies within t in rank of the quantile, with the bound and without any."""
-    grid, legend = np.geomspace(1e-4, 0.5, 160), "Without a bound" if len(solution.outputs) > 1 else ""
-    distance_column = Column("distance_in_rank", grid)
+    distances = np.geomspace(1e-4, 0.5, 160)
+    distance_column = Column("distance_in_rank", distances)
     curves, unbounded_curves = list[Curve](), list[Curve]()
-    columns: dict[str, npt.ArrayLike] = {"distance_in_rank": grid}
+    columns: dict[str, npt.ArrayLike] = {"distance_in_rank": distances}
     for output, unbounded_output, (style, dash) in zip(
         solution.outputs, solution.unbounded_outputs, STYLES, strict=False
     ):
-        name, column = name_quantile(output.quantile), f"probability_q{wording.digits(output.quantile)}"
-        columns[column], columns[f"{column}_without_bound"] = (
-            bounded_probabilities,
-            unbounded_probabilities,
-        ) = (
-            output.compute_probability_within(grid),
-            unbounded_output.compute_probability_within(grid),
-        )
-        options: dict[str, Any] = {"color_style": style, "legend_entry": legend}
+        name, column_name = name_quantile(output.quantile), f"probability_q{wording.digits(output.quantile)}"
+        bounded_probabilities = output.compute_probability_within(distances)
+        unbounded_probabilities = unbounded_output.compute_probability_within(distances)
+        columns |= {
+            column_name: bounded_probabilities,
+            f"{column_name}_without_bound": unbounded_probabilities,
+        }
         curves.append(Curve(name, distance_column, bounded_probabilities, style, dash=dash, width=WIDTH))
-        name = f"{name}, without a bound"
+        legend_entry = "Without a bound" if len(solution.outputs) > 1 else ""
+        options: dict[str, Any] = {"color_style": style, "shared_legend_name": legend_entry}
+        unbounded_name = f"{name}, without a bound"
         unbounded_curves.append(
-            Curve(name, distance_column, unbounded_probabilities, Style.ENTERED, **options)
+            Curve(unbounded_name, distance_column, unbounded_probabilities, Style.ENTERED, **options)
         )
     return Plot(
         "quantile-near",
@@ -217,10 +227,10 @@ def plot_paper_bound(solution: QuantileSolution, dataset: Dataset) -> Plot:
     items: list[Item] = []
     for weighting, name, style, symbol in KIND_STYLES:
         bound_column = Column(f"{weighting.name.lower()}_paper_bound", rank_bound.compute(weighting, bounds))
-        best = rank_bound.find_best(weighting).bound
-        least_value = float(rank_bound.compute(weighting, best))
+        best_bound = rank_bound.find_best(weighting).bound
+        least_value = float(rank_bound.compute(weighting, best_bound))
         items.append(Curve(name, Column("bound", bounds), bound_column, style))
-        items.append(Mark(f"Best, {name.lower()}", best, least_value, style, symbol))
+        items.append(Mark(f"Best, {name.lower()}", best_bound, least_value, style, symbol))
     return Plot(
         "quantile-paper",
         "The paper's bound",
@@ -234,14 +244,27 @@ def plot_paper_bound(solution: QuantileSolution, dataset: Dataset) -> Plot:
 
 
 def plot_poorer(
-    solution: QuantileSolution, change: BaseChange, steps: FloatArray, errors: FloatArray, dataset: Dataset
+    solution: QuantileSolution,
+    base_change: BaseChange,
+    sizes: FloatArray,
+    errors: FloatArray,
+    dataset: Dataset,
 ) -> Plot:
-    """Plot the expected rank error as the base distribution gets poorer; ``steps`` and ``errors`` of shape (k,)."""
-    unit, column = "its widths; 0 = as entered", "moved_by_widths"
-    axis = linear_axis("ν moved by", (-1.05, 1.05), unit, title=f"ν moved by ({unit})", number_format=".2f")
-    if change is BaseChange.WIDER:
+    """Plot the expected rank error as the base distribution gets poorer.
+
+    Args:
+        solution: The solution for the base as entered.
+        base_change: How the base gets poorer.
+        sizes: By how much, shape (k,): shifts in widths of the base, or how many times as wide it is.
+        errors: Expected rank errors there, shape (k,).
+        dataset: What it is about.
+    """
+    unit_text, column_name = "its widths; 0 = as entered", "moved_by_widths"
+    title = f"ν moved by ({unit_text})"
+    axis = linear_axis("ν moved by", (-1.05, 1.05), unit_text, title=title, number_format=".2f")
+    if base_change is BaseChange.WIDER:
         axis = Axis("width of ν", "1 = as entered", (1.0, 1e4), number_format=",.3~g")
-        column = "times_as_wide"
+        column_name = "times_as_wide"
     y = Column("expected_rank_error", errors)
     return Plot(
         "quantile-poorer",
@@ -249,44 +272,35 @@ def plot_poorer(
         f"For the base as entered the error is {wording.percent(solution.rank_error)}.",
         axis,
         Axis("expected rank error", SHARE, (1e-4, 1.0), number_format=".3~%"),
-        (Curve("Expected rank error", Column(column, steps), y, Style.TOTAL, symbol="circle"),),
+        (Curve("Expected rank error", Column(column_name, sizes), y, Style.TOTAL, symbol="circle"),),
         dataset.provenance,
     )
 
 
 def plot_samples(
-    solution: QuantileSolution, answers: FloatArray, limits: tuple[float, float], dataset: Dataset
+    solution: QuantileSolution, answers: FloatArray, dataset: Dataset, shown_range: tuple[float, float]
 ) -> Plot:
-    """Plot the share of the simulated answers in each bin beside its exact probability, within ``limits``."""
-    edges, num_draws = np.linspace(*limits, SAMPLE_BINS + 1), max(answers.shape[0], 1)
+    """Plot the share of the simulated answers in each bin of a range of values, beside its exact probability."""
+    edges, num_draws = np.linspace(*shown_range, SAMPLE_BINS + 1), max(answers.shape[0], 1)
     centers = (edges[:-1] + edges[1:]) / 2.0
     columns: dict[str, npt.ArrayLike] = {"from": edges[:-1], "to": edges[1:]}
     items: list[Curve | Points] = []
     for output, output_answers, (style, dash) in zip(solution.outputs, answers.T, STYLES, strict=False):
-        name, key = name_quantile(output.quantile), f"q{wording.digits(output.quantile)}"
+        name, column_suffix = name_quantile(output.quantile), f"q{wording.digits(output.quantile)}"
         simulated_shares = np.histogram(output_answers, edges)[0] / num_draws
         exact_probabilities = np.diff(output.cdf(edges))
         columns |= {
-            f"simulated_share_{key}": simulated_shares,
-            f"exact_probability_{key}": exact_probabilities,
+            f"simulated_share_{column_suffix}": simulated_shares,
+            f"exact_probability_{column_suffix}": exact_probabilities,
         }
-        items.append(
-            Curve(
-                f"{name}, exact",
-                centers,
-                exact_probabilities,
-                style,
-                dash=dash,
-                width=WIDTH,
-                line_shape="hvh",
-            )
-        )
+        line_options: dict[str, Any] = {"dash": dash, "width": WIDTH, "line_shape": "hvh"}
+        items.append(Curve(f"{name}, exact", centers, exact_probabilities, style, **line_options))
         items.append(Points(f"{name}, simulated", centers, simulated_shares, style, size=7))
     return Plot(
         "quantile-samples",
         "Sampled answers",
         "Simulated beside exact probabilities.",
-        _build_value_axis(limits),
+        _build_value_axis(shown_range),
         share_axis("share of the answers in a bin", _fit_from_zero(items), number_format=".2~%"),
         items,
         dataset.provenance,

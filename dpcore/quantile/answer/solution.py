@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import itemgetter
 
 import numpy as np
@@ -65,7 +66,7 @@ def search_all(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> tuple[Choices, ...]:
-    """Return the best bounds with each mechanism."""
+    """Return the best bounds with each problem's mechanism; progress is shared evenly between the problems."""
     return tuple(
         search(
             problem,
@@ -86,20 +87,20 @@ def search(
     should_stop: ShouldStop = never,
     has_smooth_weights: bool = True,
 ) -> Choices:
-    """Return the best bound of each kind; of smooth weights only where there are any."""
-    cap_begin = 0.5 if has_smooth_weights else 0.0
+    """Return the best bound of caps and, unless there are none, of smooth weights; a stopped search has fewer tried."""
+    smooth_share = 0.5 if has_smooth_weights else 0.0
 
-    def search_kind(weighting: WeightKind, begin: float) -> QuantileChoice:
-        """Find the best bound of one kind; ``begin`` is the share of the progress before it."""
+    def search_kind(weighting: WeightKind, begin_share: float) -> QuantileChoice:
+        """Find the best bound of one kind; ``begin_share`` is the share of the whole search that is done before it."""
 
         def report(share: float) -> None:
             """Report the share of the whole search that is done."""
-            progress(begin + share * (1.0 - cap_begin))
+            progress(begin_share + share * (1.0 - smooth_share))
 
         return optimal_bound.best_bound(problem, weighting, SEARCH_POINTS, report, should_stop, quantiles)
 
-    smooth_choice = search_kind(WeightKind.SMOOTH, 0.0) if cap_begin else None
-    return Choices(smooth_choice, search_kind(WeightKind.CAP, cap_begin))
+    smooth_choice = search_kind(WeightKind.SMOOTH, 0.0) if has_smooth_weights else None
+    return Choices(smooth_choice, search_kind(WeightKind.CAP, smooth_share))
 
 
 NOT_COMPARED = ("own_bound",)
@@ -134,35 +135,27 @@ def against_epsilon(dataset: Dataset, parameters: QuantileParameters) -> BoundCo
     # It sorts its rows once, when the first bound is tried; millions of rows take a while.
     if parameters.fixed_bound is not None:
         return NO_BOUND
-    problems = build_problems(dataset.values, replace(parameters, epsilon=1.0))
-    weighting = parameters.weight_kind
+    quantile_problems = build_problems(dataset.values, replace(parameters, epsilon=1.0))
+    weighting, quantiles = parameters.weight_kind, parameters.quantile_levels
     is_from_counts = parameters.bound_from is BoundFrom.COUNTS
 
     def solve_at(epsilon: float) -> tuple[float, float]:
         """Return the bound and its rank error at another epsilon, of the best mechanism there."""
-        results = [solve_problem(problem.with_changes(epsilon=epsilon)) for problem in problems]
-        return min(results, key=itemgetter(1))
+        epsilon_problems = (problem.with_changes(epsilon=epsilon) for problem in quantile_problems)
+        return min(map(solve_problem, epsilon_problems), key=itemgetter(1))
 
     def solve_problem(problem: QuantileProblem) -> tuple[float, float]:
         """Return the bound and its rank error with one mechanism."""
         if is_from_counts:
-            bound = (
-                replace(parameters, epsilon=problem.epsilon)
-                .build_rank_bound(problem.histogram)
-                .find_best(weighting)
-                .bound
-            )
-            rank_errors = optimal_bound.rank_errors(
-                problem, weighting, bound, quantiles=parameters.quantile_levels
-            )
-            return bound, float(rank_errors.rank_errors[0])
-        quantile_choice = optimal_bound.best_bound(
-            problem, weighting, SEARCH_POINTS, quantiles=parameters.quantile_levels
-        )
+            epsilon_parameters = replace(parameters, epsilon=problem.epsilon)
+            bound = epsilon_parameters.build_rank_bound(problem.histogram).find_best(weighting).bound
+            rank_errors = optimal_bound.rank_errors(problem, weighting, bound, quantiles=quantiles)
+            return bound, float(rank_errors.expected_errors[0])
+        quantile_choice = optimal_bound.best_bound(problem, weighting, SEARCH_POINTS, quantiles=quantiles)
         return quantile_choice.bound, quantile_choice.rank_error
 
-    title = f"Best bound{' from counts' if is_from_counts else ''} (rows per user)"
-    return BoundComparison(title, "Rank error (share of rows)", solve_at, is_slow=True)
+    bound_label = f"Best bound{' from counts' if is_from_counts else ''} (rows per user)"
+    return BoundComparison(bound_label, "Rank error (share of rows)", solve_at, is_slow=True)
 
 
 @dataclass(frozen=True)
@@ -244,7 +237,7 @@ class QuantileSolution:
         Under a cap these are averages over the subsamples of the search.
         """
         search_errors = self.choices.get(self.weight_kind).search_errors
-        bounds, errors = search_errors.bounds, search_errors.rank_errors
+        bounds, errors = search_errors.bounds, search_errors.expected_errors
         # Worse bounds, with one before the first and one after the last bound.
         worse_indices = np.flatnonzero(np.r_[True, errors > GOOD_ENOUGH * errors.min(), True]) - 1
         next_worse = int(np.searchsorted(worse_indices, int(np.argmin(errors))))
@@ -256,9 +249,11 @@ class QuantileSolution:
         return float(np.mean([output.least_rank_error for output in self.outputs]))
 
     @property
-    def has_ties(self) -> bool:
-        """Return True if no answer can come as close as one row: values tie, or the base has no mass there."""
-        # The smallest of simulated errors is no bound.
+    def has_unavoidable_error(self) -> bool:
+        """Return True if every answer errs by more than one row: values tie, or the base has no mass there.
+
+        False for simulated answers, of which that is not known.
+        """
         return not self.is_simulated and self.least_error > 1.0 / self.problem.histogram.num_rows
 
     @property
@@ -287,7 +282,7 @@ def compute(
     parameters: QuantileParameters, problems: Sequence[QuantileProblem], choices: Sequence[Choices]
 ) -> QuantileSolution:
     """Build the solution from known best bounds of each mechanism: that of the one with the least error."""
-    solutions = [compute_one(parameters, *pair) for pair in zip(problems, choices, strict=True)]
+    solutions = [compute_one(parameters, *arguments) for arguments in zip(problems, choices, strict=True)]
     errors_by_mechanism = {solution.mechanism: solution.rank_error for solution in solutions}
     best_solution = min(solutions, key=lambda solution: solution.rank_error)
     return replace(best_solution, errors_by_mechanism=errors_by_mechanism)
@@ -308,20 +303,20 @@ def compute_one(
         bound = paper_optimum.bound
     else:
         bound = choices.get(weighting).bound
-    counts_errors = optimal_bound.rank_errors(problem, weighting, paper_optimum.bound, quantiles=quantiles)
-    own_outputs: tuple[QuantileOutput, ...] = ()
-    if parameters.own_bound is not None:
-        own_outputs = compute_outputs(problem, quantiles, weighting, parameters.own_bound)
+    counts_bound = paper_optimum.bound
+    counts_rank_errors = optimal_bound.rank_errors(problem, weighting, counts_bound, quantiles=quantiles)
+    compute_at = partial(compute_outputs, problem, quantiles)
+    own_outputs = () if parameters.own_bound is None else compute_at(weighting, parameters.own_bound)
     return QuantileSolution(
         parameters=parameters,
         problem=problem,
         choices=choices,
         bound=bound,
-        outputs=compute_outputs(problem, quantiles, weighting, bound),
-        unbounded_outputs=compute_outputs(problem, quantiles, WeightKind.SMOOTH, max_bound),
-        counts_bound=paper_optimum.bound,
-        counts_error=float(counts_errors.rank_errors[0]),
-        counts_standard_error=float(counts_errors.standard_errors[0]),
+        outputs=compute_at(weighting, bound),
+        unbounded_outputs=compute_at(WeightKind.SMOOTH, max_bound),
+        counts_bound=counts_bound,
+        counts_error=float(counts_rank_errors.expected_errors[0]),
+        counts_standard_error=float(counts_rank_errors.standard_errors[0]),
         counts_certificate=paper_optimum.certificate,
         own_outputs=own_outputs,
     )
@@ -371,16 +366,16 @@ class BaseChange(enum.Enum):
 
 
 def build_poorer_bases(
-    parameters: QuantileParameters, change: BaseChange, mechanism: Program
+    parameters: QuantileParameters, base_change: BaseChange, mechanism: Program
 ) -> tuple[FloatArray, list[Base]]:
-    """Return the shifts or stretches of the base, shape (k,), and the k poorer bases."""
-    if change is BaseChange.WIDER:
+    """Return by how much the base is moved or stretched, by the change, shape (k,), and the k bases so changed."""
+    if base_change is BaseChange.WIDER:
         return np.array(STRETCHES), [parameters.build_base(stretch=x, mechanism=mechanism) for x in STRETCHES]
     return np.array(SHIFTS), [parameters.build_base(shift=x, mechanism=mechanism) for x in SHIFTS]
 
 
 def simulate_answers(
-    distributions: Sequence[QuantileOutput],
+    outputs: Sequence[QuantileOutput],
     size: int,
     seed: int = 0,
     progress: Progress = silent,
@@ -392,7 +387,7 @@ def simulate_answers(
     no privacy, so that a larger quantile never gets a smaller answer.
 
     Args:
-        distributions: From `compute_outputs`.
+        outputs: From `compute_outputs`.
         size: Joint answers to draw, 1 to `MAX_DRAWS`.
         seed: Seed of NumPy's generator.
         progress: Called with the share done, from 0 to 1.
@@ -406,14 +401,14 @@ def simulate_answers(
     """
     require.whole(1, MAX_DRAWS, size=size)
     generator = np.random.default_rng(seed)
-    block_size = max(1, _BLOCK_CELLS // distributions[0].probabilities.size)
-    ranks = np.argsort(np.argsort([output.quantile for output in distributions]))
-    answer_blocks = [np.empty((0, len(distributions)))]
+    block_size = max(1, _BLOCK_CELLS // outputs[0].probabilities.size)
+    ascending_ranks = np.argsort(np.argsort([output.quantile for output in outputs]))
+    answer_blocks = [np.empty((0, len(outputs)))]
     for start in range(0, size, block_size):
         if should_stop():
             break
         num_answers = min(block_size, size - start)
-        answers = [output.sample(num_answers, generator) for output in distributions]
-        answer_blocks.append(np.sort(answers, axis=0)[ranks].T)
+        answers = [output.sample(num_answers, generator) for output in outputs]
+        answer_blocks.append(np.sort(answers, axis=0)[ascending_ranks].T)
         progress((start + num_answers) / size)
     return np.concatenate(answer_blocks)

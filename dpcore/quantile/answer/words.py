@@ -53,8 +53,8 @@ def build_numbers(solution: QuantileSolution) -> tuple[Number, ...]:
     p, expected_text = solution.parameters, "of rows, expected"
     bound_label, bound, error, error_note = "Best bound", solution.bound, solution.rank_error, expected_text
     if solution.standard_error > 0.0:
-        count_text = wording.counted(solution.subsample_errors.size, solution.problem.trial_name)
-        error_note = f"± {wording.percent(solution.standard_error)} ({count_text})"
+        trials_text = wording.counted(solution.subsample_errors.size, solution.problem.trial_name)
+        error_note = f"± {wording.percent(solution.standard_error)} ({trials_text})"
     if p.fixed_bound is not None:
         bound_label = "Rows counted"
     elif p.weighting is Weighting.NONE:
@@ -82,7 +82,7 @@ def describe_near_optimal(solution: QuantileSolution) -> str:
     if p.weighting is Weighting.NONE or p.bound_from is BoundFrom.COUNTS or p.fixed_bound is not None:
         return ""
     low, high = solution.near_optimal_bounds
-    return standard.write_range(low, high, "row", worse_choices_text="the next bounds tried")
+    return standard.write_range(low, high, "row", worse_choices_phrase="the next bounds tried")
 
 
 _BOUND = "The most that one user's rows weigh together, in rows."
@@ -110,45 +110,45 @@ def build_facts(solution: QuantileSolution) -> dict[str, str]:
     parameters, histogram = solution.parameters, solution.problem.histogram
     fact_texts, cap_choice = describe_answers(solution), solution.choices.cap_choice
     fact_texts["Best for the values"] = "; ".join(
-        f"{KIND_NAMES[choice.weight_kind]} with a bound of {wording.number(choice.bound)}, error "
-        f"{format_error(choice.rank_error, choice.standard_error)}"
-        for choice in solution.choices.each_choice
+        f"{KIND_NAMES[quantile_choice.weight_kind]} with a bound of {wording.number(quantile_choice.bound)}, error "
+        f"{format_error(quantile_choice.rank_error, quantile_choice.standard_error)}"
+        for quantile_choice in solution.choices.each_choice
     )
     fact_texts["Mechanism"] = describe_mechanism(solution)
     if parameters.own_bound is not None:
         errors = compute_mean_error(solution.own_outputs), solution.rank_error
-        own_text = standard.compare_own_bound("rank error", *errors, wording.percent)
-        fact_texts[f"Your own bound, {wording.counted(parameters.own_bound, 'row')}"] = own_text
+        own_bound_sentence = standard.compare_own_bound("rank error", *errors, wording.percent)
+        fact_texts[f"Your own bound, {wording.counted(parameters.own_bound, 'row')}"] = own_bound_sentence
     if max(cap_choice.standard_error, solution.standard_error) > 0.0:
-        count_text = wording.number(max(cap_choice.num_subsamples, solution.subsample_errors.size))
-        trials_text = f"{solution.problem.trial_name}s"
+        num_trials_text = wording.number(max(cap_choice.num_subsamples, solution.subsample_errors.size))
+        trials_noun = f"{solution.problem.trial_name}s"
         fact_texts["Bounded rows"] = (
-            f"errors are averages over {count_text} random {trials_text}, ± their standard error."
+            f"errors are averages over {num_trials_text} random {trials_noun}, ± their standard error."
         )
     counts_error_text = format_error(solution.counts_error, solution.counts_standard_error)
     fact_texts["From counts alone"] = (
         f"a bound of {wording.number(solution.counts_bound)}, error {counts_error_text}. It reveals only rows per user."
     )
-    other_epsilon_text = f"the same release is {format_rounded_up(parameters.other_relation_epsilon)}-DP"
+    other_guarantee_phrase = f"the same release is {format_rounded_up(parameters.other_relation_epsilon)}-DP"
     if parameters.protects_users:
         if not solution.is_simulated:
-            fact_texts["If only values change"] = f"{other_epsilon_text} if rows per user are public."
+            fact_texts["If only values change"] = f"{other_guarantee_phrase} if rows per user are public."
     elif parameters.weighting is not Weighting.NONE:
         fact_texts["If a user comes or goes"] = (
-            f"{other_epsilon_text} if the bound was not computed from these data."
+            f"{other_guarantee_phrase} if the bound was not computed from these data."
         )
     factor_text = wording.number(math.sqrt(noise_error.design_effect(histogram.sizes, histogram.users)))
     fact_texts[noise_error.ASSUMPTION_LABEL] = (
         f"for the population, the standard error is {factor_text} times that of independent rows at an intra-class "
         f"correlation of {noise_error.ASSUMED_SHARE}."
     )
-    if solution.has_ties:
+    if solution.has_unavoidable_error:
         least_text = wording.percent(solution.least_error)
         fact_texts["Least possible"] = f"{least_text} with these ties and this base."
     if parameters.weighting is Weighting.CAP:
         lost_share = 1.0 - float(histogram.kept_rows(solution.bound)) / histogram.num_rows
-        num_users = histogram.users_above(int(solution.bound)), histogram.num_users
-        fact_texts["Who is affected"] = standard.describe_affected(*num_users, lost_share)
+        affected_and_all_users = histogram.users_above(int(solution.bound)), histogram.num_users
+        fact_texts["Who is affected"] = standard.describe_affected(*affected_and_all_users, lost_share)
     return fact_texts
 
 
@@ -191,16 +191,16 @@ SHORT_NAMES = {
 def describe_mechanism(solution: QuantileSolution) -> str:
     """Describe what draws the answer, what is peculiar to it, and which mechanisms it is the best of."""
     parameters = solution.parameters
-    text = _MECHANISM_TEXTS[solution.mechanism]
+    sentences = _MECHANISM_TEXTS[solution.mechanism]
     if solution.is_simulated and not all(0.005 <= q <= 0.995 for q in parameters.quantile_levels):
-        text += " It holds quantiles between 0.005 and 0.995."
+        sentences += " It holds quantiles between 0.005 and 0.995."
     if len(solution.errors_by_mechanism) > 1:
         error_texts = (
             f"{SHORT_NAMES[program]} {wording.percent(error, 3)}"
             for program, error in solution.errors_by_mechanism.items()
         )
-        text += f" It errs least of those compared, on these values: {', '.join(error_texts)}."
-    return text
+        sentences += f" It errs least of those compared, on these values: {', '.join(error_texts)}."
+    return sentences
 
 
 def describe_answers(solution: QuantileSolution) -> dict[str, str]:
@@ -244,15 +244,14 @@ def describe_paper_bound(solution: QuantileSolution) -> str:
     )
 
 
-def describe_poorer_bases(solution: QuantileSolution, change: BaseChange) -> str:
+def describe_poorer_bases(solution: QuantileSolution, base_change: BaseChange) -> str:
     """Describe the figure of poorer bases, and where the error becomes large."""
-    if change is BaseChange.MOVED:
+    if base_change is BaseChange.MOVED:
         return "Once the quantile lies outside ν or far in its tail, no answer comes near it, **whatever ε**."
     w, quantiles = solution.outputs[0].largest_user_weight, solution.parameters.quantile_levels
-    margin = min(min(q, 1.0 - q) * solution.parameters.compute_drawn_epsilon(q) for q in quantiles) / (
-        2.0 * w
-    )
-    factor_text = wording.number(math.exp(margin), 2) if margin < 600.0 else "more than 1e260"
+    weighted_epsilon = min(min(q, 1.0 - q) * solution.parameters.compute_drawn_epsilon(q) for q in quantiles)
+    log_stretch = weighted_epsilon / (2.0 * w)
+    factor_text = wording.number(math.exp(log_stretch), 2) if log_stretch < 600.0 else "more than 1e260"
     return f"Extra width costs only its logarithm until ν is about **{factor_text}** times as wide."
 
 
@@ -274,34 +273,36 @@ def describe_inputs(dataset: Dataset, solution: QuantileSolution) -> str:
             f"{wording.counted(len(parameters.quantile_levels), 'quantile')}: "
             f"ε = {format_rounded_up(solution.epsilon_each)} for each."
         )
-    if (limits := parameters.answer_range) is not None:
-        outside = OutsideCounts(int((values < limits[0]).sum()), int((values > limits[1]).sum()), values.size)
-        sentences.append(outside.write_sentence(RANGE_NAMES[parameters.base]))
+    if parameters.answer_range is not None:
+        lower, upper = parameters.answer_range
+        outside_counts = OutsideCounts(int((values < lower).sum()), int((values > upper).sum()), values.size)
+        sentences.append(outside_counts.write_sentence(RANGE_NAMES[parameters.base]))
     return " ".join(sentences)
 
 
 def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
     """Write the methods section: the bound in use and its rank error; without a bound the error alone."""
     p = solution.parameters
-    draw_text = _describe_draw(solution)
+    draw_sentences = _describe_draw(solution)
     if p.base is BaseKind.UNIFORM:
         low, high = solution.base_range
-        draw_text += f" Answers lie in [{wording.entered(low)}, {wording.entered(high)}]."
+        draw_sentences += f" Answers lie in [{wording.entered(low)}, {wording.entered(high)}]."
     if len(p.quantile_levels) > 1:
-        shared_text = "came from one tree" if solution.mechanism is Program.PIPELINEDP else "shared ε evenly"
-        draw_text += f" The {len(p.quantile_levels)} quantiles {shared_text}."
-    public_draw_text = draw_text
+        is_one_tree = solution.mechanism is Program.PIPELINEDP
+        shared_phrase = "came from one tree" if is_one_tree else "shared ε evenly"
+        draw_sentences += f" The {len(p.quantile_levels)} quantiles {shared_phrase}."
+    public_draw_sentences = draw_sentences
     if len(solution.errors_by_mechanism) > 1:
         names_text = ", ".join(SHORT_NAMES[program] for program in solution.errors_by_mechanism)
-        public_draw_text = (
+        public_draw_sentences = (
             f"Of these mechanisms the one with the least error on the values drew the answer: {names_text}."
         )
     is_bounded = p.weighting is not Weighting.NONE
-    template = "Rows were weighted such that no user weighs more than {}."
+    sentence_template = "Rows were weighted such that no user weighs more than {}."
     if not is_bounded:
-        template = "All rows had the same weight."
+        sentence_template = "All rows had the same weight."
     elif p.weighting is Weighting.CAP:
-        template = "At most {} of each user, drawn at random, were kept."
+        sentence_template = "At most {} of each user, drawn at random, were kept."
     rows_text = f"{wording.number(solution.bound, 6)} {wording.agreeing(solution.bound, 'row', 'rows')}"
     error_sentence = (
         "The expected rank error, |F(answer) − q| with F the empirical distribution of the rows, is "
@@ -319,11 +320,11 @@ def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
         )
     return Methods(
         guarantee_text=write_guarantee(_describe_release(p), p.epsilon, p.neighbours),
-        procedure=f"{template.format(rows_text)} {draw_text} {error_sentence}",
-        public_procedure=f"{template.format('a fixed number of rows')} {public_draw_text}",
+        procedure=f"{sentence_template.format(rows_text)} {draw_sentences} {error_sentence}",
+        public_procedure=f"{sentence_template.format('a fixed number of rows')} {public_draw_sentences}",
         disclosure=dataset.provenance,
         rule_sentence=rule_sentence,
-        subject_text="The bound" if is_bounded else "The error",
+        subject_phrase="The bound" if is_bounded else "The error",
         choice_source=ChoiceSource.COMPUTED if is_bounded else ChoiceSource.ENTERED,
     )
 
@@ -363,10 +364,10 @@ def _describe_draw(solution: QuantileSolution) -> str:
 
 def _describe_release(p: QuantileParameters) -> str:
     """Write the clause that says which quantiles were released."""
-    *levels, last_level = (wording.entered(q) for q in p.quantile_levels)
-    if levels:
-        return f"The {', '.join(levels)} and {last_level} quantiles were released"
-    return f"The {'median' if p.quantile_levels == (0.5,) else f'{last_level}-quantile'} was released"
+    *quantile_texts, last_text = (wording.entered(q) for q in p.quantile_levels)
+    if quantile_texts:
+        return f"The {', '.join(quantile_texts)} and {last_text} quantiles were released"
+    return f"The {'median' if p.quantile_levels == (0.5,) else f'{last_text}-quantile'} was released"
 
 
 def write_forms(solution: QuantileSolution, dataset: Dataset) -> CodeChoice | None:
@@ -376,18 +377,18 @@ def write_forms(solution: QuantileSolution, dataset: Dataset) -> CodeChoice | No
     common_fields = list_data_fields(dataset) | {"lower": low, "upper": high}
     common_fields |= {"quantiles": p.quantile_levels, "neighbours": p.neighbours}
 
-    def build_form(weighting: WeightKind, bound: float, **label: Disclosure) -> Form:
+    def build_form(weighting: WeightKind, bound: float, **disclosure_option: Disclosure) -> Form:
         """Build the form of a program for a bound: its name, quantity and settings."""
         if weighting is WeightKind.CAP:
-            return name_cap_form(bound), Quantity.QUANTILE, {"max_rows": bound, **label}
-        return name_smooth_form(bound), Quantity.QUANTILE, {"threshold": bound, **label}
+            return name_cap_form(bound), Quantity.QUANTILE, {"max_rows": bound, **disclosure_option}
+        return name_smooth_form(bound), Quantity.QUANTILE, {"threshold": bound, **disclosure_option}
 
     best_bound = choices.get(weight_kind).bound if p.weighting is Weighting.NONE else solution.bound
     forms = [build_form(weight_kind, best_bound)]
     forms += [
-        build_form(choice.weight_kind, choice.bound)
-        for choice in choices.each_choice
-        if choice.weight_kind is not weight_kind
+        build_form(quantile_choice.weight_kind, quantile_choice.bound)
+        for quantile_choice in choices.each_choice
+        if quantile_choice.weight_kind is not weight_kind
     ]
     if p.own_bound is not None:
         forms.append(build_form(weight_kind, p.own_bound, disclosure=Disclosure.PUBLIC))
@@ -395,6 +396,7 @@ def write_forms(solution: QuantileSolution, dataset: Dataset) -> CodeChoice | No
     if library is Program.BEST:
         # Which mechanism errs least was read off the values: of private ones no program may say it. Only bounded rows
         # of users who come and go have a program of another library.
-        is_free = not dataset.is_private and p.protects_users and weight_kind is WeightKind.CAP
-        library = solution.mechanism if is_free and solution.mechanism is not Program.BEST else Program.PYTHON
+        is_public_pick = not dataset.is_private and p.protects_users and weight_kind is WeightKind.CAP
+        names_mechanism = is_public_pick and solution.mechanism is not Program.BEST
+        library = solution.mechanism if names_mechanism else Program.PYTHON
     return build_forms(p.epsilon, common_fields, forms, library)

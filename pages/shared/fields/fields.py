@@ -54,8 +54,9 @@ def number(
     step: float | None = None,
     placeholder: str = "",
     width: Width = "stretch",
+    has_label: bool = True,
 ) -> float | None:
-    """Draw a field for a number, with its problems below it, and return the number or None.
+    """Draw a field for a number, with its problems below, and return the number; None while the field is empty.
 
     Args:
         label: Its label.
@@ -65,6 +66,7 @@ def number(
         step: What the buttons count by, if not 1.
         placeholder: Shown while it is empty.
         width: In pixels.
+        has_label: False if only screen readers meet the label.
     """
     value: float | None = st.number_input(
         label,
@@ -77,6 +79,7 @@ def number(
         placeholder=placeholder or None,
         help=help or None,
         width=scale_width(width),
+        label_visibility="visible" if has_label else "collapsed",
     )
     for problem in st.session_state.get(keys.ASIDE, {}).get(key, ()):
         st.caption(f":material/error: {wording.plain(InputProblem(problem.message).sentence, 300)}")
@@ -169,7 +172,7 @@ def start(question: Question, uses_shared_data: bool = True) -> None:
 
 
 def choice(label: str, texts: Mapping[Any, str], key: str, help: str = "") -> Any:
-    """Draw a row of buttons of which one is pressed, and return its option; ``texts`` are their labels.
+    """Draw a row of buttons, one pressed, and return the pressed option; ``texts`` are the labels by option.
 
     The session's value is passed as the default, too. Without a default, Streamlit 1.67 tells the browser in each run
     to set the widget to the session's value, until the browser has drawn it. A widget in a popover is drawn when the
@@ -187,7 +190,7 @@ def _list_options(texts: Mapping[Any, str], key: str, help: str) -> dict[str, An
 
 
 def pick(label: str, texts: Mapping[Any, str], key: str, help: str = "", width: Width = "stretch") -> Any:
-    """Draw a select box and return the selected option; ``texts`` are the labels."""
+    """Draw a select box and return the selected option; ``texts`` are the labels by option."""
     current_option, widget_options = st.session_state.get(key), _list_options(texts, key, help)
     option_index = widget_options["options"].index(current_option) if current_option in texts else 0
     return st.selectbox(label, index=option_index, width=scale_width(width), **widget_options)
@@ -201,9 +204,9 @@ def radio(
     is_horizontal: bool = False,
     captions: Mapping[Any, str] | None = None,
 ) -> Any:
-    """Draw radio buttons and return the selected option; ``texts`` are their labels, ``captions`` explain them."""
-    lines = None if captions is None else [captions[entry] for entry in texts]
-    return st.radio(label, captions=lines, horizontal=is_horizontal, **_list_options(texts, key, help))
+    """Draw radio buttons and return the selected option; labels and captions are given by option."""
+    options = _list_options(texts, key, help) | {"captions": captions and [captions[x] for x in texts]}
+    return st.radio(label, horizontal=is_horizontal, **options)
 
 
 def row() -> DeltaGenerator:
@@ -229,7 +232,7 @@ def button(
     is_main: bool = False,
     **options: Any,
 ) -> bool:
-    """Draw a button with an icon and return True if it was pressed.
+    """Draw a button with an icon and return True if it was pressed just before this run.
 
     Args:
         label: Its label.
@@ -257,17 +260,17 @@ MIMES = {
 def download_button(
     label: str,
     file_name: str,
-    content: str | Callable[[], str | bytes],
+    content_or_writer: str | Callable[[], str | bytes],
     key: str,
     *,
     type: typing.Literal["primary", "secondary", "tertiary"] = "secondary",
     help: str = "",
     place: DeltaGenerator | None = None,
 ) -> None:
-    """Draw a button that downloads the file of this name, without a rerun; a function makes it on a click."""
+    """Draw a button that downloads a text, or what a function returns on a click, as a file; nothing reruns."""
     (place or st).download_button(
         label,
-        content,
+        content_or_writer,
         file_name=file_name,
         mime=MIMES.get(file_name.rpartition(".")[2], "text/plain"),
         key=key,
@@ -381,14 +384,14 @@ def _name_fields(problem: InputProblem, labels: Mapping[str, str]) -> InputProbl
     Other fields in the message, such as the one that a lower bound must lie below, are replaced too.
     """
     name, verb, requirement = problem.message.partition(" must ")
-    name, minus, subtracted_name = name.partition(" − ")
-    if not labels.get(name) or (minus and not labels.get(subtracted_name)):
+    name, minus_sign, subtracted_name = name.partition(" − ")
+    if not labels.get(name) or (minus_sign and not labels.get(subtracted_name)):
         return problem
     for other_name, label in labels.items():
         if label:
             pattern = rf"\b(below|above|at least) {re.escape(other_name)}\b"
             requirement = re.sub(pattern, rf"\1 {_write_mid_sentence(label)}", requirement)
-    subject = labels[name] + (f" − {_write_mid_sentence(labels[subtracted_name])}" if minus else "")
+    subject = labels[name] + (f" − {_write_mid_sentence(labels[subtracted_name])}" if minus_sign else "")
     return replace(problem, message=f"{subject}{verb}{requirement}")
 
 

@@ -62,7 +62,7 @@ class WatchedSession:
 
 
 _lock = threading.Lock()
-_watched: dict[str, WatchedSession] = {}
+_watched_sessions: dict[str, WatchedSession] = {}
 _frozen_names: set[str] = set()
 """Names of sessions that were in memory when it was frozen; a collection cannot see what they held then."""
 _ended_sessions: dict[str, WatchedSession] = {}
@@ -72,11 +72,11 @@ _ended_sessions: dict[str, WatchedSession] = {}
 def watch() -> None:
     """Watch the session whose page runs in this thread."""
     name = streamlit_internals.get_session_id()
-    if not name or streamlit_internals.find_runtime() is None or name in _watched:
+    if not name or streamlit_internals.find_runtime() is None or name in _watched_sessions:
         return
     session = streamlit_internals.find_session(name)
     with _lock:
-        _watched[name] = WatchedSession(weakref.ref(session) if session is not None else None)
+        _watched_sessions[name] = WatchedSession(weakref.ref(session) if session is not None else None)
 
 
 def freeze() -> None:
@@ -84,13 +84,13 @@ def freeze() -> None:
     gc.collect()
     with _lock:
         _frozen_names.clear()
-        sessions = _ended_sessions | _watched
+        sessions = _ended_sessions | _watched_sessions
         _frozen_names.update(name for name, session in sessions.items() if session.is_alive)
         gc.freeze()
 
 
 async def sweep() -> None:
-    """Close sessions that nobody comes back to, and collect what they leave, until cancelled."""
+    """Close sessions that nobody comes back to and collect their garbage, again and again until cancelled."""
     last_collection = time.monotonic()
     while True:
         await asyncio.sleep(SWEEP_SECONDS)
@@ -107,20 +107,19 @@ async def sweep() -> None:
             last_collection = time.monotonic()
 
 
-def close_expired(runtime: Any, current_time: float, seconds: float) -> bool:
-    """Close sessions whose browser left this many seconds ago or a little less; call it on the server's event loop.
+def close_expired(runtime: Any, current_time: float, limit_seconds: float) -> bool:
+    """Close sessions whose browser left ``limit_seconds`` ago, or a little less; return True if any was closed.
 
-    Returns:
-        True if any was closed.
+    It is to be called on the server's event loop.
     """
-    time_to_live, num_ended = seconds - min(EARLY_SECONDS, seconds / 2), len(_ended_sessions)
+    time_to_live, num_ended = limit_seconds - min(EARLY_SECONDS, limit_seconds / 2), len(_ended_sessions)
     with _lock:
-        watched_sessions = list(_watched.items())
+        watched_sessions = list(_watched_sessions.items())
     for name, watched_session in watched_sessions:
         if runtime.is_active_session(name):
             watched_session.last_seen = current_time
         elif current_time - watched_session.last_seen >= time_to_live:
-            del _watched[name]
+            del _watched_sessions[name]
             _ended_sessions[name] = watched_session
             # Whatever goes wrong with one session, the others are closed, and a collection frees this one.
             with contextlib.suppress(Exception):
@@ -147,7 +146,7 @@ class _NoBrowser:
 
 
 async def release_last_message(runtime: Any) -> None:
-    """Make the server's loop forget the last session that it sent a message, and the message.
+    """Make the server's loop forget its last message and the session that got the message.
 
     Local variables of the loop hold both until it sends a message to another session, which may be hours later.
     """
@@ -209,20 +208,20 @@ def build_middleware() -> list[Middleware]:
     Ends the process with a sentence if the settings of a public demo are wrong.
     """
     try:
-        origins = access.read_public_origins()
+        public_origins = access.read_public_origins()
         token = access.choose_start_token()
     except access.SettingsError as error:
         sys.exit(f"Sweet Spot does not start: {error}")
     if token and access.TOKEN not in os.environ:
         # Started without the launcher, which would have chosen the token and opened the link.
-        link = f"http://127.0.0.1:{st.get_option('server.port')}/?token={token}"
-        print(f"Sweet Spot opens with this link only: {link}", flush=True)
+        start_link = f"http://127.0.0.1:{st.get_option('server.port')}/?token={token}"
+        print(f"Sweet Spot opens with this link only: {start_link}", flush=True)
     policy = access.FRAME_POLICY
     if (folder := streamlit_internals.find_static_folder()) is not None:
         page_text = (folder / "index.html").read_text(encoding="utf-8")
         policy = access.build_content_policy([page_text, access.SIGN_IN])
     return [
-        Middleware(access.Guard, origins=origins, is_demo=access.is_served(), policy=policy),
+        Middleware(access.Guard, public_origins, access.is_served(), policy),
         Middleware(access.StartToken, token=token),
         *speed.MIDDLEWARE,
         *figure.MIDDLEWARE,

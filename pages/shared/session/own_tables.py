@@ -46,7 +46,7 @@ def _read_disclosure(node: JsonValue) -> Provenance | None:
 
 
 def _read_number(low: float, high: float, node: JsonValue) -> float | None:
-    """Return a number or null as None; add a problem if it lies outside [low, high]."""
+    """Return a node's number, or None for null; add a problem for other values and outside [low, high]."""
     number = None if node.value is None else node.get_number()
     if number is not None and not low <= number <= high:
         node.refuse(f"this must lie between {low:g} and {high:g}")
@@ -71,9 +71,9 @@ def pins_from_json(node: JsonValue) -> tuple[Pin, ...]:
     """Return the pins of a file without those of unknown questions; problems are added to ``node``."""
     required_readers, _ = PIN_CODEC.list_readers(Pin)
     pins = []
-    for entry in node.get_entries(MAX_PINS) or ():
+    for pin_node in node.get_entries(MAX_PINS) or ():
         # Pins of before had a curve, which no figure shows any more.
-        members = entry.read_members(required_readers, {"curve": lambda _: None})
+        members = pin_node.read_members(required_readers, {"curve": lambda _: None})
         if members is not None and members["question"] in catalogue.QUESTIONS:
             pins.append(Pin(**{name: members[name] for name in required_readers}))
     return tuple(pins)
@@ -117,21 +117,21 @@ def list_tables(values_by_key: Mapping[Any, Any]) -> dict[str, OwnTable]:
         if not question.file_key or (table_entry := values_by_key.get(question.file_key)) is None:
             continue
         prefix = find_upload(question.name).column_field_prefix
-        entries = {
+        numbers_by_field = {
             key.removeprefix(f"{question.name}."): float(value)
             for key, value in (list(values_by_key.items()) if prefix else ())
             if str(key).startswith(f"{question.name}.{prefix}") and isinstance(value, int | float)
         }
-        tables_by_page[question.name] = OwnTable(table_entry, entries)
+        tables_by_page[question.name] = OwnTable(table_entry, numbers_by_field)
     return tables_by_page
 
 
 def apply_tables(tables_by_page: Mapping[str, OwnTable]) -> None:
     """Put tables in use on their pages, in place of the present ones."""
     for name, own_table in tables_by_page.items():
-        entry, entry_name = own_table.table_entry, catalogue.QUESTIONS[name].own_file_name
-        extra_state = find_upload(name).list_extra_state(entry)
-        values_by_name = {entry_name: entry, **extra_state, **own_table.numbers_by_field}
+        table_entry, entry_name = own_table.table_entry, catalogue.QUESTIONS[name].own_file_name
+        extra_state = find_upload(name).list_extra_state(table_entry)
+        values_by_name = {entry_name: table_entry, **extra_state, **own_table.numbers_by_field}
         for field_name, value in values_by_name.items():
             st.session_state[f"{name}.{field_name}"] = value
 
@@ -176,7 +176,7 @@ def from_json(node: JsonValue) -> dict[str, OwnTable]:
 
 
 def _read_table(node: JsonValue, upload: TableUpload) -> OwnTable | None:
-    """Return a table in use from its JSON; None, with a problem, if it was changed or damaged."""
+    """Return a table in use from its JSON; None, with a problem, if the page cannot use it or it was changed."""
     members = node.read_members(
         {
             "content": saved_dataset.from_json,
@@ -199,9 +199,9 @@ def _read_table(node: JsonValue, upload: TableUpload) -> OwnTable | None:
     ):
         node.refuse("there is no such feature in the table")
     else:
-        account, entries = members["account"], members["entered"]
-        pair = node.build(lambda: (upload.check(dataset), upload.build_entry(dataset, account, design)))
-        return None if pair is None else OwnTable(pair[1], entries)
+        account, numbers_by_field = members["account"], members["entered"]
+        entry = node.build(lambda: (upload.check(dataset), upload.build_entry(dataset, account, design))[1])
+        return None if entry is None else OwnTable(entry, numbers_by_field)
     return None
 
 
@@ -215,16 +215,16 @@ def _read_design(node: JsonValue) -> Design | None:
 
 
 def _read_json_entries(node: JsonValue, upload: TableUpload) -> dict[str, float]:
-    """Return the numbers entered about columns from their JSON; others are refused."""
+    """Return the numbers entered about columns, by name of the field; fields about something else are refused."""
     numbers_by_field: dict[str, float] = {}
-    for name, entry in (node.get_named(MOST_ENTRIES) or {}).items():
-        number = entry.get_number()
+    for name, number_node in (node.get_named(MOST_ENTRIES) or {}).items():
+        number = number_node.get_number()
         is_about_column = bool(upload.column_field_prefix) and name.startswith(upload.column_field_prefix)
-        name_node = JsonValue(name, entry.location, entry.problems)
+        name_node = JsonValue(name, number_node.location, number_node.problems)
         if not is_about_column or name_node.get_text(saved_dataset.NAME) is None:
-            entry.refuse(f"there is no such field on the page {upload.question.title}")
+            number_node.refuse(f"there is no such field on the page {upload.question.title}")
         elif number is not None and not math.isfinite(number * 2.0):
-            entry.refuse("this number is beyond what a range can hold")
+            number_node.refuse("this number is beyond what a range can hold")
         elif number is not None:
             numbers_by_field[name] = number
     return numbers_by_field
@@ -246,8 +246,8 @@ def list_releases(values_by_key: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def releases_to_json(releases_by_page: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the releases as they stand in a file, by name of the page."""
-    return {name: _import_saved(name).to_json(release) for name, release in releases_by_page.items()}
+    """Return the releases as JSON for the file, by name of the page."""
+    return {name: _import_saved(name).to_json(releases) for name, releases in releases_by_page.items()}
 
 
 def releases_from_json(node: JsonValue, accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, Any]:
@@ -256,7 +256,7 @@ def releases_from_json(node: JsonValue, accounts: Mapping[str, Mapping[str, Ledg
     for name, entry in (node.get_members((), tuple(pages)) or {}).items():
         account = name if catalogue.QUESTIONS[name].account_key else ""
         releases_by_page[name] = _import_saved(name).from_json(entry, accounts.get(account, {}))
-    return {name: release for name, release in releases_by_page.items() if release}
+    return {name: releases for name, releases in releases_by_page.items() if releases}
 
 
 def apply_releases(releases_by_page: Mapping[str, Any]) -> None:
@@ -275,13 +275,13 @@ class KnownFile:
 
     Attributes:
         name: Its name.
-        columns: All its columns.
+        column_names: Names of all its columns.
         roles: The roles of the columns.
         disclosure: Whether its data were called public. It is not proposed again: other data may have the same columns.
     """
 
     name: str
-    columns: tuple[str, ...]
+    column_names: tuple[str, ...]
     roles: Roles
     disclosure: Disclosure
 
@@ -296,21 +296,21 @@ def add_files(known_files: Sequence[KnownFile]) -> None:
     """Add known files; of files with the same columns the first one is kept."""
     latest_files: dict[tuple[str, ...], KnownFile] = {}
     for known_file in (*known_files, *list_files()):
-        latest_files.setdefault(known_file.columns, known_file)
+        latest_files.setdefault(known_file.column_names, known_file)
     st.session_state[keys.KNOWN_FILES] = tuple(latest_files.values())[:MAX_FILES]
 
 
 def find_file(column_names: Sequence[str]) -> KnownFile | None:
     """Return the file with these columns; None if none is known."""
-    return next((file for file in list_files() if file.columns == tuple(column_names)), None)
+    return next((file for file in list_files() if file.column_names == tuple(column_names)), None)
 
 
 def known_files_to_json(known_files: Sequence[KnownFile]) -> list[dict[str, Any]]:
-    """Return the files as they stand in a session file."""
+    """Return the known files as JSON for the session file, a dict each."""
     return [
         {
             "name": CODEC.write(file.name),
-            "columns": CODEC.write(file.columns),
+            "columns": CODEC.write(file.column_names),
             "label": file.disclosure.value,
             **CODEC.write_fields(file.roles),
         }
@@ -325,7 +325,7 @@ def known_files_from_json(node: JsonValue) -> tuple[KnownFile, ...]:
 
 
 def _read_known_file(node: JsonValue) -> KnownFile | None:
-    """Return a known file; None, with a problem, if a role names a column that it lacks."""
+    """Return a known file from its JSON; None, with a problem, if damaged or if a role names a column it lacks."""
     required_readers, optional_readers = CODEC.list_readers(Roles)
     members = node.read_members(
         {
@@ -338,11 +338,11 @@ def _read_known_file(node: JsonValue) -> KnownFile | None:
     )
     if members is None:
         return None
-    name, columns, label = (members.pop(entry) for entry in ("name", "columns", "label"))
+    name, column_names, disclosure = (members.pop(entry) for entry in ("name", "columns", "label"))
     roles = Roles(**members)
     single_columns = (roles.user, roles.count, roles.size, roles.users, roles.value, roles.task)
     used_columns = [*(c for c in single_columns if c is not None), *roles.further_user, *roles.further_task]
-    if missing_columns := [column for column in used_columns if column not in columns]:
+    if missing_columns := [column for column in used_columns if column not in column_names]:
         node.refuse(f"the file has no column {missing_columns[0]}")
         return None
-    return KnownFile(name, columns, roles, label)
+    return KnownFile(name, column_names, roles, disclosure)

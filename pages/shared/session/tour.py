@@ -81,7 +81,7 @@ def go_to_step(step_number: int) -> None:
 
 
 def enter(step_number: int, saved_state: SavedState) -> None:
-    """Show a step. Call it before any widget that it sets, for example from a callback."""
+    """Put a step's data and settings in use and go to its page; call it before any widget, as from a callback."""
     state, question = st.session_state, list_questions()[step_number - 1]
     step = import_step(question)
     session.clear(question)
@@ -127,7 +127,7 @@ def write_answer(step: Step, tour: Tour, parameters: Any | None) -> str:
     if not is_moved and not tour.is_answer_requested:
         return ""
     dataset, shown_parameters = session.dataset(), step.parameters_at(value if is_moved else step.goal_value)
-    name = list_questions()[tour.number - 1].name
+    name = list_questions()[tour.step_number - 1].name
     answer = _write_cached_answer(name, dataset.digest, shown_parameters, dataset)
     return f"{answer} {OTHERWISE}" if is_moved and parameters != shown_parameters else answer
 
@@ -147,7 +147,7 @@ def _write_cached_answer(name: str, digest: str, parameters: Any, _data: Dataset
 def list_address_fields(tour: Tour) -> dict[str, str]:
     """Return the fields of the address that bring a reloaded page back to the step."""
     origin: session.Origin = tour.saved_state.loaded_data.origin
-    address_fields = {MARK: str(tour.number), DATA_MARK: origin.name}
+    address_fields = {MARK: str(tour.step_number), DATA_MARK: origin.name}
     return address_fields | {f"{DATA_MARK}.{name}": text for name, text in origin.generator_texts.items()}
 
 
@@ -157,10 +157,10 @@ def is_address_field(name: str) -> bool:
 
 
 def resume(texts: Mapping[str, str], is_link_applied: bool, problems: Problems) -> None:
-    """Resume the tour that an address names; call it once, before any widget.
+    """Resume the tour that an address names, if it names one; to be called once, before any widget.
 
     Args:
-        texts: The fields of the address.
+        texts: The texts of the address, by field.
         is_link_applied: True if they set a page with its data, which is left as it is: a step with a slider moved.
         problems: Takes the problems.
     """
@@ -178,7 +178,7 @@ def resume(texts: Mapping[str, str], is_link_applied: bool, problems: Problems) 
 
 
 def _load_data_before(texts: Mapping[str, str]) -> session.LoadedData:
-    """Load the data that an address names as those before the tour; the default sample if it cannot."""
+    """Load the data that an address names as those before the tour; the default sample if there are no such data."""
     prefix = DATA_MARK + "."
     generator_texts = {n.removeprefix(prefix): text for n, text in texts.items() if n.startswith(prefix)}
     origin = session.Origin(texts.get(DATA_MARK, session.DEFAULT_SAMPLE), generator_texts)

@@ -1,11 +1,10 @@
 """The frame around every page: styles, the data in use, whether they are private, and what is wrong with a link.
 
 Streamlit has no option for the styles, which leave more of the window for figures and answers.
-Streamlit leaves 80 pixels free on either side of a wide page, a fifth of what a window of 1280 has beside the sidebar.
-Here it is half of that. The sidebar's links take 34 pixels each, which would push the data in use and *Save session*
-out of a window 800 high. Here they take 26, and are themselves 24 high, as WCAG 2.2 asks. Names of pages start where
-the headings above them start, so that "Bias curves over τ₀", which needs 143 pixels in bold, fits. While the app is
-presented, the page begins right below its header: with larger type a figure would not be visible as a whole.
+Streamlit leaves 80 pixels free on either side of a wide page, a fifth of what a window of 1280 has beside the sidebar,
+and 96 above it. Here it is half of that, and the page begins right below its header. The sidebar's links take 34
+pixels each, which would push the last pages out of a window 800 high. Here they take 26, and are themselves 24 high,
+as WCAG 2.2 asks. Names of pages start where the headings above them start, so that the longest fits.
 """
 
 from __future__ import annotations
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
 
 # Streamlit's own rules have one class each, so that two conditions go before them. On paper its own hold.
 STYLE = """<style>
+.stMain [data-testid="stMainBlockContainer"] { padding-top: 3.75rem; }
 @media screen and (min-width: 736px) {
   .stMain [data-testid="stMainBlockContainer"] { padding-inline: 2.5rem; }
   .st-key-navigation [data-testid="stPageLink-NavLink"] { margin-block: 0; height: 1.5rem; min-height: 1.5rem; }
@@ -52,11 +52,6 @@ STYLE = """<style>
 .st-key-navigation [data-testid="stExpander"] summary { padding: 0.25rem 0; border: none; background: none; }
 .st-key-navigation [data-testid="stExpanderDetails"] { padding: 0; }
 </style>"""
-
-PRESENTING = """<style>
-.stMain [data-testid="stMainBlockContainer"] { padding-top: 3.75rem; }
-</style>"""
-
 
 _mount_navigation = st.components.v2.component(
     "sweetspot_navigation",
@@ -94,19 +89,19 @@ def is_presented() -> bool:
 def show(question: Question) -> None:
     """Draw the sidebar with the data in use, and the problems of a link."""
     # Before anything is drawn; a style takes no place itself.
-    st.html(STYLE + PRESENTING if st.session_state.get(keys.PRESENTING) else STYLE)
+    st.html(STYLE)
     links.apply_once(question)
     st.session_state[keys.PAGE_PARAMETERS] = None
-    data, current_tour, ledger = session.dataset(), session.get_tour(), session.get_ledger()
-    is_lost_at_reload = session.is_file() or data.release is not None
+    dataset, current_tour, ledger = session.dataset(), session.get_tour(), session.get_ledger()
+    is_lost_at_reload = session.is_file() or dataset.release is not None
     with st.sidebar, st.container(key="shell_data", gap="xsmall"):
-        st.markdown(f"**Data:** {wording.plain(data.name)}")
-        num_users, num_rows = data.histogram.num_users, data.histogram.num_rows
+        st.markdown(f"**Data:** {wording.plain(dataset.name)}")
+        num_users, num_rows = dataset.histogram.num_users, dataset.histogram.num_rows
         st.caption(f"{wording.counted(num_users, 'user')}, {wording.counted(num_rows, 'row')}")
-        text = f"{data.disclosure.value} data"
-        if data.release is not None:
-            text = f"{data.disclosure.value}, ε = {format_rounded_up(data.release.epsilon)}"
-        cards.label(data.provenance, text)
+        badge_text = f"{dataset.disclosure.value} data"
+        if dataset.release is not None:
+            badge_text = f"{dataset.disclosure.value}, ε = {format_rounded_up(dataset.release.epsilon)}"
+        cards.label(dataset.provenance, badge_text)
         save_session()
         if current_tour is not None:
             name = current_tour.saved_state.loaded_data.dataset.name
@@ -129,15 +124,13 @@ def draw_navigation(open_question: Question) -> None:
             is_folded = group in FOLDED_GROUPS
             if group and not is_folded:
                 st.caption(group)
-            links_container: DeltaGenerator = (
+            container: DeltaGenerator = (
                 st.expander(group, expanded=open_question.group == group)
                 if is_folded
                 else st.container(gap=None)
             )
             for question in questions:
-                links_container.page_link(
-                    question.path, label=question.title, icon=question.icon, width="stretch"
-                )
+                container.page_link(question.path, label=question.title, icon=question.icon, width="stretch")
         _mount_navigation(data={"title": open_question.title}, key="navigation_script")
 
 

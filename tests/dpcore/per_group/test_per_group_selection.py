@@ -172,9 +172,9 @@ def test_moments_agree_with_the_recursion_over_users() -> None:
             kept_moments = compute_kept_moments(grouped, l0, tables, linf, problem.totals)
             alone = compute_kept_moments(grouped, l0, tables)
             for group, rule in product(range(pairs.num_groups), range(3)):
-                own = grouped.groups == group
+                own = grouped.group_codes == group
                 chance, square = by_recursion(
-                    grouped.user_group_counts[own],
+                    grouped.groups_of_user[own],
                     np.minimum(grouped.amounts[own], linf),
                     l0,
                     tables[rule],
@@ -337,7 +337,9 @@ def test_bounding_whole_vectors_keeps_every_amount() -> None:
         selection = Selection(problem)
         best = best_selected_vector(selection)
         share = selection.compute_keep_probabilities(best.max_groups)
-        missing = problem.sum_by_group(problem.amounts - keep_amounts(problem, best.rule, best.max_norm))
+        missing = problem.sum_by_group(
+            problem.amounts - keep_amounts(problem, best.vector_rule, best.max_norm)
+        )
         scale = (
             best.max_norm / (0.6 * 4.0) * math.sqrt(2.0)
             if noise is NoiseKind.LAPLACE
@@ -360,7 +362,7 @@ def test_scaling_with_a_selection_of_its_own_agrees_with_runs_of_it() -> None:
         order = np.lexsort((rng.random(pairs.num_pairs), pairs.user_codes))
         sample = pairs.group_codes[order[rank < best.max_groups]]
         n[run] = np.bincount(sample, minlength=pairs.num_groups)
-    total = problem.sum_by_group(keep_amounts(problem, best.rule, best.max_norm))
+    total = problem.sum_by_group(keep_amounts(problem, best.vector_rule, best.max_norm))
     noisy = total + rng.laplace(0.0, best.max_norm / (3.0 * 0.6), n.shape)
     released = rng.random(n.shape) < table[n]
     squares = (np.where(released, noisy, 0.0) - problem.totals) ** 2

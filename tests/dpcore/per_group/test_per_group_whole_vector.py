@@ -126,15 +126,15 @@ def test_no_bound_of_a_fine_grid_is_better(objective: Objective) -> None:
         grid = np.linspace(0.0, 1.2 * float(problem.amounts.sum()), 150).tolist()
         grid += [item.max_norm * x for item in (radial, cap) for x in (0.98, 0.9999, 1.0001, 1.02)]
         for item in (radial, cap):
-            errors = [compute_vector_error(problem, item.rule, t) for t in grid]
-            assert compute_vector_error(problem, item.rule, item.max_norm) == pytest.approx(
+            errors = [compute_vector_error(problem, item.vector_rule, t) for t in grid]
+            assert compute_vector_error(problem, item.vector_rule, item.max_norm) == pytest.approx(
                 item.error, rel=1e-12
             )
             assert item.certificate.lower_bound <= min(errors) * (1 + 1e-12)
-            allowed = 1e-9 if item.rule is VectorRule.RADIAL else 1e-2
+            allowed = 1e-9 if item.vector_rule is VectorRule.RADIAL else 1e-2
             assert item.error <= min(errors) * (1 + allowed / (1 - allowed))
             assert problem.error_of_nothing == pytest.approx(
-                compute_vector_error(problem, item.rule, 0.0), rel=1e-12
+                compute_vector_error(problem, item.vector_rule, 0.0), rel=1e-12
             )
         # With the same noise: that of a pair on counts is whole in OpenDP.
         problem = PerGroupProblem(problem.pairs, replace(question, program=Program.PYTHON))

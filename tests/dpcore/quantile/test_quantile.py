@@ -35,7 +35,7 @@ def values_of(users):
 
 def problem_of(users=USERS, q=0.5, epsilon=4.0, base="normal", subsamples=None):
     base = BASES[base] if isinstance(base, str) else base
-    return QuantileProblem(values_of(users), q, epsilon, base, subsamples=subsamples)
+    return QuantileProblem(values_of(users), q, epsilon, base, num_subsamples=subsamples)
 
 
 def plain_unnormalised(problem, users, h):
@@ -305,12 +305,12 @@ def test_a_cap_is_averaged_over_subsamples(base, h):
 def test_the_distribution_under_a_cap_is_the_mixture_of_its_subsamples():
     single = [
         quantile.output(
-            QuantileProblem(values_of(USERS), 0.4, 4.0, BASES["normal"], subsample=5 + k, subsamples=1),
+            QuantileProblem(values_of(USERS), 0.4, 4.0, BASES["normal"], first_seed=5 + k, num_subsamples=1),
             *CAP_2,
         )
         for k in range(6)
     ]
-    problem = QuantileProblem(values_of(USERS), 0.4, 4.0, BASES["normal"], subsample=5, subsamples=6)
+    problem = QuantileProblem(values_of(USERS), 0.4, 4.0, BASES["normal"], first_seed=5, num_subsamples=6)
     together = quantile.output(problem, *CAP_2)
     y = np.array([-5.0, 0.5, 2.5, 4.0, 8.0, 9.5, 20.0])
     assert together.cdf(y) == pytest.approx(np.mean([one.cdf(y) for one in single], axis=0))

@@ -30,13 +30,13 @@ def test_all_caps_are_tried_and_the_least_is_taken():
     problem = skewed_problem()
     choice = optimal_bound.best_bound(problem, WeightKind.CAP)
     # On the 50 subsamples after the problem's own 400, averaged subsample by subsample.
-    subsamples = [replace(problem, subsample=400 + k, subsamples=1) for k in range(50)]
+    subsamples = [replace(problem, first_seed=400 + k, num_subsamples=1) for k in range(50)]
     brute = [
         np.mean([quantile.output(one, WeightKind.CAP, h).expected_rank_error for one in subsamples])
         for h in range(2, 61)
     ]
     assert choice.bound == 2 + int(np.argmin(brute))
-    assert choice.search_errors.rank_errors == pytest.approx(brute)
+    assert choice.search_errors.expected_errors == pytest.approx(brute)
     assert choice.certificate.value == pytest.approx(min(brute))
     # Judged by the problem's own subsamples, none of which it was picked on.
     own_problem = quantile.output(problem, WeightKind.CAP, choice.bound)
@@ -56,9 +56,9 @@ def test_the_smooth_search_is_honest_about_its_proof():
         problem, WeightKind.SMOOTH, num_points=12, progress=progress_shares.append
     )
     grid = np.geomspace(2.0, 60.0, 60)
-    brute = optimal_bound.rank_errors(problem, WeightKind.SMOOTH, grid).rank_errors
+    brute = optimal_bound.rank_errors(problem, WeightKind.SMOOTH, grid).expected_errors
     assert choice.rank_error <= brute.min() * 1.01
-    assert choice.rank_error == choice.search_errors.rank_errors.min()
+    assert choice.rank_error == choice.search_errors.expected_errors.min()
     assert math.isinf(choice.certificate.relative_gap)
     assert "nothing is proved" in choice.stop_reason
     assert progress_shares == sorted(progress_shares)
@@ -191,7 +191,7 @@ def test_several_quantiles_share_one_bound_and_the_mean_of_their_errors():
         for h in range(2, 61)
     ]
     means = np.mean(single_errors, axis=1)
-    assert choice.search_errors.rank_errors == pytest.approx(means)
+    assert choice.search_errors.expected_errors == pytest.approx(means)
     assert choice.bound == 2 + int(np.argmin(means))
 
 

@@ -236,11 +236,11 @@ def test_the_best_cap_of_a_tree_is_the_least_of_all_under_one_noise() -> None:
     searched = choice.search_errors
     assert searched.bounds.size == problem.histogram.max_size - problem.histogram.min_size + 1
     rank_errors = optimal_bound.rank_errors(problem.with_search_subsamples(), CAP, [choice.bound, 40.0])
-    assert rank_errors.rank_errors[0] == searched.rank_errors.min() < rank_errors.rank_errors[1]
+    assert rank_errors.expected_errors[0] == searched.expected_errors.min() < rank_errors.expected_errors[1]
     assert "simulated releases" in choice.stop_reason
     # Other noise: within 5 standard errors of each other.
     assert choice.rank_error == pytest.approx(
-        searched.rank_errors.min(), abs=5.0 * searched.standard_errors.max()
+        searched.expected_errors.min(), abs=5.0 * searched.standard_errors.max()
     )
 
 

@@ -92,7 +92,7 @@ def test_the_answer_is_the_best_of_all_pairs_and_its_map_holds_it(rows: Any) -> 
     assert (rows.pair.max_groups, rows.pair.max_amount) == (l0, linf)
     assert rows.pair.error == pytest.approx(error, rel=1e-12)
     place = (
-        np.flatnonzero(rows.error_map.amounts == linf)[0],
+        np.flatnonzero(rows.error_map.amount_bounds == linf)[0],
         np.flatnonzero(rows.error_map.group_bounds == l0)[0],
     )
     assert rows.error_map.errors[place] == pytest.approx(error, rel=1e-9)
@@ -112,7 +112,7 @@ def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there
     for statistic in Statistic:
         view = solve(SHOP, build_parameters(statistic))
         if statistic.is_non_negative:
-            assert view.best_vector.error <= view.best_cap.error <= view.pair_error * (1 + 1e-3)
+            assert view.best_vector.error <= view.vector_choices[0].error <= view.pair_error * (1 + 1e-3)
             told = answer_from(view).detail
             assert ("Scaling users instead" in told) == (view.saved_share >= MIN_SAVING)
         else:
@@ -135,12 +135,12 @@ def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there
 def test_the_best_cap_is_promised_over_all_groups_and_not_in_each(rows: Any) -> None:
     problem = rows.problem
     stand_ins = problem.sum_by_group(
-        problem.amounts - keep_amounts(problem, VectorRule.CAP, rows.best_cap.max_norm)
+        problem.amounts - keep_amounts(problem, VectorRule.CAP, rows.vector_choices[0].max_norm)
     )
-    of_cap = stand_ins**2 + float(problem.parameters.norm_noise(rows.best_cap.max_norm)) ** 2
+    of_cap = stand_ins**2 + float(problem.parameters.norm_noise(rows.vector_choices[0].max_norm)) ** 2
     of_pair = compute_moments(problem, 1, 1).mean_squares
     assert np.any(of_pair < of_cap)
-    assert problem.combine_errors(of_pair) > rows.best_cap.error
+    assert problem.combine_errors(of_pair) > rows.vector_choices[0].error
 
 
 def test_where_nothing_is_worth_releasing_the_page_says_so() -> None:
@@ -164,8 +164,8 @@ def test_every_objective_has_its_words_and_figures(objective: Objective) -> None
     assert "%" in found.numbers[1].text if objective.is_relative else "row" in found.numbers[1].text
     assert OBJECTIVES[objective] in answer_from(view).plots["per-group-error"]().alt
     curves = view.norm_curves
-    assert min(curves[1]) == pytest.approx(view.best_cap.error, rel=2e-3)
-    assert min(curves[2]) == pytest.approx(view.best_radial.error, rel=1e-9)
+    assert min(curves[1]) == pytest.approx(view.vector_choices[0].error, rel=2e-3)
+    assert min(curves[2]) == pytest.approx(view.vector_choices[1].error, rel=1e-9)
     assert "L2 norm" in draw_plot(view, "per-group-norm").layout.xaxis.title.text
 
 
@@ -278,7 +278,7 @@ def test_the_file_holds_question_answer_and_proofs() -> None:
     choice_file = read_choice_file(view)
     assert choice_file["answer"]["max_groups_contributed"] == view.pair.max_groups
     assert choice_file["answer"]["max_amount_per_group_rounded"] == view.pair.max_amount
-    assert choice_file["answer"]["cap"]["max_norm"] == view.best_cap.max_norm
+    assert choice_file["answer"]["cap"]["max_norm"] == view.vector_choices[0].max_norm
     assert choice_file["answer"]["cap"]["norm"] == "L2"
     assert choice_file["answer"]["proved_relative_gap"] <= 1e-6
     assert choice_file["data"]["num_groups"] == 40
@@ -352,8 +352,8 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
     view = solve_by_distribution(dataset, build_parameters())
     exact = PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), build_parameters())
     true = compute_pair_error(exact, view.pair.max_groups, view.pair.max_amount)
-    assert view.limits[0] <= true <= view.limits[1]
-    assert view.error_map.errors.min() == view.choice.error
+    assert view.error_limits[0] <= true <= view.error_limits[1]
+    assert view.error_map.errors.min() == view.pair_choice.error
     told = answer_from(view, dataset)
     assert "Which pairs lie in which group is not known" in told.detail
     assert not told.proofs
@@ -361,10 +361,10 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
     assert answer_from(empty_solution, dataset).headline.startswith("Release nothing at ε = 0.00001")
 
     methods = answer.write_methods(view, dataset)
-    assert f"at most {view.choice.max_groups} groups" in methods.procedure
+    assert f"at most {view.pair_choice.max_groups} groups" in methods.procedure
     assert f"is about {told.numbers[1].text}" in methods.procedure
     assert "the same in every group" in methods.rule_sentence
-    assert answer.write_methods(empty_solution, dataset).empty_sentence.endswith("nothing was released.")
+    assert answer.write_methods(empty_solution, dataset).no_release_sentence.endswith("nothing was released.")
     choice = read_choice_file(view, dataset)
     assert choice["answer"]["max_groups_contributed"] == view.pair.max_groups
     assert choice["answer"]["error_at_least"] <= true <= choice["answer"]["error_at_most"]
@@ -393,7 +393,7 @@ def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Pa
     of = report_content.build_page_report(
         QUESTION,
         answer_from(view, private),
-        Source(private, needs_rows=True, write_cell=answer.write_data_cell),
+        Source(private, needs_rows=True, write_data_cell=answer.write_data_cell),
     )
     (figure, *_), told = of.figures, answer_from(view, private)
     assert figure.columns["error"].tolist() == view.error_map.errors.ravel().tolist()

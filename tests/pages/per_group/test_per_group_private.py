@@ -67,7 +67,7 @@ def test_a_column_of_zeros_is_answered_by_publishing_nothing(private: bool) -> N
     )
     view = solve(data, question)
     assert (view.pair, view.pair_error, view.saved_share) == (None, 0.0, 0.0)
-    assert view.choice.certificate.lower_bound == 0.0
+    assert view.pair_choice.certificate.lower_bound == 0.0
     assert answer_from(view, data).headline.startswith("Release nothing at")
     assert draw_plot(view).data
 
@@ -79,17 +79,17 @@ def test_the_answer_is_the_best_of_all_pairs(rows: Any) -> None:
     )
     # The search stops at a gap of 0.001.
     assert least <= rows.pair.error <= least * 1.001
-    assert rows.choice.certificate.lower_bound <= least
+    assert rows.pair_choice.certificate.lower_bound <= least
     assert rows.error_map.errors.min() >= least
-    kept, lost = split_error(rows.problem, rows.selected.groups_by_bounds["pair"])
+    kept, lost = split_error(rows.problem, rows.selection_solution.groups_by_bounds["pair"])
     assert kept + lost == pytest.approx(rows.pair.error, rel=1e-12)
-    assert (rows.best_cap, rows.best_radial, rows.error_parts) == (None, None, None)
+    assert (rows.vector_choices, rows.error_parts) == ((), None)
     assert l0 > 1
     assert linf > 1
 
 
 def test_curves_go_through_what_is_asked(rows: Any) -> None:
-    found = rows.selected
+    found = rows.selection_solution
     for key in ("pair", "scaled"):
         (epsilons, released, error_kept, error_lost), groups = (
             found.curves_by_bounds[key],
@@ -119,7 +119,7 @@ def test_the_card_says_what_is_kept_and_how_the_budget_is_split(rows: Any) -> No
         "ε = 1.5 and δ = 0.000001 to select groups (truncated geometric), ε = 1.5 for"
     )
     assert "without a proof" in facts["Without sampling amounts"]
-    assert "tuner" in rows.selected.groups_by_bounds
+    assert "tuner" in rows.selection_solution.groups_by_bounds
     released = next(number for number in told.numbers if number.label == "Groups released")
     assert released.note == "of 40, on average"
     assert any("count as 0" in text for text in told.assumptions)
@@ -134,7 +134,7 @@ def test_the_card_says_what_is_kept_and_how_the_budget_is_split(rows: Any) -> No
 
 
 def test_what_survives_is_said_and_drawn(rows: Any) -> None:
-    found = rows.selected
+    found = rows.selection_solution
     pair = found.groups_by_bounds["pair"]
     columns = answer_from(rows).plots["per-group-survival"]().columns
     assert columns["kept_at_pair"].sum() == pytest.approx(pair.num_expected_groups)
@@ -157,8 +157,8 @@ def test_where_nothing_survives_the_page_says_so() -> None:
 def test_stop_gives_what_was_found_until_then() -> None:
     asks = iter(range(10**6))
     view = solve(SHOP, build_parameters(), should_stop=lambda: next(asks) > 60)
-    assert view.choice.stop_reason.startswith("Stopped")
-    assert view.error_map.amounts.size < SELECTED_MAP_SIZE[1]
+    assert view.pair_choice.stop_reason.startswith("Stopped")
+    assert view.error_map.amount_bounds.size < SELECTED_MAP_SIZE[1]
     assert draw_plot(view).data
     # Stopped before anything was looked at: nothing says that nothing is best.
     questions = (
@@ -170,18 +170,18 @@ def test_stop_gives_what_was_found_until_then() -> None:
         early = solve(SHOP, question, should_stop=lambda: True)
         if early.pair is None:
             told = answer_from(early, SHOP)
-            assert not early.choice.is_settled
-            assert "Nothing useful" not in early.choice.stop_reason
-            assert "is best" not in early.choice.stop_reason
+            assert not early.pair_choice.is_settled
+            assert "Nothing useful" not in early.pair_choice.stop_reason
+            assert "is best" not in early.pair_choice.stop_reason
             assert told.numbers[0].text == "none found"
             if "scale" not in told.headline:
                 assert told.headline.startswith("No useful pair was found at ε")
-                assert "no bound was found" in answer.write_methods(early, SHOP).empty_sentence
-            if early.selected is not None:
+                assert "no bound was found" in answer.write_methods(early, SHOP).no_release_sentence
+            if early.selection_solution is not None:
                 assert words.describe_survival(early)[-1].startswith("No useful bounds were found")
     assert early.pair is None
     public = solve(SHOP, PerGroupParameters(1.0), should_stop=lambda: True)
-    assert public.best_cap.stop_reason.startswith("Stopped")
+    assert public.vector_choices[0].stop_reason.startswith("Stopped")
 
 
 def test_the_page_selects_groups_privately_in_a_job() -> None:

@@ -173,10 +173,10 @@ def test_good_enough_is_where_all_bounds_tried_cost_little():
         tried = view.choices.get(view.weight_kind).search_errors
         inside = (tried.bounds >= low) & (tried.bounds <= high)
         assert low <= view.bound <= high
-        assert np.all(tried.rank_errors[inside] <= 1.05 * tried.rank_errors.min())
+        assert np.all(tried.expected_errors[inside] <= 1.05 * tried.expected_errors.min())
         for beyond in (tried.bounds[tried.bounds < low][-1:], tried.bounds[tried.bounds > high][:1]):
             assert beyond.size
-            assert tried.rank_errors[tried.bounds == beyond[0]] > 1.05 * tried.rank_errors.min()
+            assert tried.expected_errors[tried.bounds == beyond[0]] > 1.05 * tried.expected_errors.min()
     assert f"{wording.number(low)} to {high:.0f} rows, within 5" in answer.near_optimal
     # A bound from counts was not chosen by its error.
     assert not answer_for(bound_from=BoundFrom.COUNTS).near_optimal
@@ -184,7 +184,7 @@ def test_good_enough_is_where_all_bounds_tried_cost_little():
 
 def test_a_cap_is_judged_by_many_subsamples_and_compared_with_smooth_weights_by_their_average():
     # One subsample, picked with the cap that is luckiest on it, can say 1.13 %: below smooth weights, at 1.28 %.
-    problem = QuantileProblem(SHOP.values, 0.5, 1.0, BASE, subsample=29, subsamples=1)
+    problem = QuantileProblem(SHOP.values, 0.5, 1.0, BASE, first_seed=29, num_subsamples=1)
     answer = answer_for(weighting=Weighting.CAP)
     smooth, best = answer.solution.choices.smooth_choice, answer.solution.choices.cap_choice
     assert optimal_bound.best_bound(problem, WeightKind.CAP).rank_error < 0.9 * smooth.rank_error
@@ -192,7 +192,7 @@ def test_a_cap_is_judged_by_many_subsamples_and_compared_with_smooth_weights_by_
     fresh = np.concatenate(
         [
             quantile.compute_subsample_errors(
-                [QuantileProblem(SHOP.values, 0.5, 1.0, BASE, subsample=subsample, subsamples=200)],
+                [QuantileProblem(SHOP.values, 0.5, 1.0, BASE, first_seed=subsample, num_subsamples=200)],
                 WeightKind.CAP,
                 best.bound,
             )
@@ -381,7 +381,7 @@ def test_a_first_answer_is_near_the_exact_one_and_there_is_none_of_too_many_rows
     assert "nothing is proved" in first.cap_choice.stop_reason
     # It needs so little that it stays within its share of work.
     tried = sum(
-        int(np.sum(~np.isnan(one.search_errors.rank_errors)))
+        int(np.sum(~np.isnan(one.search_errors.expected_errors)))
         for one in (first.smooth_choice, first.cap_choice)
     )
     assert tried < 100
@@ -390,7 +390,7 @@ def test_a_first_answer_is_near_the_exact_one_and_there_is_none_of_too_many_rows
 
 
 def test_few_subsamples_share_the_sorted_rows():
-    few, alone = problem().with_subsamples(3), dataclasses.replace(problem(), subsamples=3)
+    few, alone = problem().with_subsamples(3), dataclasses.replace(problem(), num_subsamples=3)
     assert few.rows.edges is not None
     for h in (2.0, 9.0):
         one, other = (quantile.compute_subsample_errors([p], WeightKind.CAP, h) for p in (few, alone))
@@ -579,7 +579,7 @@ def test_a_poor_base_is_drawn_and_said():
 def test_sampled_answers_are_called_a_simulation_and_lie_on_the_exact_probabilities():
     view = answer_for().solution
     sampled = core.simulate_answers(view.outputs, 5000)
-    drawn = render(plots.plot_samples(view, sampled, core.find_shown_ranges(view)[0], SHOP))
+    drawn = render(plots.plot_samples(view, sampled, SHOP, core.find_shown_ranges(view)[0]))
     _, exact = trace(drawn, "Median, exact")
     _, simulated = trace(drawn, "Median, simulated")
     # Counts of 5,000 draws in 40 bins: each within five standard deviations.
