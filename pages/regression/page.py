@@ -175,7 +175,7 @@ class RegressionPage(Page):
         outside_counts = None if parameters is None else count_clipped(dataset, parameters)
         if outside_counts and outside_counts.num_outside > WARN_CLIPPED * outside_counts.num_values:
             slots.notes.warning(
-                f"{outside_counts.percent} of the labels are clipped, which biases the coefficients. Set L and U "
+                f"{outside_counts.percent_text} of the labels are clipped, which biases the coefficients. Set L and U "
                 "from what you know of the quantity.",
                 icon=":material/warning:",
             )
@@ -229,7 +229,7 @@ class RegressionPage(Page):
                 return "data = None  # The settings say how data are generated."
             return write_table_cell(code, source, public_only, own_data.design, "dpcore.regression.problem")
 
-        return Source(dataset, needs_rows=True, write_cell=write_cell)
+        return Source(dataset, needs_rows=True, write_data_cell=write_cell)
 
     def list_releases(self, answer: Answer, dataset: Dataset) -> tuple[Line, ...]:
         """List the latest draw and all that was spent."""

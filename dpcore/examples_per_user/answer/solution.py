@@ -197,7 +197,7 @@ def write_near_optimal(solution: ExamplesSolution) -> str:
     bound_range, objective_text = solution.comparison.find_near_optimal(), "the least error, by this estimate"
     worse_text = "the next bounds tried"
     range_text = standard.write_range(
-        *bound_range, symbol="G", objective=objective_text, worse_choices_text=worse_text
+        *bound_range, symbol="G", objective=objective_text, worse_choices_phrase=worse_text
     )
     return f"{SAMPLING_PHRASES[solution.best_candidate.sampling]}: {range_text}"
 

@@ -194,7 +194,7 @@ def write_methods(solution: RegressionSolution) -> Methods:
         disclosure=solution.dataset.provenance,
         rule_sentence="C was chosen to minimise the total variance of the released coefficients under the linear "
         "model; no bound on rows per user was set.",
-        subject_text="The matrix",
+        subject_phrase="The matrix",
     )
 
 

@@ -217,7 +217,7 @@ def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Sol
         progress_text="The answer is being computed",
         first_wait_seconds=SOON_SECONDS,
         later_wait_seconds=SOON_SECONDS,
-        is_light=True,
+        follows_slider=True,
     )
     weights_search: SearchResult = yield build_search(
         "solve",

@@ -168,7 +168,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreU
             # In the colour of clipped sums, which it is, but for its dashes.
             dash="solid",
             width=3.0,
-            is_shaded=True,
+            shades_between_ends=True,
             begins_legend=True,
         )
     ]
@@ -188,7 +188,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreU
                 dash="dash" if method is Method.CAP else "",
                 symbol="circle",
                 hover_number=("±", half_widths),
-                is_shaded=True,
+                shades_between_ends=True,
             )
             items.append(curve)
     for curve_name, score, style in (

@@ -101,7 +101,11 @@ def describe_near_optimal(solution: TrainingSolution) -> str:
     objective_phrase = "the least loss; the upper end is no bound" if is_unbounded else "the least loss"
     lowest_bound, others_phrase = solution.best_cell.lowest_near_optimal, "the next bounds tried"
     return standard.write_range(
-        lowest_bound, highest_bound, symbol="h", objective=objective_phrase, worse_choices_text=others_phrase
+        lowest_bound,
+        highest_bound,
+        symbol="h",
+        objective=objective_phrase,
+        worse_choices_phrase=others_phrase,
     )
 
 
@@ -247,8 +251,8 @@ def write_methods(solution: TrainingSolution, model: Model | None = None) -> Met
         "follows the users, within the guarantee."
         if is_adaptive
         else "Method and bound have the smallest mean loss on users held out.",
-        empty_sentence=f"At ε = {wording.entered(parameters.epsilon)} and δ = {wording.entered(parameters.delta)} no "
-        "method trained a classifier better than guessing, and nothing was released."
+        no_release_sentence=f"At ε = {wording.entered(parameters.epsilon)} and δ = {wording.entered(parameters.delta)} "
+        "no method trained a classifier better than guessing, and nothing was released."
         if solution.is_useless
         else "",
     )
@@ -288,7 +292,7 @@ def _describe_release(parameters: TrainingParameters, model: Model) -> Methods:
         rule_sentence="The bound followed the users, within the guarantee."
         if cell.method is Method.FOLLOWED
         else "The bound was chosen before the release; the guarantee does not cover its choice.",
-        subject_text="The model",
+        subject_phrase="The model",
         choice_source=ChoiceSource.DRAWN,
     )
 
