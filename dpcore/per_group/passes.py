@@ -198,17 +198,14 @@ class Passes:
         pass_columns = self._build_columns(low, high, int(sorted_pairs.starts[num_pass_sizes]))
         error_bounds = np.full(last_l0 - first_l0 + 1, np.inf)
         best_amounts = np.full(error_bounds.shape, high)
-        compute_segment_bounds = (
-            self._compute_explicit_bounds
-            if self._is_explicit(pass_columns)
-            else self._compute_parabola_bounds
-        )
+        is_explicit = self._is_explicit(pass_columns)
+        compute_segments = self._compute_explicit_bounds if is_explicit else self._compute_parabola_bounds
 
         def store_bounds(column_sums: _Sums, first_l0s: IntArray, last_l0s: IntArray) -> None:
             """Store the bounds of all L0 from first to last of the segment that each row of sums belongs to."""
             for segments in self._list_segments(pass_columns, column_sums, first_l0s, last_l0s):
                 indices = segments.l0_values - first_l0
-                error_bounds[indices], best_amounts[indices] = compute_segment_bounds(pass_columns, segments)
+                error_bounds[indices], best_amounts[indices] = compute_segments(pass_columns, segments)
 
         carry = self._compute_merged_sums(pass_columns, num_merged_sizes)
         block_edges, block_size = [num_merged_sizes], max(1, BLOCK // self.num_groups)

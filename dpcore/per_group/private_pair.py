@@ -109,22 +109,16 @@ class PrivatePairProblem:
             problems.whole(1, MAX_AMOUNT, largest=self.largest)
             problems.between(1e-12, 1e12, unit=self.unit)
             if not p.statistic.is_non_negative:  # The kept amount must grow with both bounds.
-                problems.add(
-                    "a pair is chosen privately for rows, users and sums of amounts of at least 0",
-                    remedy="For a mean or a signed sum, enter bounds that you know",
-                )
+                message = "a pair is chosen privately for rows, users and sums of amounts of at least 0"
+                problems.add(message, remedy="For a mean or a signed sum, enter bounds that you know")
             elif p.statistic is not Statistic.SUM and self.unit != 1.0:
                 problems.add("a unit goes with a sum; counts have the unit 1")
             if p.selection.is_private:
-                problems.add(
-                    "a pair is chosen privately for a public list of groups only",
-                    remedy="Enter bounds that you know",
-                )
+                message = "a pair is chosen privately for a public list of groups only"
+                problems.add(message, remedy="Enter bounds that you know")
             elif p.num_listed_groups is None:
-                problems.add(
-                    "the number of groups on the public list must be entered",
-                    remedy="Take it from the list, not from private data",
-                )
+                message = "the number of groups on the public list must be entered"
+                problems.add(message, remedy="Take it from the list, not from private data")
 
     @property
     def num_groups(self) -> int:
@@ -151,17 +145,12 @@ class PrivatePairProblem:
     @property
     def sensitivity(self) -> int:
         """Return the largest change of a score by one user, in steps; see the module."""
-        return RESOLUTION + (3 if self._replaces_user else 1)
+        return RESOLUTION + (3 if self.neighbours is Neighbours.REPLACE_USER else 1)
 
     @property
     def neighbours(self) -> Neighbours:
         """Return the neighbouring relation."""
         return self.parameters.neighbours
-
-    @property
-    def _replaces_user(self) -> bool:
-        """Return True if neighbours replace a user, False if they add or remove one."""
-        return self.neighbours is Neighbours.REPLACE_USER
 
     @cached_property
     def total_noise(self) -> FloatArray:
@@ -260,7 +249,7 @@ class PrivatePairProblem:
                 amount_bounds, amount_bounds[i]
             )
             max_changes = np.maximum(pair_norms, pair_norms[i]) - min_norms
-            if self._replaces_user:
+            if self.neighbours is Neighbours.REPLACE_USER:
                 max_changes = pair_norms + pair_norms[i] - 2 * min_norms
             other_mask = max_changes > 0  # 0 for the pair itself alone.
             if other_mask.any():
@@ -339,20 +328,13 @@ def choose_pair(
         """Return the guarantee and mechanism of the choice for an epsilon."""
         return ReleaseFacts(epsilon, 0.0, problem.parameters.neighbours, MECHANISM)
 
+    charge_epsilon = None if charge is None else lambda epsilon, _: charge(build_facts(epsilon))
     selection_release = mechanisms.exponential_mechanism(
-        problem.score_models(any_pairs),
-        problem.sensitivity,
-        problem.epsilon,
-        None if charge is None else lambda epsilon, _: charge(build_facts(epsilon)),
+        problem.score_models(any_pairs), problem.sensitivity, problem.epsilon, charge_epsilon
     )
-    group_bounds, amount_bounds = problem.candidates
-    return PrivatePair(
-        int(group_bounds[selection_release.index]),
-        float(amount_bounds[selection_release.index] * problem.unit),
-        build_facts(selection_release.epsilon),
-        problem,
-        column,
-    )
+    max_groups, whole_amount = (bounds[selection_release.index] for bounds in problem.candidates)
+    facts = build_facts(selection_release.epsilon)
+    return PrivatePair(int(max_groups), float(whole_amount * problem.unit), facts, problem, column)
 
 
 def find_expected_excess(problem: PrivatePairProblem) -> float | None:

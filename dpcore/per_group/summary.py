@@ -130,11 +130,9 @@ class SummaryProblem:
         known_variance = variance_sum / self.num_groups + noise_variance
         # Smallest if all groups lose the same, largest if the largest groups lose everything.
         largest_biases = np.diff(np.minimum(np.cumsum(np.sort(self.totals)[::-1]), bias_sum), prepend=0.0)
-        least_sum, largest_sum = bias_sum**2 / self.totals.size, float(largest_biases @ largest_biases)
-        return (
-            math.sqrt(least_sum / self.num_groups + known_variance),
-            math.sqrt(largest_sum / self.num_groups + known_variance),
-        )
+        square_sums = bias_sum**2 / self.totals.size, float(largest_biases @ largest_biases)
+        low, high = (math.sqrt(square_sum / self.num_groups + known_variance) for square_sum in square_sums)
+        return low, high
 
 
 def best_summary_pair(problem: SummaryProblem) -> PairChoice:

@@ -46,18 +46,9 @@ class PairsByGroup:
     def from_problem(cls, problem: PerGroupProblem) -> PairsByGroup:
         """Sort the pairs of a problem."""
         order = np.argsort(problem.pairs.group_codes, kind="stable")
-        per_user = problem.pairs.groups_per_user
-        return cls(
-            problem.pairs.group_codes[order],
-            np.repeat(per_user, per_user)[order],
-            problem.amounts[order],
-            problem.pairs.num_entries,
-        )
-
-    @property
-    def max_users_per_group(self) -> int:
-        """Return the number of users of the largest group."""
-        return int(np.bincount(self.group_codes).max())
+        groups_of_user = np.repeat(problem.pairs.groups_per_user, problem.pairs.groups_per_user)[order]
+        group_codes, amounts = problem.pairs.group_codes[order], problem.amounts[order]
+        return cls(group_codes, groups_of_user, amounts, problem.pairs.num_entries)
 
 
 @dataclass(frozen=True, eq=False)

@@ -243,14 +243,10 @@ def best_radial(problem: PerGroupProblem) -> VectorChoice:
         a, b = radial.compute_bias_line(begin)
         falls_to_end = radial.evaluate_objective(a, b, end)[1] <= 0.0
         max_norm = end if falls_to_end else _find_stationary_point(radial, a, b, begin, end)
-    best_value, lower_bound = _compute_tangent_bound(radial, max_norm)
-    is_rooted = problem.parameters.objective.is_rooted
-    error = best_value if is_rooted else math.sqrt(best_value)
-    certificate = Certificate(
-        error,
-        min(error, lower_bound if is_rooted else math.sqrt(max(lower_bound, 0.0))),
-        "convex in the bound; tangents on both sides",
-    )
+    error, lower_bound = _compute_tangent_bound(radial, max_norm)
+    if not problem.parameters.objective.is_rooted:
+        error, lower_bound = math.sqrt(error), math.sqrt(max(lower_bound, 0.0))
+    certificate = Certificate(error, min(error, lower_bound), "convex in the bound; tangents on both sides")
     stop_reason = "Nothing useful can be released: publishing 0 is best."
     if max_norm > 0.0:
         stop_reason = "Exact: bisection over the users' norms, then one minimum."
@@ -344,12 +340,9 @@ def best_cap(
             closed_error_bounds.append(error_bound)
 
     add_interval(0.0, largest_norm)
-    while (
-        heap
-        and heap[0][0] < smallest_error * (1.0 - tolerance)
-        and num_evaluations < max_evaluations
-        and not should_stop()
-    ):
+    while heap and heap[0][0] < smallest_error * (1.0 - tolerance):
+        if num_evaluations >= max_evaluations or should_stop():
+            break
         error_bound, low_norm, high_norm = heapq.heappop(heap)
         # The geometric mean, as ratios of T matter in a wide interval.
         middle_norm = high_norm / 8.0 if low_norm == 0.0 else math.sqrt(low_norm * high_norm)
@@ -360,11 +353,8 @@ def best_cap(
             closed_error_bounds.append(error_bound)
     # The bounds of closed intervals count, too: otherwise the proof would not cover their T.
     lower_bound = min(smallest_error, *closed_error_bounds, *(error_bound for error_bound, _, _ in heap))
-    certificate = Certificate(
-        smallest_error,
-        lower_bound,
-        "in every interval, bias at its upper and noise at its lower end bound the error",
-    )
+    argument = "in every interval, bias at its upper and noise at its lower end bound the error"
+    certificate = Certificate(smallest_error, lower_bound, argument)
     stop_reason = f"Stopped after {num_evaluations:,} evaluations; the certificate has the gap."
     if certificate.proves(tolerance * (1.0 + 1e-9)):
         stop_reason = f"Within {tolerance:g} of the best bound, after {num_evaluations:,} evaluations."

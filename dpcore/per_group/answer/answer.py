@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from dpcore.answer.answer import Answer, ReleaseSetting, add_choice, without_numbers
@@ -78,12 +79,10 @@ def write_private_forms(
     value_column = dataset.pairs.value_column if is_sum and dataset.pairs else ""
     base_options = _build_options(parameters, dataset, value_column)
     pair_form = _build_pair_form(parameters, private_pair.max_groups, private_pair.max_amount)
-    return forms.build_forms(
-        parameters.epsilon if epsilon is None else epsilon,
-        base_options | {"disclosure": private_pair.facts},
-        [pair_form],
-        choose_library(parameters.program, parameters.mechanism),
-    )
+    base_options |= {"disclosure": private_pair.facts}
+    release_epsilon = parameters.epsilon if epsilon is None else epsilon
+    library = choose_library(parameters.program, parameters.mechanism)
+    return forms.build_forms(release_epsilon, base_options, [pair_form], library)
 
 
 def _build_options(parameters: PerGroupParameters, dataset: Dataset, value_column: str) -> dict[str, Any]:
@@ -283,13 +282,9 @@ def build_answer(
             plots={**answer.plots, **_list_plots(solution, provenance)},
         )
     release_text = f"{parameters.statistic.value} per group"
+    list_details = partial(_list_details, solution)
     return add_choice(
-        answer,
-        dataset,
-        release_text,
-        lambda: _list_details(solution),
-        data_entries=data_entries,
-        omitted_names=NOT_COMPARED,
+        answer, dataset, release_text, list_details, data_entries=data_entries, omitted_names=NOT_COMPARED
     )
 
 
