@@ -379,7 +379,7 @@ class PerGroupParameters(Parameters):
         return deviation / math.sqrt(2.0), deviation * math.sqrt(2.0) / (high - low)
 
     def combine_errors(self, mean_squares: FloatArray, weights: FloatArray) -> float:
-        """Return the objective at these mean squared errors of the groups; ``weights`` add up equal groups."""
+        """Return the objective at these mean squared errors; a weight is that of all groups of its entry together."""
         if self.objective.is_rooted:
             return float(np.sqrt(mean_squares) @ weights)
         return math.sqrt(float(mean_squares @ weights))

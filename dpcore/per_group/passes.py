@@ -63,8 +63,9 @@ class IntervalMinimum:
 class _Sums:
     """Sums of the columns of a pass over the users above each size, shape (columns, 2, ..., groups).
 
-    ``linear_sums`` has sum x and sum x / k of the linear columns, and ``square_sums`` has sum v / k and sum v / k^2.
-    For objectives without a root per group, ``square_sums`` is weighted and added up over groups: it has one group.
+    The axis of length 2 has two sums, with k the number of groups of a pair's user: ``linear_sums`` has sum x and
+    sum x / k of each linear column, and ``square_sums`` has sum v / k and sum v / k^2 of each square column. For
+    objectives without a root per group, ``square_sums`` is weighted and added up over groups: it has one group.
     """
 
     linear_sums: FloatArray
@@ -367,7 +368,7 @@ class Passes:
         (low, high), f = pass_columns.amount_interval, segments.offsets.astype(np.float64)
 
         def multiply_lines(x: FloatArray, x_by: FloatArray, y: FloatArray, y_by: FloatArray) -> FloatArray:
-            """Return the weighted sums over groups of (x - f x_by)(y - f y_by)."""
+            """Return sum w (x - f x_by)(y - f y_by) over the groups, at each L0, f above its segment's first."""
             constants, slope_squares = np.einsum("ij,ij->i", x, y), np.einsum("ij,ij->i", x_by, y_by)
             linear_terms = np.einsum("ij,ij->i", x, y_by) + np.einsum("ij,ij->i", x_by, y)
             c0, c1, c2 = (

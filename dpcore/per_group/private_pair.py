@@ -165,7 +165,7 @@ class PrivatePairProblem:
         return np.asarray(-POWER * np.log(self._pair_norms.astype(np.float64)))
 
     def sum_kept_amounts(self, any_pairs: AnyPairs) -> npt.NDArray[np.object_]:
-        """Return K of every pair of bounds in steps, integers of any size; computed from private data."""
+        """Return K, the amount that every pair of bounds keeps, in steps; integers of any size, from private data."""
         k, kept_sums = self.sum_kept_by_groups(any_pairs)
         # Python's integers have no limit, so sums of any size are exact.
         return self.combine_shares(k.astype(object), kept_sums.astype(object))
@@ -192,7 +192,7 @@ class PrivatePairProblem:
         return k, np.stack(kept_sums, axis=-1)
 
     def combine_shares(self, user_groups: npt.NDArray[Any], kept_sums: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return K of every pair of bounds in steps, shape (..., c), from the results of `sum_kept_by_groups`.
+        """Return K, the amount that every pair of bounds keeps, in steps, shape (..., c), from `sum_kept_by_groups`.
 
         Args:
             user_groups: Distinct numbers of groups k per user, ascending, shape (n,).
@@ -223,14 +223,14 @@ class PrivatePairProblem:
         return groups_of_user, whole_amounts, pair_counts
 
     def compute_distances(self, any_pairs: AnyPairs | None) -> list[int]:
-        """Return s of every pair in steps; None means data without users. Computed from private data."""
+        """Return s of every pair in steps, the smaller the better; None means data without users. From private data."""
         kept_amounts = np.zeros(self._pair_norms.size, dtype=object)
         if any_pairs is not None:
             kept_amounts = self.sum_kept_amounts(any_pairs)
         return [int(distance) for distance in self.score_distances(kept_amounts)]
 
     def score_distances(self, kept_amounts: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the score s of every pair in steps, from K of every pair; both of shape (..., c)."""
+        """Return s of every pair in steps, the smaller the better, from the kept amounts K; both of shape (..., c)."""
         pair_norms = self._pair_norms
         exact_unit, norm_price = Fraction(self.unit), Fraction(2.0 / self.epsilon)
         # These numbers are public, so their rounding does not affect the sensitivity.
@@ -285,7 +285,10 @@ def compute_probabilities(problem: PrivatePairProblem, any_pairs: AnyPairs | Non
 
 
 def compute_errors(problem: PrivatePairProblem, any_pairs: AnyPairs) -> FloatArray:
-    """Return the error F of every pair of bounds, in the statistic's unit, with amounts rounded; from private data."""
+    """Return F, the groups' |bias| plus mean |noise| added up, of every pair of bounds; from private data.
+
+    It is in the statistic's unit, with amounts rounded to the problem's unit.
+    """
     kept_amounts = np.array([float(k) / RESOLUTION for k in problem.sum_kept_amounts(any_pairs)])
     _, whole_amounts, pair_counts = problem._build_pair_table(any_pairs)
     all_amounts = float(np.dot(whole_amounts.astype(np.float64), pair_counts))
@@ -372,7 +375,7 @@ def spread_numbers(largest_number: int, max_count: int) -> list[int]:
 
 
 def list_tuner_candidates(problem: PerGroupProblem) -> list[tuple[int, int]]:
-    """Return the pairs of bounds that the tuner compares."""
+    """Return the pairs (L0, L-infinity) that PipelineDP's tuner compares, at most about `CANDIDATES`."""
     num_per_bound = math.isqrt(CANDIDATES)
     most_groups = int(problem.pairs.groups_per_user.max())
     largest_amount = max(1, math.ceil(float(problem.amounts.max())))
@@ -388,7 +391,7 @@ def list_tuner_candidates(problem: PerGroupProblem) -> list[tuple[int, int]]:
 def pick_as_tuner(
     problem: PerGroupProblem, compute_keep_probabilities: Callable[[int], FloatArray] | None = None
 ) -> tuple[int, int]:
-    """Return the tuner's pair (L0, L-infinity); the objective of the problem is not used.
+    """Return the pair (L0, L-infinity) that PipelineDP's tuner would pick, whatever the objective of the problem.
 
     Args:
         problem: The problem.

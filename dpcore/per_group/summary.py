@@ -88,7 +88,7 @@ class SummaryProblem:
         return distinct_totals, group_counts * self.parameters.group_weights(distinct_totals, group_counts)
 
     def _compute_sums(self, max_groups: int, max_amount: float) -> tuple[float, float, float]:
-        """Return the exact sums over all groups of bias and of sampling variance, and the noise variance of each."""
+        """Return bias and sampling variance, each added up over all groups, and the noise variance of one group."""
         kept_shares = np.minimum(1.0, max_groups / self.pair_sizes.groups)
         kept_amounts = kept_shares * np.minimum(self.amounts, max_amount)
         bias_sum = float(self.pair_sizes.pairs @ (self.amounts - kept_amounts))

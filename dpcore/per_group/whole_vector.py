@@ -156,7 +156,7 @@ class _Radial(_Vectors):
         return a, b
 
     def evaluate_objective(self, a: FloatArray, b: FloatArray, t: float) -> tuple[float, float]:
-        """Return value and slope at T of the minimised function: the mean square, or the weighted mean of roots."""
+        """Return value and slope at T of the mean square, or of the weighted mean of roots, if |bias| is a - b T."""
         w, unit_noise = self.problem.weights, self.noise_per_norm
         biases = np.maximum(a - b * t, 0.0)
         noise_slope = unit_noise * unit_noise * t
@@ -170,7 +170,7 @@ class _Radial(_Vectors):
         return float(group_errors @ w), float(error_slopes @ w)
 
     def evaluate_with_slope(self, t: float, is_left: bool = False) -> tuple[float, float]:
-        """Return the minimised function at T and its slope just to the right, or just to the left."""
+        """Return `evaluate_objective` at T, with the slope just to the right of it, or just to the left."""
         return self.evaluate_objective(*self.compute_bias_line(t, is_left), t)
 
 
@@ -254,7 +254,7 @@ def best_radial(problem: PerGroupProblem) -> VectorChoice:
 
 
 def _find_stationary_point(radial: _Radial, a: FloatArray, b: FloatArray, begin: float, end: float) -> float:
-    """Return T at which the slope of one piece is 0."""
+    """Return T in [begin, end] at which the slope is 0, with |bias| a - b T there; ``begin`` if it rises from there."""
     if not radial.problem.parameters.objective.is_rooted:
         w = radial.problem.weights
         # The zero of the derivative of sum w ((a - b T)^2 + noise^2 T^2).
@@ -269,7 +269,10 @@ def _find_stationary_point(radial: _Radial, a: FloatArray, b: FloatArray, begin:
 
 
 def _compute_tangent_bound(radial: _Radial, max_norm: float) -> tuple[float, float]:
-    """Return the value at T and a lower bound for all T >= 0: the crossing of the tangents on both sides of T."""
+    """Return the value at T and a lower bound for all T >= 0: the crossing of the tangents on both sides of T.
+
+    The bound is minus infinity if T is not near a minimum.
+    """
     value, slope = radial.evaluate_with_slope(max_norm)
     if max_norm == 0.0:
         return value, value if slope >= 0.0 else -math.inf
