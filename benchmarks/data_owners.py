@@ -156,7 +156,7 @@ def _simulate_shared_outputs(unit_records: int, present: bool, seed: int) -> np.
     options = TrainingOptions(steps=4, clip=0.2, rate=0.1)
     rng = np.random.default_rng(seed)
     weights = [
-        fit_shared(padded_records, 5, 1.0, 1e-5, rng, options, unit_records=unit_records)
+        fit_shared(padded_records, 5, 1.0, 1e-5, rng, options, clips_per_unit=unit_records)
         for _ in range(AUDIT_RUNS)
     ]
     return np.array([w[1, 0] - w[0, 0] for w in weights])

@@ -448,7 +448,6 @@ class Cuts:
             int(trained[:, 0].sum()),
             np.array([cell.bound]),
             noise,
-            bound_follows=follows,
             rule_plan=plan,
             should_stop=never,
         )
@@ -616,7 +615,7 @@ def find_page_answer(rows: ClassifierRows, epsilon: float) -> Cell:
     table = experiment.fill_table(question.make_empty_table())
     close_call = decision.plan_close_call(table)
     close = None if close_call is None else experiment.fill_table(close_call.make_empty_table())
-    best = decision.choose_answer(table, close, choice_costs_no_privacy=True)
+    best = decision.choose_answer(table, close, is_public=True)
     assert best is not None
     return question.cells[best.cell_index]
 

@@ -31,7 +31,7 @@ _ABOVE_ZERO = ("epsilon", "delta", "owners", "records", "records_per_unit")
 
 
 class ProtectedPart(enum.Enum):
-    """The parameters that are protected from the other owners."""
+    """The parameters that are released with noise: the shared ones (joint privacy), or all (full privacy)."""
 
     JOINT = "joint"
     FULL = "full"
@@ -118,6 +118,11 @@ class Collaboration:
         """Return s = records_per_unit · √log(records_per_unit/δ) / ε; √log(1/δ)/ε for one record."""
         return self.records_per_unit * np.sqrt(np.log(self.records_per_unit / self.delta)) / self.epsilon
 
+    @property
+    def noise_cost(self) -> Numbers:
+        """Return c_p L R/(mn), what noise of length 1 adds to a bound."""
+        return self.privacy_constant * self.lipschitz * self.joint_diameter / self.num_all_records
+
     def count_noisy_parameters(self, protected_part: ProtectedPart) -> Numbers:
         """Return how many parameters get noise: the ℓ shared under joint privacy, all nk + ℓ under full privacy."""
         num_all_parameters = self.owners * self.personal + self.shared
@@ -143,11 +148,8 @@ def bound_together(collaboration: Collaboration, protected_part: ProtectedPart) 
         collaboration: The owners.
         protected_part: Joint privacy, d = ℓ, or full privacy, d = nk + ℓ.
     """
-    noise_factor = collaboration.privacy_constant * collaboration.privacy_scale
-    num_noisy_parameters = collaboration.count_noisy_parameters(protected_part)
-    privacy_term = noise_factor * np.sqrt(num_noisy_parameters) / collaboration.num_all_records
-    privacy_term = privacy_term * collaboration.lipschitz * collaboration.joint_diameter
-    return bound_without_privacy(collaboration) + privacy_term
+    noise = collaboration.privacy_scale * np.sqrt(collaboration.count_noisy_parameters(protected_part))
+    return bound_without_privacy(collaboration) + collaboration.noise_cost * noise
 
 
 def bound_smooth_joint(collaboration: Collaboration) -> Numbers:
@@ -155,10 +157,8 @@ def bound_smooth_joint(collaboration: Collaboration) -> Numbers:
 
     With records_per_unit = m/r the root is √(mr) = m/√(records_per_unit).
     """
-    noise_ratio = np.sqrt(collaboration.records_per_unit) * collaboration.shared
-    noise_ratio = noise_ratio / (collaboration.epsilon * collaboration.num_all_records)
-    diameter_factor = collaboration.privacy_constant * collaboration.lipschitz * collaboration.joint_diameter
-    return bound_without_privacy(collaboration) + diameter_factor * noise_ratio
+    noise = np.sqrt(collaboration.records_per_unit) * collaboration.shared / collaboration.epsilon
+    return bound_without_privacy(collaboration) + collaboration.noise_cost * noise
 
 
 def bound_trivially(collaboration: Collaboration) -> Numbers:
@@ -187,23 +187,22 @@ def compute_printed_of_users(collaboration: Collaboration) -> Numbers:
     level.
     """
     log_term = np.log(collaboration.records / collaboration.delta)
-    noise_ratio = np.sqrt(collaboration.count_noisy_parameters(ProtectedPart.FULL) * log_term)
-    noise_ratio = noise_ratio / (collaboration.epsilon * collaboration.owners)
-    diameter_factor = collaboration.privacy_constant * collaboration.lipschitz * collaboration.joint_diameter
-    return bound_without_privacy(collaboration) + diameter_factor * noise_ratio
+    noise = (
+        np.sqrt(collaboration.count_noisy_parameters(ProtectedPart.FULL) * log_term) / collaboration.epsilon
+    )
+    return bound_without_privacy(collaboration) + collaboration.noise_cost * collaboration.records * noise
 
 
 def compute_saving(collaboration: Collaboration) -> Numbers:
     """Compute by how much joint privacy is below full privacy: L R s (√(nk + ℓ) − √ℓ)/(mn)."""
-    full_bound = bound_together(collaboration, ProtectedPart.FULL)
-    return full_bound - bound_together(collaboration, ProtectedPart.JOINT)
+    bound_full = bound_together(collaboration, ProtectedPart.FULL)
+    return bound_full - bound_together(collaboration, ProtectedPart.JOINT)
 
 
 def compute_printed_saving(collaboration: Collaboration) -> Numbers:
     """Compute the saving as printed in section 3.2: L R √(nk)/(εnm). Where ℓ ≫ nk the saving is far smaller."""
-    noise_ratio = np.sqrt(collaboration.owners * collaboration.personal) / collaboration.epsilon
-    diameter_factor = collaboration.privacy_constant * collaboration.lipschitz * collaboration.joint_diameter
-    return diameter_factor * noise_ratio / collaboration.num_all_records
+    noise = np.sqrt(collaboration.owners * collaboration.personal) / collaboration.epsilon
+    return collaboration.noise_cost * noise
 
 
 MAX_OWNERS = 10**12
@@ -211,19 +210,19 @@ MAX_OWNERS = 10**12
 
 
 def compute_advantage(collaboration: Collaboration) -> Numbers:
-    """Compute the gain by joining without privacy, in units of that bound: c_a κ ρ − c_s; 0 for one owner."""
+    """Compute c_a κ ρ − c_s: how far an owner's bound alone is above that without privacy, over L R/√(mn)."""
     # ρ² - 1 = (n - 1) D_U² / (n D_X² + D_U²), and c_a κ ρ - c_s is the difference of squares over the sum: where ρ is
     # next to 1 the difference itself would keep no digit.
-    diameter_ratio = collaboration.shared_diameter / collaboration.joint_diameter
-    squared_gain = (collaboration.owners - 1.0) * np.square(diameter_ratio)
+    shared_ratio = collaboration.shared_diameter / collaboration.joint_diameter
+    squared_ratio_excess = (collaboration.owners - 1.0) * np.square(shared_ratio)
     sampling_factor = collaboration.sampling_constant
     alone_factor = collaboration.alone_constant * collaboration.evenness
     squared_factor_difference = (alone_factor - sampling_factor) * (alone_factor + sampling_factor)
     # Two roundings of one number must not look like a gain.
     is_rounding = np.abs(squared_factor_difference) <= 1e-15 * sampling_factor**2
     squared_factor_difference = np.where(is_rounding, 0.0, squared_factor_difference)
-    squared_advantage = squared_factor_difference + alone_factor**2 * squared_gain
-    return squared_advantage / (alone_factor * np.sqrt(1.0 + squared_gain) + sampling_factor)
+    squared_advantage = squared_factor_difference + alone_factor**2 * squared_ratio_excess
+    return squared_advantage / (alone_factor * np.sqrt(1.0 + squared_ratio_excess) + sampling_factor)
 
 
 def _divide_or_infinite(numerator: Numbers, denominator: Numbers) -> FloatArray:
@@ -246,7 +245,7 @@ def find_epsilon_star(collaboration: Collaboration, protected_part: ProtectedPar
 
 
 def find_records_star(collaboration: Collaboration, protected_part: ProtectedPart) -> FloatArray:
-    """Find the records per owner m above which joining beats working alone while a unit keeps its records.
+    """Find the records per owner m above which joining beats working alone, at a fixed number of records per unit.
 
     m* = c_p² d g² log(g/δ) / (n ε² (c_a κ ρ − c_s)²); infinite where it never does.
     """
@@ -267,29 +266,26 @@ def find_records_limit(collaboration: Collaboration, protected_part: ProtectedPa
     unit_share = collaboration.records_per_unit / collaboration.records
     advantage = np.maximum(compute_advantage(collaboration), 0.0)
     with np.errstate(divide="ignore"):
-        root = collaboration.epsilon * np.sqrt(collaboration.owners) * advantage
-        root = root / (collaboration.privacy_constant * unit_share)
+        noise_limit = collaboration.epsilon * np.sqrt(collaboration.owners) * advantage
+        noise_limit = noise_limit / (collaboration.privacy_constant * unit_share)
         num_noisy_parameters = collaboration.count_noisy_parameters(protected_part)
-        lambert_argument = unit_share * (root**2 / num_noisy_parameters) / collaboration.delta
+        lambert_argument = unit_share * (noise_limit**2 / num_noisy_parameters) / collaboration.delta
     finite_argument: Any = np.where(np.isfinite(lambert_argument), lambert_argument, 0.0)
-    log_ratio = np.real(lambertw(finite_argument))
-    records = np.where(advantage > 0.0, collaboration.delta / unit_share * np.exp(log_ratio), 0.0)
-    return np.where(np.isfinite(lambert_argument), records, np.inf)
+    log_scaled_records = np.real(lambertw(finite_argument))
+    limits = np.where(advantage > 0.0, collaboration.delta / unit_share * np.exp(log_scaled_records), 0.0)
+    return np.where(np.isfinite(lambert_argument), limits, np.inf)
 
 
 def find_owners_needed(collaboration: Collaboration, protected_part: ProtectedPart) -> int | None:
-    """Find the smallest number of such owners for whom joining beats working alone; None if no number does.
+    """Find the smallest number of owners of this size for whom joining beats working alone; None if no number does.
 
     The condition √(mn/d) (c_a κ ρ − c_s) > c_p s is monotone in n, since ρ and n/d grow: bisection is exact.
     """
 
     def is_joining_better(num_owners: int) -> bool:
         """Return True if the bound of so many owners together is below that of one alone."""
-        candidate = collaboration.replace(owners=num_owners)
-        advantage = compute_advantage(candidate)
-        scaled_noise = candidate.privacy_constant * candidate.privacy_scale
-        scaled_noise = scaled_noise * np.sqrt(candidate.count_noisy_parameters(protected_part))
-        return bool(advantage > 0.0 and np.sqrt(candidate.num_all_records) * advantage > scaled_noise)
+        resized = collaboration.replace(owners=num_owners)
+        return bool(find_epsilon_star(resized, protected_part) < collaboration.epsilon)
 
     sufficient_owners = 1
     while not is_joining_better(sufficient_owners):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -41,11 +41,14 @@ GROUP_DIFFERENCES = (
 )
 FORM_STYLES = {
     Form.SEPARATE: ("Alone", Style.ENTERED, "square"),
-    Form.NON_PRIVATE: ("No privacy", Style.SAMPLING, "circle"),
-    Form.FULL: ("Full privacy", Style.PRIVACY, "triangle-up"),
     Form.JOINT: ("Joint privacy", Style.CAP, "diamond"),
+    Form.FULL: ("Full privacy", Style.PRIVACY, "triangle-up"),
+    Form.NON_PRIVATE: ("No privacy", Style.SAMPLING, "circle"),
+    Form.NON_PRIVATE_PERSONAL: ("No privacy, with a personal part", Style.CUSTOMARY, "star"),
 }
-PRIVATE_FORMS = (Form.FULL, Form.JOINT)
+"""Name, style and symbol of each form."""
+PUBLIC_FORMS, PRIVATE_FORMS = (Form.SEPARATE, Form.NON_PRIVATE), (Form.FULL, Form.JOINT)
+"""Those of the paper."""
 PRINTED_ACCURACIES_1 = {
     Form.SEPARATE: (0.9445, 0.9457, 0.9209, 0.8639, 0.7678, 0.7240),
     Form.NON_PRIVATE: (0.9602, 0.9468, 0.9402, 0.9376, 0.9196, 0.9326),
@@ -88,57 +91,50 @@ class AccuracyStudy:
     draw_records: Callable[[int], LabelledRecords] = generate_records
     training_options: TrainingOptions = field(default_factory=TrainingOptions)
 
-    @functools.cached_property
-    def _accuracy_by_key(self) -> dict[tuple[object, ...], float]:
-        """Return the accuracies that were computed, by form, owners, seed, and for private forms ε and the unit."""
-        return {}
-
-    def compute_accuracies(
-        self,
-        num_owners: int,
-        epsilon: float,
-        seed: int,
-        unit: Unit = Unit.RECORD,
-        records_per_user: int = 1,
-        forms: tuple[Form, ...] = tuple(FORM_STYLES),
-    ) -> dict[Form, float]:
-        """Compute the test accuracy of some forms; NaN where an owner has fewer records than a user would."""
-        records = self.draw_records(seed)
-        if records_per_user > split_records(records, seed)[0].labels.size // num_owners:
-            return dict.fromkeys(forms, math.nan)
-        # Models without privacy do not depend on ε and the unit: many points of a figure share them.
-        keys_by_form = {
-            form: (form, num_owners, seed, *((epsilon, unit, records_per_user) if form.is_private else ()))
-            for form in forms
-        }
-        missing_forms = tuple(form for form in forms if keys_by_form[form] not in self._accuracy_by_key)
-        if missing_forms:
-            study = Study((num_owners,), (epsilon,), (seed,), DELTA, unit, records_per_user)
-            study = replace(study, training_options=self.training_options, forms=missing_forms)
-            for form, form_accuracies in run_study(study, records).accuracies_by_form.items():
-                self._accuracy_by_key[keys_by_form[form]] = float(form_accuracies.item())
-        return {form: self._accuracy_by_key[keys_by_form[form]] for form in forms}
+    def compute_accuracies(self, num_owners: int, epsilon: float, seed: int) -> dict[str, float]:
+        """Compute the test accuracy of every form of the paper, by the key of its line; a record is protected."""
+        # Models without privacy do not depend on ε: many points of a figure share them.
+        public_accuracies = _train_once(self, PUBLIC_FORMS, num_owners, seed)
+        accuracies = {**public_accuracies, **_train_once(self, PRIVATE_FORMS, num_owners, seed, epsilon)}
+        return {form.value: accuracy for form, accuracy in accuracies.items()}
 
     def run_table_1(self, num_owners: float, seed: int) -> dict[str, float]:
         """Return one run's test accuracies at ε = 1: every form, and joint privacy with a whole owner protected."""
-        accuracies_by_form = self.compute_accuracies(int(num_owners), 1.0, seed)
-        owner_accuracies = self.compute_accuracies(int(num_owners), 1.0, seed, Unit.OWNER, 1, (Form.JOINT,))
-        accuracies_by_key = {form.value: accuracy for form, accuracy in accuracies_by_form.items()}
+        owner_accuracies = _train_once(self, (Form.JOINT,), int(num_owners), seed, 1.0, Unit.OWNER)
+        accuracies_by_key = self.compute_accuracies(int(num_owners), 1.0, seed)
         return accuracies_by_key | {OWNERS_LINE_KEY: owner_accuracies[Form.JOINT]}
 
     def run_figure_1(self, epsilon: float, seed: int) -> dict[str, float]:
         """Return one run's test accuracy of every form at this ε, with `FIGURE_OWNERS` owners."""
-        return {form.value: x for form, x in self.compute_accuracies(FIGURE_OWNERS, epsilon, seed).items()}
+        return self.compute_accuracies(FIGURE_OWNERS, epsilon, seed)
 
     def run_table_4(self, records_per_user: float, seed: int) -> dict[str, float]:
-        """Return one run's test accuracies with protected users: both private forms at both numbers of owners."""
+        """Return one run's accuracies with protected users: both private forms at both numbers of owners, or NaN."""
+        privacy = (1.0, Unit.USER, int(records_per_user))
         return {
             f"{form.value}_{num_owners}": accuracy
             for num_owners in TABLE_4_OWNERS
-            for form, accuracy in self.compute_accuracies(
-                num_owners, 1.0, seed, Unit.USER, int(records_per_user), PRIVATE_FORMS
-            ).items()
+            for form, accuracy in _train_once(self, PRIVATE_FORMS, num_owners, seed, *privacy).items()
         }
+
+
+@functools.cache
+def _train_once(
+    accuracy_study: AccuracyStudy,
+    forms: tuple[Form, ...],
+    num_owners: int,
+    seed: int,
+    epsilon: float = 1.0,
+    unit: Unit = Unit.RECORD,
+    records_per_user: int = 1,
+) -> Mapping[Form, float]:
+    """Train and test some forms, once; return accuracies, NaN where an owner has fewer records than a user would."""
+    records = accuracy_study.draw_records(seed)
+    if records_per_user > split_records(records, seed)[0].labels.size // num_owners:
+        return dict.fromkeys(forms, math.nan)
+    study = Study((num_owners,), (epsilon,), (seed,), DELTA, unit, records_per_user)
+    study = replace(study, training_options=accuracy_study.training_options, forms=forms)
+    return {form: float(x.item()) for form, x in run_study(study, records).accuracies_by_form.items()}
 
 
 OWNERS_LINE_KEY = "joint_owner"
@@ -150,7 +146,7 @@ def _build_axis(name: str, limits: tuple[float, float], ticks: tuple[float, ...]
     return Axis(name, "", limits, named_ticks=tuple((tick, f"{tick:,.0f}") for tick in ticks), **options)
 
 
-FORM_LINES = {form: Line(form.value, *style) for form, style in FORM_STYLES.items()}
+FORM_LINES = {form: Line(form.value, *FORM_STYLES[form]) for form in (*PUBLIC_FORMS, *PRIVATE_FORMS)}
 TABLE_1_FIGURE = PaperFigure(
     "huang-table-1",
     "Huang et al. 2023",
@@ -180,7 +176,7 @@ FIGURE_1 = replace(
     title=f"accuracy over ε, {FIGURE_OWNERS} owners",
     setting_text=SETTING,
     x=_build_axis("privacy budget ε", (0.9, 110.0), EPSILONS),
-    values=EPSILONS,
+    x_values=EPSILONS,
     lines=tuple(
         replace(line, paper_values=(PRINTED_ACCURACIES_1[form][FIGURE_COLUMN], *[None] * 4))
         for form, line in FORM_LINES.items()
@@ -195,7 +191,7 @@ TABLE_4_FIGURE = replace(
     title="accuracy over the records of one user, who is protected",
     setting_text=f"ε = 1, 4 and 256 owners. {SETTING} With 256 owners each holds 12 records.",
     x=_build_axis("records per user, m/r", (0.9, 22.0), RECORDS_PER_USER),
-    values=RECORDS_PER_USER,
+    x_values=RECORDS_PER_USER,
     lines=tuple(
         replace(
             FORM_LINES[form],

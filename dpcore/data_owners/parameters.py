@@ -12,13 +12,13 @@ from dpcore.common.text_fields import build_from, parse_checked_numbers, parse_n
 from dpcore.contributions import ContributionHistogram
 from dpcore.data_owners.bounds import Collaboration, Unit
 from dpcore.data_owners.regimes import MapAxis, build_capped_collaboration
-from dpcore.data_owners.study import Records, Study
+from dpcore.data_owners.study import RecordSource, Study
 
 MAX_OWNERS, MAX_RECORDS, MAX_PARAMETERS = 10**9, 10**12, 10**12
 DIAMETER_RANGE = (1e-9, 1e9)
 CONSTANT_RANGE = (1e-3, 1e6)
 
-MAX_TRAIN_OWNERS = {Records.DIGITS: 64, Records.GENERATED: 512, Records.UPLOAD: 256}
+MAX_TRAIN_OWNERS = {RecordSource.DIGITS: 64, RecordSource.GENERATED: 512, RecordSource.UPLOAD: 256}
 """Each owner still has half a dozen records."""
 MAX_VALUES, MAX_RUNS = 6, 5
 TRAINING_FIELDS = ("train_on", "train_owners", "train_epsilons", "train_runs", "train_seed")
@@ -105,7 +105,7 @@ class OwnersParameters(Parameters):
     """At most so many records of each owner, to compare with the best cap."""
     x_axis: MapAxis = public.choice(MapAxis.OWNERS, "Map, across", as_list=True)
     y_axis: MapAxis = public.choice(MapAxis.EPSILON, "Map, upwards", as_list=True)
-    train_on: Records = public.choice(Records.DIGITS, "Records", place=TAB)
+    train_on: RecordSource = public.choice(RecordSource.DIGITS, "Records", place=TAB)
     """1,797 handwritten digits (UCI, CC BY 4.0), 4,000 generated records, or a table whose users are the owners."""
     train_owners: str = public.text("4, 16, 64", "Owners", max_length=60, place=TAB)
     """Up to six numbers of owners, separated by commas."""
@@ -124,29 +124,29 @@ class OwnersParameters(Parameters):
             problems.add("a user cannot have more records than the owner")
         if not self.personal_diameter and not self.shared_diameter:
             problems.add("one of the diameters D_X and D_U must be above 0")
-        for name, diameter in (
+        for diameter_name, diameter in (
             ("the personal diameter D_X, where it is not 0,", self.personal_diameter),
             ("the shared diameter D_U, where it is not 0,", self.shared_diameter),
         ):
             if diameter != 0.0:
-                problems.between(*DIAMETER_RANGE, **{name: diameter})
+                problems.between(*DIAMETER_RANGE, **{diameter_name: diameter})
         if self.x_axis is self.y_axis:
             problems.add("both axes of the map show the same", remedy="Choose another for one")
-        if isinstance(self.train_on, Records):
-            name, max_owners = "each number of owners to train with", MAX_TRAIN_OWNERS[self.train_on]
+        if isinstance(self.train_on, RecordSource):
+            max_owners = MAX_TRAIN_OWNERS[self.train_on]
             for num_owners in parse_checked_numbers(
                 problems, "numbers of owners", self.train_owners, MAX_VALUES
             ):
-                problems.whole(2, max_owners, **{name: num_owners})
-        name = "budgets ε to train with"
-        for epsilon in parse_checked_numbers(problems, name, self.train_epsilons, MAX_VALUES):
+                problems.whole(2, max_owners, **{"each number of owners to train with": num_owners})
+        field_name = "budgets ε to train with"
+        for epsilon in parse_checked_numbers(problems, field_name, self.train_epsilons, MAX_VALUES):
             problems.between(*EPSILON_RANGE, **{"each budget ε to train with": epsilon})
 
     @property
     def study(self) -> Study:
         """Return the study that is trained, with the page's δ and unit of protection."""
         return Study(
-            numbers_of_owners=tuple(int(owner_count) for owner_count in parse_numbers(self.train_owners)),
+            numbers_of_owners=tuple(int(num_owners) for num_owners in parse_numbers(self.train_owners)),
             epsilons=parse_numbers(self.train_epsilons),
             seeds=tuple(range(self.train_seed, self.train_seed + self.train_runs)),
             delta=self.delta,

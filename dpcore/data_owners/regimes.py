@@ -95,9 +95,9 @@ class RegimeMap:
     @property
     def regimes(self) -> FloatArray:
         """Return the `Regime` of every point, NaN where there is none, shape (rows, columns)."""
-        regimes = np.where(self.joint_gains > 0.0, float(Regime.JOINT_ONLY), float(Regime.ALONE))
-        regimes = np.where(self.full_gains > 0.0, float(Regime.FULL_TOO), regimes)
-        return np.where(np.isnan(self.joint_gains), np.nan, regimes)
+        regime_codes = np.where(self.joint_gains > 0.0, float(Regime.JOINT_ONLY), float(Regime.ALONE))
+        regime_codes = np.where(self.full_gains > 0.0, float(Regime.FULL_TOO), regime_codes)
+        return np.where(np.isnan(self.joint_gains), np.nan, regime_codes)
 
 
 def find_regime(collaboration: Collaboration) -> Regime:
@@ -162,7 +162,7 @@ NEAR_OPTIMAL_FACTOR = 1.05
 def build_capped_collaboration(
     histogram: ContributionHistogram, caps: npt.ArrayLike, collaboration: Collaboration, protects_owner: bool
 ) -> Collaboration:
-    """Cap the records per owner of a histogram.
+    """Return the owners of a histogram with their records capped; of several caps, every field is an array.
 
     Args:
         histogram: Records per owner.
@@ -179,8 +179,8 @@ def build_capped_collaboration(
     # Σ_j min(m_j, τ)/√m_j over all owners, from those below and above each cap.
     sums_below = np.r_[0.0, np.cumsum(histogram.users * np.sqrt(sizes))]
     sums_above = np.r_[np.cumsum((histogram.users / np.sqrt(sizes))[::-1])[::-1], 0.0]
-    size_indices = np.searchsorted(sizes, cap_array, side="right")
-    sums_over_roots = sums_below[size_indices] + cap_array * sums_above[size_indices]
+    num_sizes_below = np.searchsorted(sizes, cap_array, side="right")
+    sums_over_roots = sums_below[num_sizes_below] + cap_array * sums_above[num_sizes_below]
     kept_records = np.asarray(histogram.kept_rows(cap_array), dtype=np.float64)
     mean_records = kept_records / histogram.num_users
     return collaboration.replace(
@@ -245,11 +245,12 @@ def find_best_cap(histogram: ContributionHistogram, collaboration: Collaboration
     )
     cap = minimum.minimiser
     best_bound = float(compute_joint_bounds(histogram, cap, collaboration))
-    low, high = find_interval_within(split_caps, cap, 1.0, largest_size, NEAR_OPTIMAL_FACTOR * best_bound)
+    largest_bound = NEAR_OPTIMAL_FACTOR * best_bound
+    smallest_cap, largest_cap = find_interval_within(split_caps, cap, 1.0, largest_size, largest_bound)
     certificate = Certificate(
         best_bound,
         min(minimum.lower_bound, best_bound),
         "between two caps the bound is at least its first part at the upper and its second at the lower one, which "
         "excluded every interval of caps",
     )
-    return CapChoice(int(cap), best_bound, (int(low), int(high)), certificate)
+    return CapChoice(int(cap), best_bound, (int(smallest_cap), int(largest_cap)), certificate)

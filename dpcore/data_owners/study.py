@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import enum
 import functools
 import math
@@ -21,7 +22,7 @@ from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.training import LabelledRecords, TrainingOptions, split_records
 
 
-class Records(Option):
+class RecordSource(Option):
     """The records that models are trained on."""
 
     DIGITS = "digits", "Digits"
@@ -55,7 +56,7 @@ class Study:
         delta: δ.
         unit: What is protected as one.
         records_per_user: Where that is a user: an owner's records in stretches of so many.
-        uses_group_privacy: Protect users by group privacy of records, not by clipping their summed gradient.
+        uses_group_privacy: True to protect users by group privacy of records, not by clipping their summed gradient.
         training_options: How models are fitted.
         forms: What is trained.
     """
@@ -72,7 +73,7 @@ class Study:
 
     @property
     def clips_records(self) -> bool:
-        """Return True if each record's gradient is clipped by itself, so that W does not depend on the owners."""
+        """Return True if records' gradients are clipped one by one: then the shared W does not depend on the owners."""
         return self.unit is Unit.RECORD or (self.unit is Unit.USER and self.uses_group_privacy)
 
 
@@ -114,17 +115,17 @@ class StudyResult:
         difference.
         """
         accuracies, other_accuracies = np.broadcast_arrays(self.average(form), self.average(other_form))
-        mean_accuracies = np.clip((accuracies + other_accuracies) / 2.0, 0.0, 1.0)
+        pooled_accuracies = np.clip((accuracies + other_accuracies) / 2.0, 0.0, 1.0)
         num_runs = np.isfinite(self.accuracies_by_form[form]).sum(axis=2)
         num_tested = self.num_tests * np.maximum(num_runs, 1)
-        standard_errors = np.sqrt(2.0 * mean_accuracies * (1.0 - mean_accuracies) / num_tested)
+        standard_errors = np.sqrt(2.0 * pooled_accuracies * (1.0 - pooled_accuracies) / num_tested)
         accuracy_differences = accuracies - other_accuracies
         signs = np.where(np.abs(accuracy_differences) > standard_errors, np.sign(accuracy_differences), 0.0)
         return np.asarray(np.where(np.isfinite(accuracy_differences), signs, np.nan))
 
 
 def assign_units(study: Study, owner_codes: IntArray, num_owners: int) -> tuple[IntArray, int]:
-    """Assign each record to a unit of protection; return the codes and their number."""
+    """Assign each record to a unit of protection; return the unit's code of each record, and the number of units."""
     if study.clips_records:
         return np.arange(owner_codes.size), owner_codes.size
     if study.unit is Unit.OWNER:
@@ -132,8 +133,9 @@ def assign_units(study: Study, owner_codes: IntArray, num_owners: int) -> tuple[
     index_in_owner = rank_within_users(owner_codes, np.arange(owner_codes.size))
     # Rounded up: an owner's last user may have fewer records.
     units_per_owner = -(-np.bincount(owner_codes, minlength=num_owners) // study.records_per_user)
-    first_units = np.cumsum(units_per_owner) - units_per_owner
-    return first_units[owner_codes] + index_in_owner // study.records_per_user, int(units_per_owner.sum())
+    first_unit_codes = np.cumsum(units_per_owner) - units_per_owner
+    unit_codes = first_unit_codes[owner_codes] + index_in_owner // study.records_per_user
+    return unit_codes, int(units_per_owner.sum())
 
 
 def train_shared(
@@ -149,10 +151,10 @@ def train_shared(
     options = study.training_options
     if math.isinf(epsilon):
         return training.fit_without_privacy(records, options, should_stop)
-    num_records, unit_records, group_size = records.labels.size, 1.0, 1.0
+    num_records, clips_per_unit, group_size = records.labels.size, 1.0, 1.0
     if not study.clips_records:
         unit_size = study.records_per_user if study.unit is Unit.USER else num_records / num_owners
-        unit_records = max(1.0, options.unit_share * unit_size)
+        clips_per_unit = max(1.0, options.unit_clip_share * unit_size)
     elif study.unit is Unit.USER:
         group_size = float(study.records_per_user)
     # ε as a whole number: one stream of noise for each.
@@ -160,18 +162,18 @@ def train_shared(
     rng = np.random.default_rng((seed, owners_seed, int(1e6 * min(epsilon, 1e6))))
     padded_units = training.pad_units(records, *assign_units(study, owner_codes, num_owners))
     return training.fit_shared(
-        padded_units, num_records, epsilon, study.delta, rng, options, unit_records, group_size, should_stop
+        padded_units, num_records, epsilon, study.delta, rng, options, clips_per_unit, group_size, should_stop
     )
 
 
-def load_records(records: Records | LabelledRecords, seed: int) -> LabelledRecords:
+def load_records(records: RecordSource | LabelledRecords, seed: int) -> LabelledRecords:
     """Load the records of a seed; those of an upload are passed as they are."""
     if isinstance(records, LabelledRecords):
         return records
-    return training.load_digits() if records is Records.DIGITS else training.generate_records(seed)
+    return training.load_digits() if records is RecordSource.DIGITS else training.generate_records(seed)
 
 
-def check_records(study: Study, records: Records | LabelledRecords) -> None:
+def check_records(study: Study, records: RecordSource | LabelledRecords) -> None:
     """Check that the study can be run on these records.
 
     Raises:
@@ -200,7 +202,7 @@ def check_records(study: Study, records: Records | LabelledRecords) -> None:
 
 def run_study(
     study: Study,
-    records: Records | LabelledRecords,
+    records: RecordSource | LabelledRecords,
     report: Callable[[float, StudyResult], None] = lambda share, result: None,
     should_stop: ShouldStop = never,
 ) -> StudyResult:
@@ -218,27 +220,25 @@ def run_study(
         for form in study.forms
     }
     first_records = load_records(records, study.seeds[0])
-    num_training, num_tests = (records_part.labels.size for records_part in split_records(first_records, 0))
+    num_training, num_tests = (part.labels.size for part in split_records(first_records, 0))
     num_parameters = first_records.num_classes * first_records.features.shape[1]
 
-    def copy_result() -> StudyResult:
-        """Build the result so far; later runs do not change it."""
-        copies = {form: accuracies.copy() for form, accuracies in accuracies_by_form.items()}
-        return StudyResult(study, copies, num_training, num_tests, num_parameters, first_records.name)
-
+    result = StudyResult(
+        study, accuracies_by_form, num_training, num_tests, num_parameters, first_records.name
+    )
     for seed_index, seed in enumerate(study.seeds):
-        splits = split_records(load_records(records, seed), seed)
+        training_and_test = split_records(load_records(records, seed), seed)
         weights_by_epsilon: dict[float, FloatArray] = {}
         for owner_index, num_owners in enumerate(study.numbers_of_owners):
             for form, epsilon_index, test_accuracy in _test_forms(
-                study, *splits, num_owners, seed, weights_by_epsilon, should_stop
+                study, *training_and_test, num_owners, seed, weights_by_epsilon, should_stop
             ):
                 if should_stop():
-                    return copy_result()
+                    return result
                 accuracies_by_form[form][epsilon_index, owner_index, seed_index] = test_accuracy
-                result = copy_result()
-                report(result.share_done, result)
-    return copy_result()
+                # A copy, which later runs do not change.
+                report(result.share_done, copy.deepcopy(result))
+    return result
 
 
 def _test_forms(
@@ -251,16 +251,15 @@ def _test_forms(
     should_stop: ShouldStop,
 ) -> Iterator[tuple[Form, int, float]]:
     """Yield (form, index of ε, test accuracy), form by form; ``weights_by_epsilon`` keeps W if owners do not matter."""
-    (records, owner_codes), (kept_test_records, test_owner_codes) = (
-        _deal_records(dealt, num_owners, seed) for dealt in (training_records, test_records)
-    )
-    # If records are assigned to no owner, W is fitted to the others alone, and differs between numbers of owners.
+    records, owner_codes = _deal_records(training_records, num_owners, seed)
+    kept_test_records, test_owner_codes = _deal_records(test_records, num_owners, seed)
+    # If some records are assigned to no owner, W is fitted to the others alone, and differs between numbers of owners.
     compute_accuracy = functools.partial(training.compute_accuracy, kept_test_records, test_owner_codes)
     has_all_records = records.labels.size == training_records.labels.size
-    private_settings = ((i, epsilon, Form.FULL, Form.JOINT) for i, epsilon in enumerate(study.epsilons))
+    private_runs = ((i, epsilon, Form.FULL, Form.JOINT) for i, epsilon in enumerate(study.epsilons))
     for epsilon_index, epsilon, shared_form, personal_form in (
         (0, None, None, Form.SEPARATE),
-        *private_settings,
+        *private_runs,
         (0, math.inf, Form.NON_PRIVATE, Form.NON_PRIVATE_PERSONAL),
     ):
         if not {shared_form, personal_form} & set(study.forms):
@@ -274,14 +273,12 @@ def _test_forms(
             if has_all_records and (study.clips_records or math.isinf(epsilon)) and not should_stop():
                 weights_by_epsilon[epsilon] = shared_weights
         if shared_form in study.forms:
-            test_accuracy = compute_accuracy(shared_weights, None)
-            yield shared_form, epsilon_index, test_accuracy
+            yield shared_form, epsilon_index, compute_accuracy(shared_weights)
         if personal_form in study.forms:
             personal_weights = training.choose_and_fit_personal(
                 records, owner_codes, num_owners, shared_weights, study.training_options, should_stop
             )
-            test_accuracy = compute_accuracy(shared_weights, personal_weights)
-            yield personal_form, epsilon_index, test_accuracy
+            yield personal_form, epsilon_index, compute_accuracy(shared_weights + personal_weights)
 
 
 def _deal_records(records: LabelledRecords, num_owners: int, seed: int) -> tuple[LabelledRecords, IntArray]:

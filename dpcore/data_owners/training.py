@@ -53,7 +53,7 @@ class LabelledRecords:
         features: Each record of Euclidean norm at most 1, so that gradients are bounded; shape (records, features).
         labels: Classes 0 .. classes - 1, shape (records,).
         num_classes: Their number, at least 2.
-        name: What they are, for a person.
+        name: What the records are, for a person.
         population_codes: The generated population that a record is from, shape (records,); None without populations.
         owner_codes: Owner of each record, 0 .. num_owners - 1, shape (records,); None where records are dealt out.
         num_owners: Their number, with those who have no record in this part.
@@ -188,21 +188,21 @@ def assign_owners(records: LabelledRecords, num_owners: int, seed: int) -> IntAr
     owner_codes = np.arange(num_owners)
     # Classes are taken in turn from a shuffled list: about equally many owners lack each class.
     lacks_class = np.zeros((num_owners, num_classes), dtype=bool)
-    for lacking_number in range(num_lacking):
-        positions = (num_lacking * (owner_codes // num_populations) + lacking_number) % num_classes
+    for lacking_index in range(num_lacking):
+        positions = (num_lacking * (owner_codes // num_populations) + lacking_index) % num_classes
         lacks_class[owner_codes, shuffled_classes[positions]] = True
-    record_owners = np.empty(labels.size, dtype=np.int64)
+    owner_of_record = np.empty(labels.size, dtype=np.int64)
     for population_code in range(num_populations):
         is_in_population = owner_codes % num_populations == population_code
         for class_code in range(num_classes):
-            is_candidate = (labels == class_code) & (population_codes == population_code)
-            indices = rng.permutation(np.flatnonzero(is_candidate))
-            able_owners = np.flatnonzero(is_in_population & ~lacks_class[:, class_code])
+            is_of_class = (labels == class_code) & (population_codes == population_code)
+            indices = rng.permutation(np.flatnonzero(is_of_class))
+            allowed_owners = np.flatnonzero(is_in_population & ~lacks_class[:, class_code])
             # With one owner of a population nobody else could have the class: those records stay out.
-            record_owners[indices] = -1
-            if able_owners.size:
-                record_owners[indices] = np.resize(rng.permutation(able_owners), indices.size)
-    return record_owners
+            owner_of_record[indices] = -1
+            if allowed_owners.size:
+                owner_of_record[indices] = np.resize(rng.permutation(allowed_owners), indices.size)
+    return owner_of_record
 
 
 @dataclass(frozen=True)
@@ -212,8 +212,8 @@ class TrainingOptions:
     Attributes:
         steps: Noisy gradient steps of the shared part; all of them are paid for.
         clip: Largest norm of a record's gradient.
-        unit_share: What a unit of several records may fill of its records' clips; its summed gradient is clipped to
-            ``clip`` times this times its number of records, at least ``clip``.
+        unit_clip_share: What a unit of several records may fill of its records' clips; its summed gradient is clipped
+            to ``clip`` times this times its number of records, at least ``clip``.
         rate: Step size on the mean loss.
         plain_steps: Steps of the fit without noise.
         plain_penalty: Beside the mean loss without noise, penalty/2 |W|².
@@ -223,7 +223,7 @@ class TrainingOptions:
 
     steps: int = 30
     clip: float = 1.0
-    unit_share: float = 0.3
+    unit_clip_share: float = 0.3
     rate: float = 8.0
     plain_steps: int = 150
     plain_penalty: float = 1e-4
@@ -314,7 +314,7 @@ def compute_step_noise(epsilon: float, delta: float, num_steps: int) -> float:
 
 
 def compute_replaced_epsilon(epsilon: float, delta: float) -> float:
-    """Compute ε at the same δ for a unit that is replaced, of noise that is (ε, δ) where its records are zeroed.
+    """Compute which ε noise has, at the same δ, if a unit is replaced, when it has ``epsilon`` if one is zeroed.
 
     The Gaussian mechanism is the same, and its sensitivity twice as large.
 
@@ -333,7 +333,7 @@ def fit_shared(
     delta: float,
     rng: np.random.Generator,
     options: TrainingOptions = TrainingOptions(),
-    unit_records: float = 1.0,
+    clips_per_unit: float = 1.0,
     group_size: float = 1.0,
     should_stop: ShouldStop = never,
 ) -> FloatArray:
@@ -346,7 +346,7 @@ def fit_shared(
         delta: δ of all steps together.
         rng: Draws the noise.
         options: Steps, clip and rate.
-        unit_records: Records whose clips one unit may fill; 1 for records. A unit's summed gradient is clipped to
+        clips_per_unit: Records whose clips one unit may fill; 1 for records. A unit's summed gradient is clipped to
             ``options.clip`` times this.
         group_size: Multiplies the noise: a user of so many records, protected by group privacy of clipped records.
         should_stop: Asked before every step; W as it is then is returned, which is private as well.
@@ -361,7 +361,7 @@ def fit_shared(
         `compute_step_noise`.
     """
     has_single_records = padded_units.features.shape[1] == 1
-    max_norm = options.clip * unit_records
+    max_norm = options.clip * clips_per_unit
     noise_scale = compute_step_noise(epsilon, delta, options.steps) * max_norm * group_size
     weights = np.zeros((padded_units.targets.shape[2], padded_units.features.shape[2]))
     for _ in range(options.steps):
@@ -457,8 +457,8 @@ def choose_and_fit_personal(
     if len(options.penalties) > 1:
         is_validation_record = rank_within_users(owner_codes, np.arange(owner_codes.size)) % 5 == 4
         training_units, validation_units = (
-            pad_units(records.select(np.flatnonzero(is_part)), owner_codes[is_part], num_owners)
-            for is_part in (~is_validation_record, is_validation_record)
+            pad_units(records.select(np.flatnonzero(is_in_part)), owner_codes[is_in_part], num_owners)
+            for is_in_part in (~is_validation_record, is_validation_record)
         )
         smallest_losses = np.full(num_owners, np.inf)
         # From the largest: an owner with too few records to hold any back stays with it.
@@ -471,18 +471,12 @@ def choose_and_fit_personal(
     return fit_personal(all_units, shared_weights, best_penalties, num_steps, should_stop)
 
 
-def compute_accuracy(
-    records: LabelledRecords,
-    owner_codes: IntArray,
-    shared_weights: FloatArray,
-    personal_weights: FloatArray | None,
-) -> float:
-    """Compute the share of records whose class is predicted by their own owner's model, W + V_j."""
-    if personal_weights is None:
-        return float(np.mean((records.features @ shared_weights.T).argmax(axis=1) == records.labels))
+def compute_accuracy(records: LabelledRecords, owner_codes: IntArray, weights: FloatArray) -> float:
+    """Compute the share of records whose class their owner's model predicts: W for all, or W + V_j of each owner."""
     num_right = 0
-    for owner_code in range(personal_weights.shape[0]):
-        record_indices = np.flatnonzero(owner_codes == owner_code)
-        class_scores = records.features[record_indices] @ (shared_weights + personal_weights[owner_code]).T
-        num_right += int(np.sum(class_scores.argmax(axis=1) == records.labels[record_indices]))
+    for owner_code in np.unique(owner_codes):
+        is_own = owner_codes == owner_code
+        owner_weights = weights if weights.ndim == 2 else weights[owner_code]
+        class_scores = records.features[is_own] @ owner_weights.T
+        num_right += int(np.sum(class_scores.argmax(axis=1) == records.labels[is_own]))
     return num_right / records.labels.size

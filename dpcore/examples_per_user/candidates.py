@@ -125,15 +125,15 @@ def evaluate_candidate(
     num_capped_users = float(histogram.users_above(float(bound)))
     is_within = histogram.sizes <= bound
     sizes_within, users_within = (x[is_within].astype(np.float64) for x in (histogram.sizes, histogram.users))
-    inverse_sum = float((users_within / sizes_within).sum()) + num_capped_users / bound
-    square_sum = float((users_within * sizes_within**2).sum()) + num_capped_users * float(bound) ** 2
+    kept_inverse_sum = float((users_within / sizes_within).sum()) + num_capped_users / bound
+    kept_square_sum = float((users_within * sizes_within**2).sum()) + num_capped_users * float(bound) ** 2
     if is_by_user:
-        gradient_norm = math.sqrt(similarity + (1.0 - similarity) * inverse_sum / num_users)
+        gradient_norm = math.sqrt(similarity + (1.0 - similarity) * kept_inverse_sum / num_users)
         divisor = float(f"{rate * num_users:.{DIGITS_OF_DIVISOR}g}")
         data_error = gradient_norm / math.sqrt(num_users)
     else:
         gradient_norm, divisor = 1.0, parameters.batch_size
-        shared_variance = similarity * square_sum / num_kept_examples**2
+        shared_variance = similarity * kept_square_sum / num_kept_examples**2
         data_error = math.sqrt((1.0 - similarity) / num_kept_examples + shared_variance)
     noise_std = sigma * gradient_norm / divisor
     return Candidate(

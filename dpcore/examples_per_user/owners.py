@@ -69,8 +69,8 @@ class Ownership:
                 )
             if record_names.isna().any():
                 problems.add("a line names no record")
-        codes = (pd.factorize(entry_names, sort=True)[0] for entry_names in (record_names, user_names))
-        code_pairs = np.unique(np.column_stack(list(codes)), axis=0)
+        code_arrays = (pd.factorize(entry_names, sort=True)[0] for entry_names in (record_names, user_names))
+        code_pairs = np.unique(np.column_stack(list(code_arrays)), axis=0)
         return cls(code_pairs[:, 0].astype(np.int64), code_pairs[:, 1].astype(np.int64))
 
     @property

@@ -53,27 +53,27 @@ class Comparison:
     Attributes:
         problem: The question.
         smooth_choice: The best smooth weights, with their certificate.
-        best_cap: The best whole cap, with its certificate.
+        cap_choice: The best whole cap, with its certificate.
     """
 
     problem: MeanProblem
     smooth_choice: SmoothChoice
-    best_cap: CapChoice
+    cap_choice: CapChoice
 
     @property
     def ratio(self) -> float:
         """Return the variance with the best cap over that with the best weights, at least 1."""
-        return self.best_cap.variance / self.smooth_choice.variance
+        return self.cap_choice.variance / self.smooth_choice.variance
 
     @property
     def ratio_at_least(self) -> float:
         """Return a proved lower bound on the ratio of the two optima, from the certificates."""
-        return self.best_cap.certificate.lower_bound / self.smooth_choice.variance
+        return self.cap_choice.certificate.lower_bound / self.smooth_choice.variance
 
     @property
     def ratio_at_most(self) -> float:
         """Return a proved upper bound on the ratio of the two optima, from the certificates."""
-        return self.best_cap.variance / self.smooth_choice.certificate.lower_bound
+        return self.cap_choice.variance / self.smooth_choice.certificate.lower_bound
 
     @property
     def noise_ratio(self) -> float:

@@ -62,8 +62,8 @@ class GapParameters(Parameters):
 
     def mean_parameters(self) -> MeanParameters:
         """Return the question on the person's data, as on the page *Mean*, with values in [0, 1]."""
-        source, variance = self.variance_source, self.value_variance
-        return MeanParameters(self.epsilon, variance_source=source, value_variance=variance)
+        variance_source, variance = self.variance_source, self.value_variance
+        return MeanParameters(self.epsilon, variance_source=variance_source, value_variance=variance)
 
     def build_two_group_problem(self) -> MeanProblem:
         """Build the finite instance of the step on two groups, at the noise rho = q m / s."""

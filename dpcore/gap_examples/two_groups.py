@@ -344,25 +344,25 @@ def find_dominating_groups(comparison: Comparison) -> Domination:
     Raises:
         InvalidInput: The problem has no sampling error (its ratio is 1 and there is nothing to prove).
     """
-    problem, rho, k = comparison.problem, comparison.noise_ratio, comparison.best_cap.max_contributions
+    problem, rho, k = comparison.problem, comparison.noise_ratio, comparison.cap_choice.max_contributions
     if problem.value_variance == 0.0:
         raise refuse(
             "without sampling error the best bound and the best weights are the same",
             remedy="Give a value_variance above 0",
         )
-    histogram, best_variance = problem.histogram, comparison.best_cap.variance / problem.value_variance
+    histogram, best_variance = problem.histogram, comparison.cap_choice.variance / problem.value_variance
     # Slopes of n_h right and left of k, and of psi over the steps right and left: (psi(k + 1) - psi(k)) etc.
     lowest_slope = max(float(histogram.users_above(k)), _compute_psi_increment(best_variance, rho, k - 1))
     highest_slope = min(float(histogram.users_above(k - 1)), _compute_psi_increment(best_variance, rho, k))
     kept_rows = float(histogram.kept_rows(k))
     # Every slope in [low, high] makes a line that fits; one above n_k / k would take fewer than no light users.
     slopes = np.linspace(lowest_slope, highest_slope, 3)
-    num_heavy_users = np.clip(slopes, 0.0, kept_rows / k)
-    num_light_users = np.maximum(kept_rows - num_heavy_users * k, 0.0)
-    total_users = num_light_users + num_heavy_users
-    limit_ratios = compute_integer_cap_limit(num_light_users / total_users, rho / total_users).ratio
+    heavy_user_counts = np.clip(slopes, 0.0, kept_rows / k)
+    light_user_counts = np.maximum(kept_rows - heavy_user_counts * k, 0.0)
+    total_users = light_user_counts + heavy_user_counts
+    limit_ratios = compute_integer_cap_limit(light_user_counts / total_users, rho / total_users).ratio
     i = int(np.argmin(limit_ratios))
-    return Domination(float(num_light_users[i]), float(num_heavy_users[i]), float(limit_ratios[i]))
+    return Domination(float(light_user_counts[i]), float(heavy_user_counts[i]), float(limit_ratios[i]))
 
 
 def _compute_psi_increment(best_variance: float, rho: float, h: float) -> float:
@@ -412,8 +412,8 @@ def write_instance_json(comparison: Comparison, disclosure: Provenance) -> str:
         "ratio": comparison.ratio,
         "ratio_at_least": comparison.ratio_at_least,
         "ratio_at_most": comparison.ratio_at_most,
-        "max_contributions": comparison.best_cap.max_contributions,
-        "cap": list_choice_entries(comparison.best_cap),
+        "max_contributions": comparison.cap_choice.max_contributions,
+        "cap": list_choice_entries(comparison.cap_choice),
         "threshold": comparison.smooth_choice.threshold,
         "smooth": list_choice_entries(comparison.smooth_choice),
     }

@@ -202,7 +202,7 @@ class LearningCap:
 
 
 def build_cap(
-    settings: BoundSettings,
+    bound_settings: BoundSettings,
     statistics: CapStatistics,
     minimum: Minimum,
     num_rows: float,
@@ -210,7 +210,7 @@ def build_cap(
     stop_reason: str,
 ) -> LearningCap:
     """Build the `LearningCap` at the minimum of a search; its parts are computed afresh."""
-    error_parts = settings.compute_error_parts(statistics, num_rows)
+    error_parts = bound_settings.compute_error_parts(statistics, num_rows)
     return LearningCap(
         fraction=float(statistics.fraction),
         cap=cap,

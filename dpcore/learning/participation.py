@@ -81,9 +81,9 @@ class PowerLaw:
         """Return the mass of all users beyond number K, the sum over j > K of p_j; K whole, any shape."""
         return self._zeta_from(np.asarray(users, dtype=np.float64) + 1.0) / self.normaliser
 
-    def users_above(self, share: npt.ArrayLike) -> FloatArray:
+    def users_above(self, shares: npt.ArrayLike) -> FloatArray:
         """Return K(share), the number of users with p_j > share, for share > 0 of any shape; float64, whole."""
-        h = np.asarray(share, dtype=np.float64)
+        h = np.asarray(shares, dtype=np.float64)
         num_users = np.floor((h * self.normaliser) ** (-1.0 / self.exponent))
         # The root is rounded; ask the probabilities themselves on either side.
         num_users = np.where(self.probability(num_users + 1.0) > h, num_users + 1.0, num_users)
@@ -111,12 +111,12 @@ class PowerLaw:
         users_above = self.users_above(tau_0)
         return np.asarray(self.compute_tail_mass(users_above) + tau_0 * users_above)
 
-    def pieces(self, share: npt.ArrayLike) -> Pieces:
+    def pieces(self, shares: npt.ArrayLike) -> Pieces:
         """Return the sums over users at or below, and above, a share: mass, number, and sum of 1 / p_j.
 
         The counterpart of `ContributionHistogram.pieces` in shares; ``rows_at_or_below`` is a mass.
         """
-        users_above = self.users_above(share)
+        users_above = self.users_above(shares)
         inverse_sums = np.asarray(self.normaliser * self._sum_powers(users_above))
         return Pieces(self.compute_tail_mass(users_above), users_above, inverse_sums)
 
@@ -299,8 +299,8 @@ def compute_expectations(law: PowerLaw, num_rows: int, fractions: npt.ArrayLike)
     for chunk_start in range(0, tau.size, chunk_size):
         chunk_slice = slice(chunk_start, chunk_start + chunk_size)
         # Users seen at all are those whose rows exceed 0; E min(X, 1) is the same number.
-        user_sums = _sum_over_users(law, n, np.maximum(tau[chunk_slice], 1.0))
-        kept_rows[chunk_slice], cut_rows[chunk_slice], num_capped[chunk_slice] = user_sums
+        chunk_sums = _sum_over_users(law, n, np.maximum(tau[chunk_slice], 1.0))
+        kept_rows[chunk_slice], cut_rows[chunk_slice], num_capped[chunk_slice] = chunk_sums
     is_empty = tau < 1.0
     kept_share, cut_share, users_capped = (
         np.where(is_empty, fallback, cap_values).reshape(tau_0.shape)

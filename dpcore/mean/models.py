@@ -309,8 +309,8 @@ class CountsOnly(CountsModel):
 
     def _user_sums_at(self, h: FloatArray, size_index: SizeIndex | None = None) -> UserSums:
         """Return the sums below and above bounds; ``size_index`` is the number of sizes at or below each, if known."""
-        index = np.searchsorted(self.histogram.sizes, h, side="right") if size_index is None else size_index
-        return self._user_sums.take(index)
+        indices = np.searchsorted(self.histogram.sizes, h, side="right") if size_index is None else size_index
+        return self._user_sums.take(indices)
 
     def _weight_coefficients(self, h: FloatArray, user_sums: UserSums) -> tuple[FloatArray, FloatArray]:
         """Return nu and t at each h, so that users of h rows or more have the largest weight t.

@@ -98,7 +98,7 @@ class UserModel:
         """
         h = np.minimum(np.asarray(thresholds, dtype=np.float64), float(self.problem.histogram.max_size))
         parts = [self._measure(threshold, has_any_distribution) for threshold in h.ravel().tolist()]
-        shifts, sampling_variances = (np.array(part).reshape(h.shape) for part in zip(*parts, strict=True))
+        shifts, sampling_variances = np.moveaxis(np.reshape(parts, (*h.shape, 2)), -1, 0)
         noise_variances = self.problem.model.smooth(h).privacy_variance
         if has_any_distribution and self.problem.num_aggregates == 2:
             # The clamped mean may lie off the middle, where the noise of the count matters.

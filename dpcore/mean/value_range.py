@@ -389,7 +389,7 @@ def best_joint(
         return math.sqrt(_solve_range(build_rows(h1), least_shift, clamping_factor, None)[3])
 
     threshold, cells_lower_bound = search_thresholds(problem.sizes, solve, bound_cell, progress, should_stop)
-    choice = choices_by_threshold[threshold]
-    lower_bound = min(cells_lower_bound, choice.certificate.lower_bound)
+    range_choice = choices_by_threshold[threshold]
+    lower_bound = min(cells_lower_bound, range_choice.certificate.lower_bound)
     argument = "every range and, by intervals, every bound on rows is covered"
-    return replace(choice, certificate=Certificate(choice.error, lower_bound, argument))
+    return replace(range_choice, certificate=Certificate(range_choice.error, lower_bound, argument))

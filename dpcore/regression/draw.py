@@ -54,9 +54,7 @@ def _list_facts(epsilon: float) -> ReleaseFacts:
     return ReleaseFacts(epsilon, 0.0, Neighbours.REPLACE_VALUES, "Laplace")
 
 
-def clip_or_replace_labels(
-    problem: RegressionProblem, labels: npt.ArrayLike, lower: float = 0.0
-) -> FloatArray:
+def clip_released_labels(problem: RegressionProblem, labels: npt.ArrayLike, lower: float = 0.0) -> FloatArray:
     """Clip the labels to [lower, lower + B] and replace NaN by ``lower``.
 
     ``lower`` must be chosen without a look at the labels.
@@ -142,7 +140,7 @@ def draw_coefficients(
     # All that can be refused is refused before the charge: after it, noise may have been drawn.
     if not estimate.infeasibility <= estimation.FEASIBILITY:
         raise refuse("the estimator is biased: C X differs from I")
-    y = clip_or_replace_labels(problem, labels, lower)
+    y = clip_released_labels(problem, labels, lower)
     sensitivity = compute_sensitivity(problem, estimate, lower)
     # `fsum` rounds once: the sensitivity counts on it. A plain sum would add an error for every row.
     exact_coefficients = [math.fsum(row * y) for row in estimate.matrix]

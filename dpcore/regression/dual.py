@@ -51,26 +51,22 @@ class PricedEntries:
         user_multipliers: lambda, shape (m,).
         used_positions: Flat positions i d + j of the entries with |G_ij| > lambda_l, grouped by user, shape (k,).
         price_excesses: |G_ij| - lambda_l there, positive, shape (k,).
-        linear_term: <M, E>.
-        quadratic_term: Q(M, lambda).
+        reward: <M, E>.
+        penalty: Q(M, lambda).
     """
 
     prices: FloatArray
     user_multipliers: FloatArray
     used_positions: IntArray
     price_excesses: FloatArray
-    linear_term: float
-    quadratic_term: float
+    reward: float
+    penalty: float
 
     @property
     def lower_bound(self) -> float:
         """Return the best D(s M) over s >= 0: no feasible objective (divided by unit noise) is below."""
         # s <M, E> - s^2 Q is highest at s = <M, E> / (2 Q).
-        return (
-            self.linear_term**2 / (4.0 * self.quadratic_term)
-            if self.linear_term > 0.0 and self.quadratic_term > 0.0
-            else 0.0
-        )
+        return self.reward**2 / (4.0 * self.penalty) if self.reward > 0.0 and self.penalty > 0.0 else 0.0
 
     def build_weights(self, trade_off: float) -> FloatArray:
         """Return the W that minimises the Lagrangian, sign(G) max(|G| - lambda, 0) / (2 a); needs a > 0."""
@@ -85,10 +81,8 @@ class PricedEntries:
         entry_weights = self._compute_entry_weights(trade_off)
         weighted_sums = np.empty((d, d))
         for j in range(d):
-            is_in_column = column_indices == j
-            weighted_sums[:, j] = (
-                whitened.row_matrix[row_positions[is_in_column]].T @ entry_weights[is_in_column]
-            )
+            mask = column_indices == j
+            weighted_sums[:, j] = whitened.row_matrix[row_positions[mask]].T @ entry_weights[mask]
         return weighted_sums
 
     def _compute_entry_weights(self, trade_off: float) -> FloatArray:
@@ -105,14 +99,14 @@ class _SortedPrices:
         positions: Flat positions i d + j of the entries, shape (k,).
         absolute_prices: |G| there, shape (k,).
         starts: Where each user's entries begin, shape (m,): every user has at least one.
-        cumulated_prices: Sums of the absolute prices from the user's start, shape (k,).
+        price_sums: Sums of the absolute prices from the user's start, shape (k,).
         theta_breaks: theta at which the next smaller entry of the user comes in: sum - rank * value, shape (k,).
     """
 
     positions: IntArray
     absolute_prices: FloatArray
     starts: IntArray
-    cumulated_prices: FloatArray
+    price_sums: FloatArray
     theta_breaks: FloatArray
 
     @property
@@ -131,22 +125,20 @@ def _sort_candidates(whitened: Whitened, absolute_prices: FloatArray, trade_off:
     largest_prices = np.maximum.reduceat(absolute_prices.ravel(), whitened.starts * d)
     largest_theta = trade_off * float(largest_prices.sum())
     # A little lower, so that rounding leaves out no entry that ties with the bound.
-    smallest_relevant_prices = np.maximum(largest_prices - largest_theta, 0.0) * (1.0 - 1e-12)
-    positions = np.flatnonzero(
-        (absolute_prices >= smallest_relevant_prices[whitened.row_users, None]).ravel()
-    )
+    smallest_needed_prices = np.maximum(largest_prices - largest_theta, 0.0) * (1.0 - 1e-12)
+    positions = np.flatnonzero((absolute_prices >= smallest_needed_prices[whitened.row_users, None]).ravel())
     users_of_entries = whitened.row_users[positions // d]
     descending_prices = absolute_prices.ravel()[positions]
     order = np.lexsort((-descending_prices, users_of_entries))
     positions, descending_prices = positions[order], descending_prices[order]
     starts = np.flatnonzero(np.diff(users_of_entries, prepend=-1))
     entries_per_user = np.diff(starts, append=users_of_entries.size)
-    cumulated_prices = np.cumsum(descending_prices)
-    cumulated_prices -= np.repeat(cumulated_prices[starts] - descending_prices[starts], entries_per_user)
+    price_sums = np.cumsum(descending_prices)
+    price_sums -= np.repeat(price_sums[starts] - descending_prices[starts], entries_per_user)
     ranks = np.arange(1, users_of_entries.size + 1) - np.repeat(starts, entries_per_user)
-    theta_breaks = cumulated_prices - ranks * descending_prices
+    theta_breaks = price_sums - ranks * descending_prices
     theta_breaks[starts] = -1.0  # The largest entry is always in.
-    return _SortedPrices(positions, descending_prices, starts, cumulated_prices, theta_breaks)
+    return _SortedPrices(positions, descending_prices, starts, price_sums, theta_breaks)
 
 
 def _compute_multipliers(sorted_prices: _SortedPrices, theta: float) -> tuple[FloatArray, FloatArray]:
@@ -154,11 +146,9 @@ def _compute_multipliers(sorted_prices: _SortedPrices, theta: float) -> tuple[Fl
     # Values descend within a user, so that breaks ascend, by r (v_r - v_(r+1)): the entries that count are the first
     # ones.
     used_mask = (sorted_prices.theta_breaks <= theta).astype(np.int64)
-    num_used_entries = np.add.reduceat(used_mask, sorted_prices.starts)
-    multipliers = (
-        sorted_prices.cumulated_prices[sorted_prices.starts + num_used_entries - 1] - theta
-    ) / num_used_entries
-    return np.maximum(multipliers, 0.0), np.where(multipliers > 0.0, -1.0 / num_used_entries, 0.0)
+    used_counts = np.add.reduceat(used_mask, sorted_prices.starts)
+    multipliers = (sorted_prices.price_sums[sorted_prices.starts + used_counts - 1] - theta) / used_counts
+    return np.maximum(multipliers, 0.0), np.where(multipliers > 0.0, -1.0 / used_counts, 0.0)
 
 
 def find_root_from_left(evaluate: Callable[[float], tuple[float, float]], trade_off: float) -> float:
@@ -197,23 +187,15 @@ def price_entries(whitened: Whitened, trade_off: float, m: FloatArray) -> Priced
 
     theta = find_root_from_left(sum_multipliers, trade_off)
     user_multipliers, _ = _compute_multipliers(sorted_prices, theta)
-    price_excesses = sorted_prices.absolute_prices - np.repeat(
-        user_multipliers, sorted_prices.entries_per_user
-    )
-    used_mask = price_excesses > 0.0 if trade_off > 0.0 else price_excesses >= 0.0
-    price_excesses = price_excesses[used_mask]
+    excesses = sorted_prices.absolute_prices - np.repeat(user_multipliers, sorted_prices.entries_per_user)
+    used_mask = excesses > 0.0 if trade_off > 0.0 else excesses >= 0.0
+    used_positions, used_excesses = sorted_prices.positions[used_mask], excesses[used_mask]
     # Weak duality holds for any lambda of at least 0: what theta is off by makes the bound looser, never wrong.
-    quadratic_term = float(user_multipliers.sum()) ** 2 / 4.0
+    penalty = float(user_multipliers.sum()) ** 2 / 4.0
     if trade_off > 0.0:
-        quadratic_term += float(price_excesses @ price_excesses) / (4.0 * trade_off)
-    return PricedEntries(
-        prices=prices,
-        user_multipliers=user_multipliers,
-        used_positions=sorted_prices.positions[used_mask],
-        price_excesses=price_excesses,
-        linear_term=float(np.vdot(m, whitened.constraint_target)),
-        quadratic_term=quadratic_term,
-    )
+        penalty += float(used_excesses @ used_excesses) / (4.0 * trade_off)
+    reward = float(np.vdot(m, whitened.constraint_target))
+    return PricedEntries(prices, user_multipliers, used_positions, used_excesses, reward, penalty)
 
 
 CHUNK_NUMBERS = 2_000_000
@@ -238,17 +220,17 @@ class DualPoint:
 
 
 def _sum_user_products(
-    row_matrix: FloatArray, row_users: IntArray, signs: FloatArray, user_weights: FloatArray
+    matrix: FloatArray, row_users: IntArray, signs: FloatArray, user_weights: FloatArray
 ) -> FloatArray:
     """Return sum_l weight_l u_l u_l^T with u_l the signed sum of the user's rows per column, d^2 long.
 
     Args:
-        row_matrix: Rows that any entry uses, shape (k, d), grouped by owner.
+        matrix: Rows that any entry uses, shape (k, d), grouped by owner.
         row_users: Owner of each, ascending, shape (k,).
         signs: -1, 0 or 1 per entry, shape (k, d).
         user_weights: Per user, shape (m,); users with weight 0 are passed over.
     """
-    d = row_matrix.shape[1]
+    d = matrix.shape[1]
     product_sum = np.zeros((d * d, d * d))
     weighted_rows = np.flatnonzero(user_weights[row_users] > 0.0)
     first_rows = weighted_rows[np.flatnonzero(np.diff(row_users[weighted_rows], prepend=-1))]
@@ -261,9 +243,7 @@ def _sum_user_products(
         chunk_starts = np.flatnonzero(np.diff(row_users[chunk_rows], prepend=-1))
         u = np.empty((chunk_starts.size, d, d))
         for j in range(d):
-            u[:, j] = np.add.reduceat(
-                row_matrix[chunk_rows] * signs[chunk_rows, j, None], chunk_starts, axis=0
-            )
+            u[:, j] = np.add.reduceat(matrix[chunk_rows] * signs[chunk_rows, j, None], chunk_starts, axis=0)
         flat_products = u.reshape(chunk_starts.size, d * d)
         product_sum += flat_products.T @ (flat_products * user_weights[row_users[chunk_first_rows], None])
     return product_sum
@@ -276,34 +256,27 @@ def compute_hessian(whitened: Whitened, trade_off: float, priced_entries: Priced
     p_l entries) and through theta, which all binding users share. A binding user with one entry cancels out.
     """
     d = priced_entries.prices.shape[1]
-    used_row_positions, row_index_of_entries = np.unique(
-        priced_entries.used_positions // d, return_inverse=True
-    )
-    used_row_matrix, row_users = (
-        whitened.row_matrix[used_row_positions],
-        whitened.row_users[used_row_positions],
-    )
-    num_used_entries = np.bincount(row_users[row_index_of_entries], minlength=whitened.starts.size)
+    used_row_positions, entry_rows = np.unique(priced_entries.used_positions // d, return_inverse=True)
+    used_matrix, row_users = whitened.row_matrix[used_row_positions], whitened.row_users[used_row_positions]
+    num_used_entries = np.bincount(row_users[entry_rows], minlength=whitened.starts.size)
     binding_mask = (priced_entries.user_multipliers > 0.0) & (num_used_entries > 0)
-    inverse_entry_counts = np.where(binding_mask, 1.0 / np.maximum(num_used_entries, 1), 0.0)
+    inverse_counts = np.where(binding_mask, 1.0 / np.maximum(num_used_entries, 1), 0.0)
     signs = np.zeros((used_row_positions.size, d))
     used_prices = priced_entries.prices.ravel()[priced_entries.used_positions]
-    signs[row_index_of_entries, priced_entries.used_positions % d] = np.sign(used_prices)
-    shared_direction = (used_row_matrix.T @ (signs * inverse_entry_counts[row_users, None])).T.ravel()
+    signs[entry_rows, priced_entries.used_positions % d] = np.sign(used_prices)
+    shared_direction = (used_matrix.T @ (signs * inverse_counts[row_users, None])).T.ravel()
     # A binding user with one entry: u u^T is taken off what A^T A has of it, whole. Only now, as through theta it
     # counts in `shared_direction` still.
-    single_entry_mask = binding_mask & (num_used_entries == 1)
-    signs[single_entry_mask[row_users]] = 0.0
+    single_mask = binding_mask & (num_used_entries == 1)
+    signs[single_mask[row_users]] = 0.0
     hessian = np.zeros((d * d, d * d))
     for j in range(d):
-        a = used_row_matrix[np.flatnonzero(signs[:, j])]
+        a = used_matrix[np.flatnonzero(signs[:, j])]
         hessian[j * d : (j + 1) * d, j * d : (j + 1) * d] = a.T @ a
-    hessian -= _sum_user_products(
-        used_row_matrix, row_users, signs, np.where(single_entry_mask, 0.0, inverse_entry_counts)
-    )
+    hessian -= _sum_user_products(used_matrix, row_users, signs, np.where(single_mask, 0.0, inverse_counts))
     # theta = a sum of lambda_l, and lambda_l falls by 1/p_l of a rise in theta, so that d theta = a <shared_direction,
     # dM> / (1 + a sum of 1/p_l); what lambda_l falls by goes to the user's entries.
-    theta_factor = trade_off / (1.0 + trade_off * float(inverse_entry_counts.sum()))
+    theta_factor = trade_off / (1.0 + trade_off * float(inverse_counts.sum()))
     return np.asarray(hessian + theta_factor * np.outer(shared_direction, shared_direction))
 
 
@@ -311,7 +284,7 @@ def _evaluate_dual(whitened: Whitened, trade_off: float, m: FloatArray) -> DualP
     """Return the point of the ascent at the best multiple of M; at M itself if no multiple has a bound above 0."""
     priced_entries, scale = price_entries(whitened, trade_off, m), 0.0
     if priced_entries.lower_bound > 0.0:
-        scale = priced_entries.linear_term / (2.0 * priced_entries.quadratic_term)
+        scale = priced_entries.reward / (2.0 * priced_entries.penalty)
     if scale > 0.0 and abs(scale - 1.0) > 1e-15:
         # Everything is homogeneous in M: no second pass over the data.
         m = m * scale
@@ -320,8 +293,8 @@ def _evaluate_dual(whitened: Whitened, trade_off: float, m: FloatArray) -> DualP
             prices=priced_entries.prices * scale,
             user_multipliers=priced_entries.user_multipliers * scale,
             price_excesses=priced_entries.price_excesses * scale,
-            linear_term=priced_entries.linear_term * scale,
-            quadratic_term=priced_entries.quadratic_term * scale**2,
+            reward=priced_entries.reward * scale,
+            penalty=priced_entries.penalty * scale**2,
         )
     gradient = whitened.constraint_target - priced_entries.sum_weighted_rows(whitened, trade_off)
     relative_gradient_size = float(np.abs(gradient).max() / np.abs(whitened.constraint_target).max())
@@ -329,11 +302,7 @@ def _evaluate_dual(whitened: Whitened, trade_off: float, m: FloatArray) -> DualP
 
 
 def ascend_dual(
-    whitened: Whitened,
-    trade_off: float,
-    m: FloatArray,
-    num_steps: int,
-    is_point_settled: Callable[[DualPoint], bool],
+    whitened: Whitened, trade_off: float, m: FloatArray, num_steps: int, may_end: Callable[[DualPoint], bool]
 ) -> DualPoint:
     """Take Newton steps from M on, with a damping that is raised until the dual rises.
 
@@ -342,7 +311,7 @@ def ascend_dual(
         trade_off: a > 0.
         m: Where to start, shape (d, d); its scale does not matter.
         num_steps: At most so many steps.
-        is_point_settled: Called at every point; ends the ascent by returning True.
+        may_end: Called at every point; ends the ascent by returning True.
 
     Returns:
         The last, hence highest, point.
@@ -351,7 +320,7 @@ def ascend_dual(
     dual_point = _evaluate_dual(whitened, trade_off, m)
     damping = 1e-8
     for _ in range(num_steps):
-        if is_point_settled(dual_point):
+        if may_end(dual_point):
             break
         curvature = compute_hessian(whitened, trade_off, dual_point.priced_entries) / (2.0 * trade_off)
         largest_curvature = float(np.diag(curvature).max())

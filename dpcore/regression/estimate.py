@@ -29,13 +29,13 @@ class SearchStep:
         seconds: Since the search began.
         variance: Total variance of the best C so far, (label unit / feature unit)^2.
         lower_bound: The best lower bound so far, same unit.
-        num_considered_entries: Entries of C that the search looked at.
+        num_entries: Entries of C that the search looked at.
     """
 
     seconds: float
     variance: float
     lower_bound: float
-    num_considered_entries: int
+    num_entries: int
 
     @property
     def relative_gap(self) -> float:
@@ -129,11 +129,9 @@ def evaluate(
     sampling_variance = problem.residual_variance * float(np.vdot(w, w))
     privacy_variance = problem.unit_noise * largest_user_weight**2
     # C X - I, each entry in the features' own units (root mean squares).
-    constraint_residuals = (
-        whitened.row_matrix.T @ w - whitened.constraint_target
-    ).T @ whitened.triangular_factor
+    identity_errors = (whitened.row_matrix.T @ w - whitened.constraint_target).T @ whitened.triangular_factor
     feature_scale_ratios = whitened.feature_scales[:, None] / whitened.feature_scales
-    infeasibility = float(np.max(np.abs(constraint_residuals) * feature_scale_ratios))
+    infeasibility = float(np.max(np.abs(identity_errors) * feature_scale_ratios))
     lower_bound, argument_phrase = -math.inf, "this method does not claim to be the best"
     if constraint_multipliers is not None:
         lower_bound = compute_lower_bound(problem, constraint_multipliers)

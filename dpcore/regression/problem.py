@@ -99,9 +99,7 @@ class Whitened:
                 return w
         # A^T A = n I: the pseudo-inverse of A^T is A / n.
         for _ in range(2):  # The second pass removes the rounding of the first.
-            w = w + self.row_matrix @ (
-                (self.constraint_target - self.row_matrix.T @ w) / self.row_matrix.shape[0]
-            )
+            w = w + self.row_matrix @ ((self.constraint_target - self.row_matrix.T @ w) / w.shape[0])
         return w
 
     def _repair_on_support(self, w: FloatArray, residual: FloatArray) -> FloatArray:
@@ -214,11 +212,9 @@ class RegressionProblem(ByDigest):
             self._check_settings(problems)
         with problems:
             if self.whitened.condition_number > 1.0 / RANK_TOLERANCE:
-                dependent_columns_text = ", ".join(
-                    feature_names[j] for j in find_dependent_columns(self.features)
-                )
+                columns_text = ", ".join(feature_names[j] for j in find_dependent_columns(self.features))
                 problems.add(
-                    f"the features are linearly dependent: {dependent_columns_text} can be written through the others",
+                    f"the features are linearly dependent: {columns_text} can be written through the others",
                     remedy="Leave these out, or one level of each one-hot group, or the intercept",
                 )
 
@@ -248,13 +244,12 @@ class RegressionProblem(ByDigest):
             InvalidInput: As for a new problem.
         """
         # What is cached goes along: all but the digest depends on features and owners alone.
-        new_problem = copy.copy(self)
-        settings = {"epsilon": epsilon, "value_bound": value_bound, "residual_variance": residual_variance}
-        vars(new_problem).update(settings)
-        vars(new_problem).pop("digest", None)
+        problem = copy.copy(self)
+        vars(problem).update(epsilon=epsilon, value_bound=value_bound, residual_variance=residual_variance)
+        vars(problem).pop("digest", None)
         with Problems() as problems:
-            new_problem._check_settings(problems)
-        return new_problem
+            problem._check_settings(problems)
+        return problem
 
     @property
     def num_rows(self) -> int:

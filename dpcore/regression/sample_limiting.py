@@ -91,7 +91,7 @@ class CapCurve:
         """Return the mean total variance of the coefficients, or the mean squared error of the prediction."""
         return self.variances if target is ErrorTarget.COEFFICIENTS else self.prediction_errors
 
-    def list_errors(self, cap_index: int) -> list[float]:
+    def list_costs(self, cap_index: int) -> list[float]:
         """Return total variance, privacy variance and prediction error of the cap at a position."""
         return [float(c[cap_index]) for c in (self.variances, self.privacy_variances, self.prediction_errors)]
 
@@ -206,26 +206,16 @@ def average_draws(problem: RegressionProblem, cap_draws: CapDraws) -> CapCurve:
     """
     sampling_variances = problem.residual_variance * cap_draws.squared_weight_sums
     privacy_variances = problem.unit_noise * cap_draws.squared_largest_user_weights
-    full_rank_mask = ~np.isnan(sampling_variances)
-    num_full_rank_draws = full_rank_mask.sum(axis=0)
+    rank_mask = ~np.isnan(sampling_variances)
+    num_full_rank = rank_mask.sum(axis=0)
     # Noise of variance v on each coefficient adds v tr(X^T X) / n to the squared error of predictions.
-    prediction_noise_factor = problem.total_mean_square / problem.num_features
-    prediction_errors = cap_draws.mean_squared_residuals + privacy_variances * prediction_noise_factor
-    costs_by_draw = np.stack((sampling_variances, privacy_variances, prediction_errors), axis=2)
+    noise_factor = problem.total_mean_square / problem.num_features
+    prediction_errors = cap_draws.mean_squared_residuals + privacy_variances * noise_factor
+    draw_costs = np.stack((sampling_variances, privacy_variances, prediction_errors), axis=2)
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean_costs = (
-            np.where(full_rank_mask[:, :, None], costs_by_draw, 0.0).sum(axis=0)
-            / num_full_rank_draws[:, None]
-        )
-    return CapCurve(
-        caps=cap_draws.caps,
-        num_full_rank_draws=num_full_rank_draws,
-        num_rank_deficient_draws=cap_draws.squared_weight_sums.shape[0] - num_full_rank_draws,
-        sampling_variances=mean_costs[:, 0],
-        privacy_variances=mean_costs[:, 1],
-        prediction_errors=mean_costs[:, 2],
-        prediction_noise_variances=mean_costs[:, 1] * prediction_noise_factor,
-    )
+        mean_costs = np.where(rank_mask[..., None], draw_costs, 0.0).sum(axis=0).T / num_full_rank
+    curves = np.vstack((mean_costs, mean_costs[1] * noise_factor))
+    return CapCurve(cap_draws.caps, num_full_rank, cap_draws.num_draws - num_full_rank, *curves)
 
 
 def _compute_costs(
@@ -263,9 +253,7 @@ def estimate_on_averages(problem: RegressionProblem) -> LinearEstimate:
     average_rows = whitened.sum_per_user(whitened.row_matrix) / whitened.sizes[:, None]
     user_weights = solve_least_squares(average_rows, whitened.constraint_target)
     if user_weights is None:
-        users_phrase = wording.counted(problem.num_users, "user")
-        raise refuse(
-            f"the averaged features of {users_phrase} are linearly dependent", "", "Use rows instead"
-        )
+        users_text = wording.counted(problem.num_users, "user")
+        raise refuse(f"the averaged features of {users_text} are linearly dependent", "", "Use rows instead")
     row_weights: FloatArray = np.repeat(user_weights / whitened.sizes[:, None], whitened.sizes, axis=0)
     return evaluate_repaired_weights(problem, row_weights)

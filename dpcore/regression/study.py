@@ -62,7 +62,7 @@ def sweep_epsilon(
     Raises:
         InvalidInput: An epsilon is not above 0.
     """
-    point_by_epsilon: list[dict[str, float]] = []
+    points: list[dict[str, float]] = []
     for epsilon in epsilons:
         epsilon_problem = problem.with_settings(epsilon, problem.value_bound, problem.residual_variance)
         estimate = working_set.solve(epsilon_problem, TOLERANCE, should_stop=should_stop)
@@ -81,12 +81,10 @@ def sweep_epsilon(
             "best_cap": cap_curve.max_contributions,
             "gap": estimate.certificate.relative_gap,
         }
-        point_by_epsilon.append(point)
-        progress(len(point_by_epsilon) / len(epsilons))
-    column_names = point_by_epsilon[0] if point_by_epsilon else ("epsilon",)
-    return {
-        name: np.array([point[name] for point in point_by_epsilon], dtype=np.float64) for name in column_names
-    }
+        points.append(point)
+        progress(len(points) / len(epsilons))
+    column_names = points[0] if points else ("epsilon",)
+    return {name: np.array([point[name] for point in points], dtype=np.float64) for name in column_names}
 
 
 EXPONENT, PAPER_ROWS, EPSILON = 1.5, 3000, 1.0
@@ -130,12 +128,10 @@ def compute_errors(num_rows: float, exponent: float, epsilon: float, seed: int) 
     Source: Epasto et al. 2020, figures 1 to 3 (which average 10 draws of noise; here its expectation is exact).
     """
     data_generator = RegressionGenerator(num_rows=int(num_rows), exponent=exponent, seed=seed + 1)
-    generated_table, residual_variance = data_generator.generate(), data_generator.label_noise**2
-    value_bound = float(np.ptp(generated_table.labels))
-    problem = RegressionProblem(
-        generated_table.features, generated_table.user_codes, epsilon, value_bound, residual_variance
-    )
-    return _compare_predictions(problem, generated_table.labels)
+    sample, residual_variance = data_generator.generate(), data_generator.label_noise**2
+    value_bound = float(np.ptp(sample.labels))
+    problem = RegressionProblem(sample.features, sample.user_codes, epsilon, value_bound, residual_variance)
+    return _compare_predictions(problem, sample.labels)
 
 
 def compute_errors_on_rows(rows: RegressionRows, epsilon: float) -> dict[str, float]:
@@ -161,9 +157,7 @@ def _compare_predictions(problem: RegressionProblem, labels: FloatArray) -> dict
     """Return the expected squared error of the prediction at the problem's epsilon, by the keys of `METHOD_LINES`."""
     cap_draws = sample_limiting.try_caps(problem, labels, DRAWS)
     sweep = sweep_epsilon(problem, cap_draws, labels, (problem.epsilon,))
-    return {
-        key: float(sweep[f"{column_prefix}_predictions"][0]) for key, column_prefix in COLUMN_PREFIXES.items()
-    }
+    return {key: float(sweep[f"{prefix}_predictions"][0]) for key, prefix in COLUMN_PREFIXES.items()}
 
 
 def _compute_at_epsilons(num_rows: float, seed: int) -> dict[str, float]:
@@ -203,7 +197,7 @@ FIGURES = (
         title="error over the number of rows",
         setting_text=f"α = {EXPONENT}, ε = {EPSILON:g}. {DATA_NOTE}",
         x=OVER_ROWS,
-        values=ROWS,
+        x_values=ROWS,
         run_once=lambda rows, seed: compute_errors(rows, EXPONENT, EPSILON, seed),
     ),
     build_figure(
@@ -212,7 +206,7 @@ FIGURES = (
         title="error over the inequality of users",
         setting_text=f"n = {PAPER_ROWS:,}, ε = {EPSILON:g}. {DATA_NOTE}",
         x=OVER_EXPONENTS,
-        values=EXPONENTS,
+        x_values=EXPONENTS,
         run_once=lambda exponent, seed: compute_errors(PAPER_ROWS, exponent, EPSILON, seed),
         difference_note=f"{OPEN_NOTE} Its caption names α = 1.5, which is what it varies.",
     ),
@@ -222,7 +216,7 @@ FIGURES = (
         title="figure 1 at three ε",
         setting_text=f"α = {EXPONENT}, ε = 1, 2 and 3. {DATA_NOTE}",
         x=OVER_ROWS,
-        values=ROWS,
+        x_values=ROWS,
         lines=tuple(
             Line(f"{key}_{epsilon:g}", f"{name}, ε = {epsilon:g}", style, symbol, DASHES[epsilon])
             for key, name, style, symbol in METHOD_LINES
@@ -237,7 +231,7 @@ FIGURES = (
             title=f"errors on {data_name}",
             setting_text=f"The paper takes {description}. {STAND_IN_NOTE}",
             x=OVER_EPSILON,
-            values=PAPER_EPSILONS,
+            x_values=PAPER_EPSILONS,
             lines=tuple(Line(*method, paper_values=errors[method[0]]) for method in METHOD_LINES),
             run_once=functools.partial(_run_simulated, simulate),
             difference_note="Other data, so that only directions can be compared.",

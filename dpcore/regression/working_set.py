@@ -83,7 +83,7 @@ def solve_restricted(
     equality_data = (signed_rows.ravel(), constraint_indices.ravel(), np.arange(k + 1) * d)
     equality_matrix = csc_array(equality_data, shape=(d * d, k))
     user_sum_matrix = csc_array((np.ones(k), (used_user_indices, np.arange(k))), shape=(used_users.size, k))
-    constraint_matrix = block_array(
+    constraints = block_array(
         [
             [equality_matrix, csc_array((d * d, 1))],
             [user_sum_matrix, csc_array(np.full((used_users.size, 1), -1.0))],
@@ -95,14 +95,12 @@ def solve_restricted(
         (whitened.constraint_target.T.ravel() / expected_largest_weight, np.zeros(used_users.size + k))
     )
     quadratic_matrix = diags_array(np.append(np.full(k, 2.0 * trade_off), 2.0)).tocsc()
-    solver_settings = clarabel.DefaultSettings()
-    solver_settings.verbose = False
-    solver_settings.tol_gap_rel = solver_settings.tol_gap_abs = solver_settings.tol_feas = TOLERANCE
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = TOLERANCE
     cones = [clarabel.ZeroConeT(d * d), clarabel.NonnegativeConeT(used_users.size + k)]
     linear_costs = np.zeros(k + 1)
-    solver = clarabel.DefaultSolver(
-        quadratic_matrix, linear_costs, constraint_matrix, right_sides, cones, solver_settings
-    )
+    solver = clarabel.DefaultSolver(quadratic_matrix, linear_costs, constraints, right_sides, cones, settings)
     if should_stop is not never:
         solver.set_termination_callback(lambda _: should_stop())
     clarabel_solution = solver.solve()
@@ -117,8 +115,7 @@ def solve_restricted(
     # The objective was counted in scale^2 and the constraints in scale, so multipliers in their ratio. Clarabel's z has
     # P x + A^T z = 0: for the equalities that is -M.
     user_multipliers[used_users] = z[d * d : d * d + used_users.size] * expected_largest_weight
-    constraint_multipliers = -z[: d * d].reshape(d, d).T * expected_largest_weight
-    return RestrictedSolution(w, constraint_multipliers, user_multipliers)
+    return RestrictedSolution(w, -z[: d * d].reshape(d, d).T * expected_largest_weight, user_multipliers)
 
 
 SMOOTHING = (1.0, 1e-1, 1e-2, 1e-3)
@@ -248,7 +245,7 @@ def _ascend_smoothed_duals(search: _Search) -> IntArray:
         is_brief = not is_exact or a * whitened.starts.size < BRIEF_BELOW
         num_steps = BRIEF_STEPS if is_brief else MAX_NEWTON_STEPS
 
-        def is_point_settled(dual_point: dual.DualPoint, is_true_dual: bool = is_exact) -> bool:
+        def may_end(dual_point: dual.DualPoint, is_true_dual: bool = is_exact) -> bool:
             """Return True if the ascent may end here; on the true dual, also try the point and record it."""
             if not is_true_dual:
                 # A smoothed dual only says where to go on from: few digits of its optimum do.
@@ -260,7 +257,7 @@ def _ascend_smoothed_duals(search: _Search) -> IntArray:
             search.record(dual_point.priced_entries.used_positions.size)
             return search.is_proved or search.should_stop()
 
-        last_dual_point = dual.ascend_dual(whitened, smoothed_trade_off, m, num_steps, is_point_settled)
+        last_dual_point = dual.ascend_dual(whitened, smoothed_trade_off, m, num_steps, may_end)
         if not is_exact:
             search.try_dual(last_dual_point.m)
             search.try_primal(last_dual_point.priced_entries.build_weights(smoothed_trade_off))
@@ -277,11 +274,7 @@ def _ascend_smoothed_duals(search: _Search) -> IntArray:
 
 def _list_smoothings(trade_off: float, num_users: int) -> list[float]:
     """Return the degrees of smoothing to go through, ending at the true trade-off where Newton can work with it."""
-    smoothed_trade_offs = [
-        scaled_trade_off / num_users
-        for scaled_trade_off in SMOOTHING
-        if scaled_trade_off / num_users > trade_off
-    ]
+    smoothed_trade_offs = [a / num_users for a in SMOOTHING if a / num_users > trade_off]
     if not smoothed_trade_offs or trade_off > smoothed_trade_offs[-1] / 10.0:
         smoothed_trade_offs.append(trade_off)
     return smoothed_trade_offs
@@ -296,8 +289,7 @@ def _find_feasible_basis(search: _Search) -> IntArray:
     basis_rows = np.sort(pivots[:d])
     w = np.linalg.solve(search.whitened.row_matrix[basis_rows].T, search.whitened.constraint_target)
     # With the signs of a solution, as the restricted problem holds every entry to its sign.
-    entries = (basis_rows[:, None] * d + np.arange(d)).ravel()
-    return _encode_entries(entries, np.asarray(w).ravel())
+    return _encode_entries((basis_rows[:, None] * d + np.arange(d)).ravel(), np.asarray(w).ravel())
 
 
 def _grow_working_set(search: _Search, entry_codes: IntArray) -> str:
@@ -340,8 +332,7 @@ def _find_entering(search: _Search, prices: FloatArray, user_multipliers: FloatA
     d = whitened.row_matrix.shape[1]
     absolute_prices = np.abs(prices)
     paying_positions = np.flatnonzero(absolute_prices > np.repeat(user_multipliers, whitened.sizes * d))
-    users_of_positions = whitened.row_users[paying_positions // d]
-    ranks = rank_within_users(users_of_positions, -absolute_prices[paying_positions])
+    ranks = rank_within_users(whitened.row_users[paying_positions // d], -absolute_prices[paying_positions])
     return paying_positions[ranks < MAX_ENTERING]
 
 
@@ -393,12 +384,10 @@ def solve_with_cvxpy(
         else:
             stop_reason = f"{solver} ended with “{cvxpy_problem.status}”."
     raw_matrix = np.zeros((d, n)) if c.value is None else np.asarray(c.value)
-    cvxpy_multipliers = (
-        np.zeros((d, d)) if unbiasedness.dual_value is None else np.asarray(unbiasedness.dual_value)
-    )
+    multipliers = np.zeros((d, d)) if unbiasedness.dual_value is None else np.asarray(unbiasedness.dual_value)
     w = whitened.repair(whitened.sort_rows(raw_matrix))
     # CVXPY adds <Y, C X - I> to the loss where we subtract <M, X^T C^T - I>; X = A R takes M to R M.
-    m = -whitened.triangular_factor @ cvxpy_multipliers.T
+    m = -whitened.triangular_factor @ multipliers.T
     return evaluate(problem, whitened.restore_order(w), m, stop_reason)
 
 

@@ -230,8 +230,8 @@ def find_optimal_bound(problem: TotalProblem) -> float:
     if problem.amounts.total == 0.0:
         return 0.0
     if problem.noise.is_discrete:
-        candidates = _list_candidates(problem, find_optimal_bound(replace(problem, rounds_noise=False)))
-        return float(candidates[int(np.argmin(measure_errors(problem, candidates)))])
+        candidate_bounds = _list_candidates(problem, find_optimal_bound(replace(problem, rounds_noise=False)))
+        return float(candidate_bounds[int(np.argmin(measure_errors(problem, candidate_bounds)))])
     if problem.measure is Measure.BOUND:
         best_real_bound = problem.amounts.largest_at_rank(compute_critical_rank(problem))
     else:
@@ -239,8 +239,8 @@ def find_optimal_bound(problem: TotalProblem) -> float:
     if not problem.is_integer:
         return best_real_bound
     # Convex: the best whole T is a neighbour of the best T.
-    candidates = np.array([math.floor(best_real_bound), math.ceil(best_real_bound)], dtype=np.float64)
-    return float(candidates[int(np.argmin(measure_errors(problem, candidates)))])
+    candidate_bounds = np.array([math.floor(best_real_bound), math.ceil(best_real_bound)], dtype=np.float64)
+    return float(candidate_bounds[int(np.argmin(measure_errors(problem, candidate_bounds)))])
 
 
 def _list_candidates(problem: TotalProblem, best_real_bound: float) -> FloatArray:
@@ -383,13 +383,13 @@ def _find_second_point(problem: TotalProblem, bound: float, direction: float, en
     # near 2^53 are whole steps apart that float64 can hardly tell from each other, so that one step may be too few.
     for exponent in range(53):
         whole_step, relative_step = direction * 2.0**exponent, direction * 2.0 ** (exponent - 52)
-        candidate = bound + whole_step if problem.is_integer else bound * (1.0 + relative_step)
-        if (end - candidate) * direction <= 0.0:
+        tested_bound = bound + whole_step if problem.is_integer else bound * (1.0 + relative_step)
+        if (end - tested_bound) * direction <= 0.0:
             break
-        bias, users = problem.amounts.excess(candidate), problem.amounts.users_above(candidate)
-        slope = _compute_slopes(problem, candidate, bias, users)
+        bias, users = problem.amounts.excess(tested_bound), problem.amounts.users_above(tested_bound)
+        slope = _compute_slopes(problem, tested_bound, bias, users)
         if slope * direction >= 0.0:
-            return candidate
+            return tested_bound
     return end
 
 
@@ -425,7 +425,7 @@ def compute_error_interval(problem: TotalProblem, bound: float, coverage: float 
     return -bias - half_width, -bias + half_width
 
 
-def find_short_bound(problem: TotalProblem, best: float) -> float:
+def find_short_bound(problem: TotalProblem, best_bound: float) -> float:
     """Round the best bound to few digits, because the exact value is often equal to one user's total.
 
     The shortest decimal just below or above the best bound whose error is at most `SHORT_COST` more than the
@@ -435,33 +435,33 @@ def find_short_bound(problem: TotalProblem, best: float) -> float:
 
     Args:
         problem: The question; where only whole bounds count, nothing is rounded.
-        best: Its `optimal_bound`.
+        best_bound: Its `optimal_bound`.
     """
     if problem.is_integer:
-        return best
-    return round_to_few_digits(best, lambda bounds: measure_errors(problem, bounds))
+        return best_bound
+    return round_to_few_digits(best_bound, lambda bounds: measure_errors(problem, bounds))
 
 
-def round_to_few_digits(best: float, compute_errors: Callable[[FloatArray], FloatArray]) -> float:
+def round_to_few_digits(best_bound: float, compute_errors: Callable[[FloatArray], FloatArray]) -> float:
     """Return the shortest decimal beside a best bound on a total; see `short_bound`.
 
     Args:
-        best: The best bound, at least 0.
+        best_bound: The best bound, at least 0.
         compute_errors: Root error, or any measure in the totals' unit, at bounds of shape (k,); shape (k,).
     """
-    if best == 0.0:
-        return best
-    error_limit = float(compute_errors(np.array([best]))[0]) * (1.0 + SHORT_COST)
-    exact_best = Decimal(best)
+    if best_bound == 0.0:
+        return best_bound
+    error_limit = float(compute_errors(np.array([best_bound]))[0]) * (1.0 + SHORT_COST)
+    exact_bound = Decimal(best_bound)
     for num_digits in range(1, 5):
-        last_place = Decimal(1).scaleb(exact_best.adjusted() + 1 - num_digits)
-        rounded_down = exact_best.quantize(last_place, ROUND_FLOOR)
-        rounded_up = rounded_down if rounded_down == exact_best else rounded_down + last_place
+        last_place = Decimal(1).scaleb(exact_bound.adjusted() + 1 - num_digits)
+        rounded_down = exact_bound.quantize(last_place, ROUND_FLOOR)
+        rounded_up = rounded_down if rounded_down == exact_bound else rounded_down + last_place
         candidate_bounds = np.array([float(rounded_down), float(rounded_up)])
         candidate_errors = compute_errors(candidate_bounds)
         if float(candidate_errors.min()) <= error_limit:
             return float(candidate_bounds[int(np.argmin(candidate_errors))])
-    return best
+    return best_bound
 
 
 def find_near_optimal_bounds(problem: TotalProblem, excess: float = 0.05) -> Interval:
@@ -469,14 +469,14 @@ def find_near_optimal_bounds(problem: TotalProblem, excess: float = 0.05) -> Int
 
     Whole bounds end at the largest total: beyond it a cap on rows cuts nothing.
     """
-    best = find_optimal_bound(problem)
+    best_bound = find_optimal_bound(problem)
     # Above the largest total there is noise alone, which grows with T: so far a T within the limit can lie.
     largest_total = problem.amounts.largest
     return weights.find_interval_within(
         lambda bounds: measure_errors(problem, bounds),
-        minimiser=best,
+        minimiser=best_bound,
         low=0.0,
         high=math.ceil(largest_total) if problem.is_integer else largest_total * (1.0 + excess),
-        limit=float(measure_errors(problem, best)) * (1.0 + excess),
+        limit=float(measure_errors(problem, best_bound)) * (1.0 + excess),
         is_integer=problem.is_integer,
     )

@@ -157,11 +157,11 @@ class NoisePlan:
 
     Attributes:
         gradient_noise_std: Of the noise on each coordinate of a step's summed gradient (rows × clip).
-        weight_sum_noise_std: Of the noise on the sum of weights, in rows; 0 where the sum is public.
+        weight_noise_std: Of the noise on the sum of weights, in rows; 0 where the sum is public.
     """
 
     gradient_noise_std: float
-    weight_sum_noise_std: float
+    weight_noise_std: float
 
 
 def plan_noise(mechanism: Mechanism, bound: float) -> NoisePlan:
@@ -192,7 +192,7 @@ def plan_noise(mechanism: Mechanism, bound: float) -> NoisePlan:
     # With a share of the users, the same share of the noise makes a mean gradient as noisy as with all of them.
     return NoisePlan(
         gradient_noise_std=mechanism.user_share * (multiplier * sensitivity),
-        weight_sum_noise_std=mechanism.user_share
+        weight_noise_std=mechanism.user_share
         * (unit_noise * weight_sensitivity / math.sqrt(weight_sum_budget_share))
         if weight_sensitivity
         else 0.0,
@@ -246,6 +246,11 @@ class RulePlan:
     direction_noise_std: float
     count_noise_std: float
     num_users_noise_std: float
+
+    @property
+    def bound_follows(self) -> bool:
+        """Return True if the users within the bound are counted, so that the bound follows them."""
+        return self.count_noise_std > 0.0
 
 
 def split_budget(neighbours: Neighbours, bound_follows: bool) -> tuple[float, float, float]:

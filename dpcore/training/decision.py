@@ -69,14 +69,9 @@ def find_best(table: Table, method: Method, cell_index: int | None = None) -> Be
     best_position = cell_indices.tolist().index(cell_index)
     # A NaN is not near-optimal, either.
     far_positions = np.flatnonzero(~(mean_losses <= 1.05 * mean_losses[best_position]))
-    lowest_near_optimal_position = max(far_positions[far_positions < best_position], default=-1) + 1
-    highest_near_optimal_position = (
-        min(far_positions[far_positions > best_position], default=mean_losses.size) - 1
-    )
-    reaches = [
-        table.experiment.cells[i].reach
-        for i in cell_indices[[lowest_near_optimal_position, highest_near_optimal_position]]
-    ]
+    lowest_position = max(far_positions[far_positions < best_position], default=-1) + 1
+    highest_position = min(far_positions[far_positions > best_position], default=mean_losses.size) - 1
+    reaches = [table.experiment.cells[i].reach for i in cell_indices[[lowest_position, highest_position]]]
     return BestCell(cell_index, *reaches)
 
 
@@ -126,16 +121,12 @@ def _draw_more_splits(previous: Experiment, seed: int, max_splits: int) -> list[
         permutation_index, part_index = divmod(split_index, splits_per_permutation)
         user_order = np.random.default_rng([seed, 7, permutation_index]).permutation(all_rows.num_users)
         test_positions = np.arange(part_index * num_test, (part_index + 1) * num_test)
-        training_users, test_users = np.delete(user_order, test_positions), user_order[test_positions]
-        splits.append(
-            (all_rows.select_users(np.sort(training_users)), all_rows.select_users(np.sort(test_users)))
-        )
+        training_rows = all_rows.select_users(np.sort(np.delete(user_order, test_positions)))
+        splits.append((training_rows, all_rows.select_users(np.sort(user_order[test_positions]))))
     return splits
 
 
-def choose_answer(
-    table: Table, close_table: Table | None = None, choice_costs_no_privacy: bool = False
-) -> BestCell | None:
+def choose_answer(table: Table, close_table: Table | None = None, is_public: bool = False) -> BestCell | None:
     """Choose the method that answers, at its best bound; None before the first run.
 
     It is the method of the smallest mean loss, unless followed clipped sums are within one standard error of
@@ -144,25 +135,19 @@ def choose_answer(
     Args:
         table: The runs of all methods.
         close_table: The runs of the experiment of `plan_close_call`, which decide if every cell has at least two.
-        choice_costs_no_privacy: True if the rows are public, so that a bound chosen by the curves costs nothing:
+        is_public: True if the rows are public, so that a bound chosen by the curves costs nothing:
             what ``close_table`` finds best answers, by however little.
     """
     if close_table is not None and close_table.runs_done.min() > 1:
         close_cells = close_table.experiment.cells
         close_cell_index = int(np.argmin(close_table.summarise().means))
-        if not choice_costs_no_privacy:
+        if not is_public:
             close_cell_index = _choose_least_loss(close_table, range(len(close_cells)))
         cell = close_cells[close_cell_index]
         return find_best(table, cell.method, table.experiment.cells.index(cell))
     best_cells = [find_best(table, method) for method in Method]
-    best_cell_by_index = {
-        best_cell.cell_index: best_cell for best_cell in best_cells if best_cell is not None
-    }
-    return (
-        best_cell_by_index[_choose_least_loss(table, list(best_cell_by_index))]
-        if best_cell_by_index
-        else None
-    )
+    best_by_index = {cell.cell_index: cell for cell in best_cells if cell is not None}
+    return best_by_index[_choose_least_loss(table, list(best_by_index))] if best_by_index else None
 
 
 def _choose_least_loss(table: Table, cell_indices: Sequence[int]) -> int:
@@ -215,11 +200,9 @@ def solve_linear_descent(
     factor_powers = contraction_factors ** np.arange(num_steps + 1)
     start_share = factor_powers[:, first_averaged:].mean(axis=1)
     # Noise of step s is in iterate t >= s with η (1 - η λ)^(t - s): sums over t = max(s, first) .. T.
-    cumulated_powers = np.pad(np.cumsum(factor_powers, axis=1), ((0, 0), (1, 0)))
+    running_sums = np.pad(np.cumsum(factor_powers, axis=1), ((0, 0), (1, 0)))
     s = np.arange(1, num_steps + 1)
-    later_sums = (
-        cumulated_powers[:, num_steps - s + 1] - cumulated_powers[:, np.maximum(first_averaged - s, 0)]
-    )
+    later_sums = running_sums[:, num_steps - s + 1] - running_sums[:, np.maximum(first_averaged - s, 0)]
     noise_weights = rate / num_averaged * later_sums
     return start_share, np.asarray((noise_weights * noise_weights).sum(axis=1))
 
@@ -292,5 +275,4 @@ def compute_theorem_trade_off(
     Source: Epasto et al. 2020, theorem 4 and "Tradeoff weights".
     """
     numerator = math.log(num_features) * math.log(histogram.num_rows)
-    denominator = math.log(histogram.num_users / mechanism.delta) ** 4
-    return numerator * mechanism.epsilon**2 / denominator
+    return numerator * mechanism.epsilon**2 / math.log(histogram.num_users / mechanism.delta) ** 4

@@ -45,7 +45,7 @@ class _UserBlock:
 
     user_slice: slice
     row_slice: slice
-    row_user_positions: IntArray  # The position of each row's user in the block.
+    user_of_rows: IntArray  # The position of each row's user in the block.
     summing_matrix: Any  # SciPy sparse array: a line per user and feature, a column per row.
 
 
@@ -63,16 +63,14 @@ def _cut_into_blocks(rows: ClassifierRows, num_runs: int) -> list[_UserBlock]:
     user_blocks = []
     for first_user, last_user in itertools.pairwise(user_cuts):
         row_slice = slice(int(row_cuts[first_user]), int(row_cuts[last_user]))
-        row_user_positions = rows.user_codes[row_slice] - first_user
+        user_of_rows = rows.user_codes[row_slice] - first_user
         # One line per user and feature, with the signed feature of each of the user's rows.
-        matrix_rows = (row_user_positions[:, None] * rows.num_features + np.arange(rows.num_features)).ravel()
-        matrix_columns = np.repeat(np.arange(row_user_positions.size), rows.num_features)
-        shape = ((last_user - first_user) * rows.num_features, row_user_positions.size)
+        matrix_rows = (user_of_rows[:, None] * rows.num_features + np.arange(rows.num_features)).ravel()
+        matrix_columns = np.repeat(np.arange(user_of_rows.size), rows.num_features)
+        shape = ((last_user - first_user) * rows.num_features, user_of_rows.size)
         entries = (rows.signed_features[row_slice].ravel(), (matrix_rows, matrix_columns))
         summing_matrix = coo_array(entries, shape=shape).tocsr()
-        user_blocks.append(
-            _UserBlock(slice(first_user, last_user), row_slice, row_user_positions, summing_matrix)
-        )
+        user_blocks.append(_UserBlock(slice(first_user, last_user), row_slice, user_of_rows, summing_matrix))
     return user_blocks
 
 
@@ -110,9 +108,7 @@ def make_clipped_gradient(rows: ClassifierRows, mechanism: Mechanism, num_runs: 
                 clip_factors *= participation[block.user_slice]
                 is_within &= participation[block.user_slice] > 0.0
             num_within += is_within.sum(axis=0)
-            gradient_sum += signed_rows[block.row_slice].T @ (
-                row_slopes * clip_factors[block.row_user_positions]
-            )
+            gradient_sum += signed_rows[block.row_slice].T @ (row_slopes * clip_factors[block.user_of_rows])
         return gradient_sum, num_within
 
     return sum_clipped_gradients
@@ -124,7 +120,8 @@ def choose_quantile(unit_noise: float, num_features: int, num_users_by_run: Floa
     return np.asarray(1.0 - np.minimum(0.5, clipped_shares))
 
 
-Direction = Callable[[FloatArray, FloatArray, int], tuple[FloatArray, FloatArray | None]]
+DirectionAndShare = tuple[FloatArray, FloatArray | None]
+Direction = Callable[[FloatArray, FloatArray, int], DirectionAndShare]
 """From θ, shape (d, runs), the bound of each run, and the number of the step to the noisy sum of gradients over the
 bound, shape of θ, and the noisy share of users within the bound, shape (runs,), or None for a fixed bound."""
 
@@ -135,10 +132,7 @@ def descend_by_rule(
     num_features: int,
     num_users_by_run: FloatArray,
     bounds: FloatArray,
-    *,
-    unit_noise: float,
-    direction_noise_std: float,
-    bound_follows: bool,
+    rule_plan: RulePlan,
     should_stop: ShouldStop = never,
 ) -> tuple[FloatArray, FloatArray] | None:
     """Descend by the rule, with Nesterov's momentum; return the mean iterates and last bounds, None if stopped.
@@ -153,19 +147,18 @@ def descend_by_rule(
         num_users_by_run: The number of users, as released in each run, shape (runs,).
         bounds: How far a user moves the sum at most, shape (runs,); where the bound follows, the least that it may
             begin with.
-        unit_noise: κ.
-        direction_noise_std: Standard deviation of the noise of a direction.
-        bound_follows: Whether the bound follows the users.
+        rule_plan: How large the noise is, and whether the bound follows the users.
         should_stop: Asked between steps.
 
     Returns:
         The mean of the iterates θ, shape (d, runs), and the bounds of the last step, shape (runs,); None where it was
         stopped.
     """
+    unit_noise = rule_plan.unit_noise
     target_quantiles = choose_quantile(unit_noise, num_features, num_users_by_run)
-    stable_step_share = 1.0 if bound_follows else np.minimum(bounds * mechanism.clip, 1.0)
+    stable_step_share = 1.0 if rule_plan.bound_follows else np.minimum(bounds * mechanism.clip, 1.0)
     next_bounds = bounds
-    if bound_follows:  # The first bound reads only the released number of users.
+    if rule_plan.bound_follows:  # The first bound reads only the released number of users.
         first_bounds = np.sqrt(num_users_by_run / (unit_noise * np.sqrt(num_features))) / START_DIVISOR
         next_bounds = np.clip(np.maximum(first_bounds, bounds), *BOUND_RANGE)
     step_factors, total_weights = np.ones(bounds.size), np.zeros(bounds.size)
@@ -177,7 +170,7 @@ def descend_by_rule(
         extrapolated_theta = theta + descent_rule.MOMENTUM * (theta - previous_theta)
         direction, shares_within_bound = take_direction(extrapolated_theta, bounds, step)
         fading_mean = descent_rule.fade_mean(fading_mean, direction)
-        agreements = descent_rule.measure_agreement(fading_mean, direction_noise_std, step)
+        agreements = descent_rule.measure_agreement(fading_mean, rule_plan.direction_noise_std, step)
         step_factors = descent_rule.grow_steps(step_factors, agreements, step, mechanism.steps)
         step_lengths = descent_rule.choose_step_length(
             unit_noise, num_features, num_users_by_run, mechanism, stable_step_share, step_factors
@@ -215,8 +208,6 @@ def simulate_descents(
     num_users: int,
     first_bounds: FloatArray,
     rule_noise: RuleNoise,
-    *,
-    bound_follows: bool,
     rule_plan: RulePlan,
     should_stop: ShouldStop = never,
 ) -> tuple[FloatArray, FloatArray] | None:
@@ -228,8 +219,7 @@ def simulate_descents(
         num_users: m.
         first_bounds: As ``bounds`` in `descend_by_rule`, shape (bounds,).
         rule_noise: Standard normal noise of the runs.
-        bound_follows: Whether the bound follows the users.
-        rule_plan: How large the noise is.
+        rule_plan: How large the noise is, and whether the bound follows the users.
         should_stop: Asked between steps.
 
     Returns:
@@ -243,29 +233,20 @@ def simulate_descents(
         num_users_errors = rule_plan.num_users_noise_std * tile_for_bounds(rule_noise.num_users_draws)
         noisy_num_users = np.maximum(num_users + num_users_errors, rule_plan.unit_noise)
 
-    def take_direction(
-        theta: FloatArray, bounds: FloatArray, step: int
-    ) -> tuple[FloatArray, FloatArray | None]:
+    def take_direction(theta: FloatArray, bounds: FloatArray, step: int) -> DirectionAndShare:
         """Return the noisy sum of gradients over the bound, and the noisy share of users within it, as `Direction`."""
         gradient_sum, num_within = sum_gradients(theta, bounds * mechanism.clip, None)
         gradient_errors = rule_plan.direction_noise_std * tile_for_bounds(rule_noise.gradient_draws[step - 1])
         direction = gradient_sum / (bounds * mechanism.clip) + gradient_errors
-        if not bound_follows or num_within is None:
+        if not rule_plan.bound_follows or num_within is None:
             return direction, None
         # The count is taken from half of all, so that a user moves it by half of one.
         count_errors = rule_plan.count_noise_std * tile_for_bounds(rule_noise.count_draws[step - 1])
         return direction, (num_within - num_users / 2.0 + count_errors) / noisy_num_users + 0.5
 
+    bounds_by_run = np.repeat(first_bounds, runs_per_bound)
     return descend_by_rule(
-        take_direction,
-        mechanism,
-        num_features,
-        noisy_num_users,
-        np.repeat(first_bounds, runs_per_bound),
-        unit_noise=rule_plan.unit_noise,
-        direction_noise_std=rule_plan.direction_noise_std,
-        bound_follows=bound_follows,
-        should_stop=should_stop,
+        take_direction, mechanism, num_features, noisy_num_users, bounds_by_run, rule_plan, should_stop
     )
 
 
@@ -287,9 +268,7 @@ def draw_noise(
     return gradient_draws, weight_draws
 
 
-def clip_slopes(
-    rows: ClassifierRows, mechanism: Mechanism, margins: FloatArray, row_slice: slice
-) -> FloatArray:
+def clip_slopes(rows: ClassifierRows, mechanism: Mechanism, margins: FloatArray, span: slice) -> FloatArray:
     """Compute the slope of each loss in a block of rows, clipped so that a row's gradient has norm at most ``clip``."""
     slopes = mechanism.loss.differentiate(margins)
     # Rows have norm 1 at most, and such slopes are at most 1: the clip would change nothing.
@@ -297,7 +276,7 @@ def clip_slopes(
         return slopes
     with np.errstate(divide="ignore"):
         # A row of zeros has no gradient, whatever its slope.
-        max_slopes = mechanism.clip / rows.norms[row_slice, None]
+        max_slopes = mechanism.clip / rows.norms[span, None]
     return np.clip(slopes, -max_slopes, max_slopes)
 
 
@@ -384,9 +363,8 @@ def descend_without_noise(
         rows.num_users,
         np.array([account.FIRST_BOUND]),
         RuleNoise(np.zeros((num_steps, num_features, 1)), np.zeros((num_steps, 1)), np.zeros(1)),
-        bound_follows=True,
-        rule_plan=account.plan_rule_noise(replace(mechanism, user_share=1.0), True),
-        should_stop=should_stop,
+        account.plan_rule_noise(replace(mechanism, user_share=1.0), True),
+        should_stop,
     )
     return None if theta_and_bounds is None else theta_and_bounds[0]
 
@@ -464,27 +442,22 @@ def train_cells(
             rows.num_users,
             np.array([cell.bound for cell in cells]),
             RuleNoise(gradient_draws, count_draws, weight_draws),
-            bound_follows=bound_follows,
-            rule_plan=account.plan_rule_noise(mechanism, bound_follows),
-            should_stop=should_stop,
+            account.plan_rule_noise(mechanism, bound_follows),
+            should_stop,
         )
         return None if theta_and_bounds is None else theta_and_bounds[0]
     bound, noise_plan = first_cell.bound, account.plan_noise(mechanism, first_cell.bound)
     bounds = np.full(len(run_numbers), bound * mechanism.clip)
     # At least one user's weight: a sum that noise made 0 or negative would reverse the steps.
-    noisy_weight_sums = (
-        float(rows.histogram.kept_rows(bound)) + noise_plan.weight_sum_noise_std * weight_draws
-    )
+    noisy_weight_sums = float(rows.histogram.kept_rows(bound)) + noise_plan.weight_noise_std * weight_draws
     weight_sums = np.maximum(noisy_weight_sums, bound)
     weight_sums *= mechanism.sampled  # What takes part in a step is that share of all, in expectation.
     is_sampled = mechanism.sampled < 1.0
-    participation_rngs = [
-        np.random.default_rng([seed, 4, run_number]) for run_number in run_numbers if is_sampled
-    ]
+    sampling_rngs = [np.random.default_rng([seed, 4, run_number]) for run_number in run_numbers if is_sampled]
 
     def take_gradient(theta: FloatArray, step: int) -> FloatArray:
         """Return the noisy sum of the bounded gradients of the users who take part in the step, shape of θ."""
-        takes_part_by_run = [rng.random(rows.num_users) < mechanism.sampled for rng in participation_rngs]
+        takes_part_by_run = [rng.random(rows.num_users) < mechanism.sampled for rng in sampling_rngs]
         participation = np.stack(takes_part_by_run, axis=1).astype(np.float64) if is_sampled else None
         gradient_sum, _ = sum_gradients(theta, bounds, participation)
         return np.asarray(gradient_sum + noise_plan.gradient_noise_std * gradient_draws[step - 1])

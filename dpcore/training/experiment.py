@@ -29,14 +29,7 @@ from dpcore.training import descent, optimum
 from dpcore.training.account import Cell, Method, draw_ranks
 from dpcore.training.descent import BLOCK
 from dpcore.training.mechanism import Mechanism, Pace
-from dpcore.training.rows import (
-    SCORE_SHAPE,
-    ClassifierRows,
-    Measure,
-    ScoreUnit,
-    score_constant,
-    score_models,
-)
+from dpcore.training.rows import SCORE_SHAPE, ClassifierRows, Measure, ScoreUnit, score_guess, score_models
 
 MAX_RUNS = 500
 BATCH = 10
@@ -341,12 +334,10 @@ def compute_references(experiment: Experiment, should_stop: ShouldStop = never) 
             if theta is not None
         )
         if not is_descent_run:  # Its losses over the model without privacy are those on the first split.
-            first_scores_without_privacy, _, *first_scores_without_noise = scores_by_split[0]
-            scores_without_noise = [
-                scores_without_privacy + x - first_scores_without_privacy for x in first_scores_without_noise
-            ]
+            first_baseline, _, *first_scores = scores_by_split[0]
+            scores_without_noise = [scores_without_privacy + x - first_baseline for x in first_scores]
         best_constant = optimum.find_best_constant(training_rows, loss)
-        guessing_scores = np.stack([score_constant(rows, loss, best_constant) for rows in rows_of_both_sides])
+        guessing_scores = np.stack([score_guess(rows, loss, best_constant) for rows in rows_of_both_sides])
         scores_by_split.append([scores_without_privacy, guessing_scores, *scores_without_noise])
         certificate = certificate or fitted_model.certificate
     assert certificate is not None
@@ -379,8 +370,7 @@ def fill_table(
     # Hence every table that is passed on or returned is valid, and NaN alone says what is missing.
     #
     # Step 1: put the missing runs in order. Invariant: each of them is in exactly one batch.
-    first_batch_size = experiment.num_runs if on_update is None else BATCH
-    batches = _order_missing_runs(experiment, scores, first_batch_size)
+    batches = _order_missing_runs(experiment, scores, experiment.num_runs if on_update is None else BATCH)
     num_missing = int(np.isnan(scores[:, :, 0, 0, 0]).sum())
     # All caps of a batch share the ranks of their rows: those of one batch are kept at a time.
     draw_ranks_once = functools.lru_cache(len(experiment.splits))(draw_ranks)
@@ -470,26 +460,22 @@ def _fill_batch(
     """
     splits, mechanism, seed = experiment.splits, experiment.mechanism, experiment.seed
     cells = [experiment.cells[cell_index] for cell_index in cell_indices]
-    for split_index, (training_rows, test_rows) in enumerate(splits):
+    for split_index, (train_rows, test_rows) in enumerate(splits):
         # Invariant: a run is made on one split, by its number, so that it is the same whichever runs are made together;
         # and its scores are written when all of its split are there, or not at all.
-        split_run_numbers = tuple(i for i in run_numbers if i % len(splits) == split_index)
-        if not split_run_numbers:
+        run_subset = tuple(i for i in run_numbers if i % len(splits) == split_index)
+        if not run_subset:
             continue
         if cells[0].method is Method.OUTPUT:
-            theta = optimum.perturb_minimiser(
-                training_rows, mechanism, cells[0], seed, split_run_numbers, should_stop
-            )
+            theta = optimum.perturb_minimiser(train_rows, mechanism, cells[0], seed, run_subset, should_stop)
         else:
             is_cap = cells[0].method is Method.CAP
-            ranks = draw_ranks_once(training_rows, seed, split_run_numbers) if is_cap else None
-            theta = descent.train_cells(
-                training_rows, mechanism, cells, seed, split_run_numbers, ranks, should_stop
-            )
+            ranks = draw_ranks_once(train_rows, seed, run_subset) if is_cap else None
+            theta = descent.train_cells(train_rows, mechanism, cells, seed, run_subset, ranks, should_stop)
         if theta is None:
             return False
-        score_positions = np.array(cell_indices)[:, None], np.array(split_run_numbers)
-        for side_index, side_rows in enumerate((training_rows, test_rows)):
+        score_positions = np.array(cell_indices)[:, None], np.array(run_subset)
+        for side_index, side_rows in enumerate((train_rows, test_rows)):
             model_scores = score_models(side_rows, mechanism.loss, theta)
             scores[*score_positions, side_index] = model_scores.reshape(len(cells), -1, *SCORE_SHAPE)
     return True

@@ -178,8 +178,7 @@ class Mechanism:
 
     def project(self, theta: FloatArray) -> FloatArray:
         """Project models onto the ball, shape (d, runs); of noisy models this costs no privacy."""
-        lengths = np.sqrt(np.einsum("kr,kr->r", theta, theta))
-        return np.asarray(theta / np.maximum(lengths / self.radius, 1.0))
+        return np.asarray(theta / np.maximum(np.sqrt(np.einsum("kr,kr->r", theta, theta)) / self.radius, 1.0))
 
 
 STEPS = 200
@@ -244,26 +243,24 @@ def fade_mean(fading_mean: FloatArray, direction: FloatArray) -> FloatArray:
     return FADE * fading_mean + (1.0 - FADE) * direction
 
 
-def compute_faded_variance(direction_noise_std: float) -> float:
+def compute_faded_variance(noise_std: float) -> float:
     """Return the variance of a coordinate of `fade_mean` after many steps of pure noise."""
     # (1 - f)² times the sum of f^(2k) over the steps before.
-    return direction_noise_std**2 * (1.0 - FADE) / (1.0 + FADE)
+    return noise_std**2 * (1.0 - FADE) / (1.0 + FADE)
 
 
-def measure_agreement(fading_mean: FloatArray, direction_noise_std: float, step: int) -> FloatArray:
+def measure_agreement(fading_mean: FloatArray, noise_std: float, step: int) -> FloatArray:
     """Measure how many times as long, squared, the fading mean is as under noise alone, shape (runs,).
 
     Args:
         fading_mean: `fade_mean`, with the gradient of this step in it, shape (d, runs).
-        direction_noise_std: Standard deviation of the noise on each coordinate of a gradient over the bound.
+        noise_std: Standard deviation of the noise on each coordinate of a gradient over the bound.
         step: Number of this step, from 1.
     """
     squared_norms = np.einsum("kr,kr->r", fading_mean, fading_mean)
     # The mean began at 0: after few steps it holds less noise.
-    accumulated_share = 1.0 - FADE ** (2 * step)
-    return np.asarray(
-        squared_norms / (len(fading_mean) * compute_faded_variance(direction_noise_std) * accumulated_share)
-    )
+    noise_share = 1.0 - FADE ** (2 * step)
+    return np.asarray(squared_norms / (len(fading_mean) * compute_faded_variance(noise_std) * noise_share))
 
 
 def grow_steps(step_factors: FloatArray, agreements: FloatArray, step: int, num_steps: int) -> FloatArray:

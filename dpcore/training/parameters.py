@@ -140,10 +140,8 @@ class TrainingParameters(Parameters):
     @property
     def methods(self) -> tuple[Method, ...]:
         """Return the methods to compare; output perturbation only if the loss has a bounded slope."""
-        includes_output_perturbation = self.loss.has_bounded_slope
-        return tuple(
-            method for method in Method if includes_output_perturbation or method is not Method.OUTPUT
-        )
+        has_perturbation = self.loss.has_bounded_slope
+        return tuple(method for method in Method if has_perturbation or method is not Method.OUTPUT)
 
     def list_cells(self, max_size: int) -> tuple[Cell, ...]:
         """List the cells to compare: bounds that double by the rule, else integer bounds, up to ``max_size`` rows."""
@@ -164,9 +162,8 @@ class TrainingParameters(Parameters):
             InvalidInput: Fewer than two users, or all labels on one side of the threshold.
         """
         if np.unique(rows.signs).size < 2:
-            label_text = "1" if rows.signs[0] > 0.0 else "not 1"
             raise refuse(
-                f"every label is {label_text}: there is nothing to tell apart",
+                f"every label is {'1' if rows.signs[0] > 0.0 else 'not 1'}: there is nothing to tell apart",
                 remedy="Choose a threshold or class that leaves labels on both sides",
             )
         splits = tuple(hold_out(rows, self.held_out, self.seed + i) for i in range(self.splits))

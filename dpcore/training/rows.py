@@ -56,9 +56,7 @@ class Scaling:
         if len(self.feature_ranges) != features.shape[1]:
             raise refuse(f"{len(self.feature_ranges)} ranges for {features.shape[1]} features")
         # Halved before they are added up: the sum of two large ends may leave float64.
-        halved_ranges = (
-            np.array([value_range or (-1.0, 1.0) for value_range in self.feature_ranges]).reshape(-1, 2) / 2
-        )
+        halved_ranges = np.array([ends or (-1.0, 1.0) for ends in self.feature_ranges]).reshape(-1, 2) / 2
         halved_lows, halved_highs = halved_ranges.T
         centred_features = (features - (halved_lows + halved_highs)) / (halved_highs - halved_lows)
         mapped_features = np.clip(centred_features, -1.0, 1.0) / self.norm
@@ -268,7 +266,7 @@ def score_models(rows: ClassifierRows, loss: LossKind, theta: FloatArray) -> Flo
     return model_scores
 
 
-def score_constant(rows: ClassifierRows, loss: LossKind, score: float) -> FloatArray:
+def score_guess(rows: ClassifierRows, loss: LossKind, score: float) -> FloatArray:
     """Compute loss and accuracy of a model with one score for every row, over rows and over users, shape (2, 2)."""
     rows_of_ones = replace(rows, features=np.ones((rows.num_rows, 1)))
     return np.asarray(score_models(rows_of_ones, loss, np.array([[score]]))[0])

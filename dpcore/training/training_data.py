@@ -188,15 +188,12 @@ def describe_label_rule(data: TrainingData, positive_above: float) -> str:
     labelled_rows = data.dataset.table
     assert labelled_rows is not None
     if data.design is not None and data.design.positive:
-        positive_phrase = describe_positive(data, positive_above)
-        return f"A row counts as 1 where {positive_phrase}, else as −1"
-    num_distinct_labels = np.unique(labelled_rows.labels).size
-    if num_distinct_labels <= 2:
+        return f"A row counts as 1 where {describe_positive(data, positive_above)}, else as −1"
+    num_distinct = np.unique(labelled_rows.labels).size
+    if num_distinct <= 2:
         return ""
     rule_text = f"those above {wording.entered(positive_above)} count as 1"
-    return (
-        f"The label {shorten(labelled_rows.label)} has {num_distinct_labels:,} different values: {rule_text}"
-    )
+    return f"The label {shorten(labelled_rows.label)} has {num_distinct:,} different values: {rule_text}"
 
 
 def load_sample() -> TrainingData:
@@ -209,10 +206,8 @@ def load_sample() -> TrainingData:
     if not path.is_file():
         raise refuse(f"the sample file {FILE} is missing from the folder sample_data")
     dataset = build_dataset(read_table(path.read_bytes(), FILE), DESIGN, Disclosure.PUBLIC)
-    source_sentences = (
-        "Tickets of an invented help desk: was a ticket escalated? Made by docs/make_sample_tickets.py."
-    )
-    dataset = replace(dataset, name=TITLE, source=source_sentences)
+    source = "Tickets of an invented help desk: was a ticket escalated? Made by docs/make_sample_tickets.py."
+    dataset = replace(dataset, name=TITLE, source=source)
     return TrainingData(dataset, dataset.digest, DESIGN, make_scaling(dataset, DESIGN, RANGES), RANGES)
 
 

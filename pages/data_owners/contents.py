@@ -16,7 +16,7 @@ from dpcore.data_owners.answer.answer import summarise_owners
 from dpcore.data_owners.answer.plots import TITLE, TrainingCard
 from dpcore.data_owners.paper import FIGURES
 from dpcore.data_owners.parameters import TRAINING_FIELDS, OwnersParameters
-from dpcore.data_owners.study import Records, StudyResult, check_records, run_study
+from dpcore.data_owners.study import RecordSource, StudyResult, check_records, run_study
 from dpcore.data_owners.training import LabelledRecords
 from dpcore.report.content import Report
 from dpcore.report.script import Code, Source
@@ -46,10 +46,10 @@ def _show_training(parameters: OwnersParameters) -> None:
         f"**{wording.capital(answer_plots.UNIT_NAMES[parameters.unit])}** is protected: neighbouring data sets differ "
         "in one unit whose records are zeroed."
     )
-    records: Records | LabelledRecords = fields.draw(QUESTION, "train_on")
+    records: RecordSource | LabelledRecords = fields.draw(QUESTION, "train_on")
     study, account = parameters.study, ""
     provenance: Provenance = Disclosure.PUBLIC
-    if records is Records.UPLOAD:
+    if records is RecordSource.UPLOAD:
         if (own_table := upload.show_table()) is None:
             return
         records, account = own_table.records, own_table.dataset.digest
@@ -105,7 +105,7 @@ def build_report(answer: Answer, source: Source, training_card: TrainingCard | N
     """Build the report of the page, with the results of training, if any."""
 
     def write_disclosure(code: Code, source: Source, public_only: bool) -> str:
-        """Write the cell that sets ``data`` to the kind of numbers that were entered."""
+        """Write the cell that sets ``data`` to the disclosure of the entered numbers, as no data are read."""
         disclosure_code = code.write(answer.disclosure)
         return f"data = {disclosure_code}  # The kind of numbers that the settings hold."
 
@@ -115,13 +115,13 @@ def build_report(answer: Answer, source: Source, training_card: TrainingCard | N
     else:
         hidden_fields.add("own_bound")
         summary = summarise_owners(solution)
-        source = replace(source, disclosure=answer.disclosure, write_cell=write_disclosure)
+        source = replace(source, disclosure=answer.disclosure, write_data_cell=write_disclosure)
     if training_card is not None and training_card.is_private:
         # The bounds may be public: the file as a whole is not.
         source = replace(source, disclosure=training_card.disclosure)
     labels = QUESTION.get_labels(*(name for name in QUESTION.fields if name not in hidden_fields))
     report = report_content.build_page_report(
-        QUESTION, answer, source, setting_labels=labels, summary=summary
+        QUESTION, answer, source, labels_by_field=labels, summary=summary
     )
     if training_card is None:
         return report
@@ -136,7 +136,7 @@ def show_files(answer: Answer) -> None:
     latest_training = jobs.find_result(JOB_KEY)
     if latest_training is not None and latest_training[1].share_done > 0.0:
         (records, _, _, disclosure), study_result = latest_training
-        card = TrainingCard(study_result, disclosure, records is not Records.UPLOAD)
+        card = TrainingCard(study_result, disclosure, records is not RecordSource.UPLOAD)
     report_content.draw(
         "owners",
         answer.disclosure if card is None or not card.is_private else card.disclosure,

@@ -13,7 +13,7 @@ QUESTION = Question(
     group="The trade-off, live",
     lead="You train a model with an ε-differentially private learner. "
     "**How many rows may one user contribute?**",
-    release_text="a model",
+    chooses_bound=True,
     sentence="I train a model with a private learner: how many rows of one user may it see?",
     release_phrase="A model (trained with a private learner)",
     answers_from=(Facet.ROWS,),

@@ -20,8 +20,8 @@ from pages.mean.question import QUESTION
 from pages.shared.fields import fields, jobs, setting
 
 
-def parameters(epsilon: float = 1.0) -> MeanParameters | None:
-    """Return the parameters of *Mean* from its fields; None if they do not fit together."""
+def read_parameters(epsilon: float = 1.0) -> MeanParameters | None:
+    """Build the parameters of *Mean* from its fields in the session; None if one is empty or they are refused."""
     fields.start(QUESTION, uses_shared_data=False)
     state = st.session_state
     source = state[QUESTION.key("variance_source")]
@@ -43,7 +43,7 @@ def parameters(epsilon: float = 1.0) -> MeanParameters | None:
 
 def build_answer(dataset: Dataset, epsilon: float = 1.0) -> Answer | None:
     """Return the answer of *Mean* on these data; None if its fields do not fit together."""
-    mean_parameters = parameters(epsilon)
+    mean_parameters = read_parameters(epsilon)
     if mean_parameters is None:
         return None
     solver = solve_beside_page(dataset, mean_parameters)
@@ -51,12 +51,12 @@ def build_answer(dataset: Dataset, epsilon: float = 1.0) -> Answer | None:
     return core.build_answer(dataset, mean_parameters, search_result.value)
 
 
-def share_between_users(dataset: Dataset) -> float:
-    """Return the rho that *Mean* uses for the mean of this table, if it is public or assumed.
+def find_user_share(dataset: Dataset) -> float:
+    """Return the share rho of the variance between users as on *Mean*; no value of private data is read for it.
 
     Returns:
-        0 for independent rows, and for a population; of private values what is usually assumed, of public ones what
-        they tell, in two digits.
+        0 for independent rows, and for a population; else the number entered there; of private values what is usually
+        assumed, of public ones what they tell, in two digits.
     """
     fields.start(QUESTION, uses_shared_data=False)
     target, source, likeness, entered_share = (
@@ -75,14 +75,14 @@ def share_between_users(dataset: Dataset) -> float:
     return float(round(value_summary.user_share.clipped_estimate, 2))
 
 
-def differing(
+def explain_difference(
     dataset: Dataset, page_setting: ReleaseSetting | None, page_bound: float, is_smooth: bool = False
 ) -> str:
-    """Return a sentence with both numbers and why they differ; empty if *Mean* finds the same number.
+    """Write a sentence with the bounds of *Mean* and of another page, and why they differ; empty if they agree.
 
     Args:
         dataset: The data in use.
-        page_setting: The setting of the other page; None if it is about no mean.
+        page_setting: The setting of the other page; None if it is about no mean, and then nothing is written.
         page_bound: The bound on that page, in rows per user.
         is_smooth: True if that is the bound of smooth weights.
     """
@@ -96,7 +96,7 @@ def differing(
     )
     if abs(mean_bound - page_bound) <= 1e-6 * page_bound:
         return ""
-    reason, mean_text = _why(page_setting, answer.setting), wording.number(mean_bound)
+    reason, mean_text = _write_reason(page_setting, answer.setting), wording.number(mean_bound)
     if is_smooth and page_setting.user_share and not page_setting.list_differences(answer.setting):
         reason = "its weights have a private constant beside the bound, and a draw has none"
     program = answer.parameters.program
@@ -107,14 +107,14 @@ def differing(
     return f"*Mean* finds {mean_text} for this release, this page {wording.number(page_bound)}: {reason}."
 
 
-def _why(page_setting: ReleaseSetting, mean_setting: ReleaseSetting) -> str:
+def _write_reason(page_setting: ReleaseSetting, mean_setting: ReleaseSetting) -> str:
     """Return the clause that says why *Mean* finds another bound: the first setting in which the two pages differ."""
     differing_fields = page_setting.list_differences(mean_setting)
-    if "is_exact_for_values" in differing_fields:
+    if "is_best_on_values" in differing_fields:
         return "it goes by the values of this table, here only σ² and ρ are known"
-    if {"user_share", "is_table_mean"} & set(differing_fields):
+    if {"user_share", "targets_table_mean"} & set(differing_fields):
         share_texts = (wording.number(s.user_share, 2) for s in (mean_setting, page_setting))
-        if page_setting.user_share and mean_setting.user_share and not mean_setting.is_table_mean:
+        if page_setting.user_share and mean_setting.user_share and not mean_setting.targets_table_mean:
             return "it is about a population's mean, this page about this table's"
         return "its share ρ of the variance between users is {}, here it is {}".format(*share_texts)
     if "variance_share" in differing_fields:

@@ -50,7 +50,7 @@ QUESTION = Question(
     group="Choose a bound",
     lead="You release the mean of a column, with ε-differential privacy for every user. **How many rows may one user "
     "contribute?**",
-    release_text="a mean",
+    chooses_bound=True,
     sentence="I release a mean: how many rows may one user contribute, or how should rows be weighted?",
     release_phrase="A mean (an average over rows)",
     answers_from=(Facet.ROWS, Facet.VALUES),

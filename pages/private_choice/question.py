@@ -9,7 +9,7 @@ from dpcore.common.checks import EPSILON_RANGE
 from dpcore.common.parameters import TAB, Option, public
 from dpcore.common.text_fields import build_from
 from dpcore.contributions import MAX_SIZE
-from dpcore.private_choice.parameters import OF_MEAN, PrivateParameters
+from dpcore.private_choice.parameters import PrivateParameters
 from dpcore.private_choice.private_range import MAX_WIDTH
 from pages.shared.base.question import Facet, FieldOrigin, Question
 
@@ -87,7 +87,7 @@ QUESTION = Question(
     icon=":material/shield_lock:",
     url_path="choose-privately",
     group="Choose a bound",
-    release_text="{purpose}",
+    chooses_bound=True,
     lead="A bound chosen on private data leaks. **What does it cost to choose it with an ε of its own?**",
     sentence="How do I choose the bound of private data without leaking, and what does that cost?",
     answers_from=(Facet.ROWS,),
@@ -97,5 +97,4 @@ QUESTION = Question(
     )
     | FieldOrigin.DATA.each("refused"),
     draws_bounds=True,
-    range_on=lambda parameters: "Mean" if parameters.purpose in OF_MEAN else "",
 )

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import streamlit as st
 
-from dpcore.common.wording import plain
 from dpcore.dataset import Dataset
 from dpcore.start import parameters as start_parameters
 from dpcore.start.answer import ASSUMPTION, build_answer
@@ -39,7 +38,7 @@ def draw_body(slots: layout.PageSlots) -> None:
         show(slots, parameters, data)
     with slots.answer:
         contents.show_advice(session.dataset())
-    slots.bottom.caption(f"The figure is drawn on {plain(data.name)}. {ASSUMPTION}.")
+    slots.bottom.caption(f"{ASSUMPTION}.")
 
 
 def show(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset) -> None:
@@ -53,7 +52,7 @@ def show(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset)
     solution = contents.solve_cached(dataset.digest, parameters.epsilon, dataset)
     answer = build_answer(dataset, parameters, solution)
     with slots.figure:
-        sections.show_plot(answer.plots["start-tradeoff"](), key_of=QUESTION.key)
+        sections.show_plot(answer.plots["start-tradeoff"](), get_field_key=QUESTION.key)
     with slots.answer:
         cards.draw_answer(answer, key="start_card")
 

@@ -11,8 +11,7 @@ QUESTION = Question(
     icon=":material/home:",
     url_path="",
     group="",
-    lead="Every differentially private release bounds each user's contribution: **too low loses data, too high adds "
-    "noise.**",
+    lead="**A low bound loses data, a high one adds noise.**",
     heading="How much may one user contribute?",
     sentence="What is this about, and which page answers my question?",
     parameters=StartParameters,

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import Page, expect
 
-from pages.shared.screen import strip
+from pages.shared.screen import tour_bar
 from tests.browser.browser import settle
 from tests.browser.test_first_screen import SCREEN, main_figure
 
@@ -26,7 +26,7 @@ def test_a_slider_answers_the_next_page_follows_and_a_reload_and_the_end_lose_no
     page.get_by_role("button", name="Take the tour").click()
     bar = page.locator(".st-key-tour_bar")
     expect(bar).to_contain_text("step 1 of 7")
-    expect(bar).to_contain_text(strip.HINT)
+    expect(bar).to_contain_text(tour_bar.HINT)
     settle(page)
     figure_ends_before = figure_ends(page)
     assert figure_ends_before <= SCREEN["height"]

@@ -36,54 +36,46 @@ NEIGHBOURS_CLAUSES = {
 def write_needed_owners(solution: OwnersSolution) -> str:
     """Write how many owners must join before sharing pays, with the constants that this rests on."""
     parameters = solution.parameters
-    constant_texts = [
-        wording.entered(constant)
-        for constant in (parameters.alone_constant, parameters.sampling_constant, parameters.privacy_constant)
-    ]
-    constants_text = constant_texts[0] if len(set(constant_texts)) == 1 else ", ".join(constant_texts)
-    records_text = wording.counted(float(solution.collaboration.records), "record")
-    records_text += " on average" if solution.is_of_data else " each"
-    rule_text = f"sharing never pays for owners of {records_text}"
+    constants = (parameters.alone_constant, parameters.sampling_constant, parameters.privacy_constant)
+    shown_constants = constants if len({*constants}) > 1 else constants[:1]
+    constants_phrase = ", ".join(wording.entered(constant) for constant in shown_constants)
+    records_phrase = wording.counted(float(solution.collaboration.records), "record")
+    records_phrase += " on average" if solution.is_of_data else " each"
+    rule_phrase = f"sharing never pays for owners of {records_phrase}"
     if solution.owners_needed_joint is not None:
-        owners_text = wording.counted(solution.owners_needed_joint, "owner")
-        rule_text = f"{owners_text} of {records_text} must join before sharing pays"
-    return f"By these bounds (constants {constants_text}), {rule_text}."
+        owners_phrase = wording.counted(solution.owners_needed_joint, "owner")
+        rule_phrase = f"{owners_phrase} of {records_phrase} must join before sharing pays"
+    return f"By these bounds (constants {constants_phrase}), {rule_phrase}."
 
 
 def write_headline(solution: OwnersSolution) -> str:
     """Write the instruction in one sentence."""
     num_owners = float(solution.collaboration.owners)
-    owners_text = wording.counted(num_owners, "owner")
+    owners_phrase = wording.counted(num_owners, "owner")
     if num_owners == 1.0:
         return "One owner has nobody to join."
     if solution.cap_choice is not None:
-        records_text = wording.counted(solution.cap_choice.cap, "record")
+        records_phrase = wording.counted(solution.cap_choice.cap, "record")
         if solution.regime is Regime.ALONE:
-            return f"Work alone; if owners share, keep at most {records_text} of each."
-        return f"Join, and keep at most {records_text} of each owner."
+            return f"Work alone; if owners share, keep at most {records_phrase} of each."
+        return f"Join, and keep at most {records_phrase} of each owner."
     if solution.regime is Regime.ALONE:
         if solution.owners_needed_joint is None:
             return "Work alone: sharing never pays, however many join."
-        return f"Work alone: for {owners_text} sharing does not pay."
+        return f"Work alone: for {owners_phrase} sharing does not pay."
     if solution.regime is Regime.JOINT_ONLY:
         return "Join, and keep the personal part with its owner: full privacy would lose."
-    return f"Join: sharing pays for {owners_text}."
+    return f"Join: sharing pays for {owners_phrase}."
 
 
 def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
     """Build the owners needed or the best cap, the bound, and the ε from which joining pays."""
-    owners_text, full_text = (
-        "none suffice" if owners is None else wording.number(owners)
-        for owners in (solution.owners_needed_joint, solution.owners_needed_full)
+    joint_text, full_text = (
+        "none suffice" if num_owners is None else wording.number(num_owners)
+        for num_owners in (solution.owners_needed_joint, solution.owners_needed_full)
     )
     numbers = [
-        Number(
-            "Owners needed",
-            owners_text,
-            "for joint privacy",
-            value=solution.owners_needed_joint,
-            unit="owners",
-        ),
+        Number("Owners needed", joint_text, "for joint privacy", "", solution.owners_needed_joint, "owners"),
         Number(
             "Bound on excess loss",
             wording.number(solution.bound_joint),
@@ -93,11 +85,9 @@ def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
         ),
     ]
     if (cap_choice := solution.cap_choice) is not None:
-        records_text = wording.counted(cap_choice.cap, "record")
-        best_cap_number = Number(
-            "Best bound on records", records_text, "per owner", "", cap_choice.cap, "records per owner"
-        )
-        numbers = [best_cap_number, *reversed(numbers)]
+        records_text, cap = wording.counted(cap_choice.cap, "record"), cap_choice.cap
+        cap_number = Number("Best bound on records", records_text, "per owner", "", cap, "records per owner")
+        numbers = [cap_number, *reversed(numbers)]
     return (
         *numbers,
         Number(
@@ -107,7 +97,7 @@ def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
             value=solution.epsilon_joint,
             key="epsilon_star",
         ),
-        Number("Owners needed, full privacy", full_text, value=solution.owners_needed_full, unit="owners"),
+        Number("Owners needed, full privacy", full_text, "", "", solution.owners_needed_full, "owners"),
     )
 
 
@@ -123,7 +113,7 @@ def write_detail(solution: OwnersSolution) -> str:
 
 
 def describe_near_optimal(solution: OwnersSolution) -> str:
-    """Write which caps are near-optimal, or from where on joining pays; empty if it never does."""
+    """Write which caps are near-optimal or, without a cap, for which records per owner joining pays, if for any."""
     if solution.cap_choice is not None:
         return standard.write_range(*solution.cap_choice.near_optimal, "record", objective="the least bound")
     if solution.owners_needed_joint is None or not math.isfinite(solution.epsilon_joint):
@@ -149,16 +139,16 @@ def build_facts(solution: OwnersSolution) -> dict[str, str]:
             else "the same as joint privacy: there is no personal part."
         )
     }
-    if solution.gaining_owners is not None:
-        record_limit, num_gaining_owners = solution.gaining_owners
+    if solution.gaining_limit_and_count is not None:
+        record_limit, num_gaining_owners = solution.gaining_limit_and_count
         facts["Who gains by joining"] = (
             f"{wording.counted(num_gaining_owners, 'owner')} with fewer than {wording.number(record_limit)} "
             "records. The joint bound holds for the average owner, not for each."
         )
     if solution.bound_at_own_cap is not None and parameters.own_bound is not None and cap_choice is not None:
         own_bound_name = f"Your bound on records, {wording.counted(parameters.own_bound, 'record')}"
-        own_bound, best_bound = solution.bound_at_own_cap, cap_choice.joint_bound
-        facts[own_bound_name] = standard.compare_own_bound("bound", own_bound, best_bound, wording.number)
+        compared_bounds = solution.bound_at_own_cap, cap_choice.joint_bound
+        facts[own_bound_name] = standard.compare_own_bound("bound", *compared_bounds, wording.number)
     return facts
 
 
@@ -173,25 +163,25 @@ def summarise_owners(solution: OwnersSolution) -> tuple[Line, ...]:
 def write_methods(solution: OwnersSolution) -> Methods:
     """Write the comparison of the bounds, and the best cap per owner where there is one."""
     parameters, collaboration = solution.parameters, solution.collaboration
-    owners_text = wording.counted(float(collaboration.owners), "owner")
-    records_text = wording.counted(float(collaboration.records), "record")
-    average_text = " on average" if solution.is_of_data else ""
-    regime_text = plots.REGIME_TEXTS[solution.regime]
-    comparison_text = f"For {owners_text} with {records_text} each{average_text}, {regime_text}."
+    owners_phrase = wording.counted(float(collaboration.owners), "owner")
+    records_phrase = wording.counted(float(collaboration.records), "record")
+    average_phrase = " on average" if solution.is_of_data else ""
+    regime_clause = plots.REGIME_CLAUSES[solution.regime]
+    comparison_sentences = f"For {owners_phrase} with {records_phrase} each{average_phrase}, {regime_clause}."
     if solution.cap_choice is not None:
-        kept_text = wording.counted(solution.cap_choice.cap, "record")
-        comparison_text += f" At most {kept_text} of each owner were used."
+        cap_phrase = wording.counted(solution.cap_choice.cap, "record")
+        comparison_sentences += f" At most {cap_phrase} of each owner were used."
     return Methods(
         guarantee_text="Training together was to satisfy joint differential privacy at ε = "
         f"{wording.entered(parameters.epsilon)} and δ = {wording.entered(parameters.delta)}. Two data sets are "
         f"neighbours if {NEIGHBOURS_CLAUSES[parameters.unit]}.",
-        procedure=comparison_text,
+        procedure=comparison_sentences,
         public_procedure="Records per owner were bounded." if parameters.protects_owner else "",
         disclosure=solution.disclosure,
         rule_sentence="Upper bounds on the excess loss were compared [@huang2023, theorem 3.1], with the hidden "
         f"constants {wording.entered(parameters.alone_constant)}, {wording.entered(parameters.sampling_constant)} and "
         f"{wording.entered(parameters.privacy_constant)}. They are orders and promise no accuracy.",
-        subject_text="The comparison",
+        subject_phrase="The comparison",
         choice_source=ChoiceSource.COMPUTED if solution.is_of_data else ChoiceSource.ENTERED,
     )
 
@@ -200,15 +190,14 @@ def build_programs(solution: OwnersSolution, dataset: Dataset | None) -> CodeCho
     """Build the program of the best cap; None if there is none."""
     if solution.cap_choice is None or dataset is None:
         return None
-    settings = list_data_fields(dataset) | {"neighbours": Neighbours.REPLACE_USER}
+    data_fields = list_data_fields(dataset) | {"neighbours": Neighbours.REPLACE_USER}
     cap = solution.cap_choice.cap
-    form_name = f"Cap per owner, {wording.counted(cap, 'record')}"
-    forms = [(form_name, Quantity.MODEL, {"max_rows": cap})]
-    return build_forms(solution.parameters.epsilon, settings, forms)
+    program = f"Cap per owner, {wording.counted(cap, 'record')}", Quantity.MODEL, {"max_rows": cap}
+    return build_forms(solution.parameters.epsilon, data_fields, [program])
 
 
-def show_bounds(answer: Answer, data: object) -> Parts:
-    """Show every setting's bound, at both levels, beside what is printed."""
+def show_bounds(answer: Answer, dataset: object) -> Parts:
+    """Show every setting's bound for one record and for the protected unit, beside the paper's printed formula."""
     yield answer.plots["owners-bounds"]()
     yield Table(
         tabulate_bounds(answer.solution),
@@ -219,7 +208,7 @@ def show_bounds(answer: Answer, data: object) -> Parts:
     yield Label()
 
 
-def show_unequal(answer: Answer, data: object) -> Parts:
+def show_unequal(answer: Answer, dataset: object) -> Parts:
     """Show what cap per owner is best, for the owners of the data."""
     yield "If **a whole owner** is protected, noise grows with the largest owner. Keep at most τ records of each."
     if not answer.solution.is_of_data:
@@ -238,7 +227,7 @@ SECTIONS: Sections = {"Theory": {"Bounds": show_bounds, "Unequal owners": show_u
 def build_answer(
     data: Dataset | Provenance, parameters: OwnersParameters, solution: OwnersSolution | None = None
 ) -> Answer:
-    """Decide, by the bounds, who should train together.
+    """Decide by the bounds who should train together: the users of the data as owners, or entered owners.
 
     Args:
         data: Whose users are the owners; where owners are entered, what kind of numbers these are.

@@ -18,6 +18,7 @@ from dpcore.contributions import FloatArray, log_spaced
 from dpcore.data_owners import regimes
 from dpcore.data_owners.answer.solution import SETTINGS, OwnersSolution
 from dpcore.data_owners.bounds import Unit
+from dpcore.data_owners.paper import FORM_STYLES
 from dpcore.data_owners.regimes import AXIS_RANGES, MapAxis, Regime
 from dpcore.data_owners.study import Form, StudyResult
 from dpcore.data_owners.training import compute_replaced_epsilon
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-REGIME_TEXTS = {
+REGIME_CLAUSES = {
     Regime.ALONE: "working alone has the smaller bound",
     Regime.JOINT_ONLY: "joining pays with joint privacy and not with full privacy",
     Regime.FULL_TOO: "joining pays with joint and with full privacy",
@@ -47,42 +48,42 @@ def plot_regime_map(solution: OwnersSolution) -> Plot:
     x, y = regime_map.x_values, regime_map.y_values
     joint_gains, full_gains = regime_map.joint_gains, regime_map.full_gains
     file_slices = (slice(None, None, FILE_STRIDE),) * 2
-    file_x, file_y = np.meshgrid(x[::FILE_STRIDE], y[::FILE_STRIDE])
+    file_x_values, file_y_values = np.meshgrid(x[::FILE_STRIDE], y[::FILE_STRIDE])
     columns: dict[str, npt.ArrayLike] = {
-        regime_map.x_axis.value: file_x.ravel(),
-        regime_map.y_axis.value: file_y.ravel(),
+        regime_map.x_axis.value: file_x_values.ravel(),
+        regime_map.y_axis.value: file_y_values.ravel(),
         "regime": [
-            "" if math.isnan(value) else Regime(int(value)).name.lower()
-            for value in regime_map.regimes[file_slices].ravel().tolist()
+            "" if math.isnan(code) else Regime(int(code)).name.lower()
+            for code in regime_map.regimes[file_slices].ravel().tolist()
         ],
         "alone_over_joint": np.exp(joint_gains[file_slices]).ravel(),
         "alone_over_full": np.exp(full_gains[file_slices]).ravel(),
         "says_nothing": regime_map.is_vacuous[file_slices].ravel().astype(int),
         "not_covered": regime_map.is_uncovered[file_slices].ravel().astype(int),
     }
-    point_text = " and ".join(
+    point_phrase = " and ".join(
         f"{map_axis.label} = {wording.number(solution.get_coordinate(map_axis))}"
         for map_axis in (regime_map.x_axis, regime_map.y_axis)
     )
-    is_same = np.array_equal(joint_gains, full_gains, equal_nan=True)
+    has_equal_gains = np.array_equal(joint_gains, full_gains, equal_nan=True)
     regime_styles = (
         ("Work alone", Style.CUSTOMARY),
         ("Join: joint privacy only", Style.CAP),
-        ("Join" if is_same else "Join: full privacy pays, too", Style.SAMPLING),
+        ("Join" if has_equal_gains else "Join: full privacy pays, too", Style.SAMPLING),
     )
-    joint_border_label = "Joining begins to pay" if is_same else "Joint privacy begins to pay"
+    joint_border_label = "Joining begins to pay" if has_equal_gains else "Joint privacy begins to pay"
     items: list[Item] = [
         Regions(x, y, regime_map.regimes, regime_styles, ("bound alone : joint", np.exp(joint_gains))),
         Hatching("The bound says nothing", x, y, regime_map.is_vacuous),
         Hatching("Not covered: ε > 10 or δ ≥ 1/n", x, y, regime_map.is_uncovered, "."),
         Border(joint_border_label, x, y, joint_gains, Style.CAP),
     ]
-    if not is_same:
+    if not has_equal_gains:
         items.append(Border("Full privacy begins to pay", x, y, full_gains, Style.SAMPLING, "dash"))
     return Plot(
         "owners-map",
         "Who should join",
-        f"At {point_text}, your point, {REGIME_TEXTS[solution.regime]}.",
+        f"At {point_phrase}, your point, {REGIME_CLAUSES[solution.regime]}.",
         _make_axis(regime_map.x_axis),
         _make_axis(regime_map.y_axis),
         (*items, _mark_person(solution)),
@@ -94,13 +95,13 @@ def plot_regime_map(solution: OwnersSolution) -> Plot:
 
 def _mark_person(solution: OwnersSolution) -> Mark:
     """Mark the person's point; if it is outside the map, mark the edge."""
-    axes = (solution.regime_map.x_axis, solution.regime_map.y_axis)
-    coordinates = [solution.get_coordinate(map_axis) for map_axis in axes]
-    x, y = (float(np.clip(value, *AXIS_RANGES[axis])) for axis, value in zip(axes, coordinates, strict=True))
-    if [x, y] == coordinates:
+    map_axes = (solution.regime_map.x_axis, solution.regime_map.y_axis)
+    coordinates = {map_axis: solution.get_coordinate(map_axis) for map_axis in map_axes}
+    x, y = (float(np.clip(coordinates[map_axis], *AXIS_RANGES[map_axis])) for map_axis in map_axes)
+    if [x, y] == list(coordinates.values()):
         return Mark("You", x, y, Style.SMOOTH)
-    pairs = zip(axes, coordinates, strict=True)
-    hover_text = "<br>".join(("In fact:", *(f"{a.label}: {wording.number(value)}" for a, value in pairs)))
+    hover_lines = (f"{map_axis.label}: {wording.number(c)}" for map_axis, c in coordinates.items())
+    hover_text = "<br>".join(("In fact:", *hover_lines))
     return Mark("You (outside the map)", x, y, Style.SMOOTH, "diamond-open", hover_text=hover_text)
 
 
@@ -157,7 +158,7 @@ def plot_cap(solution: OwnersSolution, dataset: Dataset) -> Plot:
         items.append(Mark("Best bound on records", cap_choice.cap, cap_choice.joint_bound, Style.SMOOTH))
         alt = f"The bound is smallest at {wording.counted(cap_choice.cap, 'record')} per owner."
     unit, title, limits = "records per owner", "Cap τ, records per owner", (1.0, largest_size)
-    kept_records = np.asarray(histogram.kept_rows(caps), dtype=np.float64)
+    num_kept_records = np.asarray(histogram.kept_rows(caps), dtype=np.float64)
     return Plot(
         "owners-cap",
         "Records kept of each owner",
@@ -166,19 +167,12 @@ def plot_cap(solution: OwnersSolution, dataset: Dataset) -> Plot:
         Axis("bound on the excess loss", "", (lowest_limit, float(cap_bounds.max())), number_format=",.3~g"),
         items,
         dataset.provenance,
-        {"cap": caps, "bound": cap_bounds, "sampling_part": sampling_parts, "kept_records": kept_records},
+        {"cap": caps, "bound": cap_bounds, "sampling_part": sampling_parts, "kept_records": num_kept_records},
         height=420,
     )
 
 
 TITLE = "Accuracy by training"
-FORM_STYLES = {
-    Form.SEPARATE: ("Alone", Style.ENTERED, "square"),
-    Form.JOINT: ("Joint privacy", Style.CAP, "diamond"),
-    Form.FULL: ("Full privacy", Style.PRIVACY, "triangle-up"),
-    Form.NON_PRIVATE: ("No privacy", Style.SAMPLING, "circle"),
-    Form.NON_PRIVATE_PERSONAL: ("No privacy, with a personal part", Style.CUSTOMARY, "star"),
-}
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 COMPARED_FORMS = {
     Form.FULL: ("full privacy", "In the paper's table 1 it is above for every n."),
@@ -188,7 +182,7 @@ UNIT_NAMES = {Unit.RECORD: "one record", Unit.USER: "one user", Unit.OWNER: "a w
 
 
 def list_lines(result: StudyResult) -> list[tuple[str, str, Form, int]]:
-    """List (name, column in the file, form, index of ε): every form, and each private form at every ε."""
+    """List (name, column in the file, form, index of ε): private forms at every ε, each other one once, with 0."""
     lines = []
     for form, (form_name, *_) in FORM_STYLES.items():
         if not form.is_private:
@@ -201,14 +195,16 @@ def list_lines(result: StudyResult) -> list[tuple[str, str, Form, int]]:
 
 
 def build_columns(result: StudyResult) -> dict[str, FloatArray]:
-    """Build the accuracies over the number of owners: mean, smallest and largest over runs."""
+    """Build, over the numbers of owners, mean, smallest and largest accuracies over runs, by column name."""
     columns: dict[str, FloatArray] = {"owners": np.array(result.study.numbers_of_owners, dtype=np.float64)}
     for _, column_name, form, epsilon_index in list_lines(result):
-        run_accuracies = result.accuracies_by_form[form][epsilon_index]
+        accuracies_by_run = result.accuracies_by_form[form][epsilon_index]
         columns |= {
             column_name: result.average(form)[epsilon_index],
-            f"{column_name}_smallest": np.fmin.reduce(run_accuracies, axis=1),  # NaN only where nothing ran.
-            f"{column_name}_largest": np.fmax.reduce(run_accuracies, axis=1),
+            f"{column_name}_smallest": np.fmin.reduce(
+                accuracies_by_run, axis=1
+            ),  # NaN only where nothing ran.
+            f"{column_name}_largest": np.fmax.reduce(accuracies_by_run, axis=1),
         }
     return columns
 
@@ -216,7 +212,7 @@ def build_columns(result: StudyResult) -> dict[str, FloatArray]:
 def plot_accuracy(
     result: StudyResult, disclosure: Provenance = Disclosure.PUBLIC, has_paper: bool = True
 ) -> Plot:
-    """Plot test accuracy over the number of owners; for a single number, plot a bar per form."""
+    """Plot test accuracy over the number of owners, or a bar per form; ``has_paper`` adds the paper's in words."""
     columns, owner_numbers = build_columns(result), result.study.numbers_of_owners
     items: list[Item] = []
     smallest_accuracy = 1.0
@@ -247,7 +243,9 @@ def plot_accuracy(
     return Plot(
         "owners-accuracy",
         "Accuracy against the number of owners",
-        " ".join(f"{heading}: {text}" for heading, text in write_directions(result, has_paper).items())
+        " ".join(
+            f"{heading}: {sentence}" for heading, sentence in write_directions(result, has_paper).items()
+        )
         or "Nothing has run yet.",
         x_axis,
         y_axis,
@@ -268,13 +266,13 @@ def write_directions(result: StudyResult, has_paper: bool = True) -> dict[str, s
     sentences, owner_numbers = dict[str, str](), result.study.numbers_of_owners
     for other_form, (form_name, paper_sentence) in COMPARED_FORMS.items():
         signs = result.compare(Form.JOINT, other_form)
-        num_pairs = int(np.isfinite(signs).sum())
-        if not num_pairs:
+        num_compared_pairs = int(np.isfinite(signs).sum())
+        if not num_compared_pairs:
             continue
-        num_above, num_below = (int((signs == direction).sum()) for direction in (1.0, -1.0))
-        count_text = f"above in {num_above} of {num_pairs} pairs of ε and n, below in {num_below}."
-        comparison_text = f"{count_text} {paper_sentence}" if has_paper else count_text
-        sentences[f"Joint privacy against {form_name}"] = comparison_text
+        num_above, num_below = int((signs == 1.0).sum()), int((signs == -1.0).sum())
+        count_phrase = f"above in {num_above} of {num_compared_pairs} pairs of ε and n, below in {num_below}."
+        comparison_sentences = f"{count_phrase} {paper_sentence}" if has_paper else count_phrase
+        sentences[f"Joint privacy against {form_name}"] = comparison_sentences
     joint_gains = result.average(Form.JOINT) - result.average(Form.FULL)
     if len(owner_numbers) > 1 and np.isfinite(joint_gains).all():
         first_gain, *_, last_gain = joint_gains.mean(axis=0)
@@ -297,7 +295,7 @@ def tabulate_accuracy(result: StudyResult) -> pd.DataFrame:
 def write_settings(result: StudyResult) -> str:
     """Write how the models were trained and tested."""
     study, training_options = result.study, result.study.training_options
-    replaced_epsilon_texts = [
+    replaced_epsilon_clauses = [
         f"ε = {wording.entered(epsilon)} is ε = {format_rounded_up(compute_replaced_epsilon(epsilon, study.delta), 3)}"
         for epsilon in study.epsilons
     ]
@@ -307,7 +305,7 @@ def write_settings(result: StudyResult) -> str:
         f"V, alone V. {wording.counted(len(study.seeds), 'run')}; whiskers show the extremes. {training_options.steps} "
         f"full-batch steps, gradients clipped to {wording.entered(training_options.clip)}, both chosen on other "
         "seeds. ε is for a unit whose records are zeroed, while the numbers of records and units are public. For a "
-        f"unit that is replaced, as in the bounds, {' and '.join(replaced_epsilon_texts)} at δ = "
+        f"unit that is replaced, as in the bounds, {' and '.join(replaced_epsilon_clauses)} at δ = "
         f"{wording.entered(study.delta)}."
     )
 

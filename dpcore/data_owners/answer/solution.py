@@ -45,7 +45,8 @@ class OwnersSolution:
         owners_needed_full: The same of full privacy.
         cap_choice: The best cap per owner, where owners of the data are one unit each.
         bound_at_own_cap: Bound at the person's own cap; None without one.
-        gaining_owners: (m†, owners with fewer records), of the data's owners; their bound alone is above the joint one.
+        gaining_limit_and_count: (m†, number of owners with fewer records), of the data's owners, whose bound alone is
+            above the joint one; None for entered owners.
         disclosure: Of the numbers above.
     """
 
@@ -63,7 +64,7 @@ class OwnersSolution:
     owners_needed_full: int | None
     cap_choice: regimes.CapChoice | None
     bound_at_own_cap: float | None
-    gaining_owners: tuple[float, int] | None
+    gaining_limit_and_count: tuple[float, int] | None
     disclosure: Provenance
 
     @property
@@ -102,7 +103,7 @@ def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> Owners
         InvalidInput: The data do not fit the question.
     """
     collaboration, cap_choice = parameters.build_collaboration(), None
-    bound_at_own_cap = gaining_owners = None
+    bound_at_own_cap = gaining_limit_and_count = None
     provenance = dataset.provenance if isinstance(dataset, Dataset) else dataset
     if parameters.source is OwnersSource.DATA:
         if not isinstance(dataset, Dataset):
@@ -118,7 +119,7 @@ def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> Owners
         # Below this size an owner's own bound is larger than the joint one, which is for the average.
         single_record = collaboration.replace(records=1.0, evenness=1.0)
         gaining_limit = float(np.square(bound_alone(single_record) / bound_together(collaboration, JOINT)))
-        gaining_owners = gaining_limit, int(histogram.users[histogram.sizes < gaining_limit].sum())
+        gaining_limit_and_count = gaining_limit, int(histogram.users[histogram.sizes < gaining_limit].sum())
     return OwnersSolution(
         parameters=parameters,
         collaboration=collaboration,
@@ -136,7 +137,7 @@ def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> Owners
         owners_needed_full=bounds.find_owners_needed(collaboration, FULL),
         cap_choice=cap_choice,
         bound_at_own_cap=bound_at_own_cap,
-        gaining_owners=gaining_owners,
+        gaining_limit_and_count=gaining_limit_and_count,
         disclosure=provenance,
     )
 
@@ -170,13 +171,11 @@ def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComp
 
     def bound_settings_at_best_caps(epsilons: FloatArray) -> FloatArray:
         """Compute every setting's bound at its epsilon's best cap, shape (settings, epsilons)."""
-        setting_bounds = []
-        for epsilon in epsilons.tolist():
-            cap = find_cap(epsilon).cap
-            epsilon_parameters = replace(parameters, epsilon=epsilon)
-            capped_collaboration = epsilon_parameters.build_collaboration_of_histogram(histogram, cap)
-            setting_bounds.append(_bound_settings(capped_collaboration))
-        return np.stack(setting_bounds, axis=1)
+        collaborations = (
+            replace(parameters, epsilon=e).build_collaboration_of_histogram(histogram, find_cap(e).cap)
+            for e in epsilons.tolist()
+        )
+        return np.stack([_bound_settings(capped) for capped in collaborations], axis=1)
 
     return BoundComparison(
         "Best bound (records per owner)",
@@ -203,13 +202,13 @@ def _compare_settings(collaboration: Collaboration, provenance: Provenance) -> M
     }
     if collaboration.personal == 0.0:
         crossing_epsilon_by_name = {"joint or full privacy": crossing_epsilon_by_name["joint privacy"]}
-    crossings_text = " and ".join(
+    crossings_phrase = " and ".join(
         f"with {part_name} above ε = {wording.number(epsilon)}"
         if math.isfinite(epsilon)
         else f"with {part_name} at no ε"
         for part_name, epsilon in crossing_epsilon_by_name.items()
     )
-    marks = sorted(
+    crossing_marks = sorted(
         (epsilon, f"{wording.capital(part_name)} begins to pay")
         for part_name, epsilon in crossing_epsilon_by_name.items()
         if math.isfinite(epsilon)
@@ -218,8 +217,8 @@ def _compare_settings(collaboration: Collaboration, provenance: Provenance) -> M
         "Bound on the excess loss",
         _list_settings(collaboration),
         lambda epsilons: _bound_settings(collaboration.replace(epsilon=epsilons)),
-        tuple(marks),
-        f"by the bounds, joining pays {crossings_text}.",
+        tuple(crossing_marks),
+        f"by the bounds, joining pays {crossings_phrase}.",
         provenance,
     )
 
@@ -242,7 +241,7 @@ def _list_settings(collaboration: Collaboration) -> tuple[str, ...]:
 def tabulate_bounds(solution: OwnersSolution) -> dict[str, list[object]]:
     """Tabulate each setting's bound for a record and for the protected unit, and the printed bound."""
     compute_alone, compute_without_privacy, compute_joint, compute_full = SETTINGS.values()
-    collaboration, is_record = solution.collaboration, solution.parameters.unit is Unit.RECORD
+    collaboration, protects_record = solution.collaboration, solution.parameters.unit is Unit.RECORD
     table_rows: list[tuple[str, ComputeBound, ComputeBound | None, str]] = [
         ("Alone", compute_alone, bounds.compute_printed_alone, "§3.2 prints D_X + D_U for the root of A.1"),
         ("Together, no privacy", compute_without_privacy, None, "A.2"),
@@ -250,7 +249,7 @@ def tabulate_bounds(solution: OwnersSolution) -> dict[str, list[object]]:
         (
             "Together, full privacy",
             compute_full,
-            None if is_record else bounds.compute_printed_of_users,
+            None if protects_record else bounds.compute_printed_of_users,
             "A.3; its user level prints εn for εnr, and m/δ for m/(rδ)",
         ),
         ("Joint privacy, smooth loss", bounds.bound_smooth_joint, None, "theorem B.1, logs left out"),
@@ -272,6 +271,6 @@ def tabulate_bounds(solution: OwnersSolution) -> dict[str, list[object]]:
     # Theorem B.1 is about units of several records.
     smooth_row = columns["Setting"].index("Joint privacy, smooth loss")
     columns["One record"][smooth_row] = None
-    if is_record:
+    if protects_record:
         columns["The unit protected"][smooth_row] = None
     return columns

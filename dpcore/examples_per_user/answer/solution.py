@@ -63,8 +63,8 @@ class ExamplesSolution:
         if sigma is None:
             return replace(self, stage=Stage.FIRST)
         quick_candidate = self.comparison.best_candidate
-        settings = (quick_candidate.sampling, quick_candidate.bound, sigma)
-        candidate = evaluate_candidate(self.histogram, self.parameters, *settings)
+        candidate_fields = (quick_candidate.sampling, quick_candidate.bound, sigma)
+        candidate = evaluate_candidate(self.histogram, self.parameters, *candidate_fields)
         assert candidate is not None
         return replace(self, best_candidate=candidate, stage=Stage.FINAL)
 
@@ -194,10 +194,10 @@ def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
 
 def write_near_optimal(solution: ExamplesSolution) -> str:
     """Write the interval of near-optimal bounds."""
-    bound_range, objective = solution.comparison.find_near_optimal(), "the least error, by this estimate"
+    bound_range, objective_text = solution.comparison.find_near_optimal(), "the least error, by this estimate"
     worse_text = "the next bounds tried"
     range_text = standard.write_range(
-        *bound_range, symbol="G", objective=objective, worse_choices_text=worse_text
+        *bound_range, symbol="G", objective=objective_text, worse_choices_phrase=worse_text
     )
     return f"{SAMPLING_PHRASES[solution.best_candidate.sampling]}: {range_text}"
 

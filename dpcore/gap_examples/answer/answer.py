@@ -44,7 +44,7 @@ def write_headline(comparison: Comparison) -> str:
     """Write the instruction: a cap, or weights if they gain enough."""
     gain_text = format_gain(comparison.ratio)
     if comparison.ratio < WORTH_HAVING:
-        rows_text = wording.counted(comparison.best_cap.max_contributions, "row")
+        rows_text = wording.counted(comparison.cap_choice.max_contributions, "row")
         return f"Keep at most {rows_text} of each user: weights gain only {gain_text}."
     return f"Use smooth weights: the best bound has {gain_text} more variance."
 
@@ -52,7 +52,7 @@ def write_headline(comparison: Comparison) -> str:
 def build_numbers(comparison: Comparison) -> tuple[Number, ...]:
     """Build the ratio of the variances and of the errors, the best bound, and the noise ratio."""
     ratio, noise_ratio, error_ratio = comparison.ratio, comparison.noise_ratio, math.sqrt(comparison.ratio)
-    cap, noise_text = comparison.best_cap.max_contributions, wording.number(noise_ratio)
+    cap, noise_text = comparison.cap_choice.max_contributions, wording.number(noise_ratio)
     rows_text, noise_unit = wording.counted(cap, "row"), wording.agreeing(noise_ratio, "row", "rows")
     note = f"(at most {math.sqrt(two_groups.compute_supremum().ratio):.4f})"
     error_text, error_help = f"{error_ratio:.4f}", "Standard errors."
@@ -119,7 +119,7 @@ def write_methods(solution: GapSolution, dataset: Dataset, parameters: GapParame
     """Write the methods section: the recommended bound, and the ratio of the variances."""
     comparison, noise_text = solution.comparison, cite_noise("Laplace")
     if comparison.ratio < WORTH_HAVING:
-        rows_text = wording.counted(comparison.best_cap.max_contributions, "row")
+        rows_text = wording.counted(comparison.cap_choice.max_contributions, "row")
         step_phrase = f"At most {rows_text} of each user, drawn at random, were kept"
     else:
         threshold_text = wording.number(comparison.smooth_choice.threshold, 6)
@@ -136,7 +136,7 @@ def write_methods(solution: GapSolution, dataset: Dataset, parameters: GapParame
         disclosure=dataset.provenance,
         rule_sentence="The best bound and the best weights minimise the expected squared error of the released mean; "
         f"weights were preferred from a ratio of variances of {wording.number(WORTH_HAVING)} on.",
-        subject_text="The ratio",
+        subject_phrase="The ratio",
     )
 
 
@@ -383,12 +383,12 @@ def build_answer(
     """
     solution = solve(dataset, parameters.mean_parameters()) if solution is None else solution
     comparison = solution.comparison
-    best_cap, smooth_choice, problem = comparison.best_cap, comparison.smooth_choice, comparison.problem
+    cap_choice, smooth_choice, problem = comparison.cap_choice, comparison.smooth_choice, comparison.problem
     limit_text = f"For any data set the excess is at most {format_gain(two_groups.compute_supremum().ratio)}."
     code_choice: CodeChoice | None = None
     if value_range is not None and value_range[0] < value_range[1]:
         mean_parameters = mean.MeanParameters(parameters.epsilon, *value_range)
-        cap, threshold = best_cap.max_contributions, smooth_choice.threshold
+        cap, threshold = cap_choice.max_contributions, smooth_choice.threshold
         code_choice = write_bound_forms(cap, threshold, Neighbours.REPLACE_VALUES, dataset, mean_parameters)
     lower, upper = value_range or (None, None)
     return Answer(
@@ -399,7 +399,7 @@ def build_answer(
         disclosure=dataset.provenance,
         facts=build_facts(solution),
         proofs=(
-            ("Bounded rows", best_cap.certificate, best_cap.stop_reason),
+            ("Bounded rows", cap_choice.certificate, cap_choice.stop_reason),
             ("Smooth weights", smooth_choice.certificate, smooth_choice.stop_reason),
         ),
         code=code_choice,
@@ -419,5 +419,5 @@ def build_answer(
             program=problem.program,
         ),
         sections=SECTIONS,
-        bound=CapAndWeights(best_cap.max_contributions, smooth_choice.threshold, comparison.ratio),
+        bound=CapAndWeights(cap_choice.max_contributions, smooth_choice.threshold, comparison.ratio),
     )

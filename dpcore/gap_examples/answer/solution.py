@@ -62,7 +62,7 @@ def against_epsilon(dataset: Dataset, parameters: GapParameters) -> BoundCompari
     def find_best_cap(epsilon: float) -> tuple[float, float]:
         """Return the best cap, and its standard error over that of the best weights."""
         comparison = compare(replace(problem, epsilon=epsilon))
-        return float(comparison.best_cap.max_contributions), math.sqrt(comparison.ratio)
+        return float(comparison.cap_choice.max_contributions), math.sqrt(comparison.ratio)
 
     def compute_errors(epsilon: float, caps: FloatArray) -> FloatArray:
         """Return the standard error of each cap over that of the best weights."""
@@ -94,7 +94,7 @@ def _build_supremum_line() -> Level:
 def plot_variances(solution: GapSolution, dataset: Dataset) -> Plot:
     """Plot both variances over the bound, in units of the best weights', with the proof's cap h'."""
     comparison, proof = solution.comparison, solution.proof
-    problem, cap_choice, smooth_choice = comparison.problem, comparison.best_cap, comparison.smooth_choice
+    problem, cap_choice, smooth_choice = comparison.problem, comparison.cap_choice, comparison.smooth_choice
     marked_bounds = [cap_choice.max_contributions, smooth_choice.threshold, proof.max_contributions]
     bound_values = np.unique(np.concatenate((choose_curve_bounds(problem.histogram), marked_bounds)))
     bound_column = Column("bound", bound_values)

@@ -315,21 +315,21 @@ def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, 
 def write_detail(solution: LearningSolution, dataset: Dataset) -> str:
     """Write the sentences that qualify the headline; empty if there are none."""
     best_cap, problem = solution.best_cap, solution.problem
-    sentences = {
+    conditions_by_sentence = {
         "**An excess risk above 1 promises nothing**: it only compares bounds.": best_cap.total >= 1.0,
         "Users are taken to be alike (Var(H) = 0), so a bound biases nothing.": (
             problem.loss_variance == 0.0 and problem.bias.needs_variance
         ),
         LEAKS: dataset.is_private,
     }
-    return " ".join(sentence for sentence, is_true in sentences.items() if is_true)
+    return " ".join(sentence for sentence, is_true in conditions_by_sentence.items() if is_true)
 
 
 def describe_near_optimal(solution: LearningSolution) -> str:
     """Write the range of caps whose excess risk stays near the least."""
     others_text = "the next bounds" if solution.near_optimal[1] < solution.problem.histogram.max_size else ""
     return standard.write_range(
-        *solution.near_optimal, "row", objective="the least excess risk", worse_choices_text=others_text
+        *solution.near_optimal, "row", objective="the least excess risk", worse_choices_phrase=others_text
     )
 
 

@@ -329,8 +329,8 @@ def build_setting(
         variance_share=min(problem.value_variance, parameters.largest_variance) / value_bound**2,
         mean_share=None if mean_above_lower is None else mean_above_lower / value_bound,
         uses_values=dataset.values is not None and parameters.reads_values,
-        is_table_mean=problem.target is mean.Target.TABLE,
-        is_exact_for_values=problem.table_values is not None,
+        targets_table_mean=problem.target is mean.Target.TABLE,
+        is_best_on_values=problem.table_values is not None,
         user_share=problem.user_share,
         noise=parameters.mechanism,
         delta=parameters.delta,
@@ -421,9 +421,9 @@ def write_methods(solution: MeanSolution, dataset: Dataset, parameters: MeanPara
     cap, error_text = cap_choice.max_contributions, wording.number(cap_choice.standard_error)
     rows_text, was_or_were = wording.counted(cap, "row"), wording.agreeing(cap, "was", "were")
     error_name = "error, as root mean square," if solution.is_about_table else "standard error"
-    budget = parameters.epsilon, solution.neighbours, parameters.delta or 0.0
+    budget_arguments = parameters.epsilon, solution.neighbours, parameters.delta or 0.0
     return Methods(
-        guarantee_text=write_guarantee("The mean was released", *budget),
+        guarantee_text=write_guarantee("The mean was released", *budget_arguments),
         procedure=f"At most {rows_text} of each user, drawn at random, {was_or_were} kept. {release_sentence} The "
         f"expected {error_name} of the released mean is {error_text} in the unit of the values, noise included"
         f"{approximation_phrase}.",

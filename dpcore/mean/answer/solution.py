@@ -295,7 +295,7 @@ def write_detail(solution: MeanSolution, dataset: Dataset, parameters: MeanParam
         if outside_counts.exceeds_warning:
             caveat = ", and no number here counts that error" if problem.table_values is None else ""
             sentences.append(
-                f"**{outside_counts.percent} of the values are clamped**{caveat}: set L and U {RANGE_SOURCE}"
+                f"**{outside_counts.percent_text} of the values are clamped**{caveat}: set L and U {RANGE_SOURCE}"
             )
     sentences += _describe_target(solution, parameters)
     smooth_error = smooth_choice.standard_error
@@ -391,7 +391,7 @@ def _describe_target(solution: MeanSolution, parameters: MeanParameters) -> list
 def describe_near_optimal(solution: MeanSolution) -> str:
     """Describe the bounds whose error is within 5 % of the best; only how many intervals, if there are too many."""
     low, high = solution.near_optimal
-    objective = f"the least {solution.error_name}"
+    objective_text = f"the least {solution.error_name}"
     if len(solution.stretches) > MAX_LISTED_INTERVALS:
         intervals_text = f"{len(solution.stretches)} stretches of bounds"
     elif len(solution.stretches) > 1:
@@ -403,8 +403,10 @@ def describe_near_optimal(solution: MeanSolution) -> str:
     else:
         smaller_text = "smaller bounds" if low > 1 else ""
         worse_text = "all other bounds" if high < solution.problem.histogram.max_size else smaller_text
-        return standard.write_range(low, high, "row", objective=objective, worse_choices_text=worse_text)
-    return f"{intervals_text}, within 5{wording.PERCENT} of {objective}."
+        return standard.write_range(
+            low, high, "row", objective=objective_text, worse_choices_phrase=worse_text
+        )
+    return f"{intervals_text}, within 5{wording.PERCENT} of {objective_text}."
 
 
 def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> dict[str, str]:
@@ -465,8 +467,8 @@ def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParame
 
 def describe_noise(problem: mean.MeanProblem) -> str:
     """Describe the noise of the program, and what a split of its budget costs with Laplace noise."""
-    budget = problem.mechanism, problem.epsilon, problem.delta
-    noise_text = describe_program(problem.program, *budget, num_aggregates=problem.num_aggregates)
+    budget_arguments = problem.mechanism, problem.epsilon, problem.delta
+    noise_text = describe_program(problem.program, *budget_arguments, num_aggregates=problem.num_aggregates)
     released_sums = problem.released_sums if isinstance(problem, PrivateCountsProblem) else None
     is_split = released_sums is ReleasedSums.CENTRED_SPLIT
     if is_split and problem.noise.kind is NoiseKind.LAPLACE and problem.program is not Program.BIGQUERY:

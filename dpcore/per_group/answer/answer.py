@@ -176,7 +176,7 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
         f"{cite_program_noise(p.program, p.noise.kind, p.mechanism)} "
         "was added in every group.",
         disclosure=dataset.provenance,
-        empty_sentence="" if bounding_sentences else no_release_sentence,
+        no_release_sentence="" if bounding_sentences else no_release_sentence,
         rule_sentence=rule_sentence,
     )
 
@@ -284,7 +284,12 @@ def build_answer(
     release_text = f"{parameters.statistic.value} per group"
     list_details = partial(_list_details, solution)
     return add_choice(
-        answer, dataset, release_text, list_details, data_entries=data_entries, omitted_names=NOT_COMPARED
+        answer,
+        dataset,
+        release_text,
+        list_details,
+        data_entries=data_entries,
+        omitted_parameter_names=NOT_COMPARED,
     )
 
 

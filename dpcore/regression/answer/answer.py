@@ -38,31 +38,17 @@ NEIGHBOURS_CLAUSE = (
 def list_numbers(solution: RegressionSolution) -> tuple[Number, ...]:
     """List the error of the best weights and their noise, and the error of the best cap and of none."""
     methods_by_key, noise_scale = solution.methods_by_key, solution.best_estimate.laplace_noise.scale
-    best_weights_method, uncapped_method, best_cap_method = (
-        methods_by_key["ours"],
-        methods_by_key["no bound"],
-        methods_by_key.get("best bound"),
-    )
+    best_weights_method, no_cap_method = methods_by_key["ours"], methods_by_key["no bound"]
+    cap_method = methods_by_key.get("best bound")
     prediction_error = best_weights_method.error(ErrorTarget.PREDICTIONS)
     noise_help = "b = B × (largest weight of a user) / ε, for each coefficient."
-    number_fields = [
+    number_rows = [
         ("Standard error, total", best_weights_method.error(), "", ERROR_HELP),
         ("Laplace noise, scale b", noise_scale, f"({_write_noise_share(best_weights_method)})", noise_help),
-        (
-            "No bound, standard error",
-            uncapped_method.error(),
-            _write_noise_share(uncapped_method),
-            ERROR_HELP,
-        ),
+        ("No bound, standard error", no_cap_method.error(), _write_noise_share(no_cap_method), ERROR_HELP),
     ]
-    if best_cap_method is not None:
-        cap_number_fields = (
-            "Best bound, standard error",
-            best_cap_method.error(),
-            best_cap_method.note,
-            ERROR_HELP,
-        )
-        number_fields.insert(2, cap_number_fields)
+    if cap_method is not None:
+        number_rows.insert(2, ("Best bound, standard error", cap_method.error(), cap_method.note, ERROR_HELP))
     prediction_number = Number(
         f"Error in predicting {wording.plain(solution.unit, 20)}",
         wording.number(prediction_error),
@@ -71,7 +57,7 @@ def list_numbers(solution: RegressionSolution) -> tuple[Number, ...]:
         prediction_error,
         key="error_in_predicting",
     )
-    numbers = [Number(name, wording.number(x), note, help_, x) for name, x, note, help_ in number_fields]
+    numbers = [Number(name, wording.number(x), note, help_, x) for name, x, note, help_ in number_rows]
     return (*numbers, prediction_number)
 
 
@@ -84,10 +70,8 @@ def describe_near_optimal(solution: RegressionSolution) -> str:
     """Write the interval of caps whose error is near that of the best cap; empty without a trial of caps."""
     if solution.near_optimal_caps is None:
         return ""
-    range_clause = standard.write_range(
-        *solution.near_optimal_caps, "row", objective="the best bound's error"
-    )
-    return f"where you must bound rows per user, {range_clause}"
+    bounds_text = standard.write_range(*solution.near_optimal_caps, "row", objective="the best bound's error")
+    return f"where you must bound rows per user, {bounds_text}"
 
 
 def write_detail(solution: RegressionSolution) -> str:
@@ -100,13 +84,11 @@ def write_detail(solution: RegressionSolution) -> str:
         ratio = method.compute_error_ratio(best_weights_method)
         return f"{wording.number(ratio, 3) if best_weights_method.variance > 0.0 else '∞'} times"
 
-    comparison_clause = (
-        f"With no bound, equal weights have {write_ratio(methods_by_key['no bound'])} this error"
-    )
+    gain_clause = f"With no bound, equal weights have {write_ratio(methods_by_key['no bound'])} this error"
     if best_cap_method is not None:
         bound_phrase = best_cap_method.note.removeprefix("at most ")
-        comparison_clause += f"; the best bound, {bound_phrase}, has {write_ratio(best_cap_method)}"
-    sentences = [f"{comparison_clause}."]
+        gain_clause += f"; the best bound, {bound_phrase}, has {write_ratio(best_cap_method)}"
+    sentences = [f"{gain_clause}."]
     if solution.stage is Stage.EARLIER:
         sentences.insert(0, "**This is the answer for the previous settings.**")
     elif solution.stage is Stage.FINAL and not solution.best_estimate.certificate.proves(PROVED_GAP):
@@ -134,16 +116,14 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
     """List facts, each a sentence by its title: users of the largest weight, correlated errors, caps if of note."""
     estimate, cap_curve, num_users = solution.best_estimate, solution.cap_curve, solution.problem.num_users
     correlation_factor = noise_error.weighted_effect(estimate.matrix, solution.problem.user_codes)
-    correlated_standard_error = math.sqrt(
-        correlation_factor * estimate.sampling_variance + estimate.privacy_variance
-    )
+    correlated_error = math.sqrt(correlation_factor * estimate.sampling_variance + estimate.privacy_variance)
     facts = {
         "Who sets the noise": f"{wording.counted(solution.num_users_at_limit, 'user')} of {wording.number(num_users)} "
         f"{wording.agreeing(solution.num_users_at_limit, 'has', 'share')} the largest weight; "
         f"{wording.percent(np.count_nonzero(estimate.matrix) / estimate.matrix.size)} of the weights are not 0.",
         noise_error.ASSUMPTION_LABEL: "errors of the model are assumed independent, also within a user. With a share "
         f"ρ = {noise_error.ASSUMED_SHARE} of σ² between users, the standard error is "
-        f"{wording.number(correlated_standard_error)}.",
+        f"{wording.number(correlated_error)}.",
     }
     if cap_curve is None:
         return facts | ({"Bounds": "the trial was stopped."} if solution.stage is Stage.FINAL else {})
@@ -214,7 +194,7 @@ def write_methods(solution: RegressionSolution) -> Methods:
         disclosure=solution.dataset.provenance,
         rule_sentence="C was chosen to minimise the total variance of the released coefficients under the linear "
         "model; no bound on rows per user was set.",
-        subject_text="The matrix",
+        subject_phrase="The matrix",
     )
 
 
@@ -340,13 +320,9 @@ def build_answer(
     solution = solve(dataset, parameters) if solution is None else solution
     provenance, estimate = solution.dataset.provenance, solution.best_estimate
     # The main figure is the first.
-    ordered_targets = sorted(ErrorTarget, key=lambda target: target is not solution.target)
-    error_plot_builders = {
-        plots.ERROR_KEYS[t]: functools.partial(plots.plot_errors, solution, t) for t in ordered_targets
-    }
-    cap_plot_builders = {
-        plots.CAP_KEYS[t]: functools.partial(plots.plot_caps, solution, t) for t in ErrorTarget
-    }
+    targets = sorted(ErrorTarget, key=lambda target: target is not solution.target)
+    error_builders = {plots.ERROR_KEYS[t]: functools.partial(plots.plot_errors, solution, t) for t in targets}
+    cap_builders = {plots.CAP_KEYS[t]: functools.partial(plots.plot_caps, solution, t) for t in ErrorTarget}
     answer = Answer(
         headline="Weight the rows, do not bound them.",
         detail=write_detail(solution),
@@ -360,8 +336,8 @@ def build_answer(
         parameters=solution.parameters,
         solution=solution,
         plots={
-            **error_plot_builders,
-            **(cap_plot_builders if solution.cap_curve is not None else {}),
+            **error_builders,
+            **(cap_builders if solution.cap_curve is not None else {}),
             "regression-weights": lambda: plots.plot_weights(solution),
         },
         make_methods=lambda: write_methods(solution),

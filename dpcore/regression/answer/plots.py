@@ -23,7 +23,7 @@ from dpcore.regression.study import COLUMN_PREFIXES
 HEIGHT = 420
 GAP_HEIGHT = 340
 MAX_POINTS = 400
-GAP_TICKS = tuple((10.0**power, f"10<sup>{power}</sup>" if power else "1") for power in range(-12, 1, 2))
+TICKS = tuple((10.0**power, f"10<sup>{power}</sup>" if power else "1") for power in range(-12, 1, 2))
 OURS = "Best weights"
 ERROR_KEYS = dict(zip(ErrorTarget, ("regression-errors", "regression-errors-predictions"), strict=True))
 CAP_KEYS = dict(zip(ErrorTarget, ("regression-caps", "regression-predictions"), strict=True))
@@ -42,13 +42,9 @@ def build_error_axis(unit: str, target: ErrorTarget, axis_limits: Limits = FIT) 
 def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     """Plot the error of every method, of coefficients with the parts that it is made of: the main figure."""
     is_coefficients, best_weights_method = target is ErrorTarget.COEFFICIENTS, solution.methods_by_key["ours"]
-    finite_methods = [
-        method for method in solution.methods_by_key.values() if 0.0 < method.error(target) < math.inf
-    ]
+    finite_methods = [m for m in solution.methods_by_key.values() if 0.0 < m.error(target) < math.inf]
     method_errors = np.array([method.error(target) for method in finite_methods])
-    error_ratios = np.array(
-        [method.compute_error_ratio(best_weights_method, target) for method in finite_methods]
-    )
+    error_ratios = np.array([m.compute_error_ratio(best_weights_method, target) for m in finite_methods])
     method_labels = np.array([write_two_line_label(method) for method in finite_methods])
     points, errors_by_part = list[Points](), None
     if is_coefficients:
@@ -176,9 +172,7 @@ def plot_sweep(sweep: Mapping[str, FloatArray], solution: RegressionSolution) ->
 
 def plot_gap(search_steps: Sequence[SearchStep], provenance: Provenance) -> Plot:
     """Plot the relative gap between the best C so far and what none can go below, by iteration."""
-    step_rows = [
-        (s.seconds, s.variance, s.lower_bound, s.relative_gap, s.num_considered_entries) for s in search_steps
-    ]
+    step_rows = [(s.seconds, s.variance, s.lower_bound, s.relative_gap, s.num_entries) for s in search_steps]
     column_names = ("seconds", "variance", "lower_bound", "relative_gap", "entries")
     columns = dict(zip(column_names, np.array(step_rows, dtype=np.float64).T, strict=True))
     seconds, gaps = columns["seconds"], columns["relative_gap"]
@@ -187,9 +181,7 @@ def plot_gap(search_steps: Sequence[SearchStep], provenance: Provenance) -> Plot
     iterations_phrase = wording.counted(gaps.size, "iteration")
     alt = f"After {iterations_phrase} and {seconds[-1]:.2f} seconds the gap is {gaps[-1]:.1e}."
     x_axis = linear_axis("iteration", (0.0, max(float(gaps.size), 9.0) + 1.0), number_format=",")
-    y_axis = Axis(
-        "proved gap to the best", "relative", (1e-12, 1.0), number_format=".1e", named_ticks=GAP_TICKS
-    )
+    y_axis = Axis("proved gap to the best", "relative", (1e-12, 1.0), number_format=".1e", named_ticks=TICKS)
     curves, title = [gap_curve], "The gap closes"
     return Plot("regression-gap", title, alt, x_axis, y_axis, curves, provenance, columns, height=GAP_HEIGHT)
 

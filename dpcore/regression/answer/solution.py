@@ -42,14 +42,14 @@ class Method:
         note: What there is to say.
         variance: Total variance of the coefficients, (label unit / feature unit)^2.
         noise_variance: The part of it that is privacy noise.
-        squared_prediction_error: Expected squared error of the prediction, label unit squared.
+        squared_error: Expected squared error of the prediction, label unit squared.
     """
 
     name: str
     note: str
     variance: float = math.nan
     noise_variance: float = math.nan
-    squared_prediction_error: float = math.nan
+    squared_error: float = math.nan
 
     @property
     def noise_share(self) -> float:
@@ -58,15 +58,11 @@ class Method:
 
     def error(self, target: ErrorTarget = ErrorTarget.COEFFICIENTS) -> float:
         """Return the root of the variance, or of the squared error of the prediction."""
-        return math.sqrt(
-            self.variance if target is ErrorTarget.COEFFICIENTS else self.squared_prediction_error
-        )
+        return math.sqrt(self.variance if target is ErrorTarget.COEFFICIENTS else self.squared_error)
 
-    def compute_error_ratio(
-        self, other_method: Method, target: ErrorTarget = ErrorTarget.COEFFICIENTS
-    ) -> float:
+    def compute_error_ratio(self, baseline: Method, target: ErrorTarget = ErrorTarget.COEFFICIENTS) -> float:
         """Return the error over that of another method; NaN if that is 0: labels without noise, endless budget."""
-        other_error = other_method.error(target)
+        other_error = baseline.error(target)
         return self.error(target) / other_error if other_error > 0.0 else math.nan
 
 
@@ -221,7 +217,7 @@ def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Sol
         progress_text="The answer is being computed",
         first_wait_seconds=SOON_SECONDS,
         later_wait_seconds=SOON_SECONDS,
-        is_light=True,
+        follows_slider=True,
     )
     weights_search: SearchResult = yield build_search(
         "solve",
@@ -249,10 +245,8 @@ def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Sol
         return weights_search
     is_trying_caps = weights_search.stage is Stage.FINAL and caps_search.stage is not Stage.FINAL
     stage = Stage.FIRST if is_trying_caps else weights_search.stage
-    answered_parameters, answered_problem, answered_label_range = weights_search.settings
-    cap_draws = (
-        caps_search.value if caps_search.settings == answered_label_range else sample_limiting.NO_DRAWS
-    )
+    answered_parameters, answered_problem, answered_range = weights_search.settings
+    cap_draws = caps_search.value if caps_search.settings == answered_range else sample_limiting.NO_DRAWS
     solution_arguments = (answered_parameters, answered_problem, weights_search.value, cap_draws, stage)
     solution = yield Cached(build_solution, (dataset, *solution_arguments), num_kept=3)
     return SearchResult(solution, stage)
@@ -268,51 +262,30 @@ def build_solution(
 ) -> RegressionSolution:
     """Build the solution with all methods from the results of the searches; without caps if none was drawn."""
     cap_curve = sample_limiting.average_draws(problem, cap_draws) if cap_draws.num_draws else None
-    uncapped_estimate = sample_limiting.estimate_on_all_rows(problem)
+    uncapped_fit = sample_limiting.estimate_on_all_rows(problem)
     labels = parameters.clip_labels(get_table(dataset))
 
-    def build_method(name: str, note: str, estimate: LinearEstimate) -> Method:
+    def describe(name: str, note: str, estimate: LinearEstimate) -> Method:
         """Build the entry of an estimate, with its variances and its error in predicting these labels."""
         squared_prediction_error = estimation.compute_prediction_error(problem, estimate, labels)
         return Method(name, note, estimate.variance, estimate.privacy_variance, squared_prediction_error)
 
     note = "the least variance that any unbiased one has"
-    methods_by_key = {"ours": build_method("Best weights", note, best_estimate)}
+    methods_by_key = {"ours": describe("Best weights", note, best_estimate)}
     if cap_curve is not None:
         note = f"at most {wording.counted(cap_curve.max_contributions, 'row')} per user"
-        methods_by_key["best bound"] = Method(
-            "Best bound", note, *cap_curve.list_errors(cap_curve.best_index)
-        )
-    methods_by_key["no bound"] = build_method(
-        "No bound", "ordinary least squares on all rows", uncapped_estimate
-    )
+        methods_by_key["best bound"] = Method("Best bound", note, *cap_curve.list_costs(cap_curve.best_index))
+    methods_by_key["no bound"] = describe("No bound", "ordinary least squares on all rows", uncapped_fit)
     if cap_curve is not None:
-        num_rank_deficient, num_full_rank = (
-            int(cap_curve.num_rank_deficient_draws[0]),
-            int(cap_curve.num_full_rank_draws[0]),
-        )
-        note = (
-            f"{num_rank_deficient} of {num_rank_deficient + num_full_rank} draws had dependent rows"
-            if num_rank_deficient
-            else "a bound of 1"
-        )
-        methods_by_key["one row"] = Method("One row per user", note, *cap_curve.list_errors(0))
+        num_lost = int(cap_curve.num_rank_deficient_draws[0])
+        note = f"{num_lost} of {cap_draws.num_draws} draws had dependent rows" if num_lost else "a bound of 1"
+        methods_by_key["one row"] = Method("One row per user", note, *cap_curve.list_costs(0))
     try:
         averages_estimate = sample_limiting.estimate_on_averages(problem)
-        methods_by_key["averages"] = build_method(
-            "User averages", "one averaged row per user", averages_estimate
-        )
+        methods_by_key["averages"] = describe("User averages", "one averaged row per user", averages_estimate)
     except InvalidInput:
         note = "not defined: the averages are linearly dependent"
         methods_by_key["averages"] = Method("User averages", note)
     return RegressionSolution(
-        dataset,
-        parameters,
-        problem,
-        best_estimate,
-        uncapped_estimate,
-        cap_curve,
-        cap_draws,
-        methods_by_key,
-        stage,
+        dataset, parameters, problem, best_estimate, uncapped_fit, cap_curve, cap_draws, methods_by_key, stage
     )

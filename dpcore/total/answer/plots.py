@@ -148,8 +148,8 @@ def _build_curve(columns: dict[str, FloatArray], measure: Measure, width: float,
 def _build_parts(columns: dict[str, FloatArray], measure: Measure, bias_name: str = BIAS) -> list[Curve]:
     """Build the curves of both parts of the error; ``bias_name`` is the name of the first one."""
     return [
-        Curve(bias_name if name == BIAS else name, columns["bound"], values, PART_STYLES[name])
-        for name, values in _select_parts(columns, measure).items()
+        Curve(bias_name if name == BIAS else name, columns["bound"], part_errors, PART_STYLES[name])
+        for name, part_errors in _select_parts(columns, measure).items()
     ]
 
 
@@ -164,13 +164,13 @@ def _build_handle(
 ) -> Handle:
     """Build the handle of the bound: whose totals it cuts, and what releases it gives."""
     spread = Spread.ROOT_MEAN_SQUARE if measure is Measure.RMSE else Spread.MEAN
-    draws, axis_limit = draw_unit_noise(noise_kind), MAX_ERRORS * best_error
+    unit_draws, axis_limit = draw_unit_noise(noise_kind), MAX_ERRORS * best_error
     return Handle(
         bounds=columns["bound"],
         errors=columns[ERROR_COLUMNS[measure][1]],
         field_name="own_bound",
         error_parts=_select_parts(columns, measure),
-        dots=Dots(losses, columns["mean_noise"], draws, spread, axis_limit, dots_unit),
+        dots=Dots(losses, columns["mean_noise"], unit_draws, spread, axis_limit, dots_unit),
         **options,
     )
 
@@ -233,14 +233,17 @@ def plot_strategies(
     epsilons, best_errors = curves.epsilons, curves.relative_errors[0]
     columns: dict[str, npt.ArrayLike] = {"epsilon": epsilons}
     items: list[Item] = []
-    for row, strategy in enumerate(curves.strategies):
-        name, width = _name_strategy(curves, row), None if strategy is strategies.BEST else WIDTH
-        columns[f"{strategy.column}_bound"] = curves.bounds[row]
-        columns[f"{strategy.column}_relative_error"] = curves.relative_errors[row]
-        errors = curves.relative_errors[row]
+    for index, strategy in enumerate(curves.strategies):
+        name, width = _name_strategy(curves, index), None if strategy is strategies.BEST else WIDTH
+        columns[f"{strategy.column}_bound"] = curves.bounds[index]
+        columns[f"{strategy.column}_relative_error"] = curves.relative_errors[index]
+        errors = curves.relative_errors[index]
         items.append(Curve(name, epsilons, errors, strategy.style, dash=strategy.dash, width=width))
         if points is not None and strategy in points.strategies:
-            means, margins = points.relative_errors[row], 2.0 * points.standard_errors[row]
+            means, margins = (
+                points.relative_errors[index],
+                2.0 * points.standard_errors[index],
+            )
             interval_ends, style = (means - margins, means + margins), strategy.style
             simulated_points = Points(f"{name}, simulated", points.epsilons, means, style, *interval_ends)
             items.append(replace(simulated_points, is_unnamed=True, symbol=strategy.symbol, size=7))
@@ -260,30 +263,30 @@ def plot_strategies(
     )
 
 
-def _name_strategy(curves: strategies.StrategyCurves, row: int) -> str:
+def _name_strategy(curves: strategies.StrategyCurves, index: int) -> str:
     """Name a strategy; a quantile has one bound for every epsilon, which is named too."""
-    strategy = curves.strategies[row]
+    strategy = curves.strategies[index]
     name = strategy.name.capitalize()
-    return name if strategy.share is None else f"{name} (bound {wording.number(curves.bounds[row, 0])})"
+    return name if strategy.share is None else f"{name} (bound {wording.number(curves.bounds[index, 0])})"
 
 
 def tabulate_points(points: strategies.StrategyPoints) -> dict[str, FloatArray]:
     """Tabulate the simulated points, with their standard errors."""
     columns = {"epsilon": points.epsilons}
-    for row, strategy in enumerate(points.strategies):
-        columns[f"{strategy.column}_simulated_error"] = points.relative_errors[row]
-        columns[f"{strategy.column}_standard_error"] = points.standard_errors[row]
+    for index, strategy in enumerate(points.strategies):
+        columns[f"{strategy.column}_simulated_error"] = points.relative_errors[index]
+        columns[f"{strategy.column}_standard_error"] = points.standard_errors[index]
     return columns
 
 
 def write_near_best(curves: strategies.StrategyCurves) -> list[str]:
     """Write between which epsilons each fixed quantile has at most 1.1 times the best bound's error."""
     sentences = []
-    for row in range(1, len(curves.strategies)):
-        near_best_epsilons = curves.epsilons[curves.relative_errors[row] <= 1.1 * curves.relative_errors[0]]
+    for index in range(1, len(curves.strategies)):
+        near_best_epsilons = curves.epsilons[curves.relative_errors[index] <= 1.1 * curves.relative_errors[0]]
         epsilon_text = "no ε"
         if near_best_epsilons.size:
             low_text, high_text = (wording.number(near_best_epsilons[index], 2) for index in (0, -1))
             epsilon_text = f"ε from {low_text} to {high_text}"
-        sentences.append(f"{_name_strategy(curves, row)}: for {epsilon_text}.")
+        sentences.append(f"{_name_strategy(curves, index)}: for {epsilon_text}.")
     return sentences

@@ -136,20 +136,20 @@ def list_facts(solution: TotalSolution, own_bound: float | None) -> dict[str, st
 
 def write_measures_table(solution: TotalSolution) -> str:
     """Return the three measures side by side, as a Markdown table."""
-    rows = ["| error | at this bound | best bound |", "|---|---|---|"]
+    table_lines = ["| error | at this bound | best bound |", "|---|---|---|"]
     for measure, measure_name in MEASURE_NAMES.items():
-        name = measure_name.capitalize()
-        name_cell = f"**{name}**" if measure is solution.measure else name
+        measure_title = measure_name.capitalize()
+        name_cell = f"**{measure_title}**" if measure is solution.measure else measure_title
         error_text = solution.unit.format_amount(float(solution.bound_errors.measure_error(measure)))
         bound_text = solution.unit.format_amount(solution.bounds_by_measure[measure], 4)
-        rows.append(f"| {name_cell} | {error_text} | {bound_text} |")
-    return "\n".join(rows)
+        table_lines.append(f"| {name_cell} | {error_text} | {bound_text} |")
+    return "\n".join(table_lines)
 
 
 def describe_bound(solution: TotalSolution) -> str:
     """Compare the paper's upper bound on the error (bias plus mean noise) with the expected error."""
-    errors = solution.bound_errors
-    ratio_text = wording.number(float(errors.bias_plus_noise / errors.absolute_errors))
+    bound_errors = solution.bound_errors
+    ratio_text = wording.number(float(bound_errors.bias_plus_noise / bound_errors.absolute_errors))
     noise_kind = solution.problem.noise.kind
     return (
         f"The paper's bound is {ratio_text} times the expected error; with {noise_kind.value} noise it is at most "
@@ -191,26 +191,26 @@ def write_methods(solution: TotalSolution, dataset: Dataset, parameters: TotalPa
         result_name, rounding_phrase = "count of rows", ""
         bounding_phrase = f"At most {wording.counted(solution.bound, 'row')} of each user were counted"
         public_phrase = "The rows counted of each user were limited"
-    noise_text = cite_program_noise(parameters.program, solution.problem.noise.kind, parameters.mechanism)
+    noise_phrase = cite_program_noise(parameters.program, solution.problem.noise.kind, parameters.mechanism)
     measure_name = MEASURES[solution.measure]
     error_text = solution.unit.format_amount(solution.compute_error(solution.bound))
     epsilon_text = wording.entered(parameters.epsilon)
     no_release_sentence = f"At ε = {epsilon_text} publishing 0 is no worse, and nothing was released."
     return Methods(
         guarantee_text=_write_guarantee(parameters, result_name),
-        procedure=f"{bounding_phrase}, and {noise_text} was added to the {result_name}. The {measure_name} of the "
+        procedure=f"{bounding_phrase}, and {noise_phrase} was added to the {result_name}. The {measure_name} of the "
         f"release is {error_text}, with a bias of {solution.unit.format_amount(float(solution.bound_errors.bias))}.",
-        public_procedure=f"{public_phrase}, and {noise_text} was added to the {result_name}.",
+        public_procedure=f"{public_phrase}, and {noise_phrase} was added to the {result_name}.",
         disclosure=dataset.provenance,
         rule_sentence=f"The bound minimises the {measure_name} [@amin2019, section 3]{rounding_phrase}.",
-        empty_sentence=no_release_sentence if solution.choice.max_total == 0.0 else "",
+        no_release_sentence=no_release_sentence if solution.choice.max_total == 0.0 else "",
     )
 
 
 def _write_guarantee(parameters: TotalParameters, quantity_name: str) -> str:
     """Write the sentence on the guarantee of the released sum or count."""
-    release_text, delta = f"The {quantity_name} was released", parameters.delta or 0.0
-    return write_guarantee(release_text, parameters.epsilon, Neighbours.ADD_OR_REMOVE_USER, delta)
+    release_phrase, delta = f"The {quantity_name} was released", parameters.delta or 0.0
+    return write_guarantee(release_phrase, parameters.epsilon, Neighbours.ADD_OR_REMOVE_USER, delta)
 
 
 def write_forms(
@@ -313,12 +313,12 @@ def write_signed_detail(solution: SignedSolution, dataset: Dataset) -> str:
 def write_signed_methods(solution: SignedSolution, dataset: Dataset, parameters: TotalParameters) -> Methods:
     """State the range for totals of both signs, and its error."""
     range_text, public_text, is_entered = _format_range(solution, 6), "an interval", solution.is_entered
-    rule_text = "The interval is symmetric about 0 and minimises privacy noise plus all cuts."
+    rule_sentence = "The interval is symmetric about 0 and minimises privacy noise plus all cuts."
     if is_entered:
-        public_text, rule_text = range_text, "The interval was fixed without looking at the data."
+        public_text, rule_sentence = range_text, "The interval was fixed without looking at the data."
     noise_kind = solution.problem.size_problem.noise.kind
-    noise_text = cite_program_noise(parameters.program, noise_kind, parameters.mechanism)
-    noise_sentence = f"and {noise_text} was added to the sum."
+    noise_phrase = cite_program_noise(parameters.program, noise_kind, parameters.mechanism)
+    noise_sentence = f"and {noise_phrase} was added to the sum."
     return Methods(
         guarantee_text=_write_guarantee(parameters, "sum"),
         procedure=f"The total of each user was clipped to {range_text}, {noise_sentence} The "
@@ -326,7 +326,7 @@ def write_signed_methods(solution: SignedSolution, dataset: Dataset, parameters:
         f"{wording.number(solution.clipped_sum.bias)}.",
         public_procedure=f"The total of each user was clipped to {public_text}, {noise_sentence}",
         disclosure=dataset.provenance,
-        rule_sentence=rule_text,
-        subject_text="The error" if is_entered else "The interval",
+        rule_sentence=rule_sentence,
+        subject_phrase="The error" if is_entered else "The interval",
         choice_source=ChoiceSource.ENTERED if is_entered else ChoiceSource.COMPUTED,
     )

@@ -55,10 +55,7 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
     best_by_method = solution.best_cell_by_method
     compared_methods = (Method.FOLLOWED, Method.SMOOTH, Method.CLIPPED_SUM)
     best_cells = [best_by_method[method] for method in compared_methods if method in best_by_method]
-    program_cells = [
-        solution.answer_cell,
-        *(solution.cells[best_cell.cell_index] for best_cell in best_cells),
-    ]
+    chosen_cells = [solution.answer_cell, *(solution.cells[best_cell.cell_index] for best_cell in best_cells)]
     # If steps are entered, only weights have a program with them; a bound that follows always has its own steps.
     has_rule = solution.parameters.pace is Pace.RULE
     methods_with_program = FORMS if has_rule else (Method.FOLLOWED, Method.SMOOTH)
@@ -78,10 +75,8 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
     design_features = () if design is None else design.features
     category_level_pairs = []
     for column in (f.column for f in design_features if f.encoding is FeatureKind.CATEGORIES):
-        indicator_prefix = f"{column}: "
-        levels = tuple(
-            name.removeprefix(indicator_prefix) for name in feature_names if name.startswith(indicator_prefix)
-        )
+        prefix = f"{column}: "
+        levels = tuple(name.removeprefix(prefix) for name in feature_names if name.startswith(prefix))
         category_level_pairs.append((column, levels))
     training_without_noise = Training(
         number_ranges=numeric_ranges,
@@ -107,25 +102,19 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
     }
     if solution.parameters.source is DataSource.SAMPLE:
         shared_settings |= {"file": f"sample_data/{FILE}", "layout": None}  # which knows its name alone
-    program_forms = []
-    for cell in dict.fromkeys(cell for cell in program_cells if cell.method in methods_with_program):
+    forms = []
+    for cell in dict.fromkeys(cell for cell in chosen_cells if cell.method in methods_with_program):
         training = _add_noise_settings(training_without_noise, mechanism, cell)
         program_name = FORMS[cell.method][1].format(wording.number(cell.reach))
-        program_forms.append(
-            (program_name, Quantity.CLASSIFIER, {"threshold": cell.bound, "training": training})
-        )
-    return build_forms(mechanism.epsilon, shared_settings, program_forms)
+        forms.append((program_name, Quantity.CLASSIFIER, {"threshold": cell.bound, "training": training}))
+    return build_forms(mechanism.epsilon, shared_settings, forms)
 
 
 def _add_noise_settings(training: Training, mechanism: Mechanism, cell: Cell) -> Training:
     """Return the program's training with the noise, and by the rule also the steps, of a method."""
     if mechanism.pace is Pace.ENTERED and cell.method is Method.SMOOTH:
-        noise_plan = account.plan_noise(mechanism, cell.bound)
-        return replace(
-            training,
-            gradient_noise=noise_plan.gradient_noise_std,
-            weight_noise=noise_plan.weight_sum_noise_std,
-        )
+        plan = account.plan_noise(mechanism, cell.bound)
+        return replace(training, gradient_noise=plan.gradient_noise_std, weight_noise=plan.weight_noise_std)
     bound_follows, mechanism = cell.method is Method.FOLLOWED, apply_rule(mechanism)
     rule_plan = account.plan_rule_noise(mechanism, bound_follows)
     faded_variance = compute_faded_variance(rule_plan.direction_noise_std)
@@ -182,7 +171,7 @@ def solve_beside_page(
         "runs_job",
         full_experiment.key,
         lambda runs, tell, stop: complete_runs(
-            full_experiment, runs, progress=tell, should_stop=stop, on_new_runs=lambda more: tell(None, more)
+            full_experiment, runs, progress=tell, should_stop=stop, on_runs=lambda more: tell(None, more)
         ),
         "Training",
         settings=parameters,

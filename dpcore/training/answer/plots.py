@@ -63,15 +63,8 @@ def plot_methods(solution: TrainingSolution, measure: Measure, score_unit: Score
     visible_means, margin = np.where(far_mask, np.nan, means_by_method), 0.12 * references.distance
     scores_on_axis = np.append(visible_means[np.isfinite(visible_means)], references[:2])
     limits = float(scores_on_axis.min()) - margin, float(scores_on_axis.max()) + margin
-    answer_mask = np.array(
-        [best_cell is not None and best_cell == solution.best_cell for best_cell in best_cells]
-    )
-    labels = np.array(
-        [
-            _label_method(method, reach)
-            for method, reach in zip(listed_methods, reaches_by_method, strict=True)
-        ]
-    )
+    answer_mask = np.array([cell is not None and cell == solution.best_cell for cell in best_cells])
+    labels = np.array([*map(_label_method, listed_methods, reaches_by_method)])
     items: list[Item] = []
     for point_name, method_mask, style, symbol in (
         ("The answer", answer_mask, Style.SMOOTH, "diamond"),
@@ -140,11 +133,9 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreU
     references = solution.average_references(measure, score_unit)
     bound_axis, measure_name = _make_bound_axis(solution), measure.value
     # The curves fit on the axis, unless these are far worse than guessing.
-    guessing, max_distance_from_guessing = references.guessing, 2.0 * references.distance
+    guessing, max_offset = references.guessing, 2.0 * references.distance
     finite_scores = np.append(summary.means[np.isfinite(summary.means)], guessing)
-    visible_scores = np.clip(
-        finite_scores, guessing - max_distance_from_guessing, guessing + max_distance_from_guessing
-    )
+    visible_scores = np.clip(finite_scores, guessing - max_offset, guessing + max_offset)
     scores_on_axis = np.append(visible_scores, choose_limits(solution, measure, score_unit))
     limits = float(scores_on_axis.min()), float(scores_on_axis.max())
     largest_weights, cell_reaches = solution.largest_weights, solution.bounds_in_rows
@@ -177,7 +168,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreU
             # In the colour of clipped sums, which it is, but for its dashes.
             dash="solid",
             width=3.0,
-            is_shaded=True,
+            shades_between_ends=True,
             begins_legend=True,
         )
     ]
@@ -197,7 +188,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreU
                 dash="dash" if method is Method.CAP else "",
                 symbol="circle",
                 hover_number=("±", half_widths),
-                is_shaded=True,
+                shades_between_ends=True,
             )
             items.append(curve)
     for curve_name, score, style in (
@@ -209,14 +200,13 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreU
     items.append(build_horizontal_curve("Guessing", guessing, Style.ENTERED))
     weight_name, smooth_mask = "W, the heaviest user's share", method_names == Method.SMOOTH.value
     x, y = cell_reaches[smooth_mask], largest_weights[smooth_mask]
-    weight_curve = Curve(weight_name, x, y, Style.ENTERED, dash="solid", width=2.0)
     weight_plot = Plot(
         "training-weight",
         "The heaviest user's share of all weights",
         "",
         bound_axis,
         share_axis("share W", (0.0, 1.08 * float(np.nanmax(largest_weights))), number_format=".2~%"),
-        (weight_curve,),
+        (Curve(weight_name, x, y, Style.ENTERED, dash="solid", width=2.0),),
         solution.data.provenance,
     )
     is_any_mean_visible = ((summary.means >= limits[0]) & (summary.means <= limits[1])).any()

@@ -60,7 +60,7 @@ def complete_runs(
     *,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
-    on_new_runs: Callable[[Runs], None] | None = None,
+    on_runs: Callable[[Runs], None] | None = None,
 ) -> Runs | None:
     """Make the runs that are missing, then those that decide a close call; return all, None if no run was ever made.
 
@@ -69,7 +69,7 @@ def complete_runs(
         runs: The runs that there are; None for none.
         progress: Told the share of runs done.
         should_stop: Asked between steps.
-        on_new_runs: Given the runs as they come. A large table then begins with a first look at some of its users.
+        on_runs: Given the runs as they come. A large table then begins with a first look at some of its users.
 
     Returns:
         The runs that are there, all of them unless it was stopped; None if it was stopped before the first.
@@ -78,9 +78,7 @@ def complete_runs(
     if runs is not None and runs.user_share == 1.0:
         references, table = runs.references, runs.table
     if references is None:
-        first_look_runs = (
-            None if on_new_runs is None else _take_first_look(full_experiment, should_stop, on_new_runs)
-        )
+        first_look_runs = None if on_runs is None else _take_first_look(full_experiment, should_stop, on_runs)
         references = experiment.compute_references(full_experiment, should_stop)
     if references is None:
         return first_look_runs
@@ -89,9 +87,7 @@ def complete_runs(
         table,
         progress=progress,
         should_stop=should_stop,
-        on_update=None
-        if on_new_runs is None
-        else lambda table: on_new_runs(Runs(table, finished_references)),
+        on_update=None if on_runs is None else lambda table: on_runs(Runs(table, finished_references)),
     )
     if first_look_runs is not None and not table.runs_done.any():
         return first_look_runs
@@ -105,7 +101,7 @@ def complete_runs(
 
 
 def _take_first_look(
-    full_experiment: Experiment, should_stop: ShouldStop, on_new_runs: Callable[[Runs], None]
+    full_experiment: Experiment, should_stop: ShouldStop, on_runs: Callable[[Runs], None]
 ) -> Runs | None:
     """Make a few runs on some of the users of a large table; return None if it is small, or if no run was done."""
     subset_experiment = experiment.make_first_look(full_experiment)
@@ -117,7 +113,7 @@ def _take_first_look(
     table = experiment.fill_table(
         subset_experiment.make_empty_table(),
         should_stop=should_stop,
-        on_update=lambda table: on_new_runs(Runs(table, references)),
+        on_update=lambda table: on_runs(Runs(table, references)),
     )
     return Runs(table, references) if table.runs_done.any() else None
 
@@ -208,11 +204,9 @@ class TrainingSolution:
         """Compute W of each cell: the heaviest user's share of all weights at its bound; NaN if the bound follows."""
         training_rows = self.table.experiment.train
         bounds = np.array([max(cell.bound, 1e-9) for cell in self.cells])
-        losses_by_bound = smooth_losses(
-            training_rows.histogram, np.minimum(bounds, training_rows.sizes.max())
-        )
+        bound_losses = smooth_losses(training_rows.histogram, np.minimum(bounds, training_rows.sizes.max()))
         is_followed = np.array([cell.method is Method.FOLLOWED for cell in self.cells])
-        return np.where(is_followed, np.nan, losses_by_bound.largest_weight)
+        return np.where(is_followed, np.nan, bound_losses.largest_weight)
 
     @property
     def is_useless(self) -> bool:
@@ -295,8 +289,7 @@ def solve(data: TrainingData | None, parameters: TrainingParameters) -> Training
     if data is None:
         if parameters.source is DataSource.UPLOAD:
             raise refuse("no data were given, and the settings name a table of one's own")
-        is_sample = parameters.source is DataSource.SAMPLE
-        data = load_sample() if is_sample else parameters.generator.generate()
+        data = load_sample() if parameters.source is DataSource.SAMPLE else parameters.generator.generate()
     else:
         parameters = replace(parameters, source=DataSource.UPLOAD)
     runs = complete_runs(parameters.make_experiment(scale_rows(data, parameters.positive_above)))

@@ -35,7 +35,7 @@ def describe_cell(cell: Cell) -> str:
 
 def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
     """Build the card's numbers: bound (95 % intervals if no fixed bound is the answer), loss, references, accuracy."""
-    cell, uncertainty_text = solution.answer_cell, format_uncertainty(solution)
+    cell, interval_text = solution.answer_cell, format_uncertainty(solution)
     mean_loss, mean_accuracy = solution.average(Measure.LOSS), solution.average(Measure.ACCURACY)
     loss_without_privacy, guessing_loss, *_ = solution.average_references()
     reference_accuracies = solution.average_references(Measure.ACCURACY)
@@ -45,11 +45,7 @@ def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
     loss_help = "Mean over rows. The 95 % intervals are for the noise, and for other users held out."
     numbers = [
         Number(
-            "Loss, users held out",
-            wording.number(mean_loss),
-            uncertainty_text * has_bound,
-            loss_help,
-            mean_loss,
+            "Loss, users held out", wording.number(mean_loss), interval_text * has_bound, loss_help, mean_loss
         ),
         Number("Without privacy", wording.number(loss_without_privacy), value=loss_without_privacy),
         Number("Guessing", wording.number(guessing_loss), "one score for all rows", value=guessing_loss),
@@ -62,13 +58,11 @@ def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
         ),
     ]
     if has_bound:
-        bound_unit, bound_help = "rows per user", "The most by which one user moves the sum of gradients."
-        bound_note = wording.agreeing(cell.reach, "row per user", bound_unit)
-        numbers.insert(
-            0, Number("Bound h", wording.number(cell.reach), bound_note, bound_help, cell.reach, bound_unit)
-        )
+        unit, bound_help = "rows per user", "The most by which one user moves the sum of gradients."
+        note = wording.agreeing(cell.reach, "row per user", unit)
+        numbers.insert(0, Number("Bound h", wording.number(cell.reach), note, bound_help, cell.reach, unit))
     else:
-        numbers.insert(1, Number("95 % intervals", uncertainty_text))
+        numbers.insert(1, Number("95 % intervals", interval_text))
     return tuple(numbers)
 
 
@@ -103,15 +97,15 @@ def describe_near_optimal(solution: TrainingSolution) -> str:
         return ""
     if method is Method.FOLLOWED:
         return "this method sets its own bound."
-    is_upper_end_no_bound = (
-        highest_bound == solution.bounds_in_rows[solution.table.find_cell_indices(method)[-1]]
-    )
-    objective_phrase = (
-        "the least loss; the upper end is no bound" if is_upper_end_no_bound else "the least loss"
-    )
+    is_unbounded = highest_bound == solution.bounds_in_rows[solution.table.find_cell_indices(method)[-1]]
+    objective_phrase = "the least loss; the upper end is no bound" if is_unbounded else "the least loss"
     lowest_bound, others_phrase = solution.best_cell.lowest_near_optimal, "the next bounds tried"
     return standard.write_range(
-        lowest_bound, highest_bound, symbol="h", objective=objective_phrase, worse_choices_text=others_phrase
+        lowest_bound,
+        highest_bound,
+        symbol="h",
+        objective=objective_phrase,
+        worse_choices_phrase=others_phrase,
     )
 
 
@@ -155,12 +149,10 @@ def build_facts(solution: TrainingSolution) -> dict[str, str]:
         references.without_noise - references.without_noise_and_clipping,
         adaptive_loss - references.without_noise,
     )
-    excess_loss_text, stopping_loss_text, clipping_loss_text, noise_loss_text = (
-        wording.number(x, 2) for x in loss_differences
-    )
+    excess_text, stopping_text, clipping_text, noise_text = (wording.number(x, 2) for x in loss_differences)
     return {
-        "Where the loss comes from": f"an adaptive bound loses {excess_loss_text} to privacy: {stopping_loss_text} by "
-        f"stopping early, {clipping_loss_text} by clipping, {noise_loss_text} by noise."
+        "Where the loss comes from": f"an adaptive bound loses {excess_text} to privacy: {stopping_text} by "
+        f"stopping early, {clipping_text} by clipping, {noise_text} by noise."
     }
 
 
@@ -195,20 +187,16 @@ def describe_runs(solution: TrainingSolution) -> str:
 
 def describe_model(record: ReleaseRecord) -> str:
     """Describe how a released model is applied, how it was trained, and its noise."""
-    model, noise_unit_phrase, last_bound_sentence = (
-        record.model,
-        "rows on each coordinate of a step's summed gradient",
-        "",
-    )
+    model, noise_unit, bound_text = record.model, "rows on each coordinate of a step's summed gradient", ""
     if model.cell.method is Method.OUTPUT:
-        noise_unit_phrase = "on each coordinate of θ"
+        noise_unit = "on each coordinate of θ"
     elif model.cell.method is Method.FOLLOWED:
-        last_bound_sentence = f" The last bound was {wording.counted(model.last_bound, 'row')}."
+        bound_text = f" The last bound was {wording.counted(model.last_bound, 'row')}."
     return (
         "Clip features to their ranges and map these to [−1, 1]; divide a row by "
         f"{wording.number(record.scaling.norm)}, or by its norm if that is larger. A score θ·x above 0 says "
         f"**{wording.plain(record.positive_meaning, 120)}**. Trained with {describe_cell(model.cell)}. Noise: standard "
-        f"deviation {wording.number(model.noise_std)} {noise_unit_phrase}.{last_bound_sentence}"
+        f"deviation {wording.number(model.noise_std)} {noise_unit}.{bound_text}"
     )
 
 
@@ -239,19 +227,14 @@ def write_methods(solution: TrainingSolution, model: Model | None = None) -> Met
     if solution.best_cell is None:
         return None
     cell, is_adaptive = solution.answer_cell, solution.answer_cell.method is Method.FOLLOWED
-    bounding_sentences, training_sentences = (
-        _describe_bound(cell),
-        _describe_training(parameters, cell, "Gaussian"),
-    )
-    public_bounding_sentences = (
-        bounding_sentences if is_adaptive else "Users were bounded by a fixed number of rows."
-    )
+    bound_sentence, fit_sentence = _describe_bound(cell), _describe_training(parameters, cell, "Gaussian")
+    public_bound_sentence = bound_sentence if is_adaptive else "Users were bounded by a fixed number of rows."
     if parameters.mechanism.sampled == 1.0 or is_adaptive:
-        training_sentences += (
+        fit_sentence += (
             " The noise of all steps is that of one Gaussian mechanism, calibrated exactly [@balle2018]."
         )
     else:
-        training_sentences += (
+        fit_sentence += (
             f" Each user took part in a step with probability {wording.entered(parameters.sampled)}; the privacy "
             "losses of all steps were composed numerically [@doroshenko2022] with [@dpaccounting]."
         )
@@ -259,17 +242,17 @@ def write_methods(solution: TrainingSolution, model: Model | None = None) -> Met
     splits_phrase = wording.counted(len(solution.table.experiment.splits), "split")
     return Methods(
         guarantee_text=write_guarantee(RELEASED, parameters.epsilon, parameters.neighbours, parameters.delta),
-        procedure=f"{bounding_sentences} {training_sentences} On users held out the mean loss of a row is "
+        procedure=f"{bound_sentence} {fit_sentence} On users held out the mean loss of a row is "
         f"{wording.number(solution.average(Measure.LOSS))} ({format_uncertainty(solution)}; 95 % intervals over "
         f"{wording.counted(num_runs, 'simulated run')} on {splits_phrase} of the users).",
-        public_procedure=f"{public_bounding_sentences} {training_sentences}",
+        public_procedure=f"{public_bound_sentence} {fit_sentence}",
         disclosure=solution.data.dataset.provenance,
         rule_sentence="The method has the smallest mean loss on users held out, within one standard error; the bound "
         "follows the users, within the guarantee."
         if is_adaptive
         else "Method and bound have the smallest mean loss on users held out.",
-        empty_sentence=f"At ε = {wording.entered(parameters.epsilon)} and δ = {wording.entered(parameters.delta)} no "
-        "method trained a classifier better than guessing, and nothing was released."
+        no_release_sentence=f"At ε = {wording.entered(parameters.epsilon)} and δ = {wording.entered(parameters.delta)} "
+        "no method trained a classifier better than guessing, and nothing was released."
         if solution.is_useless
         else "",
     )
@@ -309,7 +292,7 @@ def _describe_release(parameters: TrainingParameters, model: Model) -> Methods:
         rule_sentence="The bound followed the users, within the guarantee."
         if cell.method is Method.FOLLOWED
         else "The bound was chosen before the release; the guarantee does not cover its choice.",
-        subject_text="The model",
+        subject_phrase="The model",
         choice_source=ChoiceSource.DRAWN,
     )
 

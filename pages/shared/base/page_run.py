@@ -36,10 +36,7 @@ class PageRun:
         main_figure: The main figure as the page made it; None before it was drawn.
         answer_card: The answer card; None before it was shown.
         shown_card: The card that is shown: with the privately selected bound if there is one, else the answer card.
-        card_key: Of that card.
-        missing_label: Label of the field that a private draw of the bound waits for; empty for none.
-        card_and_selection: The card, and how its bound can be selected privately; None before anyone asks.
-        is_invented: True if the answer is about invented data because the data in use lack what it needs.
+        card_and_selection: The answer card with its ``BoundSelection`` or None; None before that was looked for.
         is_private: True if the data in use are private; only then a bound is selected privately.
         own_data: The page's own data, which the tab *Compare* uses; with ``digest`` and ``provenance``.
         answered_parameters: The parameters of the answer in sight, if these may be earlier ones; None for the page's.
@@ -50,10 +47,7 @@ class PageRun:
     main_figure: go.Figure | None = None
     answer_card: Any = None
     shown_card: Any = None
-    card_key: str = ""
-    missing_label: str = ""
     card_and_selection: tuple[Any, Any] | None = None
-    is_invented: bool = False
     is_private: bool = False
     own_data: Any = None
     answered_parameters: Any = None

@@ -25,7 +25,7 @@ from pages.shared import speed, streamlit_internals
 from pages.shared.base import cache, catalogue, keys, page_run
 from pages.shared.base.question import Question
 from pages.shared.fields import fields, setting
-from pages.shared.screen import compare_tab, strip
+from pages.shared.screen import compare_tab, tour_bar
 from pages.shared.session import links, session, session_file
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class PageSlots:
         figure: The main figure, on the left; it is drawn before any other.
         answer: The answer card, on the right.
         bottom: Everything else, as wide as the page.
-        intro: Right below the title's sentence; None where something else stands there.
+        intro: Right below the page's question; None during the tour.
     """
 
     line: DeltaGenerator
@@ -81,7 +81,7 @@ def show(
         runs_alone: True if an input runs only this page again; False if inputs change what the shell shows.
     """
 
-    @cache.PAGES.run()  # Before light work.
+    @cache.PAGE_RUNS.run()  # Before light work.
     def draw_page() -> None:
         """Draw everything of the page in one run."""
         state = st.session_state
@@ -91,19 +91,15 @@ def show(
         if keys.TOUR_GOES_TO in state:
             st.switch_page(state.pop(keys.TOUR_GOES_TO))
         state[keys.PAGE_PARAMETERS] = None
-        loaded_data, current_tour, intro = session.get_loaded(), session.get_tour(), None
+        loaded_data, current_tour = session.get_loaded(), session.get_tour()
         dataset = loaded_data.dataset
         top = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
-        help = question.lead if question.release_text else None
-        top.title(question.heading or question.title, width="content", help=help)
+        top.title(question.heading or question.title, width="content")
         link_container = top.container(width="content", key="shell_link", horizontal=True)
-        if current_tour is not None:  # What the page is about, the step's question says.
-            header = st.container(key="tour_bar")
-        elif question.release_text:
-            header = st.container(height=strip.HEIGHT, border=False, key="strip_place")
-        else:
-            header = intro = st.container(key=f"{question.name}_intro")
-            intro.markdown(question.lead)
+        # What the page is about, the question of a tour's step says.
+        header = st.container(key=f"{question.name}_intro" if current_tour is None else "tour_bar")
+        if current_tour is None:
+            header.markdown(question.lead)
         line = st.container(horizontal=True, vertical_alignment="bottom", key=f"{question.name}_inputs")
         if has_budget:
             with line:
@@ -114,16 +110,16 @@ def show(
         run = page_run.PageRun(question, is_private=dataset.is_private)
         page_run.CURRENT_RUN.set(run)
         try:
-            draw_content(PageSlots(line, notes, figure, answer, bottom, intro))
+            draw_content(
+                PageSlots(line, notes, figure, answer, bottom, header if current_tour is None else None)
+            )
         finally:
             page_run.CURRENT_RUN.set(None)
         if run.answer_card is not None:
             answer.space("medium")  # The card ends where the figure does, above the figure's own buttons.
-        with header:  # Last, as it goes by what was entered.
-            if current_tour is not None:
-                strip.draw_tour(question, current_tour)
-            elif question.release_text:
-                strip.draw(question, run, dataset)
+        if current_tour is not None:
+            with header:  # Last, as it goes by what was entered.
+                tour_bar.draw(question, current_tour)
         if run.main_figure is not None and not run.has_tabs:
             with bottom:
                 compare_tab.show_below(run)
@@ -134,8 +130,8 @@ def show(
         is_presented = bool(state.get(keys.PRESENTING))
         # Not in the popover, whose content the browser makes only once it is opened.
         _set_address(query_text, f"{page_run.TYPE_SIZE}px" if is_presented else "")
-        omitted_text = session.NOT_IN_LINKS.get(loaded_data.origin.name, "")
-        _offer_link(question, link_container, permanent_link, omitted_text, is_presented)
+        omitted_phrase = session.NOT_IN_LINKS.get(loaded_data.origin.name, "")
+        _offer_link(question, link_container, permanent_link, omitted_phrase, is_presented)
         session_file.update_snapshot()
 
     (st.fragment(draw_page) if runs_alone else draw_page)()
@@ -158,7 +154,10 @@ def _draw_epsilon(page_name: str) -> None:
     # Only where it differs: every assignment is sent to the browser, and one that comes late undoes a key press.
     elif state.get(keys.EPSILON_SLIDER) != step:
         state[keys.EPSILON_SLIDER] = step
-    st.select_slider(
+    control = st.container(
+        horizontal=True, vertical_alignment="bottom", gap="small", width="content", key="epsilon_control"
+    )
+    control.select_slider(
         "Privacy budget ε",
         EPSILON_STEPS,
         # The default as well: only the first run of a page sends what the session holds, and what it says is dropped
@@ -167,10 +166,11 @@ def _draw_epsilon(page_name: str) -> None:
         key=keys.EPSILON_SLIDER,
         format_func=_EPSILON_TEXTS.__getitem__,
         on_change=_apply_slider,
-        help="Smaller is more private and noisier. One release uses it up once.",
-        width=fields.scale_width(220),
+        help="Smaller values mean more privacy and more noise. Each release spends it. From 0.000001 to 1000.",
+        width=fields.scale_width(190),
     )
-    fields.number("ε, exactly", keys.EPSILON, "Any value from 0.000001 to 1000.", width=140)
+    with control:
+        fields.number("ε, exactly", keys.EPSILON, width=110, has_label=False)
 
 
 def _apply_slider() -> None:
@@ -200,19 +200,23 @@ def _set_address(query_text: str, type_size: str) -> None:
 
 
 def _offer_link(
-    question: Question, container: DeltaGenerator, permanent_link: str, omitted_text: str, is_presented: bool
+    question: Question,
+    container: DeltaGenerator,
+    permanent_link: str,
+    omitted_phrase: str,
+    is_presented: bool,
 ) -> None:
     """Draw the popover with the page's link; on the first page, the button that begins the tour before it."""
     with container:
         if question is catalogue.PAGES[0]:
-            strip.draw_begin_button()
+            tour_bar.draw_begin_button()
         if is_presented:
             _draw_present_button("Leave presentation", "close_fullscreen")
     with container, st.popover("Copy link", icon=":material/link:", key="copy_link", type="tertiary"):
         st.markdown("Opens this page with these settings.")
         st.code(permanent_link, language=None, wrap_lines=True)
-        if omitted_text:
-            st.caption(f"It does not hold {omitted_text}, nor any number computed from private data.")
+        if omitted_phrase:
+            st.caption(f"It does not hold {omitted_phrase}, nor any number computed from private data.")
         if not is_presented:
             _draw_present_button("Present", "slideshow", help="Larger type and no sidebar, for a projector.")
 
@@ -236,9 +240,9 @@ def draw_tabs(contents: Mapping[str, Content], key: str) -> None:
     """
     if (run := page_run.CURRENT_RUN.get()) is not None and run.question.parameters is not None:
         run.has_tabs = True
-        last_contents = {name: contents[name] for name in (DOWNLOADS, COMPUTED) if name in contents}
-        own_contents = {name: content for name, content in contents.items() if name not in last_contents}
-        contents = {**own_contents, compare_tab.TITLE: lambda: compare_tab.show(run), **last_contents}
+        last_tabs = {name: contents[name] for name in (DOWNLOADS, COMPUTED) if name in contents}
+        own_tabs = {name: content for name, content in contents.items() if name not in last_tabs}
+        contents = {**own_tabs, compare_tab.TITLE: lambda: compare_tab.show(run), **last_tabs}
     open_tab = st.session_state.get(key)
     for name, content in contents.items():
         if not callable(content) and open_tab in content:

@@ -1,11 +1,10 @@
 """The frame around every page: styles, the data in use, whether they are private, and what is wrong with a link.
 
 Streamlit has no option for the styles, which leave more of the window for figures and answers.
-Streamlit leaves 80 pixels free on either side of a wide page, a fifth of what a window of 1280 has beside the sidebar.
-Here it is half of that. The sidebar's links take 34 pixels each, which would push the data in use and *Save session*
-out of a window 800 high. Here they take 26, and are themselves 24 high, as WCAG 2.2 asks. Names of pages start where
-the headings above them start, so that "Bias curves over τ₀", which needs 143 pixels in bold, fits. While the app is
-presented, the page begins right below its header: with larger type a figure would not be visible as a whole.
+Streamlit leaves 80 pixels free on either side of a wide page, a fifth of what a window of 1280 has beside the sidebar,
+and 96 above it. Here it is half of that, and the page begins right below its header. The sidebar's links take 34
+pixels each, which would push the last pages out of a window 800 high. Here they take 26, and are themselves 24 high,
+as WCAG 2.2 asks. Names of pages start where the headings above them start, so that the longest fits.
 """
 
 from __future__ import annotations
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
 
 # Streamlit's own rules have one class each, so that two conditions go before them. On paper its own hold.
 STYLE = """<style>
+.stMain [data-testid="stMainBlockContainer"] { padding-top: 3.75rem; }
 @media screen and (min-width: 736px) {
   .stMain [data-testid="stMainBlockContainer"] { padding-inline: 2.5rem; }
   .st-key-navigation [data-testid="stPageLink-NavLink"] { margin-block: 0; height: 1.5rem; min-height: 1.5rem; }
@@ -52,11 +52,6 @@ STYLE = """<style>
 .st-key-navigation [data-testid="stExpander"] summary { padding: 0.25rem 0; border: none; background: none; }
 .st-key-navigation [data-testid="stExpanderDetails"] { padding: 0; }
 </style>"""
-
-PRESENTING = """<style>
-.stMain [data-testid="stMainBlockContainer"] { padding-top: 3.75rem; }
-</style>"""
-
 
 _mount_navigation = st.components.v2.component(
     "sweetspot_navigation",
@@ -94,7 +89,7 @@ def is_presented() -> bool:
 def show(question: Question) -> None:
     """Draw the sidebar with the data in use, and the problems of a link."""
     # Before anything is drawn; a style takes no place itself.
-    st.html(STYLE + PRESENTING if st.session_state.get(keys.PRESENTING) else STYLE)
+    st.html(STYLE)
     links.apply_once(question)
     st.session_state[keys.PAGE_PARAMETERS] = None
     data, current_tour, ledger = session.dataset(), session.get_tour(), session.get_ledger()

@@ -64,7 +64,7 @@ def test_theorem_2_is_exact_not_only_a_bound(g: int) -> None:
     assert by_hand == Fraction(2 * g + 1, 4 * g * g)
     assert smallest == Fraction(3, 4 * g)
     assert comparison.smooth_choice.variance == pytest.approx(float(by_hand), rel=1e-12)
-    assert comparison.best_cap.variance == pytest.approx(float(smallest), rel=1e-12)
+    assert comparison.cap_choice.variance == pytest.approx(float(smallest), rel=1e-12)
     assert (truth.smooth_variance, truth.capped_variance) == (by_hand, smallest)
     assert truth.ratio == smallest / by_hand
     assert comparison.ratio == pytest.approx(float(truth.ratio), rel=1e-12)
@@ -93,7 +93,7 @@ def test_the_ratio_is_that_of_brute_force_over_all_caps(instance: tuple[list[int
     # A grid can only be above the optimum, by a square of its step.
     assert comparison.smooth_choice.variance <= smooth * (1.0 + ROUNDING)
     assert comparison.ratio == pytest.approx(brute_cap(*instance) / smooth, rel=2e-4)
-    assert comparison.best_cap.variance == pytest.approx(brute_cap(*instance), rel=1e-12)
+    assert comparison.cap_choice.variance == pytest.approx(brute_cap(*instance), rel=1e-12)
 
 
 @settings(max_examples=100, deadline=None)
@@ -183,7 +183,7 @@ def test_batch_agrees_with_the_exact_optimisers(instance: tuple[list[int], list[
     sizes, users, rho = instance
     comparison, batch = compare(problem_of(*instance)), compute_variance_ratios(sizes, users, rho)
     assert float(batch.smooth_variance) == pytest.approx(comparison.smooth_choice.variance, rel=1e-9)
-    assert float(batch.capped_variance) == pytest.approx(comparison.best_cap.variance, rel=1e-9)
+    assert float(batch.capped_variance) == pytest.approx(comparison.cap_choice.variance, rel=1e-9)
 
 
 @settings(max_examples=80, deadline=None)
@@ -225,7 +225,7 @@ def test_a_search_over_instances_comes_close_to_the_supremum_and_cannot_arrive(n
     comparison = compare(problem_of(sizes, users, float(noise_ratio)))
     assert comparison.ratio == pytest.approx(-worst.fun, rel=1e-9)
     assert 1.55 < comparison.ratio < compute_supremum().ratio
-    assert comparison.best_cap.variance == pytest.approx(
+    assert comparison.cap_choice.variance == pytest.approx(
         brute_cap(sizes, users, float(noise_ratio)), rel=1e-12
     )
 

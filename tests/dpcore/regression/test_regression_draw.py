@@ -45,12 +45,12 @@ def test_no_label_decides_whether_there_is_a_release():
     for label, counts_as in ((np.nan, 0.0), (np.inf, problem.value_bound), (-np.inf, 0.0)):
         hostile = y.copy()
         hostile[0] = label
-        assert draw.clip_or_replace_labels(problem, hostile)[0] == counts_as
+        assert draw.clip_released_labels(problem, hostile)[0] == counts_as
         charged = []
         release = draw.draw_coefficients(problem, solution, hostile, charge=charged.append)
         assert release.facts == charged[0]
     with pytest.raises(InvalidInput, match="one number per row"):
-        draw.clip_or_replace_labels(problem, y[1:])
+        draw.clip_released_labels(problem, y[1:])
 
 
 @pytest.mark.parametrize("seed", [1, 4, 10])
@@ -162,7 +162,7 @@ def test_a_fifth_rounding_where_the_interval_is_far_from_0():
     # The sums move by 4.32 units of rounding of sum |c| M more than by B sum |c|.
     low, bound = 1125899957174273.5, 2.1250000000000004
     problem, solution = make_single_user([1.2450870862911143, 1.0062567611916828], bound)
-    ends = draw.clip_or_replace_labels(problem, [-1e300, 1e300], low).tolist()
+    ends = draw.clip_released_labels(problem, [-1e300, 1e300], low).tolist()
     movement = find_largest_movement(solution, ends)
     assert ends[1] - ends[0] == 2.25
     m, weights = Fraction(ends[1]), Fraction(0) + sum(map(Fraction, solution.matrix[0].tolist()))

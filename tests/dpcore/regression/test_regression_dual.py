@@ -30,7 +30,7 @@ def test_multipliers_are_the_best_for_their_m(seed):
     m = rng.standard_normal((problem.num_features, problem.num_features))
     priced = price_entries(problem.whitened, problem.trade_off, m)
     ours = dual_value(problem, m, priced.user_multipliers)
-    assert ours == pytest.approx(priced.linear_term - priced.quadratic_term, rel=1e-12)
+    assert ours == pytest.approx(priced.reward - priced.penalty, rel=1e-12)
     # Independent route: a general optimiser over lambda >= 0, from two starts.
     for start in (np.zeros(problem.num_users), 3.0 * priced.user_multipliers + 0.1):
         other = minimize(

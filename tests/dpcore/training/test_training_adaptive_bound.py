@@ -261,7 +261,7 @@ def followed_without_noise(rows, mechanism, steps_of_bound=None):
         np.zeros((mechanism.steps, rows.num_features, 1)), np.zeros((mechanism.steps, 1)), np.zeros(1)
     )
     return descent.simulate_descents(
-        gradient, mechanism, rows.num_users, np.array([FOLLOWED.bound]), quiet, bound_follows=True, rule_plan=plan,
+        gradient, mechanism, rows.num_users, np.array([FOLLOWED.bound]), quiet, rule_plan=plan,
         should_stop=lambda: False,
     )  # fmt: skip
 

@@ -193,7 +193,7 @@ def noise_multipliers(mechanism: Mechanism, bound: float) -> tuple[float, float]
     weight = account.compute_weight_sensitivity(mechanism.neighbours, bound)
     return (
         noise.gradient_noise_std / distance,
-        noise.weight_sum_noise_std / weight if weight else noise.weight_sum_noise_std,
+        noise.weight_noise_std / weight if weight else noise.weight_noise_std,
     )
 
 
@@ -231,11 +231,9 @@ def test_all_steps_together_are_one_gaussian_of_the_whole_budget(relation, bound
 
 def test_public_counts_pay_nothing_for_the_sum_of_weights():
     add, replaced, values = (Mechanism(1.0, 1e-5, relation, steps=30) for relation in (ADD, REPLACE, VALUES))
-    assert account.plan_noise(values, 5.0).weight_sum_noise_std == 0.0
-    assert (
-        account.plan_noise(replaced, 1.0).weight_sum_noise_std == 0.0
-    )  # averages of a public number of users
-    assert account.plan_noise(replaced, 5.0).weight_sum_noise_std > 0.0
+    assert account.plan_noise(values, 5.0).weight_noise_std == 0.0
+    assert account.plan_noise(replaced, 1.0).weight_noise_std == 0.0  # averages of a public number of users
+    assert account.plan_noise(replaced, 5.0).weight_noise_std > 0.0
     gradient_noise = account.plan_noise(values, 5.0).gradient_noise_std
     assert account.plan_noise(add, 5.0).gradient_noise_std == pytest.approx(
         gradient_noise / 2 / math.sqrt(0.95)

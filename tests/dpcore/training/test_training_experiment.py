@@ -20,7 +20,7 @@ from dpcore.training.rows import (
     ScoreUnit,
     hold_out,
     prepare_rows,
-    score_constant,
+    score_guess,
     score_models,
 )
 from dpcore.training.training_data import TrainingGenerator
@@ -125,7 +125,7 @@ def test_references_and_scores_by_hand():
     # Margins 2, -1, 2, 0: losses 1/2, 2, 1/2, 1/2; right 1, 0, 1, 1/2.
     assert result[0] == pytest.approx([3.5 / 4, 2.5 / 4])
     assert result[1] == pytest.approx([(1.0 + 0.5) / 2, (2 / 3 + 0.5) / 2])
-    guess = score_constant(rows, LossKind.SQUARED, 0.5)
+    guess = score_guess(rows, LossKind.SQUARED, 0.5)
     assert guess[0] == pytest.approx([(0.125 * 2 + 1.125 * 2) / 4, 0.5])
     question = small()
     references = experiment.compute_references(question)
@@ -290,9 +290,7 @@ def test_more_runs_decide_where_a_table_does_not():
         decided = decision.choose_answer(table, experiment.Table(close_call, scores))
         assert decided.cell_index == at
         # Of public rows the least answers.
-        free = decision.choose_answer(
-            table, experiment.Table(close_call, scores), choice_costs_no_privacy=True
-        )
+        free = decision.choose_answer(table, experiment.Table(close_call, scores), is_public=True)
         assert free.cell_index == (0 if more < 0 else 1)
     assert decision.choose_answer(table, close_call.make_empty_table()).cell_index == 0
     # Nothing is open where they are clearly worse, or alone in front.

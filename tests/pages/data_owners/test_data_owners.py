@@ -24,7 +24,7 @@ from dpcore.data_owners.answer.solution import tabulate_bounds
 from dpcore.data_owners.bounds import ProtectedPart, Unit, bound_alone, bound_together
 from dpcore.data_owners.parameters import TRAINING_FIELDS, OwnersParameters, OwnersSource
 from dpcore.data_owners.regimes import MapAxis, Regime
-from dpcore.data_owners.study import Form, Records, Study, StudyResult
+from dpcore.data_owners.study import Form, RecordSource, Study, StudyResult
 from dpcore.data_owners.training import read_table
 from dpcore.dataset import Dataset, LabelledRows
 from dpcore.report import charts, plotly_figures
@@ -129,8 +129,8 @@ def test_owners_of_private_data_get_a_cap_and_its_label() -> None:
     assert any(name == "Your bound on records, 100 records" for name in told.facts)
     assert found.bound_at_own_cap == pytest.approx(float(every[99]))
     assert [name for name, _, _ in told.proofs] == ["Cap per owner"]
-    assert found.gaining_owners is not None
-    limit, count = found.gaining_owners
+    assert found.gaining_limit_and_count is not None
+    limit, count = found.gaining_limit_and_count
     assert count == sum(u for s, u in ((1, 50), (20, 30), (400, 5)) if s < limit)
     ((_, cap),) = told.code.forms
     assert isinstance(cap, Choice)
@@ -362,7 +362,7 @@ def test_the_page_answers_follows_its_inputs_and_refuses_in_sentences() -> None:
     check(app.number_input(key="data_owners.train_seed").set_value(2.0).run())
     assert "These are for earlier settings" in shown_texts(app)
     # A table of one's own: its accuracies are as private as it is, and those of the digits are gone.
-    app.session_state["data_owners.train_on"] = Records.UPLOAD
+    app.session_state["data_owners.train_on"] = RecordSource.UPLOAD
     check(app.run())
     assert "owners_accuracy" not in figure_keys(app)
     app.session_state["data_owners.loaded"] = make_own_table()

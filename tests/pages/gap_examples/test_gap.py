@@ -71,8 +71,8 @@ def assert_data_answer(app: AppTest, problem: mean.MeanProblem) -> None:
     both = compare(problem)
     proof = carry_out_fourfold_proof(both)
     assert read_point(app, "gap_data", "Best bound") == (
-        both.best_cap.max_contributions,
-        pytest.approx(both.best_cap.variance / both.smooth_choice.variance),
+        both.cap_choice.max_contributions,
+        pytest.approx(both.cap_choice.variance / both.smooth_choice.variance),
     )
     assert read_point(app, "gap_data", "Best weights, h*") == (
         pytest.approx(both.smooth_choice.threshold),
@@ -127,7 +127,7 @@ def test_where_nothing_can_be_gained_a_cap_is_recommended_and_why_is_said():
 def test_the_range_of_good_caps_is_what_it_says():
     view = build_gap_answer(SAMPLE.histogram).solution
     problem, (low, high) = view.comparison.problem, view.near_optimal_caps
-    allowed = 1.05**2 * view.comparison.best_cap.variance
+    allowed = 1.05**2 * view.comparison.cap_choice.variance
     assert np.all(mean.capped_variance(problem, np.arange(low, high + 1)) <= allowed)
     assert np.all(mean.capped_variance(problem, np.array([low - 1, high + 1])) > allowed)
 

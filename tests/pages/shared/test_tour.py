@@ -25,7 +25,7 @@ from dpcore.start import parameters
 from dpcore.start.parameters import UserPreset
 from pages.shared.base import keys
 from pages.shared.base.question import Question
-from pages.shared.screen import strip
+from pages.shared.screen import tour_bar
 from pages.shared.session import links, session, session_file, tour
 from tests.pages.driving import (
     address_of,
@@ -410,7 +410,7 @@ def test_the_tour_on_the_real_pages() -> None:
         # As declared, or the answer would say that it is about other settings.
         assert app.session_state[keys.PAGE_PARAMETERS] == step.parameters
         assert address_of(app)["tour"] == str(number)
-        assert strip.HINT in shown_texts(app)
+        assert tour_bar.HINT in shown_texts(app)
         widget = f"{question.widgets[step.field_name]}"
         if step.field_name == "epsilon":
             check(app.number_input(key=keys.EPSILON).set_value(step.goal_value).run())
@@ -422,7 +422,7 @@ def test_the_tour_on_the_real_pages() -> None:
             check(app.slider(key=widget).set_value(step.goal_value).run())
         else:
             check(app.number_input(key=widget).set_value(step.goal_value).run())
-        assert strip.HINT not in shown_texts(app)
+        assert tour_bar.HINT not in shown_texts(app)
         assert answer_at(question.name) in shown_texts(app)
         assert tour.OTHERWISE not in shown_texts(app)
         if number < len(STOPS):
@@ -453,6 +453,6 @@ def test_an_address_leads_to_a_step() -> None:
     )
     assert app.session_state[keys.EPSILON] == 0.5  # The step as it was left, not as it begins.
     assert "Step 2 of 7".lower() in shown_texts(app)
-    assert strip.HINT not in shown_texts(app)
+    assert tour_bar.HINT not in shown_texts(app)
     app = open_app("Home", tour="nine")
     assert "The tour has 7 steps" in errors(app)
