@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 from dpcore.answer.answer import Answer, ReleaseSetting, add_choice, without_numbers
@@ -282,12 +281,11 @@ def build_answer(
             plots={**answer.plots, **_list_plots(solution, provenance)},
         )
     release_text = f"{parameters.statistic.value} per group"
-    list_details = partial(_list_details, solution)
     return add_choice(
         answer,
         dataset,
         release_text,
-        list_details,
+        lambda: _list_details(solution),
         data_entries=data_entries,
         omitted_parameter_names=NOT_COMPARED,
     )
