@@ -42,7 +42,7 @@ class Tradeoff:
     Attributes:
         histogram: How many rows users have.
         problem: The question.
-        curve_errors: Over the bounds of the curves; its ``bias`` is what is thrown away, in rows of all counts together.
+        curve_errors: Over the bounds of the curves; ``bias`` is what is thrown away, in rows of all counts together.
         best_choice: The bound with the smallest expected error.
         near_optimal_range: Smallest and largest bound within 5 % of the best.
         single_count_bound: The best bound of one count of all rows with all of epsilon to itself, as on the page of
