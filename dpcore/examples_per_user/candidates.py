@@ -273,7 +273,6 @@ def write_program(program_name: str, training: Training, label: str) -> Code:
     # Where a tail was moved G stands behind K, which is then the last k in order.
     last_move = int(moves[-2] if moves[-1] > len(moves) - 1 else moves[-1])
     constant_names = ("rate", "divisor", "multiplier", "epsilon", "delta")
-    constants = {name: wording.digits(getattr(training, name)) for name in constant_names}
     program_text = render(
         Path(__file__).with_name(f"{template_name}.py"),
         version=VERSION,
@@ -284,7 +283,7 @@ def write_program(program_name: str, training: Training, label: str) -> Code:
         grid=wording.digits(choose_grid(training.epsilon, training.num_steps)),
         last=last_move,
         weights=move_probabilities,
-        **constants,
+        **{name: wording.digits(getattr(training, name)) for name in constant_names},
     )
     return Code(program_text, "python", f"examples_per_user_{template_name}.py", ())
 

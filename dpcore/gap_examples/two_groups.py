@@ -88,8 +88,7 @@ def build_theorem_2_problem(g: int) -> MeanProblem:
     Source: Epasto et al. 2020, appendix A, example 2.
     """
     require.whole(1, 10**9, g=g)
-    histogram = ContributionHistogram.from_table([1, g], [g, g])
-    return build_problem_of_noise_ratio(histogram, float(g))
+    return build_problem_of_noise_ratio(ContributionHistogram.from_table([1, g], [g, g]), float(g))
 
 
 def compute_theorem_2(g: int) -> Theorem2Variances:
@@ -190,8 +189,7 @@ def compute_integer_cap_limit(
         smallest_variances = candidate_variances.min(axis=0)
         # Weights: in the docstring's order, both branches written so that neither divides by zero.
         inverse_weight_variances = np.where(t <= q, p + q * (q / t), 1.0 / (p + t))
-    best_indices = candidate_variances.argmin(axis=0)[None]
-    finite_caps = np.take_along_axis(candidate_caps, best_indices, axis=0)[0]
+    finite_caps = np.take_along_axis(candidate_caps, candidate_variances.argmin(axis=0)[None], axis=0)[0]
     best_caps = np.where(np.isfinite(stationary_caps), finite_caps, np.inf)
     best_variances = np.where(np.isfinite(stationary_caps), smallest_variances, variance_without_cap)
     return RatioLimit(np.asarray(best_variances * inverse_weight_variances), np.asarray(best_caps))

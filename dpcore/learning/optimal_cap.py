@@ -135,10 +135,9 @@ class BoundSettings:
 
     def split(self, statistics: CapStatistics, num_rows: float) -> Split:
         """Return (*) as a falling and a rising part, for `dpcore.common.branch_and_bound`."""
-        error_parts = self.compute_error_parts(statistics, num_rows)
         # The bias is a difference of sums: for the proof it is taken as low as rounding may have left it.
         smallest_bias = THEOREM_FACTOR * bound_bias(self.bias, statistics.round_down(), self.loss_variance)
-        twice_bias, finite_sample, privacy = vars(error_parts).values()
+        twice_bias, finite_sample, privacy = vars(self.compute_error_parts(statistics, num_rows)).values()
         return Split(twice_bias + finite_sample, smallest_bias + finite_sample, privacy)
 
 

@@ -120,9 +120,8 @@ class BoundCurve:
         sizes = self.histogram.sizes.astype(np.float64)
         rows_below, users_above, _ = self.histogram.pieces_after(slice(1, -1))
         a, b, d = vars(self.numerators).values()
-        slopes = 2.0 * d * rows_below - users_above * b
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            points = (2.0 * users_above * a - b * rows_below) / slopes
+            points = (2.0 * users_above * a - b * rows_below) / (2.0 * d * rows_below - users_above * b)
         piece_indices = np.flatnonzero((points > sizes[:-1]) & (points < sizes[1:]))
         return piece_indices, points[piece_indices]
 

@@ -20,30 +20,27 @@ from pages.mean.question import QUESTION
 from pages.shared.fields import fields, jobs, setting
 
 
-def parameters(epsilon: float = 1.0) -> MeanParameters | None:
+def read_parameters(epsilon: float = 1.0) -> MeanParameters | None:
     """Return the parameters of *Mean* from its fields; None if they do not fit together."""
     fields.start(QUESTION, uses_shared_data=False)
     state = st.session_state
-    source = state[QUESTION.key("variance_source")]
-    variance = state[QUESTION.key("value_variance")] if source is VarianceSource.ENTERED else None
     lower, upper = setting.read_value(QUESTION, "lower"), setting.read_value(QUESTION, "upper")
     if lower is None or upper is None:
         return None
     try:
-        names = ("counts", "target", "likeness", "user_share", "mechanism", "program")
-        settings = {name: state[QUESTION.key(name)] for name in names}
-        if settings["mechanism"] is NoiseKind.GAUSSIAN:
-            settings["delta"] = state[QUESTION.key("delta")]
-        return MeanParameters(
-            epsilon, lower, upper, variance_source=source, value_variance=variance, **settings
+        names = ["counts", "target", "likeness", "user_share", "mechanism", "program", "variance_source"]
+        names += (
+            ["value_variance"] if state[QUESTION.key("variance_source")] is VarianceSource.ENTERED else []
         )
+        names += ["delta"] if state[QUESTION.key("mechanism")] is NoiseKind.GAUSSIAN else []
+        return MeanParameters(epsilon, lower, upper, **{name: state[QUESTION.key(name)] for name in names})
     except InvalidInput:
         return None
 
 
 def build_answer(dataset: Dataset, epsilon: float = 1.0) -> Answer | None:
     """Return the answer of *Mean* on these data; None if its fields do not fit together."""
-    mean_parameters = parameters(epsilon)
+    mean_parameters = read_parameters(epsilon)
     if mean_parameters is None:
         return None
     solver = solve_beside_page(dataset, mean_parameters)
@@ -51,7 +48,7 @@ def build_answer(dataset: Dataset, epsilon: float = 1.0) -> Answer | None:
     return core.build_answer(dataset, mean_parameters, search_result.value)
 
 
-def share_between_users(dataset: Dataset) -> float:
+def choose_user_share(dataset: Dataset) -> float:
     """Return the rho that *Mean* uses for the mean of this table, if it is public or assumed.
 
     Returns:
@@ -59,11 +56,11 @@ def share_between_users(dataset: Dataset) -> float:
         they tell, in two digits.
     """
     fields.start(QUESTION, uses_shared_data=False)
-    target, source, likeness, entered_share = (
+    target, variance_source, likeness, entered_share = (
         st.session_state[QUESTION.key(name)]
         for name in ("target", "variance_source", "likeness", "user_share")
     )
-    reads_values = source is VarianceSource.FROM_VALUES and dataset.values is not None
+    reads_values = variance_source is VarianceSource.FROM_VALUES and dataset.values is not None
     if target is not Target.TABLE or (likeness is Likeness.INDEPENDENT and not reads_values):
         return 0.0
     if likeness is Likeness.ENTERED and not reads_values:
@@ -75,7 +72,7 @@ def share_between_users(dataset: Dataset) -> float:
     return float(round(value_summary.user_share.clipped_estimate, 2))
 
 
-def differing(
+def write_difference(
     dataset: Dataset, page_setting: ReleaseSetting | None, page_bound: float, is_smooth: bool = False
 ) -> str:
     """Return a sentence with both numbers and why they differ; empty if *Mean* finds the same number.
@@ -96,7 +93,7 @@ def differing(
     )
     if abs(mean_bound - page_bound) <= 1e-6 * page_bound:
         return ""
-    reason, mean_text = _why(page_setting, answer.setting), wording.number(mean_bound)
+    reason, mean_text = _write_reason(page_setting, answer.setting), wording.number(mean_bound)
     if is_smooth and page_setting.user_share and not page_setting.list_differences(answer.setting):
         reason = "its weights have a private constant beside the bound, and a draw has none"
     program = answer.parameters.program
@@ -107,7 +104,7 @@ def differing(
     return f"*Mean* finds {mean_text} for this release, this page {wording.number(page_bound)}: {reason}."
 
 
-def _why(page_setting: ReleaseSetting, mean_setting: ReleaseSetting) -> str:
+def _write_reason(page_setting: ReleaseSetting, mean_setting: ReleaseSetting) -> str:
     """Return the clause that says why *Mean* finds another bound: the first setting in which the two pages differ."""
     differing_fields = page_setting.list_differences(mean_setting)
     if "is_exact_for_values" in differing_fields:

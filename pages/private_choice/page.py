@@ -62,7 +62,7 @@ def build_page_answer(dataset: Dataset, parameters: PageParameters, solution: Pr
 
 def follow_mean(dataset: Dataset) -> None:
     """Take over the settings of *Mean* on values and users if they changed; nothing read off private values."""
-    user_share = elsewhere.share_between_users(dataset)
+    user_share = elsewhere.choose_user_share(dataset)
     _follow("user_share", "users_followed", user_share, QUESTION.get_initial_value("user_share"))
     mean_answer = elsewhere.build_answer(dataset)
     variance_share = worst_share = PrivateParameters(1.0).variance_share
@@ -137,7 +137,7 @@ class PrivatePage(Page):
         solution, data = answer.solution, session.dataset()
         purpose = solution.parameters.purpose
         is_smooth = purpose is BoundPurpose.SMOOTH
-        if reason := elsewhere.differing(data, answer.setting, solution.best, is_smooth):
+        if reason := elsewhere.write_difference(data, answer.setting, solution.best, is_smooth):
             st.caption(reason)
         choice_text = actions.CHOICE_HELP.format(NUMBER_NAMES[purpose])
         st.markdown(f"- **Private copy.** {actions.COPY_HELP}\n- **Direct choice.** {choice_text}")

@@ -222,7 +222,6 @@ def show_two_groups(answer: Answer, dataset: Dataset) -> section.Parts:
     q = 1.0 - p
     term_texts = [f"{1.0 / (p + q * x) + q * x * x / (p + q * x) ** 2:.4f}" for x in caps]
     integer_cap_limit = two_groups.compute_integer_cap_limit(p)
-    real_cap_limit = two_groups.compute_real_cap_limit(p)
     light_share_text = f"{num_light_users}{wording.PERCENT}"
     fine_formula = "1/(1 − p)" if p <= 1.0 / 3.0 else "(5p − 1)/(4p²)" if p <= 0.5 else "2 − p"
     yield (
@@ -239,7 +238,7 @@ $$
 | times σ²/m | {" | ".join(term_texts)} | {1.0 / q:.4f} |
 
 Best is {_name_cap(integer_cap_limit)}: **{float(integer_cap_limit.ratio):.4f}**. With fine bounds (s → ∞) the best is
-{fine_formula} = **{float(real_cap_limit.ratio):.4f}**.
+{fine_formula} = **{float(two_groups.compute_real_cap_limit(p).ratio):.4f}**.
 """
     )
     comparison: Comparison = yield section.Cached(compare, (parameters.build_two_group_problem(),))

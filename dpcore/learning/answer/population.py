@@ -86,9 +86,8 @@ def list_mass_columns(alpha: float) -> dict[str, FloatArray]:
     """List the mass of uncapped users over tau_0, for the chosen alpha and for `FAMILY`, as columns."""
     power_law = PowerLaw(alpha)
     # The heaviest users' shares, where the mass jumps, are among the points.
-    user_numbers = np.arange(1.0, 31.0)
     laws = [PowerLaw(law_alpha) for law_alpha in (alpha, *FAMILY_ALPHAS)]
-    jump_fractions = np.concatenate([law.probability(user_numbers) for law in laws])
+    jump_fractions = np.concatenate([law.probability(np.arange(1.0, 31.0)) for law in laws])
     is_on_axis = (FRACTION_LIMITS[0] < jump_fractions) & (jump_fractions < 1.0)
     tau_0 = log_spaced(*FRACTION_LIMITS, 240, extra_points=jump_fractions[is_on_axis].tolist())
     return {

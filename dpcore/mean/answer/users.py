@@ -110,7 +110,6 @@ def solve_users(
         noise_arguments = float(problem.noise.variance(1.0)), problem.num_aggregates == 2
         threshold = user_deviations.find_threshold(*noise_arguments)
         compute_error = partial(_measure_table_error, user_deviations, noise_arguments)
-    limit = threshold * problem.value_bound / 2.0
     errors = (
         compute_error(threshold),
         compute_error(bounds),
@@ -118,7 +117,8 @@ def solve_users(
         rows_error,
         np.asarray(rows_errors),
     )
-    return UsersSolution(threshold, limit, *errors, user_deviations, user_model)
+    deviation_limit = threshold * problem.value_bound / 2.0
+    return UsersSolution(threshold, deviation_limit, *errors, user_deviations, user_model)
 
 
 def _measure_table_error(
