@@ -47,9 +47,8 @@ def compute_log_weights(num_examples: int, rate: float) -> FloatArray:
         rate: q, in (0, 1].
     """
     k = np.arange(num_examples + 1.0)
-    log_weights = (
-        xlogy(k, rate) + xlog1py(num_examples - k, -rate) - gammaln(k + 1.0) - gammaln(num_examples - k + 1.0)
-    )
+    log_weights = xlogy(k, rate) + xlog1py(num_examples - k, -rate)
+    log_weights = log_weights - gammaln(k + 1.0) - gammaln(num_examples - k + 1.0)
     # Normalised: the constant log G! drops out, and with it its rounding, which would shift all of them equally.
     return np.asarray(log_weights - logsumexp(log_weights))
 

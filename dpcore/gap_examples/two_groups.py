@@ -48,11 +48,6 @@ from dpcore.mean.private_counts import list_choice_entries
 from dpcore.mean.public_counts import MeanProblem
 from dpcore.report.content import write_columns
 
-REAL_CAPS_SUPREMUM = 25.0 / 16.0
-"""Supremum of the ratio when caps may be any real number; proved in docs/gap.md."""
-ROUNDING_BOUND = 1.0 + 4.0 ** (1.0 / 3.0)
-"""The bound for whole caps that follows from v'(h*) <= 2 v(h*) and rounding h*: weaker, with a short proof."""
-
 
 @dataclass(frozen=True)
 class Theorem2Variances:
@@ -270,14 +265,12 @@ class Supremum:
         light_share: p.
         noise_per_user: t = 2 (B / epsilon)^2 / (sigma^2 m).
         threshold: Best threshold of the smooth weights in the limit, q / t rows.
-        tying_caps: The two caps that tie.
     """
 
     ratio: float
     light_share: float
     noise_per_user: float
     threshold: float
-    tying_caps: tuple[int, int]
 
     def build_problem(self) -> MeanProblem:
         """Build an integer instance close to the supremum, at the noise at which caps 2 and 3 tie for its users.
@@ -310,12 +303,12 @@ def compute_supremum() -> Supremum:
     ratio = (w**2 + 10.0 * w + 18.0) * (5.0 * w + 6.0) / ((w + 2.0) * (w + 3.0) * (5.0 * w + 12.0))
     threshold = _compute_tie_threshold(w)
     q = 1.0 / (1.0 + w)
-    return Supremum(ratio, w * q, q / threshold, threshold, (2, 3))
+    return Supremum(ratio, w * q, q / threshold, threshold)
 
 
 @dataclass(frozen=True)
 class Domination:
-    """A two-group limit that an instance cannot beat.
+    """A limit of two groups whose ratio of variances is at least that of an instance.
 
     Attributes:
         num_light_users: a, the line's height at h = 0: users with one row in the dominating limit (a real

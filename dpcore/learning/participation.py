@@ -134,7 +134,7 @@ class PowerLaw:
         s = self.exponent
 
         def evaluate_primitive(x: FloatArray) -> FloatArray:
-            """Return the bracket above at x."""
+            """Return x^(s+1) / (s+1) + x^s / 2 + s x^(s-1) / 12 at each x."""
             return np.asarray(x ** (s + 1.0) / (s + 1.0) + x**s / 2.0 + s * x ** (s - 1.0) / 12.0)
 
         summed_powers = self._cumulative_powers[np.minimum(num_powers, TABLE_SIZE).astype(np.int64)]
@@ -252,13 +252,11 @@ def _sum_over_users(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArray,
     _, edge_excess, edge_capped = _compute_binomial_parts(n, edge_probabilities, cap_column)
     tail_excess = np.maximum((node_excess * weights).sum(axis=1) + np.diff(edge_excess)[:, 0] / 24.0, 0.0)
     tail_kept_rows = n * float(law.compute_tail_mass(float(NUM_HEAD_USERS))) - tail_excess
-    num_capped = (
-        head_capped.sum(axis=1) + (node_capped * weights).sum(axis=1) + np.diff(edge_capped)[:, 0] / 24.0
-    )
+    tail_capped = (node_capped * weights).sum(axis=1) + np.diff(edge_capped)[:, 0] / 24.0
     return (
         head_kept.sum(axis=1) + np.maximum(tail_kept_rows, 0.0),
         head_excess.sum(axis=1) + tail_excess,
-        np.maximum(num_capped, 0.0),
+        np.maximum(head_capped.sum(axis=1) + tail_capped, 0.0),
     )
 
 

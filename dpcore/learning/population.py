@@ -40,7 +40,7 @@ ROWS_FOR_COST = tuple(10**k for k in range(2, 10))
 
 @dataclass(frozen=True, kw_only=True)
 class PopulationProblem(BoundSettings):
-    """The question for a population instead of a data set. Public: no data enter.
+    """The problem of the best tau_0 for a population instead of a data set. Public: no data enter.
 
     Attributes:
         participation: Who contributes how often.

@@ -348,10 +348,8 @@ class _Tangent:
 
     def cross(self, other: _Tangent) -> tuple[float, float]:
         """Return the offset at which this line and another cross, and their common height there."""
-        rise = (
-            other.squared_error - self.squared_error + self.slope * self.offset - other.slope * other.offset
-        )
-        offset = rise / (self.slope - other.slope)
+        gap = other.squared_error - self.squared_error + self.slope * self.offset - other.slope * other.offset
+        offset = gap / (self.slope - other.slope)
         return offset, self.squared_error + self.slope * (offset - self.offset)
 
 

@@ -204,10 +204,7 @@ class BoundCurve:
         stops = np.concatenate((edges[is_stop], breakpoints[-1:][is_within[-1:]]))
         # Intervals that touch are one; of integers, also those without an integer between them.
         is_apart = starts[1:] - stops[:-1] > (1.0 if is_integer else 0.0)
-        starts, stops = (
-            starts[np.r_[True, is_apart]],
-            stops[np.r_[is_apart, True]],
-        )
+        starts, stops = starts[np.r_[True, is_apart]], stops[np.r_[is_apart, True]]
         return tuple(zip(starts.tolist(), stops.tolist(), strict=True))
 
     def _breakpoints(self, is_integer: bool) -> FloatArray:

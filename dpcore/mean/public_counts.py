@@ -250,9 +250,8 @@ class MeanProblem:
     @cached_property
     def noise(self) -> DrawnNoise:
         """Return the noise that the program draws with the whole budget; BigQuery's with the budget of an aggregate."""
-        return find_noise(
-            self.program, self.mechanism, self.epsilon, self.delta, num_aggregates=self.num_aggregates
-        )
+        budget_arguments = self.mechanism, self.epsilon, self.delta
+        return find_noise(self.program, *budget_arguments, num_aggregates=self.num_aggregates)
 
     @cached_property
     def _unit_noise_variance(self) -> float:

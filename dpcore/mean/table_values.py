@@ -204,10 +204,8 @@ def _correlation(term_sums: FloatArray) -> FloatArray:
         within_mean_square = np.maximum(within_squares, 0.0) / (n - m)
         typical_size = (n - squared_sizes / n) / (m - 1.0)
         variance_sum = between_mean_square + (typical_size - 1.0) * within_mean_square
-        correlations = np.where(
-            variance_sum > 0.0, (between_mean_square - within_mean_square) / variance_sum, 0.0
-        )
-    return np.asarray(np.where((m >= 2.0) & (n > m), correlations, np.nan))
+        ratios = np.where(variance_sum > 0.0, (between_mean_square - within_mean_square) / variance_sum, 0.0)
+    return np.asarray(np.where((m >= 2.0) & (n > m), ratios, np.nan))
 
 
 @dataclass(frozen=True, eq=False)
@@ -382,14 +380,12 @@ class UserDeviations:
         """Return the sums of a e over the users below, and of a over those above, shape (users + 1,)."""
         return prefix_sums(self.clamped_distances * self.growth_ends), suffix_sums(self.clamped_distances)
 
-    def error(
-        self, thresholds: npt.ArrayLike, unit_noise_variance: float, has_private_counts: bool
-    ) -> MeanError:
+    def error(self, thresholds: npt.ArrayLike, noise_variance: float, has_private_counts: bool) -> MeanError:
         """Return the error about the mean of the table, with private counts by the delta method.
 
         Args:
             thresholds: h > 0 in rows per user, any shape.
-            unit_noise_variance: Variance of the noise at sensitivity 1.
+            noise_variance: Variance of the noise at sensitivity 1.
             has_private_counts: True if the pair of sums is released; False if only the sum of deviations is.
         """
         h = np.asarray(thresholds, dtype=np.float64)
@@ -397,7 +393,7 @@ class UserDeviations:
         k, kept_rows = np.searchsorted(self.growth_ends, h, side="right"), self.histogram.kept_rows(h)
         average_deviations = (sums_below[k] + h * sums_above[k]) / kept_rows
         squares = self.width**2 / 2.0 + 2.0 * average_deviations**2 if has_private_counts else self.width**2
-        privacy_variances = np.asarray(unit_noise_variance * (h / kept_rows) ** 2 * squares)
+        privacy_variances = np.asarray(noise_variance * (h / kept_rows) ** 2 * squares)
         return MeanError(np.zeros(h.shape), privacy_variances, np.asarray(self.offset + average_deviations))
 
     def sum_biases(self, threshold: float, clamps_users: bool) -> float:

@@ -106,9 +106,8 @@ class ValueRangeProblem:
     @cached_property
     def _means_by_size(self) -> FloatArray:
         """Return per size the sum of its users' centred means, shape (K,)."""
-        return (
-            np.bincount(self._sizes_of_rows[2], self.values.values - self.mean, self.sizes.size) / self.sizes
-        )
+        size_indices = self._sizes_of_rows[2]
+        return np.bincount(size_indices, self.values.values - self.mean, self.sizes.size) / self.sizes
 
     def kept_rows(self, thresholds: npt.ArrayLike) -> FloatArray:
         """Return n_h, the number of kept rows; any shape."""

@@ -155,7 +155,7 @@ def build_errors(drawn_noise: DrawnNoise, bounds: npt.ArrayLike, bias: npt.Array
 
 
 def measure_errors(problem: TotalProblem, bounds: npt.ArrayLike) -> FloatArray:
-    """Compute the error of each bound by the problem's own measure; shapes as `errors`."""
+    """Compute the error of each bound by the problem's own measure, of the shape of ``bounds``."""
     t = np.asarray(bounds, dtype=np.float64)
     return problem.noise.measure_error(problem.measure, problem.amounts.excess(t), t)
 
@@ -441,7 +441,7 @@ def find_short_bound(problem: TotalProblem, best_bound: float) -> float:
 
 
 def round_to_few_digits(best_bound: float, compute_errors: Callable[[FloatArray], FloatArray]) -> float:
-    """Return the shortest decimal beside a best bound on a total; see `short_bound`.
+    """Return the shortest decimal beside a best bound that errs at most `SHORT_COST` more; else the bound itself.
 
     Args:
         best_bound: The best bound, at least 0.

@@ -88,9 +88,8 @@ def write_difference(
         return ""
     if page_setting.statistic is not answer.setting.statistic:
         return ""
-    mean_bound = (
-        answer.solution.smooth_choice.threshold if is_smooth else answer.solution.cap_choice.max_contributions
-    )
+    solution = answer.solution
+    mean_bound = solution.smooth_choice.threshold if is_smooth else solution.cap_choice.max_contributions
     if abs(mean_bound - page_bound) <= 1e-6 * page_bound:
         return ""
     reason, mean_text = _write_reason(page_setting, answer.setting), wording.number(mean_bound)

@@ -27,7 +27,7 @@ WORTH_HAVING = 1.05
 
 
 def format_gain(ratio: float) -> str:
-    """Format how much a ratio of variances is above 1, in per cent; 0 for rounding."""
+    """Format by how much a ratio of variances exceeds 1, in per cent; 0 % if by no more than rounding."""
     return wording.percent(max(ratio - 1.0, 0.0), 3) if ratio - 1.0 > 5e-6 else f"0{wording.PERCENT}"
 
 
@@ -284,9 +284,8 @@ def show_regression(answer: Answer, dataset: Dataset) -> section.Parts:
     example_number, g = answer.parameters.example, answer.parameters.regression_g
     regression_step = yield section.Cached(regression.solve_regression_step, (example_number, g), num_kept=32)
     growth_columns = yield section.Cached(regression.compute_growth, (example_number,), num_kept=4)
-    yield section.Figures(
-        (plots.plot_growth(growth_columns, regression_step), plots.plot_thresholds(regression_step))
-    )
+    growth_plot = plots.plot_growth(growth_columns, regression_step)
+    yield section.Figures((growth_plot, plots.plot_thresholds(regression_step)))
     yield _write_regression(regression_step)
     yield section.Link("Linear regression", "Find the best C on other data", "arrow_forward")
 

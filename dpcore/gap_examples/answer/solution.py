@@ -188,9 +188,8 @@ def plot_two_groups(num_light_users: int, heavy_size: int, light_size: int) -> P
 def find_worst_share(noise_per_user: float) -> float:
     """Find the share of light users at which the ratio is largest for this noise, to a thousandth."""
     light_shares = np.linspace(0.001, 0.999, 999)
-    return float(
-        light_shares[int(two_groups.compute_integer_cap_limit(light_shares, noise_per_user).ratio.argmax())]
-    )
+    ratios = two_groups.compute_integer_cap_limit(light_shares, noise_per_user).ratio
+    return float(light_shares[int(ratios.argmax())])
 
 
 def plot_any_noise(noise_per_user: float) -> Plot:

@@ -121,7 +121,7 @@ def has_no_best(best_cap: LearningCap, smallest_fraction: float) -> bool:
 
 
 def describe_best(solution: PopulationSolution) -> str:
-    """Describe the smallest sum of bias and noise, and at which share it is."""
+    """Describe the smallest sum of bias and noise, with its tau_0 and proof, or that it is at one row per user."""
     best_cap, num_capped_text = solution.best_cap, wording.number(solution.expected_capped_at_best, 2)
     if has_no_best(best_cap, 1.0 / solution.parameters.population_rows):
         return f"The smallest sum, {wording.number(best_cap.total)}, is at one row per user."
@@ -392,7 +392,7 @@ def show_cost_over_caps(answer: Answer, dataset: Dataset) -> Parts:
 
 
 def show_cost_over_rows(answer: Answer, dataset: Dataset) -> Parts:
-    """Offer the search for the cost of privacy over n, and show what it finds."""
+    """Offer the search for the cost of privacy over n, and show what it has found, if anything."""
     parameters: LearningParameters = answer.parameters.cost_parameters
     yield "The smallest sum of bias and privacy noise, as rows become plentiful: it does not fall to zero."
     yield Fields(("alpha",))

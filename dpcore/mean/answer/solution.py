@@ -473,7 +473,7 @@ def describe_noise(problem: mean.MeanProblem) -> str:
 
 
 def describe_user_share(value_summary: ValueSummary) -> str:
-    """Describe the share of the variance that lies between users, with its interval."""
+    """Describe the share of the variance that lies between users, with its interval; or why it cannot be estimated."""
     user_share = value_summary.user_share
     if math.isnan(user_share.estimate):
         return "it cannot be estimated: nobody has two rows, or there is only one user."

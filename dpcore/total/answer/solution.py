@@ -137,7 +137,7 @@ class TotalSolution(_CurveSolution):
 
 
 def _find_short_bound(problem: TotalProblem) -> float:
-    """Return the best bound in few digits."""
+    """Return the best bound, in few digits unless only whole bounds are allowed."""
     return total.find_short_bound(problem, total.find_optimal_bound(problem))
 
 
@@ -224,6 +224,7 @@ def _solve_signed(totals: UserTotals, parameters: TotalParameters) -> SignedSolu
     noise_arguments = parameters.epsilon, parameters.mechanism, parameters.delta
     problem = SignedProblem.from_totals(totals.signed_totals, *noise_arguments, parameters.program)
     low, high = parameters.lower, parameters.upper
+    is_entered = low is not None and high is not None
     if low is None or high is None:
         high = problem.propose_bound()
         low = -high
@@ -232,7 +233,7 @@ def _solve_signed(totals: UserTotals, parameters: TotalParameters) -> SignedSolu
         user_totals=totals,
         problem=problem,
         clipped_sum=problem.clip(low, high),
-        is_entered=low is not None and high is not None,
+        is_entered=is_entered,
         measure=Measure.RMSE if parameters.objective is Measure.RMSE else Measure.ABSOLUTE,
         bounds=bounds,
         errors=problem.compute_symmetric_errors(bounds),
