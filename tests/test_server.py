@@ -197,7 +197,7 @@ def test_what_was_judged_here_never_reaches_streamlits_look_up(monkeypatch):
     async def inner(scope, _receive, _send):
         passed.append({name.decode(): value.decode() for name, value in scope["headers"]})
 
-    guard = Guard(inner, origins=frozenset({DEMO}), is_demo=True, policy="")
+    guard = Guard(inner, public_origins=frozenset({DEMO}), is_demo=True, policy="")
     own_text = f"http://{OWN}"
     for headers in ({"origin": own_text}, {"host": "demo.example.org", "origin": DEMO}, {"origin": DEMO}, {}):
         # In a thread of its own: where browser tests have run before, an event loop runs in this one.

@@ -407,12 +407,14 @@ def render_program(template_name: str, choice: Choice, **further_values: Any) ->
         further_values: Further values of the template, which override those of the choice.
     """
     table_layout, is_private = choice.read_as, not choice.is_of_public_data
+    has_rho = choice.noise is NoiseKind.GAUSSIAN and choice.delta is not None
     decimal_marks = {name: mark for name in choice.number_columns if (mark := table_layout.decimal(name))}
     template_values = {
         "choice": choice,
         "released": choice.quantity.name,
         "gaussian": choice.noise is NoiseKind.GAUSSIAN,
         "smooth": choice.threshold is not None,
+        "rho": programs.convert_to_rho(choice.epsilon, choice.delta or 0.0) if has_rho else None,
         "per_group": choice.quantity in PER_GROUP,
         "of_values": choice.quantity in OF_VALUES,
         "groups_are_written": choice.quantity in PER_GROUP

@@ -47,30 +47,31 @@ def write(choice: Choice) -> Code:
     releases_vector = choice.quantity is Quantity.GROUP_MEANS or common.has_noisy_rows(choice)
     in_context = choice.max_norm is None and not releases_vector
     relation_sentence = RELATION if in_context else common.ADD_OR_REMOVE
-    requirements_text = POLARS if is_tidy(choice) else common.add_readers(NEEDS, choice)
+    requirements_text = POLARS if has_short_program(choice) else common.add_readers(NEEDS, choice)
     differences = _list_differences(choice)
     return common.assemble(choice, LIBRARY, relation_sentence, differences, body_text, requirements_text)
 
 
-def is_tidy(choice: Choice) -> bool:
-    """Return True if Polars alone reads the file as Sweet Spot does: one plain text file of public data.
+def has_short_program(choice: Choice) -> bool:
+    """Return True if a short program reads the file by Polars alone: one plain text or Parquet file of public data.
 
     Not for private data: a lone quotation mark in one user's cell ends Polars' reader with lines of other users in its
     message, and whether amounts need more than a cast is private, too.
     """
     table_layout, (file_layout, *other_layouts) = choice.read_as, choice.read_as.files
-    is_plain = file_layout.kind is FileKind.TEXT and file_layout.encoding in ("utf-8", "ascii")
-    is_plain &= len(file_layout.separator) == 1
-    is_cut = file_layout.skip or file_layout.packing or file_layout.names
-    has_rule = table_layout.missing_is_a_user or table_layout.has_missing_rule
-    is_bare = not (is_cut or has_rule or other_layouts)
-    has_points = not any(table_layout.decimal(name) for name in choice.number_columns)
+    is_utf8_text = file_layout.kind is FileKind.TEXT and file_layout.encoding in ("utf-8", "ascii")
+    is_utf8_text &= len(file_layout.separator) == 1
+    is_one_file = (is_utf8_text or file_layout.kind is FileKind.PARQUET) and not other_layouts
+    has_header_on_top = not (file_layout.skip or file_layout.packing or file_layout.names)
+    has_missing_rule = table_layout.missing_is_a_user or table_layout.has_missing_rule
+    needs_marks = any(table_layout.decimal(name) for name in choice.number_columns)
     # Polars takes some names for patterns of names.
     names = (*choice.privacy_unit, choice.value_column, choice.group_column)
-    has_words = len(choice.privacy_unit) == 1 and all(re.fullmatch(r"\w[\w ]*", name) for name in names)
-    return (
-        choice.is_of_public_data and not choice.groups and is_plain and is_bare and has_points and has_words
-    )
+    has_plain_names = len(choice.privacy_unit) == 1 and all(re.fullmatch(r"\w[\w ]*", name) for name in names)
+    is_tidy_file = is_one_file and has_header_on_top and not has_missing_rule and not needs_marks
+    is_release = choice.is_in_libraries and choice.quantity is not Quantity.MODEL and choice.selection is None
+    is_of_public_data = choice.is_of_public_data and not choice.groups
+    return is_release and is_of_public_data and is_tidy_file and has_plain_names
 
 
 def _list_differences(choice: Choice) -> list[str]:
@@ -122,6 +123,6 @@ _REFUSALS = {
 def _render_body(choice: Choice) -> str:
     """Render the program without its head."""
     release_noise = find_release_noise(choice, Program.OPENDP)
-    template_values: dict[str, Any] = {"tidy": is_tidy(choice), "noise": release_noise}
+    template_values: dict[str, Any] = {"tidy": has_short_program(choice), "noise": release_noise}
     template_values |= {"candidates": CANDIDATES, "public_rows": common.PUBLIC_ROWS}
     return common.render_program("with_opendp.py", choice, **template_values)

@@ -302,11 +302,7 @@ def _evaluate_dual(whitened: Whitened, trade_off: float, m: FloatArray) -> DualP
 
 
 def ascend_dual(
-    whitened: Whitened,
-    trade_off: float,
-    m: FloatArray,
-    num_steps: int,
-    is_point_settled: Callable[[DualPoint], bool],
+    whitened: Whitened, trade_off: float, m: FloatArray, num_steps: int, may_end: Callable[[DualPoint], bool]
 ) -> DualPoint:
     """Take Newton steps from M on, with a damping that is raised until the dual rises.
 
@@ -315,7 +311,7 @@ def ascend_dual(
         trade_off: a > 0.
         m: Where to start, shape (d, d); its scale does not matter.
         num_steps: At most so many steps.
-        is_point_settled: Called at every point; ends the ascent by returning True.
+        may_end: Called at every point; ends the ascent by returning True.
 
     Returns:
         The last, hence highest, point.
@@ -324,7 +320,7 @@ def ascend_dual(
     dual_point = _evaluate_dual(whitened, trade_off, m)
     damping = 1e-8
     for _ in range(num_steps):
-        if is_point_settled(dual_point):
+        if may_end(dual_point):
             break
         curvature = compute_hessian(whitened, trade_off, dual_point.priced_entries) / (2.0 * trade_off)
         largest_curvature = float(np.diag(curvature).max())

@@ -197,7 +197,7 @@ FIGURES = (
         title="error over the number of rows",
         setting_text=f"α = {EXPONENT}, ε = {EPSILON:g}. {DATA_NOTE}",
         x=OVER_ROWS,
-        values=ROWS,
+        x_values=ROWS,
         run_once=lambda rows, seed: compute_errors(rows, EXPONENT, EPSILON, seed),
     ),
     build_figure(
@@ -206,7 +206,7 @@ FIGURES = (
         title="error over the inequality of users",
         setting_text=f"n = {PAPER_ROWS:,}, ε = {EPSILON:g}. {DATA_NOTE}",
         x=OVER_EXPONENTS,
-        values=EXPONENTS,
+        x_values=EXPONENTS,
         run_once=lambda exponent, seed: compute_errors(PAPER_ROWS, exponent, EPSILON, seed),
         difference_note=f"{OPEN_NOTE} Its caption names α = 1.5, which is what it varies.",
     ),
@@ -216,7 +216,7 @@ FIGURES = (
         title="figure 1 at three ε",
         setting_text=f"α = {EXPONENT}, ε = 1, 2 and 3. {DATA_NOTE}",
         x=OVER_ROWS,
-        values=ROWS,
+        x_values=ROWS,
         lines=tuple(
             Line(f"{key}_{epsilon:g}", f"{name}, ε = {epsilon:g}", style, symbol, DASHES[epsilon])
             for key, name, style, symbol in METHOD_LINES
@@ -231,7 +231,7 @@ FIGURES = (
             title=f"errors on {data_name}",
             setting_text=f"The paper takes {description}. {STAND_IN_NOTE}",
             x=OVER_EPSILON,
-            values=PAPER_EPSILONS,
+            x_values=PAPER_EPSILONS,
             lines=tuple(Line(*method, paper_values=errors[method[0]]) for method in METHOD_LINES),
             run_once=functools.partial(_run_simulated, simulate),
             difference_note="Other data, so that only directions can be compared.",

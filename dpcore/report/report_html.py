@@ -72,11 +72,11 @@ _CSS_CLASSES = {Disclosure.PUBLIC: "public", Disclosure.PRIVATE: "private", Disc
 
 def _group_helps(answer: Answer) -> list[tuple[str, list[str]]]:
     """List each explanation once, with the names of all numbers that it belongs to."""
-    names_by_help: dict[str, list[str]] = {}
+    number_names_by_help: dict[str, list[str]] = {}
     for number in answer.numbers:
         if number.help:
-            names_by_help.setdefault(number.help, []).append(number.label)
-    return list(names_by_help.items())
+            number_names_by_help.setdefault(number.help, []).append(number.label)
+    return list(number_names_by_help.items())
 
 
 @functools.cache

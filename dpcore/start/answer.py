@@ -203,20 +203,15 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
     near_optimal_text = ""
     if low_text != high_text:
         near_optimal_text = f"{low_text} to {high_text} rows, within 5{wording.PERCENT}."
-    bound_unit, bound_key = "rows per user", "max_contributions"
-    bound_number = Number(
-        "Sweet spot", rows_text, "per user", value=best_choice.max_total, unit=bound_unit, key=bound_key
-    )
+    bound_options: dict[str, str] = {"unit": "rows per user", "key": "max_contributions"}
+    bound_number = Number("Sweet spot", rows_text, "per user", value=best_choice.max_total, **bound_options)
     error_text = wording.percent(error_share)
     error_number = Number("Error", error_text, "of a count", value=error_share, unit="share of a count")
-    best_errors = best_choice.errors
-    share_by_part = {
-        BIAS: float(best_errors.bias) / num_rows,
-        NOISE: float(best_errors.mean_noise) / num_rows,
-    }
+    part_errors = {BIAS: best_choice.errors.bias, NOISE: best_choice.errors.mean_noise}
+    part_shares = {name: float(error) / num_rows for name, error in part_errors.items()}
     return replace(
         answer, headline=standard.instruct_to_cap(rows_text), numbers=(bound_number, error_number),
-        near_optimal=near_optimal_text, error_parts=build_error_parts(share_by_part, wording.percent),
+        near_optimal=near_optimal_text, error_parts=build_error_parts(part_shares, wording.percent),
     )  # fmt: skip
 
 

@@ -121,8 +121,7 @@ def train_bassily(
         slopes = np.maximum(slopes, -max_slopes[row_indices]) * row_weights[row_indices, column_indices]
         slopes[row_offsets >= drawn_sizes[:, None]] = 0.0
         gradient = np.einsum("rw,rwd->rd", slopes, signed_rows)
-        noise_draws = sigma * rng.standard_normal((num_runs, num_features))
-        noisy_gradient = num_users * gradient + noise_draws
+        noisy_gradient = num_users * gradient + sigma * rng.standard_normal((num_runs, num_features))
         theta = np.clip(theta - first_rate / math.sqrt(step_number) * noisy_gradient, -BOX, BOX)
     return np.asarray(theta.T)
 

@@ -266,7 +266,7 @@ def score_models(rows: ClassifierRows, loss: LossKind, theta: FloatArray) -> Flo
     return model_scores
 
 
-def score_constant(rows: ClassifierRows, loss: LossKind, score: float) -> FloatArray:
+def score_guess(rows: ClassifierRows, loss: LossKind, score: float) -> FloatArray:
     """Compute loss and accuracy of a model with one score for every row, over rows and over users, shape (2, 2)."""
     rows_of_ones = replace(rows, features=np.ones((rows.num_rows, 1)))
     return np.asarray(score_models(rows_of_ones, loss, np.array([[score]]))[0])

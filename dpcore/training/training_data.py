@@ -188,8 +188,7 @@ def describe_label_rule(data: TrainingData, positive_above: float) -> str:
     labelled_rows = data.dataset.table
     assert labelled_rows is not None
     if data.design is not None and data.design.positive:
-        positive_phrase = describe_positive(data, positive_above)
-        return f"A row counts as 1 where {positive_phrase}, else as −1"
+        return f"A row counts as 1 where {describe_positive(data, positive_above)}, else as −1"
     num_distinct = np.unique(labelled_rows.labels).size
     if num_distinct <= 2:
         return ""

@@ -105,7 +105,7 @@ def build_report(answer: Answer, source: Source, training_card: TrainingCard | N
     """Build the report of the page, with the results of training, if any."""
 
     def write_disclosure(code: Code, source: Source, public_only: bool) -> str:
-        """Write the cell that sets ``data`` to the kind of numbers that were entered."""
+        """Write the cell that sets ``data`` to the disclosure of the entered numbers, as no data are read."""
         disclosure_code = code.write(answer.disclosure)
         return f"data = {disclosure_code}  # The kind of numbers that the settings hold."
 
@@ -115,13 +115,13 @@ def build_report(answer: Answer, source: Source, training_card: TrainingCard | N
     else:
         hidden_fields.add("own_bound")
         summary = summarise_owners(solution)
-        source = replace(source, disclosure=answer.disclosure, write_cell=write_disclosure)
+        source = replace(source, disclosure=answer.disclosure, write_data_cell=write_disclosure)
     if training_card is not None and training_card.is_private:
         # The bounds may be public: the file as a whole is not.
         source = replace(source, disclosure=training_card.disclosure)
     labels = QUESTION.get_labels(*(name for name in QUESTION.fields if name not in hidden_fields))
     report = report_content.build_page_report(
-        QUESTION, answer, source, setting_labels=labels, summary=summary
+        QUESTION, answer, source, labels_by_field=labels, summary=summary
     )
     if training_card is None:
         return report

@@ -16,7 +16,7 @@ JOB_KEYS = ("train_job", "implicit_job")
 
 
 def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the ratings of the data where they hold some; otherwise generated ones.
+    """Return new values of fields, by name: for ratings of the data where they hold some, else for generated ones.
 
     The range of public ratings is read off them. The range of private ratings must come from what a rating is.
     """
@@ -33,7 +33,8 @@ QUESTION = Question(
     icon=":material/grid_on:",
     url_path="factorisation",
     group="Models",
-    lead="You learn a private recommender. **Which items get a user's budget, and is it worth it?**",
+    lead="You learn a private recommender. **Which items get a user's budget, and is it worth it?**"
+    " Simulation: nothing is released.",
     sentence="I learn a recommender from ratings: which items get a user's budget, and is it worth it?",
     release_phrase="A recommender from ratings",
     answers_from=(Facet.GROUPS,),

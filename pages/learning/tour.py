@@ -17,7 +17,7 @@ def solve(dataset: Dataset, parameters: LearningParameters) -> LearningCap:
     return optimal_cap.find_best_cap(parameters.problem(dataset.histogram))
 
 
-def answer(dataset: Dataset, parameters: LearningParameters) -> str:
+def write_answer(dataset: Dataset, parameters: LearningParameters) -> str:
     """Write the best cap if users differ as is set, and if they are alike."""
     current_cap = solve(dataset, parameters)
     first_cap = solve(dataset, replace(parameters, loss_variance=_BEGIN.loss_variance))
@@ -40,5 +40,5 @@ STEP = Step(
     is_enough=lambda variance: variance >= 0.05,
     question_sentence="If users are alike, a low bound costs little. Must it rise or fall if they differ?",
     instruction="Move Var(H) from 0 to its right end, 0.25",
-    write_answer=answer,
+    write_answer=write_answer,
 )

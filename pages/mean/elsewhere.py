@@ -21,19 +21,22 @@ from pages.shared.fields import fields, jobs, setting
 
 
 def read_parameters(epsilon: float = 1.0) -> MeanParameters | None:
-    """Return the parameters of *Mean* from its fields; None if they do not fit together."""
+    """Build the parameters of *Mean* from its fields in the session; None if one is empty or they are refused."""
     fields.start(QUESTION, uses_shared_data=False)
     state = st.session_state
+    source = state[QUESTION.key("variance_source")]
+    variance = state[QUESTION.key("value_variance")] if source is VarianceSource.ENTERED else None
     lower, upper = setting.read_value(QUESTION, "lower"), setting.read_value(QUESTION, "upper")
     if lower is None or upper is None:
         return None
     try:
-        names = ["counts", "target", "likeness", "user_share", "mechanism", "program", "variance_source"]
-        names += (
-            ["value_variance"] if state[QUESTION.key("variance_source")] is VarianceSource.ENTERED else []
+        names = ("counts", "target", "likeness", "user_share", "mechanism", "program")
+        settings = {name: state[QUESTION.key(name)] for name in names}
+        if settings["mechanism"] is NoiseKind.GAUSSIAN:
+            settings["delta"] = state[QUESTION.key("delta")]
+        return MeanParameters(
+            epsilon, lower, upper, variance_source=source, value_variance=variance, **settings
         )
-        names += ["delta"] if state[QUESTION.key("mechanism")] is NoiseKind.GAUSSIAN else []
-        return MeanParameters(epsilon, lower, upper, **{name: state[QUESTION.key(name)] for name in names})
     except InvalidInput:
         return None
 
@@ -48,19 +51,19 @@ def build_answer(dataset: Dataset, epsilon: float = 1.0) -> Answer | None:
     return core.build_answer(dataset, mean_parameters, search_result.value)
 
 
-def choose_user_share(dataset: Dataset) -> float:
-    """Return the rho that *Mean* uses for the mean of this table, if it is public or assumed.
+def find_user_share(dataset: Dataset) -> float:
+    """Return the share rho of the variance between users as on *Mean*; no value of private data is read for it.
 
     Returns:
-        0 for independent rows, and for a population; of private values what is usually assumed, of public ones what
-        they tell, in two digits.
+        0 for independent rows, and for a population; else the number entered there; of private values what is usually
+        assumed, of public ones what they tell, in two digits.
     """
     fields.start(QUESTION, uses_shared_data=False)
-    target, variance_source, likeness, entered_share = (
+    target, source, likeness, entered_share = (
         st.session_state[QUESTION.key(name)]
         for name in ("target", "variance_source", "likeness", "user_share")
     )
-    reads_values = variance_source is VarianceSource.FROM_VALUES and dataset.values is not None
+    reads_values = source is VarianceSource.FROM_VALUES and dataset.values is not None
     if target is not Target.TABLE or (likeness is Likeness.INDEPENDENT and not reads_values):
         return 0.0
     if likeness is Likeness.ENTERED and not reads_values:
@@ -72,14 +75,14 @@ def choose_user_share(dataset: Dataset) -> float:
     return float(round(value_summary.user_share.clipped_estimate, 2))
 
 
-def write_difference(
+def explain_difference(
     dataset: Dataset, page_setting: ReleaseSetting | None, page_bound: float, is_smooth: bool = False
 ) -> str:
-    """Return a sentence with both numbers and why they differ; empty if *Mean* finds the same number.
+    """Write a sentence with the bounds of *Mean* and of another page, and why they differ; empty if they agree.
 
     Args:
         dataset: The data in use.
-        page_setting: The setting of the other page; None if it is about no mean.
+        page_setting: The setting of the other page; None if it is about no mean, and then nothing is written.
         page_bound: The bound on that page, in rows per user.
         is_smooth: True if that is the bound of smooth weights.
     """
@@ -88,8 +91,9 @@ def write_difference(
         return ""
     if page_setting.statistic is not answer.setting.statistic:
         return ""
-    solution = answer.solution
-    mean_bound = solution.smooth_choice.threshold if is_smooth else solution.cap_choice.max_contributions
+    mean_bound = (
+        answer.solution.smooth_choice.threshold if is_smooth else answer.solution.cap_choice.max_contributions
+    )
     if abs(mean_bound - page_bound) <= 1e-6 * page_bound:
         return ""
     reason, mean_text = _write_reason(page_setting, answer.setting), wording.number(mean_bound)
@@ -106,11 +110,11 @@ def write_difference(
 def _write_reason(page_setting: ReleaseSetting, mean_setting: ReleaseSetting) -> str:
     """Return the clause that says why *Mean* finds another bound: the first setting in which the two pages differ."""
     differing_fields = page_setting.list_differences(mean_setting)
-    if "is_exact_for_values" in differing_fields:
+    if "is_best_on_values" in differing_fields:
         return "it goes by the values of this table, here only σ² and ρ are known"
-    if {"user_share", "is_table_mean"} & set(differing_fields):
+    if {"user_share", "targets_table_mean"} & set(differing_fields):
         share_texts = (wording.number(s.user_share, 2) for s in (mean_setting, page_setting))
-        if page_setting.user_share and mean_setting.user_share and not mean_setting.is_table_mean:
+        if page_setting.user_share and mean_setting.user_share and not mean_setting.targets_table_mean:
             return "it is about a population's mean, this page about this table's"
         return "its share ρ of the variance between users is {}, here it is {}".format(*share_texts)
     if "variance_share" in differing_fields:

@@ -27,13 +27,13 @@ class MeanPage(Page):
         state, session_key = st.session_state, QUESTION.key
 
         def is_read_off_table(name: str) -> bool:
-            """Return True for the fields of the user share if the error is computed from the values themselves."""
+            """Return True for a field that is hidden because the values of the table tell what it would say."""
             is_of_table = state[session_key("target")] is Target.TABLE and dataset.values is not None
             reads_values = state[session_key("variance_source")] is VarianceSource.FROM_VALUES
             return name in ("likeness", "user_share") and is_of_table and reads_values
 
         def ask_range(unused: Collection[str]) -> bool:
-            """Ask for a range that is missing, and return True; else say which fields a release emptied, if any."""
+            """Ask for L and U and return True if they are missing; if not, say which fields a release has emptied."""
             end_names = {session_key("lower"): "L", session_key("upper"): "U"}
             if question_page.ask_for_range(dataset, end_names):
                 return True
@@ -48,7 +48,7 @@ class MeanPage(Page):
             options=WITHOUT_VALUES if dataset.release is not None else {},
             is_hidden=is_read_off_table,
             draw_more=lambda: fields.button(
-                "Independent rows, as in the paper", "mean_as_in_paper", "menu_book", _choose_paper_model
+                "Independent rows, as in the paper", "mean_as_in_paper", "menu_book", _set_paper_model
             ),
             ask_first=ask_range,
         )
@@ -84,7 +84,7 @@ class MeanPage(Page):
         return reads_values and answer.solution.clamped_values is not None
 
 
-def _choose_paper_model() -> None:
+def _set_paper_model() -> None:
     """Set the model of Epasto et al. 2020: the mean of a distribution that all rows are independent draws of."""
     st.session_state[QUESTION.key("target")] = Target.POPULATION
     st.session_state[QUESTION.key("likeness")] = Likeness.INDEPENDENT

@@ -17,7 +17,7 @@ from pages.shared.session.tour import Step
 
 
 def compute_saving(dataset: Dataset, parameters: MeanParameters) -> tuple[str, str]:
-    """Return two percentages: how much less error smooth weights have than the best cap, and the rows that it cuts."""
+    """Write two percentages: how much less error smooth weights have than the best cap, and the rows it leaves out."""
     problem = parameters.problem(dataset.histogram)
     cap_choice, smooth_choice = mean.best_cap(problem), mean.best_smooth(problem)
     kept_rows = float(dataset.histogram.kept_rows(cap_choice.max_contributions))
@@ -25,7 +25,7 @@ def compute_saving(dataset: Dataset, parameters: MeanParameters) -> tuple[str, s
     return wording.percent(saving), wording.percent(1.0 - kept_rows / dataset.histogram.num_rows)
 
 
-def answer(dataset: Dataset, parameters: MeanParameters) -> str:
+def write_answer(dataset: Dataset, parameters: MeanParameters) -> str:
     """Write what smooth weights save at the epsilon that is set, and at the first one."""
     (saving_text, cut_text), (first_saving_text, first_cut_text) = (
         compute_saving(dataset, replace(parameters, epsilon=epsilon))
@@ -48,5 +48,5 @@ STEP = Step(
     question_sentence="A bound leaves rows out; smooth weights keep them all, lighter. When does that pay?",
     instruction="Move ε from 10 down to 0.3",
     is_enough=lambda epsilon: epsilon <= 1.0,
-    write_answer=answer,
+    write_answer=write_answer,
 )

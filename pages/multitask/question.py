@@ -13,7 +13,7 @@ from pages.shared.data import uploads
 
 
 def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tasks of the data if they have some, and a generator otherwise: the one in use if there is one."""
+    """Return the new source of tasks, by the name of its field: the data if they have tasks; {} to stay as it is."""
     if dataset.pairs is not None:
         return {"source": TaskSource.DATA}
     return {"source": MultitaskParameters.source} if current["source"] in (None, TaskSource.DATA) else {}

@@ -29,7 +29,7 @@ def open_page(title: str, tab: str) -> None:
 
 
 def list_labels(destinations: Sequence[Destination | None]) -> list[str | None]:
-    """Return the labels of the buttons; None for no button."""
+    """Return the label of the button to each destination; None for none."""
     return [None if place is None else ", ".join(filter(None, place)) for place in destinations]
 
 
@@ -80,9 +80,9 @@ def _show_table(
 ) -> None:
     """Show a table with a column of buttons, one for each destination; ``name`` makes their key unique."""
     key = QUESTION.key(f"open_{name}")
-    callback: dict[str, Any] = {"on_click": _open_clicked_page, "args": (key, tuple(destinations))}
+    button_options: dict[str, Any] = {"on_click": _open_clicked_page, "args": (key, tuple(destinations))}
     button_column = st.column_config.ButtonColumn(
-        "Open", type="tertiary", alignment="left", key=key, **callback
+        "Open", type="tertiary", alignment="left", key=key, **button_options
     )
     thumbnails = {title: st.column_config.LineChartColumn(title, width=90) for title in ("Ours", "Theirs")}
     st.dataframe(
@@ -95,16 +95,16 @@ def _show_table(
     )
 
 
-def _list_comparisons(pairs: Sequence[tuple[PaperFigure, FigureRuns] | None]) -> dict[str, list[Any]]:
+def _list_comparisons(entries: Sequence[tuple[PaperFigure, FigureRuns] | None]) -> dict[str, list[Any]]:
     """Return three columns: the largest difference, and small pictures of the last line, ours and theirs."""
-    rows: list[tuple[Any, ...]] = []
-    for figure, runs in (pair or (None, None) for pair in pairs):
+    cells_by_figure: list[tuple[Any, ...]] = []
+    for figure, runs in (entry or (None, None) for entry in entries):
         if figure is None or runs is None:
-            rows.append((None, None, None))
+            cells_by_figure.append((None, None, None))
         else:
             lines = (runs.summary.means[-1], figure.lines[-1].paper_values)
-            rows.append((_write_difference(figure, runs), *map(_drop_missing, lines)))
-    columns = map(list, zip(*rows, strict=True))
+            cells_by_figure.append((_write_difference(figure, runs), *map(_drop_missing, lines)))
+    columns = map(list, zip(*cells_by_figure, strict=True))
     return dict(zip(("Largest difference", "Ours", "Theirs"), columns, strict=True))
 
 

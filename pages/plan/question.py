@@ -18,12 +18,12 @@ def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
 
     Choices of the user stay, except that private values may be read: the user said so of other data.
     """
-    reset = ("variance_source", "likeness") if dataset.is_private else ()
-    settings = propose_settings(current, choose_defaults(dataset), reset)
+    reset_names = ("variance_source", "likeness") if dataset.is_private else ()
+    settings = propose_settings(current, choose_defaults(dataset), reset_names)
     # None where nobody has seen the page yet.
     if current["lines"] in (None, current["lines_proposed"] or FIRST_LINES):
         counts_rows, has_values = dataset.contribution is Contribution.ROWS, dataset.values is not None
-        is_proposed = {
+        offered_by_line = {
             "users": True,
             "rows": counts_rows,
             "sum": has_values,
@@ -31,7 +31,7 @@ def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
             "mean": has_values and not dataset.is_private and dataset.release is None,
             "rows per group": counts_rows and dataset.pairs is not None,
         }
-        lines_text = "; ".join(line_text for line_text, is_wanted in is_proposed.items() if is_wanted)
+        lines_text = "; ".join(line_text for line_text, is_wanted in offered_by_line.items() if is_wanted)
         settings |= {"lines": lines_text, "lines_proposed": lines_text}
     return settings | propose_range(dataset, current, RANGE_FIELDS)
 

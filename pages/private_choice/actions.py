@@ -53,7 +53,10 @@ Choices = tuple[tuple[NumberKind, Selection], ...]
 
 
 def list_choices() -> Choices:
-    """Return the private selections of this session from the original data, with their kinds, oldest first."""
+    """Return what was selected privately from the original data in this session, oldest first.
+
+    Each entry is which number was selected (`NumberKind`), and the selection. Nothing selected: an empty tuple.
+    """
     choices_by_digest: dict[str, Choices] = st.session_state.get(QUESTION.key("choices"), {})
     return choices_by_digest.get(session.get_original().dataset.histogram.digest, ())
 
@@ -101,7 +104,7 @@ def describe_dropped(request: SelectionRequest) -> str:
     return f":small[:orange[:material/lock: **Private, do not publish:**] {zero_text}{notes_text}]"
 
 
-def show_account() -> None:
+def rerun_after_draw() -> None:
     """Run the whole app again if a draw or a change of data was made: the sidebar has the account."""
     if st.session_state.pop(QUESTION.key("drew"), False):
         st.rerun()
@@ -182,7 +185,7 @@ def describe_remainder(facts: ReleaseFacts, request: SelectionRequest) -> str:
         return f"{request.describe_budget()}."
     total_cost = session.get_ledger().add(facts).add(request.release_facts).total
     assert total_cost is not None
-    release_text = format_cost(request.epsilon, request.delta)
+    release_text = format_cost(request.release_epsilon, request.release_delta)
     return f"A release at {release_text} makes it **{format_cost(total_cost.epsilon, total_cost.delta)}** in all."
 
 
@@ -234,8 +237,8 @@ def _show_buttons(parameters: PrivateParameters, dataset: Dataset) -> None:
     request = SelectionRequest.from_parameters(parameters, ledger)
     if dropped_text := describe_dropped(request):
         st.markdown(dropped_text)
-    copy_text = describe_spending(replace(request.facts, delta=parameters.delta or 0.0))
-    choice_text = describe_spending(request.facts)
+    copy_sentence = describe_spending(replace(request.facts, delta=parameters.delta or 0.0))
+    choice_sentence = describe_spending(request.facts)
     if not session.get_original().dataset.is_private:
         st.caption(DEMONSTRATION_TEXT)
     elif dataset.release is not None:
@@ -244,16 +247,16 @@ def _show_buttons(parameters: PrivateParameters, dataset: Dataset) -> None:
     options: dict[str, Any] = {"delta": parameters.delta, "is_main": True, "help": COPY_HELP}
     copy_parameters = parameters.divide(ledger).copy
     confirm_button(label, "private_release", "content_copy", draw_copy, copy_parameters, request, **options)
-    if copy_text != choice_text:
-        st.markdown(f":small[{copy_text}]")
+    if copy_sentence != choice_sentence:
+        st.markdown(f":small[{copy_sentence}]")
     label, help_text = "Choose one number privately", CHOICE_HELP.format(NUMBER_NAMES[parameters.purpose])
     options = {"is_main": True, "help": help_text}
     confirm_button(label, "private_choose", "casino", select, request, request, **options)
     if request.total_epsilon is not None:
-        choice_text = f"{choice_text} {request.describe_budget()}."
-    elif copy_text == choice_text:
-        choice_text = choice_text.replace("Spends", "Either spends", 1)
-    st.markdown(f":small[{choice_text}]")
+        choice_sentence = f"{choice_sentence} {request.describe_budget()}."
+    elif copy_sentence == choice_sentence:
+        choice_sentence = choice_sentence.replace("Spends", "Either spends", 1)
+    st.markdown(f":small[{choice_sentence}]")
 
 
 def _show_choices() -> None:
@@ -269,9 +272,9 @@ def _show_choices() -> None:
                     key, arguments = f"private_code_{index}", (show_code, selection, number, index)
                     fields.button("Code for your library", key, "code", page_run.request_dialog, *arguments)
                 if isinstance(selection, PrivateRange):
-                    range_ends = {"lower": selection.lower, "upper": selection.upper}
+                    ends_by_name = {"lower": selection.lower, "upper": selection.upper}
                     key = f"private_take_{index}"
-                    fields.button("Clamp to it on all pages", key, "straighten", setting.enter, range_ends)
+                    fields.button("Clamp to it on all pages", key, "straighten", setting.enter, ends_by_name)
                 file_name, json_text = "private_choice.json", selections.write_json(selection, number)
                 key, facts = f"private_choice_file_{index}", selection.facts
                 cards.file_button("Choice (JSON)", file_name, facts, json_text, key=key, is_quiet=True)

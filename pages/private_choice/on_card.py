@@ -68,27 +68,27 @@ class BoundSelection:
         request: What is selected; None if something is missing.
         card: The card with what was selected for it last; None before.
         has_button: True if the card has the button; the page that compares ways has its own.
-        lacking: What must be entered before, a sentence; empty if nothing is missing.
-        aim: What the selection takes otherwise than the card, a sentence; empty for nothing.
-        fields: The fields of public numbers that are drawn beside the button, and their question.
+        missing_sentence: What must be entered before, a sentence; empty if nothing is missing.
+        aim_sentence: What the selection takes otherwise than the card, a sentence; empty for nothing.
+        public_fields: The question of the fields of public numbers that are drawn beside the button, and their names.
     """
 
     request: SelectionRequest | None
     card: Answer | None = None
     has_button: bool = True
-    lacking: str = ""
-    aim: str = ""
-    fields: Fields = NO_FIELDS
+    missing_sentence: str = ""
+    aim_sentence: str = ""
+    public_fields: Fields = NO_FIELDS
 
     @property
-    def name(self) -> str:
+    def button_label(self) -> str:
         """Return the label of the button."""
         assert self.request is not None
         verb = "Draw it privately" if self.card is None else "Draw another"
         return f"{verb} (ε = {format_rounded_up(self.request.problem.epsilon)})"
 
     @property
-    def help(self) -> str:
+    def button_help(self) -> str:
         """Write what a press of the button does and spends."""
         assert self.request is not None
         spending_text = actions.describe_spending(self.request.facts)
@@ -97,25 +97,26 @@ class BoundSelection:
         return f"Draws one bound with an ε of its own. {spending_text}"
 
     @property
-    def cost(self) -> str:
+    def cost_text(self) -> str:
         """Write what the selection usually costs, from public figures: these data are not looked at before."""
         if self.request is None:
             return ""
-        problem, num_rows = self.request.problem, self.request.num_rows
+        problem, num_rows = self.request.problem, self.request.public_rows
         shares_text = "" if self.request.total_epsilon is None else f"{self.request.describe_budget()}. "
         if isinstance(problem, PrivatePairProblem):
             return shares_text + words.describe_pair_cost(problem)
         assert not isinstance(problem, RangeProblem)
-        return f"{shares_text}{self.aim} {words.describe_forecasts(_forecast(problem, num_rows), num_rows)}".strip()
+        forecasts_text = words.describe_forecasts(_forecast(problem, num_rows), num_rows)
+        return f"{shares_text}{self.aim_sentence} {forecasts_text}".strip()
 
     @property
-    def dropped(self) -> str:
+    def dropped_text(self) -> str:
         """Write what a selection leaves out or counts as 0, for the owner of the data alone; empty for nothing."""
         return "" if self.request is None else actions.describe_dropped(self.request)
 
     @property
-    def value(self) -> tuple[float | dict[str, float], str]:
-        """Return what was selected, a pair by the columns of its figure, and its curve's name, empty for a pair."""
+    def plot_position(self) -> tuple[float | dict[str, float], str]:
+        """Return what was selected and its curve's name; for a pair a dict by the figure's columns and no name."""
         assert self.card is not None
         if isinstance(pair := self.card.bound, PrivatePair):
             return {"max_groups": float(pair.max_groups), "max_amount": float(pair.max_amount)}, ""
@@ -124,7 +125,7 @@ class BoundSelection:
 
     def ask(self) -> None:
         """Show the fields of the public numbers that the selection needs, and of the total."""
-        question, field_names = self.fields
+        question, field_names = self.public_fields
         with st.container(horizontal=True, vertical_alignment="bottom"):
             fields.draw_all(question, *field_names)
             fields.draw(QUESTION, "is_total_epsilon")
@@ -132,8 +133,8 @@ class BoundSelection:
     def draw_button(self, key: str, button_type: str) -> None:
         """Show the button, which asks before each draw."""
         assert self.request is not None
-        request, options = self.request, dict[str, Any](type=button_type, help=self.help)
-        actions.confirm_button(self.name, key, "casino", actions.select, request, request, **options)
+        request, options = self.request, dict[str, Any](type=button_type, help=self.button_help)
+        actions.confirm_button(self.button_label, key, "casino", actions.select, request, request, **options)
 
 
 def read_settings() -> SelectionSettings:
@@ -176,7 +177,7 @@ def divide_total(question: Question, dataset: Any, parameters: Any) -> tuple[Any
         request = _build_request(card, dataset)
         if isinstance(request, SelectionRequest):
             latest = _find_selection(card, request, dataset)
-            return replace(parameters, epsilon=(request if latest is None else latest[1]).epsilon), ""
+            return replace(parameters, epsilon=(request if latest is None else latest[1]).release_epsilon), ""
     release_epsilon = require_release_epsilon(parameters.epsilon, ledger)
     total_text, release_text = format_rounded_up(parameters.epsilon), format_rounded_up(release_epsilon)
     sentence = f"Of ε = {total_text} in all, ε = {release_text} is left for the release."
@@ -225,20 +226,20 @@ def build_selection(card: Answer) -> BoundSelection | None:
         sentence = " ".join(problem.sentence for problem in refusal.problems)
         missing_input = MissingInput(sentence, public_fields[1])
         return None if is_own_page else _ask_for_missing(card, missing_input, public_fields)
-    actions.show_account()
+    actions.rerun_after_draw()
     latest = _find_selection(total_card, request, dataset)
     if is_own_page and latest is None:
         return None
     released_card = None if latest is None else _build_card(card, *latest, dataset)
     public_fields = NO_FIELDS if isinstance(request.number, BoundPurpose) else public_fields
     aim = _describe_aim(card, request)
-    return BoundSelection(request, released_card, has_button=not is_own_page, aim=aim, fields=public_fields)
+    return BoundSelection(request, released_card, not is_own_page, "", aim, public_fields)
 
 
 def _find_selection(
     card: Answer, request: SelectionRequest, dataset: Dataset
 ) -> tuple[words.Selection, SelectionRequest] | None:
-    """Return the latest selection for a card with its request; None if there is none.
+    """Return the latest selection for a card with the request that it answers; None if nothing was selected for it.
 
     Of a total, every release takes its share of what those before it left: the selection may be of a request that was
     made before any of them, and the release gets what all of them leave.
@@ -252,14 +253,14 @@ def _find_selection(
             assert isinstance(earlier_request, SelectionRequest)
             requests.append(earlier_request)
     for earlier_request in requests:
-        key = earlier_request.number, earlier_request.problem, column_name
-        own_selections = [s for n, s in actions.list_choices() if (n, s.problem, s.column) == key]
-        if own_selections:
+        sought_key = earlier_request.number, earlier_request.problem, column_name
+        matches = [s for n, s in actions.list_choices() if (n, s.problem, s.column) == sought_key]
+        if matches:
             if earlier_request.total_epsilon is not None:
                 neighbours = earlier_request.problem.neighbours
                 remaining_epsilon = find_release_epsilon(earlier_request.total_epsilon, ledger, neighbours)
-                earlier_request = replace(earlier_request, epsilon=remaining_epsilon)
-            return own_selections[-1], earlier_request
+                earlier_request = replace(earlier_request, release_epsilon=remaining_epsilon)
+            return matches[-1], earlier_request
     return None
 
 
@@ -268,9 +269,9 @@ def _ask_for_missing(card: Answer, missing: MissingInput, public_fields: Fields)
     is_pair = isinstance(card.parameters, PerGroupParameters)
     if missing is selections.NO_PAIR or (card.setting is None and not is_pair):
         return None
-    if not is_pair and not {"num_groups", *public_fields[1]} & set(missing.settings):
+    if not is_pair and not {"num_groups", *public_fields[1]} & set(missing.setting_names):
         public_fields = NO_FIELDS
-    return BoundSelection(None, lacking=missing.sentence, fields=public_fields)
+    return BoundSelection(None, missing_sentence=missing.sentence, public_fields=public_fields)
 
 
 def _describe_aim(card: Answer, request: SelectionRequest) -> str:
@@ -286,7 +287,7 @@ def _describe_aim(card: Answer, request: SelectionRequest) -> str:
     if isinstance(number, OtherBound):
         return "The draw aims at the bound that is best from counts." if release.uses_values else ""
     differing_fields = card.setting.list_differences(release)
-    if {"user_share", "is_table_mean"} & set(differing_fields):
+    if {"user_share", "targets_table_mean"} & set(differing_fields):
         return "The draw takes rows as independent."
     return LEAST_ERROR_AIM if "measure" in differing_fields else ""
 
@@ -384,15 +385,15 @@ def _read_range_problem() -> RangeProblem | None:
     Raises:
         InvalidInput: The fields do not fit together.
     """
-    session_state, key = st.session_state, QUESTION.key
+    session_state, get_key = st.session_state, QUESTION.key
     # A bound on rows that was selected before is paid for. The field holds a float.
-    drawn_caps = [drawn.value for number, drawn in actions.list_numbers() if number is BoundPurpose.CAP]
-    row_bound = int(session_state.get(key("range_bound")) or [1, *drawn_caps][-1])
+    selected_caps = [drawn.value for number, drawn in actions.list_numbers() if number is BoundPurpose.CAP]
+    row_bound = int(session_state.get(get_key("range_bound")) or [1, *selected_caps][-1])
     is_total = is_total_epsilon()
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        knowledge = fields.draw(QUESTION, "range_known")
-        centre = fields.draw(QUESTION, "range_centre") if knowledge is KnownValue.TYPICAL else None
-        lower = fields.draw(QUESTION, "range_lower") if knowledge is KnownValue.LOWEST else None
+        known_value = fields.draw(QUESTION, "range_known")
+        centre = fields.draw(QUESTION, "range_centre") if known_value is KnownValue.TYPICAL else None
+        lower = fields.draw(QUESTION, "range_lower") if known_value is KnownValue.LOWEST else None
         epsilon = None if is_total else fields.draw(QUESTION, "range_epsilon")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         unit, largest = (fields.draw(QUESTION, name) for name in ("range_unit", "range_largest"))
@@ -400,18 +401,18 @@ def _read_range_problem() -> RangeProblem | None:
         # A user with fewer rows than the bound counts in part.
         users_label = "" if row_bound == 1 else f"Users with {row_bound:,} rows or more, about"
         users_guess = fields.draw(QUESTION, "range_users", users_label)
-    anchor = {KnownValue.TYPICAL: centre, KnownValue.LOWEST: lower, KnownValue.NEITHER: 0.0}[knowledge]
+    anchor = {KnownValue.TYPICAL: centre, KnownValue.LOWEST: lower, KnownValue.NEITHER: 0.0}[known_value]
     release_epsilon = session_state.get(keys.EPSILON)
-    relation: Relation = session_state.get(key("relation")) or QUESTION.get_initial_value("relation")
+    relation: Relation = session_state.get(get_key("relation")) or QUESTION.get_initial_value("relation")
     if release_epsilon is not None and is_total:
         neighbours = relation.neighbours
         share, ledger = find_share(NumberPair.RANGE), session.get_ledger()
         shares = divide_budget(float(release_epsilon), share, neighbours, ledger)
-        epsilon, release_epsilon = shares.selection, shares.release
+        epsilon, release_epsilon = shares.selection_epsilon, shares.release_epsilon
     if release_epsilon is None or epsilon is None or None in (unit, largest, anchor):
         return None
-    if any(key(name) in session_state.get(keys.ASIDE, {}) for name in QUESTION.list_fields(TAB)):
+    if any(get_key(name) in session_state.get(keys.ASIDE, {}) for name in QUESTION.list_fields(TAB)):
         return None  # Said below its field.
-    further_settings = unit, largest, centre, lower, relation.neighbours, users_guess, row_bound
+    range_settings = unit, largest, centre, lower, relation.neighbours, users_guess, row_bound
     clamps_users = setting.read_value(MEAN, "clamp") is Clamp.USERS
-    return RangeProblem(float(release_epsilon), epsilon, *further_settings, clamps_users)
+    return RangeProblem(float(release_epsilon), epsilon, *range_settings, clamps_users)

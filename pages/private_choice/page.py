@@ -61,25 +61,25 @@ def build_page_answer(dataset: Dataset, parameters: PageParameters, solution: Pr
 
 
 def follow_mean(dataset: Dataset) -> None:
-    """Take over the settings of *Mean* on values and users if they changed; nothing read off private values."""
-    user_share = elsewhere.choose_user_share(dataset)
+    """Set the shares of the variance to those of *Mean* if these changed; of private values none is read."""
+    user_share = elsewhere.find_user_share(dataset)
     _follow("user_share", "users_followed", user_share, QUESTION.get_initial_value("user_share"))
     mean_answer = elsewhere.build_answer(dataset)
     variance_share = worst_share = PrivateParameters(1.0).variance_share
-    release = None if mean_answer is None else mean_answer.setting
-    if release is not None and not (release.uses_values and dataset.is_private):
+    mean_setting = None if mean_answer is None else mean_answer.setting
+    if mean_setting is not None and not (mean_setting.uses_values and dataset.is_private):
         # Where all values are the same, nothing is to be chosen: the page says so of an empty share.
-        variance_share = min(release.variance_share or 0.0, worst_share) or worst_share
+        variance_share = min(mean_setting.variance_share or 0.0, worst_share) or worst_share
     _follow("variance_share", "variance_followed", variance_share, worst_share)
 
 
-def _follow(field_name: str, followed_name: str, mean_value: float, first_value: float) -> None:
+def _follow(field_name: str, followed_field: str, mean_value: float, first_value: float) -> None:
     """Set a field to the value of *Mean* if that changed, unless the user entered another one here."""
-    session_state, key, followed_key = st.session_state, QUESTION.key(field_name), QUESTION.key(followed_name)
-    previous_value = session_state.get(followed_key, first_value)
-    if mean_value != previous_value and session_state[key] in (previous_value, None):
-        session_state[key] = mean_value
-    session_state[followed_key] = mean_value
+    state, key, followed_key = st.session_state, QUESTION.key(field_name), QUESTION.key(followed_field)
+    previous_value = state.get(followed_key, first_value)
+    if mean_value != previous_value and state[key] in (previous_value, None):
+        state[key] = mean_value
+    state[followed_key] = mean_value
 
 
 def _write_line(number: NumberKind, selection: Selection) -> Line:
@@ -96,11 +96,11 @@ class PrivatePage(Page):
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> PageParameters | None:
         """Show the inputs and read them; if they are refused, show what was drawn before and return None."""
-        actions.show_account()
+        actions.rerun_after_draw()
         fields.start(QUESTION)
         follow_mean(dataset)
-        without_guess = st.session_state[QUESTION.key("guess")] is None
-        if without_guess and st.session_state[QUESTION.key("guess_factor")] is None:
+        has_no_guess = st.session_state[QUESTION.key("guess")] is None
+        if has_no_guess and st.session_state[QUESTION.key("guess_factor")] is None:
             st.session_state[QUESTION.key("guess_factor")] = QUESTION.get_initial_value("guess_factor")
 
         def name_the_sum(unused: Collection[str]) -> bool:
@@ -115,7 +115,7 @@ class PrivatePage(Page):
         parameters: PageParameters | None = question_page.read_inputs(
             QUESTION,
             slots,
-            is_hidden=lambda name: name == "guess_factor" and without_guess,
+            is_hidden=lambda name: name == "guess_factor" and has_no_guess,
             # ε of the choice stands beside that of the release.
             widgets={
                 "purpose": lambda: fields.draw_all(QUESTION, *own_epsilon, "purpose"),
@@ -137,7 +137,7 @@ class PrivatePage(Page):
         solution, data = answer.solution, session.dataset()
         purpose = solution.parameters.purpose
         is_smooth = purpose is BoundPurpose.SMOOTH
-        if reason := elsewhere.write_difference(data, answer.setting, solution.best, is_smooth):
+        if reason := elsewhere.explain_difference(data, answer.setting, solution.best, is_smooth):
             st.caption(reason)
         choice_text = actions.CHOICE_HELP.format(NUMBER_NAMES[purpose])
         st.markdown(f"- **Private copy.** {actions.COPY_HELP}\n- **Direct choice.** {choice_text}")

@@ -70,7 +70,7 @@ _OPTIONAL |= {"column": _CODEC.make_reader(str)}
 
 
 def _list_paths(selection_type: type[Any]) -> dict[str, str]:
-    """Return the path of each attribute by its name in the file."""
+    """Return the dotted path of each attribute that a file holds of such a selection, by its name in the file."""
     return {
         _FILE_NAMES_BY_PATH.get(owner + name, name): owner + name
         for owner, names in _ATTRIBUTES[selection_type].items()
@@ -92,12 +92,12 @@ def to_json(choices_by_digest: Mapping[str, Choices]) -> dict[str, Any]:
 
 def _convert_selection(number: NumberKind, selection: Selection) -> dict[str, Any]:
     """Convert a selection to a JSON object of its number, its attributes and its guarantee."""
-    paths = _list_paths(type(selection))
-    values_by_name = {name: attrgetter(path)(selection) for name, path in paths.items()}
+    paths_by_name = _list_paths(type(selection))
+    values_by_name = {name: attrgetter(path)(selection) for name, path in paths_by_name.items()}
     if isinstance(selection, PrivateChoice):
         prior = selection.problem.prior
-        guess = asdict(prior) if isinstance(prior, Prior) else {"guess": None, "factor": None}
-        values_by_name |= {"condition": asdict(selection.problem.condition), **guess}
+        guess_members = asdict(prior) if isinstance(prior, Prior) else {"guess": None, "factor": None}
+        values_by_name |= {"condition": asdict(selection.problem.condition), **guess_members}
         if isinstance(prior, SmallFirst):
             values_by_name["small_first"] = prior.power
         if selection.column:
@@ -114,18 +114,18 @@ def from_json(node: JsonValue, accounts: Mapping[str, Ledger]) -> dict[str, Choi
         accounts: What the file says was released, by digest of the data.
     """
     choices_by_digest: dict[str, Choices] = {}
-    for digest, entries in (node.get_named(MAX_ENTRIES) or {}).items():
-        if JsonValue(digest, entries.location, entries.problems).get_text(MAX_DIGEST) is None:
+    for digest, entries_node in (node.get_named(MAX_ENTRIES) or {}).items():
+        if JsonValue(digest, entries_node.location, entries_node.problems).get_text(MAX_DIGEST) is None:
             continue
         paid_facts = list(accounts.get(digest, Ledger()).releases)
         selections = []
-        for entry in entries.get_entries(MAX_ENTRIES) or ():
-            selection = _read_entry(entry)
-            if selection is None:
+        for entry in entries_node.get_entries(MAX_ENTRIES) or ():
+            number_and_selection = _read_entry(entry)
+            if number_and_selection is None:
                 continue
-            if selection[1].facts in paid_facts:
-                paid_facts.remove(selection[1].facts)
-                selections.append(selection)
+            if number_and_selection[1].facts in paid_facts:
+                paid_facts.remove(number_and_selection[1].facts)
+                selections.append(number_and_selection)
             else:
                 entry.refuse("what this number cost does not stand on the account of its data")
         choices_by_digest[digest] = tuple(selections)
@@ -133,7 +133,7 @@ def from_json(node: JsonValue, accounts: Mapping[str, Ledger]) -> dict[str, Choi
 
 
 def _read_entry(node: JsonValue) -> tuple[NumberKind, Selection] | None:
-    """Read a selection with its number; None, with the problems noted, if nobody could have selected it so."""
+    """Read a selection with its number; None, with the problems noted, if no private selection can have given it."""
     number = node.value.get("number") if isinstance(node.value, dict) else None
     selection_type = _TYPES.get(number, PrivateChoice) if isinstance(number, str) else PrivateChoice
     readers: dict[str, Reader] = {"number": lambda number: number.choose(_NUMBERS_BY_VALUE)}
@@ -183,12 +183,12 @@ def _build_selection(
         problem = RangeProblem(neighbours=facts.neighbours, **fields_by_owner["problem."])
         private_range = PrivateRange(facts=facts, problem=problem, **fields_by_owner[""])
         return private_range if problem.may_draw(private_range.lower, private_range.upper) else None
-    release = PerGroupParameters(neighbours=facts.neighbours, **fields_by_owner["problem.parameters."])
-    pair_problem = PrivatePairProblem(release, **fields_by_owner["problem."])
+    parameters = PerGroupParameters(neighbours=facts.neighbours, **fields_by_owner["problem.parameters."])
+    pair_problem = PrivatePairProblem(parameters, **fields_by_owner["problem."])
     pair = PrivatePair(facts=facts, problem=pair_problem, **fields_by_owner[""])
-    pairs = zip(*pair_problem.candidates, strict=True)
-    candidates = {(int(g), float(c * pair_problem.unit)) for g, c in pairs}
-    return pair if (pair.max_groups, pair.max_amount) in candidates else None
+    grid_pairs = zip(*pair_problem.candidates, strict=True)
+    candidate_pairs = {(int(g), float(c * pair_problem.unit)) for g, c in grid_pairs}
+    return pair if (pair.max_groups, pair.max_amount) in candidate_pairs else None
 
 
 def _build_choice(members: dict[str, Any], facts: ReleaseFacts) -> PrivateChoice | None:
@@ -217,14 +217,14 @@ def _build_choice(members: dict[str, Any], facts: ReleaseFacts) -> PrivateChoice
 
 
 def merge(choices: Mapping[str, Choices], further_choices: Mapping[str, Choices]) -> dict[str, Choices]:
-    """Return all selections of both, by digest, each as often as the one that holds it more often."""
-    merged_choices = dict(choices)
+    """Return the selections of both, by digest; one that both have stands there as often as in the one with more."""
+    merged_by_digest = dict(choices)
     for digest, entries in further_choices.items():
-        unmatched_entries = list(merged_choices.get(digest, ()))
+        unmatched_entries = list(merged_by_digest.get(digest, ()))
         for entry in entries:
             if entry in unmatched_entries:
                 unmatched_entries.remove(entry)
             else:
-                merged_choices[digest] = (*merged_choices.get(digest, ()), entry)
-        merged_choices.setdefault(digest, ())
-    return merged_choices
+                merged_by_digest[digest] = (*merged_by_digest.get(digest, ()), entry)
+        merged_by_digest.setdefault(digest, ())
+    return merged_by_digest

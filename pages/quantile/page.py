@@ -44,8 +44,8 @@ class QuantilePage(Page):
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> QuantileParameters | None:
         """Draw the inputs and return the parameters; None, with the sentences on the page, if they are refused."""
-        shares_dataset = dataset is session.dataset()
-        fields.start(QUESTION, shares_dataset)
+        uses_session_data = dataset is session.dataset()
+        fields.start(QUESTION, uses_session_data)
         _fill_empty_fields(dataset)
         state = st.session_state
 
@@ -64,7 +64,7 @@ class QuantilePage(Page):
             return dataset.values is not None and question_page.ask_for_range(dataset, end_names)
 
         parameters: QuantileParameters | None = question_page.read_inputs(
-            QUESTION, slots, is_hidden=is_unused, ask_first=ask_range, shares_settings=shares_dataset
+            QUESTION, slots, is_hidden=is_unused, ask_first=ask_range, shares_settings=uses_session_data
         )
         # Warn if many values lie where no answer can fall.
         if parameters is not None and parameters.answer_range is not None and dataset.values is not None:
@@ -73,7 +73,7 @@ class QuantilePage(Page):
                 if outside_counts.exceeds_warning:
                     text = "of the values lie outside the base distribution, so no answer can be among them."
                     remedy = f"Set {RANGE_FIELDS[parameters.base]} {RANGE_SOURCE}"
-                    st.warning(f"{outside_counts.percent} {text} {remedy}", icon=":material/warning:")
+                    st.warning(f"{outside_counts.percent_text} {text} {remedy}", icon=":material/warning:")
                     if dataset.is_private:
                         cards.label(dataset.provenance)
         return parameters
@@ -109,7 +109,7 @@ def _fill_empty_fields(dataset: Dataset) -> None:
     if low is None or high is None or not low < high:
         return
     center = (low + high) / 2.0
-    stand_ins = {
+    fitting_values = {
         "center": center,
         "spread": (high - low) / 4.0,
         "edges": ", ".join(map(wording.digits, (low, center, high))),
@@ -117,7 +117,7 @@ def _fill_empty_fields(dataset: Dataset) -> None:
     }
     for name in question_page.list_unused_fields(QUESTION):
         if state[session_key(name)] is None:
-            state[session_key(name)] = stand_ins[name]
+            state[session_key(name)] = fitting_values[name]
 
 
 QuantilePage(

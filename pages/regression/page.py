@@ -68,8 +68,8 @@ def show_release(answer: Answer) -> None:
         help=None if solution.stage is Stage.FINAL else "It waits for the end of the search.",
     )
     store.say_refused()
-    answers_earlier_question = latest_draw is not None and latest_draw.question != problem.digest
-    store.show_account(None if latest_draw is None else latest_draw.facts, answers_earlier_question)
+    is_outdated = latest_draw is not None and latest_draw.question != problem.digest
+    store.show_account(None if latest_draw is None else latest_draw.facts, is_outdated)
     columns = tabulate_release(solution, latest_draw)
     formats = dict.fromkeys([*columns][1:], "%.4g")
     figures.show_table(
@@ -125,16 +125,16 @@ def generate() -> RegressionData | None:
 
 
 def propose_range(dataset: Dataset) -> None:
-    """Propose the range of public labels, rounded out, and none for private labels. A range that was entered stays."""
+    """Set the fields of the range to that of public labels, rounded out, or empty them; an entered range stays."""
     state, lower_key, upper_key = st.session_state, QUESTION.key("lower"), QUESTION.key("upper")
-    previous_range = state.get(QUESTION.key("proposed"))
-    if (state[lower_key], state[upper_key]) not in (previous_range or (None, None), (None, None)):
+    proposed_range = state.get(QUESTION.key("proposed"))
+    if (state[lower_key], state[upper_key]) not in (proposed_range or (None, None), (None, None)):
         return
     labels = get_table(dataset).labels
     label_range = (None, None) if dataset.is_private else round_outwards(labels.min(), labels.max())
     # Only where it differs: an assignment that reaches the browser late undoes a key press. And where the
     # person has cleared what was proposed, the page says so instead of filling it in again.
-    if previous_range != label_range:
+    if proposed_range != label_range:
         state[lower_key], state[upper_key] = state[QUESTION.key("proposed")] = label_range
 
 
@@ -175,7 +175,7 @@ class RegressionPage(Page):
         outside_counts = None if parameters is None else count_clipped(dataset, parameters)
         if outside_counts and outside_counts.num_outside > WARN_CLIPPED * outside_counts.num_values:
             slots.notes.warning(
-                f"{outside_counts.percent} of the labels are clipped, which biases the coefficients. Set L and U "
+                f"{outside_counts.percent_text} of the labels are clipped, which biases the coefficients. Set L and U "
                 "from what you know of the quantity.",
                 icon=":material/warning:",
             )
@@ -184,11 +184,11 @@ class RegressionPage(Page):
                     cards.label(dataset.provenance)
         return parameters
 
-    def draw_progress(self, state: SearchResult, runs: Sequence[jobs.Run]) -> None:
+    def draw_progress(self, result: SearchResult, runs: Sequence[jobs.Run]) -> None:
         """Draw how far the searches are, or how sure the answer is."""
-        super().draw_progress(state, runs)
-        solution: RegressionSolution | None = state.value
-        if solution is None or state.stage is not Stage.FINAL or any(run.has_failed for run in runs):
+        super().draw_progress(result, runs)
+        solution: RegressionSolution | None = result.value
+        if solution is None or result.stage is not Stage.FINAL or any(run.has_failed for run in runs):
             return
         certificate = solution.best_estimate.certificate
         caption = ":material/verified: Proved best."
@@ -209,10 +209,9 @@ class RegressionPage(Page):
 
     def describe_files(self, answer: Answer) -> str:
         """Return Markdown on the content of the files."""
-        label = answer.solution.dataset.provenance.label
         return (
             "**C** holds one line per complete row of the table and one column per coefficient, **Choice** question "
-            f"and answer. Both are labelled *{label}*."
+            f"and answer. Both are labelled *{answer.solution.dataset.provenance.label}*."
         )
 
     def list_report_fields(self, answer: Answer) -> Sequence[str]:
@@ -230,7 +229,7 @@ class RegressionPage(Page):
                 return "data = None  # The settings say how data are generated."
             return write_table_cell(code, source, public_only, own_data.design, "dpcore.regression.problem")
 
-        return Source(dataset, needs_rows=True, write_cell=write_cell)
+        return Source(dataset, needs_rows=True, write_data_cell=write_cell)
 
     def list_releases(self, answer: Answer, dataset: Dataset) -> tuple[Line, ...]:
         """List the latest draw and all that was spent."""

@@ -51,7 +51,7 @@ SUBJECT = "these labels"
 
 
 def find_own_data(answer: Answer) -> RegressionData:
-    """Return the data of an answer, with their account."""
+    """Return the data that an answer is about, generated or uploaded, with their account."""
     data = answer.solution.dataset
     if answer.parameters.source is DataSource.GENERATED:
         return RegressionData(data, data.digest)

@@ -77,7 +77,7 @@ def is_connected(session_name: str) -> bool:
 
 @with_fallback(None)
 def find_session(session_name: str) -> Any:
-    """Return Streamlit's object of a session; None for a check of the server's health."""
+    """Return Streamlit's object of the session of this name; None if it knows none, as in a check of its health."""
     return find_runtime().get_app_session(session_name)
 
 
@@ -98,20 +98,20 @@ def free_files(files: Sequence[UploadedFile]) -> None:
 
 
 @with_fallback(False)
-def asks_for_run(payload: bytes | None) -> bool:
+def asks_for_run(message_bytes: bytes | None) -> bool:
     """Return True if a browser's message asks for a run because somebody did something; else no gate closes."""
     from streamlit.proto.BackMsg_pb2 import BackMsg
 
-    message = BackMsg.FromString(payload or b"")
+    message = BackMsg.FromString(message_bytes or b"")
     return message.WhichOneof("type") == "rerun_script" and not message.rerun_script.is_auto_rerun
 
 
 @with_fallback("")
-def read_session_id(payload: bytes | None) -> str:
-    """Return the session that a message to the browser begins; empty for none, and then no gate closes."""
+def read_session_id(message_bytes: bytes | None) -> str:
+    """Return the name of the session that a message to the browser opens; empty for none, and then no gate closes."""
     from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-    return str(ForwardMsg.FromString(payload or b"").new_session.initialize.session_id)
+    return str(ForwardMsg.FromString(message_bytes or b"").new_session.initialize.session_id)
 
 
 @with_fallback(None)

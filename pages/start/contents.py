@@ -34,8 +34,8 @@ PAGE_GROUPS = {"Numbers": "Choose a bound", "A model": "Models"}
 """The group of pages for each kind of release."""
 
 
-def list_releases(release_kind: str | None = None) -> list[str]:
-    """List the phrases of the statistics that have a page; only those of one kind if it is given."""
+def list_release_phrases(release_kind: str | None = None) -> list[str]:
+    """List the phrases of all releases that have a page, or of those of one kind, a key of `PAGE_GROUPS`."""
     return [
         page.release_phrase
         for page in catalogue.PAGES
@@ -57,12 +57,12 @@ def ask_questions() -> None:
         key, kind_key = QUESTION.key("several"), QUESTION.key("kind")
         st.segmented_control("1. Several rows per user?", list(ADVICE), key=key, help=USER_HELP, **options)
         release_kind = st.segmented_control("2. You release", list(PAGE_GROUPS), key=kind_key, **options)
-        releases = list_releases(release_kind)
-        if state.get(release_key) not in releases:
+        phrases = list_release_phrases(release_kind)
+        if state.get(release_key) not in phrases:
             state[release_key] = None
         options |= {"placeholder": "Choose", "width": fields.scale_width(300)}
-        release = st.selectbox("3. Which?", releases, None, key=release_key, **options)
-        page = find_page(release)
+        release_phrase = st.selectbox("3. Which?", phrases, None, key=release_key, **options)
+        page = find_page(release_phrase)
         if page is None:
             session.draw_data_link("Bring your data")
         else:

@@ -52,7 +52,7 @@ def show(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset)
     solution = contents.solve_cached(dataset.digest, parameters.epsilon, dataset)
     answer = build_answer(dataset, parameters, solution)
     with slots.figure:
-        sections.show_plot(answer.plots["start-tradeoff"](), key_of=QUESTION.key)
+        sections.show_plot(answer.plots["start-tradeoff"](), get_field_key=QUESTION.key)
     with slots.answer:
         cards.draw_answer(answer, key="start_card")
 

@@ -13,15 +13,15 @@ from pages.shared.session.tour import Step
 def write_answer(dataset: Dataset, parameters: StartParameters) -> str:
     """Write the noise and the lost rows at the bound that is set, and at the best one."""
     tradeoff = solve(dataset, parameters)
-    bound, best = parameters.bound or 1, tradeoff.choice.max_total
-    errors_at_bound, errors_at_best = tradeoff.evaluate(bound), tradeoff.evaluate(best)
-    high_noise, low_noise, lost_rows = (
+    bound, best_bound = parameters.bound or 1, tradeoff.choice.max_total
+    errors_at_bound, errors_at_best = tradeoff.evaluate(bound), tradeoff.evaluate(best_bound)
+    high_noise_text, low_noise_text, lost_text = (
         wording.percent(float(rows) / tradeoff.num_rows)
         for rows in (errors_at_bound.mean_noise, errors_at_best.mean_noise, errors_at_best.bias)
     )
-    cut_users_text = wording.counted(tradeoff.histogram.users_above(best), "user")
-    noises_text = f"{high_noise} of every count, at {wording.number(best)} only {low_noise}"
-    losses_text = f"That bound loses {lost_rows} of the rows, all of them rows of {cut_users_text}"
+    cut_users_text = wording.counted(tradeoff.histogram.users_above(best_bound), "user")
+    noises_text = f"{high_noise_text} of every count, at {wording.number(best_bound)} only {low_noise_text}"
+    losses_text = f"That bound loses {lost_text} of the rows, all of them rows of {cut_users_text}"
     return f"At {wording.number(bound)} rows the noise is {noises_text}. {losses_text}."
 
 

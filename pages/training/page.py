@@ -90,11 +90,11 @@ class TrainingPage(Page):
         draw_plot(plot)
         return plot
 
-    def draw_progress(self, state: SearchResult, runs: Sequence[jobs.Run]) -> None:
+    def draw_progress(self, result: SearchResult, runs: Sequence[jobs.Run]) -> None:
         """Draw how far the searches are; if none runs and there is an answer, how many trainings it rests on."""
-        super().draw_progress(state, runs)
-        if state.value is not None and not jobs.list_running(runs[0].key):
-            st.caption(words.describe_runs(state.value))
+        super().draw_progress(result, runs)
+        if result.value is not None and not jobs.list_running(runs[0].key):
+            st.caption(words.describe_runs(result.value))
 
     def list_tabs(self, answer: Answer) -> Mapping[str, layout.Content]:
         """Return the tab of the release, by its name."""
@@ -116,7 +116,7 @@ class TrainingPage(Page):
                 "data = TrainingData(data, design=design, scaling=scaling, ranges=ranges)"
             )
 
-        return Source(data.dataset, needs_rows=True, write_cell=write_cell)
+        return Source(data.dataset, needs_rows=True, write_data_cell=write_cell)
 
     def list_releases(self, answer: Answer, data: TrainingData) -> tuple[Line, ...]:
         """List the latest model, and what was spent on these rows."""

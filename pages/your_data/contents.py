@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -30,11 +30,9 @@ def show_samples() -> None:
     """Draw the choice of a sample, which is loaded at once: samples are public and small."""
     sample_key = session.get_loaded().origin.name
     st.session_state[QUESTION.key("sample")] = sample_key if sample_key in samples.SAMPLES else None
-    titles = {name: sample_key.title for name, sample_key in samples.SAMPLES.items()}
-    st.selectbox(
-        "Sample", list(titles), None, titles.__getitem__, QUESTION.key("sample"), on_change=_load_sample,
-        placeholder="Choose a sample",
-    )  # fmt: skip
+    titles_by_key = {key: sample.title for key, sample in samples.SAMPLES.items()}
+    options: dict[str, Any] = {"on_change": _load_sample, "placeholder": "Choose a sample"}
+    st.selectbox("Sample", titles_by_key, None, titles_by_key.__getitem__, QUESTION.key("sample"), **options)
 
 
 def _load_sample() -> None:
@@ -120,7 +118,7 @@ def _write_recipe(engine_key: str, roles: Roles, table_name: str) -> tuple[str, 
     return counting.write_recipe(counting.ENGINES[engine_key], roles, table_name)
 
 
-ENTRY = uploads.Uploader(QUESTION, "session_")
+UPLOADER = uploads.Uploader(QUESTION, "session_")
 
 
 def show_session_upload() -> None:
@@ -131,7 +129,7 @@ def show_session_upload() -> None:
     session_help = (
         "It replaces the data and settings in use. What was released of any data stays on the account."
     )
-    ENTRY.show("A file that *Save session* has made", session_help, _open_file)
+    UPLOADER.show("A file that *Save session* has made", session_help, _open_file)
     content_or_problems = st.session_state.get(QUESTION.key("session_opened"))
     if isinstance(content_or_problems, session_file.FileContent):
         _show_opened_session(content_or_problems)
@@ -151,7 +149,7 @@ def _open_file(files: list[UploadedFile]) -> None:
     else:
         session_file.apply_content(content_or_problems.content)
     st.session_state[QUESTION.key("session_opened")] = content_or_problems
-    ENTRY.drop(files)
+    UPLOADER.drop(files)
 
 
 def _show_opened_session(file_content: session_file.FileContent) -> None:
@@ -159,8 +157,8 @@ def _show_opened_session(file_content: session_file.FileContent) -> None:
     in_use_text = f"In use: {plain(session.dataset().name)}."
     saved_text = f"The session of {plain(file_content.saved_at_text)} is open."
     st.success(f"{saved_text} {in_use_text}", icon=":material/check:")
-    if file_content.left_out:
-        lines_text = "\n".join(f"- {plain(left_out_text, 400)}" for left_out_text in file_content.left_out)
+    if file_content.omission_sentences:
+        lines_text = "\n".join(f"- {plain(sentence, 400)}" for sentence in file_content.omission_sentences)
         st.info(f"The file does not hold:\n{lines_text}", icon=":material/info:")
         for known_file in file_content.content.known_files:
             if session.dataset().name != known_file.name:

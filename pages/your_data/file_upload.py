@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 LOCAL, FOLDER = "SWEETSPOT_LOCAL", "SWEETSPOT_FOLDER"
-ENTRY = uploads.Uploader(QUESTION, "upload_")
+UPLOADER = uploads.Uploader(QUESTION, "upload_")
 WAIT_SECONDS = 3.0
 """How long a look at files is waited for before the page goes on beside it."""
 _CUT_OFF = f"{jobs.CUT_OFF} The data in use stay as they were."
@@ -62,7 +62,7 @@ def show_panel() -> None:
         st.caption("Until it has ended, the data in use stay; the other pages go on working.")
         return
     # The screen belongs to the questions about a file, and then to what its data show.
-    is_folded = is_waiting() or (session.is_file() and not ENTRY.problems)
+    is_folded = is_waiting() or (session.is_file() and not UPLOADER.problems)
     with st.expander("Bring another file", icon=":material/upload_file:") if is_folded else st.container():
         _show_uploader()
     if not is_waiting():
@@ -83,7 +83,7 @@ def show_panel() -> None:
 
 def _show_problems() -> None:
     """Show the problems of the last files, or that reading or counting them was stopped."""
-    ENTRY.show_problems()
+    UPLOADER.show_problems()
     if stop_text := st.session_state[columns.build_key("stopped")]:
         st.info(stop_text, icon=":material/stop_circle:")
 
@@ -93,7 +93,7 @@ def _show_problems() -> None:
 
 def _show_uploader() -> None:
     """Show the uploader, and on a person's own computer the field for paths."""
-    ENTRY.show(
+    UPLOADER.show(
         "A table of contributions, of counts per user or of a histogram, up to 200 MB",
         "CSV, JSON Lines, Parquet or Excel, or a distribution of pairs from `sweet-spot count`. Several files with "
         "the same columns are one table. They are read on this computer, reduced to counts, and dropped.",
@@ -118,7 +118,7 @@ def _read_uploads(files: list[UploadedFile]) -> None:
     file_names = [file.name for file in files]
     if sum(file.size for file in files) <= counting.HELD_BYTES:  # these never touch a disk (server.py)
         memory_files = [counting.MemoryFile(file.getvalue()) for file in files]
-        ENTRY.drop(files)
+        UPLOADER.drop(files)
         _open_files(memory_files, file_names, None)
         return
     try:
@@ -132,11 +132,11 @@ def _read_uploads(files: list[UploadedFile]) -> None:
             saved_paths.append(str(saved_path))
     except (InvalidInput, OSError) as error:  # the first where not even the folder could be made
         _discard()
-        ENTRY.refuse(describe_error(error), file_names)
+        UPLOADER.refuse(describe_error(error), file_names)
     else:
         _open_files(saved_paths, file_names, workspace)
     finally:
-        ENTRY.drop(files)
+        UPLOADER.drop(files)
 
 
 def _read_paths() -> None:
@@ -149,7 +149,7 @@ def _read_paths() -> None:
         paths = counting.expand_patterns(paths)
     except InvalidInput as refused:
         _discard()
-        ENTRY.refuse(refused.problems)
+        UPLOADER.refuse(refused.problems)
         return
     _open_files(paths, [os.path.basename(path) or path for path in paths], None)
 
@@ -164,7 +164,7 @@ def _open_files(
         try:
             st.session_state[columns.build_key("pairs")] = counting.read_distribution(paths, names)
         except (InvalidInput, OSError) as refused:
-            ENTRY.refuse(describe_error(refused), names)
+            UPLOADER.refuse(describe_error(refused), names)
         finally:
             if workspace is not None:
                 workspace.close()
@@ -195,7 +195,7 @@ def _use_opened_files() -> None:
         return
     session_state[_LOOK_JOB] = None
     if job.has_failed:
-        ENTRY.refuse(job.input_problems, job.question)
+        UPLOADER.refuse(job.input_problems, job.request)
         return
     if job.result is None:
         stopped_text = "Stopped; the data in use stay as they were."
@@ -220,7 +220,7 @@ def _discard() -> None:
         source.close()
     st.session_state[columns.build_key("table")] = st.session_state[columns.build_key("pairs")] = None
     st.session_state[columns.build_key("saw_missing")] = False
-    ENTRY.refuse(())
+    UPLOADER.refuse(())
 
 
 def _choose_distribution(dataset: Dataset) -> None:
@@ -261,7 +261,7 @@ def _use_source(source: counting.Source, roles: Roles) -> None:
             return counting.count(source, roles, provenance, counts_copies=counts_copies, **callbacks)
 
         jobs.start(columns.build_key("job"), roles, work)
-        ENTRY.refuse(())
+        UPLOADER.refuse(())
         st.rerun()
     try:
         with st.spinner("Counting…"):
@@ -269,13 +269,13 @@ def _use_source(source: counting.Source, roles: Roles) -> None:
     except Exception as error:  # Whatever it is, the panel stays usable.
         _refuse_count(describe_error(error))
         st.rerun()
-    ENTRY.refuse(())
+    UPLOADER.refuse(())
     _use_counted(count_result)
 
 
 def _refuse_count(problems: Sequence[InputProblem]) -> None:
     """Store why files were not counted, and whether missing values were among the reasons."""
-    ENTRY.refuse(problems)
+    UPLOADER.refuse(problems)
     saw_missing = any(problem.remedy == MISSING_REMEDY for problem in problems)
     st.session_state[columns.build_key("saw_missing")] = saw_missing
 

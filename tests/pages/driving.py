@@ -197,7 +197,7 @@ def finish(app: AppTest, *names: str) -> AppTest:
     for _ in range(10):
         for job in _jobs(app, names):
             job.wait(PATIENCE)
-            assert not job.is_running, f"no end after {PATIENCE:.0f} seconds: {job.question}"
+            assert not job.is_running, f"no end after {PATIENCE:.0f} seconds: {job.request}"
         check(app.run())
         if not any(job.is_running for job in _jobs(app, names)):
             return app

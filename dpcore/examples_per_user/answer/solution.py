@@ -196,7 +196,7 @@ def write_near_optimal(solution: ExamplesSolution) -> str:
     """Write the interval of near-optimal bounds."""
     bound_range, objective_text = solution.comparison.find_near_optimal(), "the least error, by this estimate"
     range_text = standard.write_range(
-        *bound_range, symbol="G", objective=objective_text, worse_choices_text="the next bounds tried"
+        *bound_range, symbol="G", objective=objective_text, worse_choices_phrase="the next bounds tried"
     )
     return f"{SAMPLING_PHRASES[solution.best_candidate.sampling]}: {range_text}"
 

@@ -136,7 +136,7 @@ def write_methods(solution: GapSolution, dataset: Dataset, parameters: GapParame
         disclosure=dataset.provenance,
         rule_sentence="The best bound and the best weights minimise the expected squared error of the released mean; "
         f"weights were preferred from a ratio of variances of {wording.number(WORTH_HAVING)} on.",
-        subject_text="The ratio",
+        subject_phrase="The ratio",
     )
 
 

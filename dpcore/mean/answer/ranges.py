@@ -89,7 +89,7 @@ def _search_joint(
         num_kept=32,
         first_wait_seconds=0.3,
         later_wait_seconds=0.3,
-        is_light=True,
+        follows_slider=True,
     )
 
 

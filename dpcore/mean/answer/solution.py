@@ -294,7 +294,7 @@ def write_detail(solution: MeanSolution, dataset: Dataset, parameters: MeanParam
         if outside_counts.exceeds_warning:
             caveat = ", and no number here counts that error" if problem.table_values is None else ""
             sentences.append(
-                f"**{outside_counts.percent} of the values are clamped**{caveat}: set L and U {RANGE_SOURCE}"
+                f"**{outside_counts.percent_text} of the values are clamped**{caveat}: set L and U {RANGE_SOURCE}"
             )
     sentences += _describe_target(solution, parameters)
     smooth_error = smooth_choice.standard_error
@@ -401,7 +401,9 @@ def describe_near_optimal(solution: MeanSolution) -> str:
     else:
         smaller_text = "smaller bounds" if low > 1 else ""
         worse_text = "all other bounds" if high < solution.problem.histogram.max_size else smaller_text
-        return standard.write_range(low, high, "row", objective=objective_text, worse_choices_text=worse_text)
+        return standard.write_range(
+            low, high, "row", objective=objective_text, worse_choices_phrase=worse_text
+        )
     return f"{intervals_text}, within 5{wording.PERCENT} of {objective_text}."
 
 

@@ -177,7 +177,7 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
         f"{cite_program_noise(p.program, p.noise.kind, p.mechanism)} "
         "was added in every group.",
         disclosure=dataset.provenance,
-        empty_sentence="" if bounding_sentences else no_release_sentence,
+        no_release_sentence="" if bounding_sentences else no_release_sentence,
         rule_sentence=rule_sentence,
     )
 
@@ -289,7 +289,7 @@ def build_answer(
         release_text,
         lambda: _list_details(solution),
         data_entries=data_entries,
-        omitted_names=NOT_COMPARED,
+        omitted_parameter_names=NOT_COMPARED,
     )
 
 

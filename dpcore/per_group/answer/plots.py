@@ -63,7 +63,11 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
     if min(amount_bounds.size, group_bounds.size) > 1:
         best_error = float(min(errors.min(), np.inf if solution.pair is None else solution.pair_error))
         named_contour = f"5{wording.PERCENT} more than the best", NEAR_OPTIMAL
-        items = [Cells("error", group_bounds, amount_bounds, errors, best_error, named_contour=named_contour)]
+        items = [
+            Cells(
+                "error", group_bounds, amount_bounds, errors, best_error, named_contour_multiple=named_contour
+            )
+        ]
         for name, pair, style, symbol in marked_pairs:
             hover_text = f"error: {format_error(parameters, pair.error)}"
             items.append(Mark(name, pair.max_groups, pair.max_amount, style, symbol, hover_text=hover_text))

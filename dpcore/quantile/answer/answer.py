@@ -134,7 +134,7 @@ def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
         num_kept=MAX_KEPT_ANSWERS if num_rows <= MAX_KEPT_ROWS else 0,
         first_wait_seconds=FIRST_VISIT_SECONDS,
         later_wait_seconds=AT_ONCE_SECONDS if few_problem is None or num_rows <= AT_ONCE_ROWS else 0.0,
-        is_light=True,
+        follows_slider=True,
         progress_texts_by_stage=DOING_AT,
     )
     return search_result

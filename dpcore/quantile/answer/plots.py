@@ -119,7 +119,11 @@ def plot_density(
             (quantiles, "Quantile of the rows", quantile, "solid"),
         ):
             if low <= level_value <= high:
-                options: dict[str, Any] = {"style": style, "dash": level_dash, "legend_entry": level_label}
+                options: dict[str, Any] = {
+                    "style": style,
+                    "dash": level_dash,
+                    "shared_legend_name": level_label,
+                }
                 level_name = f"{name}: {level_label.lower()}"
                 level_items.append(Level(level_name, level_value, is_vertical=True, **options))
     if len(solution.outputs) == 1:
@@ -198,7 +202,7 @@ def plot_rank_distance(solution: QuantileSolution, dataset: Dataset) -> Plot:
         }
         curves.append(Curve(name, distance_column, bounded_probabilities, style, dash=dash, width=WIDTH))
         legend_entry = "Without a bound" if len(solution.outputs) > 1 else ""
-        options: dict[str, Any] = {"color_style": style, "legend_entry": legend_entry}
+        options: dict[str, Any] = {"color_style": style, "shared_legend_name": legend_entry}
         unbounded_name = f"{name}, without a bound"
         unbounded_curves.append(
             Curve(unbounded_name, distance_column, unbounded_probabilities, Style.ENTERED, **options)

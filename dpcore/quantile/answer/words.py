@@ -82,7 +82,7 @@ def describe_near_optimal(solution: QuantileSolution) -> str:
     if p.weighting is Weighting.NONE or p.bound_from is BoundFrom.COUNTS or p.fixed_bound is not None:
         return ""
     low, high = solution.near_optimal_bounds
-    return standard.write_range(low, high, "row", worse_choices_text="the next bounds tried")
+    return standard.write_range(low, high, "row", worse_choices_phrase="the next bounds tried")
 
 
 _BOUND = "The most that one user's rows weigh together, in rows."
@@ -324,7 +324,7 @@ def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
         public_procedure=f"{sentence_template.format('a fixed number of rows')} {public_draw_sentences}",
         disclosure=dataset.provenance,
         rule_sentence=rule_sentence,
-        subject_text="The bound" if is_bounded else "The error",
+        subject_phrase="The bound" if is_bounded else "The error",
         choice_source=ChoiceSource.COMPUTED if is_bounded else ChoiceSource.ENTERED,
     )
 

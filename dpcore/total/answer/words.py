@@ -202,7 +202,7 @@ def write_methods(solution: TotalSolution, dataset: Dataset, parameters: TotalPa
         public_procedure=f"{public_phrase}, and {noise_phrase} was added to the {result_name}.",
         disclosure=dataset.provenance,
         rule_sentence=f"The bound minimises the {measure_name} [@amin2019, section 3]{rounding_phrase}.",
-        empty_sentence=no_release_sentence if solution.choice.max_total == 0.0 else "",
+        no_release_sentence=no_release_sentence if solution.choice.max_total == 0.0 else "",
     )
 
 
@@ -324,6 +324,6 @@ def write_signed_methods(solution: SignedSolution, dataset: Dataset, parameters:
         public_procedure=f"The total of each user was clipped to {public_text}, {noise_sentence}",
         disclosure=dataset.provenance,
         rule_sentence=rule_sentence,
-        subject_text="The error" if is_entered else "The interval",
+        subject_phrase="The error" if is_entered else "The interval",
         choice_source=ChoiceSource.ENTERED if is_entered else ChoiceSource.COMPUTED,
     )

@@ -47,31 +47,32 @@ class QueueEntry:
     """The place of one piece of work in a line.
 
     Attributes:
-        asked_at: When it asked, in seconds of the line's clock: who asked first is first. Work that replaces other work
-            takes its place, so that a slider that moves on does not send its session to the end.
-        began_at: When its turn began.
+        rank_time: Seconds of the line's clock; the least is first. It is when the work asked, or `LATER_SECONDS`
+            after the end of its last turn. Work that replaces other work takes its place, so that a slider that moves
+            on does not send its session to the end.
+        turn_started_at: When its last turn began, in seconds of the line's clock; 0 before the first.
         patience_seconds: Seconds that it will still stand back for pages.
-        is_waiting: Whether it waits for its turn now.
+        is_waiting: True while it waits for a turn; False before that, during a turn, and after it.
     """
 
-    asked_at: float
-    began_at: float = 0.0
+    rank_time: float
+    turn_started_at: float = 0.0
     patience_seconds: float = PATIENCE_SECONDS
     is_waiting: bool = False
 
 
-class Pages:
-    """How many runs of pages compute now; those that only wait for work do not count."""
+class PageRuns:
+    """A count of the runs of pages that compute now; those that only wait for work do not count."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._num_runs = 0
-        self._mine = threading.local()
+        self._thread_state = threading.local()
 
     @contextmanager
     def run(self, is_counted: bool = True) -> Iterator[None]:
         """Count the run of a page in this thread, or leave it out; do nothing if that is so already."""
-        if getattr(self._mine, "runs", False) == is_counted:
+        if getattr(self._thread_state, "is_counted", False) == is_counted:
             yield
             return
         self._note_run(is_counted)
@@ -85,7 +86,7 @@ class Pages:
         return self.run(is_counted=False)
 
     def let_go_first(self, queue_entry: QueueEntry) -> None:
-        """Return when no page computes, or when the patience of this work is at its end."""
+        """Wait until no page computes, at most for the work's patience, which the wait shortens."""
         if not self._num_runs or queue_entry.patience_seconds <= 0.0:
             return
         start_time = time.monotonic()
@@ -95,7 +96,7 @@ class Pages:
 
     def _note_run(self, is_counted: bool) -> None:
         """Add this thread's run to those that compute, or take it off, and wake what waits for them."""
-        self._mine.runs = is_counted
+        self._thread_state.is_counted = is_counted
         with self._changed:
             self._num_runs += 1 if is_counted else -1
             self._changed.notify_all()
@@ -105,12 +106,14 @@ class WorkQueue:
     """The queue of light work: a few pieces compute at once, the others wait.
 
     Args:
-        at_once: How many.
-        pages: The runs of pages that go first; kept under this name.
+        max_at_once: How many pieces compute at once.
+        pages: The count of the runs of pages, which go first; kept under this name.
         clock: Seconds; never goes back.
     """
 
-    def __init__(self, max_at_once: int, pages: Pages, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, max_at_once: int, pages: PageRuns, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._changed = threading.Condition()
         self._num_free = max_at_once
         self.pages, self._clock = pages, clock
@@ -125,7 +128,7 @@ class WorkQueue:
         """Return a new entry: at the end, or at the place of the previous work if that still waits."""
         with self._changed:
             if previous_entry is not None and previous_entry.is_waiting:
-                return QueueEntry(previous_entry.asked_at)
+                return QueueEntry(previous_entry.rank_time)
             return QueueEntry(self._clock())
 
     def enter(self, queue_entry: QueueEntry, is_stopped: Callable[[], bool]) -> bool:
@@ -135,9 +138,10 @@ class WorkQueue:
             queue_entry.is_waiting = True
             try:
                 while not is_stopped():
-                    if self._num_free and queue_entry is min(self._waiting, key=lambda other: other.asked_at):
+                    first_entry = min(self._waiting, key=lambda other: other.rank_time)
+                    if self._num_free and queue_entry is first_entry:
                         self._num_free -= 1
-                        queue_entry.began_at = self._clock()
+                        queue_entry.turn_started_at = self._clock()
                         return True
                     self._changed.wait(_LOOK_SECONDS)
                 return False
@@ -158,24 +162,23 @@ class WorkQueue:
             self._changed.notify_all()
 
     def step(self, queue_entry: QueueEntry, is_stopped: Callable[[], bool]) -> bool:
-        """Between two steps of work that has its turn: let pages go first, and after a while others of the line.
+        """Let pages go first, and others of the line if the turn was long; return False if stopped while they did.
 
-        Returns:
-            Whether it still has its turn; not where it was stopped while it waited for the next one.
+        It is called between two steps of work that has its turn. After False it has none.
         """
         self.pages.let_go_first(queue_entry)
         with self._changed:
             current_time = self._clock()
-            if not self._waiting or current_time - queue_entry.began_at < TURN_SECONDS:
+            if not self._waiting or current_time - queue_entry.turn_started_at < TURN_SECONDS:
                 return True
-        queue_entry.asked_at = current_time + LATER_SECONDS
+        queue_entry.rank_time = current_time + LATER_SECONDS
         self.leave()
         return self.enter(queue_entry, is_stopped)
 
 
-PAGES = Pages()
-LIGHT = WorkQueue(AT_ONCE, PAGES)
-HEAVY = WorkQueue(1, PAGES)
+PAGE_RUNS = PageRuns()
+LIGHT = WorkQueue(AT_ONCE, PAGE_RUNS)
+HEAVY = WorkQueue(1, PAGE_RUNS)
 """Heavy work runs one piece at a time, and keeps its turn until it ends."""
 
 
@@ -186,7 +189,7 @@ _FUNCTIONS_OF_DATA: list[Any] = []
 
 
 def cached(max_entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Make a decorator that caches a function of this session's data; so many answers are kept."""
+    """Make a decorator that caches a function of this session's data; its last ``max_entries`` results are kept."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         """Return the function with a cache that `forget` empties."""
@@ -200,7 +203,7 @@ def cached(max_entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def cached_for_all(max_entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Make a decorator that caches a function of no data for all sessions; so many answers are kept."""
+    """Make a decorator that caches a function of no data for all sessions; the last ``max_entries`` are kept."""
     return st.cache_resource(max_entries=max_entries, show_spinner=False)
 
 
@@ -224,12 +227,15 @@ class Answers(Generic[R]):
             return answer
 
     def compute(
-        self, question: Hashable, search: Callable[[], R], is_complete: Callable[[R], bool] | None = None
+        self,
+        question: Hashable,
+        compute_answer: Callable[[], R],
+        is_complete: Callable[[R], bool] | None = None,
     ) -> R:
-        """Return the answer, searched for if it is not known, and keep it unless it is not complete."""
+        """Return the answer that is known; else compute one, and keep it if ``is_complete`` is None or says so."""
         if (known_answer := self.get(question)) is not None:
             return known_answer
-        answer = search()
+        answer = compute_answer()
         if is_complete is None or is_complete(answer):
             self.keep(question, answer)
         return answer
@@ -244,7 +250,7 @@ class Answers(Generic[R]):
 
 
 def get_answers(name: str, is_shared: bool, max_entries: int = 32) -> Answers[Any]:
-    """Return the store of the results of one name's searches; questions are to hold the digest of the data.
+    """Return the store of the results of the searches of this name; questions are to hold the digest of the data.
 
     Args:
         name: Name of a page or of one of its searches.
@@ -256,7 +262,7 @@ def get_answers(name: str, is_shared: bool, max_entries: int = 32) -> Answers[An
 
 
 def compute(call: Cached) -> Any:
-    """Return the result of a call of the core, kept for this session."""
+    """Return the result of a call of the core, from this session's store if it was called with this question before."""
     return get_answers(call.name, False, call.num_kept).compute(call.question, call.compute)
 
 

@@ -36,7 +36,7 @@ class PageRun:
         main_figure: The main figure as the page made it; None before it was drawn.
         answer_card: The answer card; None before it was shown.
         shown_card: The card that is shown: with the privately selected bound if there is one, else the answer card.
-        card_and_selection: The card, and how its bound can be selected privately; None before anyone asks.
+        card_and_selection: The answer card with its ``BoundSelection`` or None; None before that was looked for.
         is_private: True if the data in use are private; only then a bound is selected privately.
         own_data: The page's own data, which the tab *Compare* uses; with ``digest`` and ``provenance``.
         answered_parameters: The parameters of the answer in sight, if these may be earlier ones; None for the page's.

@@ -27,7 +27,7 @@ DEFAULT_VALUE_BOUNDS = (0.0, 1.0)
 
 
 def round_out(low: float, high: float) -> tuple[float, float]:
-    """Round bounds that contain [low, high]: 0 where they fit, else 1, 2 or 5 times a power of ten."""
+    """Return bounds around [low, high] and 0, each 0 or ±1, 2 or 5 times a power of ten, and no two the same."""
     smallest_magnitude, largest_magnitude = VALUE_BOUND_RANGE
     lower = 0.0 if low > -smallest_magnitude else -round_up(min(-low, largest_magnitude / 2.0))
     upper = 0.0 if high < smallest_magnitude else round_up(min(high, largest_magnitude / 2.0))
@@ -41,15 +41,15 @@ def round_up(value: float) -> float:
 
 
 def propose_settings(
-    current_values: Mapping[str, Any], defaults: Mapping[str, Any], reset_names: Collection[str] = ()
+    current_values: Mapping[str, Any], proposals: Mapping[str, Any], reset_names: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Return the settings that follow from the data, each with a note that it was proposed.
+    """Return the proposals for settings that the user has not changed, each also under ``…_proposed``, by name.
 
-    A setting that the user changed stays. One of ``reset_names`` was chosen for other data and is proposed again.
+    A setting that the user changed is left out, unless it is one of ``reset_names``: it was chosen for other data.
     """
     return {
         key: value
-        for name, value in defaults.items()
+        for name, value in proposals.items()
         if name in reset_names or current_values[name] == current_values[f"{name}_proposed"]
         for key in (name, f"{name}_proposed")
     }
@@ -58,8 +58,8 @@ def propose_settings(
 def propose_range(
     dataset: Dataset,
     current_values: Mapping[str, Any],
-    end_names: tuple[str, str],
-    initial_range: tuple[float | None, float | None] = (None, None),
+    field_names: tuple[str, str],
+    initial_ends: tuple[float | None, float | None] = (None, None),
 ) -> dict[str, Any]:
     """Return new values of the two fields of a range and of ``proposed``; empty if the fields stay as they are.
 
@@ -71,17 +71,17 @@ def propose_range(
     Args:
         dataset: The new data.
         current_values: Present values of the fields.
-        end_names: Names of the two fields.
-        initial_range: The range of data without values.
+        field_names: Names of the two fields, of the lower end and of the upper.
+        initial_ends: The range for data without values; fields that hold it count as untouched.
     """
-    current_range = current_values[end_names[0]], current_values[end_names[1]]
-    known_ranges = current_values["proposed"] or initial_range, (None, None)
-    if dataset.release is not None or current_range not in known_ranges:
+    current_ends = current_values[field_names[0]], current_values[field_names[1]]
+    untouched_ends = current_values["proposed"] or initial_ends, (None, None)
+    if dataset.release is not None or current_ends not in untouched_ends:
         return {}
-    new_range = (None, None) if dataset.is_private else initial_range
+    new_ends = (None, None) if dataset.is_private else initial_ends
     if dataset.values is not None and not dataset.is_private:
-        new_range = round_out(float(dataset.values.values.min()), float(dataset.values.values.max()))
-    return {end_names[0]: new_range[0], end_names[1]: new_range[1], "proposed": new_range}
+        new_ends = round_out(float(dataset.values.values.min()), float(dataset.values.values.max()))
+    return {field_names[0]: new_ends[0], field_names[1]: new_ends[1], "proposed": new_ends}
 
 
 T = TypeVar("T")
@@ -110,11 +110,12 @@ class Question:
         chooses_bound: True if the page chooses the bound of a release about the data in use.
         heading: The page's title, if that is not the title in the sidebar.
         release_phrase: What users say they want to release if this page is the answer; empty for none.
-        answers_from: Facets of the data that it answers from; *Data* leads to it if the data have them.
+        answers_from: Facets of the data that it answers from: one of them suffices, and no facet means any data. *Data*
+            leads to it if the data have one.
         has_own_data: True if the page brings data of its own and leaves the session's alone.
         own_file_name: Name in the session of a file of the page's own while that is in use; empty for none.
         parameters: Class of the page's parameters object, which declares the fields; None if it has none.
-        other_origins: What else the page keeps in the session, by name: tabs, runs, jobs.
+        other_origins: The origin of each other value that the page keeps in the session, by name: tabs, runs, jobs.
         propose_values: Returns values of fields for new data, by name, given the data and the present values.
         proposed_fields: Fields that ``propose_values`` may set. A page that nobody has seen has these and no others.
         draws_bounds: True if its folder has ``on_card.py``, which selects the bounds of other cards privately.
@@ -162,9 +163,9 @@ class Question:
             for name, field in declarations.items()
         }
 
-    def list_fields(self, *positions: Place) -> list[str]:
+    def list_fields(self, *places: Place) -> list[str]:
         """Return the names of the fields that stand in these places."""
-        return [name for name, field in self.fields.items() if field.place in positions]
+        return [name for name, field in self.fields.items() if field.place in places]
 
     @functools.cached_property
     def account_key(self) -> str:
@@ -195,27 +196,27 @@ class Question:
             wrap: Returns a value as such a link or file has it.
         """
         current_values = dict(values_by_name)
-        former_names = {} if self.parameters is None else list_former_names(self.parameters)
-        for name, successor in {**self.former_fields, **former_names}.items():
+        new_names_by_former = {} if self.parameters is None else list_former_names(self.parameters)
+        for name, replacement in {**self.former_fields, **new_names_by_former}.items():
             if name not in values_by_name:
                 continue
-            if isinstance(successor, str):
-                current_values.setdefault(successor, current_values.pop(name))
+            if isinstance(replacement, str):
+                current_values.setdefault(replacement, current_values.pop(name))
             else:
-                current_values = {later: wrap(value) for later, value in successor.items()} | current_values
+                current_values = {later: wrap(value) for later, value in replacement.items()} | current_values
         return current_values
 
-    def list_newer_defaults(self, names: Iterable[str]) -> dict[str, Any]:
+    def list_newer_defaults(self, stored_names: Iterable[str]) -> dict[str, Any]:
         """Return the defaults of fields that an earlier session file lacks because they came later.
 
         Args:
-            names: Names of the fields that the file has. A page that was seen has all fields of its time. A page that
-                nobody saw has only proposed fields, and these meant nothing yet.
+            stored_names: Names of the fields that the file has. A page that was seen has all fields of its time. A page
+                that nobody saw has only proposed fields, and these meant nothing yet.
         """
         assert self.parameters is not None
-        known_names = set(names)
-        seen_names = {name for name in known_names & set(self.fields) if not self.fields[name].renewed}
-        if not seen_names - set(self.proposed_fields):
+        known_names = set(stored_names)
+        lasting_names = {name for name in known_names & set(self.fields) if not self.fields[name].renewed}
+        if not lasting_names - set(self.proposed_fields):
             return {}
         newer_names = self.fields.keys() - known_names
         newer_fields = [f for f in fields(self.parameters) if f.name in newer_names]
@@ -276,7 +277,7 @@ class Question:
         return self.declarations[name].initial
 
     def get_emptied_value(self, name: str) -> Any:
-        """Return the value of a field that was emptied: its initial value, or None if it is about values.
+        """Return the value of a field that was emptied: None if it may be read off values, else its initial value.
 
         A default range of values would look like a choice that somebody made.
         """

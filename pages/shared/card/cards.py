@@ -26,31 +26,31 @@ from pages.shared.fields import fields
 HEIGHT = 520
 
 
-def show_code(code: CodeChoice, key: str) -> None:
+def show_code(code_choice: CodeChoice, key: str) -> None:
     """Draw the choice of what to apply and of the library, then the program or why there is none.
 
     Args:
-        code: What to write.
+        code_choice: What can be written, and for which library first.
         key: The card's, unique on the page.
     """
     index = 0
-    if len(code.forms) > 1:
+    if len(code_choice.forms) > 1:
         # The names carry the bound, which moves: the position is what is remembered.
-        texts = {i: name for i, (name, _) in enumerate(code.forms)}
-        index = fields.choice("What to apply", texts, keys.CODE_FORM + key) or 0
-    choice = code.forms[index][1]
+        names_by_index = {i: name for i, (name, _) in enumerate(code_choice.forms)}
+        index = fields.choice("What to apply", names_by_index, keys.CODE_FORM + key) or 0
+    choice = code_choice.forms[index][1]
     if isinstance(choice, Code):
         _draw_program(choice, choice.file_name, key)
         return
-    library = _choose_library(key, choice, code.library)
+    library = _choose_library(key, choice, code_choice.library)
     program = write(choice, library)
     if not program.text:
         for sentence in program.differences:
             st.info(plain(sentence, 2000), icon=":material/block:")
-        other_choices = ((name, other) for name, other in code.forms if not isinstance(other, Code))
-        programs = ((name, other, write(other, library)) for name, other in other_choices)
-        if (nearest := next((entry for entry in programs if entry[2].text), None)) is not None:
-            name, choice, program = nearest
+        other_choices = ((name, other) for name, other in code_choice.forms if not isinstance(other, Code))
+        named_programs = ((name, other, write(other, library)) for name, other in other_choices)
+        if (nearest_program := next((entry for entry in named_programs if entry[2].text), None)) is not None:
+            name, choice, program = nearest_program
             st.caption(f"The program below is for **{plain(name, 200)}**, which {library.value} has.")
     if program.text:
         stem, _, ending = program.file_name.rpartition(".")
@@ -64,22 +64,22 @@ def show_code(code: CodeChoice, key: str) -> None:
         st.caption("After an em dash stands what comes nearest. Read on 2026-11-21.")
 
 
-def _draw_program(program: Code, file_name: str, key: str, notes: Sequence[str] = ()) -> None:
+def _draw_program(code: Code, file_name: str, key: str, notes: Sequence[str] = ()) -> None:
     """Draw a program, what it does otherwise than the page, and the button that downloads it."""
-    st.code(program.text, language=program.language, height=HEIGHT, wrap_lines=True)
+    st.code(code.text, language=code.language, height=HEIGHT, wrap_lines=True)
     if notes:
         st.markdown("**What differs**\n" + "\n".join(f"- {sentence}" for sentence in notes))
-    fields.download_button("Download", file_name, lambda: program.text, f"{key}_code_file")
+    fields.download_button("Download", file_name, lambda: code.text, f"{key}_code_file")
 
 
-def _choose_library(key: str, choice: Choice | Several, library: Program | None) -> Program:
+def _choose_library(key: str, choice: Choice | Several, page_library: Program | None) -> Program:
     """Return the person's library, which all cards share although each has a widget of its own.
 
     It is the program of the page, until another is chosen here; of pages without one the first that has such a release.
     """
     widget_key, state = f"{keys.CODE_LIBRARY}_{key}", st.session_state
-    if library is not None and state.get(keys.CODE_PROGRAM) is not library:
-        state[keys.CODE_PROGRAM], state[keys.CODE_LIBRARY] = library, library.name
+    if page_library is not None and state.get(keys.CODE_PROGRAM) is not page_library:
+        state[keys.CODE_PROGRAM], state[keys.CODE_LIBRARY] = page_library, page_library.name
     if (current_name := state.get(keys.CODE_LIBRARY)) is None:
         able_libraries = (library for library in LIBRARIES if write(choice, library).text)
         current_name = next(able_libraries, Program.OPENDP).name
@@ -282,10 +282,10 @@ def draw_answer(card: Answer, key: str) -> None:
         is_undrawn = selection is not None and selection.card is None
         if selection is not None and is_undrawn:
             selection.ask()
-            if not selection.lacking:
+            if not selection.missing_sentence:
                 selection.draw_button(f"{key}_draw", fields.main_button())
-            cost_text = f":small[{selection.lacking or selection.cost}]"
-            st.markdown("\n\n".join(filter(None, (cost_text, selection.dropped))))
+            cost_text = f":small[{selection.missing_sentence or selection.cost_text}]"
+            st.markdown("\n\n".join(filter(None, (cost_text, selection.dropped_text))))
         if card.code is not None:
             code_label = "Code for your library"
             options: dict[str, Any] = {"is_main": True}
@@ -297,8 +297,8 @@ def draw_answer(card: Answer, key: str) -> None:
         if selection is not None and not is_undrawn and selection.has_button:
             selection.ask()
             selection.draw_button(f"{key}_draw", "tertiary")
-            if selection.dropped:
-                st.markdown(selection.dropped)
+            if selection.dropped_text:
+                st.markdown(selection.dropped_text)
 
 
 def _draw_words(card: Answer, key: str, selects_privately: bool) -> None:
@@ -317,7 +317,7 @@ def _draw_words(card: Answer, key: str, selects_privately: bool) -> None:
 
 
 def get_private_selection(card: Answer) -> Any | None:
-    """Return how the bound of a card can be selected privately in this run; None if it cannot."""
+    """Return the ``BoundSelection`` of a card in this run, from a cache; None if its bound cannot be selected."""
     run, selection_module = page_run.CURRENT_RUN.get(), import_selection_module()
     if run is None or not run.is_private or selection_module is None:
         return None
@@ -340,8 +340,8 @@ def divide_total(question: Question, data: Any, parameters: Any) -> tuple[Any, s
     """Return parameters with what a total epsilon leaves for the release, and a sentence on it; empty for none."""
     if (selection_module := import_selection_module()) is None:
         return parameters, ""
-    divided: tuple[Any, str] = selection_module.divide_total(question, data, parameters)
-    return divided
+    parameters_and_sentence: tuple[Any, str] = selection_module.divide_total(question, data, parameters)
+    return parameters_and_sentence
 
 
 def offer_range(dataset: Dataset) -> None:
@@ -428,7 +428,7 @@ def file_button(
     label: str,
     base_name: str,
     disclosure: Provenance,
-    content: str | Callable[[], str | bytes],
+    content_or_writer: str | Callable[[], str | bytes],
     *,
     key: str = "",
     is_quiet: bool = False,
@@ -440,17 +440,17 @@ def file_button(
 
     Args:
         label: On the button.
-        base_name: Of the file.
+        base_name: Name of the file with its ending, before the words for its disclosure are put in.
         disclosure: Of the data behind the file; it goes into the name.
-        content: The file, or a function that makes it.
+        content_or_writer: The file's text, or a function that returns its content.
         key: Of the widget; by default the name without its ending, and ``_file``.
-        is_quiet: Draw it as text.
+        is_quiet: True to draw the button as plain text.
         help: What the file is good for.
     """
     stem, _, ending = base_name.rpartition(".")
     file_name = f"{write_file_name(stem, disclosure)}.{ending}"
     options: dict[str, Any] = {"type": "tertiary" if is_quiet else "secondary", "help": help}
-    fields.download_button(label, file_name, content, key or f"{stem}_file", **options)
+    fields.download_button(label, file_name, content_or_writer, key or f"{stem}_file", **options)
 
 
 def file_buttons(files: Iterable[tuple[str, str, Callable[[], str | bytes]]], disclosure: Provenance) -> None:

@@ -62,17 +62,17 @@ def list_lines(
         releases: The releases, oldest first.
         ledger: What was spent, releases included that ended in an error.
         subject_text: What they are computed from, such as ``these rows``.
-        describe: Returns the names and the values of a release, a note on it, and its facts.
+        describe: Returns the names and the values of a release, as many of each, a note on it, and its facts.
     """
     spent_lines = list_spent_lines(ledger, write_lost_sentence(ledger, len(releases), subject_text))
     if not releases:
         return spent_lines
     names, values, note, facts = describe(releases[-1])
     line_options: dict[str, Any] = {"note": note, "label": facts.label}
-    entries = ((escape_markdown(name), float(value)) for name, value in zip(names, values, strict=True))
+    named_values = ((escape_markdown(name), float(value)) for name, value in zip(names, values, strict=True))
     lines = (
         Line(name, wording.number(value, 4), Disclosure.DP_RELEASE, number=value, **line_options)
-        for name, value in entries
+        for name, value in named_values
     )
     return (*lines, *spent_lines)
 
@@ -83,7 +83,7 @@ class Releases:
 
     Attributes:
         question: The page.
-        account: Whose rows they are.
+        account: Text that tells the rows from all others: the digest of the file that they were read from.
         subject_text: The data that a release is computed from, in words, such as ``these rows``.
     """
 
@@ -108,10 +108,10 @@ class Releases:
         ledgers: dict[str, Ledger] = st.session_state.get(self.question.key("spent"), {})
         return ledgers
 
-    def draw(self, make: Callable[[Charge], Any]) -> None:
-        """Keep what ``make`` draws and charges; where it is refused, `say_refused` says why on the next run."""
+    def draw(self, make_release: Callable[[Charge], Any]) -> None:
+        """Call ``make_release`` with the function that charges; keep its release, or its refusal for `say_refused`."""
         try:
-            self.draws.append(make(self._charge))
+            self.draws.append(make_release(self._charge))
         except InvalidInput as error:
             self.refuse(error)
 
@@ -120,16 +120,16 @@ class Releases:
         st.session_state[self.question.key("refused")] = refusal
 
     def note(self, facts: ReleaseFacts) -> str:
-        """Add what work beside the page is about to draw to the account; return its mark in the ledger."""
+        """Charge a release that work beside the page is about to draw; return the text that marks it in the ledger."""
         self._charge(facts)
         return self.ledger.marks[-1]
 
     def take_back(self, mark: str) -> None:
-        """Take a noted release off the account, as its work ended before there was any noise."""
-        pairs = zip(self.ledger.releases, self.ledger.marks, strict=True)
-        remaining_pairs = [(facts, kept_mark) for facts, kept_mark in pairs if kept_mark != mark]
-        releases = tuple(facts for facts, _ in remaining_pairs)
-        self._store(Ledger(releases, tuple(kept_mark for _, kept_mark in remaining_pairs)))
+        """Take the release with this mark off the account, as its work ended before there was any noise."""
+        charges = zip(self.ledger.releases, self.ledger.marks, strict=True)
+        remaining_charges = [(facts, kept_mark) for facts, kept_mark in charges if kept_mark != mark]
+        releases = tuple(facts for facts, _ in remaining_charges)
+        self._store(Ledger(releases, tuple(kept_mark for _, kept_mark in remaining_charges)))
 
     def _charge(self, facts: ReleaseFacts) -> None:
         """Add a release to the account."""
@@ -145,14 +145,14 @@ class Releases:
         if refusal is not None:
             fields.show_problems(refusal.problems)
 
-    def show_account(self, latest_facts: ReleaseFacts | None, is_earlier: bool) -> None:
+    def show_account(self, latest_facts: ReleaseFacts | None, is_outdated: bool) -> None:
         """Show how much was spent, and say so if the latest release is for earlier settings."""
         if latest_facts is not None:
             cards.label(latest_facts)
             st.markdown(f"**{self.ledger.sentence}** Publishing all of them spends the sum. {IN_THIS_WINDOW}")
         if lost_text := write_lost_sentence(self.ledger, len(self.draws), self.subject_text):
             st.warning(f"{lost_text} {self.ledger.sentence}", icon=":material/warning:")
-        if is_earlier:
+        if is_outdated:
             st.info("The settings have changed since this release.", icon=":material/history:")
 
     def file_button(self, label: str, make_text: Callable[[], str], name: str) -> None:

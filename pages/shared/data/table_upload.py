@@ -47,7 +47,14 @@ ENTRIES = FieldOrigin.OWN_DATA.each(
 
 @dataclass(frozen=True, eq=False)
 class _OpenFile:
-    """A file that was read and is not in use yet; facts that are costly to compute are cached."""
+    """A file that was read and is not in use yet; facts that are costly to compute are cached.
+
+    Attributes:
+        table: Its rows.
+        account: The SHA-256 digest of its content.
+        levels_by_column: Distinct texts of the columns that were asked for, by name.
+        numeric_by_column: Whether the columns that were asked for hold numbers, by name.
+    """
 
     table: tables.Table
     account: str
@@ -74,11 +81,12 @@ class TableUpload:
     Attributes:
         question: The page's question; ``loaded`` under it holds what ``build_entry`` makes.
         uploader_label: What the table must hold, on the uploader.
-        label: What the label's column is called.
+        label: Label of the widget that chooses the column to predict.
         public_help: Help on the choice whether the data are public.
         build: Makes the data from table, design and disclosure; raises `InvalidInput`.
-        build_entry: Makes what the page keeps from the data, the account of the file's content, and the design: it has
-            ``dataset`` and ``account``, and ``design`` if the page needs it. A session file brings these, too.
+        build_entry: Makes the object that the page keeps from the data, the account of the file's content, and the
+            design: it has ``dataset`` and ``account``, and ``design`` if the page needs it. A session file brings
+            these, too, with None for a design that it lacks.
         check: Raises `InvalidInput` for data of a session file that the page cannot use.
         allows_classes: True if the label may be words, of which one counts as 1.
         must_list_levels: True if the levels of private categories must be listed, as a release names them.
@@ -148,9 +156,9 @@ class TableUpload:
             design = design_matrix.guess_design(table, self.allows_classes)
             guesses = {name: getattr(design, name) for name in ("label", "intercept")}
             guesses["user"] = guess_roles(table).user
-            features = {feature.column: feature.encoding for feature in design.features}
-            categories = [name for name, encoding in features.items() if encoding is FeatureKind.CATEGORIES]
-            guesses |= {"positive": "", "features": list(features), "categories": categories}
+            encodings = {feature.column: feature.encoding for feature in design.features}
+            categories = [name for name, encoding in encodings.items() if encoding is FeatureKind.CATEGORIES]
+            guesses |= {"positive": "", "features": list(encodings), "categories": categories}
             for role, guess in guesses.items():
                 state[self.role_key(role)] = guess
             state[self.question.key("public")] = Disclosure.PRIVATE
@@ -181,24 +189,24 @@ class TableUpload:
             self._use_file(open_file, design)
 
     def _ask(
-        self, draw: Callable[..., Any], label: str, role: str, *options: Any, column: str = "", **details: Any
+        self, draw: Callable[..., Any], label: str, role: str, *others: Any, column: str = "", **options: Any
     ) -> None:
-        """Draw the widget of a choice about columns; the other arguments are those of `role_key` and of the widget."""
-        draw(label, *options, key=self.role_key(role, column), persist_state="session", **details)
+        """Draw the widget that chooses for a role, or for a role of one column; ``draw`` gets all other arguments."""
+        draw(label, *others, key=self.role_key(role, column), persist_state="session", **options)
 
     def _show_classes(self, open_file: _OpenFile) -> None:
         """Ask which class counts as 1, if the label has words or more than two numbers."""
         state, key = st.session_state, self.role_key("positive")
-        label = state[self.role_key("label")]
-        has_words = not open_file.is_numeric(label)
-        levels = open_file.list_levels(label) if self.allows_classes else ()
-        if not self.allows_classes or (not has_words and len(levels) <= 2):
+        label_column = state[self.role_key("label")]
+        label_has_words = not open_file.is_numeric(label_column)
+        levels = open_file.list_levels(label_column) if self.allows_classes else ()
+        if not self.allows_classes or (not label_has_words and len(levels) <= 2):
             state[key] = ""
             return
         title, help = "Which one is 1?", "Empty: labels above a threshold count as 1."
-        if has_words:
+        if label_has_words:
             help = "This class against all others; a model for another class is one more release."
-        if has_words and not self._is_private() and len(levels) <= MAX_LISTED_CLASSES:
+        if label_has_words and not self._is_private() and len(levels) <= MAX_LISTED_CLASSES:
             if state.get(key) not in levels:
                 state[key] = None
             self._ask(st.selectbox, title, "positive", levels, help=help)
@@ -254,11 +262,11 @@ class TableUpload:
     def _build_category(self, column: str) -> Feature:
         """Return a feature that is a category, with its reference level or its listed levels."""
         role = "levels" if self._lists_levels() else "reference"
-        text = st.session_state.get(self.role_key(role, column)) or ""
-        if role == "levels" and str(text).strip():
-            return design_matrix.read_levels(column, text)
+        level_text = st.session_state.get(self.role_key(role, column)) or ""
+        if role == "levels" and str(level_text).strip():
+            return design_matrix.read_levels(column, level_text)
         # Of listed levels nothing is written yet: `build` says that it must be.
-        return Feature(column, FeatureKind.CATEGORIES, text if role == "reference" else "")
+        return Feature(column, FeatureKind.CATEGORIES, level_text if role == "reference" else "")
 
     def _use_file(self, open_file: _OpenFile, design: Design) -> None:
         """Put the file's data to use on the page, or store why they are refused."""
@@ -276,13 +284,13 @@ class TableUpload:
     def _clear_settings(self) -> None:
         """Empty the fields that were entered for other data; what a link or session file set for these data stays."""
         state = st.session_state
-        awaited_values = state.get(keys.AWAITED, {})
+        awaited_by_key = state.get(keys.AWAITED, {})
         for name, field in self.question.fields.items():
             key = self.question.key(name)
             if (
                 field.renewed
                 and field.origin is FieldOrigin.OWN_DATA
-                and awaited_values.get(key) != state.get(key)
+                and awaited_by_key.get(key) != state.get(key)
             ):
                 state[key] = field.initial
         state[keys.AWAITED] = {}
@@ -297,7 +305,7 @@ class TableUpload:
 
 def choose_data(
     upload: TableUpload,
-    sources: Mapping[Any, Callable[[], Any]],
+    loaders: Mapping[Any, Callable[[], Any]],
     generator_source: Any,
     model_sentence: str,
     generator_fields: Sequence[str],
@@ -307,10 +315,10 @@ def choose_data(
 
     Args:
         upload: Of the page; its question has the field ``source``.
-        sources: Loads the data of each source; the last one is the upload.
-        generator_source: The source whose fields are shown.
-        model_sentence: What the data are generated from, a sentence.
-        generator_fields: These fields.
+        loaders: Loads the data of each source, or returns None if there are none; the last is the upload.
+        generator_source: The source that generates data, whose fields are shown if it is chosen.
+        model_sentence: What its data are generated from, a sentence.
+        generator_fields: Names of its fields.
         describe_size: Writes how many users or rows there are.
     """
     question = upload.question
@@ -322,24 +330,24 @@ def choose_data(
                 st.markdown(model_sentence)
                 with st.grid(2):
                     fields.draw_all(question, *generator_fields)
-            elif source is list(sources)[-1] and st.session_state.get(question.key("loaded")) is not None:
+            elif source is list(loaders)[-1] and st.session_state.get(question.key("loaded")) is not None:
                 upload.show_uploader()
-    entry = sources[source]()
-    if entry is not None:
-        name_text, size_text = plain(entry.dataset.name), describe_size(entry.dataset)
+    source_data = loaders[source]()
+    if source_data is not None:
+        name_text, size_text = plain(source_data.dataset.name), describe_size(source_data.dataset)
         summary.markdown(f"Data of this page: **{name_text}**, {size_text}")
-    return entry
+    return source_data
 
 
 def show_upload(upload: TableUpload) -> Any | None:
     """Return the page's own table; if there is none, show the uploader and return None."""
-    entry = st.session_state.get(upload.question.key("loaded"))
-    if entry is None:
+    table_entry = st.session_state.get(upload.question.key("loaded"))
+    if table_entry is None:
         upload.show_uploader()
     upload.show_choices()
-    if entry is not None:
-        for note in entry.dataset.notes:
+    if table_entry is not None:
+        for note in table_entry.dataset.notes:
             st.caption(plain(note, 600))
     elif not upload.is_waiting() and not access.is_served():
         st.caption("For example a table of ratings. A link does not carry uploaded data.")
-    return entry
+    return table_entry

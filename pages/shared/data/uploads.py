@@ -68,8 +68,8 @@ class Uploader:
         0.4 s, names the file again. Streamlit 1.67 then finds a `DeletedFile`, which has no content, takes that for a
         change and calls once more. The result of the first call must stay.
         """
-        uploaded = st.session_state.get(key) or []
-        files = uploaded if isinstance(uploaded, list) else [uploaded]
+        file_or_files = st.session_state.get(key) or []
+        files = file_or_files if isinstance(file_or_files, list) else [file_or_files]
         if readable_files := [file for file in files if hasattr(file, "getvalue")]:
             read(readable_files)
 
@@ -106,9 +106,9 @@ def show_file(name: str, size_text: str, num_columns: int, head_table: Table) ->
     for note in head_table.notes:
         st.caption(wording.plain(note, 300))
     # The table can be downloaded from the page, so no cell may be a formula.
-    rows = head_table.frame.head(PREVIEW_ROWS).map(escape_formula)
-    rows = rows.rename(columns=lambda column: escape_formula(str(column)))
-    st.dataframe(rows, hide_index=True, alt="The first rows of the file", height="content")
+    head_frame = head_table.frame.head(PREVIEW_ROWS).map(escape_formula)
+    head_frame = head_frame.rename(columns=lambda column: escape_formula(str(column)))
+    st.dataframe(head_frame, hide_index=True, alt="The first rows of the file", height="content")
 
 
 def use_or_discard(use_key: str, discard_key: str, on_discard: Callable[[], None]) -> bool:
@@ -142,9 +142,9 @@ def show_upload(question: Question, dataset: Dataset, items_noun: str = "items")
     """
     if not dataset.task_names or access.is_served():
         return
-    uploader, names = Uploader(question, PREFIX), st.session_state.get(keys.ITEM_NAMES)
+    uploader, names_by_id = Uploader(question, PREFIX), st.session_state.get(keys.ITEM_NAMES)
     with st.expander(f"Names of the {items_noun}", icon=":material/label:"):
-        st.markdown(_describe_names(dataset, names, items_noun))
+        st.markdown(_describe_names(dataset, names_by_id, items_noun))
         uploader.show(
             f"A public list of the {items_noun}: id, name",
             "One a line: movies.dat, u.item and movies.csv of MovieLens as they come, or two columns.",
@@ -153,16 +153,17 @@ def show_upload(question: Question, dataset: Dataset, items_noun: str = "items")
         uploader.show_problems()
 
 
-def _describe_names(dataset: Dataset, names: Mapping[str, str] | None, items_noun: str) -> str:
+def _describe_names(dataset: Dataset, names_by_id: Mapping[str, str] | None, items_noun: str) -> str:
     """Write how items are named now, and how many of them the list names."""
-    text = f"A public list of all {items_noun} gives names to those on it."
-    if names is not None:
-        num_named = wording.number(sum(name in names for name in dataset.task_names))
+    sentence = f"A public list of all {items_noun} gives names to those on it."
+    if names_by_id is not None:
+        named_text = wording.number(sum(name in names_by_id for name in dataset.task_names))
+        items_text = f"{wording.number(len(dataset.task_names))} {items_noun}"
         warning = " (computed from private data: do not publish)" if dataset.is_private else ""
-        text = f"Your list names {num_named} of the {wording.number(len(dataset.task_names))} {items_noun}{warning}."
+        sentence = f"Your list names {named_text} of the {items_text}{warning}."
     if not dataset.is_private:
-        return text
-    return f"Names in your private rows are not shown, as one user alone may have written them. {text}"
+        return sentence
+    return f"Names in your private rows are not shown, as one user alone may have written them. {sentence}"
 
 
 def _read_file(uploader: Uploader, files: list[UploadedFile]) -> None:

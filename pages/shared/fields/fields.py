@@ -87,7 +87,11 @@ def number(
 
 
 def draw(
-    question: Question, name: str, label: str = "", options: Collection[Any] = (), is_disabled: bool = False
+    question: Question,
+    name: str,
+    label: str = "",
+    options: Collection[Any] = (),
+    is_disabled: bool = False,
 ) -> Any:
     """Draw the widget of a declared field and return its value; the declaration decides which widget it is.
 
@@ -205,8 +209,10 @@ def radio(
     captions: Mapping[Any, str] | None = None,
 ) -> Any:
     """Draw radio buttons and return the selected option; ``texts`` are their labels, ``captions`` explain them."""
-    lines = None if captions is None else [captions[entry] for entry in texts]
-    return st.radio(label, captions=lines, horizontal=is_horizontal, **_list_options(texts, key, help))
+    options = _list_options(texts, key, help) | {
+        "captions": captions and [captions[option] for option in texts]
+    }
+    return st.radio(label, horizontal=is_horizontal, **options)
 
 
 def row() -> DeltaGenerator:
@@ -260,17 +266,17 @@ MIMES = {
 def download_button(
     label: str,
     file_name: str,
-    content: str | Callable[[], str | bytes],
+    content_or_writer: str | Callable[[], str | bytes],
     key: str,
     *,
     type: typing.Literal["primary", "secondary", "tertiary"] = "secondary",
     help: str = "",
     place: DeltaGenerator | None = None,
 ) -> None:
-    """Draw a button that downloads the file of this name, without a rerun; a function makes it on a click."""
+    """Draw a button that downloads a text, or what a function returns on a click, as a file; nothing reruns."""
     (place or st).download_button(
         label,
-        content,
+        content_or_writer,
         file_name=file_name,
         mime=MIMES.get(file_name.rpartition(".")[2], "text/plain"),
         key=key,
@@ -384,14 +390,14 @@ def _name_fields(problem: InputProblem, labels: Mapping[str, str]) -> InputProbl
     Other fields in the message, such as the one that a lower bound must lie below, are replaced too.
     """
     name, verb, requirement = problem.message.partition(" must ")
-    name, minus, subtracted_name = name.partition(" − ")
-    if not labels.get(name) or (minus and not labels.get(subtracted_name)):
+    name, minus_sign, subtracted_name = name.partition(" − ")
+    if not labels.get(name) or (minus_sign and not labels.get(subtracted_name)):
         return problem
     for other_name, label in labels.items():
         if label:
             pattern = rf"\b(below|above|at least) {re.escape(other_name)}\b"
             requirement = re.sub(pattern, rf"\1 {_write_mid_sentence(label)}", requirement)
-    subject = labels[name] + (f" − {_write_mid_sentence(labels[subtracted_name])}" if minus else "")
+    subject = labels[name] + (f" − {_write_mid_sentence(labels[subtracted_name])}" if minus_sign else "")
     return replace(problem, message=f"{subject}{verb}{requirement}")
 
 

@@ -34,7 +34,7 @@ class Progress(Protocol):
     """The callback by which work reports; a `dpcore.common.progress.Progress`, too."""
 
     def __call__(self, share: float | None, so_far: Any = None) -> None:
-        """Report the share done, from 0 to 1, and a first result if there is one; None keeps the last share."""
+        """Report the share done, from 0 to 1, and a partial result; None keeps what was reported last of either."""
 
 
 Work = Callable[[Progress, ShouldStop], Any]
@@ -50,19 +50,19 @@ class Job:
     """One piece of work.
 
     Attributes:
-        question: What it works on; tells whether its result still answers the present question.
+        request: What it works on, compared by ==: tells whether its result is of what the page asks for now.
         is_heavy: True if it waits until no other heavy work runs in this process.
-        is_light: True if it waits in the queue of light work.
-        progress_share: Share done, 0 to 1.
-        partial_result: The last result that the work reported; never changed afterwards, only replaced.
+        is_light: True if it waits in the queue of light work; work that is neither begins at once.
+        progress_share: Share done, 0 to 1; 0 until it reports one.
+        partial_result: The last result that the work reported; never changed, only replaced; None before.
         result: What the work returned; None while it runs, and if it failed.
         input_problems: Why it failed; empty if it did not.
         was_read_early: True if the page last asked for the result while it worked.
-        retry_work: The work, if it may be tried again after it failed.
+        retry_work: The work, if it failed and may be tried again; else None.
         was_cut_off: True if it was stopped because the connection of its session was lost.
     """
 
-    question: Any
+    request: Any
     is_heavy: bool = False
     is_light: bool = False
     progress_share: float = 0.0
@@ -116,12 +116,12 @@ class Job:
 
     def wait(self, seconds: float) -> None:
         """Wait until it is done, for so many seconds at most."""
-        with cache.PAGES.wait():
+        with cache.PAGE_RUNS.wait():
             self._done_event.wait(seconds)
 
     def wait_for_first(self, seconds: float) -> None:
-        """Wait until it has reported a result, is done, or waits for other heavy work, for so many seconds at most."""
-        with cache.PAGES.wait():
+        """Wait until it has a partial result, is done, or stands behind heavy work, for so many seconds at most."""
+        with cache.PAGE_RUNS.wait():
             self._first_event.wait(seconds)
 
     def run(self, work: Work) -> None:
@@ -186,7 +186,7 @@ def drop_all() -> None:
 
 def start(
     key: str,
-    question: Any,
+    request: Any,
     work: Work,
     wait_seconds: float = POLL_SECONDS,
     is_heavy: bool = False,
@@ -196,14 +196,14 @@ def start(
 
     Args:
         key: In the session.
-        question: What it works on.
+        request: What it works on.
         work: What to do.
         wait_seconds: How long to wait for its first result.
         is_heavy: True if it waits until no other heavy work runs.
-        is_light: True if it waits in the queue of light work; it must ask often whether it should stop.
+        is_light: True if it waits in the queue of light work; it must ask often if it should stop.
     """
     previous_job: Job | None = st.session_state.get(key)
-    job = Job(question, is_heavy, is_light)
+    job = Job(request, is_heavy, is_light)
     if previous_job is not None:
         job.take_place_of(previous_job)
     st.session_state[key] = job
@@ -219,28 +219,28 @@ def start(
     return job
 
 
-def put(key: str, question: Any, result: Any) -> Job:
+def put(key: str, request: Any, result: Any) -> Job:
     """Drop the work under this session key and store a known result in its place."""
     previous_job: Job | None = st.session_state.get(key)
     if previous_job is not None:
         previous_job.drop()
-    job = st.session_state[key] = Job(question)
+    job = st.session_state[key] = Job(request)
     job.run(lambda progress, should_stop: result)
     return job
 
 
 def find_result(key: str) -> tuple[Any, Any] | None:
-    """Return (question, result) of the work that is done under this key; None if there is none, or if it failed."""
+    """Return (request, result) of the work that is done under this key; None if it runs or failed, or without work."""
     job: Job | None = st.session_state.get(key)
     if job is not None:
         job.was_read_early = job.is_running
-    return None if job is None or job.was_read_early or job.has_failed else (job.question, job.result)
+    return None if job is None or job.was_read_early or job.has_failed else (job.request, job.result)
 
 
 def find_partial_result(key: str) -> tuple[Any, Any] | None:
-    """Return (question, last reported result) of the work that runs under this key; None if it has reported none."""
+    """Return (request, partial result) of the work that runs under this key; None if it has reported none."""
     jobs = [job for job in list_running(key) if job.partial_result is not None]
-    return (jobs[0].question, jobs[0].partial_result) if jobs else None
+    return (jobs[0].request, jobs[0].partial_result) if jobs else None
 
 
 def list_failures(key: str) -> tuple[InputProblem, ...]:
@@ -270,7 +270,7 @@ def watch(keys: str | Sequence[str], work_text: str | Callable[[], str], is_meas
         if job is not None and job.has_failed:
             fields.show_problems(job.input_problems)
             if job.retry_work is not None:
-                arguments = key, job.question, job.retry_work, POLL_SECONDS, job.is_heavy, job.is_light
+                arguments = key, job.request, job.retry_work, POLL_SECONDS, job.is_heavy, job.is_light
                 fields.button("Try again", f"{key}_retry", "refresh", start, *arguments)
     running_jobs = list_running(*keys)
     if running_jobs:
@@ -298,11 +298,14 @@ def rerun_if_ended(key: str) -> None:
 
 @st.fragment(run_every=POLL_SECONDS)
 def _draw_bar(
-    keys: Sequence[str], work_text: str | Callable[[], str], is_measured: bool, jobs: list[tuple[Job, Any]]
+    keys: Sequence[str],
+    work_text: str | Callable[[], str],
+    is_measured: bool,
+    drawn_results: list[tuple[Job, Any]],
 ) -> None:
-    """Draw the bar; run the page again if the work or its results differ from ``jobs``, which were drawn."""
+    """Draw the bar; run the page again if running jobs or their partial results are not those that were drawn."""
     running_jobs = list_running(*keys)
-    has_changed = [(job, job.partial_result) for job in running_jobs] != jobs
+    has_changed = [(job, job.partial_result) for job in running_jobs] != drawn_results
     if has_changed and not page_run.is_dialog_in_sight():
         st.rerun()
     if not running_jobs:
@@ -328,7 +331,7 @@ def _stop(keys: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class Run:
-    """One search on the data of a page.
+    """One search on the data of a page, with its work and its result in the session.
 
     Attributes:
         question: The question of the page.
@@ -349,7 +352,7 @@ class Run:
 
     @property
     def request(self) -> tuple[str, Hashable]:
-        """Return what the work is about: the digest of the data, empty without data, and the question."""
+        """Return the request: the digest of the data, empty if the search needs none, and the search's question."""
         return (self.data.digest if self.search.depends_on_data else "", self.search.question)
 
     @property
@@ -359,8 +362,8 @@ class Run:
         return job
 
     def ask(self) -> None:
-        """Start the work unless it works on this question; work that a lost connection cut off starts anew."""
-        if self.job is None or self.job.question != self.request or self.job.was_cut_off:
+        """Start the work unless the last one is of the same request and was not cut off by a lost connection."""
+        if self.job is None or self.job.request != self.request or self.job.was_cut_off:
             self.start()
 
     def start(self) -> None:
@@ -371,7 +374,7 @@ class Run:
         if known_result is not None and (not search.resumes or search.is_complete(known_result)):
             put(self.key, self.request, known_result)
             return
-        start(self.key, self.request, self._work(), seconds, search.is_heavy, search.is_light)
+        start(self.key, self.request, self._work(), seconds, search.is_heavy, search.follows_slider)
 
     @property
     def _results(self) -> cache.Answers[Any]:
@@ -387,32 +390,32 @@ class Run:
 
     def _work(self) -> Callable[..., Any]:
         """Return the work, which keeps its result if it is complete; to be called in the thread of the page."""
-        search, request, answers, prior_run = self.search, self.request, self._results, self._prior_run
+        search, request, known_answers, prior_run = self.search, self.request, self._results, self._prior_run
         prior_work = None if prior_run is None else prior_run._work()
 
         def resume(progress: Progress, stop: Callable[[], bool]) -> Any:
             """Go on from the stored result, and store each result that is reported."""
             # Read now: while this work waited, that of another session may have gone on.
-            known_result = answers.get(request)
+            known_result = known_answers.get(request)
             if known_result is not None and (stop() or search.is_complete(known_result)):
                 return known_result
 
             def report(share: float | None, so_far: Any = None) -> None:
                 """Store a partial result, and report it to the job."""
                 if so_far is not None:
-                    answers.keep(request, so_far)
+                    known_answers.keep(request, so_far)
                 progress(share, so_far)
 
             result = search.work(known_result, report, stop)
             if result is not None:
-                answers.keep(request, result)
+                known_answers.keep(request, result)
             return result
 
         def work(progress: Progress, stop: Callable[[], bool]) -> Any:
             """Return the stored result, or run the prior work and then the search."""
             prior_results = () if prior_work is None else (prior_work(progress, stop),)
             compute = partial(search.work, *prior_results, progress, stop)
-            return answers.compute(request, compute, search.is_complete)
+            return known_answers.compute(request, compute, search.is_complete)
 
         return resume if search.resumes else work
 
@@ -464,7 +467,7 @@ class Run:
 
 
 def solve(solver: Solver, question: Question, data: Any, is_shared: bool) -> tuple[SearchResult, list[Run]]:
-    """Run a solver's steps; return the solution as it stands, and the searches without a button."""
+    """Run a solver on cached calls and jobs; return its result so far, and the searches that need no button."""
     solver_reply, runs = None, list[Run]()
     try:
         while True:

@@ -31,27 +31,27 @@ def note_proposals() -> None:
     An entry that no page holds any more is dropped: all pages have proposed something else, as they do for private
     data.
     """
-    values_by_piece: dict[str, set[Any]] = {}
+    value_sets_by_piece: dict[str, set[Any]] = {}
     last_values = {}
     for question in catalogue.PAGES:
         for piece, key in _list_keys(question).items():
             last_values[key] = st.session_state.get(key)
-            values_by_piece.setdefault(piece, set()).add(last_values[key])
+            value_sets_by_piece.setdefault(piece, set()).add(last_values[key])
     entries = _read_mapping(ENTRIES_KEY).items()
-    held_entries = {piece: value for piece, value in entries if value in values_by_piece.get(piece, ())}
+    held_entries = {piece: value for piece, value in entries if value in value_sets_by_piece.get(piece, ())}
     st.session_state[ENTRIES_KEY], st.session_state[LAST_VALUES_KEY] = held_entries, last_values
 
 
 def forget(pieces: Collection[str] | None = None) -> None:
     """Drop the entries of these pieces, or all entries."""
-    entries = {} if pieces is None else _read_mapping(ENTRIES_KEY)
-    kept_pieces = set(entries) - set(pieces or ())
-    st.session_state[ENTRIES_KEY] = {piece: entries[piece] for piece in kept_pieces}
+    entries_by_piece = {} if pieces is None else _read_mapping(ENTRIES_KEY)
+    kept_pieces = set(entries_by_piece) - set(pieces or ())
+    st.session_state[ENTRIES_KEY] = {piece: entries_by_piece[piece] for piece in kept_pieces}
 
 
 def synchronise(question: Question) -> None:
     """Publish entries of this page and take over those of others; call it before any widget of the page."""
-    values_by_piece, last_values = dict(_read_mapping(ENTRIES_KEY)), dict(_read_mapping(LAST_VALUES_KEY))
+    values_by_piece, last_values = (dict(_read_mapping(ENTRIES_KEY)), dict(_read_mapping(LAST_VALUES_KEY)))
     for piece, key in _list_keys(question).items():
         value = st.session_state.get(key)
         if last_values.get(key) == _CLEARED and value is None:
@@ -69,17 +69,17 @@ def synchronise(question: Question) -> None:
 
 def enter(values_by_piece: Mapping[str, Any]) -> None:
     """Enter values for all pages, also for fields that a person had cleared."""
-    entries = {**_read_mapping(ENTRIES_KEY), **values_by_piece}
+    entries_by_piece = {**_read_mapping(ENTRIES_KEY), **values_by_piece}
     last_values = dict(_read_mapping(LAST_VALUES_KEY))
     for question in catalogue.PAGES:
         for piece, key in _list_keys(question).items():
             if piece in values_by_piece:
                 last_values[key] = st.session_state.get(key)
-    st.session_state[ENTRIES_KEY], st.session_state[LAST_VALUES_KEY] = entries, last_values
+    st.session_state[ENTRIES_KEY], st.session_state[LAST_VALUES_KEY] = entries_by_piece, last_values
 
 
 def read_value(question: Question, name: str) -> Any:
-    """Return the value of a field, or the one that it gets once its page is shown; for other pages."""
+    """Return the value that a field gets once its page is shown: changed there, entered elsewhere, or as it is."""
     piece, key = question.fields[name].shared, question.widgets[name]
     value = st.session_state.get(key)
     is_changed = _read_mapping(LAST_VALUES_KEY).get(key, _NEVER) not in (value, _NEVER)

@@ -147,9 +147,9 @@ export default async (component) => {
 
 def _build_loader() -> str:
     """Build the script that Streamlit sends with every figure: addresses, and a loader of the served script."""
-    root = str(st.get_option("server.baseUrlPath") or "").strip("/")
+    root_path = str(st.get_option("server.baseUrlPath") or "").strip("/")
     addresses = {"FIGURE": FIGURE.address, "PLOTLY": PLOTLY.address, "SOCKET": speed.ADDRESS}
-    constants = {"ROOT": f"/{root}" if root else "", **addresses}
+    constants = {"ROOT": f"/{root_path}" if root_path else "", **addresses}
     return "".join(f"const {name} = {json.dumps(text)};\n" for name, text in constants.items()) + _LOADER
 
 
@@ -176,26 +176,26 @@ def draw(
         handle_and_keys: Description of the handle, and session keys of the numbers that it moves; None for no handle.
     """
     channel = speed.get_channel()
-    description, field_keys = handle_and_keys or (None, ())
-    height = int(fig.layout.height or HEIGHT) + compute_strip_height(description)
-    texts = {"alt": alt, "fileName": file_name, "csv": csv_key, "key": key}
+    handle_json, field_keys = handle_and_keys or (None, ())
+    height = int(fig.layout.height or HEIGHT) + compute_strip_height(handle_json)
+    message_texts = {"alt": alt, "fileName": file_name, "csv": csv_key, "key": key}
     token = channel.token if speed.IS_ON else ""
-    payload = build_message(fig, description, ghost=True, channel=token, **texts)
-    channel.send(key, payload)
+    message = build_message(fig, handle_json, ghost=True, channel=token, **message_texts)
+    channel.send(key, message)
     # To Streamlit a component is a widget: its key is one of the session's state, where a page may keep something
     # of its own under the figure's name.
     widget_key, options = f"{KEY_BEGINS}{key}", dict[str, Any]()
-    if description is not None:
+    if handle_json is not None:
         options["on_moved_change"] = functools.partial(_apply_moved_values, widget_key, field_keys)
     with st.container(key=key):
-        _mount(key=widget_key, data=payload, height=height, **options)
+        _mount(key=widget_key, data=message, height=height, **options)
 
 
-def compute_strip_height(handle: Mapping[str, Any] | None) -> int:
+def compute_strip_height(handle_json: Mapping[str, Any] | None) -> int:
     """Return the height in pixels of the strip below a figure with a handle; 0 without one."""
-    if handle is None:
+    if handle_json is None:
         return 0
-    return STRIP + (NOTE if (handle["dots"] or {}).get("is_private") else 0)
+    return STRIP + (NOTE if (handle_json["dots"] or {}).get("is_private") else 0)
 
 
 def _apply_moved_values(widget_key: str, field_keys: tuple[str, ...]) -> None:
@@ -208,12 +208,12 @@ def _apply_moved_values(widget_key: str, field_keys: tuple[str, ...]) -> None:
         st.session_state.update({field: float(x) for field, x in zip(field_keys, numbers, strict=True)})
 
 
-def build_message(fig: go.Figure, handle: Mapping[str, Any] | None = None, **details: Any) -> bytes:
+def build_message(fig: go.Figure, handle_json: Mapping[str, Any] | None = None, **details: Any) -> bytes:
     """Return the browser's message about a figure: JSON with Plotly's own ``figure``, arrays as base64.
 
     Args:
         fig: The figure.
-        handle: Description of its handle; None for none.
+        handle_json: Description of its handle, as `figures.describe_handle` returns it; None for none.
         details: What else the message says; messages that are sent ahead use ``key``, the figure's, and ``channel``,
             the session's token.
     """
@@ -221,8 +221,8 @@ def build_message(fig: go.Figure, handle: Mapping[str, Any] | None = None, **det
 
     # Bytes: a text or a dict would be put into JSON a second time, and its digest computed from a third.
     details["height"] = int(fig.layout.height or HEIGHT)
-    if handle is not None:
-        details |= {"handle": handle, "strip": compute_strip_height(handle)}
+    if handle_json is not None:
+        details |= {"handle": handle_json, "strip": compute_strip_height(handle_json)}
     return f'{{"figure":{plotly_figures.to_json(fig)},{json.dumps(details)[1:]}'.encode()
 
 

@@ -1,7 +1,7 @@
 // What a figure looks like: the page's theme and type size, unique traces, pale curves, notes and icons.
 
 // Pictures and paper are white, whatever the page is: the colours of the light theme.
-const PAPER = { text: "#08151B", ground: "#FFFFFF", line: "#DCE4E7", edge: "#C9D5D9" };
+const PAPER_COLOURS = { text: "#08151B", ground: "#FFFFFF", line: "#DCE4E7", edge: "#C9D5D9" };
 
 // Returns an object with the values of both, of nested objects too; where both have a value, that of the second.
 function merge(base, overrides) {
@@ -15,13 +15,13 @@ function merge(base, overrides) {
 
 function readTheme(element) {
   const style = getComputedStyle(element);
-  const property = (name) => style.getPropertyValue(`--st-${name}`).trim();
+  const readProperty = (name) => style.getPropertyValue(`--st-${name}`).trim();
   return {
-    text: property("text-color"),
-    ground: property("background-color"),
-    line: property("border-color-light"),
-    edge: property("border-color"),
-    font: property("font"),
+    text: readProperty("text-color"),
+    ground: readProperty("background-color"),
+    line: readProperty("border-color-light"),
+    edge: readProperty("border-color"),
+    font: readProperty("font"),
     // Where the type of the page is larger, as on a projector, so are letters, lines and marks of a figure.
     scale: parseFloat(getComputedStyle(document.documentElement).fontSize) / 16 || 1,
   };
@@ -29,7 +29,7 @@ function readTheme(element) {
 
 // Pixels at the left and right of a plot, about: margins and numbers.
 const SIDE_MARGINS = 90;
-const pen = document.createElement("canvas").getContext("2d");
+const textContext = document.createElement("canvas").getContext("2d");
 
 // Slants the names along an axis if they would overlap, as on a phone; names of three lines would overlap even then.
 function slantNames(axis, data, name, width, family) {
@@ -39,8 +39,8 @@ function slantNames(axis, data, name, width, family) {
   const lines = names.map((text) => String(text).split("<br>"));
   if (lines.some((line) => line.length > 2)) return;
   const room = (width - SIDE_MARGINS) / names.length;
-  pen.font = `${axis.tickfont?.size ?? 12}px ${family || "sans-serif"}`;
-  const measure = (text) => (text ? pen.measureText(text).width : 0);
+  textContext.font = `${axis.tickfont?.size ?? 12}px ${family || "sans-serif"}`;
+  const measure = (text) => (text ? textContext.measureText(text).width : 0);
   const overlap = (text, next) => text && next && (measure(text) + measure(next)) / 2 + 4 > room;
   if (lines.some((line, k) => line.some((text, row) => overlap(text, lines[k + 1]?.[row])))) axis.tickangle = -40;
 }
@@ -82,13 +82,13 @@ function enlarge(data, layout, scale) {
 }
 
 // Returns the text broken into this many lines of about the same length; a text with line breaks stays as it is.
-function breakLines(text, count) {
+function breakLines(text, numLines) {
   if (/[<$]/.test(text)) return text;
   const words = text.split(" ");
   const lines = [words.shift()];
   for (const word of words) {
     const middle = lines.join(" ").length + word.length / 2;
-    if (lines.length < count && middle > (text.length * lines.length) / count) lines.push(word);
+    if (lines.length < numLines && middle > (text.length * lines.length) / numLines) lines.push(word);
     else lines[lines.length - 1] += ` ${word}`;
   }
   return lines.join("<br>");
@@ -99,11 +99,11 @@ function breakLines(text, count) {
 // hidden or shown, to the next one. The uid goes into CSS selectors, so it has only letters, digits and underscores.
 // A browser moves one path into another if both have as many points, which Plotly would thin out.
 function prepareTraces(data) {
-  const counts = {};
+  const countsByName = {};
   for (const trace of data) {
     const name = String(trace.name ?? trace.type).replace(/[^a-z0-9]/gi, (sign) => `_${sign.charCodeAt(0)}`);
-    counts[name] = (counts[name] ?? 0) + 1;
-    trace.uid = `trace_${name}_${counts[name]}`;
+    countsByName[name] = (countsByName[name] ?? 0) + 1;
+    trace.uid = `trace_${name}_${countsByName[name]}`;
     if (trace.mode === "lines") trace.line = { simplify: false, ...trace.line };
   }
   return data;
@@ -118,9 +118,9 @@ const writePoints = (trace) => JSON.stringify([trace.x, trace.y]);
 // Returns pale copies of the previous figure's main curves that have moved since; none if the axes are others.
 function buildGhosts(previous, current) {
   if (!previous || identifyAxes(previous) !== identifyAxes(current)) return [];
-  const traces = new Map(current.data.map((trace) => [trace.uid, trace]));
+  const tracesByUid = new Map(current.data.map((trace) => [trace.uid, trace]));
   return previous.data
-    .filter((trace) => isMainCurve(trace) && traces.has(trace.uid) && writePoints(trace) !== writePoints(traces.get(trace.uid)))
+    .filter((trace) => isMainCurve(trace) && tracesByUid.has(trace.uid) && writePoints(trace) !== writePoints(tracesByUid.get(trace.uid)))
     .map((trace) => ({
       ...trace,
       uid: `${trace.uid}_before`,
@@ -139,8 +139,8 @@ const buildNote = (text, name, x) => ({
   text, name, x, y: 1, xref: "paper", yref: "paper", yanchor: "top", xanchor: x ? "right" : "left", showarrow: false, font: { size: 11 },
 });
 const GHOST_NOTE = buildNote("Pale: before the last change", "before", 1);
-const HIDDEN_NOTE = "outside";
-const buildHiddenNote = (names) => buildNote(`Outside this view: ${names.join(", ")}. A double click shows all.`, HIDDEN_NOTE, 0);
+const HIDDEN_NOTE_NAME = "outside";
+const buildHiddenNote = (names) => buildNote(`Outside this view: ${names.join(", ")}. A double click shows all.`, HIDDEN_NOTE_NAME, 0);
 
 // Returns the names of marks, such as the best bound, that a zoom hides; limits of log axes are powers of ten.
 function listHiddenMarks({ data, layout }) {
@@ -152,7 +152,7 @@ function listHiddenMarks({ data, layout }) {
   return marks.filter(({ x, y }) => !isVisible(layout.xaxis, x[0]) || !isVisible(layout.yaxis, y[0])).map(({ name }) => name);
 }
 
-const textIcon = (text) => ({
+const buildTextIcon = (text) => ({
   svg: `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 22 14"><text x="11" y="11" text-anchor="middle">${text}</text></svg>`,
 });
 const FULLSCREEN_ICON = {

@@ -6,11 +6,11 @@ const NOT_LOADED = "The figure cannot be drawn: a script did not arrive. Load th
 const NOT_DRAWN = "The figure cannot be drawn.";
 // Milliseconds in which curves move. The style sheet moves them: in the document the new curves are there at once, while
 // Plotly's own transitions leave shapes where they were.
-const TRANSITION = 120;
+const TRANSITION_MILLISECONDS = 120;
 // Milliseconds. Changes that follow each other faster are one movement of a slider: the pale curves stay at its start.
-const ONE_MOVEMENT = 1000;
+const MOVEMENT_MILLISECONDS = 1000;
 // Messages that came ahead are stored until Streamlit brings them; it leaves out those of runs that were cut short.
-const MAX_EARLY = 20;
+const MAX_EARLY_TEXTS = 20;
 
 const STYLE = `
 .sweetspot-figure { position: relative; width: 100%; background: var(--st-background-color); }
@@ -18,7 +18,7 @@ const STYLE = `
 .sweetspot-figure .modebar-btn svg:has(text) { width: 1.2em; }
 .sweetspot-figure .modebar-btn text { font: bold 10px sans-serif; fill: var(--st-text-color); }
 @media (prefers-reduced-motion: no-preference) {
-  .sweetspot-figure.moving :is(.scatterlayer, .barlayer, .shapelayer) path { transition: d ${TRANSITION}ms, transform ${TRANSITION}ms; }
+  .sweetspot-figure.moving :is(.scatterlayer, .barlayer, .shapelayer) path { transition: d ${TRANSITION_MILLISECONDS}ms, transform ${TRANSITION_MILLISECONDS}ms; }
 }
 .plotly-notifier { top: auto !important; bottom: 1rem !important; } /* At the top it covers the page's link. */
 .sweetspot-figure-problem { padding: 1rem; color: var(--st-text-color); }
@@ -30,23 +30,23 @@ const STYLE = `
 }`;
 
 const figures = new Map();
-let plotly;
-let printing = false;
-let lastPress = -Infinity; // When a key or the pointer was last pressed.
+let plotlyPromise;
+let isPrinting = false;
+let lastPressTime = -Infinity; // When a key or the pointer was last pressed.
 
 function loadPlotly(address) {
-  plotly ??= new Promise((resolve, reject) => {
+  plotlyPromise ??= new Promise((resolve, reject) => {
     const script = document.createElement("script");
     script.src = address;
     script.onload = () => (window.Plotly ? resolve(window.Plotly) : script.onerror());
     script.onerror = () => {
-      plotly = undefined; // The next change tries again.
+      plotlyPromise = undefined; // The next change tries again.
       script.remove();
       reject(new Error(NOT_LOADED));
     };
     document.head.append(script);
   });
-  return plotly;
+  return plotlyPromise;
 }
 
 // The message that Streamlit brings at last comes ahead by a socket of our own; whatever comes first is drawn. A socket
@@ -57,29 +57,29 @@ function listen(address, token) {
   if (!address || !token || token === socketToken || socket === null) return;
   socketToken = token;
   socket?.close();
-  const opened = (socket = new WebSocket(address.replace(/^http/, "ws")));
+  const newSocket = (socket = new WebSocket(address.replace(/^http/, "ws")));
   let wasOpen = false;
-  opened.onopen = () => {
+  newSocket.onopen = () => {
     wasOpen = true;
-    opened.send(token);
+    newSocket.send(token);
   };
-  opened.onclose = () => {
-    if (socket !== opened) return;
+  newSocket.onclose = () => {
+    if (socket !== newSocket) return;
     socket = wasOpen ? undefined : null;
     socketToken = undefined;
   };
-  opened.onmessage = ({ data }) => {
+  newSocket.onmessage = ({ data }) => {
     const end = data.indexOf("\n");
     const key = data.slice(0, end);
     for (const figure of figures.values()) if (figure.message?.key === key) figure.updateAhead(data.slice(end + 1));
     // Once it is seen, and not before, the server lets Streamlit's own messages go on.
-    requestAnimationFrame(() => setTimeout(() => opened.readyState === WebSocket.OPEN && opened.send("drawn")));
+    requestAnimationFrame(() => setTimeout(() => newSocket.readyState === WebSocket.OPEN && newSocket.send("drawn")));
   };
 }
 
 class Figure {
   constructor(host, address) {
-    this.address = address;
+    this.plotlyAddress = address;
     this.host = host;
     this.frame = document.createElement("div");
     this.frame.className = "sweetspot-figure";
@@ -87,14 +87,14 @@ class Figure {
     this.element = document.createElement("div");
     this.frame.append(this.element);
     host.append(this.frame);
-    this.lastChange = -Infinity;
-    this.zoomed = new Map(); // Axes that the person has zoomed or moved, with their limits.
-    this.titleLines = new Map(); // Axis titles that are too long for one line, with their number of lines.
-    this.early = []; // Messages that came ahead and that Streamlit has not brought yet, the oldest first.
+    this.lastChangeTime = -Infinity;
+    this.zoomedRanges = new Map(); // Axes that the person has zoomed or moved, with their limits.
+    this.titleLineCounts = new Map(); // Axis titles that are too long for one line, with their number of lines.
+    this.earlyTexts = []; // Messages that came ahead and that Streamlit has not brought yet, the oldest first.
     this.observer = new ResizeObserver((sizes) => this.resize(Math.floor(sizes.at(-1).contentRect.width)));
     this.observer.observe(this.frame);
     this.onFullscreen = () => {
-      this.titleLines.clear();
+      this.titleLineCounts.clear();
       this.draw();
     };
     document.addEventListener("fullscreenchange", this.onFullscreen);
@@ -102,20 +102,20 @@ class Figure {
 
   // A message that comes ahead is the newest.
   updateAhead(text) {
-    this.early.push(text);
-    if (this.early.length > MAX_EARLY) this.early.shift();
+    this.earlyTexts.push(text);
+    if (this.earlyTexts.length > MAX_EARLY_TEXTS) this.earlyTexts.shift();
     this.update(text);
   }
 
   // A message that Streamlit brings may have been drawn already, and newer ones after it.
   updateInTurn(text) {
-    const index = this.early.indexOf(text);
-    this.early.splice(0, index + 1);
-    if (index < 0 || !this.early.length) this.update(text);
+    const index = this.earlyTexts.indexOf(text);
+    this.earlyTexts.splice(0, index + 1);
+    if (index < 0 || !this.earlyTexts.length) this.update(text);
   }
 
   update(text) {
-    const isNew = text !== this.text;
+    const isNew = text !== this.messageText;
     // Reading the theme makes the browser compute the styles of all that Streamlit has just changed. New curves do not
     // wait for that: they are drawn in the last theme, and the theme is compared once they are visible.
     const compareLater = isNew && this.element.data;
@@ -129,17 +129,17 @@ class Figure {
       prepareTraces(message.figure.data);
       // The first change is compared with the figure before, however soon it comes. A first answer that is refined is no
       // change: nobody pressed anything since it was drawn.
-      const isRefinement = this.previous && now - this.lastChange <= ONE_MOVEMENT;
-      if (this.message && lastPress > this.lastChange && !isRefinement) this.previous = this.message.figure;
-      this.lastChange = now;
+      const isRefinement = this.previousFigure && now - this.lastChangeTime <= MOVEMENT_MILLISECONDS;
+      if (this.message && lastPressTime > this.lastChangeTime && !isRefinement) this.previousFigure = this.message.figure;
+      this.lastChangeTime = now;
       this.message = message;
-      this.text = text;
+      this.messageText = text;
       this.frame.setAttribute("aria-label", message.alt);
       this.element.style.minHeight = `${message.height}px`;
       this.updateHandle();
     }
     this.draw(isNew);
-    if (compareLater) requestAnimationFrame(() => (this.comparing = setTimeout(() => this.updateTheme() && this.draw())));
+    if (compareLater) requestAnimationFrame(() => (this.compareTimer = setTimeout(() => this.updateTheme() && this.draw())));
   }
 
   updateHandle() {
@@ -155,36 +155,36 @@ class Figure {
 
   // Stores the page's theme; returns true if it has changed.
   updateTheme() {
-    const theme = JSON.stringify(readTheme(this.frame));
-    if (theme === this.theme) return false;
-    this.theme = theme;
-    this.titleLines.clear();
+    const themeText = JSON.stringify(readTheme(this.frame));
+    if (themeText === this.themeText) return false;
+    this.themeText = themeText;
+    this.titleLineCounts.clear();
     return true;
   }
 
   // Returns data and layout for Plotly: copies, as Plotly writes into them, and later drawings begin from the message.
   buildContent(theme) {
     const { figure, ghost } = this.message;
-    const ghosts = ghost ? buildGhosts(this.previous, figure) : [];
+    const ghosts = ghost ? buildGhosts(this.previousFigure, figure) : [];
     const layout = structuredClone(figure.layout);
-    const isFull = document.fullscreenElement === this.frame;
+    const isFullscreen = document.fullscreenElement === this.frame;
     layout.template = completeTemplate(layout.template, theme);
     // Zoom, pan and what is hidden in the legend hold. Plotly looks for this in the layout, not in its template.
     layout.uirevision ??= "keep";
     layout.width = this.width;
-    layout.height = isFull ? window.innerHeight - (this.message.strip ?? 0) : this.message.height;
-    for (const [name, [low, high]] of this.zoomed) {
+    layout.height = isFullscreen ? window.innerHeight - (this.message.strip ?? 0) : this.message.height;
+    for (const [name, [low, high]] of this.zoomedRanges) {
       const [first, last] = layout[name]?.range ?? [];
       // Limits that follow the curves must not undo a zoom; a zoom that would show none of the curves is dropped.
       if (low < last && high > first) layout[name].range = [low, high];
-      else this.zoomed.delete(name);
+      else this.zoomedRanges.delete(name);
     }
     for (const axis of Object.values(layout)) {
-      const count = this.titleLines.get(axis?.title?.text);
-      if (count) axis.title.text = breakLines(axis.title.text, count);
+      const numLines = this.titleLineCounts.get(axis?.title?.text);
+      if (numLines) axis.title.text = breakLines(axis.title.text, numLines);
     }
     if (ghosts.length) layout.annotations = [...(layout.annotations ?? []), GHOST_NOTE];
-    const hiddenMarks = this.zoomed.size ? listHiddenMarks({ data: figure.data, layout }) : [];
+    const hiddenMarks = this.zoomedRanges.size ? listHiddenMarks({ data: figure.data, layout }) : [];
     if (hiddenMarks.length) layout.annotations = [...(layout.annotations ?? []), buildHiddenNote(hiddenMarks)];
     const data = structuredClone([...ghosts, ...figure.data]);
     if (theme.scale !== 1) enlarge(data, layout, theme.scale);
@@ -195,14 +195,14 @@ class Figure {
   async draw(isAnimated = false, theme = undefined) {
     try {
       // Once Plotly is loaded, everything up to the picture is synchronous: a page about to be printed does not wait.
-      const Plotly = window.Plotly ?? (await loadPlotly(this.address));
+      const Plotly = window.Plotly ?? (await loadPlotly(this.plotlyAddress));
       // In a closed tab there is no width; the observer calls again once there is one. Reading the frame's width makes
       // the browser lay out the page, so it is read before the first drawing only.
       const width = (this.element.data && this.observedWidth) ?? Math.floor(this.frame.clientWidth);
       if (!this.frame.isConnected || !width) return;
       this.width = width;
       if (!this.element.data) this.updateTheme(); // Plotly took its time to arrive, and the page may have changed.
-      const { data, layout } = this.buildContent(theme ?? JSON.parse(this.theme));
+      const { data, layout } = this.buildContent(theme ?? JSON.parse(this.themeText));
       if (this.element.data) {
         if (isAnimated) this.animate();
         Plotly.react(this.element, data, layout).then(() => this.handle?.place()).catch(console.warn);
@@ -227,9 +227,9 @@ class Figure {
   fitTitles() {
     const axes = Object.entries(this.element._fullLayout ?? {}).filter(([name]) => /^[xy]axis\d*$/.test(name));
     const positions = axes.map(([name, axis]) => [this.message.figure.layout[name]?.title?.text, axis._offset, axis._length]);
-    const fittedFor = JSON.stringify([positions, this.width, this.theme]);
-    if (fittedFor === this.fittedFor) return; // Measuring lays out the page, which should not happen while a slider moves.
-    this.fittedFor = fittedFor;
+    const fittedState = JSON.stringify([positions, this.width, this.themeText]);
+    if (fittedState === this.fittedState) return; // Measuring lays out the page, which should not happen while a slider moves.
+    this.fittedState = fittedState;
     const box = this.element.getBoundingClientRect();
     let hasChanged = false;
     for (const [name, axis] of axes) {
@@ -241,9 +241,9 @@ class Figure {
       const isSingle = isHorizontal || !axes.some(([other]) => other !== name && other[0] === name[0]);
       const middle = axis._offset + axis._length / 2;
       const room = isSingle ? 2 * Math.min(middle, (isHorizontal ? box.width : box.height) - middle) : axis._length * 1.15;
-      const lines = this.titleLines.get(text) ?? 1;
+      const lines = this.titleLineCounts.get(text) ?? 1;
       if ((isHorizontal ? title.width : title.height) <= room || lines >= 3) continue;
-      this.titleLines.set(text, lines + 1);
+      this.titleLineCounts.set(text, lines + 1);
       hasChanged = true;
     }
     if (hasChanged) this.draw();
@@ -268,14 +268,14 @@ class Figure {
   }
 
   noteZoom() {
-    const previous = JSON.stringify([...this.zoomed]);
+    const previous = JSON.stringify([...this.zoomedRanges]);
     for (const [name, axis] of this.listSetAxes()) {
       const { range } = this.element._fullLayout[name];
       const isUnchanged = range.every((limit, k) => Math.abs(limit - axis.range[k]) < 1e-9 * Math.abs(axis.range[1] - axis.range[0]));
-      if (isUnchanged) this.zoomed.delete(name);
-      else this.zoomed.set(name, [...range]);
+      if (isUnchanged) this.zoomedRanges.delete(name);
+      else this.zoomedRanges.set(name, [...range]);
     }
-    if (JSON.stringify([...this.zoomed]) !== previous) setTimeout(() => this.draw()); // With or without the note on hidden marks.
+    if (JSON.stringify([...this.zoomedRanges]) !== previous) setTimeout(() => this.draw()); // With or without the note on hidden marks.
   }
 
   // Returns the axes whose limits the message sets.
@@ -293,22 +293,22 @@ class Figure {
 
   // Makes the figure's tools one stop of the Tab key, as in any toolbar; arrow keys go from tool to tool.
   setTabStops() {
-    const [first, ...others] = this.tools();
+    const [first, ...others] = this.listTools();
     if (!first || (first.tabIndex === 0 && others.every((tool) => tool.tabIndex === -1))) return;
     this.makeTabStop(others.find((tool) => tool === document.activeElement) ?? first);
   }
 
   makeTabStop(stop) {
-    for (const tool of this.tools()) tool.tabIndex = tool === stop ? 0 : -1;
+    for (const tool of this.listTools()) tool.tabIndex = tool === stop ? 0 : -1;
   }
 
-  tools() {
+  listTools() {
     return [...this.element.querySelectorAll(".modebar-btn")];
   }
 
   focusNextTool(event) {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    const tools = this.tools();
+    const tools = this.listTools();
     const index = tools.indexOf(event.target);
     if (!step || index < 0) return;
     event.preventDefault();
@@ -319,19 +319,19 @@ class Figure {
 
   // Zooming and panning redraw curves too, and must not lag behind the pointer.
   animate() {
-    clearTimeout(this.moving);
+    clearTimeout(this.moveTimer);
     this.frame.classList.add("moving");
-    this.moving = setTimeout(() => this.frame.classList.remove("moving"), 2 * TRANSITION);
+    this.moveTimer = setTimeout(() => this.frame.classList.remove("moving"), 2 * TRANSITION_MILLISECONDS);
   }
 
   resize(width) {
     const wasHidden = this.observedWidth === 0;
     this.observedWidth = width;
     // A message that came while the figure was hidden was not drawn.
-    if (!this.message || printing || !width || (width === this.width && !wasHidden)) return;
-    clearTimeout(this.waiting);
+    if (!this.message || isPrinting || !width || (width === this.width && !wasHidden)) return;
+    clearTimeout(this.resizeTimer);
     // At once if nothing has been drawn yet; else after the last of many steps, as when the sidebar slides.
-    this.waiting = setTimeout(() => {
+    this.resizeTimer = setTimeout(() => {
       this.updateTheme(); // The type of the page may have become larger, too.
       this.draw();
     }, this.element.data ? 80 : 0);
@@ -341,13 +341,13 @@ class Figure {
     const save = (format) => ({
       name: `save${format}`,
       title: `Save this figure as ${format}`,
-      icon: textIcon(format),
+      icon: buildTextIcon(format),
       click: () => this.save(format.toLowerCase()),
     });
     const csv = {
       name: "saveCSV",
       title: "Save the data of this figure as CSV",
-      icon: textIcon("CSV"),
+      icon: buildTextIcon("CSV"),
       // The server writes that file when it is asked for; its button stands near the figure.
       click: () => document.querySelector(`.st-key-${this.message.csv} button`)?.click(),
     };
@@ -367,16 +367,16 @@ class Figure {
     };
   }
 
-  paperTheme() {
-    return { ...JSON.parse(this.theme), ...PAPER };
+  readPaperTheme() {
+    return { ...JSON.parse(this.themeText), ...PAPER_COLOURS };
   }
 
   // Saves the picture as it is zoomed, on white and without the pale curves.
   save(format) {
     const { figure, fileName, height } = this.message;
     const size = { width: this.width, height };
-    const layout = { ...this.element.layout, ...size, template: completeTemplate(figure.layout.template, this.paperTheme()) };
-    layout.annotations = layout.annotations?.filter(({ name }) => name !== GHOST_NOTE.name && name !== HIDDEN_NOTE);
+    const layout = { ...this.element.layout, ...size, template: completeTemplate(figure.layout.template, this.readPaperTheme()) };
+    layout.annotations = layout.annotations?.filter(({ name }) => name !== GHOST_NOTE.name && name !== HIDDEN_NOTE_NAME);
     const data = this.element.data.filter((trace) => trace.meta !== "before");
     return window.Plotly.downloadImage(
       structuredClone({ data, layout }),
@@ -385,7 +385,7 @@ class Figure {
   }
 
   remove() {
-    for (const timer of [this.waiting, this.moving, this.comparing]) clearTimeout(timer);
+    for (const timer of [this.resizeTimer, this.moveTimer, this.compareTimer]) clearTimeout(timer);
     this.observer.disconnect();
     document.removeEventListener("fullscreenchange", this.onFullscreen);
     figures.delete(this.host);
@@ -408,16 +408,16 @@ function keepHeight(event) {
 function initialise() {
   for (const type of ["click", "keydown"]) document.addEventListener(type, keepHeight, true);
   for (const type of ["pointerdown", "keydown"])
-    document.addEventListener(type, () => (lastPress = performance.now()), true);
+    document.addEventListener(type, () => (lastPressTime = performance.now()), true);
   const style = document.createElement("style");
   style.textContent = STYLE + HANDLE_STYLE;
   document.head.append(style);
   // Paper is narrower than the window, and white: with a view box, a picture shrinks with its place.
   const preparePrint = (isBefore) => {
-    printing = isBefore;
+    isPrinting = isBefore;
     for (const figure of figures.values()) {
       if (!figure.element.data) continue;
-      figure.draw(false, isBefore ? figure.paperTheme() : undefined);
+      figure.draw(false, isBefore ? figure.readPaperTheme() : undefined);
       for (const svg of figure.element.querySelectorAll(".main-svg"))
         if (isBefore) svg.setAttribute("viewBox", `0 0 ${svg.getAttribute("width")} ${svg.getAttribute("height")}`);
         else svg.removeAttribute("viewBox");
@@ -436,8 +436,8 @@ export default function show({ data, parentElement, setTriggerValue }, address, 
   listen(socketAddress, figure.message.channel);
   // If one message follows another at once, Streamlit ends the first call before or after the second has drawn. Only
   // the last call may remove the figure, and only once its element has left the page: a new figure would lose the zoom.
-  const call = (figure.call = (figure.call ?? 0) + 1);
+  const call = (figure.lastCall = (figure.lastCall ?? 0) + 1);
   return () => {
-    if (figure.call === call && !parentElement.isConnected) figure.remove();
+    if (figure.lastCall === call && !parentElement.isConnected) figure.remove();
   };
 }

@@ -86,7 +86,7 @@ def store_pins(pins: Iterable[Pin]) -> None:
 
 
 def split_private(session_values: Iterable[object]) -> tuple[tuple[Pin, ...], tuple[Pin, ...]]:
-    """Return the pins of private data, and the other pins."""
+    """Return the pins of private data, and all other pins; values that are no pins are left out."""
     pins = [pin for pin in session_values if isinstance(pin, Pin)]
     private_pins = tuple(pin for pin in pins if pin.disclosure is Disclosure.PRIVATE)
     return private_pins, tuple(pin for pin in pins if pin not in private_pins)
@@ -119,8 +119,8 @@ def pin_answer(question_name: str) -> None:
     namesake = next((pin for pin in list_pins(question_name) if pin.name == name), None)
     if namesake is not None:  # Its name gets the first setting that differs, or a number.
         settings = dict(namesake.settings)
-        changes = (f", {label} {text}" for label, text in new_pin.settings if settings.get(label) != text)
-        name = find_free_name(question_name, name + next(changes, ""))
+        suffixes = (f", {label} {text}" for label, text in new_pin.settings if settings.get(label) != text)
+        name = find_free_name(question_name, name + next(suffixes, ""))
     store_pins((*list_all_pins(), replace(new_pin, name=name)))
     st.session_state[f"{question_name}_pin_new"] = name
 
@@ -176,8 +176,8 @@ def show_table(
         args: Further arguments of `st.dataframe`.
     """
     column_config = {}
-    for name, column_format in (formats_by_column or {}).items():
-        pattern, help = (column_format, None) if isinstance(column_format, str) else column_format
+    for name, format_or_pair in (formats_by_column or {}).items():
+        pattern, help = (format_or_pair, None) if isinstance(format_or_pair, str) else format_or_pair
         title = (titles_by_column or {}).get(name)
         column_config[name] = st.column_config.NumberColumn(title, format=pattern, help=help)
     args |= {"hide_index": True, "alt": alt, "placeholder": MISSING}
@@ -187,7 +187,7 @@ def show_table(
 def draw(
     plot: Plot,
     label: str = "",
-    key_of: Callable[[str], str] | None = None,
+    get_field_key: Callable[[str], str] | None = None,
     button_place: DeltaGenerator | None = None,
     figure_place: DeltaGenerator | None = None,
 ) -> None:
@@ -196,7 +196,7 @@ def draw(
     Args:
         plot: The plot.
         label: Text above it, with which its description begins; empty for nothing.
-        key_of: Returns the session key of a field that the plot's handle moves; None for no handle.
+        get_field_key: Returns the session key of a field that the plot's handle moves; None for no handle.
         button_place: Where the button goes, for a figure with other controls below; right below the figure by default.
         figure_place: Where the figure goes; here by default.
     """
@@ -205,8 +205,8 @@ def draw(
     if label:
         fig, alt = charts.add_label(fig, label), f"{label}. {alt}"
     handle_and_keys = None
-    if key_of is not None and plot.handle is not None:
-        handle_and_keys = describe_handle(plot, plot.handle), list_handle_keys(plot.handle, key_of)
+    if get_field_key is not None and plot.handle is not None:
+        handle_and_keys = describe_handle(plot, plot.handle), list_handle_keys(plot.handle, get_field_key)
     # Read now: the file is made when its button is pressed, in a thread that knows nothing of the session.
     run, parameters, question_name = page_run.CURRENT_RUN.get(), read_parameters(), ""
     # The first figure of a page with parameters, its main one, can be pinned.
@@ -270,17 +270,17 @@ UNBOUNDED = 1e300
 
 def describe_handle(plot: Plot, handle: Handle) -> Mapping[str, Any]:
     """Return a handle as JSON for the browser: the columns that it looks up while a person moves it."""
-    handle_json: dict[str, Any] = _to_json(handle)
+    handle_payload: dict[str, Any] = _to_json(handle)
     # The loss lies on one side of the truth; the other parts lie on both sides.
     part_payloads = [
         {"name": name, "colour": _color(PART_STYLES[name]), "y": _to_json(values), "is_loss": name == BIAS}
         for name, values in handle.error_parts.items()
     ]
-    handle_json |= {"unit": plot.x.unit, "colour": _color(Style.CAP), "error_parts": part_payloads}
+    handle_payload |= {"unit": plot.x.unit, "colour": _color(Style.CAP), "error_parts": part_payloads}
     if handle.dots is not None:
         # The strip then says that nothing was released.
-        handle_json["dots"]["is_private"] = plot.disclosure is Disclosure.PRIVATE
-    return handle_json
+        handle_payload["dots"]["is_private"] = plot.disclosure is Disclosure.PRIVATE
+    return handle_payload
 
 
 def _color(style: Style) -> str:
@@ -288,14 +288,17 @@ def _color(style: Style) -> str:
     return str(LINE_STYLES[style]["color"])
 
 
-def list_handle_keys(handle: Handle, key: Callable[[str], str]) -> tuple[str, ...]:
+def list_handle_keys(handle: Handle, get_field_key: Callable[[str], str]) -> tuple[str, ...]:
     """Return the session keys of the fields that the handle moves, in the order in which the browser sends them."""
-    bounds = (handle,) if handle.second_bound is None else (handle, handle.second_bound)
-    return tuple(key(bound.field_name) for bound in bounds)
+    moved_bounds = (handle,) if handle.second_bound is None else (handle, handle.second_bound)
+    return tuple(get_field_key(bound.field_name) for bound in moved_bounds)
 
 
 def _to_json(value: Any) -> Any:
-    """Return a value as JSON; columns are rounded, and NaN and infinity lie beyond the top of every axis."""
+    """Return a part of a handle as JSON: objects as dicts, columns as lists of rounded numbers.
+
+    NaN and infinity become `UNBOUNDED`, which lies beyond the top of every axis.
+    """
     if isinstance(value, Handle | SecondBound | UserBars | Dots):
         return {f.name: _to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Spread):

@@ -43,7 +43,7 @@ def ask_for_range(dataset: Dataset, end_names: Mapping[str, str], noun: str = "v
     Args:
         dataset: The data in use.
         end_names: What each end is called in a sentence, by session key.
-        noun: The name of a value.
+        noun: The word for a value in the sentence.
     """
     empty_names = [name for key, name in end_names.items() if st.session_state.get(key) is None]
     is_cleared_release = dataset.release is not None and not any(session.is_cleared(key) for key in end_names)
@@ -75,9 +75,9 @@ def read_inputs(
     Args:
         question: The question, whose parameters class declares its fields.
         slots: The containers of the page.
-        options: The choices that a field offers for these data; the first one replaces a choice that is not offered.
+        options: The options that a field offers for these data; the first replaces one that is not offered.
         is_hidden: Returns True for a field that is not drawn here. It is left out if it is empty, or None by default.
-        widgets: Draws a field in place of its own widget.
+        widgets: Functions that draw a field in place of its own widget, by name.
         draw_more: Draws what stands below the fields of *More settings*.
         ask_first: Given the fields that do not apply, returns True if it asks for something that the answer needs.
         shares_settings: False if the page shows other data than those in use, so that it does not take up their
@@ -120,13 +120,15 @@ def read_inputs(
 
 
 def start_fields(
-    question: Question, options: Mapping[str, Sequence[Any]] | None = None, shares_settings: bool = True
+    question: Question,
+    options: Mapping[str, Sequence[Any]] | None = None,
+    shares_settings: bool = True,
 ) -> list[str]:
     """Set the initial values of fields; return the names of those that do not apply with the present choices.
 
     Fields that a link of another choice left empty are filled, and so are sliders, which cannot be empty. A value
     that may have been read off values stays empty: a default would look like a choice that somebody made. The arguments
-    are those of `read`.
+    are those of `read_inputs`.
     """
     fields.start(question, shares_settings)
     for name, choices in (options or {}).items():
@@ -157,15 +159,15 @@ class Needs:
 
     Attributes:
         is_missing: Returns True if data lack it.
-        sentence: What it is, as a plural noun phrase: "values, one per row".
-        remedy: Text of the link to *Data*.
+        needed_phrase: What it is, as a plural noun phrase: "values, one per row"; empty if the page says it elsewhere.
+        link_label: Text of the link to *Data*.
         describe: Returns what the answer says below its label, from solution and invented data; None if it says no
             more than usual.
     """
 
     is_missing: Callable[[Dataset], bool]
-    sentence: str
-    remedy: str
+    needed_phrase: str
+    link_label: str
     describe: Callable[[Any, Dataset], str] | None = None
 
 
@@ -207,17 +209,17 @@ class Page:
         return read_inputs(self.question, slots, draw_more=lambda: st.caption(text) if text else None)
 
     def refuse(self, slots: layout.PageSlots, dataset: Dataset, parameters: Any) -> bool:
-        """Return True, with the reason on the page, if there is no answer to the question on these data."""
+        """Draw the reason and return True if these data have no answer to the question; else return False."""
         return False
 
     def draw_main(self, answer: Answer, label: str) -> Plot:
         """Draw the main figure, and return it as it is drawn."""
         main_plot, selection = next(iter(answer.plots.values()))(), cards.get_private_selection(answer)
         if selection is not None and selection.card is not None:
-            main_plot = main_plot.with_selected_bound(*selection.value)
+            main_plot = main_plot.with_selected_bound(*selection.plot_position)
         if self.has_axis_controls:
-            return screen_sections.show_plot(main_plot, label=label, key_of=self.question.key)
-        figures.draw(main_plot, label, key_of=self.question.key)
+            return screen_sections.show_plot(main_plot, label=label, get_field_key=self.question.key)
+        figures.draw(main_plot, label, get_field_key=self.question.key)
         return main_plot
 
     def draw_behind(self, answer: Answer) -> None:
@@ -241,7 +243,7 @@ class Page:
         return tuple(self.question.fields)
 
     def reads_rows(self, answer: Answer) -> bool:
-        """Return True if the answer needs more of the data than rows per user."""
+        """Return True if the answer depends on more of the data than how many users have how many rows."""
         return self.needs is not None
 
     def build_source(self, answer: Answer, data: Any) -> Source:
@@ -259,19 +261,19 @@ class Page:
         return ()
 
     def name_variant(self, answer: Answer) -> str:
-        """Return the variant of the answer that has tabs and files of its own; empty for the only one."""
+        """Return the name of the answer's variant, which gets tabs and files of its own; empty for the only one."""
         return ""
 
     def draw_refused(self, slots: layout.PageSlots, dataset: Dataset, parameters: Any) -> None:
         """Draw what is left to do if the data refuse the question."""
 
-    def draw_progress(self, state: SearchResult, runs: Sequence[jobs.Run]) -> None:
-        """Draw how far the searches are, in one line with one Stop button."""
+    def draw_progress(self, result: SearchResult, runs: Sequence[jobs.Run]) -> None:
+        """Draw how far the searches of these runs are, in one line with one Stop button."""
 
         def describe_work() -> str:
             """Write what the first running search does, while another answer stands in for its result or not."""
             search = next((run.search for run in runs if jobs.list_running(run.key)), runs[0].search)
-            work_text = search.progress_texts_by_stage.get(state.stage) if state.value is not None else None
+            work_text = search.progress_texts_by_stage.get(result.stage) if result.value is not None else None
             return work_text or search.progress_text
 
         jobs.watch([run.key for run in runs], describe_work, all(run.search.is_measured for run in runs))
@@ -308,9 +310,9 @@ class Page:
         assert run is not None
         run.own_data = data if question.has_own_data else None
         needs = self.needs if is_demonstration else None
-        if needs is not None and needs.sentence:
-            missing_text = session.explain_missing(in_use, needs.sentence, "This page")
-            slots.notes.markdown(f":small[{missing_text}]")
+        if needs is not None and needs.needed_phrase:
+            missing_sentence = session.explain_missing(in_use, needs.needed_phrase, "This page")
+            slots.notes.markdown(f":small[{missing_sentence}]")
         parameters = self.read_inputs(slots, data)
         if parameters is None:
             return
@@ -322,37 +324,37 @@ class Page:
             parameters, total_sentence = cards.divide_total(self.question, data, parameters)
             if inspect.isgeneratorfunction(self.solve):
                 solver: Solver = self.solve(data, parameters)
-                state, runs = jobs.solve(solver, question, data, is_shared)
+                result, runs = jobs.solve(solver, question, data, is_shared)
             else:
-                result = cache.compute(Cached(self.solve, (data, parameters.about_data), 32))
-                state, runs = SearchResult(result), []
+                solution = cache.compute(Cached(self.solve, (data, parameters.about_data), 32))
+                result, runs = SearchResult(solution), []
         except InvalidInput as error:
             with slots.notes:
                 fields.show_problems(error.problems)
             self.draw_refused(slots, data, parameters)
             return
-        label = session.DEMONSTRATION if is_demonstration else ""
-        if state.value is not None:
+        demo_label = session.DEMONSTRATION if is_demonstration else ""
+        if result.value is not None:
             # Files and pins name the settings of the answer in sight, and not those that were entered since.
-            run.answered_parameters = getattr(state.value, "parameters", parameters) if runs else parameters
-            answer = self.build_answer(data, run.answered_parameters, state.value)
+            run.answered_parameters = getattr(result.value, "parameters", parameters) if runs else parameters
+            answer = self.build_answer(data, run.answered_parameters, result.value)
             answer = replace(answer, detail=f"{answer.detail} {total_sentence}".strip())
             if needs is not None and needs.describe is not None:
-                answer = replace(answer, detail=f"**{label}.** {needs.describe(state.value, data)}")
+                answer = replace(answer, detail=f"**{demo_label}.** {needs.describe(result.value, data)}")
         with slots.figure:  # First: the browser draws it while the rest is still on its way.
-            if state.value is not None:
-                main_plot = self.draw_main(answer, label)
+            if result.value is not None:
+                main_plot = self.draw_main(answer, demo_label)
             if runs and not self.shows_progress_below:
                 with st.container(height=PROGRESS_HEIGHT, border=False):
-                    self.draw_progress(state, runs)
+                    self.draw_progress(result, runs)
         if runs and self.shows_progress_below:
             options: dict[str, Any] = {"horizontal": True, "vertical_alignment": "center", "border": False}
             with slots.bottom.container(height=STATE_HEIGHT, key=f"{question.name}_state", **options):
-                self.draw_progress(state, runs)
-        if state.value is None:
+                self.draw_progress(result, runs)
+        if result.value is None:
             return
-        is_final = state.stage is Stage.FINAL
-        renderer = Renderer(question, answer, data, main_plot, label, is_final, is_shared)
+        is_final = result.stage is Stage.FINAL
+        renderer = Renderer(question, answer, data, main_plot, demo_label, is_final, is_shared)
         key = f"{self.stem or question.name}_card"
         tabs_name = "_".join(filter(None, (self.name_variant(answer), "tabs")))
         sections = dict(answer.sections)
@@ -361,21 +363,21 @@ class Page:
 
         def show_behind() -> None:
             """Draw the tab behind the answer, with the offer of a plan and the answer's own section."""
-            card, plan = run.shown_card or answer, catalogue.PLANNING
+            card, planning = run.shown_card or answer, catalogue.PLANNING
             if isinstance(card.disclosure, ReleaseFacts) and answer.disclosure != card.disclosure:
                 st.markdown(
                     "**This tab is about the bound read off the private data**, not about the one that was drawn. Do "
                     "not publish it."
                 )
             self.draw_behind(answer)
-            if plan is not None and question is not plan and question.group == plan.group:
-                importlib.import_module(f"pages.{plan.name}.on_card").draw(answer, key)
+            if planning is not None and question is not planning and question.group == planning.group:
+                importlib.import_module(f"pages.{planning.name}.on_card").draw(answer, key)
             if behind_section is not None:
                 renderer.show(behind_section)
 
         def show_files() -> None:
             """Draw the tab of downloads, with the answer's own section."""
-            self.show_files(answer, data, label)
+            self.show_files(answer, data, demo_label)
             if downloads_section is not None:
                 renderer.show(downloads_section)
 
@@ -397,19 +399,19 @@ class Page:
             layout.draw_tabs(tabs, question.key(tabs_name))
         with slots.answer:
             if needs is not None:
-                session.draw_data_link(needs.remedy)
+                session.draw_data_link(needs.link_label)
             if any(run.is_cut_short for run in runs):
                 button_label = "Go on" if runs[0].search.resumes else "Search again"
                 fields.button(button_label, f"{question.name}_again", "refresh", jobs.forget, runs)
         self.draw_last(slots, answer)
 
-    def show_files(self, answer: Answer, data: Any, label: str) -> None:
+    def show_files(self, answer: Answer, data: Any, demo_label: str) -> None:
         """Offer the answer, and its files."""
         question, variant = self.question, self.name_variant(answer)
         stem = "_".join(filter(None, (self.stem or question.name, variant)))
         source, releases = self.build_source(answer, data), self.list_releases(answer, data)
         summary, formula = self.summarise(answer, data), self.choose_formula_file(answer)
-        labels = question.get_labels(*self.list_report_fields(answer))
+        labels_by_field = question.get_labels(*self.list_report_fields(answer))
         files = [(self.write_file_label(name), name, make) for name, make in answer.files.items()]
         if answer.write_choice is not None:
             files.append(("Choice (JSON)", f"{stem}_choice.json", answer.write_choice))
@@ -417,7 +419,7 @@ class Page:
             stem,
             answer.disclosure,
             lambda: report_content.build_page_report(
-                question, answer, source, formula, labels, label, summary, releases
+                question, answer, source, formula, labels_by_field, demo_label, summary, releases
             ),
             answer.methods,
             self.describe_files(answer),

@@ -33,7 +33,7 @@ def build_page_report(
     answer: Answer,
     source: script.Source,
     formula_file: str = "formula",
-    setting_labels: Mapping[str, str] | None = None,
+    labels_by_field: Mapping[str, str] | None = None,
     label: str = "",
     summary: tuple[Line, ...] | None = None,
     releases: tuple[Line, ...] = (),
@@ -45,7 +45,7 @@ def build_page_report(
         answer: The answer to it.
         source: The data source of the script.
         formula_file: Which of the question's texts says how it is computed.
-        setting_labels: Fields of the parameters that matter for the answer, with what they are in words; None for all.
+        labels_by_field: Labels of the parameters' fields that matter for the answer, by name; None for all.
         label: What stands above its plots.
         summary: What the answer is about, if that is not the data in use alone; their distribution is left out.
         releases: What the page has released and spent.
@@ -56,7 +56,7 @@ def build_page_report(
         plots.append(replace(plot_counts(source.dataset), key="distribution"))
     is_private = source.shown_disclosure is Disclosure.PRIVATE
     private_names = list_private_settings(question, parameters) if is_private else ()
-    setting_names = question.get_labels() if setting_labels is None else setting_labels
+    setting_names = question.get_labels() if labels_by_field is None else labels_by_field
     return Report(
         page_title=question.title,
         question=question.sentence,
@@ -194,8 +194,8 @@ def draw(
             f"Less than {KILOBYTES} kB. **What you entered is in all three:** empty first what you chose by looking "
             "at these data.",
         }
-        columns = st.columns(2, gap="large")
-        for column, (public_only, text) in zip(columns, texts_by_public_only.items(), strict=True):
+        column_containers = st.columns(2, gap="large")
+        for column, (public_only, text) in zip(column_containers, texts_by_public_only.items(), strict=True):
             with column:
                 st.markdown(text)
                 _draw_buttons(stem, disclosure, build_report, public_only)
@@ -239,11 +239,11 @@ def write_html(report: Report, created: datetime, public_only: bool) -> str:
 
 
 def write_json(report: Report, created: datetime, public_only: bool) -> str:
-    """Write the report as JSON, likewise."""
+    """Write the report as JSON, without what was computed from private data if ``public_only``."""
     return write_report_json(remove_private(report) if public_only else report, created)
 
 
 def write_script(report: Report, created: datetime, public_only: bool) -> str:
-    """Write the script; it names no file of private data if ``public_only``."""
+    """Write the script that computes the answer again; it names no file of private data if ``public_only``."""
     assert report.write_script is not None
     return report.write_script(created, public_only)

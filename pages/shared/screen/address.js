@@ -35,33 +35,33 @@ export default (component) => {
   const frame = requestAnimationFrame(() => { timer = setTimeout(() => update(component)); });
   return () => { cancelAnimationFrame(frame); clearTimeout(timer); };
 };
-let session, app, connected = true;
-const isConnected = () => app.dataset.testConnectionState === "CONNECTED";
+let session, appElement, isOnline = true;
+const readConnection = () => appElement.dataset.testConnectionState === "CONNECTED";
 const observer = new MutationObserver(() => {
-  const wasConnected = connected;
-  connected = isConnected();
-  if (connected && !wasConnected) checkSession(session);
+  const wasOnline = isOnline;
+  isOnline = readConnection();
+  if (isOnline && !wasOnline) checkSession(session);
 });
 function watchConnection(data) {
   session = data;
   const element = document.querySelector("[data-testid='stApp'][data-test-connection-state]");
-  if (!element || element === app) return;
-  app = element;
-  connected = isConnected();
+  if (!element || element === appElement) return;
+  appElement = element;
+  isOnline = readConnection();
   observer.disconnect();
-  observer.observe(app, { attributes: true, attributeFilter: ["data-test-connection-state"] });
+  observer.observe(appElement, { attributes: true, attributeFilter: ["data-test-connection-state"] });
 }
 // Reloads the page if the server no longer knows its session.
 async function checkSession({ token, address }) {
   let numUnknown = 0;
-  for (let tries = 0; tries < MAX_TRIES && connected && session.token === token; tries += 1) {
+  for (let numTries = 0; numTries < MAX_TRIES && isOnline && session.token === token; numTries += 1) {
     try {
-      const answer = await fetch(new URL(address, document.baseURI), {
+      const response = await fetch(new URL(address, document.baseURI), {
         cache: "no-store", headers: { [HEADER]: token },
       });
-      if (answer.status === 404) numUnknown += 1;
+      if (response.status === 404) numUnknown += 1;
       if (numUnknown === UNKNOWN_LIMIT) window.location.reload();
-      if (numUnknown === UNKNOWN_LIMIT || (answer.status < 500 && answer.status !== 404)) return;
+      if (numUnknown === UNKNOWN_LIMIT || (response.status < 500 && response.status !== 404)) return;
     } catch (error) { /* The connection is gone again, or not quite back. */ }
     await new Promise((resolve) => setTimeout(resolve, RETRY_MILLISECONDS));
   }
@@ -74,8 +74,8 @@ function update({ data, parentElement }) {
   const { pathname, search } = window.location;
   const query = data.query ? `?${data.query}` : "";
   if (search !== query) window.history.replaceState(window.history.state, "", pathname + query);
-  const root = document.documentElement.style;
-  if (root.fontSize !== data.size) root.fontSize = data.size;
+  const rootStyle = document.documentElement.style;
+  if (rootStyle.fontSize !== data.size) rootStyle.fontSize = data.size;
   const background = getComputedStyle(parentElement).getPropertyValue("--st-background-color").trim();
   const mainButton = '[data-testid="stBaseButton-primary"]:not(:disabled)';
   const rule = `[data-testid="stMultiSelect"] :is([data-tag], [data-tag] *), ${mainButton}, ${mainButton} * ` +

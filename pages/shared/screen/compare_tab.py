@@ -62,7 +62,7 @@ def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -
     name = f"{question.title}: data of its own" if question.has_own_data else "Demonstration"
     if is_on_session_data:
         name = dataset.name
-    number_texts = [*((number.label, number.text) for number in card.numbers), ("", ""), ("", "")]
+    labels_and_texts = [*((number.label, number.text) for number in card.numbers), ("", ""), ("", "")]
     epsilon, rows_lost = parameters.epsilon, None
     choice = card.code.forms[0][1] if card.code is not None and card.code.forms else None
     cap = choice.max_rows if isinstance(choice, Choice) and choice.quantity not in PER_GROUP else None
@@ -73,8 +73,8 @@ def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -
         name=f"{name if len(name) <= 28 else name[:27] + '…'}, ε = {wording.entered(epsilon)}",
         data=name,
         epsilon=epsilon,
-        bound=number_texts[0],
-        error=number_texts[1],
+        bound=labels_and_texts[0],
+        error=labels_and_texts[1],
         rows_lost=rows_lost,
         half_or_double=card.facts.get(HALF_OR_DOUBLE, ""),
         settings=tuple(_list_settings(question, parameters)),
@@ -124,8 +124,8 @@ def show_pins(question: Question) -> None:
 
 def write_csv(listed_pins: tuple[Pin, ...]) -> str:
     """Return the pins as a CSV file; the last column is the label of the whole file."""
-    rows = [figures.tabulate_pin(pin) for pin in listed_pins]
-    columns = {name: np.array([row[name] for row in rows], dtype=object) for name in rows[0]}
+    table_rows = [figures.tabulate_pin(pin) for pin in listed_pins]
+    columns = {name: np.array([row[name] for row in table_rows], dtype=object) for name in table_rows[0]}
     return report_content.write_columns(columns, find_strictest(pin.disclosure for pin in listed_pins))
 
 
@@ -146,22 +146,22 @@ def _edit_pins(question: Question, listed_pins: tuple[Pin, ...]) -> None:
     fields.button("Remove all", f"{question.name}_pins_remove", "delete_sweep", remove_all, type="tertiary")
 
 
-def _rename(question: str, selected_name: str, key: str) -> None:
+def _rename(question_name: str, selected_name: str, key: str) -> None:
     """Give the selected pin the name in the field, made unique."""
     new_name = str(st.session_state.get(key) or "").strip()
     if new_name and new_name != selected_name:
-        name = figures.find_free_name(question, new_name)
+        name = figures.find_free_name(question_name, new_name)
         figures.store_pins(
-            replace(pin, name=name) if (pin.question, pin.name) == (question, selected_name) else pin
+            replace(pin, name=name) if (pin.question, pin.name) == (question_name, selected_name) else pin
             for pin in figures.list_all_pins()
         )
-        st.session_state[f"{question}_pin_chosen"] = name
+        st.session_state[f"{question_name}_pin_chosen"] = name
 
 
-def _remove(question: str, pin_name: str) -> None:
+def _remove(question_name: str, pin_name: str) -> None:
     """Remove one pin of a question, or all of them if the name is empty."""
     pins = figures.list_all_pins()
-    figures.store_pins(p for p in pins if p.question != question or (pin_name and p.name != pin_name))
+    figures.store_pins(p for p in pins if p.question != question_name or (pin_name and p.name != pin_name))
 
 
 TITLE = "Compare"

@@ -81,7 +81,7 @@ def show(
         runs_alone: True if an input runs only this page again; False if inputs change what the shell shows.
     """
 
-    @cache.PAGES.run()  # Before light work.
+    @cache.PAGE_RUNS.run()  # Before light work.
     def draw_page() -> None:
         """Draw everything of the page in one run."""
         state = st.session_state
@@ -130,8 +130,8 @@ def show(
         is_presented = bool(state.get(keys.PRESENTING))
         # Not in the popover, whose content the browser makes only once it is opened.
         _set_address(query_text, f"{page_run.TYPE_SIZE}px" if is_presented else "")
-        omitted_text = session.NOT_IN_LINKS.get(loaded_data.origin.name, "")
-        _offer_link(question, link_container, permanent_link, omitted_text, is_presented)
+        omitted_phrase = session.NOT_IN_LINKS.get(loaded_data.origin.name, "")
+        _offer_link(question, link_container, permanent_link, omitted_phrase, is_presented)
         session_file.update_snapshot()
 
     (st.fragment(draw_page) if runs_alone else draw_page)()
@@ -200,7 +200,11 @@ def _set_address(query_text: str, type_size: str) -> None:
 
 
 def _offer_link(
-    question: Question, container: DeltaGenerator, permanent_link: str, omitted_text: str, is_presented: bool
+    question: Question,
+    container: DeltaGenerator,
+    permanent_link: str,
+    omitted_phrase: str,
+    is_presented: bool,
 ) -> None:
     """Draw the popover with the page's link; on the first page, the button that begins the tour before it."""
     with container:
@@ -211,8 +215,8 @@ def _offer_link(
     with container, st.popover("Copy link", icon=":material/link:", key="copy_link", type="tertiary"):
         st.markdown("Opens this page with these settings.")
         st.code(permanent_link, language=None, wrap_lines=True)
-        if omitted_text:
-            st.caption(f"It does not hold {omitted_text}, nor any number computed from private data.")
+        if omitted_phrase:
+            st.caption(f"It does not hold {omitted_phrase}, nor any number computed from private data.")
         if not is_presented:
             _draw_present_button("Present", "slideshow", help="Larger type and no sidebar, for a projector.")
 
@@ -236,9 +240,9 @@ def draw_tabs(contents: Mapping[str, Content], key: str) -> None:
     """
     if (run := page_run.CURRENT_RUN.get()) is not None and run.question.parameters is not None:
         run.has_tabs = True
-        last_contents = {name: contents[name] for name in (DOWNLOADS, COMPUTED) if name in contents}
-        own_contents = {name: content for name, content in contents.items() if name not in last_contents}
-        contents = {**own_contents, compare_tab.TITLE: lambda: compare_tab.show(run), **last_contents}
+        last_tabs = {name: contents[name] for name in (DOWNLOADS, COMPUTED) if name in contents}
+        own_tabs = {name: content for name, content in contents.items() if name not in last_tabs}
+        contents = {**own_tabs, compare_tab.TITLE: lambda: compare_tab.show(run), **last_tabs}
     open_tab = st.session_state.get(key)
     for name, content in contents.items():
         if not callable(content) and open_tab in content:

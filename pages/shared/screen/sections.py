@@ -37,7 +37,7 @@ def show_plot(
     plot: Plot,
     keeps_x: bool = False,
     label: str = "",
-    key_of: Callable[[str], str] | None = None,
+    get_field_key: Callable[[str], str] | None = None,
     keeps_y: bool = False,
 ) -> Plot:
     """Draw a plot with a button for its data and controls for the ends of its axes, and return it as it is drawn.
@@ -46,21 +46,21 @@ def show_plot(
         plot: The plot; its logarithmic axes have controls.
         keeps_x: True if the horizontal axis follows that of another figure.
         label: As in `figures.draw`.
-        key_of: As in `figures.draw`.
+        get_field_key: As in `figures.draw`.
         keeps_y: True if the vertical axis stays as it is.
     """
     key = plot.key.replace("-", "_")
     movable_axes = ({} if keeps_x else {"x": plot.x}) | ({} if keeps_y else {"y": plot.y})
     movable_axes = {name: axis for name, axis in movable_axes.items() if axis.scale is Scale.LOG}
     if not movable_axes:
-        figures.draw(plot, label, key_of)
+        figures.draw(plot, label, get_field_key)
         return plot
     button_text = "Axis ranges" if len(movable_axes) > 1 else "Axis range"
     with place_controls(f"{key}_ranges", button_text) as (chart, controls):
         limits = {name: choose_limits(axis, f"{key}_{name}") for name, axis in movable_axes.items()}
     if any(ends != movable_axes[name].limits for name, ends in limits.items()):
         plot = plot.with_limits(**limits)
-    figures.draw(plot, label, key_of, controls, chart)
+    figures.draw(plot, label, get_field_key, controls, chart)
     if hidden_marks := plot.hidden_marks:
         names = " and ".join(mark.name[0].lower() + mark.name[1:] for mark in hidden_marks)
         # An axis without a control of its own stays as it is.
@@ -75,30 +75,30 @@ def choose_limits(axis: Axis, key: str) -> tuple[float, float]:
 
     With other data an axis begins anew. If it follows curves that move, the choice stays.
     """
-    version = st.session_state[keys.DATA_VERSION]
-    key, saved_key = f"{key}_{axis.limits}_{version}", f"{key}_kept_{version}"
+    data_version = st.session_state[keys.DATA_VERSION]
+    key, saved_key = f"{key}_{axis.limits}_{data_version}", f"{key}_kept_{data_version}"
     low, high = axis.limits
     lowest, highest = axis.limits_range or (low / ROOM, high * ROOM)
-    rungs = list_rungs(min(lowest, low), max(highest, high))
-    start = max(rung for rung in rungs if rung <= low * (1 + 1e-9))
-    end = min(rung for rung in rungs if rung >= high * (1 - 1e-9))
+    stops = list_stops(min(lowest, low), max(highest, high))
+    first_stop = max(rung for rung in stops if rung <= low * (1 + 1e-9))
+    last_stop = min(rung for rung in stops if rung >= high * (1 - 1e-9))
     # The default goes in by value: only from its being a pair does the slider know that it has two handles.
-    default_ends = (start, end if end > start else rungs[rungs.index(start) + 1])
+    default_ends = (first_stop, last_stop if last_stop > first_stop else stops[stops.index(first_stop) + 1])
     state = st.session_state
     saved_ends = state.get(saved_key)
-    if saved_ends is not None and key not in state and set(saved_ends) <= set(rungs):
+    if saved_ends is not None and key not in state and set(saved_ends) <= set(stops):
         # Before the widget is drawn: afterwards Streamlit lets nobody set what it holds.
         state[key] = saved_ends
     label = wording.capital(axis.name) + (f", {axis.unit}" if axis.unit else "")
     number_format = wording.percent if axis.number_format.endswith("%") else "{:,g}".format
     low, high = st.select_slider(
-        label, rungs, default_ends, key=key, format_func=number_format, persist_state="session"
+        label, stops, default_ends, key=key, format_func=number_format, persist_state="session"
     )
     state[saved_key] = (low, high) if (low, high) != default_ends else None
     if low < high:
         return low, high
-    index = rungs.index(low)
-    return (low, rungs[index + 1]) if index + 1 < len(rungs) else (rungs[index - 1], low)
+    index = stops.index(low)
+    return (low, stops[index + 1]) if index + 1 < len(stops) else (stops[index - 1], low)
 
 
 ROOM = 100.0
@@ -106,13 +106,13 @@ ROOM = 100.0
 STEPS = (1.0, 2.0, 5.0)
 
 
-def list_rungs(low: float, high: float) -> tuple[float, ...]:
+def list_stops(low: float, high: float) -> tuple[float, ...]:
     """Return 1, 2 and 5 times powers of ten from at most ``low`` to at least ``high``, both above 0."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    rungs = [step * 10.0**power for power in powers for step in STEPS]
-    start = max((i for i, rung in enumerate(rungs) if rung <= low * (1 + 1e-9)), default=0)
-    end = min((i for i, rung in enumerate(rungs) if rung >= high * (1 - 1e-9)), default=len(rungs) - 1)
-    return tuple(float(f"{rung:.0e}") for rung in rungs[start : end + 1])
+    stops = [step * 10.0**power for power in powers for step in STEPS]
+    start = max((i for i, stop in enumerate(stops) if stop <= low * (1 + 1e-9)), default=0)
+    end = min((i for i, stop in enumerate(stops) if stop >= high * (1 - 1e-9)), default=len(stops) - 1)
+    return tuple(float(f"{stop:.0e}") for stop in stops[start : end + 1])
 
 
 @contextlib.contextmanager
@@ -161,8 +161,8 @@ def describe_paper_figure(figure: PaperFigure, runs: FigureRuns) -> None:
     st.markdown(f"{describe_difference(figure, runs)} {figure.difference_note}")
     runs_text = wording.counted(len(runs.seeds), "run")
     origin_text = f"Stored results of {runs.version}" if runs.version else "Computed in this session"
-    bars_text = "" if figure.is_exact else f", {runs_text}; bars are 95 % intervals of their mean"
-    st.caption(f"{figure.setting_text} {origin_text}{bars_text}.")
+    bars_phrase = "" if figure.ignores_seed else f", {runs_text}; bars are 95 % intervals of their mean"
+    st.caption(f"{figure.setting_text} {origin_text}{bars_phrase}.")
     cards.label(Disclosure.PUBLIC)
 
 
@@ -174,7 +174,7 @@ def draw_compute_button(figure: PaperFigure) -> None:
     finished_job = jobs.find_result(job_key)
     if finished_job is not None and finished_job[1] is None:
         st.caption(":material/stop_circle: Stopped: what is shown was there before.")
-    runs_text = wording.counted(len(figure.values) * (1 if figure.is_exact else figure.num_runs), "run")
+    runs_text = wording.counted(len(figure.x_values) * (1 if figure.ignores_seed else figure.num_runs), "run")
     help = f"{runs_text} beside the page; they replace what is shown in this window."
     button_key = f"compute_{figure.key.replace('-', '_')}"
 
@@ -182,8 +182,8 @@ def draw_compute_button(figure: PaperFigure) -> None:
         """Run the figure; None if it was stopped."""
         return figure.compute(progress=progress, should_stop=should_stop)
 
-    start = functools.partial(jobs.start, job_key, figure.key, compute, is_heavy=True)
-    fields.button("Compute it now", button_key, "play_arrow", start, help=help)
+    start_job = functools.partial(jobs.start, job_key, figure.key, compute, is_heavy=True)
+    fields.button("Compute it now", button_key, "play_arrow", start_job, help=help)
 
 
 def _build_paper_job_key(key: str) -> str:
@@ -232,42 +232,42 @@ class Renderer:
         except InvalidInput as error:
             fields.show_problems(error.problems)
 
-    def _draw(self, item: section.Part) -> Any:
-        """Draw a part; return what the section asks for."""
-        match item:
+    def _draw(self, part: section.Part) -> Any:
+        """Draw a part; return what a section asks it for, such as a chosen value or a result; None of other parts."""
+        match part:
             case str():
-                st.markdown(item)
+                st.markdown(part)
             case section.Note(text, icon):
                 st.info(text, icon=f":material/{icon}:") if icon else st.caption(text)
             case section.Label(disclosure, after):
                 cards.label(self.answer.disclosure if disclosure is None else disclosure, prefix=after)
             case Plot():
-                figures.draw(item, self.label)
+                figures.draw(part, self.label)
             case section.Live(draw):
                 st.fragment(lambda: figures.draw(draw(), self.label), run_every=jobs.POLL_SECONDS)()
             case section.Figures():
-                self._draw_figures(item)
+                self._draw_figures(part)
             case section.Table():
-                self._draw_table(item)
+                self._draw_table(part)
             case section.Numbers(numbers):
                 with st.container(horizontal=True):
                     options: dict[str, Any] = {"delta_color": "off", "delta_arrow": "off"}
                     for number in numbers:
                         st.metric(number.label, number.text, number.note, help=number.help or None, **options)
             case section.File():
-                self._draw_file(item)
+                self._draw_file(part)
             case section.Fields(names, shares):
                 fields.draw_row(self.question, *names, shares=shares)
             case section.Choice():
-                key = self.question.key(item.key)
-                if st.session_state.get(key) not in item.texts_by_value:
-                    st.session_state[key] = item.first_value
-                return fields.choice(item.label, item.texts_by_value, key)
+                key = self.question.key(part.key)
+                if st.session_state.get(key) not in part.texts_by_value:
+                    st.session_state[key] = part.first_value
+                return fields.choice(part.label, part.texts_by_value, key)
             case section.Integer(key, label, limits, initial, step, help):
                 st.session_state.setdefault(self.question.key(key), initial)
                 return fields.whole_number(label, self.question.key(key), *limits, step, help)
             case section.Window():
-                return self._draw_window(item)
+                return self._draw_window(part)
             case section.Missing(needed, remedy):
                 st.info(session.explain_missing(self.data, needed), icon=":material/info:")
                 session.draw_data_link(remedy)
@@ -293,36 +293,36 @@ class Renderer:
                 state_key = self.question.key("paper_figure") if len(paper_figures) > 1 else ""
                 show_paper_figure(paper_figures, state_key)
             case section.Cached():
-                return cache.compute(item)
+                return cache.compute(part)
             case section.Search():
-                return self._draw_search(item)
+                return self._draw_search(part)
         return None
 
-    def _draw_window(self, item: section.Window) -> tuple[float, float]:
+    def _draw_window(self, part: section.Window) -> tuple[float, float]:
         """Draw a plot over the interval of a slider; return the interval."""
-        with place_controls(item.key, item.button_text) as (chart, button_slot):
+        with place_controls(part.key, part.button_text) as (chart, button_slot):
             low, high = st.slider(
-                item.label,
-                *item.widest_interval,
-                value=item.initial_interval,
-                step=(item.widest_interval[1] - item.widest_interval[0]) / 1000.0,
+                part.label,
+                *part.widest_interval,
+                value=part.initial_interval,
+                step=(part.widest_interval[1] - part.widest_interval[0]) / 1000.0,
                 format="%.4g",
-                key=f"{item.key}_{st.session_state[keys.DATA_VERSION]}_{item.widest_interval}",
+                key=f"{part.key}_{st.session_state[keys.DATA_VERSION]}_{part.widest_interval}",
             )
-        limits = (low, high) if low < high else item.initial_interval
-        figures.draw(item.draw(limits), self.label, button_place=button_slot, figure_place=chart)
+        limits = (low, high) if low < high else part.initial_interval
+        figures.draw(part.draw(limits), self.label, button_place=button_slot, figure_place=chart)
         return limits
 
-    def _draw_figures(self, item: section.Figures) -> None:
+    def _draw_figures(self, part: section.Figures) -> None:
         """Draw plots beside each other, with controls of their axes if the part asks for them."""
-        limits = {axis: getattr(self.main_plot, axis).limits for axis in item.axes_with_main_limits}
-        plots = [plot.with_limits(**limits) for plot in item.plots]
-        axes = item.controlled_axes
-        if len(plots) == 1 and axes:
-            show_plot(plots[0], "x" not in axes, self.label, keeps_y="y" not in axes)
+        limits = {axis: getattr(self.main_plot, axis).limits for axis in part.axes_with_main_limits}
+        plots = [plot.with_limits(**limits) for plot in part.plots]
+        axis_names = part.controlled_axes
+        if len(plots) == 1 and axis_names:
+            show_plot(plots[0], "x" not in axis_names, self.label, keeps_y="y" not in axis_names)
             return
         containers = st.columns(len(plots))
-        if axes:
+        if axis_names:
             key = plots[0].key.replace("-", "_")
             with st.popover("Axis ranges", icon=":material/straighten:", key=f"{key}_ranges"):
                 x_limits = choose_limits(plots[0].x, f"{key}_x")  # All have one horizontal axis.
@@ -331,62 +331,62 @@ class Renderer:
                 ]
         for container, plot in zip(containers, plots, strict=True):
             with container:
-                if item.has_titles:
+                if part.has_titles:
                     st.markdown(f"**{plot.title}**")
                 figures.draw(plot, self.label)
 
-    def _draw_table(self, item: section.Table) -> None:
+    def _draw_table(self, part: section.Table) -> None:
         """Draw a table."""
         import pandas as pd  # The first figure does not wait for it.
 
-        frame = pd.DataFrame(item.columns_or_rows)
-        if item.is_plain:
+        frame = pd.DataFrame(part.columns_or_rows)
+        if part.has_formulae:
             st.table(frame, hide_index=True)
             return
-        height = "content" if item.shows_all_rows else "auto"
+        height = "content" if part.shows_all_rows else "auto"
         figures.show_table(
-            frame, item.alt, item.key or None, item.formats_by_column, item.titles_by_column, height=height
+            frame, part.alt, part.key or None, part.formats_by_column, part.titles_by_column, height=height
         )
 
-    def _draw_file(self, item: section.File) -> None:
+    def _draw_file(self, part: section.File) -> None:
         """Draw the button that downloads a file."""
-        disclosure, content = item.disclosure or self.answer.disclosure, item.columns_or_writer
+        disclosure, content = part.disclosure or self.answer.disclosure, part.columns_or_writer
         is_table = isinstance(content, Mapping)
         if isinstance(content, Mapping):
             # Now: the file is made at a press of its button.
             notes = figures.list_inputs(figures.read_parameters())
             content = functools.partial(report_content.write_columns, content, disclosure, notes)
-        key = item.name.replace(".", "_")
+        key = part.name.replace(".", "_")
         cards.file_button(
-            item.label, item.name, disclosure, content, key=key, is_quiet=is_table, help=item.help
+            part.label, part.name, disclosure, content, key=key, is_quiet=is_table, help=part.help
         )
 
-    def _draw_search(self, item: section.Search) -> Any:
+    def _draw_search(self, part: section.Search) -> Any:
         """Draw the button and the progress of a search; return its result, None if it has none to show."""
-        run = jobs.Run(self.question, item, self.data, self.is_shared)
-        key = run.key.replace(".", "_")
-        if item.button_text:
+        search_run = jobs.Run(self.question, part, self.data, self.is_shared)
+        key = search_run.key.replace(".", "_")
+        if part.button_text:
             with st.container(horizontal=True, vertical_alignment="bottom"):
-                fields.draw_all(self.question, *item.field_names)
-                if fields.button(item.button_text, f"{key}_start", item.icon, is_main=item.is_main):
-                    run.start()
-                    if run.get_result().stage is Stage.FINAL:
+                fields.draw_all(self.question, *part.field_names)
+                if fields.button(part.button_text, f"{key}_start", part.icon, is_main=part.is_main):
+                    search_run.start()
+                    if search_run.get_result().stage is Stage.FINAL:
                         st.rerun()  # The answer above may read the result.
         elif not self.is_final:
             st.caption("The figure follows the exact answer.")
             return None
         else:
-            run.ask()
-        is_running = jobs.watch(run.key, item.progress_text, item.is_measured)
-        result = run.get_result()
-        if result.value is None or (is_running and result.stage is not Stage.FIRST):
-            if item.idle_text and not is_running:
-                st.caption(item.idle_text)
+            search_run.ask()
+        is_running = jobs.watch(search_run.key, part.progress_text, part.is_measured)
+        search_result = search_run.get_result()
+        if search_result.value is None or (is_running and search_result.stage is not Stage.FIRST):
+            if part.idle_text and not is_running:
+                st.caption(part.idle_text)
             return None
-        if result.stage is Stage.EARLIER:
-            st.caption(item.outdated_text)
-            return result.value if item.shows_outdated else None
-        if not is_running and (stop_text := item.describe_stop(result.value)):
+        if search_result.stage is Stage.EARLIER:
+            st.caption(part.outdated_text)
+            return search_result.value if part.shows_outdated else None
+        if not is_running and (stop_text := part.describe_stop(search_result.value)):
             st.warning(stop_text, icon=":material/stop_circle:")
-            fields.button("Compute again", f"{key}_again", "refresh", run.forget)
-        return result.value
+            fields.button("Compute again", f"{key}_again", "refresh", search_run.forget)
+        return search_result.value

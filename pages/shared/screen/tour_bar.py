@@ -34,21 +34,21 @@ def draw(question: Question, tour_state: Tour) -> None:
         tour_state: The tour that is on.
     """
     text_column, button_column = st.columns(WIDTHS, vertical_alignment="center", gap="medium")
-    number, questions = tour_state.number, tour.list_questions()
+    number, questions = tour_state.step_number, tour.list_questions()
     step_question = questions[number - 1]
-    step, is_here, answer = tour.import_step(step_question), question is step_question, ""
-    if is_here:
+    step, is_step_page, answer = tour.import_step(step_question), question is step_question, ""
+    if is_step_page:
         answer = tour.write_answer(step, tour_state, st.session_state[keys.PAGE_PARAMETERS])
     text_column.markdown(write_text(question, step_question, step, tour_state, answer))
     with button_column, st.container(horizontal=True, gap="xsmall", key="tour_buttons"):
-        if not is_here or not tour.has_step_data(step):
+        if not is_step_page or not tour.has_step_data(step):
             st.button("Back to the step", key="tour_again", on_click=tour.go_to_step, args=(number,))
             st.button("End", key="tour_end", on_click=tour.end)
             return
         st.button("Back", key="tour_back", on_click=tour.go_to_step, args=(number - 1,), disabled=number == 1)
         if number < len(questions):
-            main = fields.main_button()
-            st.button("Next", key="tour_next", type=main, on_click=tour.go_to_step, args=(number + 1,))
+            main_type = fields.main_button()
+            st.button("Next", key="tour_next", type=main_type, on_click=tour.go_to_step, args=(number + 1,))
         st.button("End", key="tour_end", on_click=tour.end)
         st.button("Show the answer", key="tour_answer", on_click=tour.show_answer, disabled=bool(answer))
 
@@ -65,7 +65,7 @@ def write_text(
         tour_state: The tour that is on.
         answer: The answer; empty while it is not shown.
     """
-    badge_text = f":blue-badge[Tour, step {tour_state.number} of {len(tour.list_questions())}]"
+    badge_text = f":blue-badge[Tour, step {tour_state.step_number} of {len(tour.list_questions())}]"
     saved_state = tour_state.saved_state
     data_name = f"**{wording.plain(_shorten(saved_state.loaded_data.dataset.name, LONGEST_STEP_NAME))}**"
     ending_text = f"*End* brings back {data_name}{'' if saved_state.is_named_only else ' and your settings'}."

@@ -137,8 +137,8 @@ def find_refusal(scope: Scope, public_origins: frozenset[str], is_demo: bool) ->
         return WRONG_ORIGIN
     # Requests without Origin: links are followed from anywhere, and nothing else is answered to other pages.
     fetch_site = headers.get("sec-fetch-site", "none")
-    mode, destination = headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")
-    is_followed_link = mode == "navigate" and destination == "document"
+    fetch_mode, fetch_destination = headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")
+    is_followed_link = fetch_mode == "navigate" and fetch_destination == "document"
     if fetch_site not in {"none", "same-origin"} and not is_followed_link:
         return WRONG_ORIGIN
     # Whatever the path: a demo has no use for any other method, and no spelling of a path gets by.
@@ -146,8 +146,8 @@ def find_refusal(scope: Scope, public_origins: frozenset[str], is_demo: bool) ->
         return DEMO_TAKES_NOTHING
     path = scope["path"]
     # A container asks for its own health by this computer's name.
-    is_own_check = path == SCRIPT_HEALTH and _THIS_COMPUTER.fullmatch(hosts[0])
-    if is_demo and "/_stcore/" in path and not (is_own_check or _DEMO_PATHS.fullmatch(path)):
+    is_own_script_check = path == SCRIPT_HEALTH and _THIS_COMPUTER.fullmatch(hosts[0])
+    if is_demo and "/_stcore/" in path and not (is_own_script_check or _DEMO_PATHS.fullmatch(path)):
         return DEMO_HIDES
     return ""
 
@@ -173,13 +173,13 @@ class Guard:
 
     Args:
         app: The app behind it.
-        origins: Origins of a public demo beside this computer's own.
+        public_origins: Origins of a public demo beside this computer's own.
         is_demo: True for a public demo, which takes no uploads.
         policy: The Content-Security-Policy of every response.
     """
 
-    def __init__(self, app: ASGIApp, origins: frozenset[str], is_demo: bool, policy: str) -> None:
-        self._app, self._origins, self._is_demo = app, origins, is_demo
+    def __init__(self, app: ASGIApp, public_origins: frozenset[str], is_demo: bool, policy: str) -> None:
+        self._app, self._origins, self._is_demo = app, public_origins, is_demo
         self._headers = ((b"content-security-policy", policy.encode()), *_RESPONSE_HEADERS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -267,8 +267,8 @@ class StartToken:
         if not self._token or scope["type"] not in {"http", "websocket"}:
             await self._app(scope, receive, send)
         elif scope["type"] == "http" and scope["method"] == "GET" and self._is_in_address(scope):
-            port = re.search(r":([0-9]+)$", Headers(scope=scope)["host"])
-            name = f"{COOKIE}{port[1] if port else 80}"
+            port_match = re.search(r":([0-9]+)$", Headers(scope=scope)["host"])
+            name = f"{COOKIE}{port_match[1] if port_match else 80}"
             cookie = f"{name}={self._token.decode()}; Path=/; HttpOnly; SameSite=Strict"
             await HTMLResponse(SIGN_IN, headers={**_NO_TRACE, "Set-Cookie": cookie})(scope, receive, send)
         elif self._is_in_cookie(scope) or _is_health_check(scope):

@@ -107,13 +107,12 @@ async def sweep() -> None:
             last_collection = time.monotonic()
 
 
-def close_expired(runtime: Any, current_time: float, seconds: float) -> bool:
-    """Close sessions whose browser left this many seconds ago or a little less; call it on the server's event loop.
+def close_expired(runtime: Any, current_time: float, limit_seconds: float) -> bool:
+    """Close sessions whose browser left ``limit_seconds`` ago, or a little less; return True if any was closed.
 
-    Returns:
-        True if any was closed.
+    It is to be called on the server's event loop.
     """
-    time_to_live, num_ended = seconds - min(EARLY_SECONDS, seconds / 2), len(_ended_sessions)
+    time_to_live, num_ended = limit_seconds - min(EARLY_SECONDS, limit_seconds / 2), len(_ended_sessions)
     with _lock:
         watched_sessions = list(_watched.items())
     for name, watched_session in watched_sessions:
@@ -209,20 +208,20 @@ def build_middleware() -> list[Middleware]:
     Ends the process with a sentence if the settings of a public demo are wrong.
     """
     try:
-        origins = access.read_public_origins()
+        public_origins = access.read_public_origins()
         token = access.choose_start_token()
     except access.SettingsError as error:
         sys.exit(f"Sweet Spot does not start: {error}")
     if token and access.TOKEN not in os.environ:
         # Started without the launcher, which would have chosen the token and opened the link.
-        link = f"http://127.0.0.1:{st.get_option('server.port')}/?token={token}"
-        print(f"Sweet Spot opens with this link only: {link}", flush=True)
+        start_link = f"http://127.0.0.1:{st.get_option('server.port')}/?token={token}"
+        print(f"Sweet Spot opens with this link only: {start_link}", flush=True)
     policy = access.FRAME_POLICY
     if (folder := streamlit_internals.find_static_folder()) is not None:
         page_text = (folder / "index.html").read_text(encoding="utf-8")
         policy = access.build_content_policy([page_text, access.SIGN_IN])
     return [
-        Middleware(access.Guard, origins=origins, is_demo=access.is_served(), policy=policy),
+        Middleware(access.Guard, public_origins, access.is_served(), policy),
         Middleware(access.StartToken, token=token),
         *speed.MIDDLEWARE,
         *figure.MIDDLEWARE,

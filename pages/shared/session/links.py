@@ -52,16 +52,16 @@ RELOAD_PROBLEMS = (RELOADED, PINS_GONE, SPENT_GONE)
 STAND_INS = {"epsilon": setting.DEFAULT_EPSILON, "lower": 0.0, "upper": 1.0}
 
 
-def write_link(address: str, url_path: str, origin: session.Origin, texts: Mapping[str, str]) -> str:
+def write_link(address: str, url_path: str, origin: session.Origin, setting_texts: Mapping[str, str]) -> str:
     """Return the permanent link of a page.
 
     Args:
         address: Any address of this app; only its scheme and host are used.
         url_path: Of the page.
         origin: Where the data come from.
-        texts: The settings, from `list_parameter_fields`.
+        setting_texts: The settings as text, by field, from `list_parameter_fields`.
     """
-    query_text = urlencode({**_list_origin_fields(origin), **texts})
+    query_text = urlencode({**_list_origin_fields(origin), **setting_texts})
     return urlsplit(address)._replace(path=f"/{url_path}", query=query_text, fragment="").geturl()
 
 
@@ -87,7 +87,7 @@ def read_link(
     """Return the content of a link.
 
     Args:
-        texts: Its query fields.
+        texts: The texts of its query, by field.
         question: The page it points to.
 
     Returns:
@@ -105,14 +105,14 @@ def read_link(
         remedy = f"At most {MAX_FIELDS} and {MAX_CHARACTERS:,} are read. Ask for it again"
         problems.add(f"this link has {len(texts)} fields and {num_characters:,} characters", remedy=remedy)
     problems.raise_if_any()
-    shell_fields = (VERSION_FIELD, DATA_FIELD, UPLOAD_MARK, PINS_MARK, SPENT_MARK, page_run.PRESENT_MARK)
-    generator_texts, page_texts = dict[str, str](), dict[str, str]()
+    shell_field_names = (VERSION_FIELD, DATA_FIELD, UPLOAD_MARK, PINS_MARK, SPENT_MARK, page_run.PRESENT_MARK)
+    generator_texts, setting_texts = dict[str, str](), dict[str, str]()
     for name, text in texts.items():
         if name.startswith(GENERATOR_PREFIX):
             generator_texts[name.removeprefix(GENERATOR_PREFIX)] = text
-        elif name not in shell_fields and not tour.is_address_field(name):
-            page_texts[name] = text
-    page_texts = question.rename_former(page_texts, text_fields.to_text)
+        elif name not in shell_field_names and not tour.is_address_field(name):
+            setting_texts[name] = text
+    setting_texts = question.rename_former(setting_texts, text_fields.to_text)
     origin = session.Origin(texts.get(DATA_FIELD, session.DEFAULT_SAMPLE), generator_texts)
     stand_ins: dict[str, str] = {}
     if UPLOAD_MARK in texts:
@@ -121,12 +121,13 @@ def read_link(
             origin = session.Origin(session.DEFAULT_SAMPLE)
         if question.parameters is not None:
             field_names = {f.name for f in dataclasses.fields(question.parameters)}
-            stand_ins = {n: str(v) for n, v in STAND_INS.items() if n in field_names and n not in page_texts}
+            absent_names = field_names - setting_texts.keys()
+            stand_ins = {name: str(value) for name, value in STAND_INS.items() if name in absent_names}
     parameters_type, keys_by_name = question.parameters or Parameters, question.widgets
     if question.parameters is None:
         keys_by_name = {"epsilon": keys.EPSILON}
-        stand_ins = {} if "epsilon" in page_texts else {"epsilon": str(setting.DEFAULT_EPSILON)}
-    values_by_key, field_problems = _read_widgets(parameters_type, keys_by_name, stand_ins | page_texts)
+        stand_ins = {} if "epsilon" in setting_texts else {"epsilon": str(setting.DEFAULT_EPSILON)}
+    values_by_key, field_problems = _read_widgets(parameters_type, keys_by_name, stand_ins | setting_texts)
     stand_in_keys = {keys_by_name[name] for name in stand_ins}
     values_by_key = {key: value for key, value in values_by_key.items() if key not in stand_in_keys}
     return origin, values_by_key, field_problems
@@ -139,15 +140,15 @@ def _read_widgets(
     parameters, bad_names, field_problems = text_fields.read_good_fields(parameters_type, texts, STAND_INS)
     if bad_names:
         is_partly_good = len(bad_names) < len(texts)
-        consequence = "all else is as it says" if is_partly_good else "the app's own settings are shown"
-        field_problems.append(InputProblem(f"not followed: {', '.join(bad_names)}; {consequence}"))
+        rest_text = "all else is as it says" if is_partly_good else "the app's own settings are shown"
+        field_problems.append(InputProblem(f"not followed: {', '.join(bad_names)}; {rest_text}"))
     # A stand-in is nobody's setting: the page goes on with its own, and with both ends of a range.
     required_names = {f.name for f in dataclasses.fields(parameters_type) if f.default is dataclasses.MISSING}
     missing_names = required_names & set(bad_names)
     if missing_names & {"lower", "upper"}:
         missing_names |= {"lower", "upper"}
-    set_keys = {name: key for name, key in keys_by_name.items() if name not in missing_names}
-    return {key: getattr(parameters, name) for name, key in set_keys.items()}, field_problems
+    set_keys_by_name = {name: key for name, key in keys_by_name.items() if name not in missing_names}
+    return {key: getattr(parameters, name) for name, key in set_keys_by_name.items()}, field_problems
 
 
 def apply_once(question: Question) -> None:
@@ -212,25 +213,25 @@ def write_current_link(question: Question) -> tuple[str, str]:
     is_guarded = bool(question.file_key) and question.file_key in state
     is_guarded |= not question.has_own_data and (loaded_data.original or loaded_data).dataset.is_private
     has_own_table = any(q.file_key and q.file_key in state for q in catalogue.PAGES)
-    mark_fields = {UPLOAD_MARK: "1"} if has_own_table or is_file else {}
+    mark_texts = {UPLOAD_MARK: "1"} if has_own_table or is_file else {}
     if current_tour is not None:
-        mark_fields |= tour.list_address_fields(current_tour)
+        mark_texts |= tour.list_address_fields(current_tour)
     if state.get(keys.PINS) or (current_tour is not None and current_tour.saved_state.pins):
-        mark_fields[PINS_MARK] = "1"
+        mark_texts[PINS_MARK] = "1"
     account_keys = (keys.LEDGERS, *(q.account_key for q in catalogue.PAGES if q.account_key))
     ledgers = (ledger for key in account_keys for ledger in (state.get(key) or {}).values())
     if any(ledger.releases for ledger in ledgers):
-        mark_fields[SPENT_MARK] = "1"
+        mark_texts[SPENT_MARK] = "1"
     if state.get(keys.PRESENTING):
-        mark_fields[page_run.PRESENT_MARK] = "1"
-    shown_fields = list_parameter_fields(parameters)
+        mark_texts[page_run.PRESENT_MARK] = "1"
+    setting_texts = list_parameter_fields(parameters)
     address = st.context.url or "http://127.0.0.1:8501"
-    link = write_link(address, question.url_path, loaded_data.origin, shown_fields)
+    link = write_link(address, question.url_path, loaded_data.origin, setting_texts)
     if is_guarded:
         for name, field in question.fields.items():
             if field.origin is not FieldOrigin.PUBLIC and not field.published:
-                shown_fields.pop(name, None)
-    return link, urlencode(_list_origin_fields(loaded_data.origin) | shown_fields | mark_fields)
+                setting_texts.pop(name, None)
+    return link, urlencode(_list_origin_fields(loaded_data.origin) | setting_texts | mark_texts)
 
 
 def group_by_question(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -350,8 +351,8 @@ def _list_accepted(question: Question, values_by_name: Mapping[str, Any]) -> set
         field = question.fields[name]
         if name not in used_values or field.limits or field.options or field.stops:
             return True  # It was checked above.
-        conditions = {field.only_with[0]} & good_values.keys() if field.only_with else set()
-        own_values = {other: good_values[other] for other in (name, *conditions)}
+        condition_names = {field.only_with[0]} & good_values.keys() if field.only_with else set()
+        own_values = {other: good_values[other] for other in (name, *condition_names)}
         return _is_accepted(question, nan_values | own_values)
 
     return empty_names | set(filter(is_good_alone, good_values))

@@ -117,21 +117,21 @@ def list_tables(values_by_key: Mapping[Any, Any]) -> dict[str, OwnTable]:
         if not question.file_key or (table_entry := values_by_key.get(question.file_key)) is None:
             continue
         prefix = find_upload(question.name).column_field_prefix
-        entries = {
+        numbers_by_field = {
             key.removeprefix(f"{question.name}."): float(value)
             for key, value in (list(values_by_key.items()) if prefix else ())
             if str(key).startswith(f"{question.name}.{prefix}") and isinstance(value, int | float)
         }
-        tables_by_page[question.name] = OwnTable(table_entry, entries)
+        tables_by_page[question.name] = OwnTable(table_entry, numbers_by_field)
     return tables_by_page
 
 
 def apply_tables(tables_by_page: Mapping[str, OwnTable]) -> None:
     """Put tables in use on their pages, in place of the present ones."""
     for name, own_table in tables_by_page.items():
-        entry, entry_name = own_table.table_entry, catalogue.QUESTIONS[name].own_file_name
-        extra_state = find_upload(name).list_extra_state(entry)
-        values_by_name = {entry_name: entry, **extra_state, **own_table.numbers_by_field}
+        table_entry, entry_name = own_table.table_entry, catalogue.QUESTIONS[name].own_file_name
+        extra_state = find_upload(name).list_extra_state(table_entry)
+        values_by_name = {entry_name: table_entry, **extra_state, **own_table.numbers_by_field}
         for field_name, value in values_by_name.items():
             st.session_state[f"{name}.{field_name}"] = value
 
@@ -199,9 +199,9 @@ def _read_table(node: JsonValue, upload: TableUpload) -> OwnTable | None:
     ):
         node.refuse("there is no such feature in the table")
     else:
-        account, entries = members["account"], members["entered"]
-        pair = node.build(lambda: (upload.check(dataset), upload.build_entry(dataset, account, design)))
-        return None if pair is None else OwnTable(pair[1], entries)
+        account, numbers_by_field = members["account"], members["entered"]
+        entry = node.build(lambda: (upload.check(dataset), upload.build_entry(dataset, account, design))[1])
+        return None if entry is None else OwnTable(entry, numbers_by_field)
     return None
 
 
@@ -275,13 +275,13 @@ class KnownFile:
 
     Attributes:
         name: Its name.
-        columns: All its columns.
+        column_names: Names of all its columns.
         roles: The roles of the columns.
         disclosure: Whether its data were called public. It is not proposed again: other data may have the same columns.
     """
 
     name: str
-    columns: tuple[str, ...]
+    column_names: tuple[str, ...]
     roles: Roles
     disclosure: Disclosure
 
@@ -296,13 +296,13 @@ def add_files(known_files: Sequence[KnownFile]) -> None:
     """Add known files; of files with the same columns the first one is kept."""
     latest_files: dict[tuple[str, ...], KnownFile] = {}
     for known_file in (*known_files, *list_files()):
-        latest_files.setdefault(known_file.columns, known_file)
+        latest_files.setdefault(known_file.column_names, known_file)
     st.session_state[keys.KNOWN_FILES] = tuple(latest_files.values())[:MAX_FILES]
 
 
 def find_file(column_names: Sequence[str]) -> KnownFile | None:
     """Return the file with these columns; None if none is known."""
-    return next((file for file in list_files() if file.columns == tuple(column_names)), None)
+    return next((file for file in list_files() if file.column_names == tuple(column_names)), None)
 
 
 def known_files_to_json(known_files: Sequence[KnownFile]) -> list[dict[str, Any]]:
@@ -310,7 +310,7 @@ def known_files_to_json(known_files: Sequence[KnownFile]) -> list[dict[str, Any]
     return [
         {
             "name": CODEC.write(file.name),
-            "columns": CODEC.write(file.columns),
+            "columns": CODEC.write(file.column_names),
             "label": file.disclosure.value,
             **CODEC.write_fields(file.roles),
         }
@@ -338,11 +338,11 @@ def _read_known_file(node: JsonValue) -> KnownFile | None:
     )
     if members is None:
         return None
-    name, columns, label = (members.pop(entry) for entry in ("name", "columns", "label"))
+    name, column_names, disclosure = (members.pop(entry) for entry in ("name", "columns", "label"))
     roles = Roles(**members)
     single_columns = (roles.user, roles.count, roles.size, roles.users, roles.value, roles.task)
     used_columns = [*(c for c in single_columns if c is not None), *roles.further_user, *roles.further_task]
-    if missing_columns := [column for column in used_columns if column not in columns]:
+    if missing_columns := [column for column in used_columns if column not in column_names]:
         node.refuse(f"the file has no column {missing_columns[0]}")
         return None
-    return KnownFile(name, columns, roles, label)
+    return KnownFile(name, column_names, roles, disclosure)

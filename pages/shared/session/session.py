@@ -49,12 +49,12 @@ class Tour:
     """The state of the tour.
 
     Attributes:
-        number: Number of its step, from 1.
+        step_number: Number of its step, from 1.
         saved_state: What returns at its end.
         is_answer_requested: True if a person asked for the answer without moving anything.
     """
 
-    number: int
+    step_number: int
     saved_state: SavedState
     is_answer_requested: bool = False
 
@@ -152,9 +152,9 @@ class Origin:
             InvalidInput: No such sample or generator, bad parameters, an upload or a release.
         """
         if self.name in samples.SAMPLES:
-            problems = [f"{name[:40]} is not a parameter of a sample" for name in self.generator_texts]
-            if problems:
-                raise InvalidInput(problems)
+            messages = [f"{name[:40]} is not a parameter of a sample" for name in self.generator_texts]
+            if messages:
+                raise InvalidInput(messages)
             return samples.load(self.name)
         if self.name in samples.GENERATORS:
             generator = from_fields(samples.GENERATORS[self.name], self.generator_texts)
@@ -172,7 +172,7 @@ class LoadedData:
     Attributes:
         dataset: The data.
         origin: How a link names them.
-        original: The data behind a release that was drawn in this session.
+        original: The data behind a release that was drawn in this session; None for other data and a loaded release.
         values_set_aside: Contents of fields while ``original`` was in use, by session key; they return with those data.
     """
 
@@ -234,8 +234,8 @@ def put_in_use(loaded_data: LoadedData, has_same_rows: bool = False) -> None:
     state[keys.LINK_PROBLEMS] = ()
     link_problems: list[InputProblem] = []
     for question in catalogue.PAGES:
-        for name, declared in question.fields.items():
-            if declared.renewed and not has_same_rows and declared.origin is not FieldOrigin.OWN_DATA:
+        for name, declaration in question.fields.items():
+            if declaration.renewed and not has_same_rows and declaration.origin is not FieldOrigin.OWN_DATA:
                 state[question.key(name)] = question.get_initial_value(name)
         if question.propose_values is not None:
             names = (*question.fields, *question.other_origins)
@@ -303,7 +303,10 @@ def is_same_for_all() -> bool:
 
 
 def is_cleared(key: str) -> bool:
-    """Return True if a field is empty because a release of data with values or totals came into use."""
+    """Return True if the field under this session key is empty because a release came into use.
+
+    The data behind the release had values or totals, which a person may have seen.
+    """
     loaded_data = get_loaded()
     is_empty = st.session_state.get(key) is None
     return is_empty and key in loaded_data.values_set_aside and _had_values(loaded_data)
@@ -341,7 +344,7 @@ def use_release(dataset: Dataset) -> None:
     """
     original, set_aside = get_original(), get_loaded().values_set_aside
     release = LoadedData(dataset, Origin(DP_RELEASE), original)
-    forgotten_values = _forget_private(with_values=_had_values(release))
+    forgotten_values = _forget_private(forgets_values=_had_values(release))
     # After a second release what stood beside the original still returns, not what was entered beside the first.
     removed_values = {**forgotten_values, **set_aside, keys.PINS: _list_pins(set_aside, forgotten_values)}
     public_values = _read_public_fields()
@@ -357,7 +360,7 @@ def use_release(dataset: Dataset) -> None:
 def use_original() -> None:
     """Return from a release to the data it was made of, with the fields as they were. The ledger stays as it is."""
     removed_values, original = get_loaded().values_set_aside, get_original()
-    forgotten_values = _forget_private(with_values=False)
+    forgotten_values = _forget_private(forgets_values=False)
     public_values = _read_public_fields()
     put_in_use(original, has_same_rows=True)
     returned_values = {**public_values, **removed_values}.items()
@@ -381,11 +384,11 @@ def _read_public_fields() -> dict[str, Any]:
     }
 
 
-def _forget_private(with_values: bool) -> dict[str, Any]:
+def _forget_private(forgets_values: bool) -> dict[str, Any]:
     """Remove what may have been read off the data in use, including cached answers and background work.
 
     Args:
-        with_values: True if values or totals were in use: if not, nothing can have been read off them.
+        forgets_values: True if values or totals were in use: if not, nothing can have been read off them.
 
     Returns:
         What a person had entered or chosen, by session key.
@@ -394,7 +397,7 @@ def _forget_private(with_values: bool) -> dict[str, Any]:
     state = st.session_state
     removed_values: dict[str, Any] = {}
     kept_origins = {FieldOrigin.PUBLIC, FieldOrigin.OWN_DATA}
-    kept_origins |= set() if with_values else {FieldOrigin.VALUES}
+    kept_origins |= set() if forgets_values else {FieldOrigin.VALUES}
     for key in map(str, list(state)):
         if key in keys.PRESERVED:
             continue

@@ -150,19 +150,19 @@ def _list_undownloaded_releases(values_by_key: Mapping[Any, Any]) -> Iterator[st
 
 def write_file(content: Content) -> str:
     """Return the text of the session file."""
-    data, data_left_out, room = _write_data(content.loaded_data, saved_dataset.ROOM)
-    tables, tables_left_out = own_tables.to_json(content.tables_by_page, room)
+    data_json, data_omissions, room_bytes = _write_data(content.loaded_data, saved_dataset.ROOM)
+    tables_json, table_omissions = own_tables.to_json(content.tables_by_page, room_bytes)
     return write_document(
         SCHEMA,
         label=content.disclosure.label,
         saved=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        left_out=[*data_left_out, *tables_left_out, *content.omission_sentences],
-        data=data,
+        left_out=[*data_omissions, *table_omissions, *content.omission_sentences],
+        data=data_json,
         epsilon=links.to_json_value(content.epsilon),
         settings=links.group_by_question(content.values_by_key),
         accounts=_write_accounts(content.ledgers_by_question),
         pins=[own_tables.PIN_CODEC.write(pin) for pin in content.pins[-figures.MAX_PINS :]],
-        own=tables,
+        own=tables_json,
         drawn=own_tables.releases_to_json(content.releases_by_page),
         files=own_tables.known_files_to_json(content.known_files),
     )
@@ -220,13 +220,13 @@ class FileContent:
     Attributes:
         content: Its valid content.
         setting_problems: Problems of settings, which then stay as they are.
-        left_out: What the file says it does not hold.
+        omission_sentences: What the file says it does not hold, a sentence each.
         saved_at_text: When it was saved, as it says.
     """
 
     content: Content
     setting_problems: tuple[InputProblem, ...]
-    left_out: tuple[str, ...]
+    omission_sentences: tuple[str, ...]
     saved_at_text: str
 
 
@@ -246,9 +246,9 @@ def read_file(file_bytes: bytes) -> FileContent:
         document.problems.raise_if_any()
     problems = Problems()  # Of settings: they are said, and the rest is followed.
 
-    def note_second_dataset(second: JsonValue) -> None:
+    def note_second_dataset(second_node: JsonValue) -> None:
         """Add the problem that a second data set, which older files may hold, is left out."""
-        if second.value is not None:
+        if second_node.value is not None:
             problems.add("the second data set of this file is left out: pages show one data set at a time")
 
     members = document.read_members(
@@ -334,8 +334,8 @@ def _read_data(problems: Problems, node: JsonValue, is_original: bool = False) -
         node.refuse(MADE_OF)
     else:
         origin, original = session.Origin(origin_name), members.get("made_of")
-        set_aside = members.get("set_aside", {}) if original else {}
-        return session.LoadedData(members["content"], origin, original, set_aside)
+        values_set_aside = members.get("set_aside", {}) if original else {}
+        return session.LoadedData(members["content"], origin, original, values_set_aside)
     return None
 
 
@@ -343,9 +343,9 @@ def _read_accounts(node: JsonValue) -> dict[str, dict[str, Ledger]]:
     """Return the ledgers of a file, by question and by digest of the data."""
     questions_by_name = {"": None} | {q.name: q for q in catalogue.PAGES if q.account_key}
     accounts: dict[str, dict[str, Ledger]] = {}
-    for name, question in (node.get_members((), tuple(questions_by_name)) or {}).items():
-        for digest, ledger_node in (question.get_named(MAX_DATASETS) or {}).items():
-            if JsonValue(digest, question.location, question.problems).get_text(DIGEST) is None:
+    for name, ledgers_node in (node.get_members((), tuple(questions_by_name)) or {}).items():
+        for digest, ledger_node in (ledgers_node.get_named(MAX_DATASETS) or {}).items():
+            if JsonValue(digest, ledgers_node.location, ledgers_node.problems).get_text(DIGEST) is None:
                 continue
             ledger = _read_ledger(ledger_node)
             if ledger is not None:
@@ -385,11 +385,11 @@ def apply_content(content: Content) -> None:
         }
     pins = content.pins
     if (loaded_data := content.loaded_data) is not None:
-        set_aside = dict(loaded_data.values_set_aside)
+        values_set_aside = dict(loaded_data.values_set_aside)
         # As it was: pins of private data do not stand beside a release of them.
         if loaded_data.original is not None:
-            set_aside[keys.PINS], pins = figures.split_private(pins)
-        session.use(replace(loaded_data, values_set_aside=set_aside))
+            values_set_aside[keys.PINS], pins = figures.split_private(pins)
+        session.use(replace(loaded_data, values_set_aside=values_set_aside))
     own_tables.add_files(content.known_files)
     own_tables.apply_releases(content.releases_by_page)
     own_tables.apply_tables(content.tables_by_page)

@@ -127,7 +127,7 @@ def write_answer(step: Step, tour: Tour, parameters: Any | None) -> str:
     if not is_moved and not tour.is_answer_requested:
         return ""
     dataset, shown_parameters = session.dataset(), step.parameters_at(value if is_moved else step.goal_value)
-    name = list_questions()[tour.number - 1].name
+    name = list_questions()[tour.step_number - 1].name
     answer = _write_cached_answer(name, dataset.digest, shown_parameters, dataset)
     return f"{answer} {OTHERWISE}" if is_moved and parameters != shown_parameters else answer
 
@@ -147,7 +147,7 @@ def _write_cached_answer(name: str, digest: str, parameters: Any, _data: Dataset
 def list_address_fields(tour: Tour) -> dict[str, str]:
     """Return the fields of the address that bring a reloaded page back to the step."""
     origin: session.Origin = tour.saved_state.loaded_data.origin
-    address_fields = {MARK: str(tour.number), DATA_MARK: origin.name}
+    address_fields = {MARK: str(tour.step_number), DATA_MARK: origin.name}
     return address_fields | {f"{DATA_MARK}.{name}": text for name, text in origin.generator_texts.items()}
 
 
@@ -160,7 +160,7 @@ def resume(texts: Mapping[str, str], is_link_applied: bool, problems: Problems) 
     """Resume the tour that an address names; call it once, before any widget.
 
     Args:
-        texts: The fields of the address.
+        texts: The texts of the address, by field.
         is_link_applied: True if they set a page with its data, which is left as it is: a step with a slider moved.
         problems: Takes the problems.
     """

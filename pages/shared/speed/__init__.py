@@ -158,8 +158,8 @@ class Channel:
     def close_until_drawn(self, gate: Gate) -> None:
         """Close a gate until the next figure, if somebody listens and the last run drew one."""
         with self._lock:
-            is_expected, self._has_drawn = self._has_drawn and bool(self.listeners), False
-        if is_expected:
+            expects_figure, self._has_drawn = self._has_drawn and bool(self.listeners), False
+        if expects_figure:
             self._gate = gate
             gate.close()
 

@@ -75,7 +75,7 @@ def test_a_process_ends_alike_for_an_extreme_user_and_for_nobody(empty_folder: P
         result = subprocess.run([sys.executable, "program.py"], capture_output=True, text=True, check=False)
         ends.append((result.returncode, result.stderr, form(result.stdout)))
     groups = " p0 N p1 N p2 N "
-    assert ends == [(0, "", f"released{groups}noise_standard_error{groups}noise_half_width_95{groups}")] * 3
+    assert ends == [(0, "", f" released{groups}noise_standard_error{groups}noise_half_width_95{groups}")] * 3
 
 
 def results(choice: Choice | Several, library: Program) -> dict[str, Any]:
@@ -254,7 +254,7 @@ def test_weights_of_other_users_are_refused_whatever_the_labels_are(empty_folder
             (empty_folder / "shop_events.csv").write_text(HEADER + rows)
             ends[users, cell] = run(text)
     assert {end for (users, _), end in ends.items() if users == "aab"} == {
-        ("0", "", "released x N noise_standard_error no interval noise_half_width_95 no interval ")
+        ("0", "", " released x N noise_standard_error null noise_half_width_95 null note no interval ")
     }
     (refusal,) = {end for (users, _), end in ends.items() if users == "abb"}
     assert "belong to other rows or users" in refusal[0]

@@ -417,7 +417,7 @@ def test_hostile_names_stay_identifiers_in_sql(name: str) -> None:
 
 def test_the_shape_would_see_an_injection() -> None:
     text = write(CHOICE_BY_NAME["count"], Program.OPENDP).text
-    assert shape(text) != shape(text.replace('"user_id"', '"user_id", print("x")'))
+    assert shape(text) != shape(text.replace('"user_id"', '"user_id" + print("x")'))
 
 
 # --- choices ------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import sqlglot
 
-from dpcore.code import Choice, Quantity, Several, write
+from dpcore.code import Choice, Quantity, Several, with_opendp, write
 from dpcore.code.choice import OF_VALUES
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
@@ -28,12 +28,13 @@ RELEASES = [
     for library in LIBRARIES
     if write(CHOICE_BY_NAME[name], library).text
 ]
+SHORT = [name for name, choice in CHOICE_BY_NAME.items() if with_opendp.has_short_program(choice)]
 SEVERAL = [(NoiseKind.LAPLACE, Program.PYTHON), (NoiseKind.GAUSSIAN, Program.OPENDP)]
 
 
-def _program(name: str, library: Program) -> str:
-    """A release of private data, with the public lists that the program asks for."""
-    choice = replace(CHOICE_BY_NAME[name], **PRIVATE)
+def _program(name: str, library: Program, disclosure: Disclosure = Disclosure.PRIVATE) -> str:
+    """A release, by default of private data, with the public lists that the program asks for."""
+    choice = replace(CHOICE_BY_NAME[name], **PRIVATE | {"disclosure": disclosure})
     if library is Program.OPENDP and choice.noise is NoiseKind.LAPLACE:
         # The exact numbers show within a tenth of what one user may add.
         choice = replace(choice, epsilon=1000.0)
@@ -87,6 +88,24 @@ def test_a_program_tells_nothing_of_one_user_beyond_its_noise(
             problem = _beyond_the_budget(choice, library, base, observed)
         problems += [f"{neighbour}: {problem}"] if problem else []
     assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_a_short_program_differs_by_what_its_noise_covers(name: str, folder: Path) -> None:
+    """Its data are public, so that groups are read off them; what a user moves is bounded all the same."""
+    choice, text = CHOICE_BY_NAME[name], _program(name, Program.OPENDP, Disclosure.PUBLIC)
+    assert "pl.scan_csv(" in text
+    base = audit.run(text, audit.join_rows(*audit.ROWS), folder)
+    assert base.ending == "0"
+    _check_something_was_drawn(choice, base)
+    users = ("an ordinary user", "a user with very many rows", "a user with negative amounts")
+    tables = {user: audit.add_user(user) for user in users} | {"one user less": audit.remove_user()}
+    if choice.has_public_counts:
+        tables = {cell: audit.replace_cell(cell) for cell in ("1e200", "-50.5")}
+    for title, content in tables.items():
+        observed = audit.run(text, content, folder)
+        assert audit.describe_difference(base, observed) == "", title
+        assert _beyond_the_budget(choice, Program.OPENDP, base, observed) == "", title
 
 
 @pytest.mark.parametrize(("name", "library"), RELEASES)

@@ -105,7 +105,7 @@ def test_releases_err_as_the_card_says(
     draw = generator.normal if settings is GAUSSIAN else generator.laplace
     if observed.frames:
         total = float(names["lines"].collect()["total"].sum())
-        sum_of_users = total * names["RANGE"] / names["STEPS"] - limit * len(names["counts"])
+        sum_of_users = total * names["RANGE"] / names["STEPS"] - limit * len(names["rows"])
         released = names["MIDDLE"] + (sum_of_users + draw(0.0, scale, 40_000)) / names["kept"]
     else:
         ((_, exact),) = observed.inputs

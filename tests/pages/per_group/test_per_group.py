@@ -364,7 +364,7 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
     assert f"at most {view.pair_choice.max_groups} groups" in methods.procedure
     assert f"is about {told.numbers[1].text}" in methods.procedure
     assert "the same in every group" in methods.rule_sentence
-    assert answer.write_methods(empty_solution, dataset).empty_sentence.endswith("nothing was released.")
+    assert answer.write_methods(empty_solution, dataset).no_release_sentence.endswith("nothing was released.")
     choice = read_choice_file(view, dataset)
     assert choice["answer"]["max_groups_contributed"] == view.pair.max_groups
     assert choice["answer"]["error_at_least"] <= true <= choice["answer"]["error_at_most"]
@@ -393,7 +393,7 @@ def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Pa
     of = report_content.build_page_report(
         QUESTION,
         answer_from(view, private),
-        Source(private, needs_rows=True, write_cell=answer.write_data_cell),
+        Source(private, needs_rows=True, write_data_cell=answer.write_data_cell),
     )
     (figure, *_), told = of.figures, answer_from(view, private)
     assert figure.columns["error"].tolist() == view.error_map.errors.ravel().tolist()

@@ -87,11 +87,11 @@ def test_of_heavy_work_one_piece_runs_at_a_time():
 
     def work_of(job):
         def work(tell, should_stop):
-            order.append(f"{job.question} begins")
+            order.append(f"{job.request} begins")
             while not (go_on.is_set() or should_stop()):
                 time.sleep(0.001)
-            order.append(f"{job.question} ends")
-            return job.question
+            order.append(f"{job.request} ends")
+            return job.request
 
         return work
 

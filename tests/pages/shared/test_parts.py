@@ -200,7 +200,7 @@ def test_long_text_is_cut(text, most):
 
 @given(low=st.floats(1e-12, 1e12), factor=st.floats(1.0, 1e9))
 def test_a_ladder_spans_what_it_must_in_steps_of_1_2_5(low, factor):
-    rungs = sections.list_rungs(low, low * factor)
+    rungs = sections.list_stops(low, low * factor)
     assert rungs[0] <= low * (1 + 1e-8)
     assert rungs[-1] >= low * factor * (1 - 1e-8)
     for rung in rungs:

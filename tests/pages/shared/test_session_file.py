@@ -147,7 +147,7 @@ def test_everything_comes_back() -> None:
         own_tables.PIN_CODEC.write(PIN)
     ]
     assert session_read.content.ledgers_by_question[""][SECRET.histogram.digest].marks == ("aa", "bb", "cc")
-    assert (session_read.setting_problems, session_read.left_out) == ((), ())
+    assert (session_read.setting_problems, session_read.omission_sentences) == ((), ())
     for origin in (
         session.Origin("shop-events"),
         session.Origin("zipf", {"alpha": "1.5", "num_users": "50", "max_contributions": "9", "seed": "3"}),

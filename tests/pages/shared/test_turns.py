@@ -18,9 +18,9 @@ from tests.pages.driving import PATIENCE, until
 @pytest.fixture
 def line(monkeypatch: pytest.MonkeyPatch) -> cache.WorkQueue:
     """A line of the test's own, in which one computes at a time, and no page is at work."""
-    pages = cache.Pages()
+    pages = cache.PageRuns()
     queue = cache.WorkQueue(1, pages)
-    monkeypatch.setattr(cache, "PAGES", pages)
+    monkeypatch.setattr(cache, "PAGE_RUNS", pages)
     monkeypatch.setattr(cache, "LIGHT", queue)
     monkeypatch.setattr(jobs, "st", SimpleNamespace(session_state={}))
     return queue
@@ -122,7 +122,7 @@ def test_a_failure_gives_the_turn_back(line: cache.WorkQueue) -> None:
 
 def test_long_work_hands_its_turn_on_and_gets_it_back() -> None:
     now = [0.0]
-    line = cache.WorkQueue(1, cache.Pages(), lambda: now[0])
+    line = cache.WorkQueue(1, cache.PageRuns(), lambda: now[0])
     long, brief, late = line.create_entry(), line.create_entry(), line.create_entry()
     order: list[str] = []
 
@@ -143,10 +143,10 @@ def test_long_work_hands_its_turn_on_and_gets_it_back() -> None:
     assert line.enter(long, never)
     now[0] = cache.TURN_SECONDS * 2
     assert line.step(long, never)  # Nobody waits.
-    assert (long.began_at, order) == (0.0, [])
-    brief.asked_at = now[0]
+    assert (long.turn_started_at, order) == (0.0, [])
+    brief.rank_time = now[0]
     first = take("brief", brief)
-    late.asked_at = now[0] + cache.LATER_SECONDS + 1.0
+    late.rank_time = now[0] + cache.LATER_SECONDS + 1.0
     second = take("late", late)
     now[0] = cache.TURN_SECONDS / 2
     assert line.step(long, never)  # Its turn is not over.
@@ -185,8 +185,8 @@ def test_light_work_stands_back_at_a_step_while_a_page_computes_but_not_while_it
 ) -> None:
     searches = Searches()
     searches.go_on.set()
-    with cache.PAGES.run():
-        with cache.PAGES.run():  # A page within a page is one run.
+    with cache.PAGE_RUNS.run():
+        with cache.PAGE_RUNS.run():  # A page within a page is one run.
             patient = Job("patient", is_light=True)
             patient._queue_entry.patience_seconds = PATIENCE
             thread = threading.Thread(target=patient.run, args=(searches.work("patient", 3),))
@@ -196,7 +196,7 @@ def test_light_work_stands_back_at_a_step_while_a_page_computes_but_not_while_it
         patient.wait(PATIENCE)  # The page waits for it: it goes on.
     assert patient.result == "patient"
     thread.join(PATIENCE)
-    assert cache.PAGES._num_runs == 0
+    assert cache.PAGE_RUNS._num_runs == 0
 
 
 def test_light_work_stands_back_for_a_page_that_begins_later(line: cache.WorkQueue) -> None:
@@ -214,7 +214,7 @@ def test_light_work_stands_back_for_a_page_that_begins_later(line: cache.WorkQue
     thread = threading.Thread(target=job.run, args=(work,))
     thread.start()
     assert begun.wait(PATIENCE)
-    with cache.PAGES.run():
+    with cache.PAGE_RUNS.run():
         goes_on.set()
         time.sleep(0.05)
         steps.append("the page")
@@ -228,14 +228,14 @@ def test_light_work_does_not_stand_back_for_ever(line: cache.WorkQueue) -> None:
     job = Job(None, is_light=True)
     job._queue_entry.patience_seconds = 0.01
     thread = threading.Thread(target=job.run, args=(searches.work("a", 5),))
-    with cache.PAGES.run():
+    with cache.PAGE_RUNS.run():
         thread.start()
         thread.join(PATIENCE)
         assert job.result == "a"
 
 
 def test_a_page_that_fails_is_no_more_at_work() -> None:
-    pages = cache.Pages()
+    pages = cache.PageRuns()
     with pytest.raises(ZeroDivisionError), pages.run():
         raise ZeroDivisionError
     assert pages._num_runs == 0

@@ -171,7 +171,7 @@ def test_three_answers_lead_to_a_page_with_the_data_in_use():
     check(app.get_by_key("start.several").set_value("No").run())
     assert contents.ADVICE["No"] in shown_texts(app)
     check(app.get_by_key("start.kind").set_value("A model").run())
-    assert app.selectbox(key="start.release").options == contents.list_releases("A model")
+    assert app.selectbox(key="start.release").options == contents.list_release_phrases("A model")
     check(app.get_by_key("start.kind").set_value("Numbers").run())
     mean, groups = catalogue.find_page("Mean"), catalogue.find_page("Group by")
     check(app.selectbox(key="start.release").set_value(mean.release_phrase).run())
