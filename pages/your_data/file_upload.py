@@ -15,6 +15,7 @@ from dpcore.common import wording
 from dpcore.common.checks import InputProblem, InvalidInput, describe_error
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
+from dpcore.counting.files import HELD_BYTES, expand_patterns, find_distributions, read_distribution
 from dpcore.counting.reduce import MISSING_REMEDY
 from dpcore.data.column_roles import Roles
 from dpcore.dataset import Dataset
@@ -110,7 +111,7 @@ def _show_uploader() -> None:
 def _read_uploads(files: list[UploadedFile]) -> None:
     """Open uploaded files: small ones from memory, large ones from a temporary folder."""
     file_names = [file.name for file in files]
-    if sum(file.size for file in files) <= counting.HELD_BYTES:  # these never touch a disk (server.py)
+    if sum(file.size for file in files) <= HELD_BYTES:  # these never touch a disk (server.py)
         memory_files = [counting.MemoryFile(file.getvalue()) for file in files]
         UPLOADER.drop(files)
         _open_files(memory_files, file_names, None)
@@ -140,7 +141,7 @@ def _read_paths() -> None:
     entered_paths = [path.strip().strip('"') for path in paths_text.split(";") if path.strip()]
     paths = [os.path.join(base_folder, os.path.expanduser(path)) for path in entered_paths]
     try:
-        paths = counting.expand_patterns(paths)
+        paths = expand_patterns(paths)
     except InvalidInput as refused:
         _discard()
         UPLOADER.refuse(refused.problems)
@@ -154,9 +155,9 @@ def _open_files(
     """Open files as work beside the page, or read them as a distribution of pairs."""
     _discard()
     st.session_state[columns.build_key("stopped")] = ""
-    if counting.find_distributions(paths):
+    if find_distributions(paths):
         try:
-            st.session_state[columns.build_key("pairs")] = counting.read_distribution(paths, names)
+            st.session_state[columns.build_key("pairs")] = read_distribution(paths, names)
         except (InvalidInput, OSError) as refused:
             UPLOADER.refuse(describe_error(refused), names)
         finally:
