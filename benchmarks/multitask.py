@@ -89,7 +89,7 @@ def solve_by_cvxpy(problem: TaskProblem, solver: str) -> tuple[float, float]:
     import cvxpy as cp
 
     graph = problem.graph
-    costs = problem.task_sizes.astype(float) ** -problem.loss.gamma
+    costs = problem.graph.task_sizes.astype(float) ** -problem.loss.gamma
     # In units of equation 11, unclipped: entries near 1, where solvers are at their best.
     unit = weights.allocate_by_power(
         problem,
@@ -98,7 +98,7 @@ def solve_by_cvxpy(problem: TaskProblem, solver: str) -> tuple[float, float]:
     )
     scale = unit.task_weights**2 / problem.budget
     start = time.perf_counter()
-    p = cp.Variable(problem.num_tasks)
+    p = cp.Variable(problem.graph.num_tasks)
     limits = [graph.matrix.multiply(scale).tocsr() @ p <= 1.0]
     costs_in_units = costs / scale / np.sum(costs / scale)
     question = cp.Problem(cp.Minimize(cp.sum(cp.multiply(costs_in_units, cp.inv_pos(p)))), limits)
@@ -234,7 +234,7 @@ def print_allocations() -> None:
                 uniform,
                 weights.allocate_by_power(problem, mu),
                 weights.allocate_by_power(
-                    problem, mu, weights.compute_logarithmic_inflation(problem.num_users)
+                    problem, mu, weights.compute_logarithmic_inflation(problem.graph.num_users)
                 ),
                 weights.allocate_by_power(problem, mu, weights.find_inflation_without_clipping(problem, mu)),
                 weights.allocate_normalised(problem, mu),

@@ -47,9 +47,9 @@ def measure(task: tuple[str, int, float, float]) -> tuple[int, float, float, flo
     solution = working_set.solve(problem) if is_ours else working_set.solve_with_cvxpy(problem, solver=method)
     seconds = time.perf_counter() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
-    weight = problem.trade_off * problem.num_users
+    weight = problem.trade_off * problem.graph.num_users
     value, bound = solution.variance, solution.certificate.lower_bound
-    return problem.num_users, weight, seconds, peak, value, bound, solution.stop_reason
+    return problem.graph.num_users, weight, seconds, peak, value, bound, solution.stop_reason
 
 
 def print_table(tasks: list[tuple[str, int, float, float]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import enum
 import functools
 import math
@@ -222,11 +223,9 @@ def run_study(
     num_training, num_tests = (part.labels.size for part in split_records(first_records, 0))
     num_parameters = first_records.num_classes * first_records.features.shape[1]
 
-    def copy_result() -> StudyResult:
-        """Build the result so far; later runs do not change it."""
-        copies = {form: accuracies.copy() for form, accuracies in accuracies_by_form.items()}
-        return StudyResult(study, copies, num_training, num_tests, num_parameters, first_records.name)
-
+    result = StudyResult(
+        study, accuracies_by_form, num_training, num_tests, num_parameters, first_records.name
+    )
     for seed_index, seed in enumerate(study.seeds):
         training_and_test = split_records(load_records(records, seed), seed)
         weights_by_epsilon: dict[float, FloatArray] = {}
@@ -235,11 +234,11 @@ def run_study(
                 study, *training_and_test, num_owners, seed, weights_by_epsilon, should_stop
             ):
                 if should_stop():
-                    return copy_result()
+                    return result
                 accuracies_by_form[form][epsilon_index, owner_index, seed_index] = test_accuracy
-                result = copy_result()
-                report(result.share_done, result)
-    return copy_result()
+                # A copy, which later runs do not change.
+                report(result.share_done, copy.deepcopy(result))
+    return result
 
 
 def _test_forms(

@@ -88,13 +88,13 @@ class Ratings:
         return cls(starts, i[rating_order].astype(np.int32), np.asarray(values)[rating_order], num_items)
 
     @classmethod
-    def from_pairs(cls, pairs: Pairs) -> Ratings | None:
+    def from_pairs(cls, pairs: Pairs | None) -> Ratings | None:
         """Create the table from the facet of distinct pairs; a pair of several rows has their mean rating.
 
         Returns:
-            None where the pairs carry no sums of a value.
+            None without pairs, and where they carry no sums of a value.
         """
-        if pairs.sums is None or pairs.rows is None:
+        if pairs is None or pairs.sums is None or pairs.rows is None:
             return None
         starts = np.concatenate(([0], np.cumsum(np.bincount(pairs.user_codes)))).astype(np.int64)
         mean_ratings = (pairs.sums / pairs.rows).astype(np.float32)

@@ -221,7 +221,7 @@ def find_best_task_weights(
     watch = Watch(tolerance, progress, should_stop)
     task_costs = problem.unclipped_costs
     # Equation 11 is the first guess of who is heavy.
-    user_codes = _choose_first_set(graph, graph.sum_by_user(np.sqrt(task_costs / problem.task_sizes)))
+    user_codes = _choose_first_set(graph, graph.sum_by_user(np.sqrt(task_costs / problem.graph.task_sizes)))
     user_shares = np.full(user_codes.size, 1.0 / user_codes.size)
     final_tolerance = tolerance / 2.0
     round_tolerance = max(0.1, final_tolerance)
@@ -310,7 +310,7 @@ def find_best_user_task_weights(
     """
     graph = problem.graph
     watch = Watch(tolerance, progress, should_stop)
-    task_prices = problem.task_sizes.astype(np.float64) ** -problem.loss.best_exponent
+    task_prices = problem.graph.task_sizes.astype(np.float64) ** -problem.loss.best_exponent
     next_prices, gap = _iterate_prices(problem, task_prices)
     while gap > tolerance and watch.take_step(gap):
         task_prices = next_prices
@@ -346,7 +346,7 @@ def run_cvxpy(problem: TaskProblem, solver: str = "CLARABEL", **options: object)
     # In units of equation 11, unclipped: entries near 1, where solvers are at their best.
     weight_rule = WeightRule(problem.loss.best_exponent, BudgetFit.NOBODY_CLIPPED)
     reference_squares = weight_rule.allocate(problem).task_weights ** 2 / problem.budget
-    p = cp.Variable(problem.num_tasks)
+    p = cp.Variable(problem.graph.num_tasks)
     budget_constraint = graph.matrix.multiply(reference_squares).tocsr() @ p <= 1.0
     relative_costs = task_costs / reference_squares / np.sum(task_costs / reference_squares)
     objective = cp.Minimize(cp.sum(cp.multiply(relative_costs, cp.inv_pos(p))))
@@ -359,7 +359,7 @@ def run_cvxpy(problem: TaskProblem, solver: str = "CLARABEL", **options: object)
             stop_reason = f"{solver} failed ({error}); the weights of equation 11 stand in."
         else:
             stop_reason = f"{solver} ended with “{cvxpy_problem.status}”."
-    solver_weights = np.ones(problem.num_tasks) if p.value is None else np.asarray(p.value)
+    solver_weights = np.ones(problem.graph.num_tasks) if p.value is None else np.asarray(p.value)
     squared_weights = reference_squares * np.maximum(solver_weights, 1e-9)
     # Scaled to the budget: a solver's violation of it must not pass for a lower value.
     squared_weights *= problem.budget / graph.sum_by_user(squared_weights).max()
@@ -375,7 +375,7 @@ def run_cvxpy(problem: TaskProblem, solver: str = "CLARABEL", **options: object)
 def compare_with_cvxpy(problem: TaskProblem, should_stop: ShouldStop = never) -> tuple[Solved, ...]:
     """Compare our solution with that of CVXPY with Clarabel, both timed; return ours alone if it is stopped."""
     importlib.import_module("cvxpy")  # Before its clock starts.
-    problem.graph.sum_by_user(np.zeros(problem.num_tasks))  # The index too.
+    problem.graph.sum_by_user(np.zeros(problem.graph.num_tasks))  # The index too.
 
     def solve_ours() -> tuple[Certificate, str]:
         """Return the certificate and the stop reason of our own search."""

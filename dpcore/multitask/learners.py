@@ -30,11 +30,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from dpcore.contributions import FloatArray, IntArray
+from dpcore.contributions import FloatArray
 from dpcore.multitask.problem import TaskGraph
 
 
@@ -56,13 +55,6 @@ class Examples:
     def dimension(self) -> int:
         """Return d, the number of entries of a feature vector."""
         return int(self.features.shape[1])
-
-    @cached_property
-    def sorted_by_task(self) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
-        """Sort the pairs by task: their order, and features, labels and |x_ij|^2 in that order."""
-        pair_order = np.argsort(self.graph.task_codes, kind="stable")
-        features = np.ascontiguousarray(self.features[pair_order])
-        return pair_order, features, self.labels[pair_order], np.einsum("pd,pd->p", features, features)
 
     def compute_root_mean_squared_error(self, coefficients: FloatArray) -> float:
         """Compute the root of the mean of (<theta_i, x> - y)^2 over all examples, in the labels' unit.
@@ -137,18 +129,12 @@ def compute_weighted_sums(examples: Examples, pair_weights: FloatArray, settings
     features = clip_rows(examples.features, settings.feature_bound)
     label_bound = settings.feature_bound * settings.coefficient_bound
     labels = np.clip(examples.labels, -label_bound, label_bound)
-    dimension = examples.dimension
-    matrices = np.empty((graph.num_tasks, dimension, dimension))
-    vectors = np.empty((graph.num_tasks, dimension))
-    for row_index in range(dimension):
-        weighted_feature = pair_weights * features[:, row_index]
-        vectors[:, row_index] = graph.sum_pairs_by_task(weighted_feature * labels)
-        for column_index in range(row_index, dimension):
-            products = weighted_feature * features[:, column_index]
-            matrices[:, row_index, column_index] = graph.sum_pairs_by_task(products)
-            matrices[:, column_index, row_index] = matrices[:, row_index, column_index]
-    matrices += settings.ridge * graph.sum_pairs_by_task(pair_weights)[:, None, None] * np.eye(dimension)
-    return RidgeSums(matrices, vectors)
+    weight_matrix = graph.weight_pairs(pair_weights)
+    products = features[:, :, None] * features[:, None, :]
+    vectors = np.asarray(weight_matrix @ (labels[:, None] * features))
+    matrices = (weight_matrix @ products.reshape(labels.size, -1)).reshape(*vectors.shape, -1)
+    ridges = settings.ridge * graph.sum_pairs_by_task(pair_weights)
+    return RidgeSums(matrices + ridges[:, None, None] * np.eye(examples.dimension), vectors)
 
 
 def perturb(ridge_sums: RidgeSums, settings: RidgeSettings, rng: np.random.Generator) -> RidgeSums:
@@ -218,29 +204,16 @@ def sum_gradients(
         settings: Clipping and lambda.
         coefficients: theta, shape (num_tasks, d).
     """
-    from scipy.sparse import csr_matrix
-
-    pair_order, features, labels, squared_lengths = examples.sorted_by_task
-    sizes, ridge, gradient_bound = examples.graph.task_sizes, settings.ridge, settings.gradient_bound
-    predictions = np.einsum("pd,pd->p", features, np.repeat(coefficients, sizes, axis=0))
-    residuals = predictions - labels
-    # |2 r x + 2 lambda theta|^2 from three scalars per pair.
-    gradient_lengths = residuals**2 * squared_lengths
-    if ridge:
-        squared_ridge_lengths = ridge**2 * np.einsum("md,md->m", coefficients, coefficients)
-        gradient_lengths += 2.0 * ridge * residuals * predictions + np.repeat(squared_ridge_lengths, sizes)
-    gradient_lengths = 2.0 * np.sqrt(np.maximum(gradient_lengths, 0.0))
+    features, half_bound = examples.features, settings.gradient_bound / 2.0
+    pair_coefficients = np.take(coefficients, examples.graph.task_codes, axis=0)
+    residuals = np.einsum("pd,pd->p", features, pair_coefficients) - examples.labels
+    half_gradients = residuals[:, None] * features
+    if settings.ridge:
+        half_gradients += settings.ridge * pair_coefficients
+    lengths = np.sqrt(np.einsum("pd,pd->p", half_gradients, half_gradients))
     # Clipped first, then weighted: so a user moves the sum by w_ij Gamma at most, as the budget counts it.
-    clip_factors = gradient_bound / np.maximum(gradient_lengths, gradient_bound)
-    clipped_weights = pair_weights[pair_order] * clip_factors
-    task_starts, matrix_columns = np.concatenate(([0], np.cumsum(sizes))), np.arange(pair_order.size)
-    # Rows of tasks by pairs: a product sums over each task.
-    entries = (clipped_weights * residuals, matrix_columns, task_starts)
-    task_pair_matrix = csr_matrix(entries, shape=(sizes.size, pair_order.size))
-    weighted_sums = task_pair_matrix @ features
-    if ridge:
-        weighted_sums += ridge * np.add.reduceat(clipped_weights, task_starts[:-1])[:, None] * coefficients
-    return np.asarray(2.0 * weighted_sums)
+    clipped_weights = pair_weights * half_bound / np.maximum(lengths, half_bound)
+    return np.asarray(2.0 * (examples.graph.weight_pairs(clipped_weights) @ half_gradients))
 
 
 def fit_descent(

@@ -106,6 +106,13 @@ class TaskGraph:
         """Sum a pair's number over each task: (num_pairs,) -> (num_tasks,)."""
         return np.asarray(np.bincount(self.task_codes, pair_values, self.num_tasks), dtype=np.float64)
 
+    def weight_pairs(self, pair_weights: FloatArray) -> Any:
+        """Build the sparse matrix of tasks by pairs, whose product with (num_pairs, k) is a task's weighted sum."""
+        from scipy.sparse import csc_matrix
+
+        entries = (pair_weights, self.task_codes, np.arange(self.num_pairs + 1, dtype=np.int32))
+        return csc_matrix(entries, shape=(self.num_tasks, self.num_pairs))
+
     def select_users(self, user_codes: IntArray) -> TaskGraph:
         """Select some users, in the given order; tasks keep their codes and may be empty."""
         matrix = self.matrix[user_codes]
@@ -229,30 +236,15 @@ class TaskProblem:
     budget: float
     loss: Loss = Loss.STRONGLY_CONVEX
 
-    @property
-    def task_sizes(self) -> IntArray:
-        """Return n_i, users per task, shape (num_tasks,)."""
-        return self.graph.task_sizes
-
-    @property
-    def num_users(self) -> int:
-        """Return n, users without a task included."""
-        return self.graph.num_users
-
-    @property
-    def num_tasks(self) -> int:
-        """Return m, the number of tasks."""
-        return self.graph.num_tasks
-
     @cached_property
     def noise_costs(self) -> FloatArray:
         """Compute e_i = n_i^(2 - gamma): task i's bound is this over (sum_j w_ij)^2."""
-        return np.asarray(self.task_sizes.astype(np.float64) ** (2 - self.loss.gamma))
+        return np.asarray(self.graph.task_sizes.astype(np.float64) ** (2 - self.loss.gamma))
 
     @cached_property
     def unclipped_costs(self) -> FloatArray:
         """Compute c_i = n_i^(-gamma): if all users weigh omega_i, task i's bound is this over omega_i^2."""
-        return np.asarray(self.task_sizes.astype(np.float64) ** -self.loss.gamma)
+        return np.asarray(self.graph.task_sizes.astype(np.float64) ** -self.loss.gamma)
 
 
 class UserRule(enum.Enum):
@@ -305,7 +297,7 @@ class Allocation:
     @property
     def mean_weights(self) -> FloatArray:
         """Return W_i / n_i, the average weight of task i's users, shape (num_tasks,)."""
-        return np.asarray(self.task_totals / self.problem.task_sizes)
+        return np.asarray(self.task_totals / self.problem.graph.task_sizes)
 
     @cached_property
     def task_bounds(self) -> FloatArray:

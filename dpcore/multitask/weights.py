@@ -75,8 +75,8 @@ def compute_task_weights(
 
     Source: Krichene et al. 2023, equation 11 and section 5, "Experimental setup", for general mu.
     """
-    sizes = np.asarray(problem.task_sizes if estimates is None else estimates, dtype=np.float64)
-    total_budget = problem.num_users * problem.budget / inflation
+    sizes = np.asarray(problem.graph.task_sizes if estimates is None else estimates, dtype=np.float64)
+    total_budget = problem.graph.num_users * problem.budget / inflation
     return np.asarray(sizes**-exponent * math.sqrt(total_budget / np.sum(sizes ** (1.0 - 2.0 * exponent))))
 
 
@@ -125,11 +125,12 @@ def estimate_task_totals(problem: TaskProblem, exponent: float) -> FloatArray:
     """
     squared_weights = compute_task_weights(problem, exponent) ** 2
     rng = np.random.default_rng(0)
-    has_task = rng.random((NUM_SIMULATED_USERS, problem.num_tasks)) < problem.task_sizes / problem.num_users
+    task_shares = problem.graph.task_sizes / problem.graph.num_users
+    has_task = rng.random((NUM_SIMULATED_USERS, task_shares.size)) < task_shares
     # A user known to have task i: their other tasks, and i.
     other_budget_uses = (has_task @ squared_weights)[:, None] - has_task * squared_weights
     mean_scales = np.sqrt(problem.budget / (other_budget_uses + squared_weights)).mean(axis=0)
-    return np.asarray(problem.task_sizes * np.sqrt(squared_weights) * mean_scales)
+    return np.asarray(problem.graph.task_sizes * np.sqrt(squared_weights) * mean_scales)
 
 
 def scale_to_budget(graph: TaskGraph, task_weights: FloatArray, budget: float) -> FloatArray:
@@ -188,7 +189,7 @@ class WeightRule:
         if self.fit is BudgetFit.NOBODY_CLIPPED:
             inflation = find_inflation_without_clipping(problem, self.exponent, estimates)
         elif self.fit is BudgetFit.LOGARITHMIC:
-            inflation = compute_logarithmic_inflation(problem.num_users, self.log_constant)
+            inflation = compute_logarithmic_inflation(problem.graph.num_users, self.log_constant)
         allocation = allocate_by_power(problem, self.exponent, inflation, estimates)
         return replace(allocation, reads_graph=self.fit.clips_nobody)
 
@@ -249,8 +250,8 @@ def certify_on_average(problem: TaskProblem, exponent: float) -> Certificate:
 
     Source: Krichene et al. 2023, equations 10 and 11; the bound is Cauchy and Schwarz.
     """
-    sizes = problem.task_sizes.astype(np.float64)
-    gamma, total_budget = problem.loss.gamma, problem.num_users * problem.budget
+    sizes = problem.graph.task_sizes.astype(np.float64)
+    gamma, total_budget = problem.loss.gamma, problem.graph.num_users * problem.budget
     unscaled_budget = np.sum(sizes ** (1.0 - 2.0 * exponent))
     objective = float(np.sum(sizes ** (2.0 * exponent - gamma)) * unscaled_budget / total_budget)
     lower_bound = float(np.sum(sizes ** ((1.0 - gamma) / 2.0)) ** 2 / total_budget)
@@ -297,7 +298,7 @@ def slice_by_size(allocation: Allocation, reference: Allocation, num_buckets: in
 
     Source: Krichene et al. 2023, figure 4, for the slicing.
     """
-    sizes, bounds = allocation.problem.task_sizes, allocation.task_bounds
+    sizes, bounds = allocation.problem.graph.task_sizes, allocation.task_bounds
     reference_bounds = reference.task_bounds
     ratios, task_order = bounds / reference_bounds, np.argsort(sizes, kind="stable")
     return tuple(

@@ -35,8 +35,7 @@ def load_ratings(parameters: FactorisationParameters, dataset: Dataset | None) -
     """
     if (generator := parameters.generator) is not None:
         return generator.draw(np.random.default_rng(parameters.data_seed))
-    pairs = None if dataset is None else dataset.pairs
-    ratings = None if pairs is None else Ratings.from_pairs(pairs)
+    ratings = Ratings.from_pairs(None if dataset is None else dataset.pairs)
     if ratings is None:
         raise refuse("this needs ratings, and these data have none")
     return ratings

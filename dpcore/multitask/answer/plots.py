@@ -154,7 +154,7 @@ def choose_indices(num_values: int) -> IntArray:
 
 def plot_weights(solution: MultitaskSolution) -> Plot:
     """Plot the mean weight over the task's users against the task's size, on axes that do not move with mu."""
-    comparison, task_sizes = solution.comparison, solution.comparison.problem.task_sizes
+    comparison, task_sizes = solution.comparison, solution.comparison.problem.graph.task_sizes
     sizes, weights = average_by_size(task_sizes, comparison.allocation.mean_weights)
     _, uniform_weights = average_by_size(task_sizes, comparison.uniform_allocation.mean_weights)
     return Plot(
@@ -359,7 +359,7 @@ def plot_counts(tasks: Tasks, private_counts: PrivateCounts) -> Plot:
 def tabulate_tasks(solution: MultitaskSolution, max_rows: int) -> tuple[dict[str, npt.ArrayLike], int]:
     """Tabulate the tasks, smallest first; return the columns and how many are left out in the middle."""
     allocation, uniform_allocation = solution.comparison.allocation, solution.comparison.uniform_allocation
-    sizes, bounds = allocation.problem.task_sizes, allocation.task_bounds
+    sizes, bounds = allocation.problem.graph.task_sizes, allocation.task_bounds
     task_order = np.argsort(sizes, kind="stable")
     num_left_out = max(task_order.size - max_rows, 0)
     if num_left_out:

@@ -340,7 +340,7 @@ def tabulate_weights(allocation: Allocation) -> pd.DataFrame:
     """
     bounds = allocation.task_bounds
     columns = {
-        "users": allocation.problem.task_sizes,
+        "users": allocation.problem.graph.task_sizes,
         "factor": allocation.task_weights,
         "mean_weight": allocation.mean_weights,
         "bound": bounds,

@@ -119,7 +119,7 @@ def build_numbers(solution: MultitaskSolution) -> tuple[Number, ...]:
 def write_headline(solution: MultitaskSolution) -> str:
     """Write the instruction in one sentence."""
     best_exponent = solution.comparison.recommendation[0]
-    if solution.comparison.problem.num_tasks == 1:
+    if solution.comparison.problem.graph.num_tasks == 1:
         return "Give the only task every user's whole budget."
     if best_exponent == 0.0:
         return "Give all tasks the same weight."
@@ -135,7 +135,7 @@ def write_detail(solution: MultitaskSolution) -> str:
         sentences.append(
             f"Figure and code are for your μ = {format_exponent(exponent)}: {factor_text} the total bound."
         )
-    if exponent and comparison.problem.num_tasks > 1:
+    if exponent and comparison.problem.graph.num_tasks > 1:
         sentences.append(f"{describe_tail_and_head(comparison)}.")
     if solution.optima is not None:
         optimal_allocation = solution.optima.choose(comparison.rule.fit)
@@ -158,7 +158,7 @@ def write_detail(solution: MultitaskSolution) -> str:
 def compute_inflation(comparison: WeightComparison) -> float:
     """Compute c of equation 10: all users' budgets over what the weights would use of them if nobody were clipped."""
     problem, task_weights = comparison.problem, comparison.allocation.task_weights
-    return float(problem.num_users * problem.budget / (problem.task_sizes @ task_weights**2))
+    return float(problem.graph.num_users * problem.budget / (problem.graph.task_sizes @ task_weights**2))
 
 
 def build_facts(solution: MultitaskSolution) -> dict[str, str]:
@@ -167,7 +167,7 @@ def build_facts(solution: MultitaskSolution) -> dict[str, str]:
     if comparison.entered_sampling is not None:
         facts["Your sampling"] = _describe_sampling(comparison, comparison.entered_sampling)
     (best_exponent, best_total), problem = comparison.exponent_curve.optimum, comparison.problem
-    task_skews, sizes = comparison.task_skews, problem.task_sizes
+    task_skews, sizes = comparison.task_skews, problem.graph.task_sizes
     mean_skew = float(sizes @ task_skews / sizes.sum())
     return facts | {
         "Best uniform sampling": _describe_sampling(comparison, comparison.best_sampling),
@@ -259,7 +259,7 @@ def write_methods(solution: MultitaskSolution) -> Methods:
         public_procedure=f"{rule_phrase} −μ [@krichene2023], {fit_sentences}",
         disclosure=solution.tasks.disclosure,
         rule_sentence="It brings that bound to within 5 % of its least; task sizes are treated as public.",
-        subject_text="The exponent",
+        subject_phrase="The exponent",
     )
 
 

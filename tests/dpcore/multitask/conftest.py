@@ -28,7 +28,7 @@ def build_problem(
 def allocate_unclipped(problem: TaskProblem, exponent: float, inflation: float = 1.0) -> Allocation:
     """Return the weights of equation 11, whatever users then spend."""
     weights = compute_task_weights(problem, exponent, inflation)
-    return Allocation("unclipped", problem, weights, np.ones(problem.num_users))
+    return Allocation("unclipped", problem, weights, np.ones(problem.graph.num_users))
 
 
 @pytest.fixture(scope="session")

@@ -49,7 +49,7 @@ def test_task_weights_are_read_back(random_graph) -> None:
     label, *body = sections.write_task_weights(allocation, LABEL).splitlines()
     assert label == f"# {LABEL}"
     rows = list(csv.DictReader(body))
-    np.testing.assert_array_equal([int(r["users"]) for r in rows], allocation.problem.task_sizes)
+    np.testing.assert_array_equal([int(r["users"]) for r in rows], allocation.problem.graph.task_sizes)
     np.testing.assert_array_equal([float(r["mean_weight"]) for r in rows], allocation.mean_weights)
     assert sum(float(r["share_of_bound"]) for r in rows) == pytest.approx(1.0)
 

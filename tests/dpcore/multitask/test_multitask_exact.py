@@ -113,7 +113,7 @@ def test_closed_forms(graph_of, loss: Loss) -> None:
 def test_lower_bounds_hold_for_all_multipliers_and_all_feasible_weights(random_graph, seed, loss) -> None:
     rng = np.random.default_rng(seed)
     problem = TaskProblem(random_graph(seed, 12, 5), 0.6, loss)
-    graph, sizes = problem.graph, problem.task_sizes
+    graph, sizes = problem.graph, problem.graph.task_sizes
     squared = rng.exponential(size=5) + 1e-3
     squared *= 0.6 / graph.sum_by_user(squared).max()
     value = np.sum(1.0 / (squared * sizes**loss.gamma))

@@ -53,7 +53,7 @@ def test_no_user_ever_exceeds_the_budget(random_graph, seed, exponent, factor, b
     ):
         # Summed pair by pair, exactly rounded: another order than the code's.
         pair_weights, users = answer.compute_pair_weights(), problem.graph.user_codes
-        for user in range(problem.num_users):
+        for user in range(problem.graph.num_users):
             assert math.fsum(pair_weights[users == user] ** 2) <= beta
 
 

@@ -138,8 +138,8 @@ def assert_answer(answer: Answer, problem: TaskProblem, rule: WeightRule) -> Non
         [b.bound_sum / b.reference_bound_sum for b in multitask_weights.slice_by_size(sampled, uniform)]
     )
     weights = dict(zip(*read_trace(answer.plots["many-tasks-weights"](), name), strict=True))
-    for size in np.unique(problem.task_sizes):
-        mean = chosen.mean_weights[problem.task_sizes == size].mean() / np.sqrt(problem.budget)
+    for size in np.unique(problem.graph.task_sizes):
+        mean = chosen.mean_weights[problem.graph.task_sizes == size].mean() / np.sqrt(problem.budget)
         assert weights[float(size)] == pytest.approx(mean)
     texts = {number.label: number.text for number in answer.numbers}
     assert texts["User budget β"] == wording.number(problem.budget)
@@ -266,7 +266,7 @@ def test_the_table_of_tasks(app):
     problem = build_small_problem()
     chosen, uniform = WeightRule(0.5).allocate(problem), WeightRule(0.0).allocate(problem)
     frame = app.dataframe[0].value.set_index("Task").sort_index()
-    assert frame["Users"].tolist() == problem.task_sizes.tolist()
+    assert frame["Users"].tolist() == problem.graph.task_sizes.tolist()
     assert frame["Weight, mean"].to_numpy() == pytest.approx(chosen.mean_weights)
     assert frame["Error bound against uniform"].to_numpy() == pytest.approx(
         chosen.task_bounds / uniform.task_bounds
@@ -277,7 +277,7 @@ def test_the_table_of_tasks(app):
 def test_a_long_table_keeps_both_ends():
     solution = solve_small(num_tasks=50, num_users=500, tasks_per_user=5.0)
     columns, left_out = plots.tabulate_tasks(solution, 10)
-    ordered = np.sort(solution.comparison.problem.task_sizes)
+    ordered = np.sort(solution.comparison.problem.graph.task_sizes)
     assert left_out == ordered.size - 10
     assert columns["Users"].tolist() == [*ordered[:5], *ordered[-5:]]
     assert columns["Weight, mean"] == pytest.approx(
@@ -354,7 +354,7 @@ def test_private_counts_cost_what_dpcore_says(app):
     assert metrics["Total bound with n̂ + s"] == f"{wording.number(with_slack / plain)}×"
     assert (
         metrics["Cost factor"]
-        == f"{wording.number(compute_cost_factor(problem.task_sizes, counts.usable_counts))}×"
+        == f"{wording.number(compute_cost_factor(problem.graph.task_sizes, counts.usable_counts))}×"
     )
     assert "simulation: not a release" in shown_texts(app)
     # For a cleared field of a tab its default stands in, and it can be mended where it stands.
