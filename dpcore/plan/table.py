@@ -134,9 +134,9 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
                 [0.0, value**2], [unit_variance, 0.0], [1.0, 0.0], whole_noise=whole_noise
             )
         case LineStatistic.ROWS:
-            amounts = Amounts.from_histogram(dataset.histogram)
-            curve = curves.TotalCurve(amounts, unit_variance, is_integer=True, whole_noise=whole_noise)
-            value, unit = amounts.total, "rows"
+            row_amounts = Amounts.from_histogram(dataset.histogram)
+            curve = curves.TotalCurve(row_amounts, unit_variance, is_integer=True, whole_noise=whole_noise)
+            value, unit = row_amounts.total, "rows"
         case LineStatistic.SUM:
             curve, value = _make_sum_curve(dataset, unit_variance)
         case LineStatistic.MEAN:

@@ -39,11 +39,6 @@ _CUT_OFF = f"{jobs.CUT_OFF} The data in use stay as they were."
 _LOOK_JOB = QUESTION.key("look_job")
 
 
-def is_local() -> bool:
-    """Return True if the app runs on the person's own computer (``make app``), so that it may read paths."""
-    return os.environ.get(LOCAL) == "1" and not access.is_served()
-
-
 def is_waiting() -> bool:
     """Return True if a file is being read or counted, or waits for *Use these data*."""
     entry_names = ("upload_table", "upload_pairs", "look_job", "upload_job")
@@ -102,7 +97,8 @@ def _show_uploader() -> None:
     if not is_waiting():
         with st.expander("Missing values"):
             columns.choose_rule()
-    if is_local():
+    # On a person's own computer (``make app``) the app may read paths.
+    if os.environ.get(LOCAL) == "1" and not access.is_served():
         with st.container(horizontal=True, vertical_alignment="bottom"):
             label_text = "Or the path of a file on this computer, of any size"
             example_path = "/home/me/events.parquet"
