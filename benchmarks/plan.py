@@ -151,7 +151,7 @@ def compare_splits(
     planned = table.plan_lines(data, parameters)
     start = time.perf_counter()
     curves = [line.curve for line in planned]
-    values = np.array([abs(line.value) for line in planned])
+    values = np.array([abs(line.reference_value) for line in planned])
     # Every line has the usual wanted error, 5 % of its value, so that these weights are those of relative errors.
     best = find_least_sum(curves, np.array([line.weight for line in planned]), parameters.budget)
     took = time.perf_counter() - start
@@ -237,7 +237,7 @@ def run_program(
             exec(loop_code, names)
             releases.append(names["released"])
     for line in lines:
-        label, statistic = line.planned.line.label, line.planned.line.statistic
+        label, statistic = line.planned_line.line.label, line.planned_line.line.statistic
         errors = np.array(
             [_measure_error(example, release_values[label], line) for release_values in releases]
         )
@@ -264,13 +264,13 @@ def run_program(
 
 def _measure_error(example: Table, released_value: Any, line: AllocatedLine) -> float:
     """Return the squared error; of groups their mean, of a quantile the rows between. Counted with pandas."""
-    rows, statistic = example.rows, line.planned.line.statistic
+    rows, statistic = example.rows, line.planned_line.line.statistic
     if statistic is LineStatistic.GROUP_ROWS:
         truth = rows["group"].value_counts()
         return float(np.mean([(released_value[group] - count) ** 2 for group, count in truth.items()]))
     if statistic is LineStatistic.QUANTILE:
         at_most = float(np.mean(rows["value"].clip(example.lower, example.upper) <= released_value))
-        return abs(at_most - (line.planned.line.quantile or 0.0))
+        return abs(at_most - (line.planned_line.line.quantile or 0.0))
     value = {
         LineStatistic.USERS: rows["user"].nunique(),
         LineStatistic.ROWS: len(rows),

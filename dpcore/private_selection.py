@@ -171,7 +171,7 @@ def select_range(
     if total_epsilon is not None:
         share = find_share(NumberPair.RANGE)
         shares = divide_budget(total_epsilon, share, relation.neighbours, Ledger())
-        epsilon, selection_epsilon = shares.release, shares.selection
+        epsilon, selection_epsilon = shares.release_epsilon, shares.selection_epsilon
     further_settings = unit, largest, centre, lower, relation.neighbours, users, max_contributions
     problem = RangeProblem(epsilon, selection_epsilon, *further_settings, options["clamp"] is Clamp.USERS)
     request = SelectionRequest(NumberPair.RANGE, problem, epsilon, total_epsilon=total_epsilon)
@@ -264,7 +264,7 @@ def _build_request(reply: Reply, epsilon: float | None, options: Mapping[str, An
         remedy = "A bound that is read off these numbers alone needs no draw"
         raise refuse("how many rows users have is public here", remedy=remedy)
     if isinstance(request, MissingInput):
-        missing_settings_text = " ".join(f"{name}=…" for name in request.settings)
+        missing_settings_text = " ".join(f"{name}=…" for name in request.setting_names)
         raise refuse(to_plain_text(request.sentence).rstrip("."), remedy=missing_settings_text)
     return request
 

@@ -64,7 +64,7 @@ def print_on_data(figures: list[PaperFigure], folder: Path, num_runs: int | None
         try:
             built = BUILDERS[figure.key](figure.key, folder)
             runs = built.compute(
-                None if num_runs is None else tuple(range(1 if built.is_exact else num_runs))
+                None if num_runs is None else tuple(range(1 if built.ignores_seed else num_runs))
             )
         except ValueError as error:
             print(f"{figure.name}: left out. {error}", flush=True)
@@ -77,7 +77,7 @@ def print_on_data(figures: list[PaperFigure], folder: Path, num_runs: int | None
 def build_table(figure: PaperFigure, runs: FigureRuns) -> list[str]:
     """Return lines of text: ours at each value, and theirs."""
     width = max(len(line.name) for line in figure.lines) + 10
-    rows = [" " * width + "".join(f"{value:>12g}" for value in runs.values)]
+    rows = [" " * width + "".join(f"{value:>12g}" for value in runs.x_values)]
     for line, means in zip(figure.lines, runs.summary.means, strict=True):
         rows.append(f"{line.name + ', ours':{width}}" + "".join(f"{mean:>12.4g}" for mean in means))
         if line.paper_values:
@@ -104,7 +104,7 @@ def to_json(figure: PaperFigure, runs: FigureRuns) -> str:
         item=figure.name,
         command=COMMAND,
         seeds=list(runs.seeds),
-        values=list(runs.values),
+        values=list(runs.x_values),
         lines=lines,
     )
     # A list of numbers is one line.

@@ -89,7 +89,7 @@ def build_on_ratings(key: str, folder: Path) -> PaperFigure:
             figure,
             title=title,
             run_once=lambda epsilon, _: compute_relative_errors(amounts, epsilon),
-            is_exact=True,
+            ignores_seed=True,
         )
     ratings = Ratings.from_columns(users, films, values)
     limits = RatingRange(float(values.min()), float(values.max()))
@@ -177,7 +177,7 @@ def _summarise_readings(
         for suffix, name in (("", ""), ("_least", ", least"), ("_most", ", most"))
     ]
     title = f"{figure.title}, over {num_readings} readings of the paper"
-    return replace(figure, title=title, lines=tuple(lines), run_once=run, is_exact=True)
+    return replace(figure, title=title, lines=tuple(lines), run_once=run, ignores_seed=True)
 
 
 BUILDERS: dict[str, Callable[[str, Path], PaperFigure]] = {

@@ -50,7 +50,7 @@ class MethodComparison:
         cost_title: Name of the cost, with its unit.
         method_names: The methods.
         compute_costs: The cost of each at epsilons of shape (k,), shape (methods, k).
-        crossings: (ε, change there), exact, ascending: a method costs as much as the first.
+        labelled_crossings: (ε, change there), exact, ascending: a method costs as much as the first.
         best_method_sentence: The best method by range of ε.
         provenance: The disclosure of these numbers if it is not that of the data in use.
     """
@@ -58,7 +58,7 @@ class MethodComparison:
     cost_title: str
     method_names: tuple[str, ...]
     compute_costs: Callable[[FloatArray], FloatArray]
-    crossings: tuple[tuple[float, str], ...] = ()
+    labelled_crossings: tuple[tuple[float, str], ...] = ()
     best_method_sentence: str = ""
     provenance: Provenance | None = None
 
@@ -72,7 +72,7 @@ class BoundComparison:
         error_title: Name of the error, with its unit.
         compute_best_bound_and_error: The best bound at an ε, and its error.
         compute_errors: The error at an ε and at bounds, shape (k,); None if candidates are not compared.
-        contributions: Contributions of users, distinct, ascending, shape (n,); empty without candidates.
+        distinct_contributions: Contributions of users, distinct, ascending, shape (n,); empty without candidates.
         users_per_contribution: Users who have each, shape (n,).
         is_integer: Whether a bound is a whole number.
         is_slow: Whether one ε takes so long that all of them are computed beside the page, on request.
@@ -85,7 +85,7 @@ class BoundComparison:
     error_title: str
     compute_best_bound_and_error: Callable[[float], tuple[float, float]]
     compute_errors: Callable[[float, FloatArray], FloatArray] | None = None
-    contributions: FloatArray | IntArray = ()  # type: ignore[assignment]
+    distinct_contributions: FloatArray | IntArray = ()  # type: ignore[assignment]
     users_per_contribution: IntArray = ()  # type: ignore[assignment]
     is_integer: bool = True
     is_slow: bool = False
@@ -134,7 +134,7 @@ def compute_bound_curves(
 
 def compute_method_curves(comparison: MethodComparison) -> tuple[FloatArray, FloatArray]:
     """Compute the epsilons of the grid with the crossings, and the cost of every method there, shape (methods, k)."""
-    crossings = [epsilon for epsilon, _ in comparison.crossings if EPSILON_AXIS.contains(epsilon)]
+    crossings = [epsilon for epsilon, _ in comparison.labelled_crossings if EPSILON_AXIS.contains(epsilon)]
     epsilons = np.unique([*build_epsilon_grid(is_slow=False), *crossings])
     return epsilons, comparison.compute_costs(epsilons)
 
@@ -150,14 +150,14 @@ class Candidate:
         bound: The bound, in the unit of the contributions.
         reason: Why somebody may choose it.
         error: The error at the ε in use.
-        lost_share: Share of all contributions that it removes.
+        lost_contribution_share: Share of all contributions that it removes.
         num_affected: Number of users who have more.
     """
 
     bound: float
     reason: str
     error: float
-    lost_share: float
+    lost_contribution_share: float
     num_affected: int
 
 
@@ -171,7 +171,7 @@ def list_candidates(comparison: BoundComparison, epsilon: float) -> tuple[Candid
         epsilon: The ε in use.
     """
     assert comparison.compute_errors is not None
-    contributions = np.asarray(comparison.contributions, dtype=np.float64)
+    contributions = np.asarray(comparison.distinct_contributions, dtype=np.float64)
     users = np.asarray(comparison.users_per_contribution, dtype=np.float64)
     reasons_by_bound: dict[float, list[str]] = {}
 
@@ -184,10 +184,10 @@ def list_candidates(comparison: BoundComparison, epsilon: float) -> tuple[Candid
     least_positive = float(contributions[contributions > 0.0][0])
     for round_bound in _list_round_numbers(least_positive, float(contributions[-1]), comparison.is_integer):
         add_candidate(round_bound, ROUND_REASON)
-    users_at_most = np.cumsum(users)
+    cumulative_users = np.cumsum(users)
     for share in USER_SHARES:
         # A share of users is taken exactly: 0.9 times ten users is nine, whatever float64 makes of it.
-        quantile_index = int(np.searchsorted(users_at_most, share * users_at_most[-1] * (1.0 - 1e-12)))
+        quantile_index = int(np.searchsorted(cumulative_users, share * cumulative_users[-1] * (1.0 - 1e-12)))
         quantile_reason = "median" if share == 0.5 else f"{wording.percent(share)} of users have at most this"
         add_candidate(float(contributions[quantile_index]), quantile_reason)
     add_candidate(float(contributions[-1]), "the most that a user has")
@@ -197,9 +197,9 @@ def list_candidates(comparison: BoundComparison, epsilon: float) -> tuple[Candid
     candidates = []
     for bound, error in zip(bounds.tolist(), errors.tolist(), strict=True):
         reasons = [reason for reason in reasons_by_bound[bound] if reason != ROUND_REASON] or [ROUND_REASON]
-        lost_share = float(np.maximum(contributions - bound, 0.0) @ users) / total_contributions
+        lost_contribution_share = float(np.maximum(contributions - bound, 0.0) @ users) / total_contributions
         num_affected = int(users[contributions > bound].sum())
-        candidates.append(Candidate(bound, "; ".join(reasons), error, lost_share, num_affected))
+        candidates.append(Candidate(bound, "; ".join(reasons), error, lost_contribution_share, num_affected))
     return tuple(candidates)
 
 
@@ -208,7 +208,7 @@ ROUND_REASON = "round number"
 
 
 def _list_round_numbers(smallest_number: float, largest_number: float, is_integer: bool) -> list[float]:
-    """List 1, 2 and 5 times powers of ten up to the largest number; the powers alone if there are many others."""
+    """List 1, 2, 5 times powers of ten up to the largest number; the powers alone if these are over 12 numbers."""
     smallest_number = max(smallest_number, 1.0 if is_integer else largest_number / 1e6)
     first_power, last_power = (int(np.floor(np.log10(end))) for end in (smallest_number, largest_number))
     powers = range(first_power, last_power + 1)
@@ -228,7 +228,7 @@ def tabulate_candidates(candidates: Sequence[Candidate]) -> list[dict[str, str]]
             "How it is come by": c.reason,
             "Error": wording.number(c.error),
             "Against the best": "" if c.error == smallest_error else wording.change(c.error, smallest_error),
-            "Above the bound": wording.percent(c.lost_share),
+            "Above the bound": wording.percent(c.lost_contribution_share),
             "Users over it": wording.number(c.num_affected),
         }
         for c in candidates
@@ -246,7 +246,7 @@ def plot_best(
     curves: BoundCurves,
     epsilon: float,
     best_bound_and_error: tuple[float, float] | None,
-    disclosure: Provenance,
+    provenance: Provenance,
 ) -> tuple[Plot, ...]:
     """Plot the best bound, and its error, over ε.
 
@@ -256,11 +256,11 @@ def plot_best(
         curves: From `compute_bound_curves`.
         epsilon: In use.
         best_bound_and_error: The best bound there and its error; None where that is not known.
-        disclosure: Of the data.
+        provenance: Of the data.
     """
     best_bound, best_error = best_bound_and_error or (0.0, 0.0)
     epsilon_column, plots = Column("epsilon", curves.epsilons), []
-    for quantity_name, column_name, axis_title, curve_values, current_value in (
+    for quantity_name, column_name, axis_title, curve_values, value_in_use in (
         ("bound", "best_bound", comparison.bound_title, curves.bounds, best_bound),
         ("error", "error", comparison.error_title, curves.errors, best_error),
     ):
@@ -268,8 +268,8 @@ def plot_best(
             Curve("best at each ε", epsilon_column, Column(column_name, curve_values), Style.TOTAL),
             Level("ε in use", epsilon, is_vertical=True),
         ]
-        if current_value > 0.0:
-            items.append(Mark("ε in use", epsilon, current_value, Style.SMOOTH, is_unnamed=True))
+        if value_in_use > 0.0:
+            items.append(Mark("ε in use", epsilon, value_in_use, Style.SMOOTH, is_unnamed=True))
         ends = [(curve_values[i], curves.epsilons[i]) for i in (0, -1) if curve_values.size]
         end_texts = [f"{wording.number(value)} at ε = {wording.entered(end)}" for value, end in ends]
         plot = Plot(
@@ -279,30 +279,30 @@ def plot_best(
             EPSILON_AXIS,
             _build_axis(axis_title),
             items,
-            disclosure,
+            provenance,
             height=340,
         )
         plots.append(plot)
     return tuple(plots)
 
 
-def plot_methods(name: str, comparison: MethodComparison, epsilon: float, disclosure: Provenance) -> Plot:
+def plot_methods(name: str, comparison: MethodComparison, epsilon: float, provenance: Provenance) -> Plot:
     """Plot the cost of every method over ε, with the ε in use and the crossings with the first.
 
     Args:
         name: Name of the question.
         comparison: What is compared.
         epsilon: In use.
-        disclosure: Of the numbers.
+        provenance: Of the numbers.
     """
     epsilons, method_costs = compute_method_curves(comparison)
     epsilon_column = Column("epsilon", epsilons)
-    methods = zip(comparison.method_names, method_costs, METHOD_STYLES, strict=False)
+    named_curves = zip(comparison.method_names, method_costs, METHOD_STYLES, strict=False)
     items: list[Item] = [
         Curve(method_name, epsilon_column, Column(method_name, costs), style, width=2.0)
-        for method_name, costs, style in methods
+        for method_name, costs, style in named_curves
     ]
-    for crossing_epsilon, text in comparison.crossings:
+    for crossing_epsilon, text in comparison.labelled_crossings:
         if crossing_epsilon in epsilons:
             cost = float(method_costs[0, np.searchsorted(epsilons, crossing_epsilon)])
             items.append(Mark(text, crossing_epsilon, cost, Style.ENTERED, "diamond-open", is_unnamed=True))
@@ -313,7 +313,7 @@ def plot_methods(name: str, comparison: MethodComparison, epsilon: float, disclo
         EPSILON_AXIS,
         _build_axis(comparison.cost_title),
         (*items, Level("ε in use", epsilon, is_vertical=True)),
-        disclosure,
+        provenance,
     )
 
 
@@ -329,19 +329,19 @@ Comparison = BoundComparison | MethodComparison | str
 """A comparison over ε, or a sentence on why there is none."""
 
 
-def build_cache_key(parameters: Any, ignored_names: Collection[str]) -> Any:
+def build_cache_key(parameters: Any, ignored_field_names: Collection[str]) -> Any:
     """Return the parameters at one ε, without the fields that no comparison depends on.
 
     Raises:
         InvalidInput: The parameters are not valid at that ε.
     """
-    return replace(parameters.without(*ignored_names), epsilon=KEY_EPSILON)
+    return replace(parameters.without(*ignored_field_names), epsilon=KEY_EPSILON)
 
 
 def show_over_epsilon(
     question_name: str,
     compare: Callable[[Any, Any], Comparison],
-    ignored_names: Collection[str],
+    ignored_field_names: Collection[str],
     data: Any,
     parameters: Any,
 ) -> Parts:
@@ -350,20 +350,22 @@ def show_over_epsilon(
     Args:
         question_name: Of the question.
         compare: The function ``against_epsilon`` of its answer.
-        ignored_names: Fields that no comparison depends on: ``NOT_COMPARED`` of its answer.
+        ignored_field_names: Fields that no comparison depends on: ``NOT_COMPARED`` of its answer.
         data: What the question is about.
         parameters: The question's parameters.
     """
-    key_parameters, epsilon = build_cache_key(parameters, ignored_names), parameters.epsilon
+    key_parameters, epsilon = build_cache_key(parameters, ignored_field_names), parameters.epsilon
     comparison: Comparison = yield Cached(compare, (data, key_parameters), num_kept=8)
     if isinstance(comparison, str):
         yield Note(comparison)
         return
     provenance = comparison.provenance or data.provenance
-    methods = comparison if isinstance(comparison, MethodComparison) else comparison.method_comparison
-    if methods is not None:
-        yield f"**Against ε:** {methods.best_method_sentence}"
-        yield plot_methods(question_name, methods, epsilon, provenance)
+    method_comparison = (
+        comparison if isinstance(comparison, MethodComparison) else comparison.method_comparison
+    )
+    if method_comparison is not None:
+        yield f"**Against ε:** {method_comparison.best_method_sentence}"
+        yield plot_methods(question_name, method_comparison, epsilon, provenance)
         yield Label(provenance)
     if isinstance(comparison, MethodComparison):
         return

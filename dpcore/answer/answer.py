@@ -41,13 +41,13 @@ class ReleaseSetting:
         variance_share: sigma^2 over (upper - lower)^2 that the bound depends on; None if it depends on none.
         mean_share: (mean - lower) / (upper - lower) that it depends on; None for the mean with the largest error.
         uses_values: Whether anything was computed from the values.
-        is_table_mean: Whether the mean that the bound is best for is that of the table itself, not of a population.
-        is_exact_for_values: Whether it is best on the values themselves, so that nothing is assumed of them.
+        targets_table_mean: Whether the bound is best for the mean of the table itself, not for that of a population.
+        is_best_on_values: Whether it is best on the values themselves, so that nothing is assumed of them.
         user_share: rho, the share of the variance that is taken to lie between users; 0 for independent rows.
         noise: The noise that is added.
         delta: The delta of the release; None with pure epsilon-DP.
         measure: The error that the best bound of a sum or a count minimises; None for other releases.
-        margin: How many users more than 1/epsilon the bound of a count leaves above it.
+        margin_users: How many users more than 1/epsilon the bound of a count leaves above it.
         program: The program whose noise the bound of a mean, a sum or a count is best for.
     """
 
@@ -60,13 +60,13 @@ class ReleaseSetting:
     variance_share: float | None = None
     mean_share: float | None = None
     uses_values: bool = False
-    is_table_mean: bool = False
-    is_exact_for_values: bool = False
+    targets_table_mean: bool = False
+    is_best_on_values: bool = False
     user_share: float = 0.0
     noise: NoiseKind = NoiseKind.LAPLACE
     delta: float | None = None
     measure: Measure | None = None
-    margin: float = 0.0
+    margin_users: float = 0.0
     program: Program = Program.PYTHON
 
     @property
@@ -83,7 +83,7 @@ class ReleaseSetting:
         """
         is_whole_laplace = self.noise is NoiseKind.LAPLACE and self.program not in SPLITS_MEANS
         draws_alike = self.statistic is Quantity.MEAN and is_whole_laplace
-        is_public_count_mean = self.mean_share is None and self.statistic is Quantity.MEAN
+        errs_as_public_counts = self.mean_share is None and self.statistic is Quantity.MEAN
         return replace(
             self,
             column_name="",
@@ -92,9 +92,9 @@ class ReleaseSetting:
             uses_values=False,
             # Laplace noise of a mean's whole budget is the same in all programs.
             program=Program.PYTHON if draws_alike else self.program,
-            is_table_mean=self.is_table_mean and self.user_share > 0.0,
-            variance_share=None if self.is_exact_for_values else self.variance_share,
-            neighbours=Neighbours.REPLACE_VALUES if is_public_count_mean else self.neighbours,
+            targets_table_mean=self.targets_table_mean and self.user_share > 0.0,
+            variance_share=None if self.is_best_on_values else self.variance_share,
+            neighbours=Neighbours.REPLACE_VALUES if errs_as_public_counts else self.neighbours,
             # A mean of 0.3 errs as one of 0.7: p^2 + (1 - p)^2.
             mean_share=None if self.mean_share is None else min(self.mean_share, 1.0 - self.mean_share),
         )
@@ -133,10 +133,13 @@ class ErrorPart:
 
 
 def build_error_parts(
-    sizes: Mapping[str, float], format_size: Callable[[float], str]
+    part_sizes: Mapping[str, float], format_size: Callable[[float], str]
 ) -> tuple[ErrorPart, ...]:
-    """Build the parts of an answer's error from sizes by name, each as ``format_size`` writes it too."""
-    return tuple(ErrorPart(name, float(size), format_size(float(size))) for name, size in sizes.items())
+    """Build the parts of an answer's error from their sizes by name; ``format_size`` writes a size as text."""
+    return tuple(
+        ErrorPart(name, float(part_size), format_size(float(part_size)))
+        for name, part_size in part_sizes.items()
+    )
 
 
 RELEASE_ASSUMPTION = "The DP release is taken for the data; errors on the original data are unknown"
@@ -256,23 +259,23 @@ class Answer:
         return "\n".join(line.replace("**", "") for line in lines if line)
 
 
-def without_numbers(parameters: Any, disclosure: Provenance, setting: ReleaseSetting | None = None) -> Answer:
+def without_numbers(parameters: Any, provenance: Provenance, setting: ReleaseSetting | None = None) -> Answer:
     """Return an answer without numbers and plots, for data that allow none; a bound can still be selected privately."""
     detail = "The notes above say why. A bound can still be drawn, by fixed rules."
     headline = "These data have no answer of their own."
-    return Answer(headline, detail, (), (), disclosure, parameters=parameters, setting=setting)
+    return Answer(headline, detail, (), (), provenance, parameters=parameters, setting=setting)
 
 
 def add_choice(
     answer: Answer,
     dataset: Dataset | None,
     release_text: str,
-    make_details: Callable[[], Mapping[str, object]],
+    make_answer_entries: Callable[[], Mapping[str, object]],
     *,
     number_keys: Collection[str] = (),
     question_entries: Mapping[str, object] | None = None,
     data_entries: Mapping[str, object] | None = None,
-    omitted_names: Collection[str] = (),
+    omitted_parameter_names: Collection[str] = (),
     schema: str = CHOICE_SCHEMA,
 ) -> Answer:
     """Return the answer with a function that writes the JSON file of its choice.
@@ -282,11 +285,11 @@ def add_choice(
         dataset: The data, whose label stands at every number computed from them; None if the settings are all of
             the input, and the answer's label stands there.
         release_text: What is released, a phrase.
-        make_details: Makes the numbers of the file, by key, when the file is written.
+        make_answer_entries: Makes the numbers of the file, by key, when the file is written.
         number_keys: Numbers of the answer that stand before them, by key.
         question_entries: What the parameters mean; it replaces parameters of the same name.
         data_entries: What was computed from the data before the question came up, besides how much there is of them.
-        omitted_names: Names of parameters that the answer does not depend on.
+        omitted_parameter_names: Names of parameters that the answer does not depend on.
         schema: Name and version of the form of question and answer.
     """
 
@@ -299,22 +302,22 @@ def add_choice(
             "question": {
                 "release": release_text,
                 "label": data_label if dataset is None else "public input",
-                **{name: value for name, value in parameters.items() if name not in omitted_names},
+                **{name: value for name, value in parameters.items() if name not in omitted_parameter_names},
                 **(question_entries or {}),
             },
             "data": {}
             if dataset is None
             else {"label": data_label, **_summarise(dataset), **(data_entries or {})},
-            "answer": {"label": data_label, **numbers_by_key, **make_details()},
+            "answer": {"label": data_label, **numbers_by_key, **make_answer_entries()},
             "assumptions": list(answer.assumptions),
         }
-        sections = {name: section for name, section in sections_by_name.items() if section}
+        sections = {name: entries for name, entries in sections_by_name.items() if entries}
         return write_document(schema, **sections)
 
     return replace(answer, write_choice=write_choice)
 
 
 def _summarise(dataset: Dataset) -> dict[str, object]:
-    """Return the name, source, contribution and numbers of users and rows of a dataset, by key of the JSON file."""
+    """Return a dataset's name, source, what is counted, and numbers of users and rows, by key of the JSON file."""
     texts = {"name": dataset.name, "source": dataset.source, "contribution": dataset.contribution.value}
     return {**texts, "num_users": dataset.histogram.num_users, "num_rows": dataset.histogram.num_rows}

@@ -51,7 +51,7 @@ def sample_users(
     unit_name: str = "user",
     is_cut_by_second: bool = False,
 ) -> UserBars:
-    """Sample users of all sizes at even ratios of rank, the heaviest first, which shows heavy tails best.
+    """Sample at most `MAX_USERS` users as bars, the heaviest first, at even ratios of rank, so that a tail shows.
 
     Args:
         contributions: The contribution of a user, distinct and ascending, shape (k,).
@@ -83,12 +83,11 @@ MAX_SINGLE_SIZES, MAX_CLASSES = 8, 10
 def plot_classes(dataset: Dataset) -> Plot:
     """Plot how many users have how many rows, and their share of all rows: two bars for every class of sizes."""
     columns = tabulate_classes(dataset.histogram)
-    class_names = columns["rows_per_user"]
+    names = columns["rows_per_user"]
     user_shares, row_shares = np.asarray(columns["share_of_users"]), np.asarray(columns["share_of_rows"])
-    most_users, most_rows = int(np.argmax(user_shares)), int(np.argmax(row_shares))
     axis_end = 1.08 * float(max(user_shares.max(), row_shares.max()))
     bars = [
-        Bars(name, class_names, shares, style, hover_numbers=((noun, columns[noun]),))
+        Bars(name, names, shares, style, hover_numbers=((noun, columns[noun]),))
         for name, shares, style, noun in (
             ("Share of users", user_shares, Style.CAP, "users"),
             ("Share of all rows", row_shares, Style.SMOOTH, "rows"),
@@ -97,8 +96,8 @@ def plot_classes(dataset: Dataset) -> Plot:
     return Plot(
         "distribution-classes",
         "Rows per user",
-        f"{wording.percent(float(user_shares[most_users]))} of users have {class_names[most_users]} rows; users with "
-        f"{class_names[most_rows]} rows hold {wording.percent(float(row_shares[most_rows]))} of all rows",
+        f"{wording.percent(float(user_shares.max()))} of users have {names[int(user_shares.argmax())]} rows; users "
+        f"with {names[int(row_shares.argmax())]} rows hold {wording.percent(float(row_shares.max()))} of all rows",
         names_axis("rows per user"),
         share_axis("share", (0.0, axis_end), number_format=".3~%"),
         bars,
@@ -120,13 +119,12 @@ def tabulate_classes(histogram: ContributionHistogram) -> dict[str, list[str] | 
         class_starts = _cut_classes(sorted([*powers, *(3 * power for power in powers)]), min_size, max_size)
         if class_starts.size > MAX_CLASSES:
             class_starts = _cut_classes(powers, min_size, max_size)
-        class_ends = [*(class_starts[1:] - 1).tolist(), max_size]
-        ends = zip(class_starts.tolist(), class_ends, strict=True)
+        ends = zip(class_starts.tolist(), [*(class_starts[1:] - 1).tolist(), max_size], strict=True)
         class_names = [f"{low:,}" if low == high else f"{low:,}–{high:,}" for low, high in ends]
-    class_numbers = np.searchsorted(class_starts, sizes, side="right") - 1
-    users, num_classes = histogram.users.astype(np.float64), class_starts.size
-    class_users = np.bincount(class_numbers, users, num_classes)
-    class_rows = np.bincount(class_numbers, sizes * users, num_classes)
+    class_indices = np.searchsorted(class_starts, sizes, side="right") - 1
+    users_by_size, num_classes = histogram.users.astype(np.float64), class_starts.size
+    class_users = np.bincount(class_indices, users_by_size, num_classes)
+    class_rows = np.bincount(class_indices, sizes * users_by_size, num_classes)
     return {
         "rows_per_user": class_names,
         "share_of_users": class_users / class_users.sum(),
@@ -138,7 +136,7 @@ def tabulate_classes(histogram: ContributionHistogram) -> dict[str, list[str] | 
 
 def _cut_classes(class_starts: list[int], min_size: int, max_size: int) -> IntArray:
     """Return the smallest size, and the starts of classes that lie above it and at or below the largest size."""
-    return np.array([min_size, *(cut for cut in class_starts if min_size < cut <= max_size)], dtype=np.int64)
+    return np.array([min_size, *(s for s in class_starts if min_size < s <= max_size)], dtype=np.int64)
 
 
 def plot_counts(dataset: Dataset) -> Plot:
@@ -220,9 +218,9 @@ def tabulate_counts(histogram: ContributionHistogram) -> dict[str, FloatArray]:
     bin_edges[-1] = sizes[-1] + 1.0
     bin_numbers = np.digitize(sizes, bin_edges) - 1
     users_per_bin = np.bincount(bin_numbers, users, bin_edges.size - 1)[: bin_edges.size - 1]
-    has_users = users_per_bin > 0
+    filled_mask = users_per_bin > 0
     bin_centers = np.sqrt(bin_edges[:-1] * np.maximum(bin_edges[1:] - 1.0, bin_edges[:-1]))
-    return {"size": bin_centers[has_users], "users": (users_per_bin / np.diff(bin_edges))[has_users]}
+    return {"size": bin_centers[filled_mask], "users": (users_per_bin / np.diff(bin_edges))[filled_mask]}
 
 
 def tabulate_tail(histogram: ContributionHistogram) -> dict[str, FloatArray]:
@@ -230,11 +228,9 @@ def tabulate_tail(histogram: ContributionHistogram) -> dict[str, FloatArray]:
     sizes = histogram.sizes.astype(np.float64)
     if sizes.size > MAX_POINTS:
         even_indices = np.unique(np.round(np.geomspace(1, sizes.size, MAX_POINTS // 2)).astype(int)) - 1
-        tail_indices = np.unique(np.concatenate((even_indices, sizes.size - 1 - even_indices)))
-        sizes = sizes[tail_indices]
+        sizes = sizes[np.unique(np.concatenate((even_indices, sizes.size - 1 - even_indices)))]
     # Sizes are whole, so "at least s" is "more than s - 1/2".
-    users_at_least = histogram.pieces(sizes - 0.5).users_above
-    return {"size": sizes, "share_of_users": users_at_least / histogram.num_users}
+    return {"size": sizes, "share_of_users": histogram.pieces(sizes - 0.5).users_above / histogram.num_users}
 
 
 def tabulate_shares(histogram: ContributionHistogram) -> dict[str, FloatArray]:
@@ -260,8 +256,7 @@ def describe_sizes(histogram: ContributionHistogram) -> str:
 
 def describe_share(histogram: ContributionHistogram) -> str:
     """Write which share of all rows the heaviest users hold."""
-    summary = histogram.summary()
-    return f"The heaviest 1 % of users hold {wording.percent(summary.top_percent_share)} of all rows."
+    return f"The heaviest 1 % of users hold {wording.percent(histogram.summary().top_percent_share)} of all rows."
 
 
 WARNING_SHARE = 0.1
@@ -295,18 +290,18 @@ class OutsideCounts:
         """Return True if there are so many that the page warns."""
         return self.num_outside > WARNING_SHARE * self.num_values
 
-    def write_sentence(self, range_name: str, singular_effect: str = "", plural_effect: str = "") -> str:
+    def write_sentence(self, range_phrase: str, singular_effect: str = "", plural_effect: str = "") -> str:
         """Write how many values lie outside, and the effect on one or on several of them."""
         if not self.num_outside:
-            return f"All {self.noun}s lie inside {range_name}."
+            return f"All {self.noun}s lie inside {range_phrase}."
         return (
-            f"{wording.counted(self.num_outside, self.noun)} of {wording.number(self.num_values)} ({self.percent}) "
-            f"{wording.agreeing(self.num_outside, 'lies', 'lie')} outside {range_name}"
+            f"{wording.counted(self.num_outside, self.noun)} of {wording.number(self.num_values)} "
+            f"({self.percent_text}) {wording.agreeing(self.num_outside, 'lies', 'lie')} outside {range_phrase}"
             f"{wording.agreeing(self.num_outside, singular_effect, plural_effect)}: "
             f"{wording.number(self.num_below)} below, {wording.number(self.num_above)} above."
         )
 
     @property
-    def percent(self) -> str:
-        """Return the share of values outside the range, as text."""
+    def percent_text(self) -> str:
+        """Return the share of values outside the range, such as ``12 %``."""
         return wording.percent(self.num_outside / self.num_values)

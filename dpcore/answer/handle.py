@@ -28,7 +28,7 @@ _SEED = 20
 
 
 class Spread(enum.Enum):
-    """The distance of dots from the truth, as one number."""
+    """How the distances of the dots from the truth are averaged into one number."""
 
     MEAN = "mean distance"
     ROOT_MEAN_SQUARE = "RMS distance"
@@ -150,26 +150,26 @@ def draw_unit_noise(noise_kind: NoiseKind) -> FloatArray:
     else:
         draws = rng.normal(0.0, 1.0 / noise_kind.mean_magnitude, (NUM_SETS, NUM_DOTS))
     mean_square = noise_kind.unit_variance / noise_kind.mean_magnitude**2
-    deviations = np.abs(draws.mean(axis=1)) + np.abs(np.abs(draws).mean(axis=1) - 1.0)
-    deviations += np.abs((draws**2).mean(axis=1) / mean_square - 1.0)
-    return _make_read_only(draws[np.argsort(deviations)])
+    deviations_from_law = np.abs(draws.mean(axis=1)) + np.abs(np.abs(draws).mean(axis=1) - 1.0)
+    deviations_from_law += np.abs((draws**2).mean(axis=1) / mean_square - 1.0)
+    return _make_read_only(draws[np.argsort(deviations_from_law)])
 
 
 @functools.cache
 def draw_normal(noise_kind: NoiseKind) -> FloatArray:
-    """Draw normal values of variance 1, shape (`NUM_SETS`, `NUM_DOTS`), independent of `draw_unit_noise`.
+    """Draw normal values of variance 1, shape (`NUM_SETS`, `NUM_DOTS`), hardly correlated with `draw_unit_noise`.
 
     Each set of noise gets the remaining set of these that is nearest to variance 1 and to no correlation with
     it.
     """
     normal_sets = list(np.random.default_rng(_SEED + 1).normal(0.0, 1.0, (NUM_SETS, NUM_DOTS)))
-    ordered_sets = []
+    paired_sets = []
     for noise_draws in draw_unit_noise(noise_kind):
-        deviations = [
+        distances_from_ideal = [
             abs(d @ d / NUM_DOTS - 1.0) + 2.0 * abs(d @ noise_draws / NUM_DOTS) for d in normal_sets
         ]
-        ordered_sets.append(normal_sets.pop(int(np.argmin(deviations))))
-    return _make_read_only(np.array(ordered_sets))
+        paired_sets.append(normal_sets.pop(int(np.argmin(distances_from_ideal))))
+    return _make_read_only(np.array(paired_sets))
 
 
 def _make_read_only(draws: FloatArray) -> FloatArray:

@@ -77,8 +77,8 @@ class Work:
     @property
     def bibtex(self) -> str:
         """Return the BibTeX entry; capitals of the title stay, and letters beyond ASCII are written in TeX."""
-        names = (_escape_latex(author) for author in self.authors)
-        author_names = (name if "," in name else f"{{{name}}}" for name in names)
+        escaped_authors = (_escape_latex(author) for author in self.authors)
+        author_names = (name if "," in name else f"{{{name}}}" for name in escaped_authors)
         entry_fields = {"author": " and ".join(author_names), "title": f"{{{_escape_latex(self.title)}}}"}
         entry_fields |= {name: _escape_latex(text) for name, text in self.further_fields.items()}
         if self.year:
@@ -94,9 +94,9 @@ def _escape_latex(text: str) -> str:
 
 def _load_works() -> Mapping[str, Work]:
     """Read ``bibliography.toml``; return its works by key, with this version of the app in their texts."""
-    entries = tomllib.loads(Path(__file__).with_name("bibliography.toml").read_text(encoding="utf-8"))
+    entries_by_key = tomllib.loads(Path(__file__).with_name("bibliography.toml").read_text(encoding="utf-8"))
     works_by_key = {}
-    for key, entry in entries.items():
+    for key, entry in entries_by_key.items():
         fields = {name: text.format(version=VERSION) for name, text in entry.pop("fields").items()}
         works_by_key[key] = Work(key, authors=tuple(entry.pop("authors")), further_fields=fields, **entry)
     return MappingProxyType(works_by_key)
@@ -167,11 +167,11 @@ FROM_PUBLIC = "public data."
 
 
 def cite_noise(noise_name: str, program: Program | None = None) -> str:
-    """Cite the work that calibrates a noise, in a program if one is named: ``Laplace noise [@dwork2006]``."""
-    gaussian = "exactly calibrated Gaussian noise [@balle2018]"
+    """Return the name of a noise with the work that calibrates it, in that program: ``Laplace noise [@dwork2006]``."""
+    gaussian_text = "exactly calibrated Gaussian noise [@balle2018]"
     if program in (Program.OPENDP, Program.TUMULT):
-        gaussian = "Gaussian noise, calibrated by zero-concentrated differential privacy [@canonne2020],"
-    return {"Laplace": "Laplace noise [@dwork2006]", "Gaussian": gaussian}[noise_name]
+        gaussian_text = "Gaussian noise, calibrated by zero-concentrated differential privacy [@canonne2020],"
+    return {"Laplace": "Laplace noise [@dwork2006]", "Gaussian": gaussian_text}[noise_name]
 
 
 def cite_program_noise(program: Program, noise_kind: NoiseKind, chosen_noise_kind: NoiseKind) -> str:
@@ -222,9 +222,9 @@ class Methods:
             ``procedure`` if the data are private.
         disclosure: The disclosure of the data behind the answer.
         rule_sentence: The rule of the choice; it holds only what was entered.
-        empty_sentence: If the answer is to release nothing, the sentence about that: it replaces all others but the
-            last, unless the data are private.
-        subject_text: The result, with an article and in the singular.
+        no_release_sentence: If the answer is to release nothing, the sentence about that: it replaces all others but
+            the last, unless the data are private.
+        subject_phrase: The result, with an article and in the singular.
         choice_source: The source of the result.
     """
 
@@ -233,8 +233,8 @@ class Methods:
     public_procedure: str
     disclosure: Provenance
     rule_sentence: str
-    empty_sentence: str = ""
-    subject_text: str = "The bound"
+    no_release_sentence: str = ""
+    subject_phrase: str = "The bound"
     choice_source: ChoiceSource = ChoiceSource.COMPUTED
 
     @property
@@ -250,18 +250,18 @@ class Methods:
     @property
     def _text_with_citations(self) -> str:
         """Return the sentences as they may be shown: without results that were computed from private data."""
-        if self.empty_sentence and not self.is_withheld:
-            return f"{self.empty_sentence} {self._origin_sentence}"
+        if self.no_release_sentence and not self.is_withheld:
+            return f"{self.no_release_sentence} {self._origin_sentence}"
         result_text = self.public_procedure if self.is_withheld else self.procedure
-        texts = (self.guarantee_text, result_text, self.rule_sentence, self._origin_sentence)
-        return " ".join(filter(None, texts))
+        sentences = (self.guarantee_text, result_text, self.rule_sentence, self._origin_sentence)
+        return " ".join(filter(None, sentences))
 
     @property
     def _origin_sentence(self) -> str:
         """Return the last sentence: what computed or drew the result, and from which data."""
         if self.choice_source is ChoiceSource.DRAWN:
-            return f"{self.subject_text} was drawn with [@sweetspot]."
-        subject = "This" if self.empty_sentence and not self.is_withheld else self.subject_text
+            return f"{self.subject_phrase} was drawn with [@sweetspot]."
+        subject = "This" if self.no_release_sentence and not self.is_withheld else self.subject_phrase
         sentence_start = f"{subject} was computed with [@sweetspot]"
         if self.choice_source is ChoiceSource.ENTERED:
             ending = " from the private data and is not reported here" if self.is_withheld else ""

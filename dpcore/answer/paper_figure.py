@@ -65,12 +65,12 @@ class PaperFigure:
         tab_name: The tab there; empty for the first screen.
         x: Axis of what is varied.
         y: Axis of the lines.
-        values: Of what is varied, ascending.
+        x_values: Of what is varied, ascending.
         lines: What is drawn.
         run_once: One run.
         num_runs: How many are stored.
         difference_note: Why ours differ from theirs, or that it is open, sentences.
-        is_exact: Whether a run does not depend on its seed.
+        ignores_seed: Whether a run does not depend on its seed.
         stated_range: Lowest and highest number that the paper states in a sentence for all values; None for none.
     """
 
@@ -83,12 +83,12 @@ class PaperFigure:
     tab_name: str
     x: Axis
     y: Axis
-    values: tuple[float, ...]
+    x_values: tuple[float, ...]
     lines: tuple[Line, ...]
     run_once: Run
     num_runs: int
     difference_note: str
-    is_exact: bool = False
+    ignores_seed: bool = False
     stated_range: tuple[float, float] | None = None
 
     @property
@@ -99,7 +99,7 @@ class PaperFigure:
     def compute(
         self,
         seeds: tuple[int, ...] | None = None,
-        values: tuple[float, ...] | None = None,
+        x_values: tuple[float, ...] | None = None,
         *,
         progress: Progress = silent,
         should_stop: ShouldStop = never,
@@ -108,25 +108,25 @@ class PaperFigure:
 
         Args:
             seeds: Of the runs; 0, 1 ... by default.
-            values: At which of its values; all by default.
+            x_values: At which of its values; all by default.
             progress: Told the share of runs done.
             should_stop: Asked before each run.
 
         Returns:
             All runs; None where it was stopped before all of them were done.
         """
-        seeds = tuple(range(1 if self.is_exact else self.num_runs)) if seeds is None else seeds
-        values = self.values if values is None else values
-        numbers = np.full((len(self.lines), len(values), len(seeds)), np.nan)
+        seeds = tuple(range(1 if self.ignores_seed else self.num_runs)) if seeds is None else seeds
+        x_values = self.x_values if x_values is None else x_values
+        numbers = np.full((len(self.lines), len(x_values), len(seeds)), np.nan)
         for seed_index, seed in enumerate(seeds):
-            for value_index, value in enumerate(values):
+            for value_index, x_value in enumerate(x_values):
                 if should_stop():
                     return None
-                run_numbers = self.run_once(value, seed)
-                line_numbers = [run_numbers.get(line.key, math.nan) for line in self.lines]
+                numbers_by_line = self.run_once(x_value, seed)
+                line_numbers = [numbers_by_line.get(line.key, math.nan) for line in self.lines]
                 numbers[:, value_index, seed_index] = line_numbers
-                progress((seed_index * len(values) + value_index + 1) / (len(seeds) * len(values)))
-        return FigureRuns(self.key, values, seeds, summarise_runs(numbers, axis=2))
+                progress((seed_index * len(x_values) + value_index + 1) / (len(seeds) * len(x_values)))
+        return FigureRuns(self.key, x_values, seeds, summarise_runs(numbers, axis=2))
 
     @functools.cached_property
     def stored_runs(self) -> FigureRuns:
@@ -142,9 +142,9 @@ class PaperFigure:
         """
         differences: list[float] = []
         for line_index, line in enumerate(self.lines):
-            for value, paper_value in zip(self.values, line.paper_values, strict=False):
-                if paper_value and value in figure_runs.values:
-                    own_mean = float(figure_runs.summary.means[line_index, figure_runs.values.index(value)])
+            for value, paper_value in zip(self.x_values, line.paper_values, strict=False):
+                if paper_value and value in figure_runs.x_values:
+                    own_mean = float(figure_runs.summary.means[line_index, figure_runs.x_values.index(value)])
                     if math.isfinite(own_mean):
                         differences.append(abs(own_mean / paper_value - 1.0))
         if self.stated_range is not None:
@@ -160,14 +160,14 @@ class FigureRuns:
 
     Attributes:
         key: Of the figure.
-        values: At which values.
+        x_values: At which values.
         seeds: Of the runs.
         summary: Mean, standard error and spread of a run, each of shape (lines, values).
         version: Of the program that made them; empty for now.
     """
 
     key: str
-    values: tuple[float, ...]
+    x_values: tuple[float, ...]
     seeds: tuple[int, ...]
     summary: Summary
     version: str = ""
@@ -203,8 +203,8 @@ HEIGHT = 470
 
 def build_plot(figure: PaperFigure, figure_runs: FigureRuns) -> Plot:
     """Plot our results as lines with 95 % intervals, and the paper's dotted in the same colours, with its ±."""
-    values = np.array(figure_runs.values)
-    columns, items = {"value": values}, list[Item]()
+    x_values = np.array(figure_runs.x_values)
+    columns, items = {"value": x_values}, list[Item]()
     for line_index, line in enumerate(figure.lines):
         means, half_widths = figure_runs.summary.means[line_index], figure_runs.half_widths[line_index]
         paper_name, paper_symbol = f"{line.name}, paper", f"{line.symbol}-open"
@@ -221,12 +221,12 @@ def build_plot(figure: PaperFigure, figure_runs: FigureRuns) -> Plot:
                 whiskers = np.array(half_lengths, dtype=np.float64)
                 low_ends, high_ends = heights - whiskers, heights + whiskers
                 columns |= {f"{column_name}_low": low_ends, f"{column_name}_high": high_ends}
-            if figure.is_exact and column_name == line.key:  # Its interval is empty.
+            if figure.ignores_seed and column_name == line.key:  # Its interval is empty.
                 low_ends = high_ends = None
-            curve = Curve(curve_name, values, heights, line.style, low_ends, high_ends)
+            curve = Curve(curve_name, x_values, heights, line.style, low_ends, high_ends)
             items.append(replace(curve, width=2.0, dash=dash, symbol=symbol))
-    for stated_number in figure.stated_range or ():
-        items.append(Level(f"Paper: {wording.number(stated_number)}", stated_number))
+    for stated_end in figure.stated_range or ():
+        items.append(Level(f"Paper: {wording.number(stated_end)}", stated_end))
     return Plot(
         f"paper-{figure.key}",
         f"{figure.item_name}: {figure.title}",
@@ -247,6 +247,6 @@ def describe_difference(figure: PaperFigure, figure_runs: FigureRuns) -> str:
         return "The paper prints no numbers of this figure."
     if figure.stated_range is not None:
         lowest_text, highest_text = (wording.number(end) for end in figure.stated_range)
-        distance_text = f"at most {wording.percent(difference)} outside" if difference > 0.0 else "within"
-        return f"The paper says {lowest_text} to {highest_text}; ours lie {distance_text}."
+        distance_phrase = f"at most {wording.percent(difference)} outside" if difference > 0.0 else "within"
+        return f"The paper says {lowest_text} to {highest_text}; ours lie {distance_phrase}."
     return f"Largest difference from the paper: {wording.percent(difference)}."

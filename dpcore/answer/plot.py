@@ -149,7 +149,7 @@ class Curve(Series):
 
     Attributes:
         color_style: The style of its colour, where that is not its own style's.
-        legend_entry: Entry of the legend that it shares with others of the same style; empty for its own.
+        shared_legend_name: Entry of the legend that it shares with others of the same style; empty for its own.
         dash: A dash pattern of its own; empty for that of its style.
         width: In pixels, where that is not its style's.
         begins_legend: True if it begins the legend, wherever it lies.
@@ -157,7 +157,7 @@ class Curve(Series):
             one. "vh": it has the value of each point from the one before on. "hvh": its points are the middles of bins.
         symbol: Shape of its points; empty for a line without.
         hover_number: (words, values) of one more number at the pointer.
-        is_shaded: True if the area between ``low`` and ``high`` is shaded, in place of whiskers.
+        shades_between_ends: True if the area from `low_ends` to `high_ends` is shaded, in place of whiskers.
 
     Examples:
         >>> Curve("Error", [1, 2, 4], [3.0, 2.0, 5.0], Style.CAP).name
@@ -165,14 +165,14 @@ class Curve(Series):
     """
 
     color_style: Style | None = None
-    legend_entry: str = ""
+    shared_legend_name: str = ""
     dash: str = ""
     width: float | None = None
     begins_legend: bool = False
     line_shape: str = ""
     symbol: str = ""
     hover_number: tuple[str, npt.ArrayLike] | None = None
-    is_shaded: bool = False
+    shades_between_ends: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,16 +214,16 @@ class Cells:
         x: Along the horizontal axis, ascending, shape (columns,).
         y: Along the vertical axis, ascending, shape (rows,).
         values: The numbers, above 0, shape (rows, columns).
-        smallest_value: The number that has the lightest colour; others are said as its multiples.
-        named_contour: (name, multiple) of a line around the cells with less; None for none.
+        lightest_value: The number that has the lightest colour; others are said as its multiples.
+        named_contour_multiple: (name, multiple) of a line around the cells with less; None for none.
     """
 
     name: str
     x: npt.ArrayLike
     y: npt.ArrayLike
     values: FloatArray
-    smallest_value: float
-    named_contour: tuple[str, float] | None = None
+    lightest_value: float
+    named_contour_multiple: tuple[str, float] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,7 +327,7 @@ class Level:
         is_vertical: True if it runs over the whole height.
         style: Whose colour an upright one has.
         dash: Its dash pattern.
-        legend_entry: Entry of the legend that upright ones share; empty for one of its own.
+        shared_legend_name: Entry of the legend that upright ones share; empty for one of its own.
     """
 
     name: str
@@ -335,7 +335,7 @@ class Level:
     is_vertical: bool = False
     style: Style = Style.ENTERED
     dash: str = "dot"
-    legend_entry: str = ""
+    shared_legend_name: str = ""
 
 
 Item = Curve | Points | Bars | Cells | Regions | Hatching | Border | Mark | Band | Level
@@ -429,10 +429,10 @@ class Plot:
         handle = self.handle
         second_bound = None if handle is None else handle.second_bound
 
-        def find_bound(bound_values: npt.ArrayLike) -> float:
+        def find_bound(axis_values: npt.ArrayLike) -> float:
             """Return the selected bound; of a pair, the one whose column holds these values."""
             if isinstance(selected_bound, Mapping):
-                return selected_bound[self._name_column(bound_values)]
+                return selected_bound[self._name_column(axis_values)]
             return selected_bound
 
         if handle and second_bound and any(isinstance(item, Cells) for item in self.items):
@@ -464,14 +464,14 @@ class Plot:
         return tuple(mark for mark in marks if not (self.x.contains(mark.x) and self.y.contains(mark.y)))
 
 
-def _list_columns(item: Item) -> list[Column]:
+def _list_columns(plot_item: Item) -> list[Column]:
     """List the `Column` objects among the attributes of an item, also those inside tuples, in order."""
-    columns: list[Column] = []
-    attribute_values = [getattr(item, f.name) for f in fields(item)]
+    column_objects: list[Column] = []
+    attribute_values = [getattr(plot_item, f.name) for f in fields(plot_item)]
     while attribute_values:
         attribute_value = attribute_values.pop(0)
         if isinstance(attribute_value, Column):
-            columns.append(attribute_value)
+            column_objects.append(attribute_value)
         elif isinstance(attribute_value, tuple):
             attribute_values = [*attribute_value, *attribute_values]
-    return columns
+    return column_objects

@@ -77,7 +77,7 @@ class Table(Element):
         alt: What it shows, for a screen reader.
         formats_by_column: How the numbers of a column are written, by its name; or that, and a help text at its head.
         titles_by_column: Head of a column, by its name, if that is another one.
-        is_plain: True for a short table of texts with formulae.
+        has_formulae: True for a short table of texts with formulae.
         shows_all_rows: True if it is drawn in full, however many rows it has.
         key: Unique on the page; empty for none.
     """
@@ -86,7 +86,7 @@ class Table(Element):
     alt: str
     formats_by_column: Mapping[str, str | tuple[str, str]] = field(default_factory=dict)
     titles_by_column: Mapping[str, str] = field(default_factory=dict)
-    is_plain: bool = False
+    has_formulae: bool = False
     shows_all_rows: bool = False
     key: str = ""
 
@@ -128,7 +128,7 @@ class Row(Element):
 class Link(Element):
     """A link to the page of this title."""
 
-    page: str
+    page_title: str
     label: str
     icon: str
 
@@ -305,7 +305,7 @@ class Search(Element):
         progress_texts_by_stage: What is said beside the progress while another answer stands in for the result, by the
             stage of that answer.
         is_heavy: True if it must not run beside other heavy work.
-        is_light: True if a moved slider starts it, so that it takes turns with the searches of others.
+        follows_slider: True if a moved slider starts it, so that it takes turns with the searches of others.
     """
 
     key: str
@@ -334,7 +334,7 @@ class Search(Element):
     is_measured: bool = True
     progress_texts_by_stage: Mapping[Stage, str] = field(default_factory=dict)
     is_heavy: bool = False
-    is_light: bool = False
+    follows_slider: bool = False
 
 
 @dataclass(frozen=True)
@@ -379,7 +379,7 @@ def read(parts: Iterable[Part], runs_searches: bool = False) -> list[Part]:
     """
 
     def reply_with_first(part: Part) -> Any:
-        """List a part, with the plot of a window; return its first choice or its result, None if there is neither."""
+        """List a part, and a window's plot; return its first choice or its result, None if it has neither."""
         read_parts.append(part)
         match part:
             case Choice():
@@ -406,7 +406,7 @@ def read(parts: Iterable[Part], runs_searches: bool = False) -> list[Part]:
 
 
 def walk(parts: Iterable[Part], reply: Callable[[Part], Any]) -> None:
-    """Call ``reply`` on each part; send its value, or throw its `InvalidInput`, into a generator of parts."""
+    """Call ``reply`` on each part; send what it returns, or throw its `InvalidInput`, into a generator of parts."""
     if not isinstance(parts, Generator):
         for part in parts:
             reply(part)

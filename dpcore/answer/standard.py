@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any
 
 from dpcore.answer.section import Note, Parts, Search, Table
 from dpcore.common import wording
@@ -22,17 +21,17 @@ ASSUMES_PUBLIC_COUNTS = (
 )
 
 
-def warn_of_leak(results_text: str, source_text: str = "them", remedy_text: str = CHOOSE_PRIVATELY) -> str:
+def warn_of_leak(results_text: str, source_phrase: str = "them", remedy_text: str = CHOOSE_PRIVATELY) -> str:
     """Warn that results depend on private data.
 
     Args:
         results_text: Subject and auxiliary verb: ``this bound was``.
-        source_text: What they were computed from, if it is only a part of the data.
+        source_phrase: What they were computed from, if it is only a part of the data.
         remedy_text: What to do instead, as sentences.
     """
     return (
-        f"Your data are private, and **{results_text} computed from {source_text}**. ε does not cover this, and "
-        f"publishing it reveals something about {source_text}. {remedy_text}"
+        f"Your data are private, and **{results_text} computed from {source_phrase}**. ε does not cover this, and "
+        f"publishing it reveals something about {source_phrase}. {remedy_text}"
     )
 
 
@@ -42,8 +41,8 @@ def write_range(
     unit_noun: str = "",
     symbol: str = "",
     objective: str = "the least error",
-    worse_choices_text: str = "",
-    other_bound_text: str = "",
+    worse_choices_phrase: str = "",
+    other_bound_phrase: str = "",
 ) -> str:
     """Write the near-optimal range of a choice, or that only one choice is near-optimal.
 
@@ -53,18 +52,18 @@ def write_range(
         unit_noun: The unit in the singular; empty for a choice without a unit, which is written with all its digits.
         symbol: The symbol of the choice; empty for a bound.
         objective: The quantity that stays within 5 % of its minimum; empty if the sentence beside it says so.
-        worse_choices_text: The choices that are worse if only one is near-optimal: ``the next bounds tried``.
-        other_bound_text: The bound that stays fixed, if there are two: ``3 rows``.
+        worse_choices_phrase: The choices that are worse if only one is near-optimal: ``the next bounds tried``.
+        other_bound_phrase: The bound that stays fixed, if there are two: ``3 rows``.
     """
     limit_percent, symbol_text = f"5{wording.PERCENT}", symbol and f"{symbol} = "
     limit_text = f"within {limit_percent} of {objective}" if objective else f"within {limit_percent}"
     low_text = wording.number(lowest_choice) if unit_noun else wording.entered(lowest_choice)
     high_text = wording.counted(highest_choice, unit_noun) if unit_noun else wording.entered(highest_choice)
-    high_text += other_bound_text and f" × {other_bound_text}"
+    high_text += other_bound_phrase and f" × {other_bound_phrase}"
     if lowest_choice != highest_choice:
         return f"{symbol_text}{low_text} to {high_text}, {limit_text}."
-    if worse_choices_text:
-        return f"only {symbol_text}{high_text}; {worse_choices_text} are more than {limit_percent} worse."
+    if worse_choices_phrase:
+        return f"only {symbol_text}{high_text}; {worse_choices_phrase} are more than {limit_percent} worse."
     return f"only {symbol_text}{high_text}, {limit_text}."
 
 
@@ -144,7 +143,7 @@ def show_other_solver(
     key: str,
     question: Hashable,
     solve: Callable[[ShouldStop], tuple[Solved, ...]],
-    value_name: str,
+    objective_name: str,
     refusal_text: str,
 ) -> Parts:
     """Show the solutions of this program and of CVXPY beside each other, with their certificates and times.
@@ -153,7 +152,7 @@ def show_other_solver(
         key: Under which a page keeps the comparison.
         question: The problem that is solved.
         solve: Returns our solution and the other one; ours alone if it is stopped before the other one begins.
-        value_name: The name of the objective.
+        objective_name: The name of the objective.
         refusal_text: Why the comparison is not offered; empty if it is.
     """
     yield "**Compare with CVXPY**"
@@ -162,18 +161,18 @@ def show_other_solver(
         return
     yield Note("CVXPY hands the problem as written to Clarabel, a general solver.")
     search_texts = "Solving with both", "Compare with CVXPY", "balance"
-    options: dict[str, Any] = {"is_measured": False, "is_heavy": True}
-    search = Search(key, question, lambda tell, stop: solve(stop), *search_texts, **options)
-    solved_results: tuple[Solved, ...] | None = yield search
+    solved_results: tuple[Solved, ...] | None = yield Search(
+        key, question, lambda tell, stop: solve(stop), *search_texts, is_measured=False, is_heavy=True
+    )
     if solved_results is None:
         return
     columns = {
         "Solver": [solved.solver for solved in solved_results],
-        value_name: [result.certificate.value for result in solved_results],
+        objective_name: [solved_result.certificate.value for solved_result in solved_results],
         "No answer is below": [result.certificate.lower_bound for result in solved_results],
         "Seconds": [result.seconds for result in solved_results],
         "How it ended": [result.stop_reason for result in solved_results],
     }
-    formats = {value_name: "%.9g", "No answer is below": "%.9g", "Seconds": "%.3f"}
-    yield Table(columns, f"{value_name} and time of both solvers", formats)
+    formats = {objective_name: "%.9g", "No answer is below": "%.9g", "Seconds": "%.3f"}
+    yield Table(columns, f"{objective_name} and time of both solvers", formats)
     yield compare_results(*solved_results) if len(solved_results) == 2 else "Stopped before CVXPY had begun."

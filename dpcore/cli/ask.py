@@ -98,9 +98,10 @@ def ask(command: str, call_name: str, arguments: list[str]) -> None:
         print(note, file=sys.stderr)
     if library_name is not None:
         sys.stdout.write(reply.code(library_name))
-        _, written_form = reply.program(library_name)
-        if other_forms := ", ".join(form for form in reply.forms if form != written_form):
-            message = f"The program is for: {written_form}. The app also writes: {other_forms}."
+        _, written_form_name = reply.program(library_name)
+        if other_form_names := [name for name in reply.forms if name != written_form_name]:
+            other_forms_text = ", ".join(other_form_names)
+            message = f"The program is for: {written_form_name}. The app also writes: {other_forms_text}."
             print(message, file=sys.stderr)
     elif writes_json:
         sys.stdout.write(reply.to_json())
@@ -127,9 +128,9 @@ def _build_parser(command: str, call_name: str) -> argparse.ArgumentParser:
     else:
         hints = typing.get_type_hints(call)
         types_by_setting = {key: hints[key] for key in parameters if key not in ("data", "user", "value")}
-    is_optional = parameters.pop("data").default is None
+    is_data_optional = parameters.pop("data").default is None
     required_by_setting = {key: parameter.default is parameter.empty for key, parameter in parameters.items()}
-    data_usage = f"[FILE.toml] {'[DATA ...]' if is_optional else 'DATA [DATA ...]'}"
+    data_usage = f"[FILE.toml] {'[DATA ...]' if is_data_optional else 'DATA [DATA ...]'}"
     parser = argparse.ArgumentParser(
         prog=f"sweet-spot {command}",
         usage=_build_usage(command, data_usage, required_by_setting, types_by_setting),
@@ -140,7 +141,7 @@ def _build_parser(command: str, call_name: str) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     data_help = (LABELLED_HELP if "label" in parameters else DATA_HELP) + SETTINGS_HELP
-    nargs = "*" if is_optional else "+"
+    nargs = "*" if is_data_optional else "+"
     parser.add_argument("data", nargs=nargs, metavar="DATA", help=data_help, default=[])
     for key, parameter in parameters.items():
         _add_setting(parser, key, parameter.default, types_by_setting.get(key), descriptions[key])
@@ -173,7 +174,7 @@ def _add_draw(parser: argparse.ArgumentParser, call_name: str) -> None:
 
 
 def _check_draw(parser: argparse.ArgumentParser, settings: dict[str, Any], report_path: Path | None) -> None:
-    """End the program with a message if options of a draw lack its epsilon, or go with a report."""
+    """End the program with a message if options of a private draw come without its epsilon, or with ``--report``."""
     if not {"draw", "total_epsilon"} & settings.keys():
         parser.error(f"{_write_flag(next(iter(settings)))} goes with --draw or --total-epsilon")
     if report_path is not None:
@@ -196,13 +197,13 @@ def _rename_former_options(call_name: str, arguments: list[str]) -> list[str]:
     if call_name not in questions.QUESTIONS:
         return arguments
     name_pairs = list_former_names(questions.parameters_of(call_name)).items()
-    flags_by_former = {_write_flag(former): _write_flag(key) for former, key in name_pairs}
+    flags_by_former_flag = {_write_flag(former): _write_flag(key) for former, key in name_pairs}
     renamed_words = []
     for word in arguments:
         flag, equals, value_text = word.partition("=")
-        if flag in flags_by_former:
-            print(f"{flag} is now called {flags_by_former[flag]}.", file=sys.stderr)
-        renamed_words.append(flags_by_former.get(flag, flag) + equals + value_text)
+        if flag in flags_by_former_flag:
+            print(f"{flag} is now called {flags_by_former_flag[flag]}.", file=sys.stderr)
+        renamed_words.append(flags_by_former_flag.get(flag, flag) + equals + value_text)
     return renamed_words
 
 
@@ -243,12 +244,12 @@ def _parse_by_column(setting_name: str, words: list[str]) -> dict[str, list[Any]
     with Problems() as problems:
         for word in words:
             column, _, text = word.rpartition("=")
-            entries, is_range = text.split(","), setting_name == "ranges"
-            numbers = [_parse_number(entry) for entry in entries] if is_range else []
+            entry_texts, is_range = text.split(","), setting_name == "ranges"
+            numbers = [_parse_number(entry_text) for entry_text in entry_texts] if is_range else []
             if not column or (is_range and [isinstance(number, str) for number in numbers] != [False, False]):
-                example = f"COLUMN={EXAMPLES_BY_SETTING[setting_name]}"
-                problems.add(f"{_write_flag(setting_name)} must be like {example}; got {word[:60]!r}")
-            entries_by_column[column] = numbers if is_range else entries
+                example_text = f"COLUMN={EXAMPLES_BY_SETTING[setting_name]}"
+                problems.add(f"{_write_flag(setting_name)} must be like {example_text}; got {word[:60]!r}")
+            entries_by_column[column] = numbers if is_range else entry_texts
     return entries_by_column
 
 
@@ -284,8 +285,8 @@ def _add_setting(
     if bool in types:
         parser.add_argument(flag, action=argparse.BooleanOptionalAction, help=help_text)
     elif setting_name in (*EXAMPLES_BY_SETTING, *SEVERAL_COLUMN_ARGUMENTS):
-        example = EXAMPLES_BY_SETTING.get(setting_name)
-        metavar = f"COLUMN={example}" if example else "COLUMN"
+        example_text = EXAMPLES_BY_SETTING.get(setting_name)
+        metavar = f"COLUMN={example_text}" if example_text else "COLUMN"
         parser.add_argument(flag, action="append", metavar=metavar, help=f"{help_text}: again for each")
     elif setting_name == "disclosure":
         # A release brings its facts along as an object, which no command line can hold.
@@ -300,9 +301,9 @@ def _add_setting(
 
 def _parse_number(text: str) -> Any:
     """Convert a text to an integer, else to a float; other text stays as it is, for the question to refuse."""
-    for convert in (int, float):
+    for number_type in (int, float):
         try:
-            return convert(text)
+            return number_type(text)
         except ValueError:
             continue
     return text

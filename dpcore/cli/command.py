@@ -105,7 +105,7 @@ def _ask(command: str, arguments: list[str]) -> int:
 def _print_help(arguments: list[str]) -> int:
     """Print the help on all commands; argparse ends the program itself, with 2 for an unknown command."""
     descriptions_by_command = {"count": "Count contributions on files of any size, or on an engine."}
-    descriptions_by_command |= {command: _first_line(name) for command, name in COMMANDS.items()}
+    descriptions_by_command |= {command: _first_line(call_name) for command, call_name in COMMANDS.items()}
     indent = 2 + max(map(len, descriptions_by_command)) + 2
     wrap = functools.partial(textwrap.fill, width=WIDTH, subsequent_indent=" " * indent)
     command_paragraphs = [
@@ -134,7 +134,7 @@ def _first_line(call_name: str) -> str:
     if call_name in questions.QUESTIONS:
         code_path = code_path.with_name(questions.QUESTIONS[call_name].package_name) / "answer" / "answer.py"
         function_name = "build_answer"
-    code = code_path.read_text(encoding="utf-8")
-    match = re.search(rf'^def {function_name}\(.*?"""(.*?)\n', code, re.MULTILINE | re.DOTALL)
+    file_text = code_path.read_text(encoding="utf-8")
+    match = re.search(rf'^def {function_name}\(.*?"""(.*?)\n', file_text, re.MULTILINE | re.DOTALL)
     assert match is not None
     return match[1]

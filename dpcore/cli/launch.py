@@ -79,9 +79,9 @@ def choose_port(first_port: int = FIRST_PORT) -> int:
 
 def build_server_command(port: int) -> list[str]:
     """Return the words of the command that starts the server; flags win over a person's own STREAMLIT_* settings."""
-    address = ["--server.address", HOST, "--server.port", str(port)]
+    address_flags = ["--server.address", HOST, "--server.port", str(port)]
     flags = ["--server.headless", "true", "--server.scriptHealthCheckEnabled", "true"]
-    return [sys.executable, "-m", "streamlit", "run", "app.py", *address, *flags]
+    return [sys.executable, "-m", "streamlit", "run", "app.py", *address_flags, *flags]
 
 
 def choose_token() -> str:
@@ -93,7 +93,7 @@ def choose_token() -> str:
 
 
 def build_server_environment(token: str = "") -> dict[str, str]:
-    """Return the environment of the server: local, with unbuffered output, and with the folder of the person.
+    """Return this process's environment with what the server needs: the current folder, the token, one thread ...
 
     The token stands here, as everybody on this computer can read the arguments of a process.
 
@@ -107,15 +107,15 @@ def build_server_environment(token: str = "") -> dict[str, str]:
 
 def is_answering(url: str, timeout: float = 2.0, token: str = "") -> bool:
     """Return True if a GET of the address succeeds, with the token as a cookie unless it is empty."""
-    request = urllib.request.Request(url, headers={"Cookie": f"sweetspot-start={token}"} if token else {})
+    url_request = urllib.request.Request(url, headers={"Cookie": f"sweetspot-start={token}"} if token else {})
     # ValueError covers the half-sent answers of a server that is going down.
-    with contextlib.suppress(OSError, ValueError), _direct.open(request, timeout=timeout) as response:
+    with contextlib.suppress(OSError, ValueError), _direct.open(url_request, timeout=timeout) as response:
         return bool(response.status == 200)
     return False
 
 
 class Output:
-    """The server's output: its last lines are kept, and shown as they come once `echo` is set."""
+    """The server's output: its last lines are kept, and shown as they come once `is_echoing` is set."""
 
     def __init__(self, stream: IO[str]) -> None:
         """Read the stream in the background until it ends."""
@@ -125,7 +125,7 @@ class Output:
         self._reader.start()
 
     def _read(self, stream: IO[str]) -> None:
-        """Keep each line of the stream, and show it if `echo` is set."""
+        """Keep each line of the stream, and show it if `is_echoing` is set."""
         for line in stream:
             self._lines.append(line)
             if self.is_echoing:
@@ -139,7 +139,7 @@ class Output:
         self._reader.join()
 
     def says(self, text: str) -> bool:
-        """Return True if these words stand in one of the last lines so far."""
+        """Return True if the text stands in one of the last 40 lines so far."""
         return any(text in line for line in tuple(self._lines))
 
     def read_last_lines(self) -> str:
@@ -166,7 +166,7 @@ def wait_until_up(server: subprocess.Popen[str], url: str, output: Output | None
 
 
 def open_browser(link: str) -> Workspace | None:
-    """Open the link in the person's browser, where there is one with a window.
+    """Open the link in the person's browser; without a window, or if SWEETSPOT_NO_BROWSER is set, do nothing.
 
     Returns:
         The folder whose file leads the browser to the link; None if no browser was opened.

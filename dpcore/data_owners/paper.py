@@ -176,7 +176,7 @@ FIGURE_1 = replace(
     title=f"accuracy over ε, {FIGURE_OWNERS} owners",
     setting_text=SETTING,
     x=_build_axis("privacy budget ε", (0.9, 110.0), EPSILONS),
-    values=EPSILONS,
+    x_values=EPSILONS,
     lines=tuple(
         replace(line, paper_values=(PRINTED_ACCURACIES_1[form][FIGURE_COLUMN], *[None] * 4))
         for form, line in FORM_LINES.items()
@@ -191,7 +191,7 @@ TABLE_4_FIGURE = replace(
     title="accuracy over the records of one user, who is protected",
     setting_text=f"ε = 1, 4 and 256 owners. {SETTING} With 256 owners each holds 12 records.",
     x=_build_axis("records per user, m/r", (0.9, 22.0), RECORDS_PER_USER),
-    values=RECORDS_PER_USER,
+    x_values=RECORDS_PER_USER,
     lines=tuple(
         replace(
             FORM_LINES[form],

@@ -231,7 +231,7 @@ ERROR_OVER_EXPONENT = _derive(
     "In the paper 1/4 to 1/2 is best and 1 clearly worse; here small μ are best, on MovieLens 1M 1/8 or 1/4.",
     setting_text=f"ε = 1, 5 and 20. {RATINGS_SETTING}",
     x=linear_axis("exponent μ", (-0.03, 1.03)),
-    values=EXPONENTS,
+    x_values=EXPONENTS,
     lines=EXPONENT_LINES,
     run_once=RATING_RUNS.run_over_exponent,
 )
@@ -243,7 +243,7 @@ ERROR_OVER_FIFTHS = _derive(
     setting_text=f"ε = 1. {RATINGS_SETTING}",
     tab_name="Rare and popular items",
     x=linear_axis("fifth of the items", (0.8, BUCKETS + 0.2), named_ticks=FIFTH_TICKS),
-    values=FIFTHS,
+    x_values=FIFTHS,
     lines=FIFTH_LINES,
     run_once=RATING_RUNS.run_over_fifths,
 )

@@ -34,13 +34,13 @@ class Optimum:
 
     Attributes:
         squared_errors: Least squared error, alpha + beta v.
-        noise_variances: beta, by which the variance of the noise grows with v.
+        noise_slopes: By how much the variance of the noise grows with v: beta for real noise.
         bounds: The bound; of pairs the first one.
         second_bounds: The second one of pairs; NaN for others.
     """
 
     squared_errors: FloatArray
-    noise_variances: FloatArray
+    noise_slopes: FloatArray
     bounds: FloatArray
     second_bounds: FloatArray
 
@@ -55,7 +55,7 @@ BULGES = {NoiseKind.LAPLACE: 0.06, NoiseKind.GAUSSIAN: 0.24}
 
 
 def compute_noise_variance(beta_v: FloatArray, whole_noise: NoiseKind | None) -> FloatArray:
-    """Compute the variance of the noise: beta v, or that of whole noise of the same scale."""
+    """Compute the variance of real noise, beta v, if ``whole_noise`` is None, else of whole noise of that scale."""
     if whole_noise is None:
         return beta_v
     with np.errstate(divide="ignore"):
@@ -71,13 +71,13 @@ def _evaluate(
 
 
 def _find_slope(beta: FloatArray, v: FloatArray, whole_noise: NoiseKind | None) -> FloatArray:
-    """Find by how much the variance of the noise grows with v; beta at an infinite v."""
+    """Find by how much the variance of the noise grows with v: beta for real noise and at an infinite v."""
     if whole_noise is None:
         return beta
     finite_v = np.where(np.isfinite(v), v, 1.0)
-    above = compute_noise_variance(beta * finite_v * (1.0 + 1e-4), whole_noise)
-    below = compute_noise_variance(beta * finite_v * (1.0 - 1e-4), whole_noise)
-    return np.where(np.isfinite(v), (above - below) / (2e-4 * finite_v), beta)
+    variance_above = compute_noise_variance(beta * finite_v * (1.0 + 1e-4), whole_noise)
+    variance_below = compute_noise_variance(beta * finite_v * (1.0 - 1e-4), whole_noise)
+    return np.where(np.isfinite(v), (variance_above - variance_below) / (2e-4 * finite_v), beta)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ class TotalCurve:
 
     Attributes:
         amounts: The totals.
-        variance: Of the noise at scale 1: 2 for Laplace, 1 for Gaussian noise.
+        unit_variance: Of the noise at scale 1: 2 for Laplace, 1 for Gaussian noise.
         is_integer: Whether T is whole, as a number of rows is.
         whole_noise: The noise if it is drawn in whole numbers, else None; T is then whole.
 
@@ -94,7 +94,7 @@ class TotalCurve:
     """
 
     amounts: Amounts
-    variance: float
+    unit_variance: float
     is_integer: bool = False
     whole_noise: NoiseKind | None = None
 
@@ -104,12 +104,12 @@ class TotalCurve:
 
     @property
     def bulge(self) -> float:
-        """Return how far the curve may lie below its chords; see the module."""
+        """Return the factor in how far the curve may lie below its chords (see the module); 0 for real noise."""
         return 0.0 if self.whole_noise is None else BULGES[self.whole_noise]
 
     @cached_property
     def _bias_slopes(self) -> FloatArray:
-        """Compute users above times excess over T at every total, which falls with T."""
+        """Compute minus half the slope of the squared bias, over T, at every total T; it falls with T."""
         totals = self.amounts.values
         with np.errstate(divide="ignore", invalid="ignore"):
             slopes = self.amounts.users_above(totals) * self.amounts.excess(totals) / totals
@@ -118,18 +118,18 @@ class TotalCurve:
     def find_best(self, v: npt.ArrayLike) -> Optimum:
         """Find the best bounds: the piece by the sign of the slope, and T on it in closed form."""
         v = np.asarray(v, dtype=np.float64)
-        totals, scaled_v = self.amounts.values, self.variance * v
+        totals, scaled_v = self.amounts.values, self.unit_variance * v
         # Half the slope at T is variance v T - users above * excess: at the first total where it is not negative the
         # piece ends.
-        pieces = np.searchsorted(-self._bias_slopes, -scaled_v, side="left")
-        pieces = np.minimum(pieces, totals.size - 1)
-        left_ends = np.where(pieces > 0, totals[pieces - 1], 0.0)
+        piece_indices = np.searchsorted(-self._bias_slopes, -scaled_v, side="left")
+        piece_indices = np.minimum(piece_indices, totals.size - 1)
+        left_ends = np.where(piece_indices > 0, totals[piece_indices - 1], 0.0)
         num_above, sum_above = self.amounts.users_above(left_ends), self.amounts.sum_above(left_ends)
         with np.errstate(invalid="ignore"):
             # On a piece the error is (sum above - users T)^2 + k T^2.
             bounds = num_above * sum_above / (num_above**2 + scaled_v)
         bounds = np.where(np.isinf(scaled_v) | (num_above == 0.0), 0.0, bounds)
-        bounds = np.clip(bounds, np.where(np.isinf(scaled_v), 0.0, left_ends), totals[pieces])
+        bounds = np.clip(bounds, np.where(np.isinf(scaled_v), 0.0, left_ends), totals[piece_indices])
         if self.is_integer:
             # The excess is convex and at least 0, and so is its square: the best whole bound is next to the best real
             # one.
@@ -138,7 +138,7 @@ class TotalCurve:
             bounds = np.where(is_floor_best, floors, ceilings)
         if self.whole_noise is not None:
             bounds = self._search_around(bounds, v)
-        slopes = _find_slope(self.variance * bounds**2, v, self.whole_noise)
+        slopes = _find_slope(self.unit_variance * bounds**2, v, self.whole_noise)
         return Optimum(self._square_error(bounds, v), slopes, bounds, np.full(bounds.shape, np.nan))
 
     def _search_around(self, bounds: FloatArray, v: FloatArray) -> FloatArray:
@@ -146,9 +146,9 @@ class TotalCurve:
         # With real noise a bound m steps away errs more by variance v m (m - 1) or more: differences of the squared
         # error grow by twice variance v with each step. Whole noise makes up for `GAIN` at most.
         finite_v = np.where(np.isfinite(v), v, 1.0)
-        reach = np.floor(0.5 + np.sqrt(0.25 + GAIN / (self.variance * finite_v))).max(initial=1.0)
-        reach = min(reach, MAX_REACH)
-        offsets = np.arange(-reach, reach + 1.0)
+        offset_limits = np.floor(0.5 + np.sqrt(0.25 + GAIN / (self.unit_variance * finite_v)))
+        largest_offset = min(offset_limits.max(initial=1.0), MAX_REACH)
+        offsets = np.arange(-largest_offset, largest_offset + 1.0)
         candidates = np.clip(bounds[..., None] + offsets, 0.0, self.amounts.values[-1])
         best_indices = np.argmin(self._square_error(candidates, v[..., None]), axis=-1)
         return np.take_along_axis(candidates, best_indices[..., None], axis=-1)[..., 0]
@@ -171,12 +171,12 @@ class TotalCurve:
 
     def _square_error(self, bounds: FloatArray, v: FloatArray) -> FloatArray:
         """Compute the squared error under each bound at v."""
-        beta = np.broadcast_to(self.variance * bounds**2, np.broadcast_shapes(bounds.shape, v.shape))
+        beta = np.broadcast_to(self.unit_variance * bounds**2, np.broadcast_shapes(bounds.shape, v.shape))
         return _evaluate(self.amounts.excess(bounds) ** 2, beta, v, self.whole_noise)
 
     def _square_real_error(self, bounds: FloatArray, v: FloatArray) -> FloatArray:
         """Compute the squared error under each bound at v, with noise of real numbers."""
-        return _evaluate(self.amounts.excess(bounds) ** 2, self.variance * bounds**2, v)
+        return _evaluate(self.amounts.excess(bounds) ** 2, self.unit_variance * bounds**2, v)
 
 
 class BoundCurve:
@@ -227,8 +227,7 @@ class BoundCurve:
             v = np.r_[0.0, crossings]
             hull_errors = (alpha[order, None] + beta[order, None] * v).min(axis=0)
             errors = alpha[kept_indices, None] + beta[kept_indices, None] * v
-            excesses = (errors - hull_errors).min(axis=1)
-            order = kept_indices[excesses <= GAIN * (1.0 + 1e-9)]
+            order = kept_indices[(errors - hull_errors).min(axis=1) <= GAIN * (1.0 + 1e-9)]
         self._alpha, self._beta = alpha[order], beta[order]
         self._bounds = np.asarray(bounds, dtype=np.float64)[order]
         self._second_bounds = np.asarray(second_bounds, dtype=np.float64)[order]
@@ -239,7 +238,7 @@ class BoundCurve:
         return float(self._alpha[-1])
 
     def find_best(self, v: npt.ArrayLike) -> Optimum:
-        """Find the best bounds, which are corners of the hull."""
+        """Find the best bounds: corners of the hull, or under whole noise any bound that is near it."""
         v = np.asarray(v, dtype=np.float64)
         corners = np.searchsorted(-self._crossings, -v, side="left")
         if self.whole_noise is not None:
@@ -281,7 +280,7 @@ class RankCurve:
 
     @property
     def floor(self) -> float:
-        """Return the square at the smallest v."""
+        """Return the squared error at the smallest v."""
         return float(self._least_errors[0] ** 2)
 
     def _find_position(self, v: FloatArray) -> FloatArray:
@@ -290,7 +289,7 @@ class RankCurve:
         return np.asarray(positions)
 
     def find_best(self, v: npt.ArrayLike) -> Optimum:
-        """Find the best bounds; beta is the local slope. No budget gives the error at the largest v."""
+        """Find the best bounds; ``noise_slopes`` are slopes of the error. Beyond the grid its last point counts."""
         v = np.asarray(v, dtype=np.float64)
         positions = self._find_position(v)
         # Errors are read between points by their logarithms, and an error of 0 has none.
@@ -312,11 +311,11 @@ class RankCurve:
 Curve = TotalCurve | BoundCurve | RankCurve
 
 
-def list_caps(max_size: int, max_bounds: int = 2048) -> tuple[FloatArray, bool]:
+def list_caps(max_size: int, max_num_bounds: int = 2048) -> tuple[FloatArray, bool]:
     """List integer bounds up to ``max_size``: all if they are few, else log-spaced; and whether these are all."""
-    if max_size <= max_bounds:
+    if max_size <= max_num_bounds:
         return np.arange(1.0, max_size + 1.0), True
-    return np.unique(np.round(log_spaced(1.0, float(max_size), max_bounds))), False
+    return np.unique(np.round(log_spaced(1.0, float(max_size), max_num_bounds))), False
 
 
 def round_bounds(bounds: npt.ArrayLike) -> FloatArray:

@@ -64,12 +64,12 @@ class Split:
 def evaluate_split(
     curves: Sequence[Curve], weights: FloatArray, budget: Budget, shares: FloatArray
 ) -> tuple[float, FloatArray]:
-    """Compute the weighted sum of least squared errors, and each line's noise variance at v = 1, at these shares."""
+    """Compute the weighted sum of least squared errors, and how each line's noise variance grows with v, at shares."""
     line_vs = budget.divide(shares)[:, None]
     line_optima = [curve.find_best(v) for curve, v in zip(curves, line_vs, strict=True)]
     squared_errors = np.array([optimum.squared_errors[0] for optimum in line_optima])
-    noise_variances = np.array([optimum.noise_variances[0] for optimum in line_optima])
-    return math.fsum((weights * squared_errors).tolist()), noise_variances
+    noise_slopes = np.array([optimum.noise_slopes[0] for optimum in line_optima])
+    return math.fsum((weights * squared_errors).tolist()), noise_slopes
 
 
 def find_least_sum(curves: Sequence[Curve], weights: FloatArray, budget: Budget) -> Split:
@@ -99,15 +99,15 @@ class _Box:
             (lines,).
         high_indices: Index of its largest share, at least ``low_indices``.
         lower_bound: No split in the box has a smaller objective.
-        shares_above: Best shares at a price just too low: they exceed the budget.
-        shares_below: Best shares at a price just high enough: they keep the budget.
+        shares_over_budget: Best shares at a price just too low: they exceed the budget.
+        shares_within_budget: Best shares at a price just high enough: they keep the budget.
     """
 
     low_indices: IntArray
     high_indices: IntArray
     lower_bound: float
-    shares_above: FloatArray
-    shares_below: FloatArray
+    shares_over_budget: FloatArray
+    shares_within_budget: FloatArray
 
     def choose_cut(self, grid: FloatArray) -> tuple[int, int] | None:
         """Choose (line, index of the grid) to cut at: where two distant shares are equally good at one price.
@@ -115,42 +115,43 @@ class _Box:
         None if no line has a point between its ends.
         """
         smallest_share = grid[0] / 2.0
-        above_shares = np.maximum(self.shares_above, smallest_share)
-        below_shares = np.maximum(self.shares_below, smallest_share)
+        floored_over = np.maximum(self.shares_over_budget, smallest_share)
+        floored_within = np.maximum(self.shares_within_budget, smallest_share)
         widths = self.high_indices - self.low_indices
-        log_ratios = np.where(widths > 1, np.abs(np.log(above_shares / below_shares)), 0.0)
+        log_ratios = np.where(widths > 1, np.abs(np.log(floored_over / floored_within)), 0.0)
         line_index = int(np.argmax(log_ratios))
-        cut_share = math.sqrt(above_shares[line_index] * below_shares[line_index])
+        cut_share = math.sqrt(floored_over[line_index] * floored_within[line_index])
         if log_ratios[line_index] < 1e-6:
             line_index = int(np.argmax(widths))
             if widths[line_index] <= 1:
                 return None
-            cut_share = (self.shares_above[line_index] + self.shares_below[line_index]) / 2.0
+            cut_share = (self.shares_over_budget[line_index] + self.shares_within_budget[line_index]) / 2.0
         grid_index = int(np.searchsorted(grid, cut_share))
-        lowest, highest = int(self.low_indices[line_index]) + 1, int(self.high_indices[line_index]) - 1
-        return line_index, min(max(grid_index, lowest), highest)
+        first_cut, last_cut = (
+            int(self.low_indices[line_index]) + 1,
+            int(self.high_indices[line_index]) - 1,
+        )
+        return line_index, min(max(grid_index, first_cut), last_cut)
 
 
 class _Search:
-    """Branch and bound over boxes of shares; the module names its steps and their invariants."""
+    """Branch and bound over boxes of shares for the least weighted sum; the module names its steps and invariants."""
 
     def __init__(self, curves: Sequence[Curve], weights: FloatArray, budget: Budget) -> None:
         self.curves, self.weights, self.budget, self.power = curves, weights, budget, budget.power
         self.grid = np.geomspace(1.0 / NUM_PARTS, 1.0, GRID_SIZE)
         grid_vs = budget.divide(self.grid)
         # Weighted squared error of each line at each share of the grid, shape (lines, GRID_SIZE).
-        lines = self._weighted_curves
-        best_errors = [weight * curve.find_best(grid_vs).squared_errors for weight, curve in lines]
-        self.errors = np.array(best_errors)
+        weighted_curves = self._weighted_curves
+        self.errors = np.array([w * curve.find_best(grid_vs).squared_errors for w, curve in weighted_curves])
         # Step 1. A concave f lies above the chord between any two of its points. It never falls as v grows: a slope
         # below 0 is rounding, and 0 in its place keeps the chord below f.
         slopes = np.maximum((self.errors[:, :-1] - self.errors[:, 1:]) / (grid_vs[:-1] - grid_vs[1:]), 0.0)
         # Chord in v = v(1) / s^P: constant + rise / s^P.
         self.chord_rises = slopes * budget.full_v
         # What whole noise takes the curve below its chord: see `dpcore.plan.curves`.
-        bulges = np.array([weight * curve.bulge for weight, curve in self._weighted_curves])
-        cell_width = float(grid_vs[0] / grid_vs[1]) - 1.0
-        margins = bulges[:, None] * (cell_width**2 / 8.0)
+        bulges = np.array([weight * curve.bulge for weight, curve in weighted_curves])
+        margins = bulges[:, None] * ((float(grid_vs[0] / grid_vs[1]) - 1.0) ** 2 / 8.0)
         self.chord_constants = self.errors[:, 1:] - slopes * grid_vs[1:] - margins
         self.share_factors = (self.power * self.chord_rises) ** (1.0 / (self.power + 1))
         self.num_boxes, self.best_objective = 0, math.inf
@@ -169,18 +170,18 @@ class _Search:
         """
         if not shares.sum() > 0.0:
             return
-        split_shares, previous_value = shares / shares.sum(), math.inf
+        split_shares, previous_objective = shares / shares.sum(), math.inf
         # The best bounds at these shares, then the best shares under these bounds: neither raises the sum. It ends
         # where both agree, which need not be the least of all.
         for _ in range(_MAX_ALTERNATIONS):
-            objective, noise_variances = evaluate_split(self.curves, self.weights, self.budget, split_shares)
+            objective, noise_slopes = evaluate_split(self.curves, self.weights, self.budget, split_shares)
             if objective < self.best_objective:
                 self.best_objective, self.shares = objective, split_shares
-            if objective > previous_value * (1.0 - 1e-9):
+            if objective > previous_objective * (1.0 - 1e-9):
                 return
-            previous_value = objective
+            previous_objective = objective
             # With the bounds fixed, the least sum has shares in proportion to (weight beta)^(1 / (P + 1)).
-            proportions = (self.weights * noise_variances) ** (1.0 / (self.power + 1))
+            proportions = (self.weights * noise_slopes) ** (1.0 / (self.power + 1))
             if not 0.0 < proportions.sum() < math.inf:
                 return
             split_shares = proportions / proportions.sum()
@@ -204,27 +205,27 @@ class _Search:
         costs, shares = cell_costs[line_indices, best_cells], cell_shares[line_indices, best_cells]
         # Below the first point of the grid the only known property is that an error falls with the share: it is at
         # least that of the first point, and a share costs at least nothing. An interval of one point has no cell.
-        has_no_share, end_points = low_indices < 0, np.maximum(low_indices, 0)
-        end_shares = np.where(has_no_share, 0.0, self.grid[end_points])
+        can_be_zero, end_points = low_indices < 0, np.maximum(low_indices, 0)
+        end_shares = np.where(can_be_zero, 0.0, self.grid[end_points])
         end_costs = self.errors[line_indices, end_points] + price * end_shares
-        is_end = end_costs < costs
-        return float(np.where(is_end, end_costs, costs).sum()) - price, np.where(is_end, end_shares, shares)
+        best_costs, best_shares = np.where(end_costs < costs, (end_costs, end_shares), (costs, shares))
+        return float(best_costs.sum()) - price, best_shares
 
     def find_lower_bound(self, low_indices: IntArray, high_indices: IntArray) -> _Box:
         """Find the best lower bound of a box over the prices.
 
         Step 3. Invariants: ``best_bound`` holds for every split in the box (weak duality: each price gives a bound).
         The best price lies between the two: at ``low_price`` the lines would take more than the budget
-        (``shares_above``), at ``high_price`` at most all of it (``shares_below``).
+        (``shares_over_budget``), at ``high_price`` at most all of it (``shares_within_budget``).
         """
         self.num_boxes += 1
-        best_bound, shares_above, shares_below = -math.inf, self.shares, self.shares
+        best_bound, shares_over_budget, shares_within_budget = -math.inf, self.shares, self.shares
         # Prices are of the order of the objective: they are looked for around it.
-        scale = max(
+        price_scale = max(
             self.best_objective if math.isfinite(self.best_objective) else float(self.errors[:, -1].sum()),
             1e-300,
         )
-        low_price, high_price = scale * 1e-9, scale * 1e9
+        low_price, high_price = price_scale * 1e-9, price_scale * 1e9
         # The bound is concave in the price, with slope (sum of shares) - 1: it is highest where the shares pass the
         # budget.
         for _ in range(_MAX_PRICES):
@@ -232,12 +233,12 @@ class _Search:
             price_bound, shares = self.bound_at_price(price, low_indices, high_indices)
             best_bound = max(best_bound, price_bound)
             if shares.sum() > 1.0:
-                low_price, shares_above = price, shares
+                low_price, shares_over_budget = price, shares
             else:
-                high_price, shares_below = price, shares
+                high_price, shares_within_budget = price, shares
             if high_price / low_price < 1.0 + 1e-7:
                 break
-        return _Box(low_indices, high_indices, best_bound, shares_above, shares_below)
+        return _Box(low_indices, high_indices, best_bound, shares_over_budget, shares_within_budget)
 
     def search_boxes(self) -> float:
         """Run branch and bound until the gap is `GAP`; return the lower bound for all splits.
@@ -255,10 +256,10 @@ class _Search:
                 if float(self.grid[low_indices[low_indices >= 0]].sum()) > 1.0:
                     continue
                 box = self.find_lower_bound(low_indices, high_indices)
-                self.offer_split(box.shares_below)
-                if np.max(np.abs(box.shares_above - box.shares_below)) > 1e-3:
-                    self.offer_split(box.shares_above)
-                    self.offer_split((box.shares_above + box.shares_below) / 2.0)
+                self.offer_split(box.shares_within_budget)
+                if np.max(np.abs(box.shares_over_budget - box.shares_within_budget)) > 1e-3:
+                    self.offer_split(box.shares_over_budget)
+                    self.offer_split((box.shares_over_budget + box.shares_within_budget) / 2.0)
                 # A box is closed if no split in it is better by more than `GAP`.
                 if box.lower_bound < self.best_objective * (1.0 - GAP):
                     heapq.heappush(heap, (box.lower_bound, self.num_boxes, box))
@@ -285,31 +286,31 @@ class _Search:
         Step 6. Invariant: shares stay at least 0 and add up to 1. Each round makes the best moves among disjoint
         pairs of lines, whose gains add up; without a gain the step is halved.
         """
-        shares, moved_share, all_lines = self.shares / self.shares.sum(), 0.5, np.arange(self.shares.size)
-        while moved_share > 1e-3 and all_lines.size > 1:
+        shares, moved_fraction, all_lines = self.shares / self.shares.sum(), 0.5, np.arange(self.shares.size)
+        while moved_fraction > 1e-3 and all_lines.size > 1:
             # The cost of each line now, without a part of its share, and with the part of each other line added.
-            taken_shares = shares[None, :] + moved_share * shares[:, None]
-            candidates = np.vstack([shares, shares * (1.0 - moved_share), taken_shares])
+            raised_shares = shares[None, :] + moved_fraction * shares[:, None]
+            candidates = np.vstack([shares, shares * (1.0 - moved_fraction), raised_shares])
             line_errors = [
                 weight * curve.find_best(self.budget.divide(line_shares)).squared_errors
                 for line_shares, (weight, curve) in zip(candidates.T, self._weighted_curves, strict=True)
             ]
             costs = np.column_stack(line_errors)
             with np.errstate(invalid="ignore"):
-                changes = (costs[1] - costs[0])[:, None] + costs[2:] - costs[0]
-            changes[all_lines, all_lines] = np.inf
-            smallest_gain, moved_shares = 1e-7 * float(costs[0].sum()), moved_share * shares
-            is_free = np.ones(all_lines.size, dtype=bool)
-            for move in np.argsort(changes, axis=None, kind="stable").tolist():
-                pair = giver, taker = divmod(move, all_lines.size)
-                if not changes[pair] < -smallest_gain:
+                cost_changes = (costs[1] - costs[0])[:, None] + costs[2:] - costs[0]
+            cost_changes[all_lines, all_lines] = np.inf
+            smallest_gain, moved_amounts = 1e-7 * float(costs[0].sum()), moved_fraction * shares
+            unmoved_mask = np.ones(all_lines.size, dtype=bool)
+            for pair_number in np.argsort(cost_changes, axis=None, kind="stable").tolist():
+                pair = giver, taker = divmod(pair_number, all_lines.size)
+                if not cost_changes[pair] < -smallest_gain:
                     break
-                if is_free[giver] and is_free[taker]:
-                    is_free[[giver, taker]] = False
-                    shares[giver] -= moved_shares[giver]
-                    shares[taker] += moved_shares[giver]
-            if is_free.all():
-                moved_share /= 2.0
+                if unmoved_mask[giver] and unmoved_mask[taker]:
+                    unmoved_mask[[giver, taker]] = False
+                    shares[giver] -= moved_amounts[giver]
+                    shares[taker] += moved_amounts[giver]
+            if unmoved_mask.all():
+                moved_fraction /= 2.0
         new_objective = evaluate_split(self.curves, self.weights, self.budget, shares)[0]
         if new_objective < self.best_objective:
             self.best_objective, self.shares = new_objective, shares
@@ -340,7 +341,7 @@ def find_needed_budgets(curves: Sequence[Curve], target_errors: FloatArray, budg
 
 
 def _find_needed(curve: Curve, target_error: float, power: int) -> float:
-    """Find the amount that one line needs."""
+    """Find the amount of the budget that one line needs (epsilon, or mu^2); infinite if none is enough."""
 
     def is_enough(v: FloatArray) -> list[bool]:
         """Return for each v whether the line reaches its target error there."""
@@ -363,7 +364,7 @@ def _find_needed(curve: Curve, target_error: float, power: int) -> float:
 
 
 def split_by_largest_error(curves: Sequence[Curve], target_errors: FloatArray, budget: Budget) -> FloatArray:
-    """Find the split that minimises the largest error over target error, by bisection on that number.
+    """Find the split that minimises the largest error over target error, by bisection on that ratio.
 
     Args:
         curves: One per line.

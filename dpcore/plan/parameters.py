@@ -81,7 +81,7 @@ class Budget:
 
     @property
     def total(self) -> float:
-        """Return what a program divides: epsilon, or rho = mu^2 / 2 with Gaussian noise, in 32 binary digits."""
+        """Return what a program divides, in 32 binary digits: epsilon, or with Gaussian noise rho = mu^2 / 2."""
         noise_arguments = (self.program, self.mechanism, self.epsilon, self.delta)
         return find_total(*noise_arguments, has_quantile=self.has_quantile)
 
@@ -96,7 +96,7 @@ class Budget:
             return np.asarray(self.full_v / np.asarray(shares, dtype=np.float64) ** self.power)
 
     def convert_to_epsilon(self, amount: float) -> float:
-        """Convert an amount to the epsilon of a plan that has it; 0 for no amount, infinite if it is too large.
+        """Convert an amount (1 / scale or mu^2) to the epsilon of a plan that has it; 0 for 0, infinite if too large.
 
         Args:
             amount: 1 / scale with Laplace noise, mu^2 = 1 / scale^2 with Gaussian noise, at sensitivity 1.
@@ -255,22 +255,22 @@ def tabulate_lines(text: str) -> list[tuple[str, float | None, str, float | None
 
     A piece without a matching cell stands as a whole in the first one.
     """
-    rows: list[tuple[str, float | None, str, float | None]] = []
+    table_rows: list[tuple[str, float | None, str, float | None]] = []
     for piece in _split_text(text):
         match = _LINE.fullmatch(piece)
-        row: tuple[str, float | None, str, float | None] = (piece, None, "", None)
+        table_row: tuple[str, float | None, str, float | None] = (piece, None, "", None)
         if match is not None:
             with contextlib.suppress(InvalidInput):
                 quantile, _, weight = _read_numbers(match, 0)
                 target_text = (match["target"] or "") + (match["percent"] or "")
-                row = (STATISTIC_BY_NAME[match["statistic"]].value, quantile, target_text, weight)
-        rows.append(row)
-    return rows
+                table_row = (STATISTIC_BY_NAME[match["statistic"]].value, quantile, target_text, weight)
+        table_rows.append(table_row)
+    return table_rows
 
 
 def list_missing_lines(text: str, new_lines: Iterable[str]) -> list[str]:
     """Return the new lines whose statistic has no line in the text yet."""
-    present_labels = {_write_label(statistic, quantile) for statistic, quantile, _, _ in tabulate_lines(text)}
+    present_labels = {_write_label(name, quantile) for name, quantile, _, _ in tabulate_lines(text)}
     return [line for line in new_lines if line not in present_labels]
 
 
@@ -282,7 +282,7 @@ def _write_label(statistic_name: str, quantile: float | None) -> str:
 
 
 def _split_text(text: str) -> list[str]:
-    """Split a text into lines."""
+    """Split a text at semicolons and line breaks into lower-case lines with single spaces; empty ones are dropped."""
     return [" ".join(piece.lower().split()) for piece in re.split(r"[;\n]", text) if piece.strip()]
 
 
@@ -429,7 +429,7 @@ class PlanParameters(Parameters):
 
     @property
     def parsed_lines(self) -> tuple[Line, ...]:
-        """Return the parsed lines."""
+        """Return the lines as objects, in the order in which they are written; unreadable ones are left out."""
         return parse_lines(self.lines, Problems())
 
     @property

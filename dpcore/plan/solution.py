@@ -57,7 +57,7 @@ class AllocatedLine:
     """A line with its share of the budget.
 
     Attributes:
-        planned: What is released, and what it costs.
+        planned_line: What is released, and what it costs.
         num_parts: Its share of the budget, in parts of 2^20; 0 where 0 is published in its place.
         amount: What it takes of `Budget.total`: epsilon with Laplace noise, rho = mu^2 / 2 with Gaussian noise.
         v: Square of its noise scale at sensitivity 1; infinite where it is dropped.
@@ -66,7 +66,7 @@ class AllocatedLine:
         error: Root of the mean square, in the line's unit; of a quantile the expected share of rows between.
     """
 
-    planned: table.PlannedLine
+    planned_line: table.PlannedLine
     num_parts: int
     amount: float
     v: float
@@ -77,12 +77,12 @@ class AllocatedLine:
     @property
     def label(self) -> str:
         """Return the name of the released statistic."""
-        return self.planned.line.label
+        return self.planned_line.line.label
 
     @property
     def statistic(self) -> LineStatistic:
         """Return the released statistic."""
-        return self.planned.line.statistic
+        return self.planned_line.line.statistic
 
     @property
     def is_dropped(self) -> bool:
@@ -97,12 +97,12 @@ class AllocatedLine:
     @property
     def error_ratio(self) -> float:
         """Return the error over the target error."""
-        return self.error / self.planned.target_error
+        return self.error / self.planned_line.target_error
 
     @property
     def is_reached(self) -> bool:
         """Return True if the error is at most the target error."""
-        return self.error <= self.planned.target_error
+        return self.error <= self.planned_line.target_error
 
 
 def allocate_lines(
@@ -131,9 +131,9 @@ def allocate_lines(
     """
     budget = budget or parameters.budget
     amount_per_part = budget.total / NUM_PARTS
-    zero_optima = [planned_line.curve.find_best(_NO_BUDGET) for planned_line in planned_lines]
+    no_budget_optima = [planned_line.curve.find_best(_NO_BUDGET) for planned_line in planned_lines]
     # A line that cannot be published as 0, a mean or a quantile, has at least one part.
-    can_be_zero = np.array([optimum.bounds[0] == 0.0 for optimum in zero_optima])
+    can_be_zero = np.array([optimum.bounds[0] == 0.0 for optimum in no_budget_optima])
     shares = np.array(shares, dtype=np.float64)
     shares = np.where((shares > 0.0) | can_be_zero, shares, shares.sum() / NUM_PARTS)
     part_counts = round_to_parts(shares)
@@ -142,8 +142,7 @@ def allocate_lines(
         squared_scales = budget.divide(part_counts / NUM_PARTS).tolist()
         lines_with_scales = zip(planned_lines, squared_scales, strict=True)
         line_optima = [planned_line.curve.find_best(np.array([v])) for planned_line, v in lines_with_scales]
-        is_zero_best = np.array([optimum.bounds[0] == 0.0 for optimum in line_optima])
-        is_dropped = is_zero_best & (part_counts > 0)
+        is_dropped = np.array([optimum.bounds[0] == 0.0 for optimum in line_optima]) & (part_counts > 0)
         if not is_dropped.any() or is_dropped[part_counts > 0].all():
             break
         shares[is_dropped] = 0.0
@@ -153,7 +152,7 @@ def allocate_lines(
     for line_index, planned_line in enumerate(planned_lines):
         num_parts, v = int(part_counts[line_index]), squared_scales[line_index]
         if num_parts == 0:
-            error = math.sqrt(zero_optima[line_index].squared_errors[0])
+            error = math.sqrt(no_budget_optima[line_index].squared_errors[0])
             allocated_lines.append(AllocatedLine(planned_line, 0, 0.0, math.inf, 0.0, math.nan, error))
             continue
         optimum = line_optima[line_index]
@@ -163,8 +162,7 @@ def allocate_lines(
             bound, squared_error = planned_line.curve.find_short_bound(bound, v)
             error = math.sqrt(squared_error)
         elif isinstance(planned_line.curve, RankCurve):
-            release_v = planned_line.curve.find_release_v(v)
-            release_share = (budget.full_v / release_v) ** (1.0 / budget.power)
+            release_share = (budget.full_v / planned_line.curve.find_release_v(v)) ** (1.0 / budget.power)
             num_parts = max(1, min(num_parts, math.floor(release_share * NUM_PARTS * (1.0 + 1e-12))))
             v = float(budget.divide(num_parts / NUM_PARTS))
             bound = float(planned_line.curve.find_best(np.array([v])).bounds[0])
@@ -180,7 +178,7 @@ def allocate_lines(
 
 def sum_weighted_squares(lines: Sequence[AllocatedLine]) -> float:
     """Return the weighted sum of the lines' squared errors, as the program releases them."""
-    return math.fsum(line.planned.weight * line.error**2 for line in lines)
+    return math.fsum(line.planned_line.weight * line.error**2 for line in lines)
 
 
 def make_program(
@@ -225,12 +223,12 @@ def _make_choice(dataset: Dataset, parameters: PlanParameters, line: AllocatedLi
                 row_factor, effective_factor = growth.coefficients(line.bound)
                 bound_options = {
                     "threshold": line.bound,
-                    "clamps_users": True,
                     "user_share": growth.user_share,
+                    "clamps_users": True,
                 }
                 bound_options |= {"weight_of_rows": row_factor, "weight_of_users": effective_factor}
         case LineStatistic.QUANTILE:
-            quantity, bound_options = Quantity.QUANTILE, {"quantiles": (line.planned.line.quantile,)}
+            quantity, bound_options = Quantity.QUANTILE, {"quantiles": (line.planned_line.line.quantile,)}
             if table.choose_rank_weights(parameters) is WeightKind.CAP:
                 bound_options["max_rows"] = int(line.bound)
             else:
@@ -305,7 +303,7 @@ class PlanSolution:
 
     @cached_property
     def reaching_epsilons(self) -> tuple[float, ...]:
-        """Return the epsilon of the whole plan at which each line reaches its target error, with its share."""
+        """Return the plan's epsilon at which each line, at its share, reaches its target; 0 or infinite if dropped."""
         epsilons = []
         for line, amount in zip(self.lines, self.needed_amounts.tolist(), strict=True):
             if line.is_dropped:
@@ -321,11 +319,11 @@ class PlanSolution:
         return math.sqrt(sum_weighted_squares(self.equal_split_lines) / plan_sum) if plan_sum > 0.0 else 1.0
 
     def summarise_errors(self, lines: Sequence[AllocatedLine]) -> float:
-        """Return the root of the weighted mean square of error over target error; the largest of them without a sum."""
+        """Return the root of the weighted mean square of error over target; the largest ratio for other objectives."""
         if self.parameters.objective is not Objective.SUM:
             return max(line.error_ratio for line in lines)
-        total_weight = math.fsum(line.line.weight for line in self.planned_lines)
-        return math.sqrt(sum_weighted_squares(lines) / total_weight)
+        weight_sum = math.fsum(line.line.weight for line in self.planned_lines)
+        return math.sqrt(sum_weighted_squares(lines) / weight_sum)
 
     def compute_error_ratios(self, line: AllocatedLine, full_budget_v: FloatArray) -> FloatArray:
         """Compute error over target error of a line at its share, for other values of v at the full budget.
@@ -336,7 +334,9 @@ class PlanSolution:
         """
         with np.errstate(divide="ignore"):
             v = full_budget_v / np.float64(line.share) ** self.budget.power
-        return np.asarray(np.sqrt(line.planned.curve.find_best(v).squared_errors) / line.planned.target_error)
+        return np.asarray(
+            np.sqrt(line.planned_line.curve.find_best(v).squared_errors) / line.planned_line.target_error
+        )
 
 
 def solve(
@@ -367,11 +367,11 @@ def solve(
         budget, shares, needed_amounts = _find_least_budget(
             dataset, parameters, planned_lines, needed_amounts
         )
-    lines, equal_split = (
+    lines, equal_split_lines = (
         allocate_lines(dataset, parameters, planned_lines, line_shares, budget)
         for line_shares in (shares, equal_shares)
     )
-    return PlanSolution(parameters, planned_lines, budget, lines, equal_split, split, needed_amounts)
+    return PlanSolution(parameters, planned_lines, budget, lines, equal_split_lines, split, needed_amounts)
 
 
 def _find_least_budget(
@@ -380,7 +380,7 @@ def _find_least_budget(
     planned_lines: Sequence[table.PlannedLine],
     needed_amounts: FloatArray,
 ) -> tuple[Budget, FloatArray, FloatArray]:
-    """Find the least budget at which all lines reach their target errors, their shares of it, and their needs."""
+    """Find the least budget at which all lines reach their target errors, with their shares and needed amounts."""
     labels = [line.line.label for line in planned_lines]
     unreachable_labels = [labels[line_index] for line_index in np.flatnonzero(np.isinf(needed_amounts))]
     if unreachable_labels:
@@ -407,10 +407,10 @@ def _find_least_budget(
         budget = replace(parameters.budget, epsilon=epsilon * (1.0 + 1e-6))
         lines = allocate_lines(dataset, parameters, planned_lines, amounts_with_spare / total_amount, budget)
         # A line whose program errs a little more than its curve needs a little more.
-        factors = [1.0 if line.is_reached else _NEED_FACTORS.get(line.statistic, 1.0) for line in lines]
-        if max(factors) == 1.0:
+        need_factors = [1.0 if line.is_reached else _NEED_FACTORS.get(line.statistic, 1.0) for line in lines]
+        if max(need_factors) == 1.0:
             break
-        needed_amounts = needed_amounts * factors
+        needed_amounts = needed_amounts * need_factors
     return budget, amounts_with_spare / total_amount, needed_amounts
 
 

@@ -65,7 +65,7 @@ class PlannedLine:
     Attributes:
         line: What is released.
         curve: Its least squared error.
-        value: What its relative error is relative to; NaN of a quantile, whose error is a share of rows.
+        reference_value: What its relative error is relative to; NaN of a quantile, whose error is a share of rows.
         unit: Of its error and its bound's amount.
         target_error: The wanted error in that unit.
         assumptions: What its error assumes of users; sentences without their full stop.
@@ -77,7 +77,7 @@ class PlannedLine:
 
     line: Line
     curve: curves.Curve
-    value: float
+    reference_value: float
     unit: str
     target_error: float
     assumptions: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ class PlannedLine:
 
 
 def plan_lines(dataset: Dataset, parameters: PlanParameters) -> tuple[PlannedLine, ...]:
-    """Plan every line with its curve.
+    """Compute the curve of every line, in their order.
 
     Raises:
         InvalidInput: The data lack what a line needs, or a relative error is wanted of a value of 0; all at once.
@@ -111,14 +111,14 @@ def plan_lines(dataset: Dataset, parameters: PlanParameters) -> tuple[PlannedLin
 
 
 def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> PlannedLine:
-    """Plan one line."""
+    """Compute the curve of one line, its unit, target error and assumptions; refuse what the data do not have."""
     statistic, budget = line.statistic, parameters.budget
-    variance, whole_noise = budget.mechanism.unit_variance, find_whole_noise(parameters)
-    has_sums = {
+    unit_variance, whole_noise = budget.mechanism.unit_variance, find_whole_noise(parameters)
+    has_sums_by_statistic = {
         LineStatistic.SUM: dataset.totals is not None and bool(dataset.totals.column),
         LineStatistic.GROUP_SUMS: dataset.pairs is not None,
     }
-    if statistic.needs_values and dataset.values is None and not has_sums.get(statistic):
+    if statistic.needs_values and dataset.values is None and not has_sums_by_statistic.get(statistic):
         raise refuse(f"{line.label} needs a column of values")
     if statistic.is_per_group and dataset.pairs is None:
         raise refuse(f"{line.label} needs groups")
@@ -130,24 +130,23 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
         case LineStatistic.USERS:
             value, unit = float(dataset.histogram.num_users), "users"
             # A user counts once however many rows they have: noise at sensitivity 1 and no bias, or 0 is published.
-            curve = curves.BoundCurve([0.0, value**2], [variance, 0.0], [1.0, 0.0], whole_noise=whole_noise)
+            curve = curves.BoundCurve(
+                [0.0, value**2], [unit_variance, 0.0], [1.0, 0.0], whole_noise=whole_noise
+            )
         case LineStatistic.ROWS:
-            amounts = Amounts.from_histogram(dataset.histogram)
-            curve = curves.TotalCurve(amounts, variance, is_integer=True, whole_noise=whole_noise)
-            value, unit = amounts.total, "rows"
+            row_amounts = Amounts.from_histogram(dataset.histogram)
+            curve = curves.TotalCurve(row_amounts, unit_variance, is_integer=True, whole_noise=whole_noise)
+            value, unit = row_amounts.total, "rows"
         case LineStatistic.SUM:
-            curve, value = _make_sum_curve(dataset, variance)
+            curve, value = _make_sum_curve(dataset, unit_variance)
         case LineStatistic.MEAN:
-            mean_problem, value, read_values = build_mean_problem(dataset, parameters)
+            mean_problem, value, value_summary = build_mean_problem(dataset, parameters)
             caps, has_all_caps = curves.list_caps(dataset.histogram.max_size, MAX_CAPS)
             if parameters.clamp is Clamp.USERS:
                 thresholds = np.geomspace(1.0, dataset.histogram.max_size, MAX_THRESHOLDS)
-                caps, has_all_caps, half_width = (
-                    curves.round_bounds(thresholds),
-                    False,
-                    mean_problem.value_bound / 2.0,
-                )
-            mean_error = _measure_mean(mean_problem, read_values, parameters, caps)
+                caps, has_all_caps = curves.round_bounds(thresholds), False
+                half_width = mean_problem.value_bound / 2.0
+            mean_error = _measure_mean(mean_problem, value_summary, parameters, caps)
             alpha, beta = split_mean_error(mean_error, budget.mechanism)
             if parameters.program is Program.BIGQUERY:
                 # A query of two sums has three shares, where one of one number has two of twice its scale.
@@ -181,8 +180,7 @@ def find_whole_noise(parameters: PlanParameters) -> NoiseKind | None:
     """Find the noise on users and rows if the program draws it in whole numbers, else None."""
     budget = parameters.budget
     arguments = budget.program, budget.mechanism, budget.epsilon, budget.delta
-    drawn_noise = find_share_noise(*arguments, of_counts=True)
-    return budget.mechanism if drawn_noise.is_discrete else None
+    return budget.mechanism if find_share_noise(*arguments, of_counts=True).is_discrete else None
 
 
 def check_magnitude(label: str, amount: float) -> None:
@@ -195,11 +193,11 @@ def check_magnitude(label: str, amount: float) -> None:
         )
 
 
-def _make_sum_curve(dataset: Dataset, variance: float) -> tuple[curves.Curve, float]:
-    """Make the curve of a sum, and its value."""
+def _make_sum_curve(dataset: Dataset, unit_variance: float) -> tuple[curves.Curve, float]:
+    """Make the curve of a sum, and the sum itself; totals of both signs are clamped on both sides."""
     user_totals = compute_user_totals(dataset, Summed.VALUES)
     if user_totals.amounts is not None:
-        return curves.TotalCurve(user_totals.amounts, variance), user_totals.amounts.total
+        return curves.TotalCurve(user_totals.amounts, unit_variance), user_totals.amounts.total
     if user_totals.signed_totals is None:
         raise refuse(user_totals.refusal_sentence.rstrip("."))
     # Totals of both signs, each clamped to [-T, T]; what is cut may cancel, so the bias need not fall as T grows.
@@ -213,8 +211,8 @@ def _make_sum_curve(dataset: Dataset, variance: float) -> tuple[curves.Curve, fl
     bounds = np.union1d(curves.round_bounds(bounds), [0.0])
     positive_amounts = Amounts.from_totals(np.maximum(signed_totals, 0.0))
     negative_amounts = Amounts.from_totals(np.maximum(-signed_totals, 0.0))
-    bias = positive_amounts.excess(bounds) - negative_amounts.excess(bounds)
-    curve = curves.BoundCurve(bias**2, variance * bounds**2, bounds, has_all_bounds=False)
+    biases = positive_amounts.excess(bounds) - negative_amounts.excess(bounds)
+    curve = curves.BoundCurve(biases**2, unit_variance * bounds**2, bounds, has_all_bounds=False)
     return curve, float(signed_totals.sum())
 
 
@@ -224,17 +222,16 @@ def list_mean_assumptions(
     """List what the error of a mean assumes of users; sentences without their full stop."""
     if parameters.clamp is Clamp.ROWS:
         return assumed_of_users(problem)
-    model_sentences = (MODEL_ASSUMED,) if parameters.variance_source is VarianceSource.ENTERED else ()
     return (
         *assumed_of_users(problem)[: None if problem.table_values is None else 1],
         USERS_CLAMPED,
-        *model_sentences,
+        *((MODEL_ASSUMED,) if parameters.variance_source is VarianceSource.ENTERED else ()),
     )
 
 
 def _measure_mean(
     problem: private_counts.PrivateCountsProblem,
-    read_values: ValueSummary,
+    value_summary: ValueSummary,
     parameters: PlanParameters,
     bounds: FloatArray,
 ) -> MeanError:
@@ -244,7 +241,7 @@ def _measure_mean(
     if parameters.variance_source is VarianceSource.ENTERED:
         return UserModel(replace(problem, mean_above_lower=problem.value_bound / 2.0)).error(bounds)
     if problem.table_values is not None:
-        return read_values.user_deviations.error(bounds, float(problem.noise.variance(1.0)), True)
+        return value_summary.user_deviations.error(bounds, float(problem.noise.variance(1.0)), True)
     return public_counts.smooth_error(problem, bounds)
 
 
@@ -263,23 +260,23 @@ def build_mean_problem(
     The mean is the mean of the rows in use before clamping if the error is about these rows, else the mean after it.
     """
     mean_parameters = parameters.mean_parameters
-    read_values = ValueSummary.from_dataset(dataset, mean_parameters.lower, mean_parameters.upper)
-    assert read_values is not None
-    problem = mean_parameters.problem(dataset.histogram, read_values)
+    value_summary = ValueSummary.from_dataset(dataset, mean_parameters.lower, mean_parameters.upper)
+    assert value_summary is not None
+    problem = mean_parameters.problem(dataset.histogram, value_summary)
     assert isinstance(problem, private_counts.PrivateCountsProblem)
     # Some libraries give half of the line's budget to the sum around the middle and half to the number of rows. With
     # Laplace noise that doubles the variance of the pair. With Gaussian noise it does not: half of rho each is sqrt(2)
     # sigma on half of the range, (B h / 2)^2 2 sigma^2 (1 + (2 p - 1)^2) = (B h sigma)^2 (p^2 + (1 - p)^2), the pair's.
-    is_split = parameters.program in (Program.PIPELINEDP, Program.TUMULT, Program.BIGQUERY)
-    has_split_budget = is_split and parameters.budget.mechanism is NoiseKind.LAPLACE
+    halves_budget = parameters.program in (Program.PIPELINEDP, Program.TUMULT, Program.BIGQUERY)
+    has_centred_split = halves_budget and parameters.budget.mechanism is NoiseKind.LAPLACE
     sums = private_counts.ReleasedSums
-    released_sums = sums.CENTRED_SPLIT if has_split_budget else sums.PAIR
-    value = (
-        read_values.clamped_values.mean
+    released_sums = sums.CENTRED_SPLIT if has_centred_split else sums.PAIR
+    estimated_mean = (
+        value_summary.clamped_values.mean
         if problem.table_values is None
-        else read_values.clamped_values.unclamped_mean
+        else value_summary.clamped_values.unclamped_mean
     )
-    return replace(problem, released_sums=released_sums), value, read_values
+    return replace(problem, released_sums=released_sums), estimated_mean, value_summary
 
 
 def _make_group_curve(
@@ -312,28 +309,24 @@ def _make_group_curve(
         amounts, has_all_amounts = curves.list_caps(int(largest_amount), MAX_AMOUNTS)
     elif largest_amount > 0.0:
         smallest_amount = max(float(absolute_amounts[absolute_amounts > 0.0].min()), largest_amount * 1e-4)
-        amounts, has_all_amounts = (
-            curves.round_bounds(log_spaced(smallest_amount, largest_amount, MAX_AMOUNTS)),
-            False,
-        )
+        amounts = curves.round_bounds(log_spaced(smallest_amount, largest_amount, MAX_AMOUNTS))
+        has_all_amounts = False
     l0_bounds, has_all_groups = curves.list_caps(int(sorted_pairs.sizes[0]), MAX_GROUPS)
     l0_indices = l0_bounds.astype(np.int64) - 1
     # Rows: alpha, beta, bound on groups, bound on the amount in each. The first candidate publishes 0 for every group.
-    curve_rows = [np.array([[problem.error_of_nothing**2], [0.0], [0.0], [0.0]])]
+    candidate_arrays = [np.array([[problem.error_of_nothing**2], [0.0], [0.0], [0.0]])]
     for amount in amounts.tolist():
-        noise_deviations, norms = (
-            group_parameters.pair_noise(l0_bounds, amount),
-            group_parameters.pair_norm(l0_bounds, amount),
-        )
+        noise_deviations = group_parameters.pair_noise(l0_bounds, amount)
+        norms = group_parameters.pair_norm(l0_bounds, amount)
         errors = compute_parts_by_max_groups(problem, amount, sorted_pairs)[0][l0_indices]
         # Squares of bias and of noise add up in the error; a difference below 0 is rounding.
         alpha = np.maximum(errors**2 - noise_deviations**2, 0.0)
         beta = budget.mechanism.unit_variance * norms**2
-        curve_rows.append(np.stack([alpha, beta, l0_bounds, np.full(l0_bounds.shape, amount)]))
-    alpha, beta, row_l0s, row_amounts = np.concatenate(curve_rows, axis=1)
+        candidate_arrays.append(np.stack([alpha, beta, l0_bounds, np.full(l0_bounds.shape, amount)]))
+    alpha, beta, candidate_l0s, candidate_amounts = np.concatenate(candidate_arrays, axis=1)
     whole_noise = find_whole_noise(parameters) if statistic.is_integer else None
     has_all_bounds = has_all_amounts and has_all_groups
-    curve = curves.BoundCurve(alpha, beta, row_l0s, row_amounts, has_all_bounds, whole_noise)
+    curve = curves.BoundCurve(alpha, beta, candidate_l0s, candidate_amounts, has_all_bounds, whole_noise)
     return curve, problem
 
 
@@ -361,8 +354,7 @@ def search_pairs_at(planned_line: PlannedLine, v: float) -> tuple[int, float, fl
     bounds = pair_choice.max_groups, pair_choice.max_amount
     if not parameters.statistic.is_integer:
         bounds = pair_choice.max_groups, round_up(pair_choice.max_amount)
-    noise_variance = float(parameters.pair_noise(*bounds)) ** 2
-    alpha = max(compute_pair_error(problem, *bounds) ** 2 - noise_variance, 0.0)
+    alpha = max(compute_pair_error(problem, *bounds) ** 2 - float(parameters.pair_noise(*bounds)) ** 2, 0.0)
     beta = parameters.mechanism.unit_variance * parameters.pair_norm(*bounds) ** 2
     return *bounds, alpha + float(curves.compute_noise_variance(beta * v, curve.whole_noise))
 
@@ -389,7 +381,7 @@ def _make_quantile_curve(
 
 
 def choose_rank_weights(parameters: PlanParameters) -> WeightKind:
-    """Choose how rows count in a quantile: libraries count at most h rows of each user; plain Python weighs them."""
+    """Choose how rows count in a quantile: OpenDP and Tumult count at most h rows of each user, others weigh rows."""
     return WeightKind.CAP if parameters.program in (Program.OPENDP, Program.TUMULT) else WeightKind.SMOOTH
 
 

@@ -40,14 +40,14 @@ class EpsilonShares:
     """The epsilon of a private selection and that of the release, both taken from one total.
 
     Attributes:
-        selection: Epsilon of the private selection.
-        release: Epsilon of the release that uses what is selected, for neighbours that add or remove one user.
-        spent: Epsilon of the total that earlier releases have taken.
+        selection_epsilon: Epsilon of the private selection.
+        release_epsilon: Epsilon of the release that uses what is selected, for neighbours that add or remove one user.
+        spent_epsilon: Epsilon of the total that earlier releases have taken.
     """
 
-    selection: float
-    release: float
-    spent: float = 0.0
+    selection_epsilon: float
+    release_epsilon: float
+    spent_epsilon: float = 0.0
 
 
 def divide_budget(total: float, share: float, neighbours: Neighbours, ledger: Ledger) -> EpsilonShares:
@@ -65,24 +65,24 @@ def divide_budget(total: float, share: float, neighbours: Neighbours, ledger: Le
     Raises:
         InvalidInput: Too little is left.
     """
-    num_steps = count_steps(ledger, neighbours)
-    selection_steps = num_steps if neighbours is _ADDED else 1
-    exact_remainder = find_remainder(total, ledger, num_steps)
+    release_uses = count_release_uses(ledger, neighbours)
+    selection_uses = release_uses if neighbours is _ADDED else 1
+    exact_remainder = find_remainder(total, ledger, release_uses)
     remainder, spent = round_down(exact_remainder), float(Fraction(total) - exact_remainder)
-    target_epsilon = Decimal(repr(remainder * share)) / selection_steps
-    shares = EpsilonShares(0.0, 0.0)
+    target_epsilon = Decimal(repr(remainder * share)) / selection_uses
+    epsilon_shares = EpsilonShares(0.0, 0.0)
     for decimal in _list_short_decimals(target_epsilon):
-        release_epsilon = float((Decimal(repr(remainder)) - selection_steps * decimal) / num_steps)
-        rest = Fraction(remainder) - selection_steps * Fraction(float(decimal))
+        release_epsilon = float((Decimal(repr(remainder)) - selection_uses * decimal) / release_uses)
+        left_over = Fraction(remainder) - selection_uses * Fraction(float(decimal))
         # In float64 0.1 and 0.2 add up to more than 0.3, exactly; a smaller pair of short decimals may not.
-        if num_steps * Fraction(release_epsilon) <= rest:
-            shares = EpsilonShares(float(decimal), release_epsilon, spent)
+        if release_uses * Fraction(release_epsilon) <= left_over:
+            epsilon_shares = EpsilonShares(float(decimal), release_epsilon, spent)
             break
-        if not shares.selection:
-            shares = EpsilonShares(float(decimal), round_down(rest / num_steps), spent)
-    if min(shares.selection, shares.release) < EPSILON_RANGE[0]:
+        if not epsilon_shares.selection_epsilon:
+            epsilon_shares = EpsilonShares(float(decimal), round_down(left_over / release_uses), spent)
+    if min(epsilon_shares.selection_epsilon, epsilon_shares.release_epsilon) < EPSILON_RANGE[0]:
         raise _refuse_total(total, spent)
-    return shares
+    return epsilon_shares
 
 
 def _refuse_total(total: float, spent: float) -> InvalidInput:
@@ -106,8 +106,8 @@ def find_release_epsilon(total_epsilon: float, ledger: Ledger, neighbours: Neigh
 
     ``neighbours`` is the relation of the selection whose result the release uses, which the ledger has.
     """
-    num_steps = count_steps(ledger, neighbours)
-    return round_down(find_remainder(total_epsilon, ledger, num_steps) / num_steps)
+    release_uses = count_release_uses(ledger, neighbours)
+    return round_down(find_remainder(total_epsilon, ledger, release_uses) / release_uses)
 
 
 def require_release_epsilon(total_epsilon: float, ledger: Ledger) -> float:
@@ -118,33 +118,32 @@ def require_release_epsilon(total_epsilon: float, ledger: Ledger) -> float:
     """
     release_epsilon = find_release_epsilon(total_epsilon, ledger, _ADDED)
     if release_epsilon < EPSILON_RANGE[0]:
-        remainder = find_remainder(total_epsilon, ledger, count_steps(ledger, _ADDED))
+        remainder = find_remainder(total_epsilon, ledger, count_release_uses(ledger, _ADDED))
         raise _refuse_total(total_epsilon, float(Fraction(total_epsilon) - remainder))
     return release_epsilon
 
 
-def count_steps(ledger: Ledger, neighbours: Neighbours) -> int:
-    """Return how often a release for neighbours that add or remove one user counts beside these: 1 or 2."""
-    relations = {neighbours, *(release.neighbours for release in ledger.releases)}
-    return 1 if relations == {_ADDED} else 2
+def count_release_uses(ledger: Ledger, neighbours: Neighbours) -> int:
+    """Return how often a release for add-or-remove neighbours counts: 1 if all others have these too, else 2."""
+    return 1 if {neighbours, *(facts.neighbours for facts in ledger.releases)} == {_ADDED} else 2
 
 
-def find_remainder(total_epsilon: float, ledger: Ledger, num_steps: int) -> Fraction:
+def find_remainder(total_epsilon: float, ledger: Ledger, release_uses: int) -> Fraction:
     """Compute exactly what the ledger leaves of a total epsilon; below 0 if it has spent more."""
     remainder = Fraction(total_epsilon)
     for facts in ledger.releases:
-        remainder -= (num_steps if facts.neighbours is _ADDED else 1) * Fraction(facts.epsilon)
+        remainder -= (release_uses if facts.neighbours is _ADDED else 1) * Fraction(facts.epsilon)
     return remainder
 
 
-def round_down(number: Fraction) -> float:
+def round_down(exact_number: Fraction) -> float:
     """Round down to a decimal of six digits whose float64 is at most this number; numbers of at most 0 become 0."""
-    if number <= 0:
+    if exact_number <= 0:
         return 0.0
-    decimal = Decimal(number.numerator) / Decimal(number.denominator)
+    decimal = Decimal(exact_number.numerator) / Decimal(exact_number.denominator)
     last_digit = Decimal(1).scaleb(decimal.adjusted() - 5)
     # A little more first: what is a decimal but for the last digits of float64 is that decimal.
     rounded_decimal = (decimal * (1 + Decimal("1e-14"))).quantize(last_digit, ROUND_FLOOR)
-    while Fraction(float(rounded_decimal)) > number:
+    while Fraction(float(rounded_decimal)) > exact_number:
         rounded_decimal -= last_digit
     return float(rounded_decimal)

@@ -218,7 +218,7 @@ def compute_distances(
     condition, candidates = problem.condition, problem.candidates
     if not isinstance(condition, RankedSum):
         return np.asarray(condition.distances(histogram, candidates, scales)[:, None])
-    query_sums = scale_sums(condition.statistics(histogram, candidates), scales)
+    query_sums = scale_sums(condition.compute_sums(histogram, candidates), scales)
     conditions = (condition.with_draw_margin(float(epsilon)) for epsilon in epsilons)
     return np.stack([aimed.distances_from_targets(query_sums, candidates) for aimed in conditions], axis=1)
 
@@ -236,10 +236,10 @@ def compute_probabilities(
     Returns:
         Probabilities, float64, of the shape of ``epsilons`` (() for None) with the candidates as last axis.
     """
-    eps = np.asarray(problem.epsilon if epsilons is None else epsilons, dtype=np.float64)
+    budgets = np.asarray(problem.epsilon if epsilons is None else epsilons, dtype=np.float64)
     check_users(histogram)
-    distances = compute_distances(problem, histogram, eps.ravel())[0]
-    return softmax(compute_logits(problem, distances, eps.ravel())).reshape(*eps.shape, -1)
+    distances = compute_distances(problem, histogram, budgets.ravel())[0]
+    return softmax(compute_logits(problem, distances, budgets.ravel())).reshape(*budgets.shape, -1)
 
 
 def compute_logits(
@@ -298,8 +298,9 @@ def choose(
         return ReleaseFacts(epsilon, 0.0, problem.neighbours, MECHANISM)
 
     charge_epsilon = None if charge is None else lambda epsilon, _: charge(build_facts(epsilon))
-    scores = problem.scores(histogram)
-    release = mechanisms.exponential_mechanism(scores, problem.sensitivity, problem.epsilon, charge_epsilon)
+    release = mechanisms.exponential_mechanism(
+        problem.scores(histogram), problem.sensitivity, problem.epsilon, charge_epsilon
+    )
     return PrivateChoice(float(problem.bounds[release.index]), build_facts(release.epsilon), problem, column)
 
 
@@ -365,27 +366,25 @@ def summarise_regret(
     Raises:
         InvalidInput: A figure is out of its range.
     """
-    eps = np.atleast_1d(np.asarray(problem.epsilon if epsilons is None else epsilons, dtype=np.float64))
+    budgets = np.atleast_1d(np.asarray(problem.epsilon if epsilons is None else epsilons, dtype=np.float64))
     scale_values = np.atleast_1d(np.asarray(scales, dtype=np.float64))
     with Problems() as problems:
-        for range_value in eps:
-            problems.between(*EPSILON_RANGE, epsilon=float(range_value))
-        for range_value in scale_values:
-            problems.between(*SCALE_RANGE, scale=float(range_value))
+        for checked_value in budgets:
+            problems.between(*EPSILON_RANGE, epsilon=float(checked_value))
+        for checked_value in scale_values:
+            problems.between(*SCALE_RANGE, scale=float(checked_value))
     check_users(histogram, float(scale_values.max()))
-    distances = compute_distances(problem, histogram, eps, [float(k) for k in scale_values])
-    statistics_by_scale = []
+    distances = compute_distances(problem, histogram, budgets, [float(k) for k in scale_values])
+    regret_statistics = []
     for scale_distances, k in zip(distances, scale_values.tolist(), strict=True):
         regrets = compute_regrets(problem.condition, histogram, problem.candidates, k)
-        probabilities = softmax(compute_logits(problem, scale_distances, eps))
+        probabilities = softmax(compute_logits(problem, scale_distances, budgets))
         # In the order of what candidates cost, their chances add up to the law of the regret.
-        order = np.argsort(regrets)
-        chances = np.cumsum(probabilities[:, order], axis=1)
-        quantiles = (regrets[order][np.argmax(chances >= chance, axis=1)] for chance in (0.5, 0.95))
-        statistics_by_scale.append((probabilities @ regrets, *quantiles))
-    return ChoiceRegret(
-        eps, scale_values, *(np.array(column) for column in zip(*statistics_by_scale, strict=True))
-    )
+        regret_order = np.argsort(regrets)
+        cumulative_chances = np.cumsum(probabilities[:, regret_order], axis=1)
+        quantiles = (regrets[regret_order][np.argmax(cumulative_chances >= p, axis=1)] for p in (0.5, 0.95))
+        regret_statistics.append((probabilities @ regrets, *quantiles))
+    return ChoiceRegret(budgets, scale_values, *map(np.array, zip(*regret_statistics, strict=True)))
 
 
 def forecast(

@@ -77,25 +77,25 @@ def simulate_bounds(
     noise_shape, generator = parameters.noise_shape, np.random.default_rng(seed)
     bounds = np.full(num_runs, math.nan)
     for first_run in range(0, num_runs, _BLOCK):
-        noise_size = min(_BLOCK, num_runs - first_run), bin_counts.size
-        noise_rows = simulate_noise(parameters.noise, parameters.scale, noise_size, generator)
-        for run, run_noise in enumerate(noise_rows, first_run):
+        array_shape = min(_BLOCK, num_runs - first_run), bin_counts.size
+        noise_rows = simulate_noise(parameters.noise, parameters.scale, array_shape, generator)
+        for run_index, run_noise in enumerate(noise_rows, first_run):
             fitted_users = post_process(bin_counts + run_noise, noise_shape, bins.lower)
             copied_histogram = private_histogram.build_histogram(fitted_users, bins)
             if copied_histogram is not None:
-                bounds[run] = choose(copied_histogram)
+                bounds[run_index] = choose(copied_histogram)
     return np.sort(bounds)
 
 
 def simulate_noise(
-    noise: CopyNoise, scale: float, shape: tuple[int, ...], generator: np.random.Generator
+    noise_kind: CopyNoise, scale: float, shape: tuple[int, ...], generator: np.random.Generator
 ) -> IntArray:
     """Draw integer noise of a shape by NumPy, for simulation only.
 
     Discrete Laplace is the difference of two geometric numbers. Discrete Gaussian is drawn by inverting its
     distribution within 12 sigma (beyond lie 1e-32); above sigma = 10,000 a rounded normal number stands in.
     """
-    if noise is CopyNoise.LAPLACE:
+    if noise_kind is CopyNoise.LAPLACE:
         p = -math.expm1(-1.0 / scale)
         return np.asarray(generator.geometric(p, shape) - generator.geometric(p, shape), dtype=np.int64)
     if scale > 1e4:
@@ -135,16 +135,16 @@ class PrivateSolution:
     Attributes:
         parameters: The question, its epsilon divided.
         best: The number chosen in the clear, in rows per user.
-        direct: Exact cost of the direct choice.
-        copy: Simulated cost of choosing on a private copy.
-        data: What it is computed from.
+        direct_cost: Exact cost of the direct choice.
+        copy_cost: Simulated cost of choosing on a private copy.
+        dataset: What it is computed from.
     """
 
     parameters: PrivateParameters
     best: float
-    direct: ChoiceCost
-    copy: ChoiceCost
-    data: Dataset
+    direct_cost: ChoiceCost
+    copy_cost: ChoiceCost
+    dataset: Dataset
 
     @property
     def is_rank_error(self) -> bool:

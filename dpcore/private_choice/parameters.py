@@ -221,11 +221,11 @@ class PrivateParameters(Parameters):
         Raises:
             InvalidInput: Too little is left of the total.
         """
-        shares = self.find_shares(ledger)
-        if shares is None:
+        epsilon_shares = self.find_shares(ledger)
+        if epsilon_shares is None:
             return self
-        divided = replace(self, epsilon=shares.release, selection_epsilon=shares.selection)
-        return replace(divided, is_total_epsilon=False)
+        divided_parameters = replace(self, epsilon=epsilon_shares.release_epsilon, is_total_epsilon=False)
+        return replace(divided_parameters, selection_epsilon=epsilon_shares.selection_epsilon)
 
     def find_shares(self, ledger: Ledger | None = None) -> EpsilonShares | None:
         """Divide the total epsilon after these releases; None if no total was entered."""
@@ -249,9 +249,9 @@ class PrivateParameters(Parameters):
 
     @property
     def price(self) -> float:
-        """Return the mean noise of a sum per unit of its bound, in users: so many lie above the best bound."""
-        noise = find_noise(self.program, self.release_noise, self.epsilon, self.release_delta)
-        return float(noise.mean_magnitude(1.0))
+        """Return the mean noise of a sum per unit of its bound, in users: as many users lie above the best bound."""
+        release_noise = find_noise(self.program, self.release_noise, self.epsilon, self.release_delta)
+        return float(release_noise.mean_magnitude(1.0))
 
     @property
     def condition(self) -> Condition:
@@ -268,15 +268,15 @@ class PrivateParameters(Parameters):
     @property
     def setting(self) -> ReleaseSetting | None:
         """Build the release that the number is for; None for a quantile of rows per user, which bounds nothing."""
-        relation, rho = self.relation.neighbours, self.user_share
+        neighbours, rho = self.relation.neighbours, self.user_share
         if self.purpose is BoundPurpose.QUANTILE:
             return None
         if self.purpose in OF_MEAN:
-            release = ReleaseSetting(Quantity.MEAN, self.epsilon, relation, user_share=rho)
-            release = replace(release, variance_share=self.variance_share, is_table_mean=rho > 0.0)
+            release = ReleaseSetting(Quantity.MEAN, self.epsilon, neighbours, user_share=rho)
+            release = replace(release, variance_share=self.variance_share, targets_table_mean=rho > 0.0)
         else:
-            release = ReleaseSetting(Quantity.COUNT, self.epsilon, relation, measure=Measure.BOUND)
-            release = replace(release, margin=self.margin)
+            release = ReleaseSetting(Quantity.COUNT, self.epsilon, neighbours, measure=Measure.BOUND)
+            release = replace(release, margin_users=self.margin)
         return replace(release, noise=self.release_noise, delta=self.release_delta, program=self.program)
 
     @classmethod
@@ -289,7 +289,7 @@ class PrivateParameters(Parameters):
 
         Args:
             setting: Of the release.
-            choice_fields: Further fields: ``epsilon_choice``, ``largest``, ``margin``.
+            choice_fields: Further fields: ``selection_epsilon``, ``largest``, ``margin``.
         """
         if setting.neighbours is not Relation.ADD_OR_REMOVE.neighbours:
             return None
@@ -303,7 +303,7 @@ class PrivateParameters(Parameters):
             variance_share = WORST_SHARE
         if setting.uses_values:
             user_share = ASSUMED_SHARE
-        rho = user_share if setting.is_table_mean else 0.0
+        rho = user_share if setting.targets_table_mean else 0.0
         return cls(
             setting.epsilon, BoundPurpose.CAP, variance_share=variance_share, user_share=rho, **choice_fields
         )
@@ -316,8 +316,7 @@ class PrivateParameters(Parameters):
             prior = Prior(self.guess, self.guess_factor)
         elif self.purpose is not BoundPurpose.QUANTILE:
             # A quantile too high misses by as many users as one too low, and needs no such prior.
-            users_differ = self.user_share and self.purpose in OF_MEAN
-            prior = SmallFirst(TABLE_POWER) if users_differ else SmallFirst()
+            prior = SmallFirst(TABLE_POWER) if self.user_share and self.purpose in OF_MEAN else SmallFirst()
         largest, neighbours = int(self.largest), self.relation.neighbours
         return ChoiceProblem(self.condition, self.selection_epsilon, largest, neighbours, prior)
 

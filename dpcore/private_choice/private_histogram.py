@@ -52,14 +52,14 @@ class PublicBins:
 
     def __post_init__(self) -> None:
         with Problems() as problems:
-            fits = problems.whole(1, MAX_BINS, exact_up_to=self.exact_up_to)
-            fits &= problems.whole(1, MAX_SIZE, largest=self.largest)
-            fits &= problems.between(*GROWTH_RANGE, growth=self.growth)
-            if fits and self.largest < self.exact_up_to:
+            is_valid = problems.whole(1, MAX_BINS, exact_up_to=self.exact_up_to)
+            is_valid &= problems.whole(1, MAX_SIZE, largest=self.largest)
+            is_valid &= problems.between(*GROWTH_RANGE, growth=self.growth)
+            if is_valid and self.largest < self.exact_up_to:
                 problems.add(
                     f"largest must be at least exact_up_to; got {self.largest:,} and {self.exact_up_to:,}"
                 )
-            elif fits and self.lower.size > MAX_BINS:
+            elif is_valid and self.lower.size > MAX_BINS:
                 problems.add(f"these are more than {MAX_BINS:,} bins", remedy="Use a larger growth")
 
     @cached_property
@@ -107,12 +107,12 @@ class PublicBins:
     @property
     def sentence(self) -> str:
         """Describe the bins in words."""
-        k, largest = self.lower.size, int(self.largest)
-        wider = k - int(self.exact_up_to)
-        grow = wording.agreeing(wider, "grows", "grow")
+        num_bins, largest_text = self.lower.size, wording.counted(int(self.largest), "row")
+        num_wider = num_bins - int(self.exact_up_to)
+        grow_verb = wording.agreeing(num_wider, "grows", "grow")
         return (
-            f"{wording.counted(k, 'bin')}: each size up to {int(self.exact_up_to):,}, then {wider:,} that {grow} by a "
-            f"factor of {wording.entered(self.growth)} up to {wording.counted(largest, 'row')} per user"
+            f"{wording.counted(num_bins, 'bin')}: each size up to {int(self.exact_up_to):,}, then {num_wider:,} that "
+            f"{grow_verb} by a factor of {wording.entered(self.growth)} up to {largest_text} per user"
         )
 
 
@@ -138,7 +138,7 @@ EXPONENTS = (1.5, 5.0)
 law: a / (a - 1)); measured, an exponent of 1 overstated rows."""
 
 
-def fit_users(noisy_counts: npt.ArrayLike, noise_shape: NoiseShape, lower: IntArray) -> IntArray:
+def fit_users(noisy_counts: npt.ArrayLike, noise_shape: NoiseShape, smallest_sizes: IntArray) -> IntArray:
     """Fit whole, non-negative users per bin, from light to heavy, to released counts.
 
     The nearest falling tail counts, and a power law beyond the last that stands out from the noise. Measured beside
@@ -164,7 +164,7 @@ def fit_users(noisy_counts: npt.ArrayLike, noise_shape: NoiseShape, lower: IntAr
     Args:
         noisy_counts: Released counts, one per bin in ascending order of size, shape (k,).
         noise_shape: On each of them.
-        lower: Smallest size of each bin, shape (k,).
+        smallest_sizes: Smallest size of each bin, shape (k,).
 
     Returns:
         Users per bin, shape (k,).
@@ -177,7 +177,7 @@ def fit_users(noisy_counts: npt.ArrayLike, noise_shape: NoiseShape, lower: IntAr
     tails = fit_falling_tails(tails)
     if 0 <= last_bin < tails.size - 1:
         # No more than the noise can hide: more would have stood out.
-        tails_beyond = _extend_by_power_law(tails, lower.astype(np.float64), last_bin)
+        tails_beyond = _extend_by_power_law(tails, smallest_sizes.astype(np.float64), last_bin)
         tails[last_bin + 1 :] = np.minimum(tails_beyond, phantom_limits[last_bin + 1 :])
     return count_from_tails(tails)
 
@@ -198,8 +198,8 @@ def compute_phantom_limits(num_bins: int, noise_shape: NoiseShape) -> FloatArray
         L = ln(1 / chance) (Boucheron, Lugosi, Massart 2013, theorem 2.10).
     """
     j, log_chance = np.arange(num_bins, 0, -1, dtype=np.float64), math.log(1.0 / PHANTOM_CHANCE)
-    deviations = np.sqrt(2.0 * j * noise_shape.variance * log_chance)
-    return np.asarray(deviations + noise_shape.tail_scale * log_chance)
+    gaussian_parts = np.sqrt(2.0 * j * noise_shape.variance * log_chance)
+    return np.asarray(gaussian_parts + noise_shape.tail_scale * log_chance)
 
 
 def sum_tails(counts: FloatArray) -> FloatArray:
@@ -304,13 +304,13 @@ class PrivateCopyParameters:
         return compute_noise_shape(self.noise, self.scale)
 
 
-def compute_noise_shape(noise: CopyNoise, scale: float) -> NoiseShape:
+def compute_noise_shape(noise_kind: CopyNoise, scale: float) -> NoiseShape:
     """Compute the variance and tails of integer noise of this scale.
 
     Source: Canonne, Kamath, Steinke 2020: discrete Laplace has variance 1 / (2 sinh(1 / (2b))^2); discrete
         Gaussian at most sigma^2 (corollary 9).
     """
-    if noise is CopyNoise.GAUSSIAN:
+    if noise_kind is CopyNoise.GAUSSIAN:
         return NoiseShape(scale**2, 0.0)
     # Beyond 350 the square of sinh leaves float64, and the variance is 0 for every purpose.
     half_width = 0.5 / scale
@@ -325,7 +325,7 @@ class PrivateCopy:
         parameters: What was asked for.
         facts: What is guaranteed, as OpenDP proves it; the label of everything computed from the copy.
         noisy_counts: Users per bin as released, shape (k,), may be negative.
-        users: Users per bin after post-processing, shape (k,), at least 0.
+        fitted_users: Users per bin after post-processing, shape (k,), at least 0.
         histogram: The users at their bins' representative sizes; None where no user is left.
         scale: Of the noise, in users.
     """
@@ -333,7 +333,7 @@ class PrivateCopy:
     parameters: PrivateCopyParameters
     facts: ReleaseFacts
     noisy_counts: IntArray
-    users: IntArray
+    fitted_users: IntArray
     histogram: ContributionHistogram | None
     scale: float
 
@@ -342,10 +342,9 @@ class PrivateCopy:
         """Describe how the copy was made, or why nothing is left of it."""
         if self.histogram is None:
             return f"{NOTHING_LEFT_MESSAGE}."
-        p = self.parameters
         return (
             f"{self.facts.mechanism[0].upper()}{self.facts.mechanism[1:]} noise of scale {self.scale:.4g} on the "
-            f"users in each of {p.bins.sentence}; then fitted to a histogram that can be."
+            f"users in each of {self.parameters.bins.sentence}; then fitted to a histogram that can be."
         )
 
     def to_dataset(self, name: str, contribution: Contribution = Contribution.ROWS) -> Dataset:
@@ -414,10 +413,10 @@ def add_noise(
     return mechanisms.release_discrete_gaussian(counts, sensitivity, epsilon, delta, charge)
 
 
-def build_histogram(users: IntArray, bins: PublicBins) -> ContributionHistogram | None:
+def build_histogram(fitted_users: IntArray, bins: PublicBins) -> ContributionHistogram | None:
     """Build a histogram over representative sizes from the users per bin; None if there are none."""
-    is_occupied = users > 0
-    if not np.any(is_occupied):
+    bin_mask = fitted_users > 0
+    if not np.any(bin_mask):
         return None
     # Noise may carry a count past what one size may hold; cutting it off looks at released numbers only.
-    return ContributionHistogram(bins.representative[is_occupied], np.minimum(users[is_occupied], MAX_USERS))
+    return ContributionHistogram(bins.representative[bin_mask], np.minimum(fitted_users[bin_mask], MAX_USERS))

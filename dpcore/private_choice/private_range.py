@@ -167,8 +167,7 @@ class RangeProblem:
     @property
     def target(self) -> float:
         """Return tau, the public target of the tail sums, in users."""
-        release_users = 2.0 if self.clamps_users else 1.0
-        return release_users / self.epsilon_release + MARGIN / self.epsilon_of_end
+        return (2.0 if self.clamps_users else 1.0) / self.epsilon_release + MARGIN / self.epsilon_of_end
 
     @property
     def signal_ratio(self) -> float | None:
@@ -192,8 +191,7 @@ class RangeProblem:
     @property
     def users_needed(self) -> float:
         """Return about how many users it takes for a draw to be of use."""
-        num_needed = self.target + 2.0 * math.log(self.largest / self.unit) / self.epsilon_of_end
-        return num_needed / self._beyond
+        return (self.target + 2.0 * math.log(self.largest / self.unit) / self.epsilon_of_end) / self._beyond
 
     @property
     def power(self) -> float:
@@ -222,8 +220,7 @@ class RangeProblem:
 
     def list_widths(self, anchor: float) -> FloatArray:
         """Return the distances that can be told from 0 on both sides of the anchor; public."""
-        is_apart = (anchor + self.grid > anchor) & (anchor - self.grid < anchor)
-        return self.grid[is_apart]
+        return self.grid[(anchor + self.grid > anchor) & (anchor - self.grid < anchor)]
 
     def compute_log_prior(self, anchor: float) -> FloatArray:
         """Return the log weights of the distances that are left beside an anchor."""
@@ -253,15 +250,13 @@ class RangeProblem:
         return add_prior(distances, self.compute_log_prior(anchor), RESOLUTION, self.epsilon_of_end)
 
 
-def sum_tails(
-    values: Values | None, ends: FloatArray, max_contributions: int = 1
-) -> tuple[IntArray, IntArray]:
-    """Compute Q(U) and Q(U-) in steps: what rows above, and at or above, each end weigh; from private data.
+def sum_tails(values: Values | None, ends: FloatArray, cap: int = 1) -> tuple[IntArray, IntArray]:
+    """Compute in steps how much rows above, and rows at or above, each end weigh: Q(U), Q(U-); from private data.
 
     Args:
         values: Values of every row, sorted by user; None for data without anybody in them.
         ends: Ascending, shape (c,).
-        max_contributions: h.
+        cap: h.
 
     Returns:
         Two arrays of shape (c,), int64; each user adds a whole number from 0 to `RESOLUTION`.
@@ -277,16 +272,16 @@ def sum_tails(
     row_sizes = np.repeat(sizes, sizes)
     row_ranks = np.arange(1, user_codes.size + 1) - np.repeat(starts, sizes)
     # A user whose j largest rows lie above adds floor(j 2^20 / max(h, s)): the j-th adds the difference.
-    divisors = np.maximum(row_sizes, max_contributions)
-    additions = row_ranks * RESOLUTION // divisors - (row_ranks - 1) * RESOLUTION // divisors
-    rows_above = np.searchsorted(ends, ordered_values, side="left")
-    rows_reaching = np.searchsorted(ends, ordered_values, side="right")
-    return _sum_above(rows_above, additions, ends.size), _sum_above(rows_reaching, additions, ends.size)
+    row_divisors = np.maximum(row_sizes, cap)
+    added_steps = row_ranks * RESOLUTION // row_divisors - (row_ranks - 1) * RESOLUTION // row_divisors
+    num_ends_up_to = np.searchsorted(ends, ordered_values, side="right")
+    tails_above = _sum_above(np.searchsorted(ends, ordered_values, side="left"), added_steps, ends.size)
+    return tails_above, _sum_above(num_ends_up_to, added_steps, ends.size)
 
 
-def _sum_above(row_positions: IntArray, additions: IntArray, num_candidates: int) -> IntArray:
-    """Sum ``additions`` over the rows whose index is beyond each candidate's; exact, as they are below 2^53."""
-    sums = np.bincount(row_positions, weights=additions.astype(np.float64), minlength=num_candidates + 1)
+def _sum_above(num_ends_below: IntArray, added_steps: IntArray, num_candidates: int) -> IntArray:
+    """Sum the steps of the rows that lie above each end, by how many ends lie below a row; exact below 2^53."""
+    sums = np.bincount(num_ends_below, weights=added_steps.astype(np.float64), minlength=num_candidates + 1)
     return np.asarray(np.cumsum(sums[::-1])[::-1][1:].astype(np.int64))
 
 
@@ -319,8 +314,8 @@ def list_tails(
     if problem.clamps_users:
         values, cap = None if values is None else scale_deviations(values, anchor, cap), 1
     if problem.anchor is None:
-        far_values = None if values is None else replace(values, values=np.abs(values.values - anchor))
-        return (sum_tails(far_values, problem.list_widths(anchor), cap),)
+        distance_values = None if values is None else replace(values, values=np.abs(values.values - anchor))
+        return (sum_tails(distance_values, problem.list_widths(anchor), cap),)
     upper_tails = sum_tails(values, problem.list_ends(anchor), cap)
     if problem.num_ends == 1:
         return (upper_tails,)
@@ -378,7 +373,7 @@ def choose(
     anchor = problem.anchor
     # Beside a known anchor all that can fail comes before the charge. Without one the ends' scores need the centre
     # that is drawn; the charge is for both.
-    scores = None if anchor is None else score_ends(problem, values, anchor)
+    draw_scores = None if anchor is None else score_ends(problem, values, anchor)
     if charge is not None:
         charge(facts)
     if anchor is None:
@@ -387,10 +382,10 @@ def choose(
         )
         # Released, and so free to use: the candidates for the half-width may depend on it.
         anchor = float(problem.centres[centre_release.index])
-        scores = score_ends(problem, values, anchor)
-    assert scores is not None
+        draw_scores = score_ends(problem, values, anchor)
+    assert draw_scores is not None
     widths = problem.list_widths(anchor)
     epsilon = problem.epsilon_of_end
-    indices = [mechanisms.exponential_mechanism(ends, RESOLUTION, epsilon).index for ends in scores]
+    indices = [mechanisms.exponential_mechanism(scores, RESOLUTION, epsilon).index for scores in draw_scores]
     lower = anchor if problem.lower is not None else anchor - float(widths[indices[0]])
     return PrivateRange(lower, anchor + float(widths[indices[-1]]), facts, problem, column)

@@ -72,10 +72,10 @@ class SelectionRequest:
     Attributes:
         number: What is selected.
         problem: Candidates, distances, sensitivity and prior of the mechanism, with the budget of the selection.
-        epsilon: Budget of the release that will use what is selected.
-        delta: Delta of that release; None for pure epsilon-DP.
+        release_epsilon: Budget of the release that will use what is selected.
+        release_delta: Delta of that release; None for pure epsilon-DP.
         setting: The release; None if the number bounds none, and for pairs and ranges.
-        num_rows: Of a learner, the public number of rows, N.
+        public_rows: Of a learner, the public number of rows, N.
         total_epsilon: Epsilon of everything on the data, of which both budgets are shares; None if they add up to no
             total that was entered.
         spent_epsilon: Epsilon of that total that earlier releases have taken.
@@ -83,10 +83,10 @@ class SelectionRequest:
 
     number: NumberKind
     problem: ChoiceProblem | PrivatePairProblem | RangeProblem
-    epsilon: float
-    delta: float | None = None
+    release_epsilon: float
+    release_delta: float | None = None
     setting: ReleaseSetting | None = None
-    num_rows: int | None = None
+    public_rows: int | None = None
     total_epsilon: float | None = None
     spent_epsilon: float = 0.0
 
@@ -94,8 +94,8 @@ class SelectionRequest:
     def from_parameters(cls, parameters: PrivateParameters, ledger: Ledger | None = None) -> SelectionRequest:
         """Build the request of the direct choice of *Choose privately*; a total is divided after the ledger."""
         total_epsilon, spent_epsilon = None, 0.0
-        if (shares := parameters.find_shares(ledger)) is not None:
-            total_epsilon, spent_epsilon = parameters.epsilon, shares.spent
+        if (epsilon_shares := parameters.find_shares(ledger)) is not None:
+            total_epsilon, spent_epsilon = parameters.epsilon, epsilon_shares.spent_epsilon
         p = parameters.divide(ledger)
         request = cls(p.purpose, p.choice, p.epsilon, p.release_delta, p.setting)
         return replace(request, total_epsilon=total_epsilon, spent_epsilon=spent_epsilon)
@@ -113,19 +113,20 @@ class SelectionRequest:
     @property
     def release_facts(self) -> ReleaseFacts:
         """Return the guarantee of the release, for neighbours that add or remove one user in every library."""
-        return ReleaseFacts(self.epsilon, self.delta or 0.0, Neighbours.ADD_OR_REMOVE_USER, "release")
+        neighbours = Neighbours.ADD_OR_REMOVE_USER
+        return ReleaseFacts(self.release_epsilon, self.release_delta or 0.0, neighbours, "release")
 
     def describe_budget(self) -> str:
         """Say how the budgets of selection and release go together, without a full stop."""
         if self.total_epsilon is None:
             return "ε of the draw and ε of the release add up"
-        epsilons = self.total_epsilon, self.problem.epsilon, self.epsilon
+        epsilons = self.total_epsilon, self.problem.epsilon, self.release_epsilon
         total_text, draw_text, release_text = map(format_rounded_up, epsilons)
         spent_text = f"{format_rounded_up(self.spent_epsilon)} was spent; " if self.spent_epsilon else ""
         draw_sentence = f"{spent_text}a draw takes {draw_text}; {release_text} is left for the release"
         text = f"Of ε = {total_text} in all, {draw_sentence}"
-        counts_once = self.problem.neighbours is Neighbours.ADD_OR_REMOVE_USER
-        return text if counts_once else f"{text}, which counts twice"
+        release_counts_once = self.problem.neighbours is Neighbours.ADD_OR_REMOVE_USER
+        return text if release_counts_once else f"{text}, which counts twice"
 
 
 def _build_request(
@@ -134,12 +135,12 @@ def _build_request(
     condition: Condition,
     epsilon: float,
     largest: int,
-    unit: float = 1.0,
+    unit_size: float = 1.0,
     num_rows: int | None = None,
 ) -> SelectionRequest:
     """Build the request for a bound on another page, for neighbours that add or remove one user."""
     # Users come or go, as in all releases that ask for such a bound.
-    problem = ChoiceProblem(condition, epsilon, int(largest), prior=SmallFirst(), unit=unit)
+    problem = ChoiceProblem(condition, epsilon, int(largest), prior=SmallFirst(), unit=unit_size)
     return SelectionRequest(number, problem, setting.epsilon, setting.delta, setting, num_rows)
 
 
@@ -169,7 +170,7 @@ def request_learner_bound(
     epsilon_choice: float,
     largest: int = DEFAULT_LARGEST,
 ) -> SelectionRequest:
-    """Build the request for a learner's cap, with twice the share of rows cut for the bias.
+    """Build the request for a learner's cap; the draw takes twice the share of rows that it cuts for the bias.
 
     Measured over four samples, as they are and with 30 times the users, and five settings of each: the cap that the
     draw aims at errs by Amin et al.'s bound 1.06 times as much as the best one in the geometric mean, at most 1.39;
@@ -185,15 +186,16 @@ def request_learner_bound(
     Raises:
         InvalidInput: The privacy term is 0, or a parameter is out of its range.
     """
-    n, power = float(num_rows), parameters.privacy.power
+    n, privacy = float(num_rows), parameters.privacy
     failure_probability = parameters.failure_probability
-    privacy_term = float(parameters.privacy.compute_error(1.0 / n, parameters.epsilon, failure_probability))
-    if privacy_term == 0.0:
+    unit_privacy_term = float(privacy.compute_error(1.0 / n, parameters.epsilon, failure_probability))
+    if unit_privacy_term == 0.0:
         raise refuse("the privacy term is 0, so that no cap is best", remedy="Enter a constant C above 0")
     vc_log_term = parameters.vc_dimension * math.log(n / failure_probability)
-    finite_term = parameters.finite_sample_constant * math.sqrt(vc_log_term / n)
+    finite_sample_term = parameters.finite_sample_constant * math.sqrt(vc_log_term / n)
     # Amin et al. 2019, theorem 1, to first order in the rows cut: see `scores`.
-    condition = RisingPrice(power * privacy_term * n / (THEOREM_FACTOR + finite_term / 2.0), power - 1.0)
+    scale = privacy.power * unit_privacy_term * n / (THEOREM_FACTOR + finite_sample_term / 2.0)
+    condition = RisingPrice(scale, privacy.power - 1.0)
     return _build_request(
         OtherBound.MODEL, setting, condition, epsilon_choice, largest, num_rows=int(num_rows)
     )
@@ -218,9 +220,9 @@ def request_total_bound(
     # Against rounding: a logarithm just below its whole number would give a unit ten times too small, and a
     # quotient just above its own one unit too many.
     unit_size = 10.0 ** math.floor(math.log10(largest_total / UNITS) + 1e-9)
-    noise = find_noise(setting.program, setting.noise, setting.epsilon, setting.delta)
+    release_noise = find_noise(setting.program, setting.noise, setting.epsilon, setting.delta)
     largest = math.ceil(largest_total / unit_size * (1.0 - 1e-9))
-    condition = RankedSum(float(noise.mean_magnitude(1.0)), margin)
+    condition = RankedSum(float(release_noise.mean_magnitude(1.0)), margin)
     unit = float(f"{unit_size:.0e}")
     return _build_request(OtherBound.TOTAL, setting, condition, epsilon_choice, largest, unit)
 

@@ -94,14 +94,16 @@ def count_tails(histogram: ContributionHistogram, candidates: FloatArray) -> Int
     return np.asarray(users_from[np.stack(size_positions)])
 
 
-def scale_sums(statistics: IntArray, scales: Sequence[float]) -> IntArray:
-    """Compute the sums over ``scale`` times the users, with a leading axis of scales; exact at scale 1."""
-    return np.stack([statistics if k == 1.0 else np.rint(statistics * k).astype(np.int64) for k in scales])
+def scale_sums(sums: IntArray, scales: Sequence[float]) -> IntArray:
+    """Multiply sums by each scale, along a new first axis, and round to whole steps; as they are at scale 1."""
+    return np.stack([sums if k == 1.0 else np.rint(sums * k).astype(np.int64) for k in scales])
 
 
-def interval_distance(lower: IntArray, upper: IntArray, target: IntArray | float) -> npt.NDArray[Any]:
+def interval_distance(
+    lower_ends: IntArray, upper_ends: IntArray, target_steps: IntArray | float
+) -> npt.NDArray[Any]:
     """Compute the distance of a target from [lower, upper]; 0 inside. It moves by no more than these ends do."""
-    return np.asarray(np.maximum(np.maximum(lower - target, target - upper), 0))
+    return np.asarray(np.maximum(np.maximum(lower_ends - target_steps, target_steps - upper_ends), 0))
 
 
 def add_prior(distances: IntArray, log_prior: FloatArray, sensitivity: int, epsilon: float) -> list[int]:
@@ -120,7 +122,7 @@ class SumsOverUsers(ABC):
         """Return the steps by which one user can move a distance: each adds between 0 and 1 under either relation."""
         return RESOLUTION
 
-    def statistics(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
+    def compute_sums(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
         """Compute the sums in steps, shape (2, c): with users at the candidate, #{s >= T}, and without, #{s > T}.
 
         Those that jump nowhere have shape (1, c).
@@ -131,35 +133,35 @@ class SumsOverUsers(ABC):
     def targets(self, candidates: FloatArray) -> IntArray:
         """Compute the sum that makes each candidate the best, in steps, shape (c,) or (); without the data."""
 
-    def distances_from_targets(self, statistics: IntArray, candidates: FloatArray) -> IntArray:
-        """Compute the distances of the targets from [without, with], given `statistics` of shape (..., 2, c)."""
+    def distances_from_targets(self, sums: IntArray, candidates: FloatArray) -> IntArray:
+        """Compute the distances of the targets from [without, with], given `sums` of shape (..., 2, c)."""
         # Where the sum jumps nowhere, the one row there is stands for both.
-        return interval_distance(statistics[..., -1, :], statistics[..., 0, :], self.targets(candidates))
+        return interval_distance(sums[..., -1, :], sums[..., 0, :], self.targets(candidates))
 
     def distances(
         self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
     ) -> IntArray:
         """Compute the distances of the targets from the sums, with every user so many times there, shape (n, c)."""
-        scaled_sums = scale_sums(self.statistics(histogram, candidates), scales)
+        scaled_sums = scale_sums(self.compute_sums(histogram, candidates), scales)
         return self.distances_from_targets(scaled_sums, candidates)
 
 
 def on_curve(a: npt.ArrayLike, k: float) -> FloatArray:
-    """Compute q* with k a = q* (a + q*), rising and concave in a, without cancellation."""
+    """Compute q*, so many users above a cap that it is best, from k a = q* (a + q*); it is concave and rises in a."""
     a = np.asarray(a, dtype=np.float64)
     root = np.sqrt(a) * np.sqrt(a + 4.0 * k)
     return np.asarray(2.0 * k * np.divide(a, a + root, out=np.zeros_like(a), where=a > 0.0))
 
 
 def distance_if_too_high(
-    a: npt.NDArray[np.generic], users: npt.NDArray[np.generic], shares: IntArray, q: float, k: float
+    a: npt.NDArray[np.generic], users: npt.NDArray[np.generic], added_shares: IntArray, q: float, k: float
 ) -> float:
     """Compute the steps until q >= q*(a), by adding users above the cap or removing users below it, the largest first.
 
     Args:
         a: What users of the first j sizes add to a, shape (j + 1,), ascending from 0, in steps.
         users: Those users, same shape, in steps.
-        shares: What each user of a size adds to a, shape (j,), in steps.
+        added_shares: What each user of a size adds to a, shape (j,), in steps.
         q: Users above the cap, in steps.
         k: 2 h / A, in steps.
 
@@ -177,7 +179,7 @@ def distance_if_too_high(
     sufficient_a = q / (k - q) * q if q < k else math.inf
     j = int(np.searchsorted(remaining_a, sufficient_a, side="right"))
     if 0 < j < remaining_a.size:
-        further_steps = (remaining_a[j] - sufficient_a) / float(shares[j - 1]) * RESOLUTION
+        further_steps = (remaining_a[j] - sufficient_a) / float(added_shares[j - 1]) * RESOLUTION
         fewest_steps = min(fewest_steps, float(users_gone[j] + further_steps))
     return fewest_steps
 
@@ -242,17 +244,17 @@ class SmoothMean(MeanCondition, SumsOverUsers):
 
     is_integer = False
 
-    def statistics(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
+    def compute_sums(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
         """Compute sum_l (1 - h / s_l)_+ in steps, shape (1, c); the shares of users are rounded down."""
         sizes, users = histogram.sizes, histogram.users
         sums = np.zeros((1, candidates.size), dtype=np.int64)
         for j, h in enumerate(candidates):
             # Candidates are multiples of 1/8: (1 - h / s) is a ratio of integers.
-            eighths = round(float(h) * 8)
+            h_in_eighths = round(float(h) * 8)
             first_above = int(np.searchsorted(sizes, float(h), side="right"))
             # At most 8e12 times 2^17 before the division: within 64 bits.
             s = 8 * sizes[first_above:]
-            sums[0, j] = np.dot(users[first_above:], (s - eighths) * (RESOLUTION // 8) // (s // 8))
+            sums[0, j] = np.dot(users[first_above:], (s - h_in_eighths) * (RESOLUTION // 8) // (s // 8))
         return sums
 
     def targets(self, candidates: FloatArray) -> IntArray:
@@ -280,8 +282,7 @@ class CapMean(MeanCondition):
 
     def sensitivity(self, neighbours: Neighbours) -> int:
         """Return the steps by which one user can move a distance: 1 user, 2 if replaced; rounding on top."""
-        num_moves = 2 if neighbours is Neighbours.REPLACE_USER else 1
-        return num_moves * RESOLUTION + CAP_ROUNDING
+        return (2 if neighbours is Neighbours.REPLACE_USER else 1) * RESOLUTION + CAP_ROUNDING
 
     def distances(
         self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
@@ -294,15 +295,15 @@ class CapMean(MeanCondition):
             k = float(2 * Fraction(cap) / Fraction(self.trade_off)) * RESOLUTION
             # Users of exactly so many rows count as above the cap where it may be too high, and as below where it
             # may be too low: the limits from the left and from the right.
-            num_lighter, num_upto = np.searchsorted(histogram.sizes, [cap, cap + 1])
-            added_shares = histogram.sizes[:num_upto] * RESOLUTION // cap
-            a = np.concatenate(([0], np.cumsum(histogram.users[:num_upto] * added_shares)))
+            num_lighter, num_sizes_upto = np.searchsorted(histogram.sizes, [cap, cap + 1])
+            added_shares = histogram.sizes[:num_sizes_upto] * RESOLUTION // cap
+            a = np.concatenate(([0], np.cumsum(histogram.users[:num_sizes_upto] * added_shares)))
             users_below = cumulated_users[: num_lighter + 1] * RESOLUTION
-            users_above = (cumulated_users[-1] - cumulated_users[[num_lighter, num_upto]]) * RESOLUTION
+            users_above = (cumulated_users[-1] - cumulated_users[[num_lighter, num_sizes_upto]]) * RESOLUTION
             for i, scale in enumerate(scales):
                 a_below, q, below = a[: num_lighter + 1] * scale, users_above * scale, users_below * scale
-                if_too_high = distance_if_too_high(a_below, below, added_shares[:num_lighter], q[0], k)
-                distances[i, j] = max(if_too_high, distance_if_too_low(a[-1] * scale, q[1], k))
+                distance_too_high = distance_if_too_high(a_below, below, added_shares[:num_lighter], q[0], k)
+                distances[i, j] = max(distance_too_high, distance_if_too_low(a[-1] * scale, q[1], k))
         return np.rint(np.minimum(distances, MAX_DISTANCE)).astype(np.int64)
 
     def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
@@ -344,8 +345,8 @@ class RankedSum(SumsOverUsers):
         0.3, 0.5 and 2, and that of one bound for all groups by 2 to 3 %; without the limit a count errs by a third more
         at 0.1.
         """
-        margin = min(DRAW_MARGIN / epsilon, self.price + self.margin)
-        return replace(self, margin=min(self.margin + margin, 1e12))
+        draw_margin = min(DRAW_MARGIN / epsilon, self.price + self.margin)
+        return replace(self, margin=min(self.margin + draw_margin, 1e12))
 
     def targets(self, candidates: FloatArray) -> IntArray:
         """Compute price plus margin in steps, shape (): the same for every candidate."""
@@ -353,16 +354,15 @@ class RankedSum(SumsOverUsers):
 
     def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
         """Compute the bias plus mean noise of each bound over ``scale``, in rows."""
-        excess = Amounts.from_histogram(histogram).excess(bounds)
-        return np.asarray(excess + self.price / scale * bounds)
+        return np.asarray(Amounts.from_histogram(histogram).excess(bounds) + self.price / scale * bounds)
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
         """Find the T >= 0 of least error, in the clear; 0 where there are fewer users than it takes."""
-        amounts = Amounts.from_histogram(histogram)
+        row_amounts = Amounts.from_histogram(histogram)
         price = self.price / scale
         nearest_rank = math.floor(price + 0.5)  # As in `dpcore.total.critical_rank`.
         rank = nearest_rank if abs(price - nearest_rank) <= 1e-12 * price else math.ceil(price)
-        return amounts.largest_at_rank(max(rank, 1))
+        return row_amounts.largest_at_rank(max(rank, 1))
 
 
 @dataclass(frozen=True)
@@ -388,7 +388,7 @@ class RisingPrice(SumsOverUsers):
         """Compute the number of users above each candidate at its optimum, in steps, shape (c,); without the data."""
         with np.errstate(over="ignore"):
             targets: FloatArray = np.minimum(self.scale * candidates**self.power, MAX_DISTANCE / RESOLUTION)
-        return np.array([to_steps(float(target)) for target in targets], dtype=np.int64)
+        return np.array([to_steps(float(num_users_above)) for num_users_above in targets], dtype=np.int64)
 
     def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
         """Compute the rows cut plus privacy term of each cap over ``scale``, in rows; N stays as it is."""
@@ -404,8 +404,7 @@ class RisingPrice(SumsOverUsers):
             error, next_error = self.errors(histogram, np.array([cap, cap + 1.0]), scale)
             return bool(error <= next_error)
 
-        caps = range(1, max(histogram.max_size, 1))
-        return 1.0 + bisect.bisect_left(caps, True, key=is_at_least_best)
+        return 1.0 + bisect.bisect_left(range(1, max(histogram.max_size, 1)), True, key=is_at_least_best)
 
 
 @dataclass(frozen=True)
@@ -424,7 +423,7 @@ class SizeQuantile(SumsOverUsers):
         require.inside(0.0, 1.0, share=self.share)
 
     @property
-    def _below_weight(self) -> int:
+    def _share_in_steps(self) -> int:
         """Return q in steps, rounded."""
         return round(Fraction(self.share) * RESOLUTION)
 
@@ -432,13 +431,13 @@ class SizeQuantile(SumsOverUsers):
         """Return the steps by which one user can move a distance: max(q, 1 - q) users, 1 user if one is replaced."""
         if neighbours is Neighbours.REPLACE_USER:
             return RESOLUTION
-        return max(self._below_weight, RESOLUTION - self._below_weight)
+        return max(self._share_in_steps, RESOLUTION - self._share_in_steps)
 
-    def statistics(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
+    def compute_sums(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
         """Compute q #{s >= t} - (1 - q) #{s < t}, and the same with > and <=, in steps, shape (2, c)."""
         # q above - (1 - q) (m - above) = above - (1 - q) m.
-        below_sum = (RESOLUTION - self._below_weight) * histogram.num_users
-        return super().statistics(histogram, candidates) - below_sum
+        expected_above = (RESOLUTION - self._share_in_steps) * histogram.num_users
+        return super().compute_sums(histogram, candidates) - expected_above
 
     def targets(self, candidates: FloatArray) -> IntArray:
         """Return 0, shape (): the same for every candidate."""

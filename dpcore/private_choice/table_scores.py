@@ -70,20 +70,21 @@ class TableCondition(MeanCondition, SumsOverUsers):
 
     @abstractmethod
     def _additions(self, sizes: FloatArray, h: float) -> FloatArray:
-        """Compute g(s), what a user of s rows adds before scaling, for sizes between h and `REACH` h."""
+        """Compute g(s) of the module, what a user of s rows adds before scaling, for sizes between h and `REACH` h."""
 
-    def statistics(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
+    def compute_sums(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
         """Compute sum_l g(s_l) / D_h in steps, shape (1, c); the shares of users are rounded down."""
         sizes, users = histogram.sizes, histogram.users
         sums = np.zeros((1, candidates.size), dtype=np.int64)
         for j, h in enumerate(candidates.tolist()):
             # Whoever has more than REACH h rows counts as having so many, where g is D_h, and adds 1. The others'
             # shares are rounded down one by one, before they are added up.
-            first_above, first_full = np.searchsorted(sizes, [h, REACH * h], side="right")
-            partial = slice(first_above, first_full)
-            additions = self._additions(sizes[partial].astype(np.float64), h) / self._max_addition(h)
+            first_above_index, first_full_index = np.searchsorted(sizes, [h, REACH * h], side="right")
+            partial_slice = slice(first_above_index, first_full_index)
+            additions = self._additions(sizes[partial_slice].astype(np.float64), h) / self._max_addition(h)
             added_steps = np.floor(np.clip(additions, 0.0, 1.0) * RESOLUTION).astype(np.int64)
-            sums[0, j] = np.dot(users[partial], added_steps) + RESOLUTION * int(users[first_full:].sum())
+            num_full = int(users[first_full_index:].sum())
+            sums[0, j] = np.dot(users[partial_slice], added_steps) + RESOLUTION * num_full
         return sums
 
     def _max_addition(self, h: float) -> float:
@@ -152,23 +153,22 @@ class TableSmooth(TableCondition):
         return self._curve(histogram, scale).minimise(is_integer=False).bound
 
     def _curve(self, histogram: ContributionHistogram, scale: float) -> BoundCurve:
-        """Build the curve of caps with (1 - rho) sum_l k_l^2 / s_l for (1 - rho) sum_l k_l: no row is drawn."""
+        """Build the error curve: that of caps with sum_l k_l^2 / s_l in place of sum_l k_l, as no row is drawn."""
         model = self._model(histogram, scale)
-        variance_weight = self.trade_off * scale * (1.0 - self.user_share)
+        row_variance_weight = self.trade_off * scale * (1.0 - self.user_share)
 
         def compute_error(h: FloatArray, size_index: SizeIndex) -> FloatArray:
             """Compute the squared error at each threshold, up to a factor."""
             squared_weights = weights.smooth_losses(histogram, h).squared_weights
-            capped_squared_weights = 1.0 / histogram.kept_rows(h)
             return np.asarray(
                 model.capped(h, size_index).variance
-                + variance_weight * (squared_weights - capped_squared_weights)
+                + row_variance_weight * (squared_weights - 1.0 / histogram.kept_rows(h))
             )
 
         numerators, pieces_at_sizes = model.cap_curve.numerators, histogram.pieces_at_sizes()
         users_above, inverse_sums = pieces_at_sizes.users_above[:-1], pieces_at_sizes.inverse_above[:-1]
-        linear_terms = numerators.linear_terms - variance_weight * users_above
-        square_terms = numerators.square_terms + variance_weight * inverse_sums
+        linear_terms = numerators.linear_terms - row_variance_weight * users_above
+        square_terms = numerators.square_terms + row_variance_weight * inverse_sums
         smooth_numerators = Numerators(numerators.constant_terms, linear_terms, square_terms)
         return BoundCurve(histogram, compute_error, smooth_numerators)
 
@@ -179,5 +179,4 @@ Condition = CountCondition | TableSmooth | TableCap
 
 def compute_least_error(condition: Condition, histogram: ContributionHistogram, scale: float = 1.0) -> float:
     """Compute the least of ``condition.errors`` over all bounds of its kind, with every user ``scale`` times there."""
-    best_bounds = np.array([condition.best_bound(histogram, scale)])
-    return float(condition.errors(histogram, best_bounds, scale)[0])
+    return float(condition.errors(histogram, np.array([condition.best_bound(histogram, scale)]), scale)[0])

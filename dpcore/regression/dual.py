@@ -258,16 +258,16 @@ def compute_hessian(whitened: Whitened, trade_off: float, priced_entries: Priced
     d = priced_entries.prices.shape[1]
     used_row_positions, entry_rows = np.unique(priced_entries.used_positions // d, return_inverse=True)
     used_matrix, row_users = whitened.row_matrix[used_row_positions], whitened.row_users[used_row_positions]
-    num_used_entries = np.bincount(row_users[entry_rows], minlength=whitened.starts.size)
-    binding_mask = (priced_entries.user_multipliers > 0.0) & (num_used_entries > 0)
-    inverse_counts = np.where(binding_mask, 1.0 / np.maximum(num_used_entries, 1), 0.0)
+    used_counts = np.bincount(row_users[entry_rows], minlength=whitened.starts.size)
+    binding_mask = (priced_entries.user_multipliers > 0.0) & (used_counts > 0)
+    inverse_counts = np.where(binding_mask, 1.0 / np.maximum(used_counts, 1), 0.0)
     signs = np.zeros((used_row_positions.size, d))
     used_prices = priced_entries.prices.ravel()[priced_entries.used_positions]
     signs[entry_rows, priced_entries.used_positions % d] = np.sign(used_prices)
     shared_direction = (used_matrix.T @ (signs * inverse_counts[row_users, None])).T.ravel()
     # A binding user with one entry: u u^T is taken off what A^T A has of it, whole. Only now, as through theta it
     # counts in `shared_direction` still.
-    single_mask = binding_mask & (num_used_entries == 1)
+    single_mask = binding_mask & (used_counts == 1)
     signs[single_mask[row_users]] = 0.0
     hessian = np.zeros((d * d, d * d))
     for j in range(d):
@@ -302,11 +302,7 @@ def _evaluate_dual(whitened: Whitened, trade_off: float, m: FloatArray) -> DualP
 
 
 def ascend_dual(
-    whitened: Whitened,
-    trade_off: float,
-    m: FloatArray,
-    num_steps: int,
-    is_point_settled: Callable[[DualPoint], bool],
+    whitened: Whitened, trade_off: float, m: FloatArray, num_steps: int, may_end: Callable[[DualPoint], bool]
 ) -> DualPoint:
     """Take Newton steps from M on, with a damping that is raised until the dual rises.
 
@@ -315,7 +311,7 @@ def ascend_dual(
         trade_off: a > 0.
         m: Where to start, shape (d, d); its scale does not matter.
         num_steps: At most so many steps.
-        is_point_settled: Called at every point; ends the ascent by returning True.
+        may_end: Called at every point; ends the ascent by returning True.
 
     Returns:
         The last, hence highest, point.
@@ -324,7 +320,7 @@ def ascend_dual(
     dual_point = _evaluate_dual(whitened, trade_off, m)
     damping = 1e-8
     for _ in range(num_steps):
-        if is_point_settled(dual_point):
+        if may_end(dual_point):
             break
         curvature = compute_hessian(whitened, trade_off, dual_point.priced_entries) / (2.0 * trade_off)
         largest_curvature = float(np.diag(curvature).max())

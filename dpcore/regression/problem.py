@@ -244,14 +244,12 @@ class RegressionProblem(ByDigest):
             InvalidInput: As for a new problem.
         """
         # What is cached goes along: all but the digest depends on features and owners alone.
-        new_problem = copy.copy(self)
-        vars(new_problem).update(
-            epsilon=epsilon, value_bound=value_bound, residual_variance=residual_variance
-        )
-        vars(new_problem).pop("digest", None)
+        problem = copy.copy(self)
+        vars(problem).update(epsilon=epsilon, value_bound=value_bound, residual_variance=residual_variance)
+        vars(problem).pop("digest", None)
         with Problems() as problems:
-            new_problem._check_settings(problems)
-        return new_problem
+            problem._check_settings(problems)
+        return problem
 
     @property
     def num_rows(self) -> int:

@@ -91,7 +91,7 @@ class CapCurve:
         """Return the mean total variance of the coefficients, or the mean squared error of the prediction."""
         return self.variances if target is ErrorTarget.COEFFICIENTS else self.prediction_errors
 
-    def list_errors(self, cap_index: int) -> list[float]:
+    def list_costs(self, cap_index: int) -> list[float]:
         """Return total variance, privacy variance and prediction error of the cap at a position."""
         return [float(c[cap_index]) for c in (self.variances, self.privacy_variances, self.prediction_errors)]
 

@@ -115,8 +115,7 @@ def solve_restricted(
     # The objective was counted in scale^2 and the constraints in scale, so multipliers in their ratio. Clarabel's z has
     # P x + A^T z = 0: for the equalities that is -M.
     user_multipliers[used_users] = z[d * d : d * d + used_users.size] * expected_largest_weight
-    constraint_multipliers = -z[: d * d].reshape(d, d).T * expected_largest_weight
-    return RestrictedSolution(w, constraint_multipliers, user_multipliers)
+    return RestrictedSolution(w, -z[: d * d].reshape(d, d).T * expected_largest_weight, user_multipliers)
 
 
 SMOOTHING = (1.0, 1e-1, 1e-2, 1e-3)
@@ -246,7 +245,7 @@ def _ascend_smoothed_duals(search: _Search) -> IntArray:
         is_brief = not is_exact or a * whitened.starts.size < BRIEF_BELOW
         num_steps = BRIEF_STEPS if is_brief else MAX_NEWTON_STEPS
 
-        def is_point_settled(dual_point: dual.DualPoint, is_true_dual: bool = is_exact) -> bool:
+        def may_end(dual_point: dual.DualPoint, is_true_dual: bool = is_exact) -> bool:
             """Return True if the ascent may end here; on the true dual, also try the point and record it."""
             if not is_true_dual:
                 # A smoothed dual only says where to go on from: few digits of its optimum do.
@@ -258,7 +257,7 @@ def _ascend_smoothed_duals(search: _Search) -> IntArray:
             search.record(dual_point.priced_entries.used_positions.size)
             return search.is_proved or search.should_stop()
 
-        last_dual_point = dual.ascend_dual(whitened, smoothed_trade_off, m, num_steps, is_point_settled)
+        last_dual_point = dual.ascend_dual(whitened, smoothed_trade_off, m, num_steps, may_end)
         if not is_exact:
             search.try_dual(last_dual_point.m)
             search.try_primal(last_dual_point.priced_entries.build_weights(smoothed_trade_off))
@@ -290,8 +289,7 @@ def _find_feasible_basis(search: _Search) -> IntArray:
     basis_rows = np.sort(pivots[:d])
     w = np.linalg.solve(search.whitened.row_matrix[basis_rows].T, search.whitened.constraint_target)
     # With the signs of a solution, as the restricted problem holds every entry to its sign.
-    entries = (basis_rows[:, None] * d + np.arange(d)).ravel()
-    return _encode_entries(entries, np.asarray(w).ravel())
+    return _encode_entries((basis_rows[:, None] * d + np.arange(d)).ravel(), np.asarray(w).ravel())
 
 
 def _grow_working_set(search: _Search, entry_codes: IntArray) -> str:
@@ -334,8 +332,7 @@ def _find_entering(search: _Search, prices: FloatArray, user_multipliers: FloatA
     d = whitened.row_matrix.shape[1]
     absolute_prices = np.abs(prices)
     paying_positions = np.flatnonzero(absolute_prices > np.repeat(user_multipliers, whitened.sizes * d))
-    users_of_positions = whitened.row_users[paying_positions // d]
-    ranks = rank_within_users(users_of_positions, -absolute_prices[paying_positions])
+    ranks = rank_within_users(whitened.row_users[paying_positions // d], -absolute_prices[paying_positions])
     return paying_positions[ranks < MAX_ENTERING]
 
 

@@ -126,11 +126,11 @@ def add_label(fig: go.Figure, text: str) -> go.Figure:
 
 def _wrap_evenly(text: str, width: int) -> list[str]:
     """Wrap a text into as few lines as possible, none much shorter than the others."""
-    min_lines = len(textwrap.wrap(text, width))
+    min_num_lines = len(textwrap.wrap(text, width))
     return next(
         lines
         for line_width in range(1, width + 1)
-        if len(lines := textwrap.wrap(text, line_width, break_long_words=False)) == min_lines
+        if len(lines := textwrap.wrap(text, line_width, break_long_words=False)) == min_num_lines
     )
 
 
@@ -150,11 +150,11 @@ def add_area(
     fig.data.append({**trace, **fill_options, **trace_options})
 
 
-def add_horizontal_line(fig: Sketch, height: float, name: str, dash: str) -> None:
+def add_horizontal_line(fig: Sketch, y_value: float, name: str, dash: str) -> None:
     """Draw a horizontal line over the whole width; its name stands in the legend."""
     # Not `add_hline`, which looks through all axes of the figure and takes as long as three curves.
     line_style = {"color": NEUTRAL_COLOR, "width": 1, "dash": dash}
-    shape_ends = {"xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": height, "y1": height}
+    shape_ends = {"xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": y_value, "y1": y_value}
     fig.shapes.append({"type": "line", **shape_ends, "line": line_style})
     fig.data.append({**EMPTY_TRACE, "name": name, "mode": "lines", "line": line_style, "legendgroup": name})
 
@@ -182,7 +182,7 @@ def add_regions(
     regions: Regions,
     region_styles: Sequence[tuple[str, str]],
     hover_text: str,
-    hatchings: Sequence[npt.NDArray[Any]],
+    hatching_arrays: Sequence[npt.NDArray[Any]],
 ) -> None:
     """Draw regions with their names.
 
@@ -191,7 +191,7 @@ def add_regions(
         regions: The regions.
         region_styles: (name, colour) of each region.
         hover_text: The text at the pointer.
-        hatchings: Arrays like those of the regions, not 0 where cells are hatched; names avoid these if possible.
+        hatching_arrays: Arrays like those of the regions, not 0 where cells are hatched; names avoid these if possible.
     """
     x, y = np.asarray(regions.x), np.asarray(regions.y)
     num_regions = len(region_styles)
@@ -200,21 +200,21 @@ def add_regions(
     colors = {"colorscale": color_scale, "zmin": -0.5, "zmax": num_regions - 0.5, "opacity": REGION_OPACITY}
     hover_values = regions.hover_number[1].astype(np.float32)
     hover_options = {"customdata": hover_values, "hovertemplate": f"{hover_text}<extra></extra>"}
-    grid = {"x": x, "y": y, "z": regions.region_numbers.astype(np.float32)}
-    fig.data.append({"type": "heatmap", **grid, "showscale": False, **colors, **hover_options})
-    is_free = ~np.any([hatching != 0.0 for hatching in hatchings], axis=0) if hatchings else True
+    xyz_arrays = {"x": x, "y": y, "z": regions.region_numbers.astype(np.float32)}
+    fig.data.append({"type": "heatmap", **xyz_arrays, "showscale": False, **colors, **hover_options})
+    free_mask = ~np.any([array != 0.0 for array in hatching_arrays], axis=0) if hatching_arrays else True
     label_cells: list[Cell] = []
     for region_number, (name, color) in enumerate(region_styles):
         region_mask = regions.region_numbers == region_number
-        label_cell = _find_label_cell(region_mask & is_free, label_cells)
+        label_cell = _find_label_cell(region_mask & free_mask, label_cells)
         label_cell = label_cell or _find_label_cell(region_mask, label_cells)
         if label_cell is not None:
             label_cells.append(label_cell)
-            row, column = label_cell
+            row, column_index = label_cell
             # On a log axis Plotly takes the place of a text as a logarithm, unlike that of a point.
-            position = {"x": math.log10(x[column]), "y": math.log10(y[row])}
+            annotation_position = {"x": math.log10(x[column_index]), "y": math.log10(y[row])}
             region_name = f"<b>{name.replace(': ', ':<br>')}</b>"
-            fig.annotations.append({**position, "text": region_name, "showarrow": False})
+            fig.annotations.append({**annotation_position, "text": region_name, "showarrow": False})
         elif np.any(region_mask):
             marker_options = {"color": color, "size": 12, "symbol": "square", "opacity": REGION_OPACITY}
             fig.data.append({**EMPTY_TRACE, "name": name, "mode": "markers", "marker": marker_options})
@@ -230,22 +230,22 @@ def add_hatching(fig: Sketch, hatching: Hatching) -> None:
         ys += [bottom, bottom, top, top, bottom, math.nan]
     if not xs:
         return
-    clear = "rgba(0,0,0,0)"
-    pattern: dict[str, Any] = {"shape": hatching.pattern, "fgcolor": NEUTRAL_COLOR, "bgcolor": clear}
-    pattern |= {"fillmode": "overlay", "size": 7, "solidity": 0.22}
-    fill_options = {"fill": "toself", "fillpattern": pattern, "fillcolor": clear}
+    clear_color = "rgba(0,0,0,0)"
+    pattern_options = {"shape": hatching.pattern, "fillmode": "overlay", "size": 7, "solidity": 0.22}
+    pattern_options |= {"fgcolor": NEUTRAL_COLOR, "bgcolor": clear_color}
+    fill_options = {"fill": "toself", "fillpattern": pattern_options, "fillcolor": clear_color}
     line_options = {"mode": "lines", "line": {"width": 0}, "name": hatching.name, "hoverinfo": "skip"}
     # Arrays: Plotly checks a list entry by entry, which took 8 ms of the 20 that the figure takes.
-    corners = {"x": np.array(xs[:-1]), "y": np.array(ys[:-1])}
-    fig.data.append({"type": "scatter", **corners, **fill_options, **line_options})
+    corner_options = {"x": np.array(xs[:-1]), "y": np.array(ys[:-1])}
+    fig.data.append({"type": "scatter", **corner_options, **fill_options, **line_options})
 
 
 def add_border(fig: Sketch, border: Border, line_style: Mapping[str, Any]) -> None:
     """Draw a line where the values pass through 0."""
     if np.nanmin(border.values) >= 0.0 or np.nanmax(border.values) <= 0.0:
         return
-    grid = {"x": np.asarray(border.x), "y": np.asarray(border.y), "z": border.values.astype(np.float32)}
-    fig.data.append({**grid, **build_contour_options(border.name, 0.0, line_style)})
+    xyz_arrays = {"x": np.asarray(border.x), "y": np.asarray(border.y), "z": border.values.astype(np.float32)}
+    fig.data.append({**xyz_arrays, **build_contour_options(border.name, 0.0, line_style)})
 
 
 def build_contour_options(name: str, level: float, line_style: Mapping[str, Any]) -> dict[str, Any]:
@@ -285,12 +285,12 @@ def _find_label_cell(mask: Mask, label_cells: Sequence[Cell]) -> Cell | None:
     largest_room, best_cell = 0.0, None
     for row in range(height // 10, height - height // 10, 4):
         for run_start, run_end in _find_runs(mask[row]):
-            column = (run_start + run_end - 1) // 2
-            if any(abs(row - r) < height / 7 and abs(column - c) < width / 2.5 for r, c in label_cells):
+            column_index = (run_start + run_end - 1) // 2
+            if any(abs(row - r) < height / 7 and abs(column_index - c) < width / 2.5 for r, c in label_cells):
                 continue
-            length_up = np.argmin(np.r_[mask[row:, column], False])
-            length_down = np.argmin(np.r_[mask[row::-1, column], False])
+            length_up = np.argmin(np.r_[mask[row:, column_index], False])
+            length_down = np.argmin(np.r_[mask[row::-1, column_index], False])
             room = min((run_end - run_start) / width, 4.0 * min(length_up, length_down) / height)
             if room > largest_room:
-                largest_room, best_cell = room, (row, column)
+                largest_room, best_cell = room, (row, column_index)
     return best_cell if largest_room >= MIN_NAMED_SHARE else None

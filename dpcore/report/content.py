@@ -114,8 +114,8 @@ class Report:
     def holds_private(self) -> bool:
         """Return True if any part was computed from private data."""
         lines = *self.setting_lines, *self.summary_lines, *self.release_lines
-        parts: tuple[Line | Plot, ...] = *lines, *self.figures
-        disclosures = [part.disclosure for part in parts]
+        lines_and_plots: tuple[Line | Plot, ...] = *lines, *self.figures
+        disclosures = [line_or_plot.disclosure for line_or_plot in lines_and_plots]
         disclosures += [answer.disclosure for _, answer in self.answers]
         # The file of the choice is as sensitive as the data.
         disclosures += [self.disclosure] if self.answer.write_choice is not None else []
@@ -145,9 +145,9 @@ def list_settings(
     lines = []
     for field_name, field_label in labels_by_field.items():
         if (value := getattr(parameters, field_name)) is not None:
-            disclosure_label = PRIVATE_SETTING_LABEL if field_name in private_setting_names else ""
+            setting_label = PRIVATE_SETTING_LABEL if field_name in private_setting_names else ""
             name, value_text = escape_markdown(field_label), format_setting(value)
-            lines.append(Line(name, value_text, Disclosure.PUBLIC, label=disclosure_label))
+            lines.append(Line(name, value_text, Disclosure.PUBLIC, label=setting_label))
     return tuple(lines)
 
 
@@ -280,27 +280,27 @@ def list_public_inputs(texts_by_field: Mapping[str, str]) -> list[str]:
 
 
 def write_columns(
-    values_by_column: Mapping[str, npt.ArrayLike], disclosure: Provenance, notes: Sequence[str] = ()
+    values_by_column: Mapping[str, npt.ArrayLike], provenance: Provenance, notes: Sequence[str] = ()
 ) -> str:
     """Write a CSV with a column per entry, a last column ``label``, and the notes as comments on top.
 
     Args:
         values_by_column: Column name to values; all of one length. Floats keep every digit.
-        disclosure: Of the data that the numbers were computed from.
+        provenance: Of the data that the numbers were computed from.
         notes: Go on top, one line each behind ``# ``, with a line for the label: `pandas.read_csv` with
             ``comment="#"`` passes them over.
     """
     import pandas as pd
 
-    names = map(escape_formula, values_by_column)
-    frame = pd.DataFrame(dict(zip(names, map(_escape_formulas, values_by_column.values()), strict=True)))
-    frame[LABEL_COLUMN] = disclosure.label
+    headings = map(escape_formula, values_by_column)
+    frame = pd.DataFrame(dict(zip(headings, map(_escape_formulas, values_by_column.values()), strict=True)))
+    frame[LABEL_COLUMN] = provenance.label
     table_text = frame.to_csv(index=False, lineterminator="\n")
     if not notes:
         return table_text
     if "#" in table_text:  # In quotes it begins no comment.
         table_text = frame.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
-    note_lines = [f"these numbers: {disclosure.label}", *notes]
+    note_lines = [f"these numbers: {provenance.label}", *notes]
     note_lines = [f"# {escape_formulas_in_line(' '.join(line.split()))}\n" for line in note_lines]
     return "".join([*note_lines, table_text])
 
@@ -344,7 +344,7 @@ def write_report_json(report: Report, created: datetime) -> str:
         data=[_convert_line(line) for line in report.summary_lines],
         answers=[_convert_answer(title, answer) for title, answer in report.answers],
         releases=[_convert_line(line) for line in report.release_lines],
-        figures=[_convert_figure(figure) for figure in report.figures],
+        figures=[_convert_figure(plot) for plot in report.figures],
         choice=None if write_choice is None else json.loads(write_choice()),
         formulae=report.formulae_markdown,
         methods=None
@@ -377,13 +377,13 @@ def _convert_answer(title: str, answer: Answer) -> dict[str, Any]:
     }
 
 
-def _convert_proof(proof: Proof, disclosure: Provenance) -> dict[str, Any]:
+def _convert_proof(proof: Proof, provenance: Provenance) -> dict[str, Any]:
     """Convert a proof to a JSON object with the label of its data."""
     quantity_name, certificate, stop_reason = proof
     attribute_names = "value", "lower_bound", "relative_gap", "argument", "sentence"
     json_object = {"of": quantity_name}
     json_object |= {name: _to_json_value(getattr(certificate, name)) for name in attribute_names}
-    return {**json_object, "ended": to_plain_text(stop_reason), "label": disclosure.label}
+    return {**json_object, "ended": to_plain_text(stop_reason), "label": provenance.label}
 
 
 def _convert_figure(plot: Plot) -> dict[str, Any]:

@@ -81,10 +81,10 @@ def _replace_formulae(markdown: str) -> tuple[str, list[tuple[str, str]]]:
 
 def _render(markdown: str, is_inline: bool) -> str:
     """Render Markdown with formulae as HTML, with or without a paragraph around it."""
-    text_with_markers, formula_list = _replace_formulae(markdown)
+    text_with_markers, formulae = _replace_formulae(markdown)
     reader = _load_markdown()
     html_text = reader.renderInline(text_with_markers) if is_inline else reader.render(text_with_markers)
-    return _MARKER.sub(lambda match: formula_list[int(match[1])][1], html_text)
+    return _MARKER.sub(lambda match: formulae[int(match[1])][1], html_text)
 
 
 def _read_token_text(token: Any) -> str:

@@ -78,18 +78,18 @@ def _draw_items(plot: Plot) -> charts.Sketch:
     """Draw the items of one plot on its axes, without its note and its lower plot."""
     height = HANDLE_HEIGHT if plot.handle is not None else charts.MAIN_HEIGHT if plot.is_main else HEIGHT
     fig = charts.Sketch(_build_axis(plot.x), _build_axis(plot.y), plot.height or height)
-    lines_by_entry: dict[str, dict[str, Any]] = {}
+    shared_styles: dict[str, dict[str, Any]] = {}
     for item in plot.items:
-        if lines_by_entry and not getattr(item, "legend_entry", ""):
-            _add_shared_entries(fig, lines_by_entry)
+        if shared_styles and not getattr(item, "shared_legend_name", ""):
+            _add_shared_entries(fig, shared_styles)
         match item:
             case Curve():
-                if item.is_shaded:
+                if item.shades_between_ends:
                     _add_shading(fig, item)
                 fig.data.append(_build_curve(plot, item))
-                if item.legend_entry:
+                if item.shared_legend_name:
                     dash_option = {"dash": item.dash} if item.dash else {}
-                    lines_by_entry[item.legend_entry] = {**LINE_STYLES[item.style], **dash_option}
+                    shared_styles[item.shared_legend_name] = {**LINE_STYLES[item.style], **dash_option}
             case Points():
                 fig.data.append(_build_points(plot, item))
             case Bars():
@@ -113,14 +113,14 @@ def _draw_items(plot: Plot) -> charts.Sketch:
                 line_style = {"color": LINE_STYLES[item.style]["color"], "dash": item.dash, "width": 1.5}
                 hover_text = f"{item.name}<br>{plot.x.label}: %{{x:{plot.x.number_format}}}"
                 options = {"line": line_style, "opacity": 1.0, "mode": "lines"}
-                if item.legend_entry:
-                    options |= {"showlegend": False, "legendgroup": item.legend_entry}
-                    lines_by_entry[item.legend_entry] = line_style
-                level_ends = [item.value, item.value]
-                fig.data.append(build_trace(item.name, level_ends, plot.y.limits, hover_text, **options))
+                if item.shared_legend_name:
+                    options |= {"showlegend": False, "legendgroup": item.shared_legend_name}
+                    shared_styles[item.shared_legend_name] = line_style
+                level_xs = [item.value, item.value]
+                fig.data.append(build_trace(item.name, level_xs, plot.y.limits, hover_text, **options))
             case Level():
                 charts.add_horizontal_line(fig, item.value, item.name, item.dash)
-    _add_shared_entries(fig, lines_by_entry)
+    _add_shared_entries(fig, shared_styles)
     legend_items = [item for item in plot.items if not isinstance(item, Band)]
     if len(legend_items) == 1 and not isinstance(legend_items[0], Cells):
         fig.layout["showlegend"] = False
@@ -176,12 +176,12 @@ def _to_json_value(value: Any) -> Any:
     return typed_array | ({"shape": ", ".join(map(str, value.shape))} if value.ndim > 1 else {})
 
 
-def _add_shared_entries(fig: charts.Sketch, lines_by_entry: dict[str, dict[str, Any]]) -> None:
-    """Add the legend entries that several items share, in a neutral colour, and empty the lines by name."""
-    for entry, line_style in lines_by_entry.items():
+def _add_shared_entries(fig: charts.Sketch, shared_styles: dict[str, dict[str, Any]]) -> None:
+    """Add a legend entry in a neutral colour for each name with its line style, and empty the dict of these."""
+    for shared_name, line_style in shared_styles.items():
         options = {"mode": "lines", "line": {**line_style, "color": charts.NEUTRAL_COLOR}}
-        fig.data.append({**charts.EMPTY_TRACE, "name": entry, "legendgroup": entry, **options})
-    lines_by_entry.clear()
+        fig.data.append({**charts.EMPTY_TRACE, "name": shared_name, "legendgroup": shared_name, **options})
+    shared_styles.clear()
 
 
 def write_hover(plot: Plot, name: str) -> str:
@@ -217,7 +217,7 @@ def build_log_axis(title: str, limits: tuple[float, float]) -> dict[str, object]
     """Build Plotly's properties of a log axis with fixed limits, with a margin at both ends; no slider moves it."""
     low, high = limits
     num_decades = math.log10(high / low)
-    margin = AXIS_MARGIN * num_decades
+    margin_decades = AXIS_MARGIN * num_decades
     # Plotly's own ticks read 2, 5, 2, 5 without the power; whole decades with separators read better.
     # On a range like 5 to 10, D2 leaves labels at the two ends only, on which Plotly places the title wrongly.
     dtick = 1 if num_decades > 2.5 else "D2" if num_decades > 0.5 else "D1"
@@ -227,7 +227,7 @@ def build_log_axis(title: str, limits: tuple[float, float]) -> dict[str, object]
     return {
         "title": {"text": title},
         "type": "log",
-        "range": [math.log10(low) - margin, math.log10(high) + margin],
+        "range": [math.log10(low) - margin_decades, math.log10(high) + margin_decades],
         "dtick": dtick,
         **tick_options,
         "minor": {"ticks": "inside", "ticklen": 3},
@@ -263,17 +263,17 @@ def _build_curve(plot: Plot, curve: Curve) -> dict[str, Any]:
         line_style["shape"] = curve.line_shape
     y_values = _read_heights(plot, curve)
     options: dict[str, Any] = {"line": line_style, "mode": "lines", "opacity": curve.opacity}
-    if curve.legend_entry or curve.is_unnamed:
+    if curve.shared_legend_name or curve.is_unnamed:
         options["showlegend"] = False
-    if curve.legend_entry:
-        options["legendgroup"] = curve.legend_entry
+    if curve.shared_legend_name:
+        options["legendgroup"] = curve.shared_legend_name
     if curve.begins_legend:
         options["legendrank"] = 1
     hover_text = write_hover(plot, curve.name)
     if curve.hover_number is not None:
         hover_text += f"<br>{curve.hover_number[0]}: %{{customdata:.3g}}"
         options["customdata"] = np.asarray(curve.hover_number[1])
-    if curve.is_shaded:
+    if curve.shades_between_ends:
         options["legendgroup"] = curve.name
     else:
         options |= _build_error_bars(curve, y_values, "y")
@@ -284,9 +284,9 @@ def _build_curve(plot: Plot, curve: Curve) -> dict[str, Any]:
 
 def _add_shading(fig: charts.Sketch, curve: Curve) -> None:
     """Fill between the low and high ends of a curve; a missing end is replaced by the curve itself."""
-    rows = (curve.x, curve.y, curve.low_ends, curve.high_ends)
-    x_values, y_values, *ends = (np.asarray(row, dtype=np.float64) for row in rows)
-    low_ends, high_ends = (np.where(np.isnan(values), y_values, values) for values in ends)
+    value_rows = (curve.x, curve.y, curve.low_ends, curve.high_ends)
+    x_values, y_values, *both_ends = (np.asarray(row_values, dtype=np.float64) for row_values in value_rows)
+    low_ends, high_ends = (np.where(np.isnan(end_values), y_values, end_values) for end_values in both_ends)
     fill_color = _make_transparent(LINE_STYLES[curve.color_style or curve.style]["color"], 0.16)
     charts.add_area(fig, x_values, low_ends, high_ends, fill_color, showlegend=False, legendgroup=curve.name)
 
@@ -297,13 +297,13 @@ def _make_transparent(color: str, opacity: float) -> str:
     return f"rgba({red}, {green}, {blue}, {opacity:g})"
 
 
-def _build_error_bars(item: Series, centers: npt.NDArray[Any], axis_letter: str) -> dict[str, Any]:
+def _build_error_bars(series: Series, centers: npt.NDArray[Any], axis_letter: str) -> dict[str, Any]:
     """Build the error bars of an item, as Plotly has them; empty if it has none."""
-    if item.low_ends is None or item.high_ends is None:
+    if series.low_ends is None or series.high_ends is None:
         return {}
-    low_ends, high_ends = (np.asarray(ends, dtype=np.float64) for ends in (item.low_ends, item.high_ends))
+    low_ends, high_ends = (np.asarray(ends, dtype=np.float64) for ends in (series.low_ends, series.high_ends))
     # Each has its own colour: Streamlit's theme draws all others in one.
-    color = charts.NEUTRAL_COLOR if isinstance(item, Bars) else LINE_STYLES[item.style]["color"]
+    color = charts.NEUTRAL_COLOR if isinstance(series, Bars) else LINE_STYLES[series.style]["color"]
     lengths = {"array": high_ends - centers, "symmetric": False, "arrayminus": centers - low_ends}
     return {f"error_{axis_letter}": {"type": "data", **lengths, "thickness": 1.2, "width": 4, "color": color}}
 
@@ -351,9 +351,9 @@ def _add_regions(fig: charts.Sketch, plot: Plot, regions: Regions) -> None:
 
 
 def _build_cells(plot: Plot, cells: Cells) -> list[dict[str, Any]]:
-    """Build the traces of cells of colours, ratios to the smallest value on a log scale, and of the line around few."""
+    """Build the trace of cells, coloured by their ratio to the lightest value, and that of their contour, if any."""
     x, y = (np.asarray(values, dtype=np.float64) for values in (cells.x, cells.y))
-    ratios = cells.values / max(cells.smallest_value, np.finfo(np.float64).tiny)
+    ratios = cells.values / max(cells.lightest_value, np.finfo(np.float64).tiny)
     color_bar = {"title": {"text": "times the best", "side": "right"}, "thickness": 12, "len": 0.9}
     tick_texts = [*map("{:g}".format, CELL_TICKS[:-1]), "≥ 4"]
     hover_text = f"{write_hover(plot, cells.name)}<br>{cells.name}: %{{customdata:,.3~g}}<extra></extra>"
@@ -371,9 +371,9 @@ def _build_cells(plot: Plot, cells: Cells) -> list[dict[str, Any]]:
         name=cells.name,
     )
     traces = [trace.to_plotly_json()]
-    if cells.named_contour is not None:
+    if cells.named_contour_multiple is not None:
         line_style = {"color": LINE_STYLES[Style.SMOOTH]["color"], "width": 2, "dash": "dash"}
-        contour_options = charts.build_contour_options(*cells.named_contour, line_style)
+        contour_options = charts.build_contour_options(*cells.named_contour_multiple, line_style)
         traces.append({"x": x, "y": y, "z": ratios, **contour_options})
     return traces
 
@@ -388,8 +388,7 @@ def _build_points(plot: Plot, points: Points) -> dict[str, Any]:
     if points.opacity < 1.0:
         marker["opacity"] = points.opacity
     options |= {"mode": "markers", "marker": marker, **_build_error_bars(points, y_values, "y")}
-    hover_text = write_hover(plot, points.name)
-    return build_trace(points.name, np.asarray(points.x), y_values, hover_text, **options)
+    return build_trace(points.name, np.asarray(points.x), y_values, write_hover(plot, points.name), **options)
 
 
 def _build_mark(plot: Plot, mark: Mark) -> dict[str, Any]:

@@ -68,8 +68,8 @@ class Code:
         if isinstance(value, np.ndarray):
             return self.write(value.tolist(), indent)
         if isinstance(value, tuple):
-            entry_codes = ", ".join(self.write(item, indent) for item in value)
-            return f"({entry_codes},)" if len(value) == 1 else f"({entry_codes})"
+            entries_code = ", ".join(self.write(item, indent) for item in value)
+            return f"({entries_code},)" if len(value) == 1 else f"({entries_code})"
         if isinstance(value, list):
             return self._write_list(value, indent)
         if is_dataclass(value) and not isinstance(value, type):
@@ -92,18 +92,18 @@ class Code:
         class_name = self.import_name(value_type.__name__, value_type.__module__)
         indentation = " " * (indent + 4)
         argument_lines = []
-        for entry in fields(value):
-            field_value = getattr(value, entry.name)
-            if entry.init and (entry.default is MISSING or not _is_default(field_value, entry.default)):
-                argument_lines.append(f"{indentation}{entry.name}={self.write(field_value, indent + 4)},\n")
+        for f in fields(value):
+            field_value = getattr(value, f.name)
+            if f.init and (f.default is MISSING or not _is_default(field_value, f.default)):
+                argument_lines.append(f"{indentation}{f.name}={self.write(field_value, indent + 4)},\n")
         arguments_code = "\n" + "".join(argument_lines) + " " * indent if argument_lines else ""
         return f"{class_name}({arguments_code})"
 
     def list_import_lines(self) -> list[str]:
         """List the import statements, one per module, sorted."""
         names_by_module: dict[str, list[str]] = {}
-        for module, name in sorted(self.imports):
-            names_by_module.setdefault(module, []).append(name)
+        for module_name, name in sorted(self.imports):
+            names_by_module.setdefault(module_name, []).append(name)
         return [f"from {module} import {', '.join(names)}" for module, names in names_by_module.items()]
 
 
@@ -127,7 +127,7 @@ class Source:
         generator: The parameters object of `dpcore.data.samples` that generated it; None for none.
         needs_rows: Whether the answer needs more than the histogram: values, totals or tasks.
         disclosure: The disclosure of the answer if it differs from that of the data; None for that of the data.
-        write_cell: Writes the cell *The data* of a question that needs more than ``data``; None for
+        write_data_cell: Writes the cell *The data* of a question that needs more than ``data``; None for
             `write_dataset_cell`.
     """
 
@@ -136,7 +136,7 @@ class Source:
     generator: Any = None
     needs_rows: bool = False
     disclosure: Provenance | None = None
-    write_cell: DataCell | None = None
+    write_data_cell: DataCell | None = None
 
     @property
     def shown_disclosure(self) -> Provenance:
@@ -185,7 +185,8 @@ def write_script(
         settings_code = "".join(f"    {name}={code.write(value)},\n" for name, value in settings.items())
         help_comment = f"# `help({call_name})` says what each setting is."
         call_code = f"{help_comment}\nanswer = {call_name}(\n    data,\n{settings_code})"
-    data_code = (source.write_cell or write_dataset_cell)(code, source, public_only)
+    # First: it adds to the imports.
+    data_code = (source.write_data_cell or write_dataset_cell)(code, source, public_only)
     code_by_cell_title = {
         IMPORTS_TITLE: "\n".join(code.list_import_lines()),
         "The data": data_code,
@@ -193,7 +194,9 @@ def write_script(
         "How sure it is, and what is assumed": _PROOFS_CODE,
         FIGURES_TITLE: _FIGURES_CODE,
     }
-    return _join_cells(page_title, source, created, code_by_cell_title)
+    heads = {"title": page_title, "made": created.strftime("%Y-%m-%d"), "label": _write_label(source)}
+    cell_texts = [f"# %% {title}\n{cell_code.strip()}" for title, cell_code in code_by_cell_title.items()]
+    return "\n\n\n".join([_HEADER_TEMPLATE.format(version=VERSION, **heads), *cell_texts]) + "\n"
 
 
 _CALL_COMMENT = """
@@ -222,13 +225,6 @@ for plot in list_plots(answer, data):
 """
 
 
-def _join_cells(title: str, source: Source, created: datetime, cells: Mapping[str, str]) -> str:
-    """Write the script from its header and its cells."""
-    made = created.strftime("%Y-%m-%d")
-    header = _HEADER_TEMPLATE.format(title=title, version=VERSION, made=made, label=_write_label(source))
-    return "\n\n\n".join([header, *(f"# %% {name}\n{text.strip()}" for name, text in cells.items())]) + "\n"
-
-
 def _write_label(source: Source) -> str:
     """Write the sentence on what of the script or of its output may be published."""
     if source.shown_disclosure is Disclosure.PRIVATE:
@@ -250,8 +246,8 @@ def write_dataset_cell(code: Code, source: Source, public_only: bool) -> str:
     if source.needs_rows and dataset.privacy_unit:
         return _write_events_cell(code, source, public_only)
     disclosure_code = code.write(dataset.disclosure)
-    is_short = dataset.disclosure is Disclosure.PUBLIC and dataset.histogram.sizes.size <= MAX_INLINE_SIZES
-    if is_short or dataset.release is not None:
+    holds_sizes = dataset.disclosure is Disclosure.PUBLIC and dataset.histogram.sizes.size <= MAX_INLINE_SIZES
+    if holds_sizes or dataset.release is not None:
         code.import_name("Dataset", "dpcore.dataset")
         code.import_name("ContributionHistogram", "dpcore.contributions")
         sizes_code, users_code = code.write(dataset.histogram.sizes), code.write(dataset.histogram.users)
@@ -265,8 +261,8 @@ def write_dataset_cell(code: Code, source: Source, public_only: bool) -> str:
     file_name = "histogram-PRIVATE-do-not-publish.csv" if is_private else "histogram.csv"
     roles_code = code.write(Roles(TableKind.HISTOGRAM, size="size", users="users"))
     remedy_sentence = "Download it on the page Data, button Histogram (CSV), into this folder."
-    file_check = _check_file(code, file_name, remedy_sentence)
-    return f"{file_check}\ndata = {_write_count_call(code, '[FILE]', roles_code, disclosure_code)}"
+    file_check_code = _check_file(code, file_name, remedy_sentence)
+    return f"{file_check_code}\ndata = {_write_count_call(code, '[FILE]', roles_code, disclosure_code)}"
 
 
 def _check_file(code: Code, file_name: str, remedy_sentence: str) -> str:
@@ -326,7 +322,7 @@ def _write_events_cell(code: Code, source: Source, public_only: bool) -> str:
     file_names, column_names = [dataset.name], tuple[str, ...]()
     if dataset.layout is not None:
         column_names = dataset.layout.files[0].names
-        file_names = [file.name for file in dataset.layout.files]
+        file_names = [file_layout.name for file_layout in dataset.layout.files]
         is_one_user = dataset.layout.missing_is_a_user
         roles = replace(
             roles,
@@ -388,8 +384,8 @@ def write_settings(call: Call, command_name: str, dataset: Dataset, column_argum
     """
     call_name, settings = call
     used_columns = {key: column for key, column in list_columns(dataset).items() if key in column_arguments}
-    entries = {**used_columns, **settings}.items()
-    setting_lines = [f"{key} = {_to_toml(value)}" for key, value in entries if value is not None]
+    setting_items = {**used_columns, **settings}.items()
+    setting_lines = [f"{key} = {_to_toml(value)}" for key, value in setting_items if value is not None]
     return "\n".join([_SETTINGS_HEADER.format(name=call_name, command=command_name), *setting_lines, ""])
 
 
@@ -434,8 +430,8 @@ def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     file_name = shorten(Path(path).name)
     try:
-        with Path(path).open("rb") as file:
-            content_bytes = file.read(MAX_BYTES + 1)
+        with Path(path).open("rb") as settings_file:
+            content_bytes = settings_file.read(MAX_BYTES + 1)
     except OSError as error:
         raise refuse(f"{file_name} cannot be read: {error.strerror}") from None
     if len(content_bytes) > MAX_BYTES:

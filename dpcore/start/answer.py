@@ -42,8 +42,8 @@ class Tradeoff:
     Attributes:
         histogram: How many rows users have.
         problem: The question.
-        errors: Over the bounds of the curves; ``errors.bias`` is what is thrown away, in rows of all counts together.
-        choice: The bound with the smallest expected error.
+        curve_errors: Over the bounds of the curves; ``bias`` is what is thrown away, in rows of all counts together.
+        best_choice: The bound with the smallest expected error.
         near_optimal_range: Smallest and largest bound within 5 % of the best.
         single_count_bound: The best bound of one count of all rows with all of epsilon to itself, as on the page of
             sums and counts.
@@ -51,8 +51,8 @@ class Tradeoff:
 
     histogram: ContributionHistogram
     problem: total.TotalProblem
-    errors: total.TotalErrors
-    choice: total.TotalChoice
+    curve_errors: total.TotalErrors
+    best_choice: total.TotalChoice
     near_optimal_range: tuple[float, float]
     single_count_bound: float
 
@@ -111,8 +111,8 @@ def solve(dataset: Dataset, parameters: StartParameters) -> Tradeoff:
     return Tradeoff(
         histogram=histogram,
         problem=problem,
-        errors=total.compute_errors(problem, log_spaced(*choose_axis_limits(histogram), CURVE_POINTS)),
-        choice=total.best_bound(problem),
+        curve_errors=total.compute_errors(problem, log_spaced(*choose_axis_limits(histogram), CURVE_POINTS)),
+        best_choice=total.best_bound(problem),
         near_optimal_range=total.find_near_optimal_bounds(problem),
         single_count_bound=total.find_optimal_bound(replace(problem, epsilon=parameters.epsilon)),
     )
@@ -129,14 +129,14 @@ HEIGHT = 330
 """In pixels: with the questions above it and the users below it, it is seen whole on a screen of 1280 x 800."""
 
 
-def plot_tradeoff(solution: Tradeoff, bound: int | None, disclosure: Provenance) -> Plot:
+def plot_tradeoff(solution: Tradeoff, bound: int | None, provenance: Provenance) -> Plot:
     """Plot bias, noise and error over the bound, with the best one and the bound that the user entered."""
-    best_choice, histogram, num_rows = solution.choice, solution.histogram, solution.num_rows
+    best_choice, histogram, num_rows = solution.best_choice, solution.histogram, solution.num_rows
     columns = {
-        "bound": solution.errors.bounds,
-        "bias": solution.errors.bias / num_rows,
-        "mean_noise": solution.errors.mean_noise / num_rows,
-        "expected_error": solution.errors.absolute_errors / num_rows,
+        "bound": solution.curve_errors.bounds,
+        "bias": solution.curve_errors.bias / num_rows,
+        "mean_noise": solution.curve_errors.mean_noise / num_rows,
+        "expected_error": solution.curve_errors.absolute_errors / num_rows,
     }
     bounds, bias_shares, noise_shares, error_shares = columns.values()
     items: list[Item] = [
@@ -163,7 +163,7 @@ def plot_tradeoff(solution: Tradeoff, bound: int | None, disclosure: Provenance)
         "As the bound grows, fewer rows are lost and more noise is needed.",
         Axis("bound", "rows per user", choose_axis_limits(histogram), number_format=",.3~r"),
         share_axis("error of a count", (0.0, 1.0), unit="share of it", number_format=".2~%"),
-        items, disclosure, columns, is_main=True, height=HEIGHT, handle=handle,
+        items, provenance, columns, is_main=True, height=HEIGHT, handle=handle,
     )  # fmt: skip
 
 
@@ -187,13 +187,13 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
     Source: Amin et al. 2019, section 3; the exact error as in `dpcore.total.errors`.
     """
     solution = solve(dataset, parameters) if solution is None else solution
-    own_bound, best_choice, num_rows = parameters.bound, solution.choice, solution.num_rows
-    disclosure = start_parameters.choose_dataset(dataset, parameters.users).provenance
+    own_bound, best_choice, num_rows = parameters.bound, solution.best_choice, solution.num_rows
+    provenance = start_parameters.choose_dataset(dataset, parameters.users).provenance
     answer = Answer(
         "With so few users and so small an ε, every bound gives more noise than count.",
         detail=_write_detail(solution, parameters), numbers=(), assumptions=(ASSUMPTION,),
-        disclosure=disclosure, parameters=parameters, solution=solution,
-        plots={"start-tradeoff": lambda: plot_tradeoff(solution, own_bound, disclosure)},
+        disclosure=provenance, parameters=parameters, solution=solution,
+        plots={"start-tradeoff": lambda: plot_tradeoff(solution, own_bound, provenance)},
     )  # fmt: skip
     if best_choice.max_total == 0:
         return answer
@@ -203,27 +203,22 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
     near_optimal_text = ""
     if low_text != high_text:
         near_optimal_text = f"{low_text} to {high_text} rows, within 5{wording.PERCENT}."
-    bound_unit, bound_key = "rows per user", "max_contributions"
-    bound_number = Number(
-        "Sweet spot", rows_text, "per user", value=best_choice.max_total, unit=bound_unit, key=bound_key
-    )
+    bound_options: dict[str, str] = {"unit": "rows per user", "key": "max_contributions"}
+    bound_number = Number("Sweet spot", rows_text, "per user", value=best_choice.max_total, **bound_options)
     error_text = wording.percent(error_share)
     error_number = Number("Error", error_text, "of a count", value=error_share, unit="share of a count")
-    best_errors = best_choice.errors
-    share_by_part = {
-        BIAS: float(best_errors.bias) / num_rows,
-        NOISE: float(best_errors.mean_noise) / num_rows,
-    }
+    part_errors = {BIAS: best_choice.errors.bias, NOISE: best_choice.errors.mean_noise}
+    part_shares = {name: float(error) / num_rows for name, error in part_errors.items()}
     return replace(
         answer, headline=standard.instruct_to_cap(rows_text), numbers=(bound_number, error_number),
-        near_optimal=near_optimal_text, error_parts=build_error_parts(share_by_part, wording.percent),
+        near_optimal=near_optimal_text, error_parts=build_error_parts(part_shares, wording.percent),
     )  # fmt: skip
 
 
 def _write_detail(solution: Tradeoff, parameters: StartParameters) -> str:
     """Write the release in the picture, the best bound of a single count, and the effect of the user's own bound."""
     sentences = [f"**Released** with ε = {wording.entered(parameters.epsilon)}: {CELLS} counts."]
-    if solution.single_count_bound not in (0.0, solution.choice.max_total):
+    if solution.single_count_bound not in (0.0, solution.best_choice.max_total):
         rows_text = wording.counted(solution.single_count_bound, "row")
         sentences.append(f"A single count is best at {rows_text}.")
     if parameters.bound is not None:

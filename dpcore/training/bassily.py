@@ -121,8 +121,7 @@ def train_bassily(
         slopes = np.maximum(slopes, -max_slopes[row_indices]) * row_weights[row_indices, column_indices]
         slopes[row_offsets >= drawn_sizes[:, None]] = 0.0
         gradient = np.einsum("rw,rwd->rd", slopes, signed_rows)
-        noise_draws = sigma * rng.standard_normal((num_runs, num_features))
-        noisy_gradient = num_users * gradient + noise_draws
+        noisy_gradient = num_users * gradient + sigma * rng.standard_normal((num_runs, num_features))
         theta = np.clip(theta - first_rate / math.sqrt(step_number) * noisy_gradient, -BOX, BOX)
     return np.asarray(theta.T)
 
@@ -192,9 +191,9 @@ FIGURES = (
         Axis("mean logistic loss on all rows", number_format=".3g"),
         BOUNDS,
         tuple(
-            Line(f"{key}_{epsilon}", f"{name}, ε = {epsilon}", style, symbol, dash, losses[epsilon])
+            Line(f"{key}_{epsilon}", f"{name}, ε = {epsilon}", style, symbol, dash, printed_losses[epsilon])
             for epsilon, dash in DASHES.items()
-            for key, name, style, symbol, losses in (
+            for key, name, style, symbol, printed_losses in (
                 ("cap", "Cap", Style.CAP, "diamond", PRINTED_CAP_LOSSES),
                 ("weights", "Weights", Style.SMOOTH, "circle", PRINTED_WEIGHT_LOSSES),
             )

@@ -275,5 +275,4 @@ def compute_theorem_trade_off(
     Source: Epasto et al. 2020, theorem 4 and "Tradeoff weights".
     """
     numerator = math.log(num_features) * math.log(histogram.num_rows)
-    denominator = math.log(histogram.num_users / mechanism.delta) ** 4
-    return numerator * mechanism.epsilon**2 / denominator
+    return numerator * mechanism.epsilon**2 / math.log(histogram.num_users / mechanism.delta) ** 4

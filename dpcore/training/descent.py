@@ -120,7 +120,8 @@ def choose_quantile(unit_noise: float, num_features: int, num_users_by_run: Floa
     return np.asarray(1.0 - np.minimum(0.5, clipped_shares))
 
 
-Direction = Callable[[FloatArray, FloatArray, int], tuple[FloatArray, FloatArray | None]]
+DirectionAndShare = tuple[FloatArray, FloatArray | None]
+Direction = Callable[[FloatArray, FloatArray, int], DirectionAndShare]
 """From θ, shape (d, runs), the bound of each run, and the number of the step to the noisy sum of gradients over the
 bound, shape of θ, and the noisy share of users within the bound, shape (runs,), or None for a fixed bound."""
 
@@ -232,9 +233,7 @@ def simulate_descents(
         num_users_errors = rule_plan.num_users_noise_std * tile_for_bounds(rule_noise.num_users_draws)
         noisy_num_users = np.maximum(num_users + num_users_errors, rule_plan.unit_noise)
 
-    def take_direction(
-        theta: FloatArray, bounds: FloatArray, step: int
-    ) -> tuple[FloatArray, FloatArray | None]:
+    def take_direction(theta: FloatArray, bounds: FloatArray, step: int) -> DirectionAndShare:
         """Return the noisy sum of gradients over the bound, and the noisy share of users within it, as `Direction`."""
         gradient_sum, num_within = sum_gradients(theta, bounds * mechanism.clip, None)
         gradient_errors = rule_plan.direction_noise_std * tile_for_bounds(rule_noise.gradient_draws[step - 1])

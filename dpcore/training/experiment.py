@@ -29,14 +29,7 @@ from dpcore.training import descent, optimum
 from dpcore.training.account import Cell, Method, draw_ranks
 from dpcore.training.descent import BLOCK
 from dpcore.training.mechanism import Mechanism, Pace
-from dpcore.training.rows import (
-    SCORE_SHAPE,
-    ClassifierRows,
-    Measure,
-    ScoreUnit,
-    score_constant,
-    score_models,
-)
+from dpcore.training.rows import SCORE_SHAPE, ClassifierRows, Measure, ScoreUnit, score_guess, score_models
 
 MAX_RUNS = 500
 BATCH = 10
@@ -344,7 +337,7 @@ def compute_references(experiment: Experiment, should_stop: ShouldStop = never) 
             first_baseline, _, *first_scores = scores_by_split[0]
             scores_without_noise = [scores_without_privacy + x - first_baseline for x in first_scores]
         best_constant = optimum.find_best_constant(training_rows, loss)
-        guessing_scores = np.stack([score_constant(rows, loss, best_constant) for rows in rows_of_both_sides])
+        guessing_scores = np.stack([score_guess(rows, loss, best_constant) for rows in rows_of_both_sides])
         scores_by_split.append([scores_without_privacy, guessing_scores, *scores_without_noise])
         certificate = certificate or fitted_model.certificate
     assert certificate is not None
@@ -377,8 +370,7 @@ def fill_table(
     # Hence every table that is passed on or returned is valid, and NaN alone says what is missing.
     #
     # Step 1: put the missing runs in order. Invariant: each of them is in exactly one batch.
-    first_batch_size = experiment.num_runs if on_update is None else BATCH
-    batches = _order_missing_runs(experiment, scores, first_batch_size)
+    batches = _order_missing_runs(experiment, scores, experiment.num_runs if on_update is None else BATCH)
     num_missing = int(np.isnan(scores[:, :, 0, 0, 0]).sum())
     # All caps of a batch share the ranks of their rows: those of one batch are kept at a time.
     draw_ranks_once = functools.lru_cache(len(experiment.splits))(draw_ranks)

@@ -178,8 +178,7 @@ class Mechanism:
 
     def project(self, theta: FloatArray) -> FloatArray:
         """Project models onto the ball, shape (d, runs); of noisy models this costs no privacy."""
-        lengths = np.sqrt(np.einsum("kr,kr->r", theta, theta))
-        return np.asarray(theta / np.maximum(lengths / self.radius, 1.0))
+        return np.asarray(theta / np.maximum(np.sqrt(np.einsum("kr,kr->r", theta, theta)) / self.radius, 1.0))
 
 
 STEPS = 200

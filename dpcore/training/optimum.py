@@ -233,14 +233,12 @@ def find_best_constant(rows: ClassifierRows, loss: LossKind) -> float:
         return math.log(positive_share / (1.0 - positive_share))
     from scipy.optimize import minimize_scalar
 
-    def compute_mean_loss(score: float) -> float:
+    def compute_loss(score: float) -> float:
         """Return the mean loss over rows if every row has this score."""
         losses_by_label = loss.evaluate(np.array([score, -score]))
         return float(np.array([positive_share, 1.0 - positive_share]) @ losses_by_label)
 
-    result = minimize_scalar(
-        compute_mean_loss, bounds=(-2.0, 2.0), method="bounded", options={"xatol": 1e-12}
-    )
+    result = minimize_scalar(compute_loss, bounds=(-2.0, 2.0), method="bounded", options={"xatol": 1e-12})
     return float(result.x)
 
 

@@ -162,9 +162,8 @@ class TrainingParameters(Parameters):
             InvalidInput: Fewer than two users, or all labels on one side of the threshold.
         """
         if np.unique(rows.signs).size < 2:
-            label_text = "1" if rows.signs[0] > 0.0 else "not 1"
             raise refuse(
-                f"every label is {label_text}: there is nothing to tell apart",
+                f"every label is {'1' if rows.signs[0] > 0.0 else 'not 1'}: there is nothing to tell apart",
                 remedy="Choose a threshold or class that leaves labels on both sides",
             )
         splits = tuple(hold_out(rows, self.held_out, self.seed + i) for i in range(self.splits))

@@ -27,7 +27,7 @@ from dpcore.contributions import FloatArray, IntArray, rank_within_users
 from dpcore.data.column_names import escape_formula
 from dpcore.training import account, integer_sums, optimum
 from dpcore.training.account import WEIGHT_SHARE, Cell, Method, get_gradient_sensitivity
-from dpcore.training.descent import descend_as_entered, descend_by_rule
+from dpcore.training.descent import DirectionAndShare, descend_as_entered, descend_by_rule
 from dpcore.training.integer_sums import GRID_STEPS, USER_NORM, account_exactly
 from dpcore.training.mechanism import Mechanism, Pace, apply_rule
 from dpcore.training.rows import ClassifierRows, Scaling
@@ -268,9 +268,7 @@ class _Release:
             noisy_user_units = gaussian_steps.release(np.array([user_unit * rows.num_users]), user_unit**2)
             num_users = max(float(noisy_user_units[0]) / user_unit, unit_noise)
 
-        def take_direction(
-            theta: FloatArray, bounds: FloatArray, step: int
-        ) -> tuple[FloatArray, FloatArray | None]:
+        def take_direction(theta: FloatArray, bounds: FloatArray, step: int) -> DirectionAndShare:
             """Release the sum of gradients over the bound, and, if the bound follows, the share of users within it."""
             # Before the first step noise was drawn for the number of users only, where that is released.
             self.report((step - 1) / mechanism.steps, was_drawn=step > 1 or rule_grid.num_users_unit > 0)
@@ -284,17 +282,16 @@ class _Release:
             # (2 within - n) / (2 n) + 1/2 = within / n, of released numbers.
             return direction, noisy_balance / (2.0 * rule_grid.count_unit * num_users) + 0.5
 
+        noise_std = gaussian_steps.scale / GRID_STEPS
         rule_plan = account.plan_rule_noise(mechanism, bound_follows)
-        rule_plan = replace(
-            rule_plan, unit_noise=unit_noise, direction_noise_std=gaussian_steps.scale / GRID_STEPS
-        )
+        rule_plan = replace(rule_plan, unit_noise=unit_noise, direction_noise_std=noise_std)
         first_bounds, num_users_by_run = np.array([self.cell.bound]), np.array([num_users])
         theta_and_bounds = descend_by_rule(
             take_direction, mechanism, rows.num_features, num_users_by_run, first_bounds, rule_plan
         )
         assert theta_and_bounds is not None  # `report` raises where it is stopped.
         mean_theta, last_bounds = theta_and_bounds
-        last_noise_std = gaussian_steps.scale * float(last_bounds[0]) * mechanism.clip / GRID_STEPS
+        last_noise_std = noise_std * float(last_bounds[0]) * mechanism.clip
         return Model(mean_theta[:, 0], self.facts, self.cell, last_noise_std, float(last_bounds[0]))
 
     def descend_as_entered(self) -> Model:

@@ -188,8 +188,7 @@ def describe_label_rule(data: TrainingData, positive_above: float) -> str:
     labelled_rows = data.dataset.table
     assert labelled_rows is not None
     if data.design is not None and data.design.positive:
-        positive_phrase = describe_positive(data, positive_above)
-        return f"A row counts as 1 where {positive_phrase}, else as −1"
+        return f"A row counts as 1 where {describe_positive(data, positive_above)}, else as −1"
     num_distinct = np.unique(labelled_rows.labels).size
     if num_distinct <= 2:
         return ""
@@ -203,10 +202,10 @@ def load_sample() -> TrainingData:
     Raises:
         InvalidInput: Its file is missing.
     """
-    path = FOLDER / FILE
-    if not path.is_file():
+    sample_path = FOLDER / FILE
+    if not sample_path.is_file():
         raise refuse(f"the sample file {FILE} is missing from the folder sample_data")
-    dataset = build_dataset(read_table(path.read_bytes(), FILE), DESIGN, Disclosure.PUBLIC)
+    dataset = build_dataset(read_table(sample_path.read_bytes(), FILE), DESIGN, Disclosure.PUBLIC)
     source = "Tickets of an invented help desk: was a ticket escalated? Made by docs/make_sample_tickets.py."
     dataset = replace(dataset, name=TITLE, source=source)
     return TrainingData(dataset, dataset.digest, DESIGN, make_scaling(dataset, DESIGN, RANGES), RANGES)

@@ -115,7 +115,7 @@ def build_report(answer: Answer, source: Source, training_card: TrainingCard | N
     else:
         hidden_fields.add("own_bound")
         summary = summarise_owners(solution)
-        source = replace(source, disclosure=answer.disclosure, write_cell=write_disclosure)
+        source = replace(source, disclosure=answer.disclosure, write_data_cell=write_disclosure)
     if training_card is not None and training_card.is_private:
         # The bounds may be public: the file as a whole is not.
         source = replace(source, disclosure=training_card.disclosure)

@@ -14,7 +14,8 @@ QUESTION = Question(
     icon=":material/hub:",
     url_path="data-owners",
     group="Models",
-    lead="Hospitals, phones or shops could share a model. **Should they, and what does joint privacy buy?**",
+    lead="Hospitals, phones or shops could share a model. **Should they, and what does joint privacy buy?**"
+    " Simulation: nothing is released.",
     sentence="Data owners could train a model together: should they?",
     release_phrase="A model trained across several data owners",
     own_file_name="loaded",

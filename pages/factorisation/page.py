@@ -127,7 +127,7 @@ class FactorisationPage(Page):
         source = report_content.build_session_source(needs_rows=True, disclosure=answer.disclosure)
         if answer.parameters.source is RatingSource.DATA:
             return source
-        return replace(source, needs_rows=False, write_cell=write_data_cell)
+        return replace(source, needs_rows=False, write_data_cell=write_data_cell)
 
     def summarise(self, answer: Answer, data: Any) -> tuple[Line, ...]:
         """Summarise the ratings for the report."""

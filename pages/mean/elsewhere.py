@@ -110,11 +110,11 @@ def explain_difference(
 def _write_reason(page_setting: ReleaseSetting, mean_setting: ReleaseSetting) -> str:
     """Return the clause that says why *Mean* finds another bound: the first setting in which the two pages differ."""
     differing_fields = page_setting.list_differences(mean_setting)
-    if "is_exact_for_values" in differing_fields:
+    if "is_best_on_values" in differing_fields:
         return "it goes by the values of this table, here only σ² and ρ are known"
-    if {"user_share", "is_table_mean"} & set(differing_fields):
+    if {"user_share", "targets_table_mean"} & set(differing_fields):
         share_texts = (wording.number(s.user_share, 2) for s in (mean_setting, page_setting))
-        if page_setting.user_share and mean_setting.user_share and not mean_setting.is_table_mean:
+        if page_setting.user_share and mean_setting.user_share and not mean_setting.targets_table_mean:
             return "it is about a population's mean, this page about this table's"
         return "its share ρ of the variance between users is {}, here it is {}".format(*share_texts)
     if "variance_share" in differing_fields:

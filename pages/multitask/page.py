@@ -89,7 +89,7 @@ class MultitaskPage(Page):
         """Build the source of the script; generated tasks need no data."""
         source = report_content.build_session_source(needs_rows=True, disclosure=answer.disclosure)
         is_generated = answer.parameters.generator is not None
-        return replace(source, write_cell=write_generated_cell) if is_generated else source
+        return replace(source, write_data_cell=write_generated_cell) if is_generated else source
 
     def summarise(self, answer: Answer, dataset: Dataset) -> tuple[Line, ...]:
         """Summarise users and tasks."""

@@ -42,7 +42,7 @@ class PerGroupPage(Page):
     def build_source(self, answer: Answer, dataset: Dataset) -> Source:
         """Return the source of the script: the data, or the file of their distribution."""
         if isinstance(answer.solution, DistributionSolution):
-            return Source(dataset, needs_rows=True, write_cell=write_data_cell)
+            return Source(dataset, needs_rows=True, write_data_cell=write_data_cell)
         return super().build_source(answer, dataset)
 
     def write_file_label(self, name: str) -> str:

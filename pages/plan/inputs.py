@@ -90,19 +90,19 @@ def _draw_editor() -> None:
 
 def build_frame(lines_text: str) -> pd.DataFrame:
     """Build the table of lines from their text; a line that cannot be read stays as it was entered."""
-    rows = [
+    table_rows = [
         (statistic_name, quantile, wanted_error or None, None if weight == 1.0 else weight)
         for statistic_name, quantile, wanted_error, weight in plan_parameters.tabulate_lines(lines_text)
     ]
     types_by_column = dict(zip(COLUMN_NAMES, (object, float, object, float), strict=True))
-    return pd.DataFrame(rows, columns=COLUMN_NAMES).astype(types_by_column)
+    return pd.DataFrame(table_rows, columns=COLUMN_NAMES).astype(types_by_column)
 
 
 def write_lines(frame: pd.DataFrame) -> str:
     """Return the lines of a table as text, without rows that name no release; other faults stay for the check."""
     line_texts = []
-    rows = frame[COLUMN_NAMES].itertuples(index=False, name=None)
-    for statistic_name, quantile, wanted_error, weight in rows:
+    table_rows = frame[COLUMN_NAMES].itertuples(index=False, name=None)
+    for statistic_name, quantile, wanted_error, weight in table_rows:
         if not isinstance(statistic_name, str) or not statistic_name:
             continue
         line_text = statistic_name
@@ -123,5 +123,5 @@ def write_settings(dataset: Dataset, answer: Answer) -> str:
     assert call is not None
     name, settings = call
     settings = settings | {"lines": [line.text for line in answer.parameters.parsed_lines]}
-    command, columns = questions.command_of(name), questions.QUESTIONS[name].column_arguments
-    return script.write_settings((name, settings), command, dataset, columns)
+    command, column_arguments = questions.command_of(name), questions.QUESTIONS[name].column_arguments
+    return script.write_settings((name, settings), command, dataset, column_arguments)

@@ -15,7 +15,7 @@ from dpcore.plan.parameters import Line, LineStatistic, list_missing_lines
 from dpcore.plan.table import NEIGHBOURS
 from pages.plan.question import QUESTION
 
-STATISTICS = {
+STATISTIC_BY_QUANTITY = {
     Quantity.MEAN: LineStatistic.MEAN,
     Quantity.SUM: LineStatistic.SUM,
     Quantity.COUNT: LineStatistic.ROWS,
@@ -32,7 +32,7 @@ def list_lines(card: Answer) -> tuple[str, ...]:
     quantity = None if card.setting is None else card.setting.statistic
     if quantity is Quantity.QUANTILE:
         return tuple(Line(LineStatistic.QUANTILE, q).text for q in parse_numbers(card.parameters.quantiles))
-    return (STATISTICS[quantity].value,) if quantity in STATISTICS else ()
+    return (STATISTIC_BY_QUANTITY[quantity].value,) if quantity in STATISTIC_BY_QUANTITY else ()
 
 
 def describe_differences(card: Answer) -> tuple[str, ...]:
@@ -76,5 +76,5 @@ def _add_lines(new_lines: tuple[str, ...]) -> None:
     """Add the lines that the plan lacks to its text."""
     lines_key = QUESTION.key("lines")
     lines_text = (st.session_state.get(lines_key) or "").strip("; ")
-    lines = [*([lines_text] if lines_text else []), *list_missing_lines(lines_text, new_lines)]
-    st.session_state[lines_key] = "; ".join(lines)
+    line_texts = [*([lines_text] if lines_text else []), *list_missing_lines(lines_text, new_lines)]
+    st.session_state[lines_key] = "; ".join(line_texts)

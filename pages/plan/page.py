@@ -31,8 +31,8 @@ class PlanPage(Page):
 
     def draw_behind(self, answer: Answer) -> None:
         """Draw every line with its share, bound and error, and what stands behind the plan."""
-        plan = words.tabulate_plan(answer.solution)
-        figures.show_table(plan, "Share, bound and error of every number", height="content")
+        texts_by_heading = words.tabulate_plan(answer.solution)
+        figures.show_table(texts_by_heading, "Share, bound and error of every number", height="content")
         st.caption(words.TABLE_NOTE)
         cards.draw_behind(replace(answer, numbers=answer.numbers[:2]))
 

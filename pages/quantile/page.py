@@ -73,7 +73,7 @@ class QuantilePage(Page):
                 if outside_counts.exceeds_warning:
                     text = "of the values lie outside the base distribution, so no answer can be among them."
                     remedy = f"Set {RANGE_FIELDS[parameters.base]} {RANGE_SOURCE}"
-                    st.warning(f"{outside_counts.percent} {text} {remedy}", icon=":material/warning:")
+                    st.warning(f"{outside_counts.percent_text} {text} {remedy}", icon=":material/warning:")
                     if dataset.is_private:
                         cards.label(dataset.provenance)
         return parameters

@@ -160,22 +160,22 @@ class RegressionPage(Page):
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> RegressionParameters | None:
         """Draw the inputs, and warn of many clipped labels."""
         propose_range(dataset)
-        key = QUESTION.key
-        st.session_state.setdefault(key("error"), ErrorTarget.COEFFICIENTS)
+        build_key = QUESTION.key
+        st.session_state.setdefault(build_key("error"), ErrorTarget.COEFFICIENTS)
         parameters: RegressionParameters | None = question_page.read_inputs(
             QUESTION,
             slots,
             # Empty fields of the generator are named where the data are made, and matter to no upload.
             is_hidden=GENERATOR_FIELDS.__contains__,
-            draw_more=lambda: fields.choice("Figures show the error of", TARGETS, key("error"), FIT),
+            draw_more=lambda: fields.choice("Figures show the error of", TARGETS, build_key("error"), FIT),
             ask_first=lambda unused: question_page.ask_for_range(
-                dataset, {key("lower"): "L", key("upper"): "U"}, "label"
+                dataset, {build_key("lower"): "L", build_key("upper"): "U"}, "label"
             ),
         )
         outside_counts = None if parameters is None else count_clipped(dataset, parameters)
         if outside_counts and outside_counts.num_outside > WARN_CLIPPED * outside_counts.num_values:
             slots.notes.warning(
-                f"{outside_counts.percent} of the labels are clipped, which biases the coefficients. Set L and U "
+                f"{outside_counts.percent_text} of the labels are clipped, which biases the coefficients. Set L and U "
                 "from what you know of the quantity.",
                 icon=":material/warning:",
             )
@@ -209,10 +209,9 @@ class RegressionPage(Page):
 
     def describe_files(self, answer: Answer) -> str:
         """Return Markdown on the content of the files."""
-        label = answer.solution.dataset.provenance.label
         return (
             "**C** holds one line per complete row of the table and one column per coefficient, **Choice** question "
-            f"and answer. Both are labelled *{label}*."
+            f"and answer. Both are labelled *{answer.solution.dataset.provenance.label}*."
         )
 
     def list_report_fields(self, answer: Answer) -> Sequence[str]:
@@ -230,7 +229,7 @@ class RegressionPage(Page):
                 return "data = None  # The settings say how data are generated."
             return write_table_cell(code, source, public_only, own_data.design, "dpcore.regression.problem")
 
-        return Source(dataset, needs_rows=True, write_cell=write_cell)
+        return Source(dataset, needs_rows=True, write_data_cell=write_cell)
 
     def list_releases(self, answer: Answer, dataset: Dataset) -> tuple[Line, ...]:
         """List the latest draw and all that was spent."""

@@ -116,7 +116,7 @@ class TrainingPage(Page):
                 "data = TrainingData(data, design=design, scaling=scaling, ranges=ranges)"
             )
 
-        return Source(data.dataset, needs_rows=True, write_cell=write_cell)
+        return Source(data.dataset, needs_rows=True, write_data_cell=write_cell)
 
     def list_releases(self, answer: Answer, data: TrainingData) -> tuple[Line, ...]:
         """List the latest model, and what was spent on these rows."""

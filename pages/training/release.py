@@ -16,18 +16,12 @@ from dpcore.common.checks import InputProblem, InvalidInput, describe_error, ref
 from dpcore.common.privacy import Ledger, ReleaseFacts, format_rounded_up
 from dpcore.common.progress import ShouldStop
 from dpcore.report.content import Line
+from dpcore.training import release as dp_release
 from dpcore.training.account import Method
 from dpcore.training.answer.solution import TrainingSolution, scale_rows
 from dpcore.training.answer.words import describe_cell, describe_model
 from dpcore.training.mechanism import Mechanism
-from dpcore.training.release import (
-    Model,
-    ReleaseRecord,
-    StoppedError,
-    state_guarantee,
-    train_once,
-    write_models,
-)
+from dpcore.training.release import Model, ReleaseRecord, StoppedError, state_guarantee, train_once
 from dpcore.training.rows import ClassifierRows
 from dpcore.training.training_data import describe_positive
 from pages.shared.base import cache
@@ -117,7 +111,7 @@ def show_release(solution: TrainingSolution) -> None:
     store.show_account(draws[-1].model.facts if draws else None, is_outdated)
     if draws:
         _show_model(draws[-1])
-        store.file_button("Released models (CSV)", lambda: write_models(draws), "released-models")
+        store.file_button("Released models (CSV)", lambda: dp_release.write_models(draws), "released-models")
 
 
 def _start_release(solution: TrainingSolution) -> None:
@@ -145,9 +139,7 @@ def _start_release(solution: TrainingSolution) -> None:
     def make(progress: jobs.Progress, should_stop: ShouldStop) -> ReleaseRecord | _Stopped:
         """Train once and return the record of the release, or how it was stopped or failed."""
         try:
-            model = train_once(
-                rows, mechanism, cell, charge=check_noted, progress=progress, should_stop=should_stop
-            )
+            model = train_once(rows, mechanism, cell, check_noted, progress, should_stop)
         except StoppedError as stopped_error:
             return _Stopped(stopped_error.was_drawn)
         except Exception as error:  # No second try of the same work: it would draw noise that nobody noted.

@@ -201,7 +201,7 @@ def test_stored_runs_are_read_as_they_were_written() -> None:
     text = to_json(figure, runs)
     assert json.loads(text)["command"] == "make paper-figures"
     again = FigureRuns.read(figure, text)
-    assert again.values == runs.values
+    assert again.x_values == runs.x_values
     np.testing.assert_allclose(again.summary.means, runs.summary.means, rtol=1e-6)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import Page, expect
 
 from pages.shared.base import catalogue
@@ -73,3 +75,21 @@ def test_a_short_axis_is_drawn_and_code_of_ninety_characters_is_read_without_wra
     settle(page)
     pre = code.locator("xpath=ancestor::pre")
     assert pre.evaluate("e => e.scrollWidth - e.clientWidth") <= 1
+
+
+def test_on_a_phone_the_pages_are_a_landmark_and_the_sidebar_closes_behind_a_link(
+    page: Page, app_url: str
+) -> None:
+    page.set_viewport_size(NARROW)
+    page.goto(f"{app_url}/mean")
+    settle(page)
+    page.get_by_test_id("stExpandSidebarButton").click()
+    pages = page.get_by_role("navigation", name="Pages")
+    expect(pages).to_be_in_viewport()
+    expect(pages.locator("[aria-current=page]")).to_have_text(re.compile("Mean$"))
+    # A folded group opens by key.
+    expect(pages.get_by_role("link", name="Recommender")).not_to_be_visible()
+    pages.locator("summary").press("Enter")
+    pages.get_by_role("link", name="Recommender").click()
+    expect(page.get_by_role("heading", level=1, name="Recommender")).to_be_visible()
+    expect(pages).not_to_be_in_viewport()

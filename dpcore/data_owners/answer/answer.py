@@ -181,7 +181,7 @@ def write_methods(solution: OwnersSolution) -> Methods:
         rule_sentence="Upper bounds on the excess loss were compared [@huang2023, theorem 3.1], with the hidden "
         f"constants {wording.entered(parameters.alone_constant)}, {wording.entered(parameters.sampling_constant)} and "
         f"{wording.entered(parameters.privacy_constant)}. They are orders and promise no accuracy.",
-        subject_text="The comparison",
+        subject_phrase="The comparison",
         choice_source=ChoiceSource.COMPUTED if solution.is_of_data else ChoiceSource.ENTERED,
     )
 

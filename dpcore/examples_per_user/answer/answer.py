@@ -87,7 +87,10 @@ def plot_multipliers(solution: ExamplesSolution, provenance: Provenance) -> Plot
     """Plot the noise multiplier over G, if examples are drawn and if users are."""
     description = "It grows with G if examples are drawn, and falls if users are drawn."
     x_axis, y_axis = _make_bound_axis(solution), Axis("noise multiplier", "clip norms")
-    curves, title = _make_curves(solution, "multiplier", is_shaded=False), "Noise multiplier, at most"
+    curves, title = (
+        _make_curves(solution, "multiplier", shades_between_ends=False),
+        "Noise multiplier, at most",
+    )
     return Plot("examples-multiplier", title, description, x_axis, y_axis, curves, provenance, height=360)
 
 
@@ -96,13 +99,17 @@ def _make_column(candidates: Sequence[Candidate], attribute_name: str, column_na
     return Column(column_name or attribute_name, collect_values(candidates, attribute_name))
 
 
-def _make_curves(solution: ExamplesSolution, attribute_name: str, is_shaded: bool = True) -> list[Curve]:
+def _make_curves(
+    solution: ExamplesSolution, attribute_name: str, shades_between_ends: bool = True
+) -> list[Curve]:
     """Make a curve of one quantity per way of sampling, at r as entered; if asked, shaded from r = 0 to 1."""
     curves = []
     for sampling, candidates in solution.comparison.candidates_by_sampling.items():
         column_name = f"{sampling.value}_{attribute_name}"
-        shade_options: dict[str, Any] = {"is_shaded": is_shaded}
-        shade_ends = (("low_ends", "diverse", 0.0), ("high_ends", "alike", 1.0)) if is_shaded else ()
+        shade_options: dict[str, Any] = {"shades_between_ends": shades_between_ends}
+        shade_ends = (
+            (("low_ends", "diverse", 0.0), ("high_ends", "alike", 1.0)) if shades_between_ends else ()
+        )
         for end_option, column_suffix, similarity in shade_ends:
             changed_candidates = [
                 replace_similarity(solution.histogram, solution.parameters, c, similarity) for c in candidates
@@ -324,7 +331,7 @@ def build_answer(
         lambda: _list_details(solution),
         number_keys=("bound", "sampling_rate", "divisor", "kept_share", "noise"),
         question_entries={"neighbours": NEIGHBOURS.value, "source": "arXiv 2407.07737; arXiv 2310.15526"},
-        omitted_names=words.NOT_COMPARED,
+        omitted_parameter_names=words.NOT_COMPARED,
     )
 
 

@@ -243,7 +243,7 @@ def write_methods(solution: FactorisationSolution) -> Methods | None:
         disclosure=solution.disclosure,
         rule_sentence="A factorisation with adaptive weights was preferred to noisy item means with users' own offsets "
         "only if its error is lower by more than the interval.",
-        subject_text="The choice",
+        subject_phrase="The choice",
     )
 
 

@@ -41,7 +41,7 @@ def show_bias_bounds(answer: Answer, dataset: Dataset) -> section.Parts:
     yield section.Figures((answer.plots["learning-terms"](),), axes_with_main_limits="xy")
     caps_by_term = yield section.Cached(find_cap_by_term, (answer.solution.problem,))
     table_rows = words.list_bias_bound_rows(answer.solution, caps_by_term, answer.parameters.own_bound)
-    yield section.Table(table_rows, "All bounds", is_plain=True)
+    yield section.Table(table_rows, "All bounds", has_formulae=True)
     yield section.Label()
 
 
@@ -161,5 +161,5 @@ def build_answer(
             "neighbours": NEIGHBOURS.value,
             "source": "Amin et al. 2019, Bounding User Contributions, theorem 1 and section 6",
         },
-        omitted_names=NOT_ABOUT_DATA,
+        omitted_parameter_names=NOT_ABOUT_DATA,
     )

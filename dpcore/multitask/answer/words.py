@@ -259,7 +259,7 @@ def write_methods(solution: MultitaskSolution) -> Methods:
         public_procedure=f"{rule_phrase} −μ [@krichene2023], {fit_sentences}",
         disclosure=solution.tasks.disclosure,
         rule_sentence="It brings that bound to within 5 % of its least; task sizes are treated as public.",
-        subject_text="The exponent",
+        subject_phrase="The exponent",
     )
 
 

@@ -63,7 +63,11 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
     if min(amount_bounds.size, group_bounds.size) > 1:
         best_error = float(min(errors.min(), np.inf if solution.pair is None else solution.pair_error))
         named_contour = f"5{wording.PERCENT} more than the best", NEAR_OPTIMAL
-        items = [Cells("error", group_bounds, amount_bounds, errors, best_error, named_contour=named_contour)]
+        items = [
+            Cells(
+                "error", group_bounds, amount_bounds, errors, best_error, named_contour_multiple=named_contour
+            )
+        ]
         for name, pair, style, symbol in marked_pairs:
             hover_text = f"error: {format_error(parameters, pair.error)}"
             items.append(Mark(name, pair.max_groups, pair.max_amount, style, symbol, hover_text=hover_text))
@@ -100,10 +104,8 @@ def _name_error_unit(parameters: PerGroupParameters) -> str:
 
 def _build_axis(name: str, unit: str, values: FloatArray, *marked_values: float) -> Axis:
     """Build an axis that holds all values and the marked ones; its upper end is at least 1.5 times the lower one."""
-    low, high = (
-        min(float(values.min()), *marked_values, np.inf),
-        max(float(values.max()), *marked_values, 0.0),
-    )
+    low = min(float(values.min()), *marked_values, np.inf)
+    high = max(float(values.max()), *marked_values, 0.0)
     number_format = "," if name in (GROUPS_AXIS, USERS_AXIS) else ",.3~g"
     return Axis(name, unit, (low, max(high, low * 1.5)), number_format=number_format)
 

@@ -195,8 +195,8 @@ def write_detail(solution: AnySolution, dataset: Dataset) -> str:
         outside_counts = _count_outside(solution, dataset)
         if outside_counts is not None and outside_counts.exceeds_warning:
             sentences.append(
-                f"**{outside_counts.percent} of the values are clamped**, and no error here counts that: set L and U "
-                f"{RANGE_SOURCE}"
+                f"**{outside_counts.percent_text} of the values are clamped**, and no error here counts that: set L "
+                f"and U {RANGE_SOURCE}"
             )
         if (best_vector := solution.best_vector) is not None and solution.saved_share >= MIN_SAVING:
             is_cap = best_vector.vector_rule is VectorRule.CAP
@@ -251,7 +251,7 @@ def describe_near_optimal(solution: PerGroupSolution) -> str:
     counts_users = parameters.statistic is Statistic.USERS
     amount_text = "" if counts_users else format_amount(parameters, solution.pair.max_amount)
     group_range = solution.near_optimal_groups
-    return standard.write_range(*group_range, "group", objective="", other_bound_text=amount_text)
+    return standard.write_range(*group_range, "group", objective="", other_bound_phrase=amount_text)
 
 
 def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:

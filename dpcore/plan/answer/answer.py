@@ -37,16 +37,16 @@ EPSILONS = (0.02, 50.0)
 
 
 def _sample_epsilons(solution: PlanSolution, limits: tuple[float, float]) -> tuple[FloatArray, FloatArray]:
-    """Sample (epsilon of the plan, v of a line that takes all of it) over the axis."""
+    """Sample epsilons of the plan over the axis, and v, the squared noise scale, of a line with all of the budget."""
     budget = solution.budget
     if budget.mechanism is NoiseKind.LAPLACE:
         epsilons = np.geomspace(*limits, 61)
         return epsilons, budget.full_v * (budget.epsilon / epsilons) ** 2
     # From amount to epsilon, one call of OpenDP each (2 ms), and not back, which is a search. mu^2 = 20 is about
     # epsilon = 30.
-    plan_amount = 1.0 / budget.full_v
-    largest_amount = max(40.0, min(plan_amount * 2.0, 0.999 * MAX_AMOUNT))
-    amounts = np.geomspace(min(1e-5, plan_amount / 2.0), largest_amount, 33)
+    plan_mu_squared = 1.0 / budget.full_v
+    largest_amount = max(40.0, min(plan_mu_squared * 2.0, 0.999 * MAX_AMOUNT))
+    amounts = np.geomspace(min(1e-5, plan_mu_squared / 2.0), largest_amount, 33)
     return np.array([budget.convert_to_epsilon(amount) for amount in amounts.tolist()]), 1.0 / amounts
 
 
@@ -55,25 +55,20 @@ def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
     plan_epsilon, lines = solution.budget.epsilon, solution.lines
     limits = (min(EPSILONS[0], plan_epsilon / 2.0), max(EPSILONS[1], plan_epsilon * 2.0))
     epsilons, v = _sample_epsilons(solution, limits)
-    plan_curves, equal_curves = (
+    plan_ratio_arrays, equal_ratio_arrays = (
         [solution.compute_error_ratios(line, v) for line in allocated_lines]
         for allocated_lines in (lines, solution.equal_split_lines)
     )
     columns: dict[str, FloatArray] = {"epsilon": epsilons}
-    for line, plan_ratios, equal_ratios in zip(lines, plan_curves, equal_curves, strict=True):
+    for line, plan_ratios, equal_ratios in zip(lines, plan_ratio_arrays, equal_ratio_arrays, strict=True):
         columns[f"{line.label}: error over wanted"] = plan_ratios
         columns[f"{line.label}: at an equal share"] = equal_ratios
-    lines_with_ratios = zip(lines, plan_curves, equal_curves, strict=True)
-    ranked_lines = sorted(lines_with_ratios, key=lambda line_with_ratios: -line_with_ratios[0].num_parts)
-    visible_lines = list(zip(LINE_STYLES, ranked_lines, strict=False))
-    dotted_options: dict[str, Any] = {
-        "legend_entry": "Equal shares",
-        "dash": "dot",
-        "width": 1.5,
-        "opacity": 0.7,
-    }
+    lines_with_ratios = list(zip(lines, plan_ratio_arrays, equal_ratio_arrays, strict=True))
+    lines_with_ratios.sort(key=lambda line_with_ratios: -line_with_ratios[0].num_parts)
+    visible_lines = list(zip(LINE_STYLES, lines_with_ratios, strict=False))
+    dotted_options: dict[str, Any] = {"shared_legend_name": "Equal shares", "dash": "dot", "opacity": 0.7}
     items: list[Item] = [  # One after the other: they share an entry of the legend.
-        Curve(f"{line.label}, equal share", epsilons, equal_ratios, style, **dotted_options)
+        Curve(f"{line.label}, equal share", epsilons, equal_ratios, style, width=1.5, **dotted_options)
         for style, (line, _, equal_ratios) in visible_lines
         if len(lines) > 1
     ]
@@ -86,7 +81,7 @@ def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
         Level("Wanted error", 1.0),
         Level("ε of this plan", plan_epsilon, is_vertical=True, style=Style.TOTAL),
     ]
-    ratios = np.concatenate([*plan_curves, *equal_curves])
+    ratios = np.concatenate([*plan_ratio_arrays, *equal_ratio_arrays])
     ratios = ratios[np.isfinite(ratios) & (ratios > 0.0)]
     low_ratio = min(max(float(ratios.min(initial=0.5)) / 1.5, 1e-3), 0.5)
     high_ratio = min(max(float(ratios.max(initial=2.0)) * 1.5, 2.0), 1e4)
@@ -114,14 +109,14 @@ def plot_shares(solution: PlanSolution, dataset: Dataset) -> Plot:
     ]
     total_amount = float(solution.needed_amounts.sum())
     if 0.0 < total_amount < np.inf:  # Else one of them is never reached, or all are without any budget.
-        needed_shares = Column("needed_share", solution.needed_amounts / total_amount)
-        bars.append(Bars("What all wanted errors need", labels, needed_shares, Style.SMOOTH))
-    largest_index, largest_text = int(np.argmax(shares)), wording.percent(float(shares.max()))
+        needed_column = Column("needed_share", solution.needed_amounts / total_amount)
+        bars.append(Bars("What all wanted errors need", labels, needed_column, Style.SMOOTH))
+    largest_share_index, largest_share_text = int(np.argmax(shares)), wording.percent(float(shares.max()))
     limits = (0.0, min(1.0, 1.1 * max(float(np.max(bar.y)) for bar in bars)))
     return Plot(
         "plan-shares",
         "Shares of the budget",
-        f"{wording.capital(labels[largest_index])} gets {largest_text} of the budget.",
+        f"{wording.capital(labels[largest_share_index])} gets {largest_share_text} of the budget.",
         names_axis("number", " "),
         share_axis("share of the budget", limits, number_format=".1%"),
         bars,
@@ -132,10 +127,9 @@ def plot_shares(solution: PlanSolution, dataset: Dataset) -> Plot:
 
 def solve_beside_page(dataset: Dataset, parameters: PlanParameters) -> Solver:
     """Divide the budget; the curves of the lines are the same at every epsilon, and are computed once."""
-    fixed_parameters = replace(parameters, epsilon=1.0, objective=Objective.SUM)
-    planned_lines = yield Cached(plan_lines, (dataset, fixed_parameters), num_kept=8)
-    solution = yield Cached(solve, (dataset, parameters, planned_lines))
-    return SearchResult(solution)
+    curve_parameters = replace(parameters, epsilon=1.0, objective=Objective.SUM)
+    planned_lines = yield Cached(plan_lines, (dataset, curve_parameters), num_kept=8)
+    return SearchResult((yield Cached(solve, (dataset, parameters, planned_lines))))
 
 
 def show_shares(answer: Answer, dataset: Dataset) -> Parts:
@@ -213,8 +207,8 @@ def _list_details(solution: PlanSolution, certificate: Certificate | None) -> di
                 "bound": line.bound,
                 "second_bound": finite_or_none(line.second_bound),
                 "error": line.error,
-                "unit": line.planned.unit,
-                "wanted_error": line.planned.target_error,
+                "unit": line.planned_line.unit,
+                "wanted_error": line.planned_line.target_error,
                 "budget_for_wanted_error": finite_or_none(needed_amount),
             }
             for line, needed_amount in zip(solution.lines, solution.needed_amounts.tolist(), strict=True)
@@ -226,9 +220,9 @@ def _list_details(solution: PlanSolution, certificate: Certificate | None) -> di
 def _write_programs(solution: PlanSolution, dataset: Dataset) -> CodeChoice | None:
     """Write the programs of the plan; None if no program can apply a bound."""
     with contextlib.suppress(InvalidInput):  # A bound that no program could apply.
-        if program := make_program(dataset, solution.parameters, solution.lines, solution.budget):
+        if several_releases := make_program(dataset, solution.parameters, solution.lines, solution.budget):
             library = choose_library(solution.parameters.program, solution.parameters.mechanism)
-            return CodeChoice((("Plan", program),), library)
+            return CodeChoice((("Plan", several_releases),), library)
     return None
 
 
@@ -238,7 +232,7 @@ def _tabulate(solution: PlanSolution) -> pd.DataFrame:
 
     field_names = ("share", "amount", "bound", "second_bound", "error")
     columns = {name: [getattr(line, name) for line in solution.lines] for name in field_names}
-    planned_lines = [line.planned for line in solution.lines]
+    planned_lines = [line.planned_line for line in solution.lines]
     return pd.DataFrame(
         {
             **columns,

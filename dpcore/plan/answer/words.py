@@ -28,14 +28,14 @@ TINY_SHARE = 1e-4
 
 def write_headline(solution: PlanSolution) -> str:
     """Write for how many lines the budget suffices; for one line, whether it does."""
-    count, num_reached = len(solution.lines), solution.num_reached
+    num_lines, num_reached = len(solution.lines), solution.num_reached
     epsilon_text = format_rounded_up(solution.budget.epsilon, 4)
-    if count == 1:
+    if num_lines == 1:
         verb = "is enough" if num_reached else "is not enough"
         return f"All of ε = {epsilon_text} goes to {solution.lines[0].label}, and it {verb}."
-    count_text = f"{num_reached or 'none'} of {count} numbers"
-    if num_reached == count:
-        count_text = "both numbers" if count == 2 else f"all {count} numbers"
+    count_text = f"{num_reached or 'none'} of {num_lines} numbers"
+    if num_reached == num_lines:
+        count_text = "both numbers" if num_lines == 2 else f"all {num_lines} numbers"
     return f"ε = {epsilon_text} is enough for {count_text}."
 
 
@@ -43,11 +43,11 @@ def write_detail(solution: PlanSolution, dataset: Dataset) -> str:
     """Write the sentences that qualify the headline."""
     sentences = []
     if 1 < len(solution.lines) <= MAX_LINES_IN_TEXT:
-        line_texts = [
+        line_phrases = [
             f"**{wording.capital(line.label)}** {_format_share(line)}, {_describe_bound(line)}"
             for line in solution.lines
         ]
-        sentences.append(f"{'; '.join(line_texts)}.")
+        sentences.append(f"{'; '.join(line_phrases)}.")
     if len(solution.lines) > 1:
         sentences.append(_describe_most_expensive(solution))
     if dropped_labels := [line.label for line in solution.lines if line.is_dropped]:
@@ -58,7 +58,7 @@ def write_detail(solution: PlanSolution, dataset: Dataset) -> str:
 
 
 def _describe_most_expensive(solution: PlanSolution) -> str:
-    """Describe the line that needs most of the budget."""
+    """Write a sentence on the line that needs most of the budget, or that no line needs any."""
     label, needed_amount = solution.lines[solution.most_expensive_index].label, solution.needed_amounts.max()
     if math.isinf(needed_amount):
         return f"**Never reached:** {label}, even without noise."
@@ -71,11 +71,11 @@ def _describe_most_expensive(solution: PlanSolution) -> str:
 def build_numbers(solution: PlanSolution) -> tuple[Number, ...]:
     """Build the least epsilon for all target errors, the size of the errors, and each line."""
     sufficient_epsilon, is_reachable = solution.sufficient_epsilon, math.isfinite(solution.sufficient_epsilon)
-    size, equal_split_size = map(solution.summarise_errors, (solution.lines, solution.equal_split_lines))
+    size, equal_split_error = map(solution.summarise_errors, (solution.lines, solution.equal_split_lines))
     error_name, help_text = "Largest error", "The largest error over wanted error."
     if solution.parameters.objective is Objective.SUM:
         error_name, help_text = "Errors", "Root of the weighted mean square of error over wanted error."
-    size_note = f"times as wanted (equal split {wording.number(equal_split_size)})"
+    size_note = f"times as wanted (equal split {wording.number(equal_split_error)})"
     return (
         Number(
             "ε for all wanted errors",
@@ -90,9 +90,9 @@ def build_numbers(solution: PlanSolution) -> tuple[Number, ...]:
                 wording.capital(line.label),
                 format_error(line, line.error),
                 f"{_describe_bound(line)}, {_format_share(line)} of the budget",
-                f"Root mean squared error; wanted: {format_error(line, line.planned.target_error)}.",
+                f"Root mean squared error; wanted: {format_error(line, line.planned_line.target_error)}.",
                 line.error,
-                line.planned.unit,
+                line.planned_line.unit,
                 f"error_{line_number}",
             )
             for line_number, line in enumerate(solution.lines, start=1)
@@ -101,7 +101,7 @@ def build_numbers(solution: PlanSolution) -> tuple[Number, ...]:
 
 
 def _format_share(line: AllocatedLine) -> str:
-    """Format the share of the budget. A quantile whose error is least with hardly any budget gets a millionth."""
+    """Format the share of the budget: ``< 0.01 %`` for a tiny one, as of a quantile that errs least with hardly any."""
     if 0.0 < line.share < TINY_SHARE:
         return f"< {wording.percent(TINY_SHARE, 1)}"
     return wording.percent(line.share)
@@ -111,12 +111,12 @@ def format_error(line: AllocatedLine, error: float) -> str:
     """Format an error of a line with its unit."""
     if line.statistic is LineStatistic.QUANTILE:
         return f"{wording.percent(error)} of rows"
-    is_count = line.planned.unit in ("rows", "users")
-    return f"{wording.number(error)} {line.planned.unit}" if is_count else wording.number(error)
+    is_count = line.planned_line.unit in ("rows", "users")
+    return f"{wording.number(error)} {line.planned_line.unit}" if is_count else wording.number(error)
 
 
 def _describe_bound(line: AllocatedLine) -> str:
-    """Describe the bound of a line."""
+    """Describe the bound of a line as a phrase, its two bounds if it has a pair, or ``dropped``."""
     if line.is_dropped:
         return "dropped"
     groups_text = f"{wording.counted(line.bound, 'group')} per user"
@@ -131,8 +131,8 @@ def _describe_bound(line: AllocatedLine) -> str:
             return f"{groups_text}, {wording.counted(line.second_bound, 'row')} in each"
         case LineStatistic.GROUP_SUMS:
             return f"{groups_text}, up to {wording.number(line.second_bound, 4)} in each"
-        case LineStatistic.MEAN if line.planned.half_width is not None:
-            limit_text = wording.number(line.bound * line.planned.half_width, 4)
+        case LineStatistic.MEAN if line.planned_line.half_width is not None:
+            limit_text = wording.number(line.bound * line.planned_line.half_width, 4)
             return f"weight of at most {wording.counted(line.bound, 'row')}, total deviation up to ± {limit_text}"
         case _:
             return f"{wording.number(line.bound, 4)} {wording.agreeing(line.bound, 'row', 'rows')} per user"
@@ -149,7 +149,7 @@ def tabulate_plan(solution: PlanSolution) -> dict[str, list[str]]:
         ],
         "bound": [_describe_bound(line) for line in lines],
         "error": [("✓ " if line.is_reached else "") + format_error(line, line.error) for line in lines],
-        "wanted": [format_error(line, line.planned.target_error) for line in lines],
+        "wanted": [format_error(line, line.planned_line.target_error) for line in lines],
         "equal split": [format_error(line, line.error) for line in solution.equal_split_lines],
         "reached at ε =": [
             "never" if math.isinf(epsilon) else format_rounded_up(epsilon, 3) if epsilon else "any"
@@ -169,39 +169,39 @@ def build_facts(solution: PlanSolution) -> dict[str, str]:
             "The best plan found, not proved: the error of a quantile need not fall with its budget."
         )
     if len(solution.lines) > 1:
-        extra_error = max(solution.equal_split_factor - 1.0, 0.0)
-        num_reached = sum(line.is_reached for line in solution.equal_split_lines)
+        extra_error_share = max(solution.equal_split_factor - 1.0, 0.0)
         facts["Equal split"] = (
-            f"its errors are {wording.percent(extra_error)} larger (root mean square over wanted errors); "
-            f"{num_reached} of {len(solution.lines)} are as wanted."
+            f"its errors are {wording.percent(extra_error_share)} larger (root mean square over wanted errors); "
+            f"{sum(line.is_reached for line in solution.equal_split_lines)} of {len(solution.lines)} are as wanted."
         )
     for line in solution.planned_lines:
-        floor = math.sqrt(max(line.curve.floor, 0.0))
-        if floor > line.target_error:
+        noiseless_error = math.sqrt(max(line.curve.floor, 0.0))
+        if noiseless_error > line.target_error:
             facts[f"{wording.capital(line.line.label)} without any noise"] = (
-                f"its error is {wording.number(floor)}, and {wording.number(line.target_error)} is wanted."
+                f"its error is {wording.number(noiseless_error)}, and {wording.number(line.target_error)} is wanted."
             )
     budget, parameters = solution.budget, solution.parameters
-    account_as = budget.program if budget.is_exact or budget.program is Program.TUMULT else Program.OPENDP
-    has_counts = any(line.planned.unit in ("users", "rows") for line in solution.lines)
-    are_means = [line.statistic is LineStatistic.MEAN for line in solution.lines]
+    accountant = budget.program if budget.is_exact or budget.program is Program.TUMULT else Program.OPENDP
+    has_counts = any(line.planned_line.unit in ("users", "rows") for line in solution.lines)
+    is_mean_by_line = [line.statistic is LineStatistic.MEAN for line in solution.lines]
     facts["Noise"] = describe_program(
-        account_as,
+        accountant,
         parameters.mechanism,
         budget.epsilon,
         budget.delta,
         of_counts=has_counts,
-        num_aggregates=2 if all(are_means) else 1,
+        num_aggregates=2 if all(is_mean_by_line) else 1,
     )
-    if budget.program is Program.BIGQUERY and any(are_means) and not all(are_means):
+    if budget.program is Program.BIGQUERY and any(is_mean_by_line) and not all(is_mean_by_line):
         facts["Noise"] += " A mean, of two sums, gets two thirds of its share."
     if budget.mechanism is NoiseKind.GAUSSIAN:
         facts["What adds up"] = "ρ = (sensitivity / σ)² / 2 of the lines; their ε does not."
         # Of the exponential mechanism beside Gaussian noise no exact account is known.
         if not budget.is_exact and not budget.has_quantile:
-            exact_text = wording.number(budget.exact_epsilon, 4)
-            program_text = wording.number(budget.epsilon, 4)
-            facts["ε really spent"] = f"{exact_text} by an exact account, {program_text} by the program's."
+            exact_epsilon_text = wording.number(budget.exact_epsilon, 4)
+            facts["ε really spent"] = (
+                f"{exact_epsilon_text} by an exact account, {wording.number(budget.epsilon, 4)} by the program's."
+            )
     return facts
 
 
@@ -218,19 +218,21 @@ def describe_coverage(planned_lines: Sequence[PlannedLine]) -> str:
     bounds_text = "all bounds"
     if incomplete_labels:
         bounds_text = f"the bounds tried for {', '.join(incomplete_labels)}"
-    text = f"It covers all splits of the budget and {bounds_text}"
+    coverage_clause = f"It covers all splits of the budget and {bounds_text}"
     if any(line.group_problem is not None for line in planned_lines):
-        text += "; pairs of bounds per group are then searched further at their share, which may lie below"
+        coverage_clause += (
+            "; pairs of bounds per group are then searched further at their share, which may lie below"
+        )
     if any(line.line.statistic is LineStatistic.MEAN for line in planned_lines):
-        text += "; of a mean the delta-method approximation"
+        coverage_clause += "; of a mean the delta-method approximation"
     if any(isinstance(line.curve, TotalCurve) and not line.curve.is_integer for line in planned_lines):
-        text += "; rounding a bound on totals adds at most 0.1 %"
-    return text
+        coverage_clause += "; rounding a bound on totals adds at most 0.1 %"
+    return coverage_clause
 
 
 def list_assumptions(solution: PlanSolution) -> tuple[str, ...]:
     """List the assumptions of the plan; sentences without their full stop."""
-    statistics = {line.statistic for line in solution.lines}
+    line_statistics = {line.statistic for line in solution.lines}
     sentences = [
         f"Neighbouring relation of all lines: {NEIGHBOURS.value}",
         "Every further release needs a budget of its own",
@@ -239,11 +241,11 @@ def list_assumptions(solution: PlanSolution) -> tuple[str, ...]:
     ]
     for line in solution.planned_lines:
         sentences += [f"Mean: {assumption[0].lower()}{assumption[1:]}" for assumption in line.assumptions]
-    if LineStatistic.MEAN in statistics:
+    if LineStatistic.MEAN in line_statistics:
         sentences.append(
             "The error of a mean is the delta-method approximation, good while noise is small beside the rows kept"
         )
-    if any(statistic.is_per_group for statistic in statistics):
+    if any(statistic.is_per_group for statistic in line_statistics):
         sentences.append("The list of groups is public; their error is the root mean square over groups")
     return tuple(sentences)
 
@@ -262,16 +264,16 @@ def write_methods(solution: PlanSolution, dataset: Dataset) -> Methods:
     budget = solution.budget
     noise_text = "Laplace noise [@dwork2006]" if budget.mechanism is NoiseKind.LAPLACE else "Gaussian noise"
     noise_text += f" by {choose_library(parameters.program, parameters.mechanism).value}"
-    outcome_texts = [
+    outcome_phrases = [
         ", and 0 was published"
         if line.is_dropped
         else f" under a bound of {wording.number(line.bound, 6)}"
-        + (" on users' weights, their deviations clamped" if line.planned.half_width is not None else "")
+        + (" on users' weights, their deviations clamped" if line.planned_line.half_width is not None else "")
         for line in solution.lines
     ]
     shares_text = "; ".join(
         f"{line.label} got {wording.percent(line.share)}{outcome_text}"
-        for line, outcome_text in zip(solution.lines, outcome_texts, strict=True)
+        for line, outcome_text in zip(solution.lines, outcome_phrases, strict=True)
     )
     noise_sentence = f"One budget was divided, and {noise_text} added to each release"
     release_text = f"{wording.capital(names_text)} {'was' if len(solution.lines) == 1 else 'were'} released"
@@ -282,5 +284,5 @@ def write_methods(solution: PlanSolution, dataset: Dataset) -> Methods:
         public_procedure=f"{noise_sentence}.",
         disclosure=dataset.provenance,
         rule_sentence=RULES[parameters.objective],
-        subject_text="The division",
+        subject_phrase="The division",
     )

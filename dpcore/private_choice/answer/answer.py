@@ -27,15 +27,15 @@ FLOOR = 1e-5
 def plot_over_epsilon(solution: PrivateSolution) -> Plot:
     """Plot the cost of the direct choice over its budget."""
     parameters, epsilon_axis = solution.parameters, Axis("ε of the choice", "", EPSILONS)
-    regret = comparison.regret_over_epsilon(parameters, solution.data.histogram)
-    epsilons = Column("selection_epsilon", regret.epsilons)
+    regret = comparison.regret_over_epsilon(parameters, solution.dataset.histogram)
+    epsilon_column = Column("selection_epsilon", regret.epsilons)
     median_costs, high_costs = (
         np.maximum(regrets[0], FLOOR) for regrets in (regret.median_regrets, regret.percentile_95_regrets)
     )
-    high_name = "Direct choice, 95th percentile"
+    high_name, high_column = "Direct choice, 95th percentile", Column("percentile_95", high_costs)
     items: list[Item] = [
-        Curve("Direct choice, median", epsilons, Column("median", median_costs), Style.CAP),
-        Curve(high_name, epsilons, Column("percentile_95", high_costs), Style.CAP, dash="dot", width=1.5),
+        Curve("Direct choice, median", epsilon_column, Column("median", median_costs), Style.CAP),
+        Curve(high_name, epsilon_column, high_column, Style.CAP, dash="dot", width=1.5),
     ]
     if epsilon_axis.contains(parameters.selection_epsilon):
         items.append(Level("ε as chosen", parameters.selection_epsilon, is_vertical=True, dash="longdash"))
@@ -49,7 +49,7 @@ def plot_over_epsilon(solution: PrivateSolution) -> Plot:
         epsilon_axis,
         Axis(cost_name, number_format=".2%"),
         items,
-        solution.data.provenance,
+        solution.dataset.provenance,
         is_main=True,
     )
 
@@ -60,7 +60,7 @@ def build_methods(
     ledger: Ledger | None = None,
     total_epsilon: float | None = None,
 ) -> Methods | None:
-    """Write the methods section of the latest number that was drawn, or of the best one on a release; else None.
+    """Write the methods section of the latest number drawn, or of the best one if the data are a release; else None.
 
     Return None if neither is there: the best number on private data is no choice of this page.
 
@@ -70,21 +70,21 @@ def build_methods(
         ledger: What all draws on these cost.
         total_epsilon: The total that the budgets of choice and release are shares of; None if none was entered.
     """
-    p, number_name = solution.parameters, NUMBER_NAMES[solution.parameters.purpose]
-    latest_choice = next((choice for number, choice in reversed(selections) if number is p.purpose), None)
-    if latest_choice is not None:
-        rule_text = _describe_rule(p)
-        return _describe_draw(number_name, latest_choice, rule_text, ledger or Ledger(), total_epsilon)
-    if solution.data.release is None:
+    parameters, number_name = solution.parameters, NUMBER_NAMES[solution.parameters.purpose]
+    drawn_choices = [drawn for purpose, drawn in selections if purpose is parameters.purpose]
+    if drawn_choices:
+        rule_clause = _describe_rule(parameters)
+        return _describe_draw(number_name, drawn_choices[-1], rule_clause, ledger or Ledger(), total_epsilon)
+    if solution.dataset.release is None:
         return None
     return Methods(
-        guarantee_text=f"The {number_name} for a release at ε = {wording.entered(p.epsilon)} was taken from a "
+        guarantee_text=f"The {number_name} for a release at ε = {wording.entered(parameters.epsilon)} was taken from a "
         "differentially private release of how many users have how many rows.",
         procedure=f"The {number_name} is {wording.number(solution.best, 6)}.",
         public_procedure="",
-        disclosure=solution.data.provenance,
-        rule_sentence=f"It {_describe_rule(p)}",
-        subject_text="The number",
+        disclosure=solution.dataset.provenance,
+        rule_sentence=f"It {_describe_rule(parameters)}",
+        subject_phrase="The number",
     )
 
 
@@ -92,45 +92,46 @@ def _describe_draw(
     number_name: str, private_choice: PrivateChoice, rule: str, ledger: Ledger, total_epsilon: float | None
 ) -> Methods:
     """Write the methods section of a number that was drawn, with its rule and what was spent."""
-    facts, spending_text = private_choice.facts, ""
+    facts, spending_sentences = private_choice.facts, ""
     if total_epsilon is not None:
-        spending_text = (
+        spending_sentences = (
             f" Both are shares of a total of ε = {format_rounded_up(total_epsilon)}, which was divided by public "
             "figures alone."
         )
     if ledger.total is not None and len(ledger.releases) > 1:
-        total_text = words.format_cost(ledger.total.epsilon, ledger.total.delta)
-        spending_text += f" All that was drawn from these data so far spent {total_text} together."
+        ledger_cost_text = words.format_cost(ledger.total.epsilon, ledger.total.delta)
+        spending_sentences += f" All that was drawn from these data so far spent {ledger_cost_text} together."
     return Methods(
         guarantee_text=f"The {number_name} was itself chosen with user-level ε-differential privacy at "
         f"ε = {format_rounded_up(facts.epsilon)}. Two data sets are neighbours {NEIGHBOUR_TEXTS[facts.neighbours]}.",
         procedure=f"The {number_name} is {choice.format_choice(private_choice)}. It was drawn by the exponential "
         "mechanism [@mcsherry2007] of the [@opendp] from public candidates of at most "
         f"{wording.number(private_choice.problem.largest)} rows. By basic composition [@dwork2014] its budget and that "
-        f"of the release that uses it add up.{spending_text}",
+        f"of the release that uses it add up.{spending_sentences}",
         public_procedure="",
         disclosure=facts,
         rule_sentence=f"The exact optimum, which the choice aims at, {rule}",
-        subject_text="The number",
+        subject_phrase="The number",
         choice_source=ChoiceSource.DRAWN,
     )
 
 
-def _describe_rule(p: PrivateParameters) -> str:
-    """Write the end of a sentence on what the best number minimises, or is."""
-    if p.user_share and p.purpose in OF_MEAN:
-        weights_text = "plain smooth weights" if p.purpose is BoundPurpose.SMOOTH else "a bound on rows"
+def _describe_rule(parameters: PrivateParameters) -> str:
+    """Write the predicate of a sentence, with full stop: what the best bound minimises, or which quantile it is."""
+    purpose = parameters.purpose
+    if parameters.user_share and purpose in OF_MEAN:
+        weights_phrase = "plain smooth weights" if purpose is BoundPurpose.SMOOTH else "a bound on rows"
         return (
-            f"minimises the expected squared error under {weights_text} about the mean of the rows at hand, where a "
-            f"share of {wording.entered(p.user_share)} of the variance lies between users."
+            f"minimises the expected squared error under {weights_phrase} about the mean of the rows at hand, where a "
+            f"share of {wording.entered(parameters.user_share)} of the variance lies between users."
         )
-    mean_text = "minimises the expected squared error of a released mean"
+    mean_clause = "minimises the expected squared error of a released mean"
     return {
-        BoundPurpose.SMOOTH: f"{mean_text} under smooth weights [@epasto2020, section 3].",
-        BoundPurpose.CAP: f"{mean_text} [@epasto2020, section 3].",
+        BoundPurpose.SMOOTH: f"{mean_clause} under smooth weights [@epasto2020, section 3].",
+        BoundPurpose.CAP: f"{mean_clause} [@epasto2020, section 3].",
         BoundPurpose.SUM: "minimises bias plus mean noise of a released sum [@amin2019, section 3].",
         BoundPurpose.QUANTILE: "is the quantile of rows per user that was asked for.",
-    }[p.purpose]
+    }[purpose]
 
 
 def build_answer(

@@ -41,7 +41,7 @@ def build_range_answer(selection: PrivateRange, request: SelectionRequest, datas
         ),
         disclosure=selection.facts,
         parameters=problem,
-        code=_build_code(selection, dataset, request.epsilon),
+        code=_build_code(selection, dataset, request.release_epsilon),
         write_choice=lambda: write_json(selection, request.number, request),
         bound=selection,
     )

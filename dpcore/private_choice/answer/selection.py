@@ -66,11 +66,11 @@ class MissingInput:
 
     Attributes:
         sentence: The reason, for the page.
-        settings: Names of the settings to enter; empty if entering something does not help.
+        setting_names: Names of the settings to enter; empty if entering something does not help.
     """
 
     sentence: str
-    settings: tuple[str, ...] = ()
+    setting_names: tuple[str, ...] = ()
 
 
 NO_PAIR = MissingInput(
@@ -148,69 +148,70 @@ def build_request(
     request = _build_request(card, dataset, settings)
     if not settings.is_total_epsilon or not isinstance(request, SelectionRequest):
         return request
-    total_epsilon, neighbours = request.epsilon, request.problem.neighbours
-    share, ledger = find_share(request.number), settings.ledger or Ledger()
-    epsilon_shares = divide_budget(total_epsilon, share, neighbours, ledger)
+    total_epsilon, neighbours = request.release_epsilon, request.problem.neighbours
+    selection_share, ledger = find_share(request.number), settings.ledger or Ledger()
+    epsilon_shares = divide_budget(total_epsilon, selection_share, neighbours, ledger)
     divided_card = replace(
         card,
-        parameters=replace(card.parameters, epsilon=epsilon_shares.release),
-        setting=None if card.setting is None else replace(card.setting, epsilon=epsilon_shares.release),
+        parameters=replace(card.parameters, epsilon=epsilon_shares.release_epsilon),
+        setting=card.setting and replace(card.setting, epsilon=epsilon_shares.release_epsilon),
     )
-    request = _build_request(divided_card, dataset, replace(settings, epsilon=epsilon_shares.selection))
+    settings = replace(settings, epsilon=epsilon_shares.selection_epsilon)
+    request = _build_request(divided_card, dataset, settings)
     assert isinstance(request, SelectionRequest)
-    return replace(request, total_epsilon=total_epsilon, spent_epsilon=epsilon_shares.spent)
+    return replace(request, total_epsilon=total_epsilon, spent_epsilon=epsilon_shares.spent_epsilon)
 
 
 def _build_request(
     card: Answer, dataset: Dataset, settings: SelectionSettings
 ) -> SelectionRequest | MissingInput | None:
     """Build the request with the epsilons of the card and of the settings, without dividing a total."""
-    card_parameters, release = card.parameters, card.setting
+    card_parameters, release_setting = card.parameters, card.setting
     epsilon, largest = settings.epsilon, settings.largest
     if isinstance(card_parameters, PrivateParameters):
         parameters = replace(card_parameters, selection_epsilon=epsilon, is_total_epsilon=False)
         return SelectionRequest.from_parameters(parameters)
     if isinstance(card_parameters, PerGroupParameters):
         return build_pair_request(card_parameters, settings)
-    if release is None:
+    if release_setting is None:
         return None
     # If the contributions are a column's total, a row is a unit of it, and its sum is a count of them.
-    if release.statistic is Quantity.SUM and dataset.contribution is Contribution.TOTAL:
-        release = replace(release, statistic=Quantity.COUNT)
+    if release_setting.statistic is Quantity.SUM and dataset.contribution is Contribution.TOTAL:
+        release_setting = replace(release_setting, statistic=Quantity.COUNT)
     request: SelectionRequest | None
     if isinstance(card_parameters, QuantileParameters):
-        request = release_bounds.request_quantile_bound(card_parameters, release, epsilon, largest)
+        request = release_bounds.request_quantile_bound(card_parameters, release_setting, epsilon, largest)
     elif isinstance(card_parameters, LearningParameters):
         if card_parameters.public_rows is None:
             return ROWS_MISSING
         request = release_bounds.request_learner_bound(
-            card_parameters, release, card_parameters.public_rows, epsilon, largest
+            card_parameters, release_setting, card_parameters.public_rows, epsilon, largest
         )
-    elif isinstance(card_parameters, TotalParameters) and release.statistic is Quantity.SUM:
+    elif isinstance(card_parameters, TotalParameters) and release_setting.statistic is Quantity.SUM:
         if not has_totals(dataset):
             return MissingInput(
                 "For so many users only bins of totals are kept, and one user can move a whole bin. Bring the file "
-                f"again (*Data*) with the total of {wording.plain(release.column_name)} as the contribution "
-                "(*More about users*)."
+                f"again (*Data*) with the total of {wording.plain(release_setting.column_name)} as the "
+                "contribution (*More about users*)."
             )
         if card_parameters.highest_total is None:
             return HIGHEST_MISSING
         request = release_bounds.request_total_bound(
-            release, card_parameters.highest_total, epsilon, settings.margin
+            release_setting, card_parameters.highest_total, epsilon, settings.margin
         )
     else:
         choice_parameters = PrivateParameters.from_release(
-            release, selection_epsilon=epsilon, largest=largest, margin=settings.margin
+            release_setting, selection_epsilon=epsilon, largest=largest, margin=settings.margin
         )
         request = None if choice_parameters is None else SelectionRequest.from_parameters(choice_parameters)
     if request is not None:
         return request
-    if release.uses_values and release.statistic is Quantity.QUANTILE:
+    if release_setting.uses_values and release_setting.statistic is Quantity.QUANTILE:
         return MissingInput(
             "No ε covers a look at the values. A bound *from counts* needs none where counts are public."
         )
     # Where counts are taken as public, a bound that is read off them has nothing to hide.
-    return MissingInput(NO_DRAW_TEXT) if release.protects_counts else None
+    return MissingInput(NO_DRAW_TEXT) if release_setting.protects_counts else None
 
 
 def build_pair_request(
@@ -233,9 +234,9 @@ def build_pair_request(
     # What the choice does not depend on is left out, so that a pair drawn before is known again.
     field_names = ["epsilon", "statistic", "mechanism", "delta", "program", "neighbours"]
     field_names += ["num_groups", "groups", "edges"]
-    release = PerGroupParameters(**{name: getattr(parameters, name) for name in field_names})
+    release_parameters = PerGroupParameters(**{name: getattr(parameters, name) for name in field_names})
     num_units = int(min(largest_amount / unit_size, private_pair.MAX_AMOUNT))
-    problem = PrivatePairProblem(release, settings.epsilon, num_units, unit_size)
+    problem = PrivatePairProblem(release_parameters, settings.epsilon, num_units, unit_size)
     return SelectionRequest.from_pair_problem(problem)
 
 
@@ -275,16 +276,16 @@ def select(
 
 
 def _build_pairs(problem: PrivatePairProblem, user_amounts: UserAmounts) -> UserGroupPairs | PairSizes | None:
-    """Build pairs with made-up codes of groups, as only their number matters; else return their distribution."""
-    is_sum = problem.parameters.statistic is Statistic.SUM
-    if is_sum and user_amounts.pair_sums is None:
+    """Build pairs with made-up codes of groups, as only their number matters; without codes return the pair sizes."""
+    needs_sums = problem.parameters.statistic is Statistic.SUM
+    if needs_sums and user_amounts.pair_sums is None:
         raise refuse("the pairs hold no sums", remedy="Choose rows or distinct users, or add a column up")
     user_codes = user_amounts.pair_users
     if user_codes is None or user_amounts.pair_rows is None or not user_codes.size:
         return user_amounts.pair_sizes
     starts = np.flatnonzero(np.r_[True, np.diff(user_codes) != 0])
     group_codes = np.arange(user_codes.size) - np.repeat(starts, np.diff(np.r_[starts, user_codes.size]))
-    group_sums = user_amounts.pair_sums if is_sum else None
+    group_sums = user_amounts.pair_sums if needs_sums else None
     return UserGroupPairs(
         user_codes, group_codes, user_amounts.pair_rows, int(group_codes.max()) + 1, group_sums
     )
@@ -295,7 +296,7 @@ def count_dropped(request: SelectionRequest, counts_by_name: Mapping[str, int]) 
 
     Args:
         request: What is selected.
-        counts_by_name: `UserAmounts.dropped`.
+        counts_by_name: `UserAmounts.dropped_counts`.
     """
     dropped_names, problem = ["rows without a user"], request.problem
     if isinstance(problem, PrivatePairProblem) and problem.parameters.statistic is Statistic.SUM:
@@ -348,7 +349,7 @@ def build_answer(
     else:
         assert isinstance(selection, PrivateChoice)
         headline, card_number = _write_number_texts(selection, request.number, dataset)
-    code_arguments = request.number, dataset, request.epsilon, request.delta
+    code_arguments = request.number, dataset, request.release_epsilon, request.release_delta
     value_range = value_range or find_value_range(card, request.number)
     return Answer(
         headline=headline,
@@ -399,7 +400,7 @@ def _write_number_texts(selection: PrivateChoice, number: NumberKind, dataset: D
 
 
 def find_value_range(card: Answer, number: NumberKind) -> Ends:
-    """Return the range of the release that an answer is about; None and None if it has none, or does not say it."""
+    """Return L and U of the release that an answer is about; None and None if the answer holds no range."""
     if isinstance(card.parameters, MeanParameters):
         return card.parameters.lower, card.parameters.upper
     if number in OF_QUANTILE and card.setting is not None:
@@ -434,19 +435,20 @@ def build_code(
     """
     if isinstance(selection, PrivatePair):
         return write_private_forms(selection, dataset, epsilon)
-    lacks_bound = number is BoundPurpose.QUANTILE or (number in OF_MEAN and None in value_range)
-    if not isinstance(selection, PrivateChoice) or lacks_bound:
+    has_no_program = number is BoundPurpose.QUANTILE or (number in OF_MEAN and None in value_range)
+    if not isinstance(selection, PrivateChoice) or has_no_program:
         return None
-    facts, drawn_value = selection.facts, selection.value
-    form_name, bound_fields = forms.name_cap_form(drawn_value), dict[str, Any](max_rows=int(drawn_value))
+    facts, drawn_number = selection.facts, selection.value
+    form_name, bound_fields = forms.name_cap_form(drawn_number), dict[str, Any](max_rows=int(drawn_number))
     if number in (BoundPurpose.SMOOTH, OtherBound.QUANTILE_SMOOTH):
-        form_name, bound_fields = forms.name_smooth_form(drawn_value), {"threshold": drawn_value}
+        form_name, bound_fields = forms.name_smooth_form(drawn_number), {"threshold": drawn_number}
     if number in OF_QUANTILE:
         if card_code is None:
             return None
-        program = card_code.forms[0][1]
-        assert isinstance(program, Choice)
-        return CodeChoice(((form_name, replace(program, epsilon=epsilon, disclosure=facts, **bound_fields)),))
+        card_choice = card_code.forms[0][1]
+        assert isinstance(card_choice, Choice)
+        drawn_release = replace(card_choice, epsilon=epsilon, disclosure=facts, **bound_fields)
+        return CodeChoice(((form_name, drawn_release),))
     base_fields = forms.list_data_fields(dataset) | {"disclosure": facts, "neighbours": facts.neighbours}
     if delta is not None:
         base_fields |= {"noise": NoiseKind.GAUSSIAN, "delta": delta}
@@ -458,7 +460,7 @@ def build_code(
         column_name := selection.column or forms.find_summed_column(dataset)
     ):
         form_name, quantity = "Clamp", Quantity.SUM
-        bound_fields = {"max_total": drawn_value, "value_column": column_name} | forms.ROWS_OF_THE_FILE
+        bound_fields = {"max_total": drawn_number, "value_column": column_name} | forms.ROWS_OF_THE_FILE
     library = None if card_code is None else card_code.library
     return forms.build_forms(epsilon, base_fields, [(form_name, quantity, bound_fields)], library)
 
@@ -487,7 +489,7 @@ def write_json(selection: Selection, number: NumberKind, request: SelectionReque
         question = to_values(selection.problem)
         answer = {"lower": selection.lower, "upper": selection.upper}
     if request is not None:
-        question |= {"release_epsilon": request.epsilon, "total_epsilon": request.total_epsilon}
+        question |= {"release_epsilon": request.release_epsilon, "total_epsilon": request.total_epsilon}
     return write_document(
         CHOICE_SCHEMA,
         question={"label": "public input", "number": NUMBER_NAMES[number], **question},

@@ -60,18 +60,18 @@ def describe_spending(
 ) -> str:
     """Say what was spent on a bound, on its range if that was selected, and what the release adds or has left."""
     ledger = Ledger((facts, *(() if range_facts is None else (range_facts,)), request.release_facts))
-    total = ledger.total
-    assert total is not None
+    ledger_total = ledger.total
+    assert ledger_total is not None
     spent_text = f"The draw has spent {format_cost(facts.epsilon)}"
     if range_facts is not None:
         spent_text += f", that of the range {format_cost(range_facts.epsilon)}"
-    release_cost = format_cost(request.epsilon, request.delta)
-    twice_text = "" if total.neighbours is Neighbours.ADD_OR_REMOVE_USER else ", which counts twice"
+    release_cost_text = format_cost(request.release_epsilon, request.release_delta)
+    twice_clause = "" if ledger_total.neighbours is Neighbours.ADD_OR_REMOVE_USER else ", which counts twice"
     if request.total_epsilon is not None:
-        total_cost = format_cost(request.total_epsilon)
-        return f"{spent_text}. Of {total_cost} in all, {release_cost} is left for the release{twice_text}."
-    sum_text = format_cost(total.epsilon, total.delta)
-    return f"{spent_text}; the release adds {release_cost}{twice_text}: {sum_text} in all."
+        total_cost_text = format_cost(request.total_epsilon)
+        return f"{spent_text}. Of {total_cost_text} in all, {release_cost_text} is left for the release{twice_clause}."
+    sum_text = format_cost(ledger_total.epsilon, ledger_total.delta)
+    return f"{spent_text}; the release adds {release_cost_text}{twice_clause}: {sum_text} in all."
 
 
 PAIR_AIM_TEXT = (
@@ -121,10 +121,8 @@ def describe_range_cost(problem: RangeProblem) -> str:
         cost_text += (
             f" The range is for users of {wording.counted(problem.max_contributions, 'row')} or more."
         )
-    sentence = (
-        f"{wording.capital(scope_text)} a draw typically errs up to 2 or 3 times as much as the best range."
-    )
-    return sentence + cost_text
+    advice = "a draw typically errs up to 2 or 3 times as much as the best range."
+    return f"{wording.capital(scope_text)} {advice}{cost_text}"
 
 
 def list_assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> tuple[str, ...]:
@@ -155,35 +153,35 @@ def format_share(share: float) -> str:
     return wording.percent(share)
 
 
-def describe_forecasts(forecasts: FloatArray, num_rows: int | None = None) -> str:
+def describe_forecasts(mean_regrets: FloatArray, num_rows: int | None = None) -> str:
     """Write what a draw typically costs on public samples, and what does better if that is much.
 
     Args:
-        forecasts: As a share of the least error, for each of `choice.FORECAST_USER_COUNTS`; one for a learner.
+        mean_regrets: As a share of the least error, for each of `choice.FORECAST_USER_COUNTS`; one for a learner.
         num_rows: Of a learner, about how many there are.
     """
-    amount_texts = [format_share(extra) for extra in forecasts.tolist()]
+    cost_texts = [format_share(mean_regret) for mean_regret in mean_regrets.tolist()]
     if num_rows is not None:
-        forecast_text = f"with about so many rows a draw adds {amount_texts[0]} to rows cut and privacy noise"
+        forecast_text = f"with about so many rows a draw adds {cost_texts[0]} to rows cut and privacy noise"
     else:
         first_text, *other_texts = (
-            f"{amount_text} with {n:,}"
-            for amount_text, n in zip(amount_texts, choice.FORECAST_USER_COUNTS, strict=True)
+            f"{cost_text} with {n:,}"
+            for cost_text, n in zip(cost_texts, choice.FORECAST_USER_COUNTS, strict=True)
         )
         forecast_text = f"a draw adds {', '.join([f'{first_text} users', *other_texts])} to the error"
     sample_text = f"On public samples {forecast_text}, on average, at most."
     remedy_text = "A larger ε of the draw or a bound that you know does better."
-    return f"{sample_text} {remedy_text}" if forecasts.max() > 1.0 else sample_text
+    return f"{sample_text} {remedy_text}" if mean_regrets.max() > 1.0 else sample_text
 
 
 def is_direct_cheaper(solution: PrivateSolution) -> bool:
     """Return True if the direct choice costs less at its 95th percentile."""
-    return solution.direct.percentile_95 <= solution.copy.percentile_95
+    return solution.direct_cost.percentile_95 <= solution.copy_cost.percentile_95
 
 
 def write_headline(solution: PrivateSolution) -> str:
     """Write which way to take; on a release, the number itself."""
-    if solution.data.release is not None:
+    if solution.dataset.release is not None:
         number_name = NUMBER_NAMES[solution.parameters.purpose]
         return f"Take {wording.number(solution.best)} as the {number_name}; it may be published."
     return "Choose the number directly." if is_direct_cheaper(solution) else "Choose on a private copy."
@@ -191,7 +189,7 @@ def write_headline(solution: PrivateSolution) -> str:
 
 def write_detail(solution: PrivateSolution) -> str:
     """Write what the cost is counted in; on a release, that it costs nothing more."""
-    if solution.data.release is not None:
+    if solution.dataset.release is not None:
         return "Choosing on a release spends nothing more. The costs may be shown."
     if solution.is_rank_error:
         return "The cost is the share of users by which the number misses the quantile."
@@ -200,23 +198,23 @@ def write_detail(solution: PrivateSolution) -> str:
 
 def build_numbers(solution: PrivateSolution) -> tuple[Number, ...]:
     """Build the numbers: what either way costs, the cheaper one first; on a release, the number itself before them."""
-    costs_by_way = [("Direct choice", solution.direct), ("Private copy", solution.copy)]
+    named_costs = [("Direct choice", solution.direct_cost), ("Private copy", solution.copy_cost)]
     numbers = [
         Number(
             f"{way_name}, {cost_label}",
-            format_share(share),
+            format_share(cost_share),
             note,
             # Where every simulated copy was empty it is infinite, which JSON cannot say.
-            value=share if math.isfinite(share) else None,
-            clipboard_text=f"{share:.2g}",
+            value=cost_share if math.isfinite(cost_share) else None,
+            clipboard_text=f"{cost_share:.2g}",
         )
-        for way_name, choice_cost in (costs_by_way if is_direct_cheaper(solution) else costs_by_way[::-1])
-        for cost_label, share, note in (
+        for way_name, choice_cost in (named_costs if is_direct_cheaper(solution) else named_costs[::-1])
+        for cost_label, cost_share, note in (
             ("median cost", choice_cost.median, ""),
             ("1 in 20", choice_cost.percentile_95, "or more"),
         )
     ]
-    if solution.data.release is not None:
+    if solution.dataset.release is not None:
         rows_text = wording.agreeing(solution.best, "row per user", "rows per user")
         best_text = wording.number(solution.best)
         numbers.insert(0, Number("Best number on these data", best_text, rows_text, value=solution.best))
@@ -225,26 +223,26 @@ def build_numbers(solution: PrivateSolution) -> tuple[Number, ...]:
 
 def list_facts(solution: PrivateSolution) -> dict[str, str]:
     """List sentences on the best number, users over the maximum, all epsilons, and what helps, by name."""
-    p = solution.parameters
+    parameters, number_name = solution.parameters, NUMBER_NAMES[solution.parameters.purpose]
     facts: dict[str, str] = {}
-    if solution.data.release is None:
-        facts["In the clear"] = f"the {NUMBER_NAMES[p.purpose]} would be {wording.number(solution.best)}."
-    if num_users_above := solution.data.histogram.users_above(p.largest):
+    if solution.dataset.release is None:
+        facts["In the clear"] = f"the {number_name} would be {wording.number(solution.best)}."
+    if num_users_above := solution.dataset.histogram.users_above(parameters.largest):
         facts["Over the maximum"] = (
             f"{wording.counted(num_users_above, 'user')}. Raise it only for reasons outside these data."
         )
-    deltas_by_subject = {"a copy": p.delta, "the release": p.release_delta}.items()
+    deltas_by_subject = {"a copy": parameters.delta, "the release": parameters.release_delta}.items()
     delta_texts = [f", with δ = {format_rounded_up(d)} for {name}" for name, d in deltas_by_subject if d]
     facts["In all"] = (
-        f"ε = {format_rounded_up(p.epsilon + p.selection_epsilon)} with the release{''.join(delta_texts)}, where both "
-        f"are for neighbours that {p.relation.neighbours.short}."
+        f"ε = {format_rounded_up(parameters.epsilon + parameters.selection_epsilon)} with the release"
+        f"{''.join(delta_texts)}, where both are for neighbours that {parameters.relation.neighbours.short}."
     )
     # As `dpcore.common.privacy` counts it; the libraries that the code is for know no other release.
-    if p.relation is Relation.REPLACE:
-        doubled_text = format_rounded_up(2.0 * p.epsilon + p.selection_epsilon)
+    if parameters.relation is Relation.REPLACE:
+        doubled_epsilon_text = format_rounded_up(2.0 * parameters.epsilon + parameters.selection_epsilon)
         facts["In all"] += (
-            f" A release for neighbours that add or remove one user counts up to twice: ε = {doubled_text}."
+            f" A release for neighbours that add or remove one user counts up to twice: ε = {doubled_epsilon_text}."
         )
-    if solution.direct.median > 0.05 and not solution.is_rank_error:
+    if solution.direct_cost.median > 0.05 and not solution.is_rank_error:
         facts["What helps"] = "A larger ε of the choice, a public guess (*More settings*), or more users."
     return facts

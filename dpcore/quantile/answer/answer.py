@@ -134,7 +134,7 @@ def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
         num_kept=MAX_KEPT_ANSWERS if num_rows <= MAX_KEPT_ROWS else 0,
         first_wait_seconds=FIRST_VISIT_SECONDS,
         later_wait_seconds=AT_ONCE_SECONDS if few_problem is None or num_rows <= AT_ONCE_ROWS else 0.0,
-        is_light=True,
+        follows_slider=True,
         progress_texts_by_stage=DOING_AT,
     )
     return search_result
@@ -312,17 +312,7 @@ def build_answer(
         assumptions=list_assumptions(parameters.neighbours, parameters.program),
         disclosure=dataset.provenance,
         facts=words.build_facts(solution),
-        proofs=(
-            *(
-                (
-                    wording.capital(words.KIND_NAMES[quantile_choice.weight_kind]),
-                    quantile_choice.certificate,
-                    quantile_choice.stop_reason,
-                )
-                for quantile_choice in solution.choices.each_choice
-            ),
-            ("From counts", solution.counts_certificate, "Exact, for the paper's trade-off form."),
-        ),
+        proofs=words.list_proofs(solution),
         code=words.write_forms(solution, dataset),
         near_optimal=words.describe_near_optimal(solution),
         parameters=parameters,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dpcore.answer import standard
-from dpcore.answer.answer import Number
+from dpcore.answer.answer import Number, Proof
 from dpcore.answer.axes import ROWS_UNIT, OutsideCounts
 from dpcore.answer.methods import ChoiceSource, Methods, write_guarantee
 from dpcore.code import with_opendp, with_python
@@ -76,13 +76,22 @@ def build_numbers(solution: QuantileSolution) -> tuple[Number, ...]:
     )
 
 
+def list_proofs(solution: QuantileSolution) -> tuple[Proof, ...]:
+    """Return name, certificate and stop reason of the best bound of each kind, and of the best from counts alone."""
+    proofs = [
+        (wording.capital(KIND_NAMES[choice.weight_kind]), choice.certificate, choice.stop_reason)
+        for choice in solution.choices.each_choice
+    ]
+    return (*proofs, ("From counts", solution.counts_certificate, "Exact, for the paper's trade-off form."))
+
+
 def describe_near_optimal(solution: QuantileSolution) -> str:
     """Write the near-optimal range of bounds; empty if the bound was not chosen by its error."""
     p = solution.parameters
     if p.weighting is Weighting.NONE or p.bound_from is BoundFrom.COUNTS or p.fixed_bound is not None:
         return ""
     low, high = solution.near_optimal_bounds
-    return standard.write_range(low, high, "row", worse_choices_text="the next bounds tried")
+    return standard.write_range(low, high, "row", worse_choices_phrase="the next bounds tried")
 
 
 _BOUND = "The most that one user's rows weigh together, in rows."
@@ -324,7 +333,7 @@ def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
         public_procedure=f"{sentence_template.format('a fixed number of rows')} {public_draw_sentences}",
         disclosure=dataset.provenance,
         rule_sentence=rule_sentence,
-        subject_text="The bound" if is_bounded else "The error",
+        subject_phrase="The bound" if is_bounded else "The error",
         choice_source=ChoiceSource.COMPUTED if is_bounded else ChoiceSource.ENTERED,
     )
 

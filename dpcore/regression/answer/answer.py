@@ -38,22 +38,14 @@ NEIGHBOURS_CLAUSE = (
 def list_numbers(solution: RegressionSolution) -> tuple[Number, ...]:
     """List the error of the best weights and their noise, and the error of the best cap and of none."""
     methods_by_key, noise_scale = solution.methods_by_key, solution.best_estimate.laplace_noise.scale
-    best_weights_method, uncapped_method, cap_method = (
-        methods_by_key["ours"],
-        methods_by_key["no bound"],
-        methods_by_key.get("best bound"),
-    )
+    best_weights_method, no_cap_method = methods_by_key["ours"], methods_by_key["no bound"]
+    cap_method = methods_by_key.get("best bound")
     prediction_error = best_weights_method.error(ErrorTarget.PREDICTIONS)
     noise_help = "b = B × (largest weight of a user) / ε, for each coefficient."
     number_rows = [
         ("Standard error, total", best_weights_method.error(), "", ERROR_HELP),
         ("Laplace noise, scale b", noise_scale, f"({_write_noise_share(best_weights_method)})", noise_help),
-        (
-            "No bound, standard error",
-            uncapped_method.error(),
-            _write_noise_share(uncapped_method),
-            ERROR_HELP,
-        ),
+        ("No bound, standard error", no_cap_method.error(), _write_noise_share(no_cap_method), ERROR_HELP),
     ]
     if cap_method is not None:
         number_rows.insert(2, ("Best bound, standard error", cap_method.error(), cap_method.note, ERROR_HELP))
@@ -125,7 +117,7 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
     estimate, cap_curve, num_users = solution.best_estimate, solution.cap_curve, solution.problem.num_users
     correlation_factor = noise_error.weighted_effect(estimate.matrix, solution.problem.user_codes)
     correlated_error = math.sqrt(correlation_factor * estimate.sampling_variance + estimate.privacy_variance)
-    facts = {
+    fact_by_title = {
         "Who sets the noise": f"{wording.counted(solution.num_users_at_limit, 'user')} of {wording.number(num_users)} "
         f"{wording.agreeing(solution.num_users_at_limit, 'has', 'share')} the largest weight; "
         f"{wording.percent(np.count_nonzero(estimate.matrix) / estimate.matrix.size)} of the weights are not 0.",
@@ -134,13 +126,13 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
         f"{wording.number(correlated_error)}.",
     }
     if cap_curve is None:
-        return facts | ({"Bounds": "the trial was stopped."} if solution.stage is Stage.FINAL else {})
+        return fact_by_title | ({"Bounds": "the trial was stopped."} if solution.stage is Stage.FINAL else {})
     rank_deficient_caps = cap_curve.caps[cap_curve.num_rank_deficient_draws > 0]
     if rank_deficient_caps.size:
         bound_phrase = wording.counted(int(rank_deficient_caps.max()), "row")
         fact = f"up to {bound_phrase} per user: some draws were linearly dependent."
-        facts["Bounds without an estimate"] = fact
-    return facts
+        fact_by_title["Bounds without an estimate"] = fact
+    return fact_by_title
 
 
 def show_basis(answer: Answer, _dataset: Dataset) -> Parts:
@@ -202,7 +194,7 @@ def write_methods(solution: RegressionSolution) -> Methods:
         disclosure=solution.dataset.provenance,
         rule_sentence="C was chosen to minimise the total variance of the released coefficients under the linear "
         "model; no bound on rows per user was set.",
-        subject_text="The matrix",
+        subject_phrase="The matrix",
     )
 
 

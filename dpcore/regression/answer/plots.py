@@ -23,7 +23,7 @@ from dpcore.regression.study import COLUMN_PREFIXES
 HEIGHT = 420
 GAP_HEIGHT = 340
 MAX_POINTS = 400
-GAP_TICKS = tuple((10.0**power, f"10<sup>{power}</sup>" if power else "1") for power in range(-12, 1, 2))
+TICKS = tuple((10.0**power, f"10<sup>{power}</sup>" if power else "1") for power in range(-12, 1, 2))
 OURS = "Best weights"
 ERROR_KEYS = dict(zip(ErrorTarget, ("regression-errors", "regression-errors-predictions"), strict=True))
 CAP_KEYS = dict(zip(ErrorTarget, ("regression-caps", "regression-predictions"), strict=True))
@@ -181,9 +181,7 @@ def plot_gap(search_steps: Sequence[SearchStep], provenance: Provenance) -> Plot
     iterations_phrase = wording.counted(gaps.size, "iteration")
     alt = f"After {iterations_phrase} and {seconds[-1]:.2f} seconds the gap is {gaps[-1]:.1e}."
     x_axis = linear_axis("iteration", (0.0, max(float(gaps.size), 9.0) + 1.0), number_format=",")
-    y_axis = Axis(
-        "proved gap to the best", "relative", (1e-12, 1.0), number_format=".1e", named_ticks=GAP_TICKS
-    )
+    y_axis = Axis("proved gap to the best", "relative", (1e-12, 1.0), number_format=".1e", named_ticks=TICKS)
     curves, title = [gap_curve], "The gap closes"
     return Plot("regression-gap", title, alt, x_axis, y_axis, curves, provenance, columns, height=GAP_HEIGHT)
 

@@ -217,7 +217,7 @@ def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Sol
         progress_text="The answer is being computed",
         first_wait_seconds=SOON_SECONDS,
         later_wait_seconds=SOON_SECONDS,
-        is_light=True,
+        follows_slider=True,
     )
     weights_search: SearchResult = yield build_search(
         "solve",
@@ -262,7 +262,7 @@ def build_solution(
 ) -> RegressionSolution:
     """Build the solution with all methods from the results of the searches; without caps if none was drawn."""
     cap_curve = sample_limiting.average_draws(problem, cap_draws) if cap_draws.num_draws else None
-    uncapped_estimate = sample_limiting.estimate_on_all_rows(problem)
+    uncapped_fit = sample_limiting.estimate_on_all_rows(problem)
     labels = parameters.clip_labels(get_table(dataset))
 
     def describe(name: str, note: str, estimate: LinearEstimate) -> Method:
@@ -274,14 +274,12 @@ def build_solution(
     methods_by_key = {"ours": describe("Best weights", note, best_estimate)}
     if cap_curve is not None:
         note = f"at most {wording.counted(cap_curve.max_contributions, 'row')} per user"
-        methods_by_key["best bound"] = Method(
-            "Best bound", note, *cap_curve.list_errors(cap_curve.best_index)
-        )
-    methods_by_key["no bound"] = describe("No bound", "ordinary least squares on all rows", uncapped_estimate)
+        methods_by_key["best bound"] = Method("Best bound", note, *cap_curve.list_costs(cap_curve.best_index))
+    methods_by_key["no bound"] = describe("No bound", "ordinary least squares on all rows", uncapped_fit)
     if cap_curve is not None:
         num_lost = int(cap_curve.num_rank_deficient_draws[0])
         note = f"{num_lost} of {cap_draws.num_draws} draws had dependent rows" if num_lost else "a bound of 1"
-        methods_by_key["one row"] = Method("One row per user", note, *cap_curve.list_errors(0))
+        methods_by_key["one row"] = Method("One row per user", note, *cap_curve.list_costs(0))
     try:
         averages_estimate = sample_limiting.estimate_on_averages(problem)
         methods_by_key["averages"] = describe("User averages", "one averaged row per user", averages_estimate)
@@ -289,13 +287,5 @@ def build_solution(
         note = "not defined: the averages are linearly dependent"
         methods_by_key["averages"] = Method("User averages", note)
     return RegressionSolution(
-        dataset,
-        parameters,
-        problem,
-        best_estimate,
-        uncapped_estimate,
-        cap_curve,
-        cap_draws,
-        methods_by_key,
-        stage,
+        dataset, parameters, problem, best_estimate, uncapped_fit, cap_curve, cap_draws, methods_by_key, stage
     )

@@ -161,7 +161,7 @@ def build_answer(
         },
         data_entries={"column": solution.unit.column_name},
         # These choose neither a bound nor a range.
-        omitted_names={"own_share", "runs", "seed", "highest_total"} | unused_names,
+        omitted_parameter_names={"own_share", "runs", "seed", "highest_total"} | unused_names,
     )
 
 

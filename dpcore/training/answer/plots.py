@@ -168,7 +168,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreU
             # In the colour of clipped sums, which it is, but for its dashes.
             dash="solid",
             width=3.0,
-            is_shaded=True,
+            shades_between_ends=True,
             begins_legend=True,
         )
     ]
@@ -188,7 +188,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreU
                 dash="dash" if method is Method.CAP else "",
                 symbol="circle",
                 hover_number=("±", half_widths),
-                is_shaded=True,
+                shades_between_ends=True,
             )
             items.append(curve)
     for curve_name, score, style in (
@@ -200,14 +200,13 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreU
     items.append(build_horizontal_curve("Guessing", guessing, Style.ENTERED))
     weight_name, smooth_mask = "W, the heaviest user's share", method_names == Method.SMOOTH.value
     x, y = cell_reaches[smooth_mask], largest_weights[smooth_mask]
-    weight_curve = Curve(weight_name, x, y, Style.ENTERED, dash="solid", width=2.0)
     weight_plot = Plot(
         "training-weight",
         "The heaviest user's share of all weights",
         "",
         bound_axis,
         share_axis("share W", (0.0, 1.08 * float(np.nanmax(largest_weights))), number_format=".2~%"),
-        (weight_curve,),
+        (Curve(weight_name, x, y, Style.ENTERED, dash="solid", width=2.0),),
         solution.data.provenance,
     )
     is_any_mean_visible = ((summary.means >= limits[0]) & (summary.means <= limits[1])).any()

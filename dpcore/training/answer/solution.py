@@ -289,8 +289,7 @@ def solve(data: TrainingData | None, parameters: TrainingParameters) -> Training
     if data is None:
         if parameters.source is DataSource.UPLOAD:
             raise refuse("no data were given, and the settings name a table of one's own")
-        is_sample = parameters.source is DataSource.SAMPLE
-        data = load_sample() if is_sample else parameters.generator.generate()
+        data = load_sample() if parameters.source is DataSource.SAMPLE else parameters.generator.generate()
     else:
         parameters = replace(parameters, source=DataSource.UPLOAD)
     runs = complete_runs(parameters.make_experiment(scale_rows(data, parameters.positive_above)))

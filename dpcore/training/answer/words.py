@@ -35,7 +35,7 @@ def describe_cell(cell: Cell) -> str:
 
 def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
     """Build the card's numbers: bound (95 % intervals if no fixed bound is the answer), loss, references, accuracy."""
-    cell, uncertainty_text = solution.answer_cell, format_uncertainty(solution)
+    cell, interval_text = solution.answer_cell, format_uncertainty(solution)
     mean_loss, mean_accuracy = solution.average(Measure.LOSS), solution.average(Measure.ACCURACY)
     loss_without_privacy, guessing_loss, *_ = solution.average_references()
     reference_accuracies = solution.average_references(Measure.ACCURACY)
@@ -45,11 +45,7 @@ def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
     loss_help = "Mean over rows. The 95 % intervals are for the noise, and for other users held out."
     numbers = [
         Number(
-            "Loss, users held out",
-            wording.number(mean_loss),
-            uncertainty_text * has_bound,
-            loss_help,
-            mean_loss,
+            "Loss, users held out", wording.number(mean_loss), interval_text * has_bound, loss_help, mean_loss
         ),
         Number("Without privacy", wording.number(loss_without_privacy), value=loss_without_privacy),
         Number("Guessing", wording.number(guessing_loss), "one score for all rows", value=guessing_loss),
@@ -66,7 +62,7 @@ def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
         note = wording.agreeing(cell.reach, "row per user", unit)
         numbers.insert(0, Number("Bound h", wording.number(cell.reach), note, bound_help, cell.reach, unit))
     else:
-        numbers.insert(1, Number("95 % intervals", uncertainty_text))
+        numbers.insert(1, Number("95 % intervals", interval_text))
     return tuple(numbers)
 
 
@@ -105,7 +101,11 @@ def describe_near_optimal(solution: TrainingSolution) -> str:
     objective_phrase = "the least loss; the upper end is no bound" if is_unbounded else "the least loss"
     lowest_bound, others_phrase = solution.best_cell.lowest_near_optimal, "the next bounds tried"
     return standard.write_range(
-        lowest_bound, highest_bound, symbol="h", objective=objective_phrase, worse_choices_text=others_phrase
+        lowest_bound,
+        highest_bound,
+        symbol="h",
+        objective=objective_phrase,
+        worse_choices_phrase=others_phrase,
     )
 
 
@@ -251,8 +251,8 @@ def write_methods(solution: TrainingSolution, model: Model | None = None) -> Met
         "follows the users, within the guarantee."
         if is_adaptive
         else "Method and bound have the smallest mean loss on users held out.",
-        empty_sentence=f"At ε = {wording.entered(parameters.epsilon)} and δ = {wording.entered(parameters.delta)} no "
-        "method trained a classifier better than guessing, and nothing was released."
+        no_release_sentence=f"At ε = {wording.entered(parameters.epsilon)} and δ = {wording.entered(parameters.delta)} "
+        "no method trained a classifier better than guessing, and nothing was released."
         if solution.is_useless
         else "",
     )
@@ -292,7 +292,7 @@ def _describe_release(parameters: TrainingParameters, model: Model) -> Methods:
         rule_sentence="The bound followed the users, within the guarantee."
         if cell.method is Method.FOLLOWED
         else "The bound was chosen before the release; the guarantee does not cover its choice.",
-        subject_text="The model",
+        subject_phrase="The model",
         choice_source=ChoiceSource.DRAWN,
     )
 

@@ -145,9 +145,9 @@ def show_paper_figure(paper_figures: Sequence[PaperFigure], state_key: str = "")
     """
     figure = paper_figures[0]
     if len(paper_figures) > 1:
-        names = {figure.key: figure.item_name for figure in paper_figures}
+        names_by_key = {figure.key: figure.item_name for figure in paper_figures}
         st.session_state.setdefault(state_key, figure.key)
-        selected_key = fields.choice("Of the paper", names, state_key)
+        selected_key = fields.choice("Of the paper", names_by_key, state_key)
         figure = next(figure for figure in paper_figures if figure.key == selected_key)
     runs = find_newest_runs(figure)
     st.markdown(f"**The paper's setting. {figure.name}: {figure.title}**")
@@ -161,7 +161,7 @@ def describe_paper_figure(figure: PaperFigure, runs: FigureRuns) -> None:
     st.markdown(f"{describe_difference(figure, runs)} {figure.difference_note}")
     runs_text = wording.counted(len(runs.seeds), "run")
     origin_text = f"Stored results of {runs.version}" if runs.version else "Computed in this session"
-    bars_phrase = "" if figure.is_exact else f", {runs_text}; bars are 95 % intervals of their mean"
+    bars_phrase = "" if figure.ignores_seed else f", {runs_text}; bars are 95 % intervals of their mean"
     st.caption(f"{figure.setting_text} {origin_text}{bars_phrase}.")
     cards.label(Disclosure.PUBLIC)
 
@@ -174,7 +174,7 @@ def draw_compute_button(figure: PaperFigure) -> None:
     finished_job = jobs.find_result(job_key)
     if finished_job is not None and finished_job[1] is None:
         st.caption(":material/stop_circle: Stopped: what is shown was there before.")
-    runs_text = wording.counted(len(figure.values) * (1 if figure.is_exact else figure.num_runs), "run")
+    runs_text = wording.counted(len(figure.x_values) * (1 if figure.ignores_seed else figure.num_runs), "run")
     help = f"{runs_text} beside the page; they replace what is shown in this window."
     button_key = f"compute_{figure.key.replace('-', '_')}"
 
@@ -340,7 +340,7 @@ class Renderer:
         import pandas as pd  # The first figure does not wait for it.
 
         frame = pd.DataFrame(part.columns_or_rows)
-        if part.is_plain:
+        if part.has_formulae:
             st.table(frame, hide_index=True)
             return
         height = "content" if part.shows_all_rows else "auto"

@@ -41,7 +41,7 @@ def test_the_file_says_what_the_answer_says() -> None:
         number_keys=("bound",),
         question_entries={"neighbours": "users"},
         data_entries={"column": "amount"},
-        omitted_names=("own_bound",),
+        omitted_parameter_names=("own_bound",),
     )
     document = read_document(answer)
     question = document["question"]

@@ -352,7 +352,7 @@ def test_the_plan_of_an_ill_formed_file_has_the_users_the_rows_and_the_noise_of_
     sizes, totals = Counter(user for user, _, _ in rows), defaultdict(float)
     for user, _, value in rows:
         totals[user] += value
-    of_line = {line.planned.line.label: line for line in lines}
+    of_line = {line.planned_line.line.label: line for line in lines}
     sensitivity = {"users": 1.0, "rows": of_line["rows"].bound, "sum": of_line["sum"].bound}
     expected_by_line = {
         "users": (len(sizes), 0.0),

@@ -28,8 +28,8 @@ def some_values(of: PaperFigure) -> tuple[float, ...]:
 
     One is enough to see that a figure is no longer what is computed: all values have the same code, seeds and data.
     """
-    two = AS_ELSEWHERE.get(of.key, (of.values[0], of.values[len(of.values) // 2]))
-    return two if of.is_exact or SEARCHING else two[1:]
+    two = AS_ELSEWHERE.get(of.key, (of.x_values[0], of.x_values[len(of.x_values) // 2]))
+    return two if of.ignores_seed or SEARCHING else two[1:]
 
 
 @pytest.mark.xdist_group("paper figures")  # Figures share trainings.
@@ -37,14 +37,14 @@ def some_values(of: PaperFigure) -> tuple[float, ...]:
 def test_points_of_every_stored_figure_come_out_again_with_another_seed(key: str) -> None:
     of = find_figure(key)
     held = of.stored_runs
-    assert held.values == pytest.approx(of.values, rel=1e-12)  # Last digits differ between processors.
-    assert len(held.seeds) == (1 if of.is_exact else of.num_runs)
+    assert held.x_values == pytest.approx(of.x_values, rel=1e-12)  # Last digits differ between processors.
+    assert len(held.seeds) == (1 if of.ignores_seed else of.num_runs)
     found = of.compute((NEW,), some_values(of))
     for line in range(len(of.lines)):
-        for column, value in enumerate(found.values):
-            at = of.values.index(value)
+        for column, value in enumerate(found.x_values):
+            at = of.x_values.index(value)
             new, old = found.summary.means[line, column], held.summary.means[line, at]
-            if of.is_exact or math.isnan(old):
+            if of.ignores_seed or math.isnan(old):
                 assert new == pytest.approx(old, rel=1e-6, nan_ok=True), (of.lines[line].name, value)
                 continue
             # One more of the same runs: apart by less than Student's t says of a new one.
@@ -60,7 +60,7 @@ def test_a_stored_figure_of_other_data_is_caught() -> None:
     figure, other_figure = find_figure("epasto-figure-1"), find_figure("epasto-figure-3")
     stored_runs = figure.stored_runs
     keys = [line.key for line in other_figure.lines]
-    at_three = other_figure.compute((NEW,), figure.values[-1:])
+    at_three = other_figure.compute((NEW,), figure.x_values[-1:])
     new = float(at_three.summary.means[keys.index("weights_3"), 0])
     old, spread = float(stored_runs.summary.means[-1, -1]), float(stored_runs.summary.spreads[-1, -1])
     assert abs(new - old) > stats.t.isf(0.01, figure.num_runs - 1) * spread

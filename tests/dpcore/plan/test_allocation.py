@@ -53,19 +53,19 @@ def test_a_program_draws_no_less_noise_than_the_shares_say_and_errors_are_those_
         scale = 1.0 / line.amount if noise is LAPLACE else math.sqrt(0.5 / line.amount)
         assert line.v == pytest.approx(scale**2, rel=1e-9)  # The total has 32 binary digits.
         assert line.share == pytest.approx(share, abs=2.0 / NUM_PARTS)
-        best = line.planned.curve.find_best(np.array([line.v]))
+        best = line.planned_line.curve.find_best(np.array([line.v]))
         least = math.sqrt(best.squared_errors[0])
         # Pairs of bounds that the curve, and so the proof, does not have may be better.
-        has_all_pairs = line.planned.line.statistic is not LineStatistic.GROUP_SUMS
+        has_all_pairs = line.planned_line.line.statistic is not LineStatistic.GROUP_SUMS
         lines_on_curves.append(line if has_all_pairs else replace(line, error=least))
         if not has_all_pairs:
             assert line.error <= least
             continue
-        if line.planned.line.statistic is not LineStatistic.SUM:
+        if line.planned_line.line.statistic is not LineStatistic.SUM:
             assert (line.bound, line.error) == (best.bounds[0], pytest.approx(least))
             continue
         # No user's total: few digits, and hardly more error, which is that of the bound as it is written.
-        amounts = line.planned.curve.amounts
+        amounts = line.planned_line.curve.amounts
         assert len(Decimal(repr(line.bound)).normalize().as_tuple().digits) <= 4
         assert len(Decimal(repr(float(best.bounds[0]))).normalize().as_tuple().digits) > 4
         assert least * (1.0 - 1e-12) <= line.error <= 1.001 * least
@@ -116,7 +116,9 @@ def test_no_pair_of_bounds_on_sums_per_group_errs_less_than_that_of_a_plan(noise
     smallest = min(compute_error(groups, amount) for groups in range(1, 40) for amount in amounts)
     # The amount is rounded up to three digits. The nearest candidate of the curve errs more.
     assert line.error <= 1.0001 * smallest
-    assert math.sqrt(line.planned.curve.find_best(np.array([line.v])).squared_errors[0]) > 1.0001 * smallest
+    assert (
+        math.sqrt(line.planned_line.curve.find_best(np.array([line.v])).squared_errors[0]) > 1.0001 * smallest
+    )
 
 
 @pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])
@@ -126,7 +128,9 @@ def test_a_quantile_has_its_exact_error_and_never_more_than_its_share(noise):
     assert 1 <= one.num_parts <= NUM_PARTS // 2 == rows.num_parts
     # epsilon-DP by the exponential mechanism is epsilon^2 / 8-zCDP, Cesar and Rogers 2021.
     epsilon = one.amount if noise is LAPLACE else math.sqrt(8.0 * one.amount)
-    problem = table.build_quantile_problem(SHOP, parameters, one.planned.line).with_changes(epsilon=epsilon)
+    problem = table.build_quantile_problem(SHOP, parameters, one.planned_line.line).with_changes(
+        epsilon=epsilon
+    )
     exact = quantile.output(problem, quantile.WeightKind.SMOOTH, one.bound).expected_rank_error
     assert one.error == pytest.approx(exact)
     # OpenDP and Tumult count rows, at most a whole number of each user: the error is averaged over subsamples.
@@ -181,7 +185,7 @@ def test_a_mean_has_the_noise_that_a_library_adds():
         kept = np.minimum(SHOP.histogram.sizes, h) @ SHOP.histogram.users
         mean = np.clip(SHOP.values.values, 0.0, 100.0).mean()
         by_hand = (scale * h / kept) ** 2 * (50.0**2 + (mean - 50.0) ** 2)
-        assert best.noise_variances[0] == pytest.approx(by_hand, rel=1e-9)
+        assert best.noise_slopes[0] == pytest.approx(by_hand, rel=1e-9)
 
 
 @functools.cache

@@ -48,10 +48,10 @@ def test_a_line_has_its_wanted_error_from_the_epsilon_on_that_is_said():
     line, at = solution.lines[1], solution.reaching_epsilons[1]
     assert not line.is_reached
     for times, has in ((1.001, True), (0.999, False)):
-        squares = line.planned.curve.find_best(np.array([(line.share * at * times) ** -2.0])).squared_errors[
-            0
-        ]
-        assert (math.sqrt(squares) <= line.planned.target_error) == has
+        squares = line.planned_line.curve.find_best(
+            np.array([(line.share * at * times) ** -2.0])
+        ).squared_errors[0]
+        assert (math.sqrt(squares) <= line.planned_line.target_error) == has
 
 
 def test_the_curves_pass_through_the_plan():
@@ -62,9 +62,9 @@ def test_the_curves_pass_through_the_plan():
         epsilons = plot.columns["epsilon"]
         assert epsilons[0] < epsilon < epsilons[-1]
         for line in item.solution.lines:
-            column = np.log(plot.columns[f"{line.planned.line.label}: error over wanted"])
+            column = np.log(plot.columns[f"{line.planned_line.line.label}: error over wanted"])
             read = np.exp(np.interp(np.log(epsilon), np.log(epsilons), column))
-            assert read == pytest.approx(line.error / line.planned.target_error, rel=0.04)
+            assert read == pytest.approx(line.error / line.planned_line.target_error, rel=0.04)
     for make in item.plots.values():
         assert draw(make()).data
     columns = item.plots["plan-shares"]().columns

@@ -162,7 +162,7 @@ def mean_curve(number, noise):
         1.0, lines="mean", lower=0.0, upper=10.0, mechanism=noise, delta=delta, **choose_defaults(data)
     )
     (line,) = table.plan_lines(data, parameters)
-    return line.curve, line.value
+    return line.curve, line.reference_value
 
 
 def test_no_split_of_a_grid_is_better_with_means_on_their_tables_and_none_below_the_bound():

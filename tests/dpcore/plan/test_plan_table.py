@@ -176,7 +176,7 @@ def test_what_data_lack_and_shares_of_0_are_refused_in_one_sentence_each():
     with pytest.raises(InvalidInput, match="is 0 on these data"):
         plan_lines_of("sum", zero, lower=-1.0, upper=1.0)
     (line,) = plan_lines_of("sum within 3", zero, lower=-1.0, upper=1.0)
-    assert (line.target_error, line.value) == (3.0, 0.0)
+    assert (line.target_error, line.reference_value) == (3.0, 0.0)
 
 
 def _frame(values):

@@ -46,8 +46,8 @@ def test_no_total_is_exceeded_by_a_last_digit_under_any_relation() -> None:
             continue
         # Counted by the ledger of the app, whose sum is exact and rounded up: whatever was selected, the release of
         # every library adds or removes one user.
-        drawn = ledger.add(state(shares.selection, neighbours))
-        for release in (shares.release, find_release_epsilon(total, drawn, neighbours)):
+        drawn = ledger.add(state(shares.selection_epsilon, neighbours))
+        for release in (shares.release_epsilon, find_release_epsilon(total, drawn, neighbours)):
             spent = drawn.add(state(release)).total
             assert spent is not None
             assert spent.epsilon <= total
@@ -56,18 +56,18 @@ def test_no_total_is_exceeded_by_a_last_digit_under_any_relation() -> None:
 
 def test_shares_are_short_decimals_and_those_of_the_table() -> None:
     shares = divide_budget(1.0, 0.15, ADDED, Ledger())
-    assert (shares.selection, shares.release) == (0.15, 0.85)
+    assert (shares.selection_epsilon, shares.release_epsilon) == (0.15, 0.85)
     # The release counts twice where a user is replaced: 0.15 + 2 x 0.425.
     shares = divide_budget(1.0, 0.15, REPLACED, Ledger())
-    assert (shares.selection, shares.release) == (0.15, 0.425)
+    assert (shares.selection_epsilon, shares.release_epsilon) == (0.15, 0.425)
     # A second selection takes its share of what the first left: 0.15 x 0.85 = 0.1275, in two digits or a little less.
     shares = divide_budget(1.0, 0.15, ADDED, Ledger((state(0.15),)))
-    assert 0.8 * 0.1275 <= shares.selection <= 0.1275
-    assert Fraction(shares.selection) + Fraction(shares.release) + Fraction(0.15) <= 1
+    assert 0.8 * 0.1275 <= shares.selection_epsilon <= 0.1275
+    assert Fraction(shares.selection_epsilon) + Fraction(shares.release_epsilon) + Fraction(0.15) <= 1
     for total in NASTY:
         shares = divide_budget(total, 0.3, ADDED, Ledger())
-        assert 0.79 * 0.3 * total <= shares.selection <= 0.3 * total
-        assert len(f"{shares.release:.12g}") <= 9
+        assert 0.79 * 0.3 * total <= shares.selection_epsilon <= 0.3 * total
+        assert len(f"{shares.release_epsilon:.12g}") <= 9
     assert round_down(Fraction(2, 3)) == 0.666666
     assert round_down(Fraction(-1, 3)) == 0.0
 

@@ -95,7 +95,7 @@ def test_no_neighbour_of_400_small_tables_moves_a_log_chance_by_more_than_epsilo
     assert not isinstance(condition, CapMean)
     problem = ChoiceProblem(condition, 1.0, 40, neighbours, SmallFirst())
     grid = problem.candidates
-    added = np.array([condition.statistics(histogram_of([size]), grid) for size in SIZES])
+    added = np.array([condition.compute_sums(histogram_of([size]), grid) for size in SIZES])
     aim = condition.with_draw_margin(1.0) if isinstance(condition, RankedSum) else condition
 
     def laws(tables: np.ndarray) -> np.ndarray:

@@ -79,7 +79,7 @@ def test_a_user_without_a_limit_would_move_the_score_without_a_limit() -> None:
 def test_independent_rows_are_drawn_for_as_before() -> None:
     parameters = PrivateParameters(2.0, BoundPurpose.CAP)
     assert parameters.condition == CapMean(parameters.trade_off)
-    assert not parameters.setting.is_table_mean
+    assert not parameters.setting.targets_table_mean
     with pytest.raises(InvalidInput) as refused:
         TableCap(0.0, 1.5)
     assert len(refused.value.problems) == 2

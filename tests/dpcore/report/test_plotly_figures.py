@@ -111,7 +111,7 @@ def test_cells_have_the_colour_of_their_multiple() -> None:
         [3.0, 5.0],
         np.array([[15.0, 10.0], [80.0, 20.0]]),
         10.0,
-        named_contour=("near", 1.2),
+        named_contour_multiple=("near", 1.2),
     )
     whole_plot = Plot("p", "", "", Axis("a", "", (1, 2)), Axis("b", "", (3, 5)), (cells,), Disclosure.PUBLIC)
     colours, edge = plotly_figures.draw(whole_plot).data

@@ -20,7 +20,7 @@ from dpcore.training.rows import (
     ScoreUnit,
     hold_out,
     prepare_rows,
-    score_constant,
+    score_guess,
     score_models,
 )
 from dpcore.training.training_data import TrainingGenerator
@@ -125,7 +125,7 @@ def test_references_and_scores_by_hand():
     # Margins 2, -1, 2, 0: losses 1/2, 2, 1/2, 1/2; right 1, 0, 1, 1/2.
     assert result[0] == pytest.approx([3.5 / 4, 2.5 / 4])
     assert result[1] == pytest.approx([(1.0 + 0.5) / 2, (2 / 3 + 0.5) / 2])
-    guess = score_constant(rows, LossKind.SQUARED, 0.5)
+    guess = score_guess(rows, LossKind.SQUARED, 0.5)
     assert guess[0] == pytest.approx([(0.125 * 2 + 1.125 * 2) / 4, 0.5])
     question = small()
     references = experiment.compute_references(question)

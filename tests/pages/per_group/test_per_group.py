@@ -260,10 +260,12 @@ def test_code_carries_the_numbers_of_the_card() -> None:
         code = answer_from(view).code
         texts = {name: write(choice, Program.PYTHON).text for name, choice in code.forms}
         (pair,) = [text for name, text in texts.items() if name.startswith("Pair")]
-        assert f"MAX_GROUPS = {view.pair.max_groups}" in pair
         if statistic in (Statistic.ROWS, Statistic.MEAN):
-            assert f"MAX_ROWS = {int(view.pair.max_amount)}" in pair
-        elif statistic is not Statistic.USERS:
+            bounds = f"{view.pair.max_groups}, {int(view.pair.max_amount)} "
+            assert f"MAX_GROUPS, MAX_ROWS = {bounds}" in pair
+        else:
+            assert f"MAX_GROUPS = {view.pair.max_groups} " in pair
+        if statistic in (Statistic.SUM, Statistic.SIGNED_SUM):
             low = -view.pair.max_amount if statistic is Statistic.SIGNED_SUM else 0.0
             assert f"LOW, HIGH = {low!r}, {view.pair.max_amount!r}" in pair
         assert (len(texts) == 3) == statistic.is_non_negative
@@ -364,7 +366,7 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
     assert f"at most {view.pair_choice.max_groups} groups" in methods.procedure
     assert f"is about {told.numbers[1].text}" in methods.procedure
     assert "the same in every group" in methods.rule_sentence
-    assert answer.write_methods(empty_solution, dataset).empty_sentence.endswith("nothing was released.")
+    assert answer.write_methods(empty_solution, dataset).no_release_sentence.endswith("nothing was released.")
     choice = read_choice_file(view, dataset)
     assert choice["answer"]["max_groups_contributed"] == view.pair.max_groups
     assert choice["answer"]["error_at_least"] <= true <= choice["answer"]["error_at_most"]
@@ -393,7 +395,7 @@ def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Pa
     of = report_content.build_page_report(
         QUESTION,
         answer_from(view, private),
-        Source(private, needs_rows=True, write_cell=answer.write_data_cell),
+        Source(private, needs_rows=True, write_data_cell=answer.write_data_cell),
     )
     (figure, *_), told = of.figures, answer_from(view, private)
     assert figure.columns["error"].tolist() == view.error_map.errors.ravel().tolist()

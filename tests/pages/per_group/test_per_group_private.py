@@ -176,7 +176,7 @@ def test_stop_gives_what_was_found_until_then() -> None:
             assert told.numbers[0].text == "none found"
             if "scale" not in told.headline:
                 assert told.headline.startswith("No useful pair was found at ε")
-                assert "no bound was found" in answer.write_methods(early, SHOP).empty_sentence
+                assert "no bound was found" in answer.write_methods(early, SHOP).no_release_sentence
             if early.selection_solution is not None:
                 assert words.describe_survival(early)[-1].startswith("No useful bounds were found")
     assert early.pair is None

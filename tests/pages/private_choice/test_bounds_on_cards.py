@@ -214,8 +214,12 @@ def test_a_page_is_computed_for_what_a_total_leaves_for_its_release() -> None:
     app.session_state["private_choice.purpose"] = BoundPurpose.QUANTILE
     check(app.run())
     shares = divide_budget(1.0, 0.15, Neighbours.ADD_OR_REMOVE_USER, ledger)
-    settings = {"purpose": "quantile", "epsilon": shares.release, "selection_epsilon": shares.selection}
-    assert 0.08 < shares.selection <= 0.105
+    settings = {
+        "purpose": "quantile",
+        "epsilon": shares.release_epsilon,
+        "selection_epsilon": shares.selection_epsilon,
+    }
+    assert 0.08 < shares.selection_epsilon <= 0.105
     apart = dpcore.private_bound(SECRET, **settings).answer
     assert answer_of(app, "private_card")["value"] == apart.numbers[0].text
     assert "0.3 was spent" in shown_texts(app)

@@ -81,7 +81,7 @@ def test_every_question_with_an_epsilon_says_what_it_compares_or_why_not() -> No
 def test_the_best_bound_is_the_best_of_all_whole_ones(name: str, epsilon: float) -> None:
     comparison = compare_bounds(name)
     bound, error = comparison.compute_best_bound_and_error(epsilon)
-    every = np.arange(1.0, float(np.max(comparison.contributions)) + 1.0)
+    every = np.arange(1.0, float(np.max(comparison.distinct_contributions)) + 1.0)
     errors = comparison.compute_errors(epsilon, every)
     # A real bound between two whole ones may be better than both; a whole one never is better than the best.
     assert error <= errors.min() * (1 + 1e-9)
@@ -118,8 +118,8 @@ def test_where_there_is_nothing_to_compare_a_sentence_says_why() -> None:
 @pytest.mark.parametrize("personal", [0, 300])
 def test_ways_cross_where_their_bounds_are_alike(personal: int) -> None:
     comparison = compare("data_owners", personal=personal, personal_diameter=float(personal > 0))
-    assert len(comparison.crossings) == 1 + (personal > 0)
-    for epsilon, words in comparison.crossings:
+    assert len(comparison.labelled_crossings) == 1 + (personal > 0)
+    for epsilon, words in comparison.labelled_crossings:
         alone, nothing, joint, *full = comparison.compute_costs(
             np.array([epsilon * 0.99, epsilon, epsilon * 1.01])
         )
@@ -130,12 +130,12 @@ def test_ways_cross_where_their_bounds_are_alike(personal: int) -> None:
         assert other[2] < alone[2]
         assert (nothing < np.minimum(joint, other)).all()
     epsilons, _ = against.compute_method_curves(comparison)
-    assert {epsilon for epsilon, _ in comparison.crossings} <= set(epsilons.tolist())
+    assert {epsilon for epsilon, _ in comparison.labelled_crossings} <= set(epsilons.tolist())
     plot = against.plot_methods("owners", comparison, 1.0, DATA.provenance)
     traces = plotly_figures.draw(plot).data
     assert [trace.name for trace in traces][: len(comparison.method_names)] == list(comparison.method_names)
     marked = [trace.x[0] for trace in traces if trace.mode == "markers"]
-    assert marked == [epsilon for epsilon, _ in comparison.crossings]
+    assert marked == [epsilon for epsilon, _ in comparison.labelled_crossings]
 
 
 def test_the_best_way_of_many_tasks_is_the_best_at_every_epsilon() -> None:
@@ -221,7 +221,9 @@ def test_candidates_against_brute_force() -> None:
     assert [one.bound for one in candidates] == sorted({one.bound for one in candidates})
     for one in candidates:
         assert one.error == pytest.approx(abs(one.bound - 7.0))
-        assert one.lost_share == pytest.approx(1.0 - np.minimum(per_user, one.bound).sum() / per_user.sum())
+        assert one.lost_contribution_share == pytest.approx(
+            1.0 - np.minimum(per_user, one.bound).sum() / per_user.sum()
+        )
         assert one.num_affected == (per_user > one.bound).sum()
     why = {one.bound: one.reason for one in candidates}
     assert why[7.0] == "best"

@@ -40,7 +40,7 @@ def build_answer(data: Dataset, parameters: ToyParameters) -> Answer:
             public_procedure=added,
             disclosure=data.provenance,
             rule_sentence="The number of rows was entered.",
-            subject_text="The count",
+            subject_phrase="The count",
         ),
     )
 
