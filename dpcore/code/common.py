@@ -54,13 +54,17 @@ def quote_python_text(text: str) -> str:
     return f'"{literal[1:-1]}"' if literal[0] == "'" and '"' not in literal else literal
 
 
-def write_python_literal(name: str | Sequence[str] | Mapping[str, str]) -> str:
-    """Return a name as a Python string literal, several as a list, and a mapping as a dictionary."""
+def write_python_literal(name: str | Sequence[str] | Mapping[str, str | int]) -> str:
+    """Return a name as a Python string literal, several as a list, a mapping to texts or numbers as a dictionary."""
     if isinstance(name, str):
         return quote_python_text(name)
     if isinstance(name, Mapping):
-        entries = [f"{quote_python_text(key)}: {quote_python_text(text)}" for key, text in name.items()]
-        return "{" + ", ".join(entries) + "}"
+        entries = [
+            f"{quote_python_text(key)}: {text if isinstance(text, int) else quote_python_text(text)}"
+            for key, text in name.items()
+        ]
+        line = "{" + ", ".join(entries) + "}"
+        return line if len(line) <= 110 else "{\n" + "".join(f"    {entry},\n" for entry in entries) + "}"
     entries = [quote_python_text(entry) for entry in name]
     line = f"[{', '.join(entries)}]"
     return line if len(line) <= MAX_LINE else "[\n" + "".join(f"    {entry},\n" for entry in entries) + "]"

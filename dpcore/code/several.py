@@ -341,6 +341,7 @@ def _write(
     template_name, library_module, relation_sentence = _LIBRARIES[program]
     choice, body_text = several.reading_choice, ""
     composes_losses = program is Program.PIPELINEDP and several.noise is NoiseKind.GAUSSIAN
+    is_short = program is Program.OPENDP and with_opendp.has_short_program(choice)
     if not refusal_sentences:
         body_text = common.render_program(
             template_name,
@@ -349,10 +350,14 @@ def _write(
             total=None if composes_losses else several.compute_total(program),
             by_rho=several.has_quantile or program is not Program.PYTHON,
             releases=[_list_template_values(several, release, program) for release in several.releases],
+            parts_by_name={release.name: release.num_parts for release in several.releases},
             names=sorted(quantity.name for quantity in several.quantities),
             candidates=getattr(library_module, "CANDIDATES", 0),
+            tidy=is_short,
         )
     requirements_text = f"{library_module.NEEDS} dp-accounting" if composes_losses else library_module.NEEDS
+    if is_short:
+        requirements_text = with_opendp.POLARS
     return common.assemble(
         choice,
         library_module.LIBRARY,
