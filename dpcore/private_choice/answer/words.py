@@ -197,7 +197,7 @@ def write_detail(solution: PrivateSolution) -> str:
 
 
 def build_numbers(solution: PrivateSolution) -> tuple[Number, ...]:
-    """Build the costs of both ways, the cheaper way first; if the data are a DP release, the best number before them."""
+    """Build the costs of both ways, the cheaper first; if the data are a DP release, the best number before them."""
     named_costs = [("Direct choice", solution.direct_cost), ("Private copy", solution.copy_cost)]
     numbers = [
         Number(
