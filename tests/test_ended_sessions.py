@@ -57,7 +57,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def watch(name: str, session: Session, now: float) -> None:
-    server_server._watched[name] = server_server.WatchedSession(weakref.ref(session), now)  # type: ignore[arg-type]
+    server_server._watched_sessions[name] = server_server.WatchedSession(weakref.ref(session), now)  # type: ignore[arg-type]
 
 
 def test_of_200_visitors_nothing_is_left_ten_seconds_after_they_expired():

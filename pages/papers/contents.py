@@ -80,15 +80,13 @@ def _show_table(
 ) -> None:
     """Show a table with a column of buttons, one for each destination; ``name`` makes their key unique."""
     key = QUESTION.key(f"open_{name}")
-    button_options: dict[str, Any] = {"on_click": _open_clicked_page, "args": (key, tuple(destinations))}
-    button_column = st.column_config.ButtonColumn(
-        "Open", type="tertiary", alignment="left", key=key, **button_options
-    )
+    options: dict[str, Any] = {"on_click": _open_clicked_page, "args": (key, tuple(destinations))}
+    open_column = st.column_config.ButtonColumn("Open", type="tertiary", alignment="left", key=key, **options)
     thumbnails = {title: st.column_config.LineChartColumn(title, width=90) for title in ("Ours", "Theirs")}
     st.dataframe(
         columns | {"Open": list_labels(destinations)},
         hide_index=True,
-        column_config=thumbnails | {"Open": button_column},
+        column_config=thumbnails | {"Open": open_column},
         placeholder=MISSING,
         height="content",
         alt=alt,
@@ -102,8 +100,8 @@ def _list_comparisons(entries: Sequence[tuple[PaperFigure, FigureRuns] | None]) 
         if figure is None or runs is None:
             cells_by_figure.append((None, None, None))
         else:
-            lines = (runs.summary.means[-1], figure.lines[-1].paper_values)
-            cells_by_figure.append((_write_difference(figure, runs), *map(_drop_missing, lines)))
+            value_lists = (runs.summary.means[-1], figure.lines[-1].paper_values)
+            cells_by_figure.append((_write_difference(figure, runs), *map(_drop_missing, value_lists)))
     columns = map(list, zip(*cells_by_figure, strict=True))
     return dict(zip(("Largest difference", "Ours", "Theirs"), columns, strict=True))
 

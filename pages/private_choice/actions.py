@@ -118,16 +118,14 @@ def draw_copy(parameters: PrivateCopyParameters) -> None:
     st.session_state[QUESTION.key("drew")] = True
     original = session.get_original().dataset
     try:
-        private_copy = private_histogram.release_histogram(
-            original.histogram, parameters, charge=session.record
-        )
+        dp_copy = private_histogram.release_histogram(original.histogram, parameters, charge=session.record)
     except InvalidInput as refusal:
         st.session_state[QUESTION.key("refused")] = refusal
         return
-    is_empty = private_copy.histogram is None
+    is_empty = dp_copy.histogram is None
     st.session_state[QUESTION.key("empty_copy")] = original.histogram.digest if is_empty else None
     if not is_empty:
-        session.use_release(private_copy.to_dataset(original.name, original.contribution))
+        session.use_release(dp_copy.to_dataset(original.name, original.contribution))
 
 
 def use_original() -> None:
@@ -204,7 +202,7 @@ def describe_spending(facts: ReleaseFacts) -> str:
 
 
 def show(parameters: PrivateParameters | None, dataset: Dataset) -> None:
-    """Show both buttons with what a press spends, and below them what was released.
+    """Show the buttons of copy and choice with what a press spends, and below them what was released.
 
     The parts above a button keep their height when it is pressed, so that it stays where it is.
 
@@ -280,21 +278,13 @@ def _show_choices() -> None:
                 cards.file_button("Choice (JSON)", file_name, facts, json_text, key=key, is_quiet=True)
 
 
-def find_range(lower: float | None, upper: float | None) -> PrivateRange | None:
-    """Return the latest selection of this very range from the original data; None if the range was entered."""
-    ranges = [selection for _, selection in list_choices() if isinstance(selection, PrivateRange)]
-    return next((r for r in reversed(ranges) if (r.lower, r.upper) == (lower, upper)), None)
-
-
 def find_range_facts(lower: float | None, upper: float | None) -> ReleaseFacts | None:
-    """Return the guarantee of this range if it was selected privately; None if it was entered."""
-    selection = find_range(lower, upper)
-    return None if selection is None else selection.facts
+    """Return the guarantee of the latest private selection of this very range; None if it was entered."""
+    ranges = [selection for _, selection in list_choices() if isinstance(selection, PrivateRange)]
+    return next((r.facts for r in reversed(ranges) if (r.lower, r.upper) == (lower, upper)), None)
 
 
-@st.dialog(
-    "Code for your library", width="large", icon=":material/code:", on_dismiss=page_run.note_dialog_closed
-)
+@page_run.build_dialog("Code for your library", "code")
 def show_code(selection: Selection, number: NumberKind, index: int) -> None:
     """Show the program with what was selected, with the ε of the release; the range of a mean is that of *Mean*."""
     epsilon, original = st.session_state[keys.EPSILON], session.get_original().dataset

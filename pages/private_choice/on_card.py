@@ -56,7 +56,6 @@ PUBLIC_NUMBERS: dict[type, str] = {LearningParameters: "public_rows", TotalParam
 Fields = tuple[Question, tuple[str, ...]]
 NO_FIELDS: Fields = (QUESTION, ())
 LEAST_ERROR_AIM = "The draw aims at the least bias plus mean noise."
-find_range = actions.find_range
 _forecast = cached(max_entries=16)(choice.forecast)
 
 
@@ -172,8 +171,7 @@ def divide_total(question: Question, dataset: Any, parameters: Any) -> tuple[Any
         return parameters.divide(ledger), ""
     module: Any = importlib.import_module(f"dpcore.{question.name}.answer")
     if dataset.is_private and hasattr(module, "build_setting"):
-        setting = module.build_setting(dataset, parameters)
-        card = without_numbers(parameters, dataset.provenance, setting)
+        card = without_numbers(parameters, dataset.provenance, module.build_setting(dataset, parameters))
         request = _build_request(card, dataset)
         if isinstance(request, SelectionRequest):
             latest = _find_selection(card, request, dataset)
@@ -185,16 +183,16 @@ def divide_total(question: Question, dataset: Any, parameters: Any) -> tuple[Any
 
 
 def _restore_total(card: Answer) -> Answer:
-    """Return the card with the total epsilon that its own is the release's part of; unchanged without a total."""
+    """Return the card with the entered total in place of its epsilon, the release's part; unchanged without a total."""
     if not is_total_epsilon():
         return card
     epsilon = float(st.session_state[keys.EPSILON])
-    release = None if card.setting is None else replace(card.setting, epsilon=epsilon)
-    return replace(card, parameters=replace(card.parameters, epsilon=epsilon), setting=release)
+    release_setting = None if card.setting is None else replace(card.setting, epsilon=epsilon)
+    return replace(card, parameters=replace(card.parameters, epsilon=epsilon), setting=release_setting)
 
 
 def _build_request(card: Answer, dataset: Dataset) -> SelectionRequest | MissingInput | None:
-    """Build the request for a card, or say what it lacks; a setting that is refused counts as one that is missing."""
+    """Build the request for a card, or the input that it lacks, refused settings included; None if it has no bound."""
     try:
         return selections.build_request(card, dataset, read_settings())
     except InvalidInput as refusal:
@@ -202,7 +200,7 @@ def _build_request(card: Answer, dataset: Dataset) -> SelectionRequest | Missing
 
 
 def build_selection(card: Answer) -> BoundSelection | None:
-    """Build the selection of a card's bound on the data in use; None if it cannot be selected, or need not."""
+    """Build the selection of a card's bound on the data in use; None if they are public or no bound can be drawn."""
     dataset, run = session.dataset(), page_run.CURRENT_RUN.get()
     if not dataset.is_private:
         return None
@@ -276,17 +274,17 @@ def _ask_for_missing(card: Answer, missing: MissingInput, public_fields: Fields)
 
 def _describe_aim(card: Answer, request: SelectionRequest) -> str:
     """Write what the selection takes otherwise than the card's own bound, on purpose; empty for nothing."""
-    number, release = request.number, request.setting
-    if release is None or card.setting is None:
+    number, release_setting = request.number, request.setting
+    if release_setting is None or card.setting is None:
         return ""
     if number is OtherBound.MODEL:
         return "For the bias the draw takes twice the share of rows cut."
     if number is OtherBound.TOTAL:
-        aim_text = "" if release.measure is Measure.BOUND else f"{LEAST_ERROR_AIM} "
+        aim_text = "" if release_setting.measure is Measure.BOUND else f"{LEAST_ERROR_AIM} "
         return f"{aim_text}It counts a total below 0 as 0, and so does its program."
     if isinstance(number, OtherBound):
-        return "The draw aims at the bound that is best from counts." if release.uses_values else ""
-    differing_fields = card.setting.list_differences(release)
+        return "The draw aims at the bound that is best from counts." if release_setting.uses_values else ""
+    differing_fields = card.setting.list_differences(release_setting)
     if {"user_share", "targets_table_mean"} & set(differing_fields):
         return "The draw takes rows as independent."
     return LEAST_ERROR_AIM if "measure" in differing_fields else ""
@@ -307,7 +305,7 @@ def _build_card(card: Answer, drawn: words.Selection, request: SelectionRequest,
 
 
 def with_range(card: Answer) -> Answer:
-    """Return the card with the cost of its range in programs and detail if that was selected; else unchanged."""
+    """Return the card with the cost of its range in programs and detail if the range was drawn; else unchanged."""
     release = card.setting
     facts = None if release is None else actions.find_range_facts(release.lower, release.upper)
     if facts is None or release is None or not session.dataset().is_private:
@@ -334,53 +332,38 @@ def offer_range(dataset: Dataset) -> None:
         fields.button("Choose it privately", key, "casino", ask, *arguments, help=help)
 
 
-@st.dialog(
-    "A value range, chosen privately",
-    width="large",
-    icon=":material/casino:",
-    on_dismiss=page_run.note_dialog_closed,
-)
-def _show_range_dialog(dataset: Dataset) -> None:
-    """Show the form of a range in a dialog, which closes after a draw."""
-    if _draw_range_form(dataset):
-        page_run.note_dialog_closed()
-        st.rerun()
-
-
-def show_range() -> None:
-    """Show the form of a value range, selected with an ε of its own."""
-    if _draw_range_form(session.get_original().dataset):
-        st.rerun()
-
-
-def _draw_range_form(dataset: Dataset) -> bool:
-    """Show what is known, what a selection costs, and its button; return True if it was pressed just now."""
+def draw_range_form(dataset: Dataset) -> None:
+    """Show what is known, what a selection costs, and its button; after a draw close the dialog and run the app."""
     if dataset.values is None:
         st.info("A range is drawn from values, and the data in use have none.")
-        return False
+        return
     st.markdown("L and U from what you know of the quantity cost nothing, and are the first choice.")
     try:
         problem = _read_range_problem()
     except InvalidInput as refusal:
         fields.show_problems(refusal.problems)
-        return False
+        return
     if problem is None:
         st.caption("Fill in the fields to see what a draw spends.")
-        return False
+        return
     total_epsilon = float(st.session_state[keys.EPSILON]) if is_total_epsilon() else None
     epsilon = problem.epsilon_release
     request = SelectionRequest(NumberPair.RANGE, problem, epsilon, total_epsilon=total_epsilon)
     st.markdown(f"{words.describe_range_cost(problem)} {actions.describe_spending(request.facts)}")
-    ends_text = "L and U" if problem.lower is None else "U"
-    label = f"Draw {ends_text} (ε = {format_rounded_up(problem.epsilon)})"
+    label = f"Draw {'L and U' if problem.lower is None else 'U'} (ε = {format_rounded_up(problem.epsilon)})"
     if total_epsilon is not None:
         st.markdown(f"{request.describe_budget()}.")
     key, draw = "private_range_draw", actions.select
-    return actions.confirm_button(label, key, "casino", draw, request, request, is_main=True)
+    if actions.confirm_button(label, key, "casino", draw, request, request, is_main=True):
+        page_run.note_dialog_closed()
+        st.rerun()
+
+
+_show_range_dialog = page_run.build_dialog("A value range, chosen privately", "casino")(draw_range_form)
 
 
 def _read_range_problem() -> RangeProblem | None:
-    """Show the fields, and build the problem that they ask for; None if something is missing.
+    """Show the fields of a range, and build its problem; None if a needed field is empty or refused.
 
     Raises:
         InvalidInput: The fields do not fit together.

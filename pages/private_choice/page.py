@@ -50,12 +50,11 @@ def build_page_answer(dataset: Dataset, parameters: PageParameters, solution: Pr
     solution = replace(solution, parameters=question.divide())
     drawn_numbers, ledger = actions.list_numbers(), session.get_ledger()
     answer, total_epsilon = build_answer(dataset, question, solution), None
-    entered: PrivateParameters = st.session_state[keys.PAGE_PARAMETERS]
-    if (
-        entered.is_total_epsilon and not question.is_total_epsilon
-    ):  # The parameters are divided after the ledger.
-        total_epsilon = entered.epsilon
-        budget_text = SelectionRequest.from_parameters(entered, ledger).describe_budget()
+    entered_parameters: PrivateParameters = st.session_state[keys.PAGE_PARAMETERS]
+    # The parameters are divided after the ledger.
+    if entered_parameters.is_total_epsilon and not question.is_total_epsilon:
+        total_epsilon = entered_parameters.epsilon
+        budget_text = SelectionRequest.from_parameters(entered_parameters, ledger).describe_budget()
         answer = replace(answer, facts={**answer.facts, "In all": f"{budget_text}."})
     return replace(answer, make_methods=lambda: build_methods(solution, drawn_numbers, ledger, total_epsilon))
 
@@ -110,8 +109,7 @@ class PrivatePage(Page):
                 st.caption(SUM_OF_THE_TOTAL.format(wording.plain(column)) if column else SUM_OF_A_COLUMN)
             return False
 
-        is_total = st.session_state[QUESTION.key("is_total_epsilon")]
-        own_epsilon = () if is_total else ("selection_epsilon",)
+        own_epsilon = () if st.session_state[QUESTION.key("is_total_epsilon")] else ("selection_epsilon",)
         parameters: PageParameters | None = question_page.read_inputs(
             QUESTION,
             slots,
@@ -134,10 +132,10 @@ class PrivatePage(Page):
 
     def draw_behind(self, answer: Answer) -> None:
         """Show what the two ways are, what either costs, what is assumed, and why *Mean* finds another bound."""
-        solution, data = answer.solution, session.dataset()
+        solution, dataset = answer.solution, session.dataset()
         purpose = solution.parameters.purpose
         is_smooth = purpose is BoundPurpose.SMOOTH
-        if reason := elsewhere.explain_difference(data, answer.setting, solution.best, is_smooth):
+        if reason := elsewhere.explain_difference(dataset, answer.setting, solution.best, is_smooth):
             st.caption(reason)
         choice_text = actions.CHOICE_HELP.format(NUMBER_NAMES[purpose])
         st.markdown(f"- **Private copy.** {actions.COPY_HELP}\n- **Direct choice.** {choice_text}")
@@ -145,7 +143,7 @@ class PrivatePage(Page):
 
     def list_tabs(self, answer: Answer) -> Mapping[str, layout.Content]:
         """Return the form of a range by the name of its tab."""
-        return {"A value range": on_card.show_range}
+        return {"A value range": lambda: on_card.draw_range_form(session.get_original().dataset)}
 
     def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
         """Show the buttons, and what was released."""

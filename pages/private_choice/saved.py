@@ -119,15 +119,15 @@ def from_json(node: JsonValue, accounts: Mapping[str, Ledger]) -> dict[str, Choi
             continue
         paid_facts = list(accounts.get(digest, Ledger()).releases)
         selections = []
-        for entry in entries_node.get_entries(MAX_ENTRIES) or ():
-            number_and_selection = _read_entry(entry)
+        for selection_node in entries_node.get_entries(MAX_ENTRIES) or ():
+            number_and_selection = _read_entry(selection_node)
             if number_and_selection is None:
                 continue
             if number_and_selection[1].facts in paid_facts:
                 paid_facts.remove(number_and_selection[1].facts)
                 selections.append(number_and_selection)
             else:
-                entry.refuse("what this number cost does not stand on the account of its data")
+                selection_node.refuse("what this number cost does not stand on the account of its data")
         choices_by_digest[digest] = tuple(selections)
     return choices_by_digest
 
@@ -168,7 +168,7 @@ def _read_entry(node: JsonValue) -> tuple[NumberKind, Selection] | None:
 def _build_selection(
     choice_type: type[Any], members: dict[str, Any], facts: ReleaseFacts
 ) -> Selection | None:
-    """Build a selection; None if no draw for its question can give it."""
+    """Build a selection from the members of its JSON; None if no draw for its problem can give it."""
     if choice_type is PrivateChoice:
         return _build_choice(members, facts)
     fields_by_owner = {
@@ -192,7 +192,7 @@ def _build_selection(
 
 
 def _build_choice(members: dict[str, Any], facts: ReleaseFacts) -> PrivateChoice | None:
-    """Build a selected number; None if no draw for its question can give it."""
+    """Build a selected number from the members of its JSON; None if no draw for its problem can give it."""
     number, column_name, drawn_value = members["number"], members.get("column", ""), members["value"]
     guess, factor, power = members["guess"], members["factor"], members.get("small_first")
     with Problems() as problems:

@@ -23,7 +23,7 @@ CHANGED = (ImportError, AttributeError, TypeError, ValueError, RuntimeError, Dec
 
 
 def with_fallback(fallback_value: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Make a decorator whose function returns ``fallback_value`` where Streamlit lacks what it uses."""
+    """Make a decorator whose function returns ``fallback_value`` if Streamlit lacks what the function uses."""
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         """Return the function with the fallback."""
@@ -51,7 +51,7 @@ def _get_context() -> Any:
 
 @with_fallback("")
 def get_session_id() -> str:
-    """Return the name of the session that runs in this thread; empty, and then its work never stops by itself."""
+    """Return the name of the session that runs in this thread; empty if unknown, and its work never stops by itself."""
     return str(_get_context().session_id)
 
 

@@ -43,10 +43,9 @@ def list_release_phrases(release_kind: str | None = None) -> list[str]:
     ]
 
 
-def find_page(release_phrase: str | None) -> Question | None:
-    """Return the page for the phrase of a release; None if there is none."""
-    pages = (page for page in catalogue.PAGES if release_phrase and page.release_phrase == release_phrase)
-    return next(pages, None)
+def find_page(phrase: str | None) -> Question | None:
+    """Return the page whose phrase for its release this is; None if there is none."""
+    return next((page for page in catalogue.PAGES if phrase and page.release_phrase == phrase), None)
 
 
 def ask_questions() -> None:
@@ -61,8 +60,7 @@ def ask_questions() -> None:
         if state.get(release_key) not in phrases:
             state[release_key] = None
         options |= {"placeholder": "Choose", "width": fields.scale_width(300)}
-        release_phrase = st.selectbox("3. Which?", phrases, None, key=release_key, **options)
-        page = find_page(release_phrase)
+        page = find_page(st.selectbox("3. Which?", phrases, None, key=release_key, **options))
         if page is None:
             session.draw_data_link("Bring your data")
         else:

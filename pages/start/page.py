@@ -25,17 +25,17 @@ def draw_body(slots: layout.PageSlots) -> None:
     fields.start(QUESTION)
     with slots.line:
         users = fields.draw(QUESTION, "users")
-    data = start_parameters.choose_dataset(session.dataset(), users)
+    dataset = start_parameters.choose_dataset(session.dataset(), users)
     # A bound belongs to the users that are shown: of others it would be read wrongly, or off private data.
-    if st.session_state.get(QUESTION.key("of"), data.digest) != data.digest:
+    if st.session_state.get(QUESTION.key("of"), dataset.digest) != dataset.digest:
         st.session_state[QUESTION.key("bound")] = None
-    st.session_state[QUESTION.key("of")] = data.digest
+    st.session_state[QUESTION.key("of")] = dataset.digest
     with slots.line:
         fields.draw(QUESTION, "bound")
     with slots.notes:
         parameters: StartParameters | None = fields.build(QUESTION, optional_names=("bound",))
     if parameters is not None:
-        show(slots, parameters, data)
+        show(slots, parameters, dataset)
     with slots.answer:
         contents.show_advice(session.dataset())
     slots.bottom.caption(f"{ASSUMPTION}.")

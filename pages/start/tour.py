@@ -16,8 +16,8 @@ def write_answer(dataset: Dataset, parameters: StartParameters) -> str:
     bound, best_bound = parameters.bound or 1, tradeoff.choice.max_total
     errors_at_bound, errors_at_best = tradeoff.evaluate(bound), tradeoff.evaluate(best_bound)
     high_noise_text, low_noise_text, lost_text = (
-        wording.percent(float(rows) / tradeoff.num_rows)
-        for rows in (errors_at_bound.mean_noise, errors_at_best.mean_noise, errors_at_best.bias)
+        wording.percent(float(row_error) / tradeoff.num_rows)
+        for row_error in (errors_at_bound.mean_noise, errors_at_best.mean_noise, errors_at_best.bias)
     )
     cut_users_text = wording.counted(tradeoff.histogram.users_above(best_bound), "user")
     noises_text = f"{high_noise_text} of the count, at {wording.number(best_bound)} only {low_noise_text}"

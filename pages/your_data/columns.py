@@ -126,9 +126,8 @@ def propose(roles: Roles) -> None:
     state[build_key("further_task")] = list(roles.further_task)
     state[build_key("kind")], state[build_key("contribution")] = roles.kind, roles.contribution
     state[build_key("missing")], state[build_key("people")] = roles.missing_users, People.ONE
-    if (
-        roles.drops_missing or roles.missing_constant is not None
-    ):  # Of a known file; else that of before the upload.
+    # Of a known file; else the rule from before the upload stays.
+    if roles.drops_missing or roles.missing_constant is not None:
         state[build_key("rule")] = Rule.DROP if roles.drops_missing else Rule.REPLACE
         state[build_key("constant")] = roles.missing_constant or 0.0
 
@@ -183,7 +182,7 @@ def choose_roles(source: counting.Source) -> Roles:
 
 
 def choose_disclosure(question_text: str, disclosures: Sequence[Disclosure]) -> Any:
-    """Draw the choice whether data are public, and return it."""
+    """Draw the choice among these disclosures of the data, private at first, and return the chosen one."""
     if st.session_state.get(build_key("public")) not in disclosures:
         st.session_state[build_key("public")] = Disclosure.PRIVATE
     texts_by_disclosure = {disclosure: PUBLIC[disclosure] for disclosure in disclosures}
@@ -228,9 +227,7 @@ def _ask_who(source: counting.Source) -> None:
         return
     if second_column := _find_second_person(source):
         label = f"Is the pair with {wording.plain(second_column, 60)} the person?"
-        fields.radio(
-            label, {answer: answer.value for answer in People}, build_key("people"), is_horizontal=True
-        )
+        fields.radio(label, {p: p.value for p in People}, build_key("people"), is_horizontal=True)
     user_columns = list(_read_roles(TableKind.EVENTS, source).privacy_unit)
     if is_each_a_person(source):
         fields.show_problems([describe_two_people([*user_columns, second_column or ""])])
@@ -244,7 +241,7 @@ def _ask_who(source: counting.Source) -> None:
 
 
 def is_each_a_person(source: counting.Source) -> bool:
-    """Return True if the person has said that each of two columns is a person of its own."""
+    """Return True if a person has answered that the two columns of people name two different people."""
     is_each = st.session_state.get(build_key("people")) is People.EACH
     return is_each and _find_second_person(source) is not None
 
@@ -282,23 +279,16 @@ def _show_further_columns(
 def _read_roles(table_kind: TableKind, source: counting.Source) -> Roles:
     """Return the roles that the widgets hold."""
     state = st.session_state
-    columns_by_role: dict[str, Any] = {role: state[_role_key(role)] for role in ROLES_BY_KIND[table_kind]}
-    columns_by_role = {
-        role: None if column == NO_COLUMN else column for role, column in columns_by_role.items()
-    }
+    columns = {role: state[_role_key(role)] for role in ROLES_BY_KIND[table_kind]}
+    members: dict[str, Any] = {role: None if c == NO_COLUMN else c for role, c in columns.items()}
     if table_kind is TableKind.EVENTS:
-        columns_by_role["further_user"] = (
-            *_list_paired_columns(source),
-            *state.get(build_key("further"), ()),
-        )
-        if columns_by_role["task"] is not None:
-            columns_by_role["further_task"] = tuple(state.get(build_key("further_task"), ()))
-        columns_by_role["contribution"] = state.get(build_key("contribution"), Contribution.ROWS)
-        rule = (
-            state.get(build_key("rule"), Rule.REFUSE) if columns_by_role["value"] is not None else Rule.REFUSE
-        )
-        columns_by_role["drops_missing"] = rule is Rule.DROP
+        members["further_user"] = (*_list_paired_columns(source), *state.get(build_key("further"), ()))
+        if members["task"] is not None:
+            members["further_task"] = tuple(state.get(build_key("further_task"), ()))
+        members["contribution"] = state.get(build_key("contribution"), Contribution.ROWS)
+        rule = Rule.REFUSE if members["value"] is None else state.get(build_key("rule"), Rule.REFUSE)
+        members["drops_missing"] = rule is Rule.DROP
         if rule is Rule.REPLACE:
-            columns_by_role["missing_constant"] = state.get(build_key("constant"))
+            members["missing_constant"] = state.get(build_key("constant"))
     missing_users = state.get(build_key("missing"), MissingUsers.LEAVE_OUT)
-    return Roles(table_kind, missing_users=missing_users, **columns_by_role)
+    return Roles(table_kind, missing_users=missing_users, **members)

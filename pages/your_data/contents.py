@@ -114,7 +114,7 @@ def show_recipes(roles: Roles | None) -> None:
 
 @cache.cached(max_entries=4)
 def _write_recipe(engine_key: str, roles: Roles, table_name: str) -> tuple[str, str, str]:
-    """Return the recipe, cached: every run draws it, and writing the SQL takes as long as the rest."""
+    """Return shell code, Python code and SQL that count a table in an engine, cached: every run draws them."""
     return counting.write_recipe(counting.ENGINES[engine_key], roles, table_name)
 
 
@@ -126,10 +126,8 @@ def show_session_upload() -> None:
     if access.is_served():
         uploads.show_demo_notice()
         return
-    session_help = (
-        "It replaces the data and settings in use. What was released of any data stays on the account."
-    )
-    UPLOADER.show("A file that *Save session* has made", session_help, _open_file)
+    help = "It replaces the data and settings in use. What was released of any data stays on the account."
+    UPLOADER.show("A file that *Save session* has made", help, _open_file)
     content_or_problems = st.session_state.get(QUESTION.key("session_opened"))
     if isinstance(content_or_problems, session_file.FileContent):
         _show_opened_session(content_or_problems)

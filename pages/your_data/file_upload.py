@@ -45,8 +45,8 @@ def is_local() -> bool:
 
 def is_waiting() -> bool:
     """Return True if a file is being read or counted, or waits for *Use these data*."""
-    names = ("upload_table", "upload_pairs", "look_job", "upload_job")
-    return any(st.session_state.get(QUESTION.key(name)) is not None for name in names)
+    entry_names = ("upload_table", "upload_pairs", "look_job", "upload_job")
+    return any(st.session_state.get(QUESTION.key(name)) is not None for name in entry_names)
 
 
 def show_panel() -> None:
@@ -56,9 +56,7 @@ def show_panel() -> None:
         return
     st.session_state.setdefault(columns.build_key("stopped"), "")
     _use_finished_jobs()
-    if jobs.watch(columns.build_key("job"), "Counting") or jobs.watch(
-        _LOOK_JOB, "Reading", is_measured=False
-    ):
+    if jobs.watch(columns.build_key("job"), "Counting") or jobs.watch(_LOOK_JOB, "Reading", False):
         st.caption("Until it has ended, the data in use stay; the other pages go on working.")
         return
     # The screen belongs to the questions about a file, and then to what its data show.

@@ -71,7 +71,7 @@ class PageRuns:
 
     @contextmanager
     def run(self, is_counted: bool = True) -> Iterator[None]:
-        """Count the run of a page in this thread, or leave it out; do nothing if that is so already."""
+        """Count this thread's run of a page within the context, or do not count it; a nested same call does nothing."""
         if getattr(self._thread_state, "is_counted", False) == is_counted:
             yield
             return
@@ -82,7 +82,7 @@ class PageRuns:
             self._note_run(not is_counted)
 
     def wait(self) -> AbstractContextManager[None]:
-        """Do not count the run of this thread, if there is one, while it only waits."""
+        """Do not count this thread's run of a page within the context, as that run only waits there."""
         return self.run(is_counted=False)
 
     def let_go_first(self, queue_entry: QueueEntry) -> None:
@@ -95,7 +95,7 @@ class PageRuns:
         queue_entry.patience_seconds -= time.monotonic() - start_time
 
     def _note_run(self, is_counted: bool) -> None:
-        """Add this thread's run to those that compute, or take it off, and wake what waits for them."""
+        """Add this thread's run to the count or take it off, and wake all work that waits for pages."""
         self._thread_state.is_counted = is_counted
         with self._changed:
             self._num_runs += 1 if is_counted else -1
@@ -106,22 +106,20 @@ class WorkQueue:
     """The queue of light work: a few pieces compute at once, the others wait.
 
     Args:
-        max_at_once: How many pieces compute at once.
+        max_turns: How many pieces compute at once.
         pages: The count of the runs of pages, which go first; kept under this name.
         clock: Seconds; never goes back.
     """
 
-    def __init__(
-        self, max_at_once: int, pages: PageRuns, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, max_turns: int, pages: PageRuns, clock: Callable[[], float] = time.monotonic) -> None:
         self._changed = threading.Condition()
-        self._num_free = max_at_once
+        self._num_free = max_turns
         self.pages, self._clock = pages, clock
         self._waiting: list[QueueEntry] = []
 
     @property
     def is_full(self) -> bool:
-        """Return True if whatever enters now has to wait."""
+        """Return True if all turns are taken, so that work that enters now has to wait."""
         return not self._num_free
 
     def create_entry(self, previous_entry: QueueEntry | None = None) -> QueueEntry:
@@ -132,7 +130,7 @@ class WorkQueue:
             return QueueEntry(self._clock())
 
     def enter(self, queue_entry: QueueEntry, is_stopped: Callable[[], bool]) -> bool:
-        """Wait for a turn; return False if the work was stopped before its turn came."""
+        """Wait for a turn and return True; return False, without a turn, if the work was stopped before."""
         with self._changed:
             self._waiting.append(queue_entry)
             queue_entry.is_waiting = True
@@ -193,11 +191,9 @@ def cached(max_entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         """Return the function with a cache that `forget` empties."""
-        cached_function = st.cache_resource(max_entries=max_entries, scope="session", show_spinner=False)(
-            function
-        )
-        _FUNCTIONS_OF_DATA.append(cached_function)
-        return cached_function
+        wrapper = st.cache_resource(max_entries=max_entries, scope="session", show_spinner=False)(function)
+        _FUNCTIONS_OF_DATA.append(wrapper)
+        return wrapper
 
     return decorate
 
@@ -219,7 +215,7 @@ class Answers(Generic[R]):
         self._max_entries, self._answers = max_entries, dict[Hashable, R]()
 
     def get(self, question: Hashable) -> R | None:
-        """Return the answer; None where it is not known."""
+        """Return the answer to a question, which then counts as the last one used; None if it is not stored."""
         with self._lock:
             if question not in self._answers:
                 return None

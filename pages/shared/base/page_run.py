@@ -75,6 +75,11 @@ def open_requested_dialog() -> None:
         dialog(*arguments)
 
 
+def build_dialog(title: str, icon: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a decorator whose function opens a wide dialog with a Material icon; its closing by a person is noted."""
+    return st.dialog(title, width="large", icon=f":material/{icon}:", on_dismiss=note_dialog_closed)
+
+
 def is_dialog_in_sight() -> bool:
     """Return True if a dialog is open, or about to be."""
     return keys.DIALOG_ASKED in st.session_state or bool(st.session_state.get(keys.DIALOG_OPEN))

@@ -244,11 +244,11 @@ class Question:
 
     @functools.cached_property
     def subjects(self) -> dict[str, str]:
-        """Return the words for the fields in sentences, by name, those that may stay empty among them."""
+        """Return what each field is called in a sentence, by name of the field, fields that may stay empty included."""
         return {name: self.declarations[name].subject for name in self.widgets}
 
     def can_answer(self, dataset: Dataset) -> bool:
-        """Return True if the data have what the question needs; if not, its page shows a demonstration."""
+        """Return True if the data have one of the facets in ``answers_from``, or if the question needs none."""
         contents = {Facet.ROWS: dataset, Facet.VALUES: dataset.values, Facet.GROUPS: dataset.task_sizes}
         return not self.answers_from or any(contents[facet] is not None for facet in self.answers_from)
 
@@ -288,4 +288,5 @@ class _Keys(dict[str, str]):
     """Session keys by name."""
 
     def __missing__(self, name: str) -> str:
+        """Raise KeyError with a sentence for a name that the question does not declare."""
         raise KeyError(f"this question declares no {name}")

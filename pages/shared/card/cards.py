@@ -65,7 +65,7 @@ def show_code(code_choice: CodeChoice, key: str) -> None:
 
 
 def _draw_program(code: Code, file_name: str, key: str, notes: Sequence[str] = ()) -> None:
-    """Draw a program, what it does otherwise than the page, and the button that downloads it."""
+    """Draw a program, notes on how the program differs from the page if there are any, and its download button."""
     st.code(code.text, language=code.language, height=HEIGHT, wrap_lines=True)
     if notes:
         st.markdown("**What differs**\n" + "\n".join(f"- {sentence}" for sentence in notes))
@@ -73,7 +73,7 @@ def _draw_program(code: Code, file_name: str, key: str, notes: Sequence[str] = (
 
 
 def _choose_library(key: str, choice: Choice | Several, page_library: Program | None) -> Program:
-    """Return the person's library, which all cards share although each has a widget of its own.
+    """Draw the choice of a library and return it; all cards share the choice, although each has its own widget.
 
     It is the program of the page, until another is chosen here; of pages without one the first that has such a release.
     """
@@ -250,7 +250,7 @@ def write_badge(disclosure: Provenance, text: str = "") -> str:
 
 
 def label(disclosure: Provenance, text: str = "", prefix: str = "", suffix: str = "") -> None:
-    """Draw the badge of numbers between ``prefix`` and ``suffix``, which are Markdown; of a release, its facts too.
+    """Draw the badge of a disclosure between two Markdown texts, and the facts of a release unless ``text`` is given.
 
     They are one element, because the browser's work at every step grows with the number of elements.
     """
@@ -337,7 +337,10 @@ def import_selection_module() -> Any | None:
 
 
 def divide_total(question: Question, data: Any, parameters: Any) -> tuple[Any, str]:
-    """Return parameters with what a total epsilon leaves for the release, and a sentence on it; empty for none."""
+    """Return parameters with what a total epsilon leaves for the release, and a sentence on that.
+
+    Without a total, or without a page that selects privately: the same parameters, and an empty sentence.
+    """
     if (selection_module := import_selection_module()) is None:
         return parameters, ""
     parameters_and_sentence: tuple[Any, str] = selection_module.divide_total(question, data, parameters)
@@ -350,9 +353,7 @@ def offer_range(dataset: Dataset) -> None:
         selection_module.offer_range(dataset)
 
 
-@st.dialog(
-    "Code for your library", width="large", icon=":material/code:", on_dismiss=page_run.note_dialog_closed
-)
+@page_run.build_dialog("Code for your library", "code")
 def _code_dialog(code_choice: CodeChoice, disclosure: Provenance, key: str) -> None:
     """Show the code for a card in a dialog."""
     show_code(code_choice, key)
@@ -434,7 +435,7 @@ def file_button(
     is_quiet: bool = False,
     help: str = "",
 ) -> None:
-    """Draw a button that downloads a file; the name of the file says what its numbers are.
+    """Draw a button that downloads a file, with the disclosure of its numbers in the file's name.
 
     The file is made when the button is pressed, without a rerun.
 

@@ -68,11 +68,10 @@ def list_lines(
     if not releases:
         return spent_lines
     names, values, note, facts = describe(releases[-1])
-    line_options: dict[str, Any] = {"note": note, "label": facts.label}
-    named_values = ((escape_markdown(name), float(value)) for name, value in zip(names, values, strict=True))
+    options: dict[str, Any] = {"note": note, "label": facts.label}
     lines = (
-        Line(name, wording.number(value, 4), Disclosure.DP_RELEASE, number=value, **line_options)
-        for name, value in named_values
+        Line(escape_markdown(name), wording.number(x, 4), Disclosure.DP_RELEASE, number=x, **options)
+        for name, x in zip(names, map(float, values), strict=True)
     )
     return (*lines, *spent_lines)
 

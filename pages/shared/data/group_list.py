@@ -22,7 +22,10 @@ ENTRIES = FieldOrigin.DATA.each(*(f"{PREFIX}{name}" for name in ("file_", "round
 
 
 def draw(question: Question) -> None:
-    """Draw the list as lines, and its upload; the question has a field ``groups`` and `ENTRIES`."""
+    """Draw the field of the groups, one a line, and the upload that fills it; no upload on a public demo.
+
+    The question has a field ``groups``, and `ENTRIES`.
+    """
     fields.draw(question, "groups")
     if access.is_served():
         return

@@ -203,17 +203,17 @@ class TableUpload:
         if not self.allows_classes or (not label_has_words and len(levels) <= 2):
             state[key] = ""
             return
-        title, help = "Which one is 1?", "Empty: labels above a threshold count as 1."
+        question_text, help = "Which one is 1?", "Empty: labels above a threshold count as 1."
         if label_has_words:
             help = "This class against all others; a model for another class is one more release."
         if label_has_words and not self._is_private() and len(levels) <= MAX_LISTED_CLASSES:
             if state.get(key) not in levels:
                 state[key] = None
-            self._ask(st.selectbox, title, "positive", levels, help=help)
+            self._ask(st.selectbox, question_text, "positive", levels, help=help)
             return
         state[key] = state.get(key) or ""
         help += " A release names it, so take it from what the column can be, as it stands in the file."
-        self._ask(st.text_input, title, "positive", max_chars=200, help=help)
+        self._ask(st.text_input, question_text, "positive", max_chars=200, help=help)
 
     def _show_categories(self, open_file: _OpenFile) -> None:
         """Ask which features are categories, and which level of each is left out."""
@@ -323,7 +323,7 @@ def choose_data(
     """
     question = upload.question
     with st.container(horizontal=True, vertical_alignment="center", key=f"{question.name}_data"):
-        summary = st.container(width="content")
+        summary_container = st.container(width="content")
         with st.popover("Other data", icon=":material/table:", key=f"{question.name}_settings"):
             source = fields.draw(question, "source")
             if source is generator_source:
@@ -335,7 +335,7 @@ def choose_data(
     source_data = loaders[source]()
     if source_data is not None:
         name_text, size_text = plain(source_data.dataset.name), describe_size(source_data.dataset)
-        summary.markdown(f"Data of this page: **{name_text}**, {size_text}")
+        summary_container.markdown(f"Data of this page: **{name_text}**, {size_text}")
     return source_data
 
 

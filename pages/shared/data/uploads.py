@@ -50,7 +50,7 @@ class Uploader:
     def show(
         self, label: str, help: str, read: Callable[[list[UploadedFile]], None], takes_several: bool = False
     ) -> None:
-        """Show the uploader; ``read`` gets the files, and calls `drop` once it has read them."""
+        """Show the uploader; ``read`` gets new files, even a single one as a list, and is to call `drop` at its end."""
         key = f"{self._key('file_')}{st.session_state.setdefault(self._key('round'), 0)}"
         st.file_uploader(
             label,
@@ -93,8 +93,8 @@ class Uploader:
     def show_problems(self) -> None:
         """Show the problems of the last files, if any."""
         if self.problems:
-            lines = "\n".join(f"- {wording.plain(problem.sentence, 400)}" for problem in self.problems)
-            st.error(f"{lines}\n\nThe data in use stay as they were.", icon=":material/error:")
+            lines_text = "\n".join(f"- {wording.plain(problem.sentence, 400)}" for problem in self.problems)
+            st.error(f"{lines_text}\n\nThe data in use stay as they were.", icon=":material/error:")
 
 
 PREVIEW_ROWS = 3
@@ -112,7 +112,7 @@ def show_file(name: str, size_text: str, num_columns: int, head_table: Table) ->
 
 
 def use_or_discard(use_key: str, discard_key: str, on_discard: Callable[[], None]) -> bool:
-    """Draw the buttons that use and discard a file; return True if it is to be used."""
+    """Draw the buttons that use and discard a file; return True if the one to use it was just pressed."""
     with st.container(horizontal=True):
         is_confirmed = fields.button("Use these data", use_key, "check", is_main=True)
         fields.button("Discard the file", discard_key, "delete", on_discard)

@@ -56,7 +56,7 @@ def number(
     width: Width = "stretch",
     has_label: bool = True,
 ) -> float | None:
-    """Draw a field for a number, with its problems below it, and return the number or None.
+    """Draw a field for a number, with its problems below, and return the number; None while the field is empty.
 
     Args:
         label: Its label.
@@ -87,11 +87,7 @@ def number(
 
 
 def draw(
-    question: Question,
-    name: str,
-    label: str = "",
-    options: Collection[Any] = (),
-    is_disabled: bool = False,
+    question: Question, name: str, label: str = "", options: Collection[Any] = (), is_disabled: bool = False
 ) -> Any:
     """Draw the widget of a declared field and return its value; the declaration decides which widget it is.
 
@@ -176,7 +172,7 @@ def start(question: Question, uses_shared_data: bool = True) -> None:
 
 
 def choice(label: str, texts: Mapping[Any, str], key: str, help: str = "") -> Any:
-    """Draw a row of buttons of which one is pressed, and return its option; ``texts`` are their labels.
+    """Draw a row of buttons, one pressed, and return the pressed option; ``texts`` are the labels by option.
 
     The session's value is passed as the default, too. Without a default, Streamlit 1.67 tells the browser in each run
     to set the widget to the session's value, until the browser has drawn it. A widget in a popover is drawn when the
@@ -194,7 +190,7 @@ def _list_options(texts: Mapping[Any, str], key: str, help: str) -> dict[str, An
 
 
 def pick(label: str, texts: Mapping[Any, str], key: str, help: str = "", width: Width = "stretch") -> Any:
-    """Draw a select box and return the selected option; ``texts`` are the labels."""
+    """Draw a select box and return the selected option; ``texts`` are the labels by option."""
     current_option, widget_options = st.session_state.get(key), _list_options(texts, key, help)
     option_index = widget_options["options"].index(current_option) if current_option in texts else 0
     return st.selectbox(label, index=option_index, width=scale_width(width), **widget_options)
@@ -208,10 +204,8 @@ def radio(
     is_horizontal: bool = False,
     captions: Mapping[Any, str] | None = None,
 ) -> Any:
-    """Draw radio buttons and return the selected option; ``texts`` are their labels, ``captions`` explain them."""
-    options = _list_options(texts, key, help) | {
-        "captions": captions and [captions[option] for option in texts]
-    }
+    """Draw radio buttons and return the selected option; labels and captions are given by option."""
+    options = _list_options(texts, key, help) | {"captions": captions and [captions[x] for x in texts]}
     return st.radio(label, horizontal=is_horizontal, **options)
 
 
@@ -238,7 +232,7 @@ def button(
     is_main: bool = False,
     **options: Any,
 ) -> bool:
-    """Draw a button with an icon and return True if it was pressed.
+    """Draw a button with an icon and return True if it was pressed just before this run.
 
     Args:
         label: Its label.

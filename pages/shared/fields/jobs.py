@@ -86,26 +86,26 @@ class Job:
 
     @property
     def is_running(self) -> bool:
-        """Return True if it still works."""
+        """Return True until the work has ended, also while it waits for its turn."""
         return not self._done_event.is_set()
 
     @property
     def is_waiting(self) -> bool:
-        """Return True if it waits for other work now."""
+        """Return True if the work waits for a turn now."""
         return self._queue_entry.is_waiting
 
     @property
     def has_failed(self) -> bool:
-        """Return True if it ended in an error and has no result."""
+        """Return True if the work ended in an error, and so has no result."""
         return not self.is_running and bool(self.input_problems)
 
     def stop(self) -> None:
-        """Ask it to end; what it has found until then becomes its result."""
+        """Ask the work to end; what it has found until then becomes its result."""
         self._stop_event.set()
         self._queue.look_again()
 
     def drop(self) -> None:
-        """Stop it and discard its result: if it still waits for other work, it does not even begin."""
+        """Stop the work and discard its result: work that still waits for its turn does not even begin."""
         self._is_dropped = True
         self.stop()
 
@@ -115,7 +115,7 @@ class Job:
         previous_job.drop()
 
     def wait(self, seconds: float) -> None:
-        """Wait until it is done, for so many seconds at most."""
+        """Wait until the work is done, for so many seconds at most."""
         with cache.PAGE_RUNS.wait():
             self._done_event.wait(seconds)
 
@@ -129,7 +129,7 @@ class Job:
 
         Work that is stopped while it waits is still called, so that it can return a result; dropped work is not.
         """
-        _running.add(self)
+        _running_jobs.add(self)
         if self.is_heavy and self._queue.is_full:
             self._first_event.set()
         if self.is_light:
@@ -147,7 +147,7 @@ class Job:
                 self._queue.leave()
             self._done_event.set()
             self._first_event.set()
-            _running.discard(self)
+            _running_jobs.discard(self)
 
     def _should_stop(self) -> bool:
         """Return True if the work should stop; light work may first give its turn to others."""
@@ -156,7 +156,7 @@ class Job:
         return self._stop_event.is_set()
 
     def stop_when(self, is_lost: Callable[[], bool], lost_seconds: float) -> None:
-        """Wait until it is done; ask it to end once ``is_lost`` has held for so many seconds."""
+        """Wait until the work is done; ask it to end once ``is_lost`` has returned True for ``lost_seconds``."""
         lost_since: float | None = None
         while self.is_running:
             lost_since = (lost_since or time.monotonic()) if is_lost() else None
@@ -175,12 +175,12 @@ class Job:
             self._first_event.set()
 
 
-_running: set[Job] = set()
+_running_jobs: set[Job] = set()
 
 
 def drop_all() -> None:
     """Drop all work of this process, which ends: Python would wait for the threads of a pool."""
-    for job in _running.copy():
+    for job in _running_jobs.copy():
         job.drop()
 
 
@@ -214,8 +214,8 @@ def start(
     # Asked in the page's own thread: that of the work belongs to no session. In tests there is no server.
     session_id = streamlit_internals.get_session_id()
     if job.is_running and session_id and streamlit_internals.find_runtime() is not None:
-        arguments = (lambda: not streamlit_internals.is_connected(session_id), LOST_SECONDS)
-        threading.Thread(target=job.stop_when, args=arguments, daemon=True).start()
+        watch_arguments = (lambda: not streamlit_internals.is_connected(session_id), LOST_SECONDS)
+        threading.Thread(target=job.stop_when, args=watch_arguments, daemon=True).start()
     return job
 
 
@@ -244,7 +244,7 @@ def find_partial_result(key: str) -> tuple[Any, Any] | None:
 
 
 def list_failures(key: str) -> tuple[InputProblem, ...]:
-    """Return why the work under this key failed; empty if it did not."""
+    """Return the problems for which the work under this key failed; empty if it runs or succeeded, or without work."""
     job: Job | None = st.session_state.get(key)
     return job.input_problems if job is not None and job.has_failed else ()
 
@@ -270,8 +270,8 @@ def watch(keys: str | Sequence[str], work_text: str | Callable[[], str], is_meas
         if job is not None and job.has_failed:
             fields.show_problems(job.input_problems)
             if job.retry_work is not None:
-                arguments = key, job.request, job.retry_work, POLL_SECONDS, job.is_heavy, job.is_light
-                fields.button("Try again", f"{key}_retry", "refresh", start, *arguments)
+                start_arguments = key, job.request, job.retry_work, POLL_SECONDS, job.is_heavy, job.is_light
+                fields.button("Try again", f"{key}_retry", "refresh", start, *start_arguments)
     running_jobs = list_running(*keys)
     if running_jobs:
         _draw_bar(keys, work_text, is_measured, [(job, job.partial_result) for job in running_jobs])
@@ -367,7 +367,7 @@ class Run:
             self.start()
 
     def start(self) -> None:
-        """Start the work; a result that is known takes its place."""
+        """Start the work, or store the known result in its place if there is a complete one."""
         search = self.search
         seconds = search.first_wait_seconds if self.job is None else search.later_wait_seconds
         known_result = self._results.get(self.request)
@@ -427,12 +427,12 @@ class Run:
 
     @property
     def has_failed(self) -> bool:
-        """Return True if it ended in an error."""
+        """Return True if the work ended in an error."""
         return bool(list_failures(self.key))
 
     @property
     def is_cut_short(self) -> bool:
-        """Return True if it has ended with a result that is not complete."""
+        """Return True if the search has ended with a result that is not complete."""
         search_result = self.get_result()
         is_final = search_result.stage is Stage.FINAL and search_result.value is not None
         return is_final and not self.search.is_complete(search_result.value)

@@ -50,7 +50,10 @@ def forget(pieces: Collection[str] | None = None) -> None:
 
 
 def synchronise(question: Question) -> None:
-    """Publish entries of this page and take over those of others; call it before any widget of the page."""
+    """Publish what was changed in the page's shared fields, and fill the others with entries of other pages.
+
+    It is to be called before any widget of the page.
+    """
     values_by_piece, last_values = (dict(_read_mapping(ENTRIES_KEY)), dict(_read_mapping(LAST_VALUES_KEY)))
     for piece, key in _list_keys(question).items():
         value = st.session_state.get(key)

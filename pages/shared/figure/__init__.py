@@ -85,9 +85,7 @@ PLOTLY = Script("plotly", (plotly_script.find_script(),))
 _FIGURE_FILES = ("handle.js", "appearance.js", "figure.js")
 FIGURE = Script("figure", tuple(map(Path(__file__).with_name, _FIGURE_FILES)))
 
-ROUTES: list[BaseRoute] = [
-    Route(script.address, script.respond, methods=["GET"]) for script in (PLOTLY, FIGURE)
-]
+ROUTES: list[BaseRoute] = [Route(s.address, s.respond, methods=["GET"]) for s in (PLOTLY, FIGURE)]
 
 
 class EarlyScripts:
@@ -103,6 +101,7 @@ class EarlyScripts:
         """Pass everything on, with a header for preloading added to web pages."""
 
         async def send_with_header(message: Message) -> None:
+            """Send a message, with the headers if it begins a web page."""
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 if headers.get("content-type", "").startswith("text/html"):

@@ -105,7 +105,7 @@ def merge_pins(first_pins: Iterable[Pin], added_pins: Iterable[Pin]) -> tuple[Pi
 
 
 def _identify(pin: Pin) -> tuple[str, ...]:
-    """Return a pin's content without its name: two pins with the same content are the same answer."""
+    """Return the question and the texts of a pin without its name: pins with the same are the same answer."""
     return (pin.question, *(text for heading, text in tabulate_pin(pin).items() if heading != "Pin"))
 
 
@@ -126,7 +126,7 @@ def pin_answer(question_name: str) -> None:
 
 
 def find_free_name(question_name: str, preferred_name: str) -> str:
-    """Return the preferred name, with a number if another pin of the question has it."""
+    """Return the preferred name, or that with a number in brackets if another pin of the question is called so."""
     return _append_number(preferred_name, {pin.name for pin in list_pins(question_name)})
 
 
@@ -178,8 +178,8 @@ def show_table(
     column_config = {}
     for name, format_or_pair in (formats_by_column or {}).items():
         pattern, help = (format_or_pair, None) if isinstance(format_or_pair, str) else format_or_pair
-        title = (titles_by_column or {}).get(name)
-        column_config[name] = st.column_config.NumberColumn(title, format=pattern, help=help)
+        column_title = (titles_by_column or {}).get(name)
+        column_config[name] = st.column_config.NumberColumn(column_title, format=pattern, help=help)
     args |= {"hide_index": True, "alt": alt, "placeholder": MISSING}
     st.dataframe(columns_or_frame, key=key, column_config=column_config or None, **args)
 

@@ -35,7 +35,7 @@ from pages.shared.session import session
 
 
 def ask_for_range(dataset: Dataset, end_names: Mapping[str, str], noun: str = "value") -> bool:
-    """Ask for the range of private values if nobody has entered one; return True if it asks.
+    """Ask for the range of private values and return True if an end is empty; else return False.
 
     A range read off private values would leak, and one that nobody chose would clamp them silently and stand in
     programs. A release may have emptied the fields: `session.explain_cleared` then says why.
@@ -120,9 +120,7 @@ def read_inputs(
 
 
 def start_fields(
-    question: Question,
-    options: Mapping[str, Sequence[Any]] | None = None,
-    shares_settings: bool = True,
+    question: Question, options: Mapping[str, Sequence[Any]] | None = None, shares_settings: bool = True
 ) -> list[str]:
     """Set the initial values of fields; return the names of those that do not apply with the present choices.
 
@@ -145,8 +143,8 @@ def start_fields(
 
 def list_unused_fields(question: Question) -> list[str]:
     """Return the names of fields that do not apply with the present choices; an unused choice has its default."""
-    values = {name: st.session_state[question.widgets[name]] for name in question.fields}
-    return list_unused(question.declarations, values, question.get_initial_value)
+    values_by_name = {name: st.session_state[question.widgets[name]] for name in question.fields}
+    return list_unused(question.declarations, values_by_name, question.get_initial_value)
 
 
 PROGRESS_HEIGHT, STATE_HEIGHT = 44, 56
@@ -271,7 +269,7 @@ class Page:
         """Draw how far the searches of these runs are, in one line with one Stop button."""
 
         def describe_work() -> str:
-            """Write what the first running search does, while another answer stands in for its result or not."""
+            """Write what the first running search does; some searches have another text by the stage of the result."""
             search = next((run.search for run in runs if jobs.list_running(run.key)), runs[0].search)
             work_text = search.progress_texts_by_stage.get(result.stage) if result.value is not None else None
             return work_text or search.progress_text

@@ -91,14 +91,14 @@ def show(
         if keys.TOUR_GOES_TO in state:
             st.switch_page(state.pop(keys.TOUR_GOES_TO))
         state[keys.PAGE_PARAMETERS] = None
-        loaded_data, current_tour = session.get_loaded(), session.get_tour()
+        loaded_data, tour = session.get_loaded(), session.get_tour()
         dataset = loaded_data.dataset
         top = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
         top.title(question.heading or question.title, width="content")
         link_container = top.container(width="content", key="shell_link", horizontal=True)
         # What the page is about, the question of a tour's step says.
-        header = st.container(key=f"{question.name}_intro" if current_tour is None else "tour_bar")
-        if current_tour is None:
+        header = st.container(key=f"{question.name}_intro" if tour is None else "tour_bar")
+        if tour is None:
             header.markdown(question.lead)
         line = st.container(horizontal=True, vertical_alignment="bottom", key=f"{question.name}_inputs")
         if has_budget:
@@ -110,16 +110,14 @@ def show(
         run = page_run.PageRun(question, is_private=dataset.is_private)
         page_run.CURRENT_RUN.set(run)
         try:
-            draw_content(
-                PageSlots(line, notes, figure, answer, bottom, header if current_tour is None else None)
-            )
+            draw_content(PageSlots(line, notes, figure, answer, bottom, header if tour is None else None))
         finally:
             page_run.CURRENT_RUN.set(None)
         if run.answer_card is not None:
             answer.space("medium")  # The card ends where the figure does, above the figure's own buttons.
-        if current_tour is not None:
+        if tour is not None:
             with header:  # Last, as it goes by what was entered.
-                tour_bar.draw(question, current_tour)
+                tour_bar.draw(question, tour)
         if run.main_figure is not None and not run.has_tabs:
             with bottom:
                 compare_tab.show_below(run)

@@ -145,9 +145,9 @@ def show_paper_figure(paper_figures: Sequence[PaperFigure], state_key: str = "")
     """
     figure = paper_figures[0]
     if len(paper_figures) > 1:
-        names = {figure.key: figure.item_name for figure in paper_figures}
+        names_by_key = {figure.key: figure.item_name for figure in paper_figures}
         st.session_state.setdefault(state_key, figure.key)
-        selected_key = fields.choice("Of the paper", names, state_key)
+        selected_key = fields.choice("Of the paper", names_by_key, state_key)
         figure = next(figure for figure in paper_figures if figure.key == selected_key)
     runs = find_newest_runs(figure)
     st.markdown(f"**The paper's setting. {figure.name}: {figure.title}**")

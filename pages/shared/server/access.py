@@ -41,7 +41,7 @@ def is_served(environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def read_public_origins(environment: Mapping[str, str] = os.environ) -> frozenset[str]:
-    """Return the addresses under which browsers reach the public demo, as they write them in ``Origin``.
+    """Return the origins of the public demo as browsers write them, scheme://host:port; empty if none is named.
 
     Raises:
         SettingsError: Where there are such addresses and no demo, or one that is no origin.
@@ -200,6 +200,7 @@ class Guard:
         )
 
         async def send_guarded(message: Message) -> None:
+            """Send a message with the response headers; to a foreign health check without cookies."""
             if message["type"] == "http.response.start":
                 headers = [*message.get("headers", ()), *self._headers]
                 if is_foreign_health_check:

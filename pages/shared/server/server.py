@@ -62,7 +62,7 @@ class WatchedSession:
 
 
 _lock = threading.Lock()
-_watched: dict[str, WatchedSession] = {}
+_watched_sessions: dict[str, WatchedSession] = {}
 _frozen_names: set[str] = set()
 """Names of sessions that were in memory when it was frozen; a collection cannot see what they held then."""
 _ended_sessions: dict[str, WatchedSession] = {}
@@ -72,11 +72,11 @@ _ended_sessions: dict[str, WatchedSession] = {}
 def watch() -> None:
     """Watch the session whose page runs in this thread."""
     name = streamlit_internals.get_session_id()
-    if not name or streamlit_internals.find_runtime() is None or name in _watched:
+    if not name or streamlit_internals.find_runtime() is None or name in _watched_sessions:
         return
     session = streamlit_internals.find_session(name)
     with _lock:
-        _watched[name] = WatchedSession(weakref.ref(session) if session is not None else None)
+        _watched_sessions[name] = WatchedSession(weakref.ref(session) if session is not None else None)
 
 
 def freeze() -> None:
@@ -84,13 +84,13 @@ def freeze() -> None:
     gc.collect()
     with _lock:
         _frozen_names.clear()
-        sessions = _ended_sessions | _watched
+        sessions = _ended_sessions | _watched_sessions
         _frozen_names.update(name for name, session in sessions.items() if session.is_alive)
         gc.freeze()
 
 
 async def sweep() -> None:
-    """Close sessions that nobody comes back to, and collect what they leave, until cancelled."""
+    """Close sessions that nobody comes back to and collect their garbage, again and again until cancelled."""
     last_collection = time.monotonic()
     while True:
         await asyncio.sleep(SWEEP_SECONDS)
@@ -114,12 +114,12 @@ def close_expired(runtime: Any, current_time: float, limit_seconds: float) -> bo
     """
     time_to_live, num_ended = limit_seconds - min(EARLY_SECONDS, limit_seconds / 2), len(_ended_sessions)
     with _lock:
-        watched_sessions = list(_watched.items())
+        watched_sessions = list(_watched_sessions.items())
     for name, watched_session in watched_sessions:
         if runtime.is_active_session(name):
             watched_session.last_seen = current_time
         elif current_time - watched_session.last_seen >= time_to_live:
-            del _watched[name]
+            del _watched_sessions[name]
             _ended_sessions[name] = watched_session
             # Whatever goes wrong with one session, the others are closed, and a collection frees this one.
             with contextlib.suppress(Exception):
@@ -146,7 +146,7 @@ class _NoBrowser:
 
 
 async def release_last_message(runtime: Any) -> None:
-    """Make the server's loop forget the last session that it sent a message, and the message.
+    """Make the server's loop forget its last message and the session that got the message.
 
     Local variables of the loop hold both until it sends a message to another session, which may be hours later.
     """

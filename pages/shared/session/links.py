@@ -76,9 +76,7 @@ def list_parameter_fields(parameters: Parameters | None) -> dict[str, str]:
     if parameters is None:
         return {}
     texts, unused_names = text_fields.to_fields(parameters), parameters.unused_names
-    return {
-        name: text for name, text in texts.items() if name not in unused_names and len(text) <= MAX_LINK_TEXT
-    }
+    return {n: text for n, text in texts.items() if n not in unused_names and len(text) <= MAX_LINK_TEXT}
 
 
 def read_link(
@@ -120,8 +118,7 @@ def read_link(
         if origin.name in (session.UPLOADED, session.DP_RELEASE):
             origin = session.Origin(session.DEFAULT_SAMPLE)
         if question.parameters is not None:
-            field_names = {f.name for f in dataclasses.fields(question.parameters)}
-            absent_names = field_names - setting_texts.keys()
+            absent_names = {f.name for f in dataclasses.fields(question.parameters)} - setting_texts.keys()
             stand_ins = {name: str(value) for name, value in STAND_INS.items() if name in absent_names}
     parameters_type, keys_by_name = question.parameters or Parameters, question.widgets
     if question.parameters is None:
@@ -136,7 +133,7 @@ def read_link(
 def _read_widgets(
     parameters_type: type[Any], keys_by_name: Mapping[str, str], texts: Mapping[str, str]
 ) -> tuple[dict[str, Any], list[InputProblem]]:
-    """Return the widgets' values that a link sets, by session key, and its problems."""
+    """Return the values of widgets that a link sets, by session key, and the problems of its other fields."""
     parameters, bad_names, field_problems = text_fields.read_good_fields(parameters_type, texts, STAND_INS)
     if bad_names:
         is_partly_good = len(bad_names) < len(texts)
@@ -244,7 +241,7 @@ def group_by_question(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def to_json_value(value: Any) -> Any:
-    """Return the value of a field as it stands in a session file."""
+    """Return the value of a field as JSON; None for NaN, infinity and values of other types."""
     if isinstance(value, enum.Enum):
         return value.value
     if isinstance(value, float) and not math.isfinite(value):
@@ -273,7 +270,7 @@ def read_settings(node: JsonValue, problems: Problems, fills_new_fields: bool = 
 
 
 def _read_fields(question: Question, nodes: Mapping[str, JsonValue]) -> dict[str, Any]:
-    """Return the fields of a question, by session key, that its parameters object accepts."""
+    """Return the values that the question's parameters object accepts, by session key; refuse the nodes of others."""
     assert question.parameters is not None
     types_by_name = text_fields.list_field_types(question.parameters)
     max_lengths = text_fields.list_text_limits(question.parameters)
@@ -298,10 +295,10 @@ def _read_fields(question: Question, nodes: Mapping[str, JsonValue]) -> dict[str
 
 
 def _convert_value(annotation: Any, node: JsonValue, max_length: int) -> Any:
-    """Return the value as a widget holds it.
+    """Return a node's value in the type that the field's widget holds.
 
     Raises:
-        ValueError: It is of another type.
+        ValueError: The value is of another type, or too long.
     """
     value = node.value
     for option_type in typing.get_args(annotation) or (annotation,):
@@ -347,12 +344,12 @@ def _list_accepted(question: Question, values_by_name: Mapping[str, Any]) -> set
         return empty_names | set(good_values)
 
     def is_good_alone(name: str) -> bool:
-        """Return True if the value is good without the other fields, except one that it applies with."""
+        """Return True if the value is good without the other fields, except a field that switches this one on."""
         field = question.fields[name]
         if name not in used_values or field.limits or field.options or field.stops:
             return True  # It was checked above.
         condition_names = {field.only_with[0]} & good_values.keys() if field.only_with else set()
-        own_values = {other: good_values[other] for other in (name, *condition_names)}
+        own_values = {other_name: good_values[other_name] for other_name in (name, *condition_names)}
         return _is_accepted(question, nan_values | own_values)
 
     return empty_names | set(filter(is_good_alone, good_values))

@@ -46,7 +46,7 @@ def _read_disclosure(node: JsonValue) -> Provenance | None:
 
 
 def _read_number(low: float, high: float, node: JsonValue) -> float | None:
-    """Return a number or null as None; add a problem if it lies outside [low, high]."""
+    """Return a node's number, or None for null; add a problem for other values and outside [low, high]."""
     number = None if node.value is None else node.get_number()
     if number is not None and not low <= number <= high:
         node.refuse(f"this must lie between {low:g} and {high:g}")
@@ -71,9 +71,9 @@ def pins_from_json(node: JsonValue) -> tuple[Pin, ...]:
     """Return the pins of a file without those of unknown questions; problems are added to ``node``."""
     required_readers, _ = PIN_CODEC.list_readers(Pin)
     pins = []
-    for entry in node.get_entries(MAX_PINS) or ():
+    for pin_node in node.get_entries(MAX_PINS) or ():
         # Pins of before had a curve, which no figure shows any more.
-        members = entry.read_members(required_readers, {"curve": lambda _: None})
+        members = pin_node.read_members(required_readers, {"curve": lambda _: None})
         if members is not None and members["question"] in catalogue.QUESTIONS:
             pins.append(Pin(**{name: members[name] for name in required_readers}))
     return tuple(pins)
@@ -176,7 +176,7 @@ def from_json(node: JsonValue) -> dict[str, OwnTable]:
 
 
 def _read_table(node: JsonValue, upload: TableUpload) -> OwnTable | None:
-    """Return a table in use from its JSON; None, with a problem, if it was changed or damaged."""
+    """Return a table in use from its JSON; None, with a problem, if the page cannot use it or it was changed."""
     members = node.read_members(
         {
             "content": saved_dataset.from_json,
@@ -215,16 +215,16 @@ def _read_design(node: JsonValue) -> Design | None:
 
 
 def _read_json_entries(node: JsonValue, upload: TableUpload) -> dict[str, float]:
-    """Return the numbers entered about columns from their JSON; others are refused."""
+    """Return the numbers entered about columns, by name of the field; fields about something else are refused."""
     numbers_by_field: dict[str, float] = {}
-    for name, entry in (node.get_named(MOST_ENTRIES) or {}).items():
-        number = entry.get_number()
+    for name, number_node in (node.get_named(MOST_ENTRIES) or {}).items():
+        number = number_node.get_number()
         is_about_column = bool(upload.column_field_prefix) and name.startswith(upload.column_field_prefix)
-        name_node = JsonValue(name, entry.location, entry.problems)
+        name_node = JsonValue(name, number_node.location, number_node.problems)
         if not is_about_column or name_node.get_text(saved_dataset.NAME) is None:
-            entry.refuse(f"there is no such field on the page {upload.question.title}")
+            number_node.refuse(f"there is no such field on the page {upload.question.title}")
         elif number is not None and not math.isfinite(number * 2.0):
-            entry.refuse("this number is beyond what a range can hold")
+            number_node.refuse("this number is beyond what a range can hold")
         elif number is not None:
             numbers_by_field[name] = number
     return numbers_by_field
@@ -246,8 +246,8 @@ def list_releases(values_by_key: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def releases_to_json(releases_by_page: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the releases as they stand in a file, by name of the page."""
-    return {name: _import_saved(name).to_json(release) for name, release in releases_by_page.items()}
+    """Return the releases as JSON for the file, by name of the page."""
+    return {name: _import_saved(name).to_json(releases) for name, releases in releases_by_page.items()}
 
 
 def releases_from_json(node: JsonValue, accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, Any]:
@@ -256,7 +256,7 @@ def releases_from_json(node: JsonValue, accounts: Mapping[str, Mapping[str, Ledg
     for name, entry in (node.get_members((), tuple(pages)) or {}).items():
         account = name if catalogue.QUESTIONS[name].account_key else ""
         releases_by_page[name] = _import_saved(name).from_json(entry, accounts.get(account, {}))
-    return {name: release for name, release in releases_by_page.items() if release}
+    return {name: releases for name, releases in releases_by_page.items() if releases}
 
 
 def apply_releases(releases_by_page: Mapping[str, Any]) -> None:
@@ -306,7 +306,7 @@ def find_file(column_names: Sequence[str]) -> KnownFile | None:
 
 
 def known_files_to_json(known_files: Sequence[KnownFile]) -> list[dict[str, Any]]:
-    """Return the files as they stand in a session file."""
+    """Return the known files as JSON for the session file, a dict each."""
     return [
         {
             "name": CODEC.write(file.name),
@@ -325,7 +325,7 @@ def known_files_from_json(node: JsonValue) -> tuple[KnownFile, ...]:
 
 
 def _read_known_file(node: JsonValue) -> KnownFile | None:
-    """Return a known file; None, with a problem, if a role names a column that it lacks."""
+    """Return a known file from its JSON; None, with a problem, if damaged or if a role names a column it lacks."""
     required_readers, optional_readers = CODEC.list_readers(Roles)
     members = node.read_members(
         {

@@ -95,7 +95,7 @@ def put_back(saved_state: SavedState) -> None:
 
 
 def clear(question: Question) -> None:
-    """Reset a question to its state in a new session."""
+    """Set a question's fields to their initial values, and remove what else was entered or chosen on its page."""
     for key in list(list_entered_keys(question, st.session_state)):
         name = key.partition(".")[2]
         if name in question.fields:
@@ -146,7 +146,7 @@ class Origin:
     generator_texts: Mapping[str, str] = field(default_factory=dict)
 
     def load(self) -> Dataset:
-        """Return the data set that it names.
+        """Return the dataset of the sample or of the generator.
 
         Raises:
             InvalidInput: No such sample or generator, bad parameters, an upload or a release.
@@ -157,8 +157,7 @@ class Origin:
                 raise InvalidInput(messages)
             return samples.load(self.name)
         if self.name in samples.GENERATORS:
-            generator = from_fields(samples.GENERATORS[self.name], self.generator_texts)
-            return samples.generate_dataset(generator)
+            return samples.generate_dataset(from_fields(samples.GENERATORS[self.name], self.generator_texts))
         if self.name in NOT_IN_LINKS:
             message = f"this link was made on {NOT_IN_LINKS[self.name]}, which a link does not carry"
             raise refuse(message, remedy="Load the file in Data")
@@ -272,7 +271,7 @@ def _clear_settings(awaited: Mapping[str, Any]) -> None:
 
 
 def _check_link_choice(question: Question, name: str, value: Any) -> list[InputProblem]:
-    """Return a problem if new data propose another option than the link set; an empty list if they agree."""
+    """Return one problem if new data propose another option than the link has set; else an empty list."""
     key = question.key(name)
     link_value = st.session_state.get(keys.LINK_SAID, {}).get(key, value)
     if link_value == value or link_value != st.session_state.get(key):
@@ -328,7 +327,7 @@ def get_ledger() -> Ledger:
 
 
 def record(facts: ReleaseFacts) -> None:
-    """Add a release of the original data to their ledger; whatever draws from them passes this as ``charge``."""
+    """Add a release of the original data to their ledger; every draw from these data gets this as ``charge``."""
     digest = get_original().dataset.histogram.digest
     ledgers: dict[str, Ledger] = st.session_state.get(keys.LEDGERS, {})
     st.session_state[keys.LEDGERS] = ledgers | {digest: get_ledger().add(facts)}
@@ -343,13 +342,13 @@ def use_release(dataset: Dataset) -> None:
         dataset: The release.
     """
     original, set_aside = get_original(), get_loaded().values_set_aside
-    release = LoadedData(dataset, Origin(DP_RELEASE), original)
-    forgotten_values = _forget_private(forgets_values=_had_values(release))
+    release_data = LoadedData(dataset, Origin(DP_RELEASE), original)
+    forgotten_values = _forget_private(forgets_values=_had_values(release_data))
     # After a second release what stood beside the original still returns, not what was entered beside the first.
     removed_values = {**forgotten_values, **set_aside, keys.PINS: _list_pins(set_aside, forgotten_values)}
     public_values = _read_public_fields()
     # Last: the run may be cut short anywhere before.
-    put_in_use(replace(release, values_set_aside=removed_values), has_same_rows=True)
+    put_in_use(replace(release_data, values_set_aside=removed_values), has_same_rows=True)
     changed_values = {k: value for k, value in public_values.items() if st.session_state.get(k) != value}
     # Fields for which a release proposes something else, such as private counts, return too.
     if changed_values:
@@ -358,7 +357,7 @@ def use_release(dataset: Dataset) -> None:
 
 
 def use_original() -> None:
-    """Return from a release to the data it was made of, with the fields as they were. The ledger stays as it is."""
+    """Put the data behind the release in use again, with their fields as before; the ledger stays as it is."""
     removed_values, original = get_loaded().values_set_aside, get_original()
     forgotten_values = _forget_private(forgets_values=False)
     public_values = _read_public_fields()

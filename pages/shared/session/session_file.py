@@ -70,8 +70,8 @@ class Content:
     @property
     def disclosure(self) -> Provenance:
         """Return the label of the file: private if anything in it is private."""
-        data = self.loaded_data
-        holders = (data, data and data.original, *self.tables_by_page.values())
+        loaded_data = self.loaded_data
+        holders = (loaded_data, loaded_data and loaded_data.original, *self.tables_by_page.values())
         datasets = [holder.dataset for holder in holders if holder is not None]
         # The names of a private file's columns are not for everybody either. An account names its data by a digest,
         # which is as private as they are.
@@ -137,7 +137,7 @@ def read_session(values_by_key: Mapping[Any, Any] | None = None) -> Content:
 
 
 def _list_undownloaded_releases(values_by_key: Mapping[Any, Any]) -> Iterator[str]:
-    """Yield a sentence for each page whose releases the file leaves out; it holds only their cost."""
+    """Yield a sentence for each page whose releases the file leaves out; the file holds only their cost."""
     for question in catalogue.PAGES:
         draws: Any = values_by_key.get(f"{question.name}.draws", {}) if question.account_key else {}
         if num_releases := sum(map(len, draws.values())):
@@ -171,7 +171,7 @@ def write_file(content: Content) -> str:
 def _write_data(
     loaded_data: session.LoadedData | None, room_bytes: int
 ) -> tuple[dict[str, Any] | None, list[str], int]:
-    """Return the data as JSON, what is left out of them, and the bytes that are left for more."""
+    """Return the data as JSON, a sentence on each part left out, and the bytes that remain; None if nothing fits."""
     if loaded_data is None:
         return None, [], room_bytes
     origin = loaded_data.origin
@@ -289,9 +289,8 @@ def read_file(file_bytes: bytes) -> FileContent:
 
 
 def _read_epsilon(problems: Problems, node: JsonValue) -> float | None:
-    """Return epsilon; None if it is empty or, with a problem of settings, not good."""
-    setting_node = JsonValue(node.value, node.location, problems)
-    number = None if node.value is None else setting_node.get_number()
+    """Return epsilon; None if the file's is empty, or, with a problem of settings, if it is out of range."""
+    number = None if node.value is None else JsonValue(node.value, node.location, problems).get_number()
     epsilon_problems = [] if number is None else fields.check_epsilon(number)
     problems.extend(epsilon_problems)
     return None if epsilon_problems else number
@@ -354,11 +353,11 @@ def _read_accounts(node: JsonValue) -> dict[str, dict[str, Ledger]]:
 
 
 def _read_ledger(node: JsonValue) -> Ledger | None:
-    """Return one ledger; None, with a problem, if a release in it is damaged or stands there twice."""
+    """Return one ledger; None, with a problem, if a release is damaged or two releases have one mark."""
     releases, marks = [], []
-    for entry in node.get_entries(MAX_RELEASES) or ():
-        members = entry.read_members({**FACT_READERS, "mark": text_of(40)})
-        facts = build_facts(entry, members)
+    for release_node in node.get_entries(MAX_RELEASES) or ():
+        members = release_node.read_members({**FACT_READERS, "mark": text_of(40)})
+        facts = build_facts(release_node, members)
         if members is None or facts is None:
             return None
         releases.append(facts)

@@ -81,7 +81,7 @@ def go_to_step(step_number: int) -> None:
 
 
 def enter(step_number: int, saved_state: SavedState) -> None:
-    """Show a step. Call it before any widget that it sets, for example from a callback."""
+    """Put a step's data and settings in use and go to its page; call it before any widget, as from a callback."""
     state, question = st.session_state, list_questions()[step_number - 1]
     step = import_step(question)
     session.clear(question)
@@ -157,7 +157,7 @@ def is_address_field(name: str) -> bool:
 
 
 def resume(texts: Mapping[str, str], is_link_applied: bool, problems: Problems) -> None:
-    """Resume the tour that an address names; call it once, before any widget.
+    """Resume the tour that an address names, if it names one; to be called once, before any widget.
 
     Args:
         texts: The texts of the address, by field.
@@ -178,7 +178,7 @@ def resume(texts: Mapping[str, str], is_link_applied: bool, problems: Problems) 
 
 
 def _load_data_before(texts: Mapping[str, str]) -> session.LoadedData:
-    """Load the data that an address names as those before the tour; the default sample if it cannot."""
+    """Load the data that an address names as those before the tour; the default sample if there are no such data."""
     prefix = DATA_MARK + "."
     generator_texts = {n.removeprefix(prefix): text for n, text in texts.items() if n.startswith(prefix)}
     origin = session.Origin(texts.get(DATA_MARK, session.DEFAULT_SAMPLE), generator_texts)

@@ -92,16 +92,16 @@ def show(question: Question) -> None:
     st.html(STYLE)
     links.apply_once(question)
     st.session_state[keys.PAGE_PARAMETERS] = None
-    data, current_tour, ledger = session.dataset(), session.get_tour(), session.get_ledger()
-    is_lost_at_reload = session.is_file() or data.release is not None
+    dataset, current_tour, ledger = session.dataset(), session.get_tour(), session.get_ledger()
+    is_lost_at_reload = session.is_file() or dataset.release is not None
     with st.sidebar, st.container(key="shell_data", gap="xsmall"):
-        st.markdown(f"**Data:** {wording.plain(data.name)}")
-        num_users, num_rows = data.histogram.num_users, data.histogram.num_rows
+        st.markdown(f"**Data:** {wording.plain(dataset.name)}")
+        num_users, num_rows = dataset.histogram.num_users, dataset.histogram.num_rows
         st.caption(f"{wording.counted(num_users, 'user')}, {wording.counted(num_rows, 'row')}")
-        text = f"{data.disclosure.value} data"
-        if data.release is not None:
-            text = f"{data.disclosure.value}, ε = {format_rounded_up(data.release.epsilon)}"
-        cards.label(data.provenance, text)
+        badge_text = f"{dataset.disclosure.value} data"
+        if dataset.release is not None:
+            badge_text = f"{dataset.disclosure.value}, ε = {format_rounded_up(dataset.release.epsilon)}"
+        cards.label(dataset.provenance, badge_text)
         save_session()
         if current_tour is not None:
             name = current_tour.saved_state.loaded_data.dataset.name
@@ -124,15 +124,13 @@ def draw_navigation(open_question: Question) -> None:
             is_folded = group in FOLDED_GROUPS
             if group and not is_folded:
                 st.caption(group)
-            links_container: DeltaGenerator = (
+            container: DeltaGenerator = (
                 st.expander(group, expanded=open_question.group == group)
                 if is_folded
                 else st.container(gap=None)
             )
             for question in questions:
-                links_container.page_link(
-                    question.path, label=question.title, icon=question.icon, width="stretch"
-                )
+                container.page_link(question.path, label=question.title, icon=question.icon, width="stretch")
         _mount_navigation(data={"title": open_question.title}, key="navigation_script")
 
 

@@ -65,7 +65,7 @@ class Gate:
         self._limit: asyncio.TimerHandle | None = None
 
     def close(self) -> None:
-        """Hold messages back until `open`, for `MAX_WAIT` at most; do nothing if it is closed or was just opened."""
+        """Hold messages back until `open`, for `MAX_WAIT` at most; a gate that was just opened stays open."""
         if self._is_open.is_set() and self._loop.time() - self._opened_at >= MIN_OPEN:
             self._is_open.clear()
             self._limit = self._loop.call_later(MAX_WAIT, self.open)
@@ -79,7 +79,7 @@ class Gate:
             self._is_open.set()
 
     async def wait(self) -> None:
-        """Wait until it is open."""
+        """Wait until the gate is open."""
         await self._is_open.wait()
 
 
@@ -164,7 +164,7 @@ class Channel:
             gate.close()
 
     def confirm_drawn(self) -> None:
-        """Open the gate: a browser has drawn what it was sent."""
+        """Open the gate, if one was closed, as a browser has drawn the figure that it was sent."""
         if self._gate is not None:
             self._gate.open()
 
@@ -253,6 +253,7 @@ class FiguresFirst:
         session_name = ""
 
         async def receive_and_close() -> Message:
+            """Receive a message of the browser, and close the gate if it asks for a run."""
             message = await receive()
             channel = _channels_by_session.get(session_name)
             if channel is not None and asks_for_run(message.get("bytes")):
@@ -260,6 +261,7 @@ class FiguresFirst:
             return message
 
         async def send_in_turn(message: Message) -> None:
+            """Send a message once the gate is open, and note the session that it opens."""
             nonlocal session_name
             if message["type"] == "websocket.send":
                 session_name = session_name or read_session_id(message.get("bytes"))

@@ -289,11 +289,11 @@ def test_choices_are_trained_on_in_their_tab(trained: AppTest) -> None:
     assert "do not publish" not in shown_texts(trained)
     assert "factorisation_recall" in figure_keys(trained)
     done = trained.session_state[job]
-    public, done.question = done.question, ("digest of private ratings", done.question[1])
+    public, done.request = done.request, ("digest of private ratings", done.request[1])
     del trained.session_state[f"{job}_earlier"]
     check(trained.run())
     assert "factorisation_recall" not in figure_keys(trained)
-    done.question = public
+    done.request = public
 
 
 def test_ratings_of_ones_own_are_choices_from_a_number_on() -> None:

@@ -105,7 +105,7 @@ def test_a_second_session_finds_what_the_first_has_searched_on_a_sample_only(
         app.run()
         assert app.session_state[JOB] is jobs_of[-1]  # A run that changes nothing asks nothing.
     one, other = jobs_of
-    assert one.question == other.question
+    assert one.request == other.request
     assert (one.result is other.result) == (kind == session.DEFAULT_SAMPLE)
     assert len(searched) == (1 if kind == session.DEFAULT_SAMPLE else 2)
 

@@ -390,8 +390,8 @@ def test_runs_on_the_sample_are_made_once_for_all_sessions(monkeypatch):
     generated = wait_for_runs(open_app(TITLE, **LINK | {"runs": "2", "data_seed": "3"}))
     assert begun[2:] == [0]
     answers = cache_of_pages.get_answers(JOB, True, training_answer.MAX_TABLES)
-    assert answers.get(third.session_state[JOB].question) is not None
-    assert answers.get(generated.session_state[JOB].question) is None
+    assert answers.get(third.session_state[JOB].request) is not None
+    assert answers.get(generated.session_state[JOB].request) is None
 
 
 def test_releases_are_made_on_request_only_counted_and_kept(page, monkeypatch):
@@ -431,7 +431,7 @@ def test_releases_are_made_on_request_only_counted_and_kept(page, monkeypatch):
     wait_for_runs(check(app.selectbox(key="training.bounded_by").set_value(Method.CAP).run()))
     release_model(app)
     assert "Trained with a cap: at most 2 rows of each user, drawn at random" in shown_texts(app)
-    account = app.session_state["training.release_job"].question[0]
+    account = app.session_state["training.release_job"].request[0]
     (line, *_) = releases.list_lines(app.session_state["training.draws"][account], Ledger())
     assert "a cap: at most 2 rows of each user" in line.note
     assert line.disclosure is Disclosure.DP_RELEASE
