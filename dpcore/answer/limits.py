@@ -38,7 +38,7 @@ def fit_limits(values: FloatArray, part_errors: FloatArray | None = None) -> Lim
 def _round_limit(value: float, rounds_up: bool) -> float:
     """Return the nearest 1, 2 or 5 times a power of ten that is not below a value above 0, or not above it."""
     power = 10.0 ** math.floor(math.log10(value))
-    round_values = [step * power for step in (1.0, 2.0, 5.0, 10.0)]
+    round_values = [round_value * power for round_value in (1.0, 2.0, 5.0, 10.0)]
     if rounds_up:
         return min(step for step in round_values if step >= value)
     return max(step for step in round_values if step <= value)
@@ -48,8 +48,8 @@ def linear_limits(values: FloatArray, includes_zero: bool = False) -> Limits:
     """Return the ends of a linear axis, a tenth beyond the values; ``includes_zero`` adds 0 and `LEAST_SHARE`."""
     finite_values = values[np.isfinite(values)]
     ends = (finite_values.min(), finite_values.max()) if finite_values.size else (0, 1)
-    minimum, maximum = map(float, ends)
+    smallest_value, largest_value = map(float, ends)
     if includes_zero:
-        return min(1.1 * minimum, 0.0), max(1.1 * maximum, LEAST_SHARE)
-    free_length = 0.1 * (maximum - minimum) or 0.1 * abs(maximum) or 1.0
-    return minimum - free_length, maximum + free_length
+        return min(1.1 * smallest_value, 0.0), max(1.1 * largest_value, LEAST_SHARE)
+    free_length = 0.1 * (largest_value - smallest_value) or 0.1 * abs(largest_value) or 1.0
+    return smallest_value - free_length, largest_value + free_length

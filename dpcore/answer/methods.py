@@ -77,8 +77,8 @@ class Work:
     @property
     def bibtex(self) -> str:
         """Return the BibTeX entry; capitals of the title stay, and letters beyond ASCII are written in TeX."""
-        names = (_escape_latex(author) for author in self.authors)
-        author_names = (name if "," in name else f"{{{name}}}" for name in names)
+        escaped_authors = (_escape_latex(author) for author in self.authors)
+        author_names = (name if "," in name else f"{{{name}}}" for name in escaped_authors)
         entry_fields = {"author": " and ".join(author_names), "title": f"{{{_escape_latex(self.title)}}}"}
         entry_fields |= {name: _escape_latex(text) for name, text in self.further_fields.items()}
         if self.year:
@@ -94,9 +94,9 @@ def _escape_latex(text: str) -> str:
 
 def _load_works() -> Mapping[str, Work]:
     """Read ``bibliography.toml``; return its works by key, with this version of the app in their texts."""
-    entries = tomllib.loads(Path(__file__).with_name("bibliography.toml").read_text(encoding="utf-8"))
+    entries_by_key = tomllib.loads(Path(__file__).with_name("bibliography.toml").read_text(encoding="utf-8"))
     works_by_key = {}
-    for key, entry in entries.items():
+    for key, entry in entries_by_key.items():
         fields = {name: text.format(version=VERSION) for name, text in entry.pop("fields").items()}
         works_by_key[key] = Work(key, authors=tuple(entry.pop("authors")), further_fields=fields, **entry)
     return MappingProxyType(works_by_key)
@@ -253,8 +253,8 @@ class Methods:
         if self.no_release_sentence and not self.is_withheld:
             return f"{self.no_release_sentence} {self._origin_sentence}"
         result_text = self.public_procedure if self.is_withheld else self.procedure
-        texts = (self.guarantee_text, result_text, self.rule_sentence, self._origin_sentence)
-        return " ".join(filter(None, texts))
+        sentences = (self.guarantee_text, result_text, self.rule_sentence, self._origin_sentence)
+        return " ".join(filter(None, sentences))
 
     @property
     def _origin_sentence(self) -> str:

@@ -464,10 +464,10 @@ class Plot:
         return tuple(mark for mark in marks if not (self.x.contains(mark.x) and self.y.contains(mark.y)))
 
 
-def _list_columns(item: Item) -> list[Column]:
+def _list_columns(plot_item: Item) -> list[Column]:
     """List the `Column` objects among the attributes of an item, also those inside tuples, in order."""
     column_objects: list[Column] = []
-    attribute_values = [getattr(item, f.name) for f in fields(item)]
+    attribute_values = [getattr(plot_item, f.name) for f in fields(plot_item)]
     while attribute_values:
         attribute_value = attribute_values.pop(0)
         if isinstance(attribute_value, Column):

@@ -168,7 +168,7 @@ def show_other_solver(
         return
     columns = {
         "Solver": [solved.solver for solved in solved_results],
-        objective_name: [result.certificate.value for result in solved_results],
+        objective_name: [solved_result.certificate.value for solved_result in solved_results],
         "No answer is below": [result.certificate.lower_bound for result in solved_results],
         "Seconds": [result.seconds for result in solved_results],
         "How it ended": [result.stop_reason for result in solved_results],

@@ -107,9 +107,9 @@ def build_server_environment(token: str = "") -> dict[str, str]:
 
 def is_answering(url: str, timeout: float = 2.0, token: str = "") -> bool:
     """Return True if a GET of the address succeeds, with the token as a cookie unless it is empty."""
-    request = urllib.request.Request(url, headers={"Cookie": f"sweetspot-start={token}"} if token else {})
+    url_request = urllib.request.Request(url, headers={"Cookie": f"sweetspot-start={token}"} if token else {})
     # ValueError covers the half-sent answers of a server that is going down.
-    with contextlib.suppress(OSError, ValueError), _direct.open(request, timeout=timeout) as response:
+    with contextlib.suppress(OSError, ValueError), _direct.open(url_request, timeout=timeout) as response:
         return bool(response.status == 200)
     return False
 

@@ -53,11 +53,9 @@ def _build_parser(program_name: str = "python -m dpcore.counting") -> argparse.A
     add_argument("--distribution-to", type=Path, help=distribution_help)
     add_argument("--value", help="column of values")
     add_argument("--names", help="names of the columns, with commas between, where the files hold none")
-    count_names = list(COUNT_OPTIONS.values())
-    add_argument("--count", choices=count_names, default="rows", help="what a contribution is")
-    missing_users_help = "rows that name no user: leave them out, or count them as one user"
-    user_rules = ["leave-out", "one"]
-    add_argument("--missing-users", choices=user_rules, default="leave-out", help=missing_users_help)
+    add_argument("--count", choices=[*COUNT_OPTIONS.values()], default="rows", help="what a contribution is")
+    users_help = "rows that name no user: leave them out, or count them as one user"
+    add_argument("--missing-users", choices=["leave-out", "one"], default="leave-out", help=users_help)
     missing_help = "values that are missing or no number: drop their rows, or a public number in their place"
     add_argument("--missing", metavar="drop|NUMBER", type=parse_missing, help=missing_help)
     add_argument("--copies", action="store_true", help="also look for exact copies of rows: one more pass")
@@ -81,9 +79,8 @@ def write_histogram_csv(dataset: Dataset) -> str:
 
     Of totals the first name says of which column, so that the file answers as totals (`TOTALS_PREFIX`).
     """
-    label_text = dataset.provenance.label
     sizes_with_users = zip(dataset.histogram.sizes.tolist(), dataset.histogram.users.tolist(), strict=True)
-    lines = [f"{size},{users},{label_text}\n" for size, users in sizes_with_users]
+    lines = [f"{size},{users},{dataset.provenance.label}\n" for size, users in sizes_with_users]
     size_name = "size"
     if dataset.contribution is Contribution.TOTAL and dataset.value_column:
         size_name = f"{TOTALS_PREFIX}{dataset.value_column}"
@@ -135,10 +132,9 @@ def main(arguments: list[str] | None = None, program_name: str = "python -m dpco
 def _count(command_options: argparse.Namespace) -> CountResult:
     """Count the files or the engine's table that the arguments name; raise InvalidInput if they do not fit together."""
     contribution = {name: unit for unit, name in COUNT_OPTIONS.items()}[command_options.count]
-    has_one_user = command_options.missing_users == "one"
-    missing_users = MissingUsers.ONE_USER if has_one_user else MissingUsers.LEAVE_OUT
+    user_rule = MissingUsers.ONE_USER if command_options.missing_users == "one" else MissingUsers.LEAVE_OUT
     named_columns = command_options.user, command_options.value, command_options.task
-    roles = Roles.of_events(*named_columns, contribution, missing_users, command_options.missing)
+    roles = Roles.of_events(*named_columns, contribution, user_rule, command_options.missing)
     if command_options.distribution_to is not None and not command_options.task:
         raise refuse("--distribution-to needs --task, the column of groups")
     disclosure = Disclosure.PUBLIC if command_options.public else Disclosure.PRIVATE

@@ -66,8 +66,7 @@ class FileAttempts(ABC):
         self._memory_limit, self._num_threads, self._num_passes = memory_limit, 0, 1
         table_sizes = [each.table.frame.size for each in relations if each.table is not None]
         self._in_memory = len(table_sizes) == len(relations)
-        has_few_cells = self._in_memory and sum(table_sizes) <= MAX_SHARED_CELLS
-        self._workspace = None if has_few_cells else Workspace()
+        self._workspace = None if self._in_memory and sum(table_sizes) <= MAX_SHARED_CELLS else Workspace()
         if self._in_memory:
             self._num_threads = 1  # Sums of a table are then the same each time.
             self._memory_limit = min(memory_limit, TABLE_MEMORY_LIMIT)  # The table itself takes as much.

@@ -189,8 +189,7 @@ def to_dataset(
             source = None
             if files.is_table(data):
                 named_columns = [*user_columns, *group_columns, *column_names.list_columns(value)]
-                reported_names = missing_names if user_columns else ()
-                parquet_bytes = write_parquet(data, named_columns, reported_names)
+                parquet_bytes = write_parquet(data, named_columns, missing_names if user_columns else ())
                 source = files.open_files([MemoryFile(parquet_bytes)], [FRAME_FILE])
             elif (file_paths := files.list_paths(data)) is None:
                 dataset = _build_from_counts(data, provenance)
@@ -365,9 +364,8 @@ def count(
             layouts[index] = replace(layouts[index], encoding=encoding)
         has_one_user = roles.missing_users is MissingUsers.ONE_USER
         mark_pairs = tuple(file_reduction.decimal_marks.items())
-        table_layout = TableLayout(
-            tuple(layouts), mark_pairs, has_one_user, **column_roles.describe_missing_rule(roles)
-        )
+        rule_fields = column_roles.describe_missing_rule(roles)
+        table_layout = TableLayout(tuple(layouts), mark_pairs, has_one_user, **rule_fields)
     source_text = f"File {source.name}."
     dataset = build_counted_dataset(facets, source.name, source_text, roles, provenance, notes, table_layout)
     size_name = roles.size or ""

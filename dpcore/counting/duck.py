@@ -61,9 +61,8 @@ class Steps:
     def report_fraction(self, fraction: float) -> None:
         """Report the progress of the current step, a fraction from 0 to 1."""
         if self.progress is not None:
-            step_fraction = min(max(fraction, 0.0), 1.0)
             # DuckDB's estimate may fall, and steps may be added.
-            fraction_done = (self.num_done + step_fraction) / max(self.num_steps, 1)
+            fraction_done = (self.num_done + min(max(fraction, 0.0), 1.0)) / max(self.num_steps, 1)
             self._reported = max(self._reported, min(fraction_done, 1.0))
             self.progress(self._reported)
 
@@ -275,12 +274,10 @@ class Duck:
         """
         import ibis
 
-        added_column_sqls = [f"{sql} AS {column}" for column, sql in (sql_by_mark or {}).items()]
-        columns_sql = ", ".join(["*", *added_column_sqls])
-        view_sql = f"SELECT {columns_sql} FROM ({compile_sql(rows)}) WHERE {where_sql}"
+        marks_sql = "".join(f", {sql} AS {column}" for column, sql in (sql_by_mark or {}).items())
+        view_sql = f"SELECT *{marks_sql} FROM ({compile_sql(rows)}) WHERE {where_sql}"
         self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {quote_identifier(name)} AS {view_sql}")
-        types_by_column = {**rows.schema(), **dict.fromkeys(sql_by_mark or {}, "int64")}
-        table: Table = ibis.table(types_by_column, name=name)
+        table: Table = ibis.table({**rows.schema(), **dict.fromkeys(sql_by_mark or {}, "int64")}, name=name)
         return table
 
     def execute(self, sql: str) -> None:
@@ -402,9 +399,8 @@ def write_user_checks(user_columns: Sequence[str], text_columns: Sequence[str]) 
     check_sqls: dict[str, str] = {}
     if user_columns[0] in text_columns:
         user_column, names_sql = user_columns[0], ", ".join(map(quote_literal, PLACEHOLDERS))
-        is_text_sql = f"({user_column} < '0' OR {user_column} > '9')"
-        is_placeholder_sql = f"{is_text_sql} AND {user_column} IN ({names_sql})"
-        check_sqls["placeholders"] = f"CASE WHEN {is_placeholder_sql} THEN size ELSE 0 END"
+        named_so_sql = f"({user_column} < '0' OR {user_column} > '9') AND {user_column} IN ({names_sql})"
+        check_sqls["placeholders"] = f"CASE WHEN {named_so_sql} THEN size ELSE 0 END"
         has_point_sql = f"suffix({user_column}, '.0') AND {user_column} >= '0' AND {user_column} < ':'"
         check_sqls["with_point"] = write_flag_sql(has_point_sql)
     if text_columns:

@@ -255,11 +255,9 @@ def count_table(
         check_stop(should_stop)
         arrow_table = expression.to_pyarrow()
         steps.finish()
-        arrays_by_name = {name: arrow_table.column(name).to_numpy() for name in arrow_table.column_names}
+        array_by_name = {name: arrow_table.column(name).to_numpy() for name in arrow_table.column_names}
         # Some engines return sums of integers as decimals, in arrays of objects.
-        return {
-            name: a.astype(np.float64) if a.dtype.kind == "O" else a for name, a in arrays_by_name.items()
-        }
+        return {name: a.astype(np.float64) if a.dtype.kind == "O" else a for name, a in array_by_name.items()}
 
     def query_number(expression: Table) -> int:
         """Run a query of one number in the engine, as one more step, and return it; null counts as 0."""
@@ -299,15 +297,8 @@ def write_recipe(engine: Engine, roles: Roles, table_name: str) -> tuple[str, st
         table_name: Name of the table in the engine.
     """
     user_columns = roles.privacy_unit or ("user_id",)
-    command_words = [
-        "python",
-        "-m",
-        "dpcore.counting",
-        "--from",
-        engine.example_address,
-        "--table",
-        table_name,
-    ]
+    command_words = ["python", "-m", "dpcore.counting", "--from", engine.example_address]
+    command_words += ["--table", table_name]
     command_words += [word for column in user_columns for word in ("--user", column)]
     command_words += [word for column in roles.groups for word in ("--task", column)]
     command_words += ["--value", roles.value] if roles.value is not None else []

@@ -12,7 +12,6 @@ from dpcore.common import wording
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.counting import query
 from dpcore.counting.duck import Columns, Duck, compile_sql
-from dpcore.data.column_roles import MissingUsers, Roles
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
@@ -47,11 +46,6 @@ class Facets:
     tasks: dataset.TaskSizes | None = None
     pair_sizes: dataset.PairSizes | None = None
     task_names: tuple[str, ...] = ()
-
-
-def find_lowest_code(roles: Roles) -> int:
-    """Return the lowest user code that counts: 0, of unnamed users, or 1 if they are left out."""
-    return 0 if roles.missing_users is MissingUsers.ONE_USER else 1
 
 
 def list_task_names(duck: Duck, codes_table: Table) -> tuple[str, ...]:

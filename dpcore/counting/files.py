@@ -106,12 +106,10 @@ class Source:
                 problems.add(f"there are {len(self.columns)} columns, and {len(new_names)} names")
             if not all(new_names) or len(set(new_names)) < len(new_names):
                 problems.add("every column needs a name of its own")
-        old_layouts = self.head.layouts
-        file_layouts = tuple(replace(old, names=new_names) if old.names else old for old in old_layouts)
+        file_layouts = tuple(replace(old, names=new_names) if old.names else old for old in self.head.layouts)
         head = replace(self.head, frame=self.head.frame.set_axis(new_names, axis=1), layouts=file_layouts)
-        relations = self.relations
-        new_relations = [replace(each, columns=new_names, table=each.table and head) for each in relations]
-        return replace(self, head=head, relations=tuple(new_relations))
+        relations = [replace(each, columns=new_names, table=each.table and head) for each in self.relations]
+        return replace(self, head=head, relations=tuple(relations))
 
     def close(self) -> None:
         """Remove the temporary folder of the source, if any; the user's own files stay."""
@@ -131,9 +129,7 @@ def expand_patterns(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
             if "\0" in path:
                 problems.add("a path holds a NUL character, which no name of a file has")
             elif os.path.isdir(path):
-                problems.add(
-                    _describe_folder(path), f"folder {shorten(os.path.basename(os.path.abspath(path)))}"
-                )
+                problems.add(_describe_folder(path), f"folder {shorten(Path(os.path.abspath(path)).name)}")
             elif os.path.exists(path) or not glob.has_magic(path):
                 expanded_paths.append(path)
             elif matching_paths := sorted(filter(os.path.isfile, glob.glob(path, recursive=True))):
@@ -152,9 +148,8 @@ _DELTA_REMEDY = "Write its current rows as Parquet first, or count it in your en
 def _is_in_delta_table(path: str) -> bool:
     """Return True if a folder that contains the file is a Delta table; partitions lie a few folders below it."""
     folders = list(Path(os.path.abspath(path)).parents)[:6]
-    return any(
-        os.path.isdir(folder / "_delta_log") for folder in folders
-    )  # False for a name that is too long
+    # The function of `os` returns False for a name that is too long.
+    return any(os.path.isdir(folder / "_delta_log") for folder in folders)
 
 
 def _describe_folder(path: str) -> str:
@@ -174,8 +169,7 @@ def is_table(data: Any) -> bool:
     # A pandas or Polars series also supports Arrow, but is a list of counts. A LazyFrame warns if its columns are read,
     # so only the existence of attributes is checked.
     attribute_names = "collect_schema", "columns", "column_names"
-    has_table_attributes = any(hasattr(data, name) for name in attribute_names)
-    return has_table_attributes and not isinstance(data, type)
+    return any(hasattr(data, name) for name in attribute_names) and not isinstance(data, type)
 
 
 def list_paths(data: Any) -> list[str] | None:
@@ -305,16 +299,14 @@ def _inspect(
             if file_start.is_json_array:
                 raise
     if file_start.is_json_array:
-        message = f"the JSON array is longer than {ARRAY_BYTES:,} bytes"
-        raise refuse(message, remedy="Write one object per line")
+        raise refuse(f"the JSON array is longer than {ARRAY_BYTES:,} bytes", "", "Write one object per line")
     relation, table = (heads.describe_json if is_json else heads.describe_text)(path, name, file_start)
     return replace(relation, stamp=file_stamp), _add_packing(table, file_start.packing), 0
 
 
 def _add_packing(table: Table, packing: str) -> Table:
     """Return the table with the compression of its file in its layout."""
-    file_layouts = tuple(replace(file_layout, packing=packing) for file_layout in table.layouts)
-    return replace(table, layouts=file_layouts)
+    return replace(table, layouts=tuple(replace(old, packing=packing) for old in table.layouts))
 
 
 def _note_copies(files: Sequence[File], names: Sequence[str]) -> list[str]:

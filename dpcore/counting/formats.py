@@ -325,14 +325,12 @@ def decode(content: bytes) -> tuple[str, str, list[str]]:
         except UnicodeDecodeError:
             encoding, encoding_name = "latin-1", "Latin-1"
             text = content.decode(encoding)
-        first_text = f"first on line {line_number:,}"
-        note_start = f"The file is not UTF-8 ({first_text}), so it was read as {encoding_name}"
-        notes.append(note_start + IF_WRONG_TEXT)
+        note = f"The file is not UTF-8 (first on line {line_number:,}), so it was read as {encoding_name}"
+        notes.append(note + IF_WRONG_TEXT)
     text = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     text = text.replace("\n\ufeff", "\n")  # files with byte-order marks were joined
     beginning = text[:65536]
-    lines = beginning.split("\n")
-    header_text = next((line for line in lines if line.strip() and not line.startswith("#")), "")
+    header_text = next((s for s in beginning.split("\n") if s.strip() and not s.startswith("#")), "")
     delimiter_codes = {ord(delimiter) for delimiter in CONTROL_DELIMITERS if delimiter in header_text}
     control_codes = {*range(9), *range(14, 32), 0x7F, 0xFFFD} - delimiter_codes
     num_controls = sum(beginning.count(chr(control_code)) for control_code in control_codes)

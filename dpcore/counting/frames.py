@@ -122,8 +122,7 @@ def refuse_repeated_names(problems: Problems, columns: Sequence[str], names: Seq
     """Add a problem for each of these names that several columns have."""
     for name, num_columns in Counter(columns).items():
         if num_columns > 1 and name in names:
-            message = f"{num_columns} columns are called {column_names.shorten(name)}"
-            problems.add(message, remedy="Rename them")
+            problems.add(f"{num_columns} columns are called {column_names.shorten(name)}", "", "Rename them")
 
 
 def write_parquet(table: Any, named_columns: list[str], missing_names: Sequence[str] = ()) -> bytes:

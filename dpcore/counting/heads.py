@@ -166,9 +166,8 @@ def _read_first_rows(file_start: formats.FileStart, name: str) -> Table:
             return _cut_rows(read_table(content, name))
         except InvalidInput as refused:
             first_error, error_text = first_error or refused, str(refused)
-            if (
-                "a header and no rows" in error_text
-            ):  # under it stands a row that does not end in what was read
+            if "a header and no rows" in error_text:
+                # Under the header stands a row that does not end in what was read.
                 message = f"a quotation mark is opened and not closed within {formats.HEAD_BYTES:,} bytes"
                 line_number = content.count(b"\n") + 1
                 raise refuse(message, f"line {line_number:,}", QUOTES_REMEDY) from None
@@ -224,10 +223,8 @@ def describe_parquet(
     damaged_error = refuse("the Parquet file is damaged or cut off", remedy="Copy or export it again")
     try:
         with path.open("rb") as stream, pq.ParquetFile(stream) as parquet_file:
-            schema, num_rows = parquet_file.schema_arrow, parquet_file.metadata.num_rows
-            parquet_metadata = parquet_file.metadata
-            num_groups = parquet_metadata.num_row_groups
-            row_groups = [parquet_metadata.row_group(index) for index in range(num_groups)]
+            schema, metadata = parquet_file.schema_arrow, parquet_file.metadata
+            row_groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
     except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError):
         raise damaged_error from None
     parquet_columns = tuple(map(str, schema.names))
@@ -239,7 +236,7 @@ def describe_parquet(
     has_large_rows = any(g.total_byte_size > max_bytes * g.num_rows + _GROUP_BYTES for g in row_groups)
     if has_large_rows and not reads_header_only:
         raise refuse(f"rows have more than {max_bytes:,} bytes", remedy="Leave out long texts and pictures")
-    keeps_all_rows = not reads_header_only and num_rows * len(parquet_columns) <= max_cells
+    keeps_all_rows = not reads_header_only and metadata.num_rows * len(parquet_columns) <= max_cells
     with nullcontext(None) if isinstance(path, formats.MemoryFile) else closing(Workspace()) as workspace:
         safe_file = path if workspace is None else find_safe_path(path, workspace)
         try:
@@ -252,22 +249,22 @@ def describe_parquet(
                 text_relation = replace(relation, text_columns=frozenset(parquet_columns))
                 table_cells: pd.DataFrame | list[list[str]] = [["0"] * len(parquet_columns)]
                 if not reads_header_only:
-                    table_cells = read_cells(duck, text_relation, num_rows if keeps_all_rows else HEAD_ROWS)
+                    table_cells = read_cells(
+                        duck, text_relation, metadata.num_rows if keeps_all_rows else HEAD_ROWS
+                    )
         except duckdb.Error as error:
             if "encrypted" in str(error):  # its columns, under a footer that is not
                 raise refuse("the Parquet file is encrypted", remedy=formats.DECRYPT_REMEDY) from None
             raise damaged_error from None
-    row_numbers = np.arange(len(table_cells) + 1, dtype=np.int64)
-    table = build_table(parquet_columns, table_cells, row_numbers, name, "row")
+    table = build_table(parquet_columns, table_cells, np.arange(len(table_cells) + 1), name, "row")
     time_kinds = find_times(table.columns, schema.types) | find_times(table.columns, column_types)
-    notes = table.notes
     # DuckDB reads these as floating-point numbers.
     decimal_fields = [field for field in schema if pa.types.is_decimal256(field.type)]
-    rounded_columns = [field.name for field in decimal_fields if field.type.precision > 38]
-    if rounded_columns:
+    if rounded_columns := [field.name for field in decimal_fields if field.type.precision > 38]:
         subject_text = f"Column {shorten(rounded_columns[0])}{and_more(len(rounded_columns) - 1)}"
-        notes = (f"{subject_text} may hold more than 38 digits: only the first 15 count.", *notes)
-    table = replace(table, layouts=(FileLayout(name, FileKind.PARQUET),), times=time_kinds, notes=notes)
+        digits_note = f"{subject_text} may hold more than 38 digits: only the first 15 count."
+        table = replace(table, notes=(digits_note, *table.notes))
+    table = replace(table, layouts=(FileLayout(name, FileKind.PARQUET),), times=time_kinds)
     if keeps_all_rows:
         return Relation.of_table(table), table
     return replace(relation, path=path, columns=table.columns), table

@@ -112,15 +112,11 @@ def select_events(
     import ibis
 
     user_cells = [_null_blanks(table[column], has_nan, strip) for column in roles.privacy_unit]
-    user_expressions = _blank_all_or_none(user_cells)
-    user_expressions = user_expressions or [ibis.row_number()]
-    columns_by_name: dict[str, Any] = {}
-    for index, expression in enumerate(user_expressions):
-        columns_by_name[f"{USER_PREFIX}{index}"] = expression
+    user_expressions = _blank_all_or_none(user_cells) or [ibis.row_number()]
+    columns_by_name: dict[str, Any] = {f"{USER_PREFIX}{i}": user for i, user in enumerate(user_expressions)}
     columns_by_name |= {name: table[name] for name in further_columns}
     group_cells = [_null_blanks(table[column], has_nan, strip) for column in roles.groups]
-    task_expressions = _blank_all_or_none(group_cells)
-    for index, expression in enumerate(task_expressions):
+    for index, expression in enumerate(_blank_all_or_none(group_cells)):
         columns_by_name[f"{TASK}_{index}" if index else TASK] = expression
     if roles.value is not None and value_expression is None:
         value_expression = replace_infinite(table[roles.value], has_nan)
@@ -195,10 +191,9 @@ def count_odd_cells(rows: Table, missing_users: MissingUsers, is_integer: bool =
         missing_users: Treatment of rows that name no user.
         is_integer: True if the value must be an integer.
     """
-    aggregates: dict[str, Any] = {"rows": rows.count()}
     masks_by_kind = mask_odd_cells(rows, missing_users, is_integer)
-    aggregates |= {name: _count_true(mask) for name, mask in masks_by_kind.items()}
-    return rows.aggregate(**aggregates)
+    counts_by_kind = {cell_kind: _count_true(mask) for cell_kind, mask in masks_by_kind.items()}
+    return rows.aggregate(rows=rows.count(), **counts_by_kind)
 
 
 def mask_odd_cells(rows: Table, missing_users: MissingUsers, is_integer: bool = False) -> dict[str, Value]:
@@ -301,8 +296,7 @@ def count_users_by_size(users_table: Table, contribution: Contribution) -> Table
     if contribution is Contribution.TOTAL:
         float_sizes = flagged_users["size"].cast("float64")
         aggregates["broken"] = _count_true(float_sizes > flagged_users["total"] / UNIT_ROUNDING)
-    mark_columns = [column for column in users_table.columns if column.startswith(MARK_PREFIX)]
-    for mark in mark_columns:
+    for mark in [column for column in users_table.columns if column.startswith(MARK_PREFIX)]:
         aggregates[mark.removeprefix(MARK_PREFIX)] = flagged_users[mark].sum().cast("int64")
     return flagged_users.group_by("size", "nobody").aggregate(**aggregates)
 

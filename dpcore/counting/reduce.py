@@ -25,14 +25,7 @@ from dpcore.counting.duck import (
     write_part_condition,
     write_user_checks,
 )
-from dpcore.counting.facets import (
-    Facets,
-    RowPlaces,
-    convert_to_floats,
-    describe_first,
-    find_lowest_code,
-    list_task_names,
-)
+from dpcore.counting.facets import Facets, RowPlaces, convert_to_floats, describe_first, list_task_names
 from dpcore.counting.rejects import MAX_PLACES
 from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import MissingUsers, Roles, write_user_hint
@@ -170,7 +163,7 @@ class Reduction:
         with Problems() as problems:
             counts_by_kind = self.refuse_cells(problems)
             plural_ending = "s" if len(self.roles.groups) > 1 else ""
-            group_columns_text = f"column{plural_ending} {' and '.join(map(shorten, self.roles.groups))}"
+            groups_text = f"column{plural_ending} {' and '.join(map(shorten, self.roles.groups))}"
             counts_tasks = self.roles.contribution is dataset.Contribution.DISTINCT_TASKS
             if num_without_task := counts_by_kind.get("no_task", 0):
                 noun_forms = "row without a task was", "rows without a task were"
@@ -186,8 +179,7 @@ class Reduction:
             if self.roles.contribution is not dataset.Contribution.ROWS:
                 self._note_unnamed(counts_by_kind["nobody"])
             if counts_tasks and num_without_task == self._num_counted:
-                remedy = "Choose another column, or count rows"
-                problems.add("no row names a task", group_columns_text, remedy)
+                problems.add("no row names a task", groups_text, "Choose another column, or count rows")
         return counts_by_kind.get("negative", 0) > 0
 
     def refuse_cells(self, problems: Problems) -> dict[str, int]:
@@ -353,6 +345,10 @@ class Reduction:
                 users_text = wording.counted(num_twins, *noun_forms)
                 self.notes.append(f"{users_text} but for spaces or Unicode forms: {_TWO_WAYS_TEXT}")
 
+    def _find_lowest_code(self) -> int:
+        """Return the lowest user code that counts: 0, of unnamed users, or 1 if they are left out."""
+        return 0 if self.roles.missing_users is MissingUsers.ONE_USER else 1
+
     def _fetch_values(
         self, rows: Table, histogram: ContributionHistogram, duck: Duck
     ) -> dataset.Values | None:
@@ -375,7 +371,7 @@ class Reduction:
         values = read_only(values[row_order])
         user_codes = user_codes[row_order].astype(np.int64)
         del row_order
-        user_codes -= find_lowest_code(self.roles)
+        user_codes -= self._find_lowest_code()
         return dataset.Values(read_only(user_codes), values, self.roles.value or "")
 
     def _note_dropped(self, subject_text: str, limit: int | None = None) -> None:
@@ -403,8 +399,7 @@ class Reduction:
             return dataset.Totals.of_contributions(histogram)
         # Users with a total of 0 are not in the histogram, but they are few if it is large.
         if self.duck is not None and histogram.num_users <= dataset.MAX_TOTALS:
-            total_columns = self._run_in_parts(lambda part: query.sum_per_user(part).select("total"), rows)
-            totals = total_columns["total"]
+            totals = self._run_in_parts(lambda part: query.sum_per_user(part).select("total"), rows)["total"]
             if totals.size <= dataset.MAX_TOTALS and np.isfinite(totals).all():
                 return dataset.Totals(totals, value_column)
         bin_columns = self._run_in_parts(query.bin_totals, rows)
@@ -481,7 +476,7 @@ class Reduction:
         del pair_order
         # Codes of `ranked_pairs` begin at 1 for every treatment of rows that name no user.
         user_codes = coded_columns.pop("user").astype(np.int64)
-        user_codes -= 1 if self.duck is None else find_lowest_code(self.roles)
+        user_codes -= 1 if self.duck is None else self._find_lowest_code()
         task_codes = coded_columns.pop("task").astype(np.int64)
         task_codes -= 1
         amount_fields: dict[str, Any] = {}

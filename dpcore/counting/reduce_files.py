@@ -84,7 +84,7 @@ class FileReduction(FileAttempts):
         self._types_by_column = duck.get_table("source").schema()
 
     def _write_view(self, relations: Sequence[Relation], has_row_numbers: bool) -> str:
-        """Return the SQL of all rows of these files, with the number columns added."""
+        """Return the SQL of all rows of these files, with number columns and, if asked for, row numbers added."""
         union_sql = relation.write_union(relations, self.columns, self.roles.missing_users, has_row_numbers)
         numbers_sql = "".join(f", {sql} AS n{column}" for column, sql in self._number_sql_by_column.items())
         return f"SELECT *{numbers_sql} FROM ({union_sql})" if numbers_sql else union_sql
@@ -111,13 +111,13 @@ class FileReduction(FileAttempts):
 
     def _find_rows(self, write_bad_sql: Callable[[Duck], str], max_rows: int) -> RowPlaces:
         """Return the locations and details of the first bad rows, as `diagnose.find_rows`."""
-
-        def write_view(relation: Relation) -> str:
-            """Return the SQL of the numbered rows of one file."""
-            return self._write_view([relation], True)
-
         return diagnose.find_rows(
-            self._relations, write_view, self._open_connection, write_bad_sql, max_rows, self._should_stop
+            self._relations,
+            self._write_view,
+            self._open_connection,
+            write_bad_sql,
+            max_rows,
+            self._should_stop,
         )
 
     def _find_rows_where(self, mask_sql: str, max_rows: int) -> RowPlaces:
@@ -137,11 +137,8 @@ class FileReduction(FileAttempts):
             note_copies(None, self.notes)
             return
         view_columns = [f"c{index}" for index in range(len(self.columns))]
-        types_by_column = self._types_by_column
-        cell_sqls = [make_comparable_sql(column, types_by_column[column]) for column in view_columns]
-        cells_sql = ", ".join(
-            f"{sql} AS {column}" for sql, column in zip(cell_sqls, view_columns, strict=True)
-        )
+        cell_sqls = [make_comparable_sql(column, self._types_by_column[column]) for column in view_columns]
+        cells_sql = ", ".join(f"{sql} AS c{index}" for index, sql in enumerate(cell_sqls))
         condition_sql = self._write_counted_condition(view_columns, roles)
         rows_sql = f"SELECT {cells_sql} FROM source WHERE {condition_sql}"
         num_copies = 0
@@ -156,8 +153,7 @@ class FileReduction(FileAttempts):
 
     def _find_repeats(self, columns: Sequence[str], roles: Roles, max_rows: int) -> RowPlaces:
         """Find the first counted rows that repeat the cells of an earlier row, with the location of that row."""
-        types_by_column = self._types_by_column
-        cells_sql = ", ".join(make_comparable_sql(column, types_by_column[column]) for column in columns)
+        cells_sql = ", ".join(make_comparable_sql(name, self._types_by_column[name]) for name in columns)
         first_sql = f"min({ROW_COLUMN}) OVER (PARTITION BY {cells_sql})"
         condition_sql = self._write_counted_condition(columns, roles)
         rows_sql = f"SELECT {ROW_COLUMN}, {first_sql} AS detail FROM source WHERE {condition_sql}"
@@ -166,8 +162,7 @@ class FileReduction(FileAttempts):
 
     def _write_counted_condition(self, columns: Sequence[str], roles: Roles) -> str:
         """Return the SQL condition that a row counts, if rows are compared by these columns."""
-        types_by_column = self._types_by_column
-        cell_sqls = [make_comparable_sql(column, types_by_column[column]) for column in roles.privacy_unit]
+        cell_sqls = [make_comparable_sql(name, self._types_by_column[name]) for name in roles.privacy_unit]
         condition_sqls = [f"{sql} IS NOT NULL" for sql in cell_sqls]
         counts_unnamed = roles.missing_users is MissingUsers.ONE_USER and len(columns) > len(condition_sqls)
         return "true" if counts_unnamed or not condition_sqls else " AND ".join(condition_sqls)
@@ -177,11 +172,10 @@ class FileReduction(FileAttempts):
     def _reduce_events(self, duck: Duck, table: Table, roles: Roles) -> Facets:
         """Count a table of events: in one pass if only users matter, else with cleaned cells."""
         needs_users_alone = self.roles.value is None and self.roles.task is None
-        facets = None
         if needs_users_alone and self._num_passes == 1:
             facets = self._reduce_in_one_pass(duck, table, roles)
-        if facets is not None:
-            return facets
+            if facets is not None:
+                return facets
         value_expression = self._find_value_column(table, roles.value)
         rows = self._select_events(table, roles, value_expression, relation.strip_padded)
         # The few columns are stored if reading them again would cost more.
@@ -189,10 +183,9 @@ class FileReduction(FileAttempts):
         if is_read_again and any(each.kind is not FileKind.PARQUET for each in self._relations):
             rows = duck.store_table("rows", rows)
         header_condition = self._write_header_condition(rows)
-        if header_condition:
-            has_header_sql = f"SELECT bool_or({header_condition}) FROM ({compile_sql(rows)})"
-            if duck.fetch_rows(has_header_sql)[0][0]:
-                self._refuse_second_headers(duck)
+        header_sql = f"SELECT bool_or({header_condition}) FROM ({compile_sql(rows)})"
+        if header_condition and duck.fetch_rows(header_sql)[0][0]:
+            self._refuse_second_headers(duck)
         return self._build_reduction(duck, rows, roles, value_expression).reduce()
 
     def _reduce_in_one_pass(self, duck: Duck, table: Table, roles: Roles) -> Facets | None:
@@ -211,12 +204,11 @@ class FileReduction(FileAttempts):
         odd_sql = " OR ".join(filter(None, odd_conditions))
         blanks_sql = " OR ".join(f"contains({column}, ' ')" for column in text_columns)
         histogram_columns = reduction.count_users(odd=odd_sql, blanks=blanks_sql)
-        mark_arrays = [np.asarray(histogram_columns[name], np.float64) for name in ("odd", "blanks")]
-        has_odd, has_blanks = (bool(np.nansum(mark_values)) for mark_values in mark_arrays)
-        if has_odd:
+        if np.nansum(np.asarray(histogram_columns["odd"], np.float64)):
             self._steps.num_steps += 1
             return None
-        reduction.histogram_columns, self._has_blanks = histogram_columns, has_blanks
+        self._has_blanks = bool(np.nansum(np.asarray(histogram_columns["blanks"], np.float64)))
+        reduction.histogram_columns = histogram_columns
         return reduction.reduce()
 
     def _write_header_condition(self, rows: Table) -> str:
@@ -232,13 +224,11 @@ class FileReduction(FileAttempts):
     def _refuse_second_headers(self, duck: Duck) -> None:
         """Raise InvalidInput if files were joined with their headers, which would count as a further user."""
         self._steps.num_steps += 1
-        indexed_columns = enumerate(self.columns)
-        name_sqls = [f"{clean_sql(f'c{index}')} = {quote_literal(name)}" for index, name in indexed_columns]
+        name_sqls = [f"{clean_sql(f'c{i}')} = {quote_literal(name)}" for i, name in enumerate(self.columns)]
         condition_sql = " AND ".join(name_sqls)
         if num_headers := duck.fetch_rows(f"SELECT count(*) FROM source WHERE {condition_sql}")[0][0]:
             message = HEADER_AGAIN_MESSAGE + and_more(num_headers - 1)
-            location = self._find_rows_where(condition_sql, 1)[0][0]
-            raise refuse(message, location, REMOVE_HEADER_REMEDY)
+            raise refuse(message, self._find_rows_where(condition_sql, 1)[0][0], REMOVE_HEADER_REMEDY)
 
     def _select_events(
         self, table: Table, roles: Roles, value_expression: Value | None, strip: Callable[[Any], Any]
@@ -338,7 +328,8 @@ class FileReduction(FileAttempts):
             repeat_text = wording.counted(num_repeats, "row repeats", "rows repeat")
             first_row_sql = f"min({ROW_COLUMN}) FILTER ({positive_sql}) OVER (PARTITION BY {size_column})"
             first_text = self._describe_first(f"{positive_sql} AND {ROW_COLUMN} > {first_row_sql}", 2)
-            added_text = "their users were added up"
-            self.notes.append(f"{repeat_text} a size that stood before{first_text}; {added_text}.")
+            self.notes.append(
+                f"{repeat_text} a size that stood before{first_text}; their users were added up."
+            )
         user_counts = sum_columns["users"].astype(np.float64)
         return Facets(ContributionHistogram.from_table(sum_columns["size"], user_counts))

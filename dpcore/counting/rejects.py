@@ -217,9 +217,8 @@ def find_reopened_mark(
 
     # The csv module fails on a field that is also too long for DuckDB, which reports it.
     with relation.open_bytes() as file, suppress(csv.Error):
-        line_stream = open_lines(
-            file, relation.num_skipped_lines
-        )  # held, so that nothing closes it before the file
+        # Held, so that nothing closes it before the file.
+        line_stream = open_lines(file, relation.num_skipped_lines)
         for _ in csv.reader(note_lines(line_stream), delimiter=delimiter):
             if _is_reopened("".join(record_lines), delimiter):
                 return last_line + 1

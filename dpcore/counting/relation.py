@@ -168,10 +168,8 @@ def _write_rows_sql(
     condition_sql = ""
     if relation.is_text and missing_users is MissingUsers.ONE_USER and len(relation.columns) > 1:
         # A blank line names no user, but it is not a row either.
-        column_indices = range(len(relation.columns))
-        cell_sqls = [f"trim(x{index}, {quote_literal(BLANKS)}) <> ''" for index in column_indices]
-        filled_sql = " OR ".join(cell_sqls)
-        condition_sql = f" WHERE {filled_sql}"
+        filled_sqls = [f"trim(x{index}, {quote_literal(BLANKS)}) <> ''" for index in range(len(cell_sqls))]
+        condition_sql = f" WHERE {' OR '.join(filled_sqls)}"
     return f"SELECT {', '.join(selected_sqls)} FROM {rows_sql}{condition_sql}"
 
 
@@ -191,8 +189,7 @@ def read_cells(duck: Duck, relation: Relation, max_rows: int | None = None) -> p
     """Read rows of one file as text without blanks around it, in their order; missing cells are empty."""
     column_indices = range(len(relation.columns))
     text_sqls = [f"{_write_cell_sql(relation, index)}::VARCHAR AS x{index}" for index in column_indices]
-    is_text_file = relation.kind is FileKind.TEXT
-    trimmed_sqls = [trim_sql(f"x{index}", is_text_file) for index in column_indices]
+    trimmed_sqls = [trim_sql(f"x{index}", relation.kind is FileKind.TEXT) for index in column_indices]
     cell_sqls = [f"coalesce({sql}, '') AS x{index}" for index, sql in enumerate(trimmed_sqls)]
     limit_sql = "" if max_rows is None else f" LIMIT {max_rows}"
     rows_sql = f"(SELECT {', '.join(text_sqls)} FROM {write_scan(relation)}{limit_sql})"
@@ -257,10 +254,9 @@ def _write_json_scan(keys: Sequence[str], options_sql: str) -> str:
         return f"read_json({options_sql}, columns = {{{columns_sql}}}) AS rows({names_sql})"
     # Keys that differ only in case, or an empty key, cannot be DuckDB columns, but their values can be extracted.
     pointers = ["/" + key.replace("~", "~0").replace("/", "~1") for key in keys]
-    cell_sqls = [f"json->{quote_literal(pointer)} AS x{index}" for index, pointer in enumerate(pointers)]
-    selected_sql = ", ".join(cell_sqls)
+    cells_sql = ", ".join(f"json->{quote_literal(pointer)} AS x{i}" for i, pointer in enumerate(pointers))
     is_object_sql = "CASE json_type(json) WHEN 'OBJECT' THEN true ELSE error('not an object') END"
-    return f"(SELECT {selected_sql} FROM read_json_objects({options_sql}) WHERE {is_object_sql}) AS rows"
+    return f"(SELECT {cells_sql} FROM read_json_objects({options_sql}) WHERE {is_object_sql}) AS rows"
 
 
 # --- cells --------------------------------------------------------------------------------------------------
@@ -278,8 +274,8 @@ def _write_cell_sql(relation: Relation, index: int) -> str:
         return f"CASE json_type({column_sql}) WHEN 'DOUBLE' THEN {number_text_sql} ELSE {text_sql} END"
     if relation.kind is FileKind.PARQUET:
         column_type, must_be_text = relation.types[index], relation.columns[index] in relation.text_columns
-        is_text = must_be_text or column_type == "BLOB"
-        return write_text_sql(column_sql, column_type) if is_text else column_sql
+        if must_be_text or column_type == "BLOB":
+            return write_text_sql(column_sql, column_type)
     return column_sql
 
 
@@ -355,6 +351,7 @@ def find_times(columns: Iterable[str], types: Iterable[object]) -> dict[str, str
 def refuse_times(problems: Problems, time_kinds: Mapping[str, str], column: str | None) -> None:
     """Add a problem if this column has durations, dates or times: a bound on them would have no unit."""
     if column is not None and column in time_kinds:
-        how_text = "seconds since a public date, or column.dt.total_seconds() in pandas"
-        remedy = f"Convert them to numbers: {how_text}"
+        remedy = (
+            "Convert them to numbers: seconds since a public date, or column.dt.total_seconds() in pandas"
+        )
         problems.add(f"column {shorten(column)} holds {time_kinds[column]}, not numbers", remedy=remedy)

@@ -67,9 +67,7 @@ def read_table(content: bytes, name: str) -> Table:
     if long_line_mask.any():
         raise refuse_long_line(num_skipped + int(np.argmax(long_line_mask)) + 1)
     sample_bytes = table_bytes[:_SNIFF_BYTES]
-    if len(table_bytes) > len(sample_bytes):
-        sample_bytes = sample_bytes[: sample_bytes.rfind(b"\n") + 1]
-    sample_text = sample_bytes.decode("utf-8", "ignore")
+    sample_text = sample_bytes[: sample_bytes.rfind(b"\n") + 1].decode("utf-8", "ignore")
     if delimiter is None:
         delimiter = _sniff_delimiter(sample_text)
         if names_line_number := _find_names_below_title(sample_text):
@@ -140,20 +138,17 @@ _DELIMITERS = "\t;|,"  # on a tie the delimiter that is rarer inside text wins
 
 def _strip_preamble(text: str) -> tuple[bytes, int, str | None]:
     """Return UTF-8 without blank lines and comments at the top, the number of these lines, and a ``sep=`` delimiter."""
-    start_position = len(text) - len(text.lstrip(" \t\n"))
-    start_position = text.rfind("\n", 0, start_position) + 1
+    start_position = text.rfind("\n", 0, len(text) - len(text.lstrip(" \t\n"))) + 1
     delimiter = None
     hint_pattern = re.compile(r"sep=([^\w\s\"']|[ \t\x01\x1c-\x1f])[ \t]*\n", re.IGNORECASE)
-    hint_match = hint_pattern.match(text, start_position)
-    if hint_match:  # Excel's own first line
+    if hint_match := hint_pattern.match(text, start_position):  # Excel's own first line
         start_position, delimiter = hint_match.end(), hint_match.group(1)
     start_position += _measure_comments(text, start_position, delimiter)
-    num_skipped = text.count("\n", 0, start_position)
     body_text = text[start_position:].rstrip("\n")
     if not body_text.strip():
         raise refuse("the file holds nothing but blanks", remedy="Choose a file with rows")
     # Python has already refused lone surrogates in UTF-16, so this cannot fail.
-    return (body_text + "\n").encode(), num_skipped, delimiter
+    return (body_text + "\n").encode(), text.count("\n", 0, start_position), delimiter
 
 
 def _measure_comments(text: str, start_position: int, delimiter: str | None) -> int:
@@ -219,8 +214,7 @@ def _sniff_delimiter(sample_text: str) -> str:
             best_delimiter, best_score = delimiter, score
     if best_score[0]:
         return best_delimiter
-    fitting_delimiters = (mark for mark in _OTHER_DELIMITERS if _has_equal_records(sample_text, mark))
-    return next(fitting_delimiters, best_delimiter)
+    return next((mark for mark in _OTHER_DELIMITERS if _has_equal_records(sample_text, mark)), best_delimiter)
 
 
 def _has_equal_records(sample_text: str, delimiter: str) -> bool:

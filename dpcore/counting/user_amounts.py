@@ -204,16 +204,14 @@ class _AmountsReduction(FileReduction):
             row_order = np.argsort(row_columns["code"], kind="stable")
             pair_users = np.asarray(row_columns["code"], np.int64)[row_order]
             values = np.asarray(row_columns["value"], np.float64)[row_order]
-            return replace(
-                user_amounts, pair_users=pair_users, pair_rows=np.ones_like(pair_users), pair_sums=values
-            )
+            pair_rows = np.ones_like(pair_users)
+            return replace(user_amounts, pair_users=pair_users, pair_rows=pair_rows, pair_sums=values)
         sums_sql = "" if roles.value is None else ", sum(value) AS sums"
         if roles.task is None:
             if not sums_sql:
                 return user_amounts
-            totals_sql = f"SELECT sum(value) AS sums FROM {table_sql} GROUP BY {users_sql}"
-            totals = duck.fetch_columns(totals_sql)["sums"]
-            return replace(user_amounts, totals=np.asarray(totals, np.float64))
+            totals = duck.fetch_columns(f"SELECT sum(value) AS sums FROM {table_sql} GROUP BY {users_sql}")
+            return replace(user_amounts, totals=np.asarray(totals["sums"], np.float64))
         groups_sql = ", ".join(query.list_task_columns(rows))
         from_named_sql = f"FROM {table_sql} WHERE task IS NOT NULL"
         pair_columns_sql = f"{users_sql}, count(*) AS rows{sums_sql}"

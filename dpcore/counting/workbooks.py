@@ -136,13 +136,12 @@ def _read_first_sheet(
     with archive.open(part_name) as stream:
         for row_number, row_values in sheet_reader.read_rows(stream):
             sheet_rows.add(row_number, row_values)
-    is_first = sheet is sheets_with_parts[0][0]
     num_sheets = len(sheets_with_parts)
     notes = [f"The first visible one of {num_sheets} sheets was read."] if num_sheets > 1 else []
     if num_merged := sheet_reader.num_merged_ranges:
         ranges_text = wording.counted(num_merged, "range of cells is", "ranges of cells are")
         notes.append(f"{ranges_text} merged: only the first cell of each counts. Fill the others first.")
-    return "" if is_first else sheet.name, [*notes, *sheet_rows.write_notes()]
+    return "" if sheet is sheets_with_parts[0][0] else sheet.name, [*notes, *sheet_rows.write_notes()]
 
 
 # Content of a cell whose formula failed; a sheet with lookups of users has one for every user not found.

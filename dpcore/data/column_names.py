@@ -150,13 +150,12 @@ def check_header_row(
             return
     match_masks = [(frame.iloc[:, index] == name).to_numpy(bool) for index, name in enumerate(names)]
     header_mask = np.logical_and.reduce(match_masks)
-    has_header_word = any(is_header_word(name) for name in names)
     if header_mask.any() and len(names) > 1:
         header_rows = np.flatnonzero(header_mask)
         message = HEADER_AGAIN_MESSAGE + and_more(header_rows.size - 1)
         problems.add(message, f"line {row_lines[header_rows[0]]:,}", REMOVE_HEADER_REMEDY)
         return
-    if has_header_word:
+    if any(is_header_word(name) for name in names):
         return
     repeat_flags = [bool(match_mask.any()) for match_mask in match_masks]
     shape_flags = [_has_shape_of(name, frame.iloc[:50, index]) for index, name in enumerate(names)]

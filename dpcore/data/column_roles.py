@@ -248,10 +248,9 @@ def _guess_counts(table: Table, columns: list[str]) -> Roles | None:
         return Roles(TableKind.COUNTS, user=user_column, count=count_columns[0])
     if len(columns) == 2:
         first_column, second_column = columns
-        first_names_values = bool(set(split_name(first_column)) & user_names.VALUE_WORDS)
         second_names_other = _names_values_or_tasks(second_column) or score_as_users(second_column) > 0
         has_distinct_ids = _is_distinct(table, first_column) and not _is_time(table, first_column)
-        are_unnamed = not (first_names_values or second_names_other)
+        are_unnamed = not (set(split_name(first_column)) & user_names.VALUE_WORDS or second_names_other)
         if are_unnamed and has_distinct_ids and _has_whole_numbers(table, second_column, 1.0):
             return Roles(TableKind.COUNTS, user=first_column, count=second_column)
     return None

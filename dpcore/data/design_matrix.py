@@ -102,8 +102,7 @@ def read_levels(column: str, levels_text: str) -> Feature:
             problems.add(f"there are {len(level_names):,}; at most {MAX_LEVELS} are handled", location)
         name_counts = Counter(level_names).items()
         if repeated_names := sorted(shorten(name) for name, count in name_counts if count > 1):
-            further_text = and_more(len(repeated_names) - 3)
-            message = f"{', '.join(repeated_names[:3])}{further_text} stands twice"
+            message = f"{', '.join(repeated_names[:3])}{and_more(len(repeated_names) - 3)} stands twice"
             problems.add(message, location, "Write each level once")
     return Feature(column, FeatureKind.CATEGORIES, level_names[0], tuple(level_names[1:]))
 
@@ -306,16 +305,14 @@ def _check_roles(table: Table, design: Design) -> None:
 def _find_complete_rows(reading: _Reading) -> IntArray:
     """Return the indices of the rows without missing cells, and add a note on the others by column."""
     masks_by_column = {name: mask for name, mask in reading.missing_mask_by_column.items() if mask.any()}
-    no_rows_mask = np.zeros(len(reading.table.frame), dtype=bool)
-    left_out_mask = np.any([no_rows_mask, *masks_by_column.values()], axis=0)
+    left_out_mask = np.any([np.zeros(len(reading.table.frame), bool), *masks_by_column.values()], axis=0)
     complete_rows = np.flatnonzero(~left_out_mask)
     if masks_by_column:
         column_masks = list(masks_by_column.items())[:10]
         line_texts = [f"{shorten(column)}: {reading.describe_lines(mask)}" for column, mask in column_masks]
         num_left_out, lines_text = int(left_out_mask.sum()), "; ".join(line_texts)
         noun_forms = "row with a missing value was", "rows with missing values were"
-        rows_text = wording.counted(num_left_out, *noun_forms)
-        reading.notes.append(f"{rows_text} left out ({lines_text}).")
+        reading.notes.append(f"{wording.counted(num_left_out, *noun_forms)} left out ({lines_text}).")
     if not complete_rows.size:
         worst_column = max(masks_by_column, key=lambda column: int(masks_by_column[column].sum()))
         raise refuse("no row is complete", remedy=f"Leave out columns such as {shorten(worst_column)}")

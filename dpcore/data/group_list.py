@@ -40,9 +40,8 @@ def parse_groups(text: str | None) -> tuple[str, ...]:
     Raises:
         InvalidInput: A name is empty or stands there twice, or the list is too long.
     """
-    if not (text or "").strip():
+    if text is None or not text.strip():
         return ()
-    assert text is not None
     if len(text) > MAX_CHARACTERS:
         raise refuse(f"the list of groups has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read")
     lines = [line for line in re.split("[\r\n]", text) if line.strip(BLANKS)]
@@ -90,9 +89,8 @@ def parse_edges(text: str | None) -> tuple[str, ...]:
     Raises:
         InvalidInput: They cannot be read, do not ascend, or are too few or too many.
     """
-    if not (text or "").strip():
+    if text is None or not text.strip():
         return ()
-    assert text is not None
     words = text.replace(";", ",").replace(",", " ").split()
     try:
         if len(words) == 5 and (words[1].lower(), words[3].lower()) == ("to", "by"):
@@ -100,15 +98,13 @@ def parse_edges(text: str | None) -> tuple[str, ...]:
         else:
             edges = [_write_edge(word) for word in words]
     except (ValueError, InvalidOperation, OverflowError):
-        message = f"the edges of bins cannot be read; got {text[:60]!r}"
         remedy = "Write 0, 10, 20 or 0 to 100 by 10 or 2025-01-01 to 2026-01-01 by month"
-        raise refuse(message, remedy=remedy) from None
+        raise refuse(f"the edges of bins cannot be read; got {text[:60]!r}", remedy=remedy) from None
     if not 2 <= len(edges) <= MAX_BINS + 1:
         raise refuse(f"there can be 2 to {MAX_BINS + 1:,} edges of bins; got {len(edges):,}")
     if len({are_dates([edge]) for edge in edges}) > 1:
         raise refuse("the edges of bins are all numbers, or all dates")
-    keys = list(map(find_reader(edges), edges))
-    if any(not key < next_key for key, next_key in itertools.pairwise(keys)):
+    if any(not key < next_key for key, next_key in itertools.pairwise(map(find_reader(edges), edges))):
         raise refuse("the edges of bins must ascend, each once")
     return tuple(edges)
 
@@ -177,8 +173,7 @@ def find_groups(groups_text: str | None, edges_text: str | None) -> tuple[tuple[
             raise refuse(f"the {name} must be a text; got {str(text)[:40]}")
     names, bin_edges = parse_groups(groups_text), parse_edges(edges_text)
     if names and bin_edges:
-        message = "the public list of groups and edges of bins do not go together"
-        raise refuse(message, remedy="Leave one empty")
+        raise refuse("the public list of groups and edges of bins do not go together", "", "Leave one empty")
     return (name_bins(bin_edges), bin_edges) if bin_edges else (names, ())
 
 

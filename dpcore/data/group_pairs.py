@@ -252,7 +252,6 @@ def _check_agreement(
     ).tolist():
         pairs_by_num_groups[num_user_groups] += pair_count
     num_paired_users = sum(count // num_user_groups for num_user_groups, count in pairs_by_num_groups.items())
-    paired_users_text = f"{num_paired_users:,} users have pairs, and there are {num_users:,}"
     has_other_tasks = contribution is Contribution.DISTINCT_TASKS and num_pairs != total_rows["users"]
     user_sizes, counts_rows = user_arrays["rows"], contribution is Contribution.ROWS
     users_of_groups = _compute_product(group_arrays["users"], group_arrays["groups"])
@@ -275,7 +274,7 @@ def _check_agreement(
             )
             for num_user_groups, pair_count in pairs_by_num_groups.items()
         ),
-        (num_paired_users > num_users, paired_users_text),
+        (num_paired_users > num_users, f"{num_paired_users:,} users have pairs, and there are {num_users:,}"),
         (counts_rows and total_rows["pairs"] > total_rows["users"], "pairs have more rows than users do"),
         (has_other_tasks, "users and pairs must have the same number of tasks"),
     ]

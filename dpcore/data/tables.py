@@ -413,9 +413,8 @@ def _decide_mark(
     if any_by_mask["only."] or any_by_mask["only,"] or not (has_points or has_commas):
         return ("," if any_by_mask["only,"] else "."), None, ""
     example_text, mark = ("1.234", ".") if has_points else ("1,234", ",")
-    is_thousands = has_commas and not has_points and delimiter == ","
     is_decimal = not is_integer and has_points != has_commas and has_commas == (delimiter == ";")
-    if is_thousands or is_decimal:
+    if is_decimal or (has_commas and not has_points and delimiter == ","):
         place_text = "before decimals" if is_decimal else "between thousands"
         decimal_mark = mark if is_decimal else "."
         note_text = f"Column {shorten(column)}: numbers like {example_text} have their mark {place_text}."
@@ -486,7 +485,6 @@ def read_numbers(
         numbers_sql = f"SELECT {marks.number_sql} AS v, x = '' AS blank FROM cells"
         result_columns = connection.execute(numbers_sql).fetchnumpy()
     values = np.ma.filled(np.ma.asarray(result_columns["v"], np.float64), np.nan)
-    blank_mask = np.asarray(result_columns["blank"], bool)
     text_mask, not_finite_mask = values == TEXT_CODE, values == np.inf
     values = np.where(text_mask | not_finite_mask | (marks.problem is not None), np.nan, values)
-    return Numbers(values, blank_mask, not_finite_mask, text_mask, marks)
+    return Numbers(values, np.asarray(result_columns["blank"], bool), not_finite_mask, text_mask, marks)

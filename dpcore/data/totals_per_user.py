@@ -105,8 +105,7 @@ class Amounts(ByDigest):
             return cls.from_table(totals.totals, totals.users)
         with Problems() as problems:
             totals = totals.totals if isinstance(totals, Totals) else totals
-            totals_per_user = _read_numbers(totals, "totals", problems)
-        values, users = np.unique(totals_per_user, return_counts=True)
+            values, users = np.unique(_read_numbers(totals, "totals", problems), return_counts=True)
         return cls(values, users)
 
     @classmethod
@@ -284,12 +283,8 @@ def get_user_amounts(dataset: Dataset) -> UserAmounts:
     if (pairs := dataset.pairs) is None:
         return user_amounts
     pair_rows = np.ones_like(pairs.user_codes) if pairs.rows is None else pairs.rows
-    pair_fields: dict[str, Any] = {
-        "pair_users": pairs.user_codes,
-        "pair_rows": pair_rows,
-        "pair_sums": pairs.sums,
-    }
-    return replace(user_amounts, num_groups=pairs.num_tasks, **pair_fields)
+    fields: dict[str, Any] = {"pair_users": pairs.user_codes, "pair_rows": pair_rows, "pair_sums": pairs.sums}
+    return replace(user_amounts, num_groups=pairs.num_tasks, **fields)
 
 
 def get_role_columns(dataset: Dataset) -> dict[str, Any]:

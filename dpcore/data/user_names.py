@@ -21,14 +21,8 @@ _PEOPLE_WORDS = split_words(
     "respondents workers contributors players students buyers reviewers raters employees"
 )
 _IDENTIFYING_WORDS = split_words("id uid name key no nr number num code hash hashed pseudonym login of the e")
-_WORD_LISTS = [
-    "sender receiver recipient",
-    "caller callee",
-    "payer payee",
-    "follower followee",
-    "buyer seller",
-]
-_EACH_A_PERSON = tuple(map(split_words, _WORD_LISTS))
+_SIDES = ["sender receiver recipient", "caller callee", "payer payee", "follower followee", "buyer seller"]
+_EACH_A_PERSON = tuple(map(split_words, _SIDES))
 """Words of columns that name different people of one row."""
 _ATTRIBUTE_WORDS = split_words(
     "age agent type kind class tier level segment category group gender sex race language locale country city state "

@@ -148,8 +148,8 @@ def bound_together(collaboration: Collaboration, protected_part: ProtectedPart) 
         collaboration: The owners.
         protected_part: Joint privacy, d = ℓ, or full privacy, d = nk + ℓ.
     """
-    noise = collaboration.privacy_scale * np.sqrt(collaboration.count_noisy_parameters(protected_part))
-    return bound_without_privacy(collaboration) + collaboration.noise_cost * noise
+    noise_norm = collaboration.privacy_scale * np.sqrt(collaboration.count_noisy_parameters(protected_part))
+    return bound_without_privacy(collaboration) + collaboration.noise_cost * noise_norm
 
 
 def bound_smooth_joint(collaboration: Collaboration) -> Numbers:
@@ -157,8 +157,8 @@ def bound_smooth_joint(collaboration: Collaboration) -> Numbers:
 
     With records_per_unit = m/r the root is √(mr) = m/√(records_per_unit).
     """
-    noise = np.sqrt(collaboration.records_per_unit) * collaboration.shared / collaboration.epsilon
-    return bound_without_privacy(collaboration) + collaboration.noise_cost * noise
+    noise_norm = np.sqrt(collaboration.records_per_unit) * collaboration.shared / collaboration.epsilon
+    return bound_without_privacy(collaboration) + collaboration.noise_cost * noise_norm
 
 
 def bound_trivially(collaboration: Collaboration) -> Numbers:
@@ -187,10 +187,9 @@ def compute_printed_of_users(collaboration: Collaboration) -> Numbers:
     level.
     """
     log_term = np.log(collaboration.records / collaboration.delta)
-    noise = (
-        np.sqrt(collaboration.count_noisy_parameters(ProtectedPart.FULL) * log_term) / collaboration.epsilon
-    )
-    return bound_without_privacy(collaboration) + collaboration.noise_cost * collaboration.records * noise
+    noise_norm = np.sqrt(collaboration.count_noisy_parameters(ProtectedPart.FULL) * log_term)
+    noise_norm = noise_norm * collaboration.records / collaboration.epsilon
+    return bound_without_privacy(collaboration) + collaboration.noise_cost * noise_norm
 
 
 def compute_saving(collaboration: Collaboration) -> Numbers:
@@ -201,8 +200,8 @@ def compute_saving(collaboration: Collaboration) -> Numbers:
 
 def compute_printed_saving(collaboration: Collaboration) -> Numbers:
     """Compute the saving as printed in section 3.2: L R √(nk)/(εnm). Where ℓ ≫ nk the saving is far smaller."""
-    noise = np.sqrt(collaboration.owners * collaboration.personal) / collaboration.epsilon
-    return collaboration.noise_cost * noise
+    noise_norm = np.sqrt(collaboration.owners * collaboration.personal) / collaboration.epsilon
+    return collaboration.noise_cost * noise_norm
 
 
 MAX_OWNERS = 10**12

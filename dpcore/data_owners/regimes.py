@@ -182,11 +182,11 @@ def build_capped_collaboration(
     num_sizes_below = np.searchsorted(sizes, cap_array, side="right")
     sums_over_roots = sums_below[num_sizes_below] + cap_array * sums_above[num_sizes_below]
     kept_records = np.asarray(histogram.kept_rows(cap_array), dtype=np.float64)
-    mean_records = kept_records / histogram.num_users
+    mean_records_by_cap = kept_records / histogram.num_users
     return collaboration.replace(
         owners=float(histogram.num_users),
-        records=mean_records,
-        evenness=sums_over_roots / kept_records * np.sqrt(mean_records),
+        records=mean_records_by_cap,
+        evenness=sums_over_roots / kept_records * np.sqrt(mean_records_by_cap),
         records_per_unit=cap_array if protects_owner else collaboration.records_per_unit,
     )
 

@@ -45,8 +45,7 @@ class Candidate:
     Attributes:
         sampling: Who is drawn.
         bound: G.
-        num_kept_examples: n_G, examples kept in all.
-        kept_share: Of all examples.
+        kept_share: n_G, the examples kept in all, over all examples.
         rate: q, the probability of each draw, as a program has it.
         divisor: What a step's noisy sum is divided by: B, or the users whom a step is expected to see.
         multiplier: Standard deviation of the noise on a step's sum, in clip norms.
@@ -62,7 +61,6 @@ class Candidate:
 
     sampling: Sampling
     bound: int
-    num_kept_examples: float
     kept_share: float
     rate: float
     divisor: float
@@ -139,7 +137,6 @@ def evaluate_candidate(
     return Candidate(
         sampling=sampling,
         bound=bound,
-        num_kept_examples=num_kept_examples,
         kept_share=num_kept_examples / float(histogram.num_rows),
         rate=rate,
         divisor=divisor,
@@ -166,7 +163,7 @@ def replace_similarity(
 
 @dataclass(frozen=True)
 class Comparison:
-    """All candidates that were compared.
+    """All candidates that were compared, by way of sampling, and the best of the ways that were asked about.
 
     Attributes:
         candidates_by_sampling: Those that are possible, by way of sampling, ascending in G.
@@ -273,7 +270,6 @@ def write_program(program_name: str, training: Training, label: str) -> Code:
     # Where a tail was moved G stands behind K, which is then the last k in order.
     last_move = int(moves[-2] if moves[-1] > len(moves) - 1 else moves[-1])
     constant_names = ("rate", "divisor", "multiplier", "epsilon", "delta")
-    constants = {name: wording.digits(getattr(training, name)) for name in constant_names}
     program_text = render(
         Path(__file__).with_name(f"{template_name}.py"),
         version=VERSION,
@@ -284,7 +280,7 @@ def write_program(program_name: str, training: Training, label: str) -> Code:
         grid=wording.digits(choose_grid(training.epsilon, training.num_steps)),
         last=last_move,
         weights=move_probabilities,
-        **constants,
+        **{name: wording.digits(getattr(training, name)) for name in constant_names},
     )
     return Code(program_text, "python", f"examples_per_user_{template_name}.py", ())
 

@@ -47,9 +47,8 @@ def compute_log_weights(num_examples: int, rate: float) -> FloatArray:
         rate: q, in (0, 1].
     """
     k = np.arange(num_examples + 1.0)
-    log_weights = (
-        xlogy(k, rate) + xlog1py(num_examples - k, -rate) - gammaln(k + 1.0) - gammaln(num_examples - k + 1.0)
-    )
+    log_weights = xlogy(k, rate) + xlog1py(num_examples - k, -rate)
+    log_weights = log_weights - gammaln(k + 1.0) - gammaln(num_examples - k + 1.0)
     # Normalised: the constant log G! drops out, and with it its rounding, which would shift all of them equally.
     return np.asarray(log_weights - logsumexp(log_weights))
 
@@ -357,8 +356,7 @@ def truncate_mixture(num_examples: int, rate: float) -> tuple[list[float], list[
     k = 0 … K in order, and G behind them where a tail was moved; probabilities sum to 1.
     """
     move_probabilities = np.exp(compute_log_weights(num_examples, rate))
-    tail_sums = np.cumsum(move_probabilities[::-1])[::-1]
-    last_rank = max(int(np.flatnonzero(tail_sums > MOVED_TAIL)[-1]), 1)
+    last_rank = max(int(np.flatnonzero(np.cumsum(move_probabilities[::-1])[::-1] > MOVED_TAIL)[-1]), 1)
     # Light terms at the lower end stay in place; each costs a term.
     moves = [*map(float, range(last_rank + 1))]
     probabilities = move_probabilities[: last_rank + 1].tolist()

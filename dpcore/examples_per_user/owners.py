@@ -61,10 +61,9 @@ class Ownership:
                 problems.add(f"there are {record_names.size:,} pairs; at most {MAX_PAIRS:,} are searched")
             unnamed_mask = user_names.isna() | (user_names.astype(str).str.strip() == "")
             if unnamed_mask.any():
-                first_line = int(np.argmax(unnamed_mask.to_numpy()))
                 problems.add(
                     f"{int(unnamed_mask.sum()):,} of the records' owners are empty",
-                    f"line {first_line + 1}",
+                    f"line {int(np.argmax(unnamed_mask.to_numpy())) + 1}",
                     "Name each owner",
                 )
             if record_names.isna().any():

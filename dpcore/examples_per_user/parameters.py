@@ -35,7 +35,7 @@ class Sampling(Option):
 # Batch, steps and δ are constants of the training, which are fixed before the data are seen.
 @dataclass(frozen=True)
 class ExamplesParameters(Parameters):
-    """The question on the page, without the data."""
+    """The parameters of the page *User-level DP-SGD*: everything but the data."""
 
     delta: float = public.number(1e-6, "δ", DELTA_RANGE, name="δ", width=100, place=LINE)
     """Probability that ε does not hold: well below 1 / users."""

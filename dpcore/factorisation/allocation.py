@@ -118,8 +118,8 @@ class WeightedRatings:
 
     def sum_by_item(self, rating_values: npt.ArrayLike) -> FloatArray:
         """Sum one number per rating over each item, shape (num_items,)."""
-        item_sums = np.bincount(self.ratings.items, rating_values, self.ratings.num_items)
-        return np.asarray(item_sums, dtype=np.float64)
+        sums_by_item = np.bincount(self.ratings.items, rating_values, self.ratings.num_items)
+        return np.asarray(sums_by_item, dtype=np.float64)
 
 
 def select_smallest(

@@ -119,9 +119,9 @@ class FactorisationParameters(Parameters):
         elif not problems.entries:
             if self.num_users * self.num_items > MAX_PAGE_CELLS:
                 problems.add(f"users times items must be at most {MAX_PAGE_CELLS:,}")
-            limits = {"the number of ratings per user": self.ratings_per_user}
+            mean_by_name = {"the number of ratings per user": self.ratings_per_user}
             num_ratings = self.num_users * self.ratings_per_user
-            if problems.between(1.0, self.num_items / 2.0, **limits) and num_ratings > MAX_PAGE_RATINGS:
+            if problems.between(1.0, self.num_items / 2.0, **mean_by_name) and num_ratings > MAX_PAGE_RATINGS:
                 problems.add(f"users times ratings per user must be at most {MAX_PAGE_RATINGS:,}")
         epsilons = parse_checked_numbers(problems, "epsilons to train at", self.train_epsilons, MAX_EPSILONS)
         for epsilon in epsilons:

@@ -229,12 +229,11 @@ def _minimise_capped_variance(s: FloatArray, u: FloatArray, rho: FloatArray, is_
     Each piece between two sizes has one minimum, at q S / (2 S rho - q^2), or falls throughout.
     """
     rows_below, users_above = np.cumsum(s * u, axis=-1), _sum_later_groups(u)
-    right_ends = np.concatenate((s[..., 1:], s[..., -1:]), axis=-1)
     curvatures = 2.0 * rows_below * rho - users_above**2
     with np.errstate(divide="ignore", invalid="ignore"):
         stationary_caps = np.where(curvatures > 0.0, users_above * rows_below / curvatures, np.inf)
     # Where the piece falls throughout the root is infinite, and the right end is best.
-    h = np.clip(stationary_caps, s, right_ends)
+    h = np.clip(stationary_caps, s, np.concatenate((s[..., 1:], s[..., -1:]), axis=-1))
     candidate_caps = [np.floor(h), np.ceil(h)] if is_integer else [h]
     variances = [1.0 / (n := rows_below + users_above * x) + rho * (x / n) ** 2 for x in candidate_caps]
     return np.asarray(np.minimum.reduce(variances).min(axis=-1))

@@ -61,7 +61,7 @@ class GapParameters(Parameters):
                 self.mean_parameters()
 
     def mean_parameters(self) -> MeanParameters:
-        """Return the question on the person's data, as on the page *Mean*, with values in [0, 1]."""
+        """Return the parameters of *Mean* for this question: values in [0, 1], with the entered variance if any."""
         variance_source, variance = self.variance_source, self.value_variance
         return MeanParameters(self.epsilon, variance_source=variance_source, value_variance=variance)
 

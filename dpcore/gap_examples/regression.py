@@ -226,9 +226,9 @@ def solve_regression_step(example_number: int, g: int, solves_best: bool = True)
         example = build_example_3(g)
         limiting_by_threshold = [compute_limiting_of_example_3(g, h) for h in range(1, g + 1)]
         limited_variances = np.array([limiting.mean_variance for limiting in limiting_by_threshold])
-        bound = example.limiting_bound
         guaranteed_probability = min(
-            limiting.compute_probability_at_least(bound) for limiting in limiting_by_threshold
+            limiting.compute_probability_at_least(example.limiting_bound)
+            for limiting in limiting_by_threshold
         )
     certificate = None
     if solves_best and example.num_rows <= MAX_SOLVED_ROWS:

@@ -48,11 +48,6 @@ from dpcore.mean.private_counts import list_choice_entries
 from dpcore.mean.public_counts import MeanProblem
 from dpcore.report.content import write_columns
 
-REAL_CAPS_SUPREMUM = 25.0 / 16.0
-"""Supremum of the ratio when caps may be any real number; proved in docs/gap.md."""
-ROUNDING_BOUND = 1.0 + 4.0 ** (1.0 / 3.0)
-"""The bound for whole caps that follows from v'(h*) <= 2 v(h*) and rounding h*: weaker, with a short proof."""
-
 
 @dataclass(frozen=True)
 class Theorem2Variances:
@@ -88,8 +83,7 @@ def build_theorem_2_problem(g: int) -> MeanProblem:
     Source: Epasto et al. 2020, appendix A, example 2.
     """
     require.whole(1, 10**9, g=g)
-    histogram = ContributionHistogram.from_table([1, g], [g, g])
-    return build_problem_of_noise_ratio(histogram, float(g))
+    return build_problem_of_noise_ratio(ContributionHistogram.from_table([1, g], [g, g]), float(g))
 
 
 def compute_theorem_2(g: int) -> Theorem2Variances:
@@ -190,8 +184,7 @@ def compute_integer_cap_limit(
         smallest_variances = candidate_variances.min(axis=0)
         # Weights: in the docstring's order, both branches written so that neither divides by zero.
         inverse_weight_variances = np.where(t <= q, p + q * (q / t), 1.0 / (p + t))
-    best_indices = candidate_variances.argmin(axis=0)[None]
-    finite_caps = np.take_along_axis(candidate_caps, best_indices, axis=0)[0]
+    finite_caps = np.take_along_axis(candidate_caps, candidate_variances.argmin(axis=0)[None], axis=0)[0]
     best_caps = np.where(np.isfinite(stationary_caps), finite_caps, np.inf)
     best_variances = np.where(np.isfinite(stationary_caps), smallest_variances, variance_without_cap)
     return RatioLimit(np.asarray(best_variances * inverse_weight_variances), np.asarray(best_caps))
@@ -272,14 +265,12 @@ class Supremum:
         light_share: p.
         noise_per_user: t = 2 (B / epsilon)^2 / (sigma^2 m).
         threshold: Best threshold of the smooth weights in the limit, q / t rows.
-        tying_caps: The two caps that tie.
     """
 
     ratio: float
     light_share: float
     noise_per_user: float
     threshold: float
-    tying_caps: tuple[int, int]
 
     def build_problem(self) -> MeanProblem:
         """Build an integer instance close to the supremum, at the noise at which caps 2 and 3 tie for its users.
@@ -312,12 +303,12 @@ def compute_supremum() -> Supremum:
     ratio = (w**2 + 10.0 * w + 18.0) * (5.0 * w + 6.0) / ((w + 2.0) * (w + 3.0) * (5.0 * w + 12.0))
     threshold = _compute_tie_threshold(w)
     q = 1.0 / (1.0 + w)
-    return Supremum(ratio, w * q, q / threshold, threshold, (2, 3))
+    return Supremum(ratio, w * q, q / threshold, threshold)
 
 
 @dataclass(frozen=True)
 class Domination:
-    """A two-group limit that an instance cannot beat.
+    """A limit of two groups whose ratio of variances is at least that of an instance.
 
     Attributes:
         num_light_users: a, the line's height at h = 0: users with one row in the dominating limit (a real

@@ -118,7 +118,7 @@ class BoundSettings:
         """Add to ``problems`` every fault of the contributors; a subclass that has some overrides this."""
 
     def compute_error_parts(self, statistics: CapStatistics, num_rows: float) -> ErrorParts:
-        """Return (*) in its parts for the statistics of caps; an infinite n leaves the finite-sample term out."""
+        """Return the bound on the excess risk in its parts for caps; infinite n leaves the finite-sample term out."""
         keeps_rows = statistics.kept_share > 0.0
         kept_share = np.where(keeps_rows, statistics.kept_share, 1.0)
         finite_sample_terms = np.zeros(kept_share.shape)
@@ -134,17 +134,16 @@ class BoundSettings:
         )
 
     def split(self, statistics: CapStatistics, num_rows: float) -> Split:
-        """Return (*) as a falling and a rising part, for `dpcore.common.branch_and_bound`."""
-        error_parts = self.compute_error_parts(statistics, num_rows)
+        """Return the bound on the excess risk as a falling part (bias, finite sample) and a rising one (privacy)."""
         # The bias is a difference of sums: for the proof it is taken as low as rounding may have left it.
         smallest_bias = THEOREM_FACTOR * bound_bias(self.bias, statistics.round_down(), self.loss_variance)
-        twice_bias, finite_sample, privacy = vars(error_parts).values()
+        twice_bias, finite_sample, privacy = vars(self.compute_error_parts(statistics, num_rows)).values()
         return Split(twice_bias + finite_sample, smallest_bias + finite_sample, privacy)
 
 
 @dataclass(frozen=True)
 class ErrorParts:
-    """The bound (*) in its parts, each of the shape of the caps; all infinite where nothing is kept.
+    """The bound (*) on the excess risk in its parts, of the shape of the caps; all infinite where nothing is kept.
 
     Attributes:
         twice_bias: Twice the bound on the bias, as theorem 1 carries it.
@@ -164,7 +163,7 @@ class ErrorParts:
 
 @dataclass(frozen=True)
 class LearningCap:
-    """The best cap, the parts of the bound (*) there, and the proof of its search.
+    """The best cap, the parts of the bound (*) on the excess risk there, and the proof of its search.
 
     Attributes:
         fraction: tau_0 = tau / n.
@@ -192,7 +191,7 @@ class LearningCap:
 
     @property
     def total(self) -> float:
-        """Return the bound (*) at the cap."""
+        """Return the bound (*) on the excess risk at the cap, the sum of its three parts."""
         return self.twice_bias + self.finite_sample + self.privacy
 
     @property
@@ -236,7 +235,7 @@ def describe_search(minimum: Minimum) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class BiasProblem(BoundSettings):
-    """The question: which cap gives the smallest bound (*) for these users?
+    """The problem of finding the cap with the smallest bound (*) on the excess risk for these users.
 
     Attributes:
         histogram: Rows per user. Whatever is computed from it, the best cap too, is as private as it is.
@@ -293,7 +292,7 @@ def compute_bias_terms(problem: BiasProblem, fractions: npt.ArrayLike) -> dict[B
 
 
 def compute_error_parts(problem: BiasProblem, fractions: npt.ArrayLike) -> ErrorParts:
-    """Return the bound (*) in its parts at each tau_0; arguments as `compute_statistics`.
+    """Return the bound (*) on the excess risk in its parts at each tau_0 in [1 / n, 1].
 
     Source: Amin et al. 2019, theorem 1; the largest share is min(tau, max n_j) / n_tau.
     """

@@ -123,7 +123,7 @@ class LearningParameters(Parameters):
 
     @property
     def population_bias(self) -> BiasTerm:
-        """Return the bound on the bias where users' shares are unknown; see `WITHOUT_SHARES`."""
+        """Return the chosen bias term, or the paper's in its place if it needs users' shares, which are unknown."""
         return WITHOUT_SHARES.get(self.bias, self.bias)
 
     @property
@@ -137,11 +137,11 @@ class LearningParameters(Parameters):
         return self.without("own_bound", "public_rows", "draws")
 
     def problem(self, histogram: ContributionHistogram) -> BiasProblem:
-        """Return the question on given data."""
+        """Return the problem on given data."""
         return build_from(BiasProblem, self, histogram=histogram)
 
     def population_problem(self, num_rows: int | None) -> PopulationProblem:
-        """Return the question on the population, bias plus privacy noise only, as in the paper's figure 3.
+        """Return the problem on the population, bias plus privacy noise only, as in the paper's figure 3.
 
         Args:
             num_rows: n; None for the limit of many rows.

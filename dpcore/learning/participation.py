@@ -134,7 +134,7 @@ class PowerLaw:
         s = self.exponent
 
         def evaluate_primitive(x: FloatArray) -> FloatArray:
-            """Return the bracket above at x."""
+            """Return x^(s+1) / (s+1) + x^s / 2 + s x^(s-1) / 12 at each x."""
             return np.asarray(x ** (s + 1.0) / (s + 1.0) + x**s / 2.0 + s * x ** (s - 1.0) / 12.0)
 
         summed_powers = self._cumulative_powers[np.minimum(num_powers, TABLE_SIZE).astype(np.int64)]
@@ -229,13 +229,11 @@ def _choose_tail_nodes(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArr
     offsets = np.minimum(log_widths[:, None] * offsets_in_widths, 1.5)
     offsets = np.concatenate((offsets, np.broadcast_to(np.arange(3.0, 45.0, 1.5), (tau.size, 28))), axis=1)
     log_stops = log_centres + 40.0 / (s * (np.floor(tau) + 1.0) - 1.0) + 8.0 * log_widths
-    signed_offsets = np.concatenate((-offsets[:, :0:-1], offsets), axis=1)
-    log_breakpoints = log_centres[:, None] + signed_offsets
+    log_breakpoints = log_centres[:, None] + np.concatenate((-offsets[:, :0:-1], offsets), axis=1)
     log_breakpoints = np.clip(log_breakpoints, log_start, np.maximum(log_stops, log_start)[:, None])
     points, weights = QUADRATURE_RULE
     half_widths = np.diff(log_breakpoints, axis=1)[:, :, None] / 2.0
-    y = (log_breakpoints[:, :-1, None] + half_widths) + half_widths * points
-    x = np.exp(y)
+    x = np.exp((log_breakpoints[:, :-1, None] + half_widths) + half_widths * points)
     return x.reshape(tau.size, -1), (x * half_widths * weights).reshape(tau.size, -1)
 
 
@@ -254,13 +252,11 @@ def _sum_over_users(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArray,
     _, edge_excess, edge_capped = _compute_binomial_parts(n, edge_probabilities, cap_column)
     tail_excess = np.maximum((node_excess * weights).sum(axis=1) + np.diff(edge_excess)[:, 0] / 24.0, 0.0)
     tail_kept_rows = n * float(law.compute_tail_mass(float(NUM_HEAD_USERS))) - tail_excess
-    num_capped = (
-        head_capped.sum(axis=1) + (node_capped * weights).sum(axis=1) + np.diff(edge_capped)[:, 0] / 24.0
-    )
+    tail_capped = (node_capped * weights).sum(axis=1) + np.diff(edge_capped)[:, 0] / 24.0
     return (
         head_kept.sum(axis=1) + np.maximum(tail_kept_rows, 0.0),
         head_excess.sum(axis=1) + tail_excess,
-        np.maximum(num_capped, 0.0),
+        np.maximum(head_capped.sum(axis=1) + tail_capped, 0.0),
     )
 
 
@@ -301,9 +297,8 @@ def compute_expectations(law: PowerLaw, num_rows: int, fractions: npt.ArrayLike)
         # Users seen at all are those whose rows exceed 0; E min(X, 1) is the same number.
         chunk_sums = _sum_over_users(law, n, np.maximum(tau[chunk_slice], 1.0))
         kept_rows[chunk_slice], cut_rows[chunk_slice], num_capped[chunk_slice] = chunk_sums
-    is_empty = tau < 1.0
     kept_share, cut_share, users_capped = (
-        np.where(is_empty, fallback, cap_values).reshape(tau_0.shape)
+        np.where(tau < 1.0, fallback, cap_values).reshape(tau_0.shape)
         for fallback, cap_values in ((0.0, kept_rows / n), (1.0, cut_rows / n), (kept_rows, num_capped))
     )
     return build_statistics(tau_0, kept_share, cut_share, users_capped)

@@ -40,7 +40,7 @@ ROWS_FOR_COST = tuple(10**k for k in range(2, 10))
 
 @dataclass(frozen=True, kw_only=True)
 class PopulationProblem(BoundSettings):
-    """The question for a population instead of a data set. Public: no data enter.
+    """The problem of the best tau_0 for a population instead of a data set. Public: no data enter.
 
     Attributes:
         participation: Who contributes how often.
@@ -146,9 +146,8 @@ def find_best_fraction(
     """
     is_limit = problem.num_rows is None
     depends_on_shares = is_limit and not problem.bias.needs_only_the_fraction
-    largest_fraction = problem.participation.largest_share if depends_on_shares else 1.0
     smallest_fraction = problem.smallest_fraction
-    limits = (smallest_fraction, largest_fraction)
+    limits = (smallest_fraction, problem.participation.largest_share if depends_on_shares else 1.0)
 
     def split_bound(tau_0: FloatArray) -> Split:
         """Return the bound (*) at each tau_0 as a falling and a rising part."""

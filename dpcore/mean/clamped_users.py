@@ -279,7 +279,6 @@ class _Objective:
         limit = share_above * (self.bounding + cut_sum) / (share_above**2 + limit_cost)
         limit = min(max(limit, lower_limit), float(sorted_magnitudes[index]))
         total_bias = self.bounding + max(cut_sum - limit * share_above, 0.0)
-        squared_error = total_bias**2 + self.noise_costs.compute_variance(limit, offset)
         # A subgradient of f in (M, T) that is 0 in T: users just at T count with the part that makes it so.
         is_beyond = magnitudes > limit
         centre_slopes = self.user_shares * self.weights * np.sign(deviations)
@@ -290,6 +289,7 @@ class _Objective:
             counted_part = (needed_share - float(self.user_shares[is_beyond].sum())) / share_on_limit
             slope += min(max(counted_part, 0.0), 1.0) * float(centre_slopes[is_on_limit].sum())
         slope = -2.0 * total_bias * slope + 2.0 * self.noise_costs.centre_cost * offset
+        squared_error = total_bias**2 + self.noise_costs.compute_variance(limit, offset)
         return _Tangent(offset, limit, squared_error, slope)
 
     def find_optimum(self, tolerance: float, start: float | None = None) -> tuple[_Tangent, float]:
@@ -348,10 +348,8 @@ class _Tangent:
 
     def cross(self, other: _Tangent) -> tuple[float, float]:
         """Return the offset at which this line and another cross, and their common height there."""
-        rise = (
-            other.squared_error - self.squared_error + self.slope * self.offset - other.slope * other.offset
-        )
-        offset = rise / (self.slope - other.slope)
+        gap = other.squared_error - self.squared_error + self.slope * self.offset - other.slope * other.offset
+        offset = gap / (self.slope - other.slope)
         return offset, self.squared_error + self.slope * (offset - self.offset)
 
 

@@ -120,9 +120,8 @@ class BoundCurve:
         sizes = self.histogram.sizes.astype(np.float64)
         rows_below, users_above, _ = self.histogram.pieces_after(slice(1, -1))
         a, b, d = vars(self.numerators).values()
-        slopes = 2.0 * d * rows_below - users_above * b
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            points = (2.0 * users_above * a - b * rows_below) / slopes
+            points = (2.0 * users_above * a - b * rows_below) / (2.0 * d * rows_below - users_above * b)
         piece_indices = np.flatnonzero((points > sizes[:-1]) & (points < sizes[1:]))
         return piece_indices, points[piece_indices]
 
@@ -205,10 +204,7 @@ class BoundCurve:
         stops = np.concatenate((edges[is_stop], breakpoints[-1:][is_within[-1:]]))
         # Intervals that touch are one; of integers, also those without an integer between them.
         is_apart = starts[1:] - stops[:-1] > (1.0 if is_integer else 0.0)
-        starts, stops = (
-            starts[np.r_[True, is_apart]],
-            stops[np.r_[is_apart, True]],
-        )
+        starts, stops = starts[np.r_[True, is_apart]], stops[np.r_[is_apart, True]]
         return tuple(zip(starts.tolist(), stops.tolist(), strict=True))
 
     def _breakpoints(self, is_integer: bool) -> FloatArray:

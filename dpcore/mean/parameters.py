@@ -196,12 +196,11 @@ class MeanParameters(Parameters):
         fields: dict[str, Any] = {"target": self.target, "table_values": table_values}
         fields["user_share"] = self._choose_share(summary) if table_values is None else 0.0
         fields |= {"mechanism": self.mechanism, "delta": self.delta, "program": self.program}
+        arguments = histogram, self.epsilon, self.value_bound, variance
         if self.counts is Counts.PUBLIC:
-            return MeanProblem(histogram, self.epsilon, self.value_bound, variance, **fields)
+            return MeanProblem(*arguments, **fields)
         fields["released_sums"] = private_counts.choose_released_sums(self.program)
-        return PrivateCountsProblem(
-            histogram, self.epsilon, self.value_bound, variance, mean_above_lower, **fields
-        )
+        return PrivateCountsProblem(*arguments, mean_above_lower, **fields)
 
     @property
     def reads_values(self) -> bool:

@@ -117,8 +117,7 @@ class Population(CountsModel):
     @cached_property
     def _squares_below(self) -> FloatArray:
         """Return the sum of s^2 over the users of the first k sizes, for k = 0 .. K, shape (K + 1,)."""
-        sizes = self.histogram.sizes.astype(np.float64)
-        return prefix_sums(sizes**2 * self.histogram.users)
+        return prefix_sums(self.histogram.sizes.astype(np.float64) ** 2 * self.histogram.users)
 
     def smooth(self, thresholds: FloatArray, size_index: SizeIndex | None = None) -> MeanError:
         """Return the error if a user with s rows weighs as much as one with min(h, s)."""
@@ -160,8 +159,7 @@ class Population(CountsModel):
     def _convert_to_rows(self, effective_size: float) -> float:
         """Return the number of rows with the given effective size, clipped to the two sizes around it."""
         sizes, rho = self.histogram.sizes, self.user_share
-        effective_sizes = self._effective_sizes.convert(sizes)
-        k = min(int(np.searchsorted(effective_sizes, effective_size)), sizes.size - 1)
+        k = min(int(np.searchsorted(self._effective_sizes.convert(sizes), effective_size)), sizes.size - 1)
         low, high = float(sizes[max(k - 1, 0)]), float(sizes[k])
         # x = s / (1 + (s - 1) rho), solved for s; at rho = 1 every user has the effective size 1, whatever s.
         denominator = 1.0 - rho * effective_size
@@ -252,9 +250,8 @@ class MeanProblem:
     @cached_property
     def noise(self) -> DrawnNoise:
         """Return the noise that the program draws with the whole budget; BigQuery's with the budget of an aggregate."""
-        return find_noise(
-            self.program, self.mechanism, self.epsilon, self.delta, num_aggregates=self.num_aggregates
-        )
+        budget_arguments = self.mechanism, self.epsilon, self.delta
+        return find_noise(self.program, *budget_arguments, num_aggregates=self.num_aggregates)
 
     @cached_property
     def _unit_noise_variance(self) -> float:

@@ -77,7 +77,6 @@ def clamp(values: Values, lower: float, upper: float) -> ClampedValues:
     sizes = np.diff(np.append(first_rows, row_values.size)).astype(np.float64)
     user_means = np.add.reduceat(row_values, first_rows) / sizes
     distances = row_values - np.repeat(user_means, sizes.astype(np.int64))
-    squares = np.add.reduceat(distances * distances, first_rows)
     variance = float(row_values.var(ddof=1)) if row_values.size > 1 else 0.0
     # The mean may overflow; callers check that it is finite before they use it.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -91,7 +90,7 @@ def clamp(values: Values, lower: float, upper: float) -> ClampedValues:
         mean=float(row_values.mean()),
         sizes=sizes,
         user_means=user_means,
-        within_variances=squares / np.maximum(sizes - 1.0, 1.0),
+        within_variances=np.add.reduceat(distances * distances, first_rows) / np.maximum(sizes - 1.0, 1.0),
         unclamped_mean=unclamped_mean,
     )
 
@@ -155,8 +154,7 @@ def size_slope(clamped_values: ClampedValues) -> float:
     slope = float(x @ y) / x_square_sum
     residual_variance = float(((y - slope * x) ** 2).sum()) / (x.size - 2)
     # If the means lie on a line up to rounding, the scatter is set to the size of rounding.
-    rounding_variance = 1e-24 * float((clamped_values.user_means**2).sum()) / x.size
-    residual_variance = max(residual_variance, rounding_variance)
+    residual_variance = max(residual_variance, 1e-24 * float((clamped_values.user_means**2).sum()) / x.size)
     return slope / math.sqrt(residual_variance / x_square_sum) if residual_variance > 0.0 else 0.0
 
 
@@ -200,17 +198,14 @@ def user_share(clamped_values: ClampedValues) -> UserShare:
 def _correlation(term_sums: FloatArray) -> FloatArray:
     """Return the intraclass correlation from the sums of `user_share`, shape (6, ...); nan if undefined."""
     m, n, squared_sizes, distance_sum, between_squares, within_squares = term_sums
-    is_defined = (m >= 2.0) & (n > m)
     with np.errstate(divide="ignore", invalid="ignore"):
         # Re-centred from the mean of all rows to the mean of the remaining rows: a small step, so that little cancels.
         between_mean_square = np.maximum(between_squares - distance_sum**2 / n, 0.0) / (m - 1.0)
         within_mean_square = np.maximum(within_squares, 0.0) / (n - m)
         typical_size = (n - squared_sizes / n) / (m - 1.0)
         variance_sum = between_mean_square + (typical_size - 1.0) * within_mean_square
-        correlations = np.where(
-            variance_sum > 0.0, (between_mean_square - within_mean_square) / variance_sum, 0.0
-        )
-    return np.asarray(np.where(is_defined, correlations, np.nan))
+        ratios = np.where(variance_sum > 0.0, (between_mean_square - within_mean_square) / variance_sum, 0.0)
+    return np.asarray(np.where((m >= 2.0) & (n > m), ratios, np.nan))
 
 
 @dataclass(frozen=True, eq=False)
@@ -385,24 +380,21 @@ class UserDeviations:
         """Return the sums of a e over the users below, and of a over those above, shape (users + 1,)."""
         return prefix_sums(self.clamped_distances * self.growth_ends), suffix_sums(self.clamped_distances)
 
-    def error(
-        self, thresholds: npt.ArrayLike, unit_noise_variance: float, has_private_counts: bool
-    ) -> MeanError:
+    def error(self, thresholds: npt.ArrayLike, noise_variance: float, has_private_counts: bool) -> MeanError:
         """Return the error about the mean of the table, with private counts by the delta method.
 
         Args:
             thresholds: h > 0 in rows per user, any shape.
-            unit_noise_variance: Variance of the noise at sensitivity 1.
+            noise_variance: Variance of the noise at sensitivity 1.
             has_private_counts: True if the pair of sums is released; False if only the sum of deviations is.
         """
         h = np.asarray(thresholds, dtype=np.float64)
         sums_below, sums_above = self._sums
         k, kept_rows = np.searchsorted(self.growth_ends, h, side="right"), self.histogram.kept_rows(h)
         average_deviations = (sums_below[k] + h * sums_above[k]) / kept_rows
-        shifts = np.asarray(self.offset + average_deviations)
         squares = self.width**2 / 2.0 + 2.0 * average_deviations**2 if has_private_counts else self.width**2
-        privacy_variances = np.asarray(unit_noise_variance * (h / kept_rows) ** 2 * squares)
-        return MeanError(np.zeros(h.shape), privacy_variances, shifts)
+        privacy_variances = np.asarray(noise_variance * (h / kept_rows) ** 2 * squares)
+        return MeanError(np.zeros(h.shape), privacy_variances, np.asarray(self.offset + average_deviations))
 
     def sum_biases(self, threshold: float, clamps_users: bool) -> float:
         """Return the sum of two biases at h, as if they never cancelled: of weighting users, and of clamping.

@@ -47,9 +47,7 @@ MODEL_ASSUMED = (
 )
 
 
-def measure_normal_clamp(
-    deviations: FloatArray, limits: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+def measure_clamp(deviations: FloatArray, limits: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return E (|x| - d)_+, v and P of normal x with the standard deviations tau, clamped to +- d; for tau = 0 no cut.
 
     Args:
@@ -86,7 +84,7 @@ class UserModel:
     def row_cut(self) -> float:
         """Return what clamping to [L, U] cuts of a row, in the values' unit."""
         deviation, half_width = math.sqrt(self.problem.value_variance), self.problem.value_bound / 2.0
-        return float(measure_normal_clamp(np.array(deviation), np.array(half_width))[0])
+        return float(measure_clamp(np.array(deviation), np.array(half_width))[0])
 
     def error(self, thresholds: npt.ArrayLike, has_any_distribution: bool = False) -> MeanError:
         """Return the error, whose shift is the sum of what is cut, which never cancels.
@@ -117,7 +115,7 @@ class UserModel:
             cuts = (np.hypot(deviations, limits) - limits) / 2.0
             squares = np.maximum(p, np.abs(u - p)) ** 2
         else:
-            cuts, clamped, inside = measure_normal_clamp(deviations, limits)
+            cuts, clamped, inside = measure_clamp(deviations, limits)
             squares = u**2 * clamped - 2.0 * u * p * inside + p**2
         return float(users @ (u * cuts)), float(users @ (np.maximum(squares, 0.0) * deviations**2))
 

@@ -74,8 +74,7 @@ class ValueRangeProblem:
     @property
     def unit_deviation(self) -> float:
         """Return the standard deviation of the noise for a range of width 1 if one user holds all the weight."""
-        laplace_variance = 2.0 / self.epsilon**2
-        return math.sqrt(laplace_variance if self.relative_noise is None else self.relative_noise)
+        return math.sqrt(2.0 / self.epsilon**2 if self.relative_noise is None else self.relative_noise)
 
     @cached_property
     def mean(self) -> float:
@@ -102,15 +101,13 @@ class ValueRangeProblem:
         Values are centred so that shifts do not cancel.
         """
         order = np.argsort(self.values.values, kind="stable")
-        centred_values = self.values.values[order] - self.mean
-        return centred_values, self._sizes_of_rows[2][order].astype(np.int32)
+        return self.values.values[order] - self.mean, self._sizes_of_rows[2][order].astype(np.int32)
 
     @cached_property
     def _means_by_size(self) -> FloatArray:
         """Return per size the sum of its users' centred means, shape (K,)."""
-        return (
-            np.bincount(self._sizes_of_rows[2], self.values.values - self.mean, self.sizes.size) / self.sizes
-        )
+        size_indices = self._sizes_of_rows[2]
+        return np.bincount(size_indices, self.values.values - self.mean, self.sizes.size) / self.sizes
 
     def kept_rows(self, thresholds: npt.ArrayLike) -> FloatArray:
         """Return n_h, the number of kept rows; any shape."""
@@ -292,10 +289,9 @@ def _solve_range(
     inner_low, inner_high, _ = evaluate(high_weight)
     if high_weight >= max_weight:
         inner_low = inner_high = high if fixed_lower is None else low
-    max_width_cut = width - max(inner_high - inner_low, 0.0)
     # Up to there each unit of width less cuts off `slope` more: the objective is a quadratic in the step.
     width_cut = (kappa * width - slope * (bounding + clamping(low, high))) / (slope**2 + kappa)
-    width_cut = min(max(width_cut, 0.0), max_width_cut)
+    width_cut = min(max(width_cut, 0.0), width - max(inner_high - inner_low, 0.0))
     lower_rise = min(width_cut, max(inner_low - low, 0.0)) if fixed_lower is None else 0.0
     low, high = low + lower_rise, max(high - (width_cut - lower_rise), low + lower_rise)
     total_bias = bounding + clamping(low, high)
@@ -380,8 +376,7 @@ def best_joint(
 
     def bound_cell(h1: float, h2: float) -> float:
         """Return a lower bound on the error of every range at every h from h1 to h2."""
-        sizes_between = problem.sizes[(problem.sizes > h1) & (problem.sizes < h2)]
-        shifts = problem.shifts(np.r_[h1, sizes_between, h2])
+        shifts = problem.shifts(np.r_[h1, problem.sizes[(problem.sizes > h1) & (problem.sizes < h2)], h2])
         # D is monotone between two sizes: its smallest magnitude is at an end, at a size inside, or 0 if its sign
         # changes.
         least_shift = 0.0 if shifts.min() <= 0.0 <= shifts.max() else float(np.abs(shifts).min())

@@ -165,8 +165,7 @@ def best_weights(problem: MeanProblem) -> WorstChoice:
     best_row_bound = max(_find_row_bound(problem), equal_row_bound)
     threshold = _threshold_for_weight(histogram, best_row_bound / num_rows)
     largest_weight = float(threshold / histogram.kept_rows(threshold))
-    lost_share = histogram.excess(largest_weight * num_rows) / num_rows
-    error = float(_add_noise(problem, lost_share, largest_weight))
+    error = float(_add_noise(problem, histogram.excess(largest_weight * num_rows) / num_rows, largest_weight))
     lower_bound = min(_lower_bound(problem, best_row_bound, equal_row_bound), error)
     return WorstChoice(threshold, largest_weight, error, Certificate(error, lower_bound, ARGUMENT))
 
@@ -179,16 +178,14 @@ def _find_row_bound(problem: MeanProblem) -> float:
     histogram, noise_factor = problem.histogram, problem.relative_noise
     sizes = histogram.sizes.astype(np.float64)
     _, users_above, _ = histogram.pieces_at_sizes()
-    cut_rows_by_size = histogram.excess(sizes, slice(1, None))
-    k = int(np.argmax(noise_factor * sizes >= users_above * cut_rows_by_size))
+    k = int(np.argmax(noise_factor * sizes >= users_above * histogram.excess(sizes, slice(1, None))))
     low = float(sizes[k - 1]) if k else 0.0
     num_users_above = float(users_above[k - 1]) if k else float(histogram.num_users)
     # No rows are cut at the largest size, so there is such a k. The piece is expanded from its left end, in terms of
     # one sign: R - q T = (excess at the end) - q (T - end).
     cut_rows = float(histogram.excess(low, np.asarray(k)))
     falling_slope = num_users_above * cut_rows - noise_factor * low
-    turning_point = low + falling_slope / (num_users_above**2 + noise_factor)
-    return min(max(turning_point, low), float(sizes[k]))
+    return min(max(low + falling_slope / (num_users_above**2 + noise_factor), low), float(sizes[k]))
 
 
 def _lower_bound(problem: MeanProblem, row_bound: float, min_row_bound: float) -> float:
@@ -218,9 +215,8 @@ def _lower_bound(problem: MeanProblem, row_bound: float, min_row_bound: float) -
 def _threshold_for_weight(histogram: ContributionHistogram, largest_weight: float) -> float:
     """Return h with h / n_h = t: between two sizes n_h = S + q h, so that h = t S / (1 - t q)."""
     sizes = histogram.sizes.astype(np.float64)
-    weights_at_sizes = sizes / histogram.kept_rows(sizes)
     # h / n_h rises with h, so that its values at the sizes are in order.
-    index = int(np.searchsorted(weights_at_sizes, largest_weight, side="left"))
+    index = int(np.searchsorted(sizes / histogram.kept_rows(sizes), largest_weight, side="left"))
     if index == 0:
         return float(sizes[0])
     if index == sizes.size:

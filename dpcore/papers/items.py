@@ -57,8 +57,8 @@ class Item:
     @property
     def first_place(self) -> tuple[str, str] | None:
         """Return the titles of the first page and of its tab (empty: its first screen); None if it is on no page."""
-        link = re.match(r"\*\*([^*]+)\*\*(?:, \*([^*]+)\*)?", self.places)
-        return (link[1], link[2] or "") if link else None
+        link_match = re.match(r"\*\*([^*]+)\*\*(?:, \*([^*]+)\*)?", self.places)
+        return (link_match[1], link_match[2] or "") if link_match else None
 
     @property
     def state(self) -> str:

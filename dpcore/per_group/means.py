@@ -117,9 +117,9 @@ def compute_mean_squares(problem: PerGroupProblem, max_groups: int, max_rows: in
     mean_squares = np.zeros(true_means.size)
     for row_counts, sums, sum_variances, weights in _condition_sums(m):
         if problem.parameters.noise.kind is NoiseKind.GAUSSIAN:
-            rows_deviation, variances = m.rows_noise_deviation, sum_variances + m.sum_noise_deviation**2
+            variances = sum_variances + m.sum_noise_deviation**2
             point_squares = compute_normal_squares(
-                sums, row_counts, variances, rows_deviation, half_range, true_means
+                sums, row_counts, variances, m.rows_noise_deviation, half_range, true_means
             )
         else:
             # Half the difference of two entries with noise of scale b has variance b^2; noise of the sum itself 2 b^2.
@@ -203,29 +203,22 @@ def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never)
     max_bounds = int(problem.pairs.groups_per_user.max()), int(problem.pairs.rows.max())
     compute_error = functools.partial(compute_mean_error, problem)
     errors_by_pair, is_settled = search_pairs(compute_error, max_bounds, GRID_POINTS, 2.0, should_stop)
-    best_bounds = min(errors_by_pair, key=errors_by_pair.__getitem__)
+    best_bounds, num_tried = min(errors_by_pair, key=errors_by_pair.__getitem__), len(errors_by_pair)
     error, beats_nothing = min((problem.error_of_nothing, False), (errors_by_pair[best_bounds], True))
     certificate = None
-    if len(errors_by_pair) == max_bounds[0] * max_bounds[1]:
+    if num_tried == max_bounds[0] * max_bounds[1]:
         approximation = APPROXIMATE if max(max_bounds) > 1 else ""
         certificate = Certificate(error, error, "every pair was tried", approximation)
-        stop_reason = f"All {len(errors_by_pair):,} pairs were tried."
+        stop_reason = f"All {num_tried:,} pairs were tried."
         nothing_sentence = "Publishing the middle of the range is best."
     else:
-        pairs_text = wording.counted(len(errors_by_pair), "pair")
+        pairs_text = wording.counted(num_tried, "pair")
         stop_reason = f"{'Best' if is_settled else 'Stopped: best'} of {pairs_text} tried, without a proof."
         nothing_sentence = "No pair tried is better than publishing the middle of the range."
     if not beats_nothing:
         best_bounds, stop_reason = (0, 0), f"{nothing_sentence} {stop_reason}"
-    return PairChoice(
-        best_bounds[0],
-        float(best_bounds[1]),
-        error,
-        certificate,
-        len(errors_by_pair),
-        stop_reason,
-        is_settled,
-    )
+    max_groups, max_rows = best_bounds
+    return PairChoice(max_groups, float(max_rows), error, certificate, num_tried, stop_reason, is_settled)
 
 
 # --- the mean squared error of a noisy ratio ------------------------------------------------------------------
@@ -276,12 +269,9 @@ def compute_laplace_squares(
         is_split: True if sum and rows have independent noise; that of the rows then has the scale b / h.
     """
     g = scale / half_range if is_split else scale / (2.0 * half_range)
-    return half_range**2 * _integrate_in_blocks(
-        lambda x, n, means: _integrate_laplace(x, n, means, MIN_ROWS / g, is_split),
-        sums / (half_range * g),
-        row_counts / g,
-        true_means / half_range,
-    )
+    integrate = functools.partial(_integrate_laplace, min_rows=MIN_ROWS / g, is_split=is_split)
+    scaled_arrays = sums / (half_range * g), row_counts / g, true_means / half_range
+    return half_range**2 * _integrate_in_blocks(integrate, *scaled_arrays)
 
 
 def _integrate_laplace(
@@ -350,15 +340,10 @@ def compute_normal_squares(
         half_range: Half of the range.
         true_means: True mean minus the middle of the range, shape (n,).
     """
-    return _integrate_in_blocks(
-        functools.partial(
-            _integrate_normal, rows_noise_deviation=rows_noise_deviation, half_range=half_range
-        ),
-        sums,
-        row_counts,
-        sum_variances,
-        true_means,
+    integrate = functools.partial(
+        _integrate_normal, rows_noise_deviation=rows_noise_deviation, half_range=half_range
     )
+    return _integrate_in_blocks(integrate, sums, row_counts, sum_variances, true_means)
 
 
 def _integrate_normal(
@@ -409,12 +394,11 @@ def _integrate_in_blocks(integrate: Callable[..., FloatArray], *arrays: FloatArr
         arrays: One entry per group, shape (num_groups,) each; at least one group.
     """
     num_groups = max(1, BLOCK // (4 * NODES))
-    return np.concatenate(
-        [
-            integrate(*(array[first : first + num_groups, None] for array in arrays))
-            for first in range(0, arrays[0].size, num_groups)
-        ]
-    )
+    blocks = [
+        integrate(*(array[first : first + num_groups, None] for array in arrays))
+        for first in range(0, arrays[0].size, num_groups)
+    ]
+    return np.concatenate(blocks)
 
 
 @functools.cache

@@ -39,14 +39,9 @@ class GroupMoments:
         return -(self.clipped_amounts + self.left_out_amounts)
 
     @property
-    def variances(self) -> FloatArray:
-        """Return the variance of the release."""
-        return self.sampling_variances + self.noise_variance
-
-    @property
     def mean_squares(self) -> FloatArray:
         """Return the mean squared error."""
-        return (self.clipped_amounts + self.left_out_amounts) ** 2 + self.variances
+        return self.biases**2 + self.sampling_variances + self.noise_variance
 
 
 def compute_moments(problem: PerGroupProblem, max_groups: int, max_amount: float) -> GroupMoments:

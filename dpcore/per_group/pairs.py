@@ -84,11 +84,8 @@ class UserGroupPairs:
         """
         num_listed_groups = facet.num_tasks if num_groups is None else num_groups
         if num_listed_groups < facet.num_tasks:
-            raise refuse(
-                f"the data hold {facet.num_tasks:,} groups, more than the {num_listed_groups:,} entered",
-                "",
-                "Enter the number of all groups, empty ones included",
-            )
+            message = f"the data hold {facet.num_tasks:,} groups, more than the {num_listed_groups:,} entered"
+            raise refuse(message, "", "Enter the number of all groups, empty ones included")
         rows = np.ones(facet.user_codes.size, dtype=np.int64) if facet.rows is None else facet.rows
         sum_facts = facet.sums, facet.sums_of_squares, facet.value_range
         return cls(facet.user_codes, facet.task_codes, rows, num_listed_groups, *sum_facts)
@@ -125,15 +122,14 @@ class UserGroupPairs:
         if np.any(np.abs(np.add.reduceat(grouped_values, pair_starts) - facet.sums) > 1e-9 * absolute_sums):
             return None
         clamped_values = np.clip(grouped_values, lower, upper)
-        return cls.from_facet(
-            replace(
-                facet,
-                sums=np.add.reduceat(clamped_values, pair_starts),
-                sums_of_squares=np.add.reduceat(clamped_values**2, pair_starts),
-                value_range=(float(clamped_values.min()), float(clamped_values.max())),
-            ),
-            num_groups,
+        clamped_sums, clamped_squares = (
+            np.add.reduceat(powers, pair_starts) for powers in (clamped_values, clamped_values**2)
         )
+        value_range = float(clamped_values.min()), float(clamped_values.max())
+        clamped_facet = replace(
+            facet, sums=clamped_sums, sums_of_squares=clamped_squares, value_range=value_range
+        )
+        return cls.from_facet(clamped_facet, num_groups)
 
     def regroup(self, listed_codes_by_group: IntArray, num_groups: int) -> UserGroupPairs:
         """Return the pairs with the groups of a public list: others are left out, and some are counted as one.
@@ -193,8 +189,6 @@ class UserGroupPairs:
         Both have shape (num_pairs,). The second is not computed as 1 minus the first, which would cancel.
         """
         sizes = self.groups_per_user
-        kept_shares, left_shares = (
-            np.minimum(1.0, max_groups / sizes),
-            np.maximum(sizes - max_groups, 0) / sizes,
-        )
+        kept_shares = np.minimum(1.0, max_groups / sizes)
+        left_shares = np.maximum(sizes - max_groups, 0) / sizes
         return np.repeat(kept_shares, sizes), np.repeat(left_shares, sizes)

@@ -100,6 +100,9 @@ ONLY_FLOORED = ("objective", [objective for objective in Objective if objective.
 ONLY_PUBLIC_LIST = ("selection", (SelectionRule.PUBLIC_LIST,))
 ONLY_PRIVATE_GROUPS = ("selection", [rule for rule in SelectionRule if rule.is_private])
 OWN_BOUND_OPTIONS: dict[str, Any] = {"renewed": True, "placeholder": "optional", "width": 160, "place": OWN}
+RANGE_OPTIONS: dict[str, Any] = {"limits": (-1e15, 1e15), "width": 86, "only_with": ONLY_MEANS}
+LIST_OPTIONS: dict[str, Any] = {"published": True, "only_with": ONLY_PUBLIC_LIST}
+SELECTION_OPTIONS: dict[str, Any] = {"width": 180, "only_with": ONLY_PRIVATE_GROUPS}
 ONLY_NON_NEGATIVE = ("statistic", [statistic for statistic in Statistic if statistic.is_non_negative])
 
 
@@ -131,25 +134,9 @@ class PerGroupParameters(Parameters):
     )
     """The smallest divisor of an error, or the smallest large group (of means, in rows). Public."""
     # Five fields, the button and their gaps fill the line.
-    lower: float | None = range_end(
-        None,
-        "Lowest L",
-        "lowest value L",
-        limits=(-1e15, 1e15),
-        width=86,
-        shared="lower",
-        only_with=ONLY_MEANS,
-    )
+    lower: float | None = range_end(None, "Lowest L", "lowest value L", shared="lower", **RANGE_OPTIONS)
     """Values below are raised to it. Take it from what you know, not from data."""
-    upper: float | None = range_end(
-        None,
-        "Highest U",
-        "highest value U",
-        limits=(-1e15, 1e15),
-        width=86,
-        shared="upper",
-        only_with=ONLY_MEANS,
-    )
+    upper: float | None = range_end(None, "Highest U", "highest value U", shared="upper", **RANGE_OPTIONS)
     """Values above are lowered to it. Take it from what you know, not from data."""
     # The number of groups should be public, but whoever copies the number that the data hold reads it off them.
     num_groups: int | None = of_data.number(
@@ -166,12 +153,7 @@ class PerGroupParameters(Parameters):
     """All groups, also those without rows, from a public list."""
     # Every release names its groups: they are published, and chosen from what is known, never off the data.
     groups: str | None = of_data.text(
-        None,
-        "Public list of groups",
-        max_length=group_list.MAX_CHARACTERS,
-        published=True,
-        shared="groups",
-        only_with=ONLY_PUBLIC_LIST,
+        None, "Public list of groups", max_length=group_list.MAX_CHARACTERS, shared="groups", **LIST_OPTIONS
     )
     """One name a line, from what you know, not from data. Rows of other groups are left out before anything is
     bounded. Empty: public data name their groups; for private data the program asks for the list. A list of more than
@@ -182,9 +164,8 @@ class PerGroupParameters(Parameters):
         name="edges of bins",
         placeholder="0, 10, 20 or 2025-01-01 to 2026-01-01 by month",
         max_length=group_list.MAX_EDGE_CHARACTERS,
-        published=True,
         shared="edges",
-        only_with=ONLY_PUBLIC_LIST,
+        **LIST_OPTIONS,
     )
     """Numbers or dates become groups by public edges, such as ``0 to 100 by 10``. A bin holds its left edge, and not
     its right one."""
@@ -212,8 +193,7 @@ class PerGroupParameters(Parameters):
         name="the share of ε for selecting groups",
         initial=DEFAULT_SELECTION_SHARE,
         step=0.05,
-        width=180,
-        only_with=ONLY_PRIVATE_GROUPS,
+        **SELECTION_OPTIONS,
     )
     """A share; the rest is for the noise. Libraries split evenly."""
     selection_delta: float | None = public.number(
@@ -221,8 +201,7 @@ class PerGroupParameters(Parameters):
         "δ for selecting groups",
         name="the δ for selecting groups",
         initial=DEFAULT_DELTA,
-        width=180,
-        only_with=ONLY_PRIVATE_GROUPS,
+        **SELECTION_OPTIONS,
     )
     """It adds to the δ of Gaussian noise."""
     min_users: int | None = public.number(
@@ -232,8 +211,7 @@ class PerGroupParameters(Parameters):
         name="the least number of users of a group",
         is_required=False,
         placeholder="no pre-threshold",
-        width=180,
-        only_with=ONLY_PRIVATE_GROUPS,
+        **SELECTION_OPTIONS,
     )
     """The pre-threshold of PipelineDP and Google: groups of fewer users are never released. From what you know."""
 
@@ -248,19 +226,15 @@ class PerGroupParameters(Parameters):
             if self.objective.is_relative:
                 problems.add("the error of a mean is not divided by a size", remedy="Choose another error")
         if self.selection.is_private and not self.statistic.is_non_negative:
-            problems.add(
-                "private groups go with rows, users and sums of amounts of at least 0",
-                remedy="Choose one of these, or a public list",
-            )
+            message = "private groups go with rows, users and sums of amounts of at least 0"
+            problems.add(message, remedy="Choose one of these, or a public list")
         if self.selection.is_private and self.neighbours is Neighbours.REPLACE_USER:
-            remedy = "Choose that, or a public list"
-            problems.add("private groups go with adding or removing one user", remedy=remedy)
+            message = "private groups go with adding or removing one user"
+            problems.add(message, remedy="Choose that, or a public list")
         has_big_query_rule = (self.selection, self.selection_share) == (SelectionRule.LAPLACE, 0.5)
         if self.program is Program.BIGQUERY and self.selection.is_private and not has_big_query_rule:
-            problems.add(
-                "BigQuery selects groups by a Laplace threshold, with half of ε",
-                remedy="Choose that and a share of 0.5, or another program",
-            )
+            message = "BigQuery selects groups by a Laplace threshold, with half of ε"
+            problems.add(message, remedy="Choose that and a share of 0.5, or another program")
         list_size = 0
         with problems.collecting():
             list_size = len(self.listed_groups[0])
@@ -290,14 +264,10 @@ class PerGroupParameters(Parameters):
         """Return the program's noise for the part of epsilon that amounts get, for counts or for real numbers."""
         # BigQuery's scale has the shares of its aggregates and of the hidden count, which selects groups.
         epsilon = self.epsilon if self.program is Program.BIGQUERY else self.amount_epsilon
+        budget = epsilon, self.delta
         num_aggregates = 2 if self.statistic is Statistic.MEAN else 1
         return find_noise(
-            self.program,
-            self.mechanism,
-            epsilon,
-            self.delta,
-            of_counts=of_counts,
-            num_aggregates=num_aggregates,
+            self.program, self.mechanism, *budget, of_counts=of_counts, num_aggregates=num_aggregates
         )
 
     @cached_property
@@ -409,7 +379,7 @@ class PerGroupParameters(Parameters):
         return deviation / math.sqrt(2.0), deviation * math.sqrt(2.0) / (high - low)
 
     def combine_errors(self, mean_squares: FloatArray, weights: FloatArray) -> float:
-        """Return the objective at these mean squared errors of the groups; ``weights`` add up equal groups."""
+        """Return the objective at these mean squared errors; a weight is that of all groups of its entry together."""
         if self.objective.is_rooted:
             return float(np.sqrt(mean_squares) @ weights)
         return math.sqrt(float(mean_squares @ weights))

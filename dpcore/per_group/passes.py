@@ -63,8 +63,9 @@ class IntervalMinimum:
 class _Sums:
     """Sums of the columns of a pass over the users above each size, shape (columns, 2, ..., groups).
 
-    ``linear_sums`` has sum x and sum x / k of the linear columns, and ``square_sums`` has sum v / k and sum v / k^2.
-    For objectives without a root per group, ``square_sums`` is weighted and added up over groups: it has one group.
+    The axis of length 2 has two sums, with k the number of groups of a pair's user: ``linear_sums`` has sum x and
+    sum x / k of each linear column, and ``square_sums`` has sum v / k and sum v / k^2 of each square column. For
+    objectives without a root per group, ``square_sums`` is weighted and added up over groups: it has one group.
     """
 
     linear_sums: FloatArray
@@ -198,17 +199,14 @@ class Passes:
         pass_columns = self._build_columns(low, high, int(sorted_pairs.starts[num_pass_sizes]))
         error_bounds = np.full(last_l0 - first_l0 + 1, np.inf)
         best_amounts = np.full(error_bounds.shape, high)
-        compute_segment_bounds = (
-            self._compute_explicit_bounds
-            if self._is_explicit(pass_columns)
-            else self._compute_parabola_bounds
-        )
+        is_explicit = self._is_explicit(pass_columns)
+        compute_segments = self._compute_explicit_bounds if is_explicit else self._compute_parabola_bounds
 
         def store_bounds(column_sums: _Sums, first_l0s: IntArray, last_l0s: IntArray) -> None:
             """Store the bounds of all L0 from first to last of the segment that each row of sums belongs to."""
             for segments in self._list_segments(pass_columns, column_sums, first_l0s, last_l0s):
                 indices = segments.l0_values - first_l0
-                error_bounds[indices], best_amounts[indices] = compute_segment_bounds(pass_columns, segments)
+                error_bounds[indices], best_amounts[indices] = compute_segments(pass_columns, segments)
 
         carry = self._compute_merged_sums(pass_columns, num_merged_sizes)
         block_edges, block_size = [num_merged_sizes], max(1, BLOCK // self.num_groups)
@@ -370,7 +368,7 @@ class Passes:
         (low, high), f = pass_columns.amount_interval, segments.offsets.astype(np.float64)
 
         def multiply_lines(x: FloatArray, x_by: FloatArray, y: FloatArray, y_by: FloatArray) -> FloatArray:
-            """Return the weighted sums over groups of (x - f x_by)(y - f y_by)."""
+            """Return sum w (x - f x_by)(y - f y_by) over the groups, at each L0, f above its segment's first."""
             constants, slope_squares = np.einsum("ij,ij->i", x, y), np.einsum("ij,ij->i", x_by, y_by)
             linear_terms = np.einsum("ij,ij->i", x, y_by) + np.einsum("ij,ij->i", x_by, y)
             c0, c1, c2 = (

@@ -109,22 +109,16 @@ class PrivatePairProblem:
             problems.whole(1, MAX_AMOUNT, largest=self.largest)
             problems.between(1e-12, 1e12, unit=self.unit)
             if not p.statistic.is_non_negative:  # The kept amount must grow with both bounds.
-                problems.add(
-                    "a pair is chosen privately for rows, users and sums of amounts of at least 0",
-                    remedy="For a mean or a signed sum, enter bounds that you know",
-                )
+                message = "a pair is chosen privately for rows, users and sums of amounts of at least 0"
+                problems.add(message, remedy="For a mean or a signed sum, enter bounds that you know")
             elif p.statistic is not Statistic.SUM and self.unit != 1.0:
                 problems.add("a unit goes with a sum; counts have the unit 1")
             if p.selection.is_private:
-                problems.add(
-                    "a pair is chosen privately for a public list of groups only",
-                    remedy="Enter bounds that you know",
-                )
+                message = "a pair is chosen privately for a public list of groups only"
+                problems.add(message, remedy="Enter bounds that you know")
             elif p.num_listed_groups is None:
-                problems.add(
-                    "the number of groups on the public list must be entered",
-                    remedy="Take it from the list, not from private data",
-                )
+                message = "the number of groups on the public list must be entered"
+                problems.add(message, remedy="Take it from the list, not from private data")
 
     @property
     def num_groups(self) -> int:
@@ -151,17 +145,12 @@ class PrivatePairProblem:
     @property
     def sensitivity(self) -> int:
         """Return the largest change of a score by one user, in steps; see the module."""
-        return RESOLUTION + (3 if self._replaces_user else 1)
+        return RESOLUTION + (3 if self.neighbours is Neighbours.REPLACE_USER else 1)
 
     @property
     def neighbours(self) -> Neighbours:
         """Return the neighbouring relation."""
         return self.parameters.neighbours
-
-    @property
-    def _replaces_user(self) -> bool:
-        """Return True if neighbours replace a user, False if they add or remove one."""
-        return self.neighbours is Neighbours.REPLACE_USER
 
     @cached_property
     def total_noise(self) -> FloatArray:
@@ -176,7 +165,7 @@ class PrivatePairProblem:
         return np.asarray(-POWER * np.log(self._pair_norms.astype(np.float64)))
 
     def sum_kept_amounts(self, any_pairs: AnyPairs) -> npt.NDArray[np.object_]:
-        """Return K of every pair of bounds in steps, integers of any size; computed from private data."""
+        """Return K, the amount that every pair of bounds keeps, in steps; integers of any size, from private data."""
         k, kept_sums = self.sum_kept_by_groups(any_pairs)
         # Python's integers have no limit, so sums of any size are exact.
         return self.combine_shares(k.astype(object), kept_sums.astype(object))
@@ -203,7 +192,7 @@ class PrivatePairProblem:
         return k, np.stack(kept_sums, axis=-1)
 
     def combine_shares(self, user_groups: npt.NDArray[Any], kept_sums: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return K of every pair of bounds in steps, shape (..., c), from the results of `sum_kept_by_groups`.
+        """Return K, the amount that every pair of bounds keeps, in steps, shape (..., c), from `sum_kept_by_groups`.
 
         Args:
             user_groups: Distinct numbers of groups k per user, ascending, shape (n,).
@@ -234,14 +223,14 @@ class PrivatePairProblem:
         return groups_of_user, whole_amounts, pair_counts
 
     def compute_distances(self, any_pairs: AnyPairs | None) -> list[int]:
-        """Return s of every pair in steps; None means data without users. Computed from private data."""
+        """Return s of every pair in steps, the smaller the better; None means data without users. From private data."""
         kept_amounts = np.zeros(self._pair_norms.size, dtype=object)
         if any_pairs is not None:
             kept_amounts = self.sum_kept_amounts(any_pairs)
         return [int(distance) for distance in self.score_distances(kept_amounts)]
 
     def score_distances(self, kept_amounts: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the score s of every pair in steps, from K of every pair; both of shape (..., c)."""
+        """Return s of every pair in steps, the smaller the better, from the kept amounts K; both of shape (..., c)."""
         pair_norms = self._pair_norms
         exact_unit, norm_price = Fraction(self.unit), Fraction(2.0 / self.epsilon)
         # These numbers are public, so their rounding does not affect the sensitivity.
@@ -260,7 +249,7 @@ class PrivatePairProblem:
                 amount_bounds, amount_bounds[i]
             )
             max_changes = np.maximum(pair_norms, pair_norms[i]) - min_norms
-            if self._replaces_user:
+            if self.neighbours is Neighbours.REPLACE_USER:
                 max_changes = pair_norms + pair_norms[i] - 2 * min_norms
             other_mask = max_changes > 0  # 0 for the pair itself alone.
             if other_mask.any():
@@ -296,7 +285,10 @@ def compute_probabilities(problem: PrivatePairProblem, any_pairs: AnyPairs | Non
 
 
 def compute_errors(problem: PrivatePairProblem, any_pairs: AnyPairs) -> FloatArray:
-    """Return the error F of every pair of bounds, in the statistic's unit, with amounts rounded; from private data."""
+    """Return F, the groups' |bias| plus mean |noise| added up, of every pair of bounds; from private data.
+
+    It is in the statistic's unit, with amounts rounded to the problem's unit.
+    """
     kept_amounts = np.array([float(k) / RESOLUTION for k in problem.sum_kept_amounts(any_pairs)])
     _, whole_amounts, pair_counts = problem._build_pair_table(any_pairs)
     all_amounts = float(np.dot(whole_amounts.astype(np.float64), pair_counts))
@@ -339,20 +331,13 @@ def choose_pair(
         """Return the guarantee and mechanism of the choice for an epsilon."""
         return ReleaseFacts(epsilon, 0.0, problem.parameters.neighbours, MECHANISM)
 
+    charge_epsilon = None if charge is None else lambda epsilon, _: charge(build_facts(epsilon))
     selection_release = mechanisms.exponential_mechanism(
-        problem.score_models(any_pairs),
-        problem.sensitivity,
-        problem.epsilon,
-        None if charge is None else lambda epsilon, _: charge(build_facts(epsilon)),
+        problem.score_models(any_pairs), problem.sensitivity, problem.epsilon, charge_epsilon
     )
-    group_bounds, amount_bounds = problem.candidates
-    return PrivatePair(
-        int(group_bounds[selection_release.index]),
-        float(amount_bounds[selection_release.index] * problem.unit),
-        build_facts(selection_release.epsilon),
-        problem,
-        column,
-    )
+    max_groups, whole_amount = (bounds[selection_release.index] for bounds in problem.candidates)
+    facts = build_facts(selection_release.epsilon)
+    return PrivatePair(int(max_groups), float(whole_amount * problem.unit), facts, problem, column)
 
 
 def find_expected_excess(problem: PrivatePairProblem) -> float | None:
@@ -390,7 +375,7 @@ def spread_numbers(largest_number: int, max_count: int) -> list[int]:
 
 
 def list_tuner_candidates(problem: PerGroupProblem) -> list[tuple[int, int]]:
-    """Return the pairs of bounds that the tuner compares."""
+    """Return the pairs (L0, L-infinity) that PipelineDP's tuner compares, at most about `CANDIDATES`."""
     num_per_bound = math.isqrt(CANDIDATES)
     most_groups = int(problem.pairs.groups_per_user.max())
     largest_amount = max(1, math.ceil(float(problem.amounts.max())))
@@ -406,7 +391,7 @@ def list_tuner_candidates(problem: PerGroupProblem) -> list[tuple[int, int]]:
 def pick_as_tuner(
     problem: PerGroupProblem, compute_keep_probabilities: Callable[[int], FloatArray] | None = None
 ) -> tuple[int, int]:
-    """Return the tuner's pair (L0, L-infinity); the objective of the problem is not used.
+    """Return the pair (L0, L-infinity) that PipelineDP's tuner would pick, whatever the objective of the problem.
 
     Args:
         problem: The problem.

@@ -50,11 +50,9 @@ class PerGroupProblem:
             raise refuse("a mean needs sums of squares and a range")
         (smallest, greatest), (low, high) = self.pairs.value_range, self.parameters.mean_range
         if smallest < low or greatest > high:
-            raise refuse(
-                f"values go from {wording.number(smallest)} to {wording.number(greatest)}, beyond lower or upper",
-                "",
-                "Widen the range, or clip the values first",
-            )
+            range_text = f"{wording.number(smallest)} to {wording.number(greatest)}"
+            message = f"values go from {range_text}, beyond lower or upper"
+            raise refuse(message, "", "Widen the range, or clip the values first")
 
     @cached_property
     def amounts(self) -> FloatArray:

@@ -93,7 +93,7 @@ class Selection:
             raise refuse("groups of a public list are not selected")
         self.problem, self.parameters = problem, problem.parameters
         self.pairs_by_group = PairsByGroup.from_problem(problem) if pairs_by_group is None else pairs_by_group
-        self.max_users_per_group = self.pairs_by_group.max_users_per_group
+        self.max_users_per_group = int(np.bincount(self.pairs_by_group.group_codes).max())
         self.max_groups_per_user = int(self.pairs_by_group.groups_of_user.max())
         self.largest_amount = float(self.pairs_by_group.amounts.max())
         self.num_evaluations = 0
@@ -108,8 +108,9 @@ class Selection:
     def tabulate_rule(self, max_groups: int) -> FloatArray:
         """Return the probability of keeping a group by its number of kept users, shape (most_users + 1,)."""
         if max_groups not in self._rule_tables:
-            rule_table = _tabulate_rule(self.parameters, max_groups, self.max_users_per_group)
-            self._rule_tables[max_groups] = rule_table
+            self._rule_tables[max_groups] = _tabulate_rule(
+                self.parameters, max_groups, self.max_users_per_group
+            )
         return self._rule_tables[max_groups]
 
     def compute_keep_probabilities(self, max_groups: int, rule_max_groups: int | None = None) -> FloatArray:
@@ -119,7 +120,7 @@ class Selection:
             max_groups: L0 of the users' sample.
             rule_max_groups: L0 of the rule; None for the same.
         """
-        bound_pair = max_groups, max_groups if rule_max_groups is None else rule_max_groups
+        bound_pair = max_groups, rule_max_groups or max_groups
         if bound_pair not in self._keep_probabilities:
             rule_table = self.tabulate_rule(bound_pair[1])
             moments = compute_kept_moments(self.pairs_by_group, max_groups, rule_table)[0]
@@ -281,10 +282,8 @@ class _Search:
         if self.is_integer:
             max_amount = float(round(max_amount))
         max_groups = min(max(max_groups, 1), self.selection.max_groups_per_user)
-        max_amount = min(
-            max(max_amount, 1.0 if self.is_integer else self.selection.largest_amount * 1e-9),
-            self.selection.largest_amount,
-        )
+        smallest_amount = 1.0 if self.is_integer else self.selection.largest_amount * 1e-9
+        max_amount = min(max(max_amount, smallest_amount), self.selection.largest_amount)
         if (max_groups, max_amount) in self._evaluated_pairs:
             return math.inf
         self._evaluated_pairs.add((max_groups, max_amount))

@@ -37,16 +37,13 @@ class SortedPairs:
         max_groups_per_user, num_entries = int(groups_per_user.max()), problem.pairs.num_entries
         largest_amount = float(np.abs(problem.amounts).max())
         size_ranks = np.repeat(max_groups_per_user - groups_per_user, groups_per_user)
-        if (
-            problem.parameters.statistic.is_integer
-            and max_groups_per_user * num_entries * (largest_amount + 1.0) < 2.0**62
-        ):
+        num_keys = max_groups_per_user * num_entries * (largest_amount + 1.0)
+        if problem.parameters.statistic.is_integer and num_keys < 2.0**62:
             # One integer key per pair is sorted in place, in order of users' sizes, groups and amounts; equal keys
             # become one entry.
             num_amounts = int(largest_amount) + 1
-            pair_keys = (
-                size_ranks * num_entries + problem.pairs.group_codes
-            ) * num_amounts + problem.amounts.astype(np.int64)
+            entry_keys = size_ranks * num_entries + problem.pairs.group_codes
+            pair_keys = entry_keys * num_amounts + problem.amounts.astype(np.int64)
             pair_keys.sort()
             entry_starts = np.flatnonzero(np.r_[True, pair_keys[1:] != pair_keys[:-1]])
             entry_counts = np.diff(np.r_[entry_starts, pair_keys.size]).astype(np.float64)
@@ -58,12 +55,9 @@ class SortedPairs:
         sorted_indices = np.argsort(size_ranks, kind="stable")
         amounts = problem.amounts[sorted_indices]
         signs = np.where(amounts < 0.0, -1.0, 1.0)
-        return cls._from_sorted(
-            max_groups_per_user - size_ranks[sorted_indices],
-            problem.pairs.group_codes[sorted_indices],
-            np.abs(amounts),
-            signs,
-        )
+        entry_sizes = max_groups_per_user - size_ranks[sorted_indices]
+        codes = problem.pairs.group_codes[sorted_indices]
+        return cls._from_sorted(entry_sizes, codes, np.abs(amounts), signs)
 
     @classmethod
     def _from_sorted(

@@ -88,7 +88,7 @@ class SummaryProblem:
         return distinct_totals, group_counts * self.parameters.group_weights(distinct_totals, group_counts)
 
     def _compute_sums(self, max_groups: int, max_amount: float) -> tuple[float, float, float]:
-        """Return the exact sums over all groups of bias and of sampling variance, and the noise variance of each."""
+        """Return bias and sampling variance, each added up over all groups, and the noise variance of one group."""
         kept_shares = np.minimum(1.0, max_groups / self.pair_sizes.groups)
         kept_amounts = kept_shares * np.minimum(self.amounts, max_amount)
         bias_sum = float(self.pair_sizes.pairs @ (self.amounts - kept_amounts))
@@ -130,11 +130,9 @@ class SummaryProblem:
         known_variance = variance_sum / self.num_groups + noise_variance
         # Smallest if all groups lose the same, largest if the largest groups lose everything.
         largest_biases = np.diff(np.minimum(np.cumsum(np.sort(self.totals)[::-1]), bias_sum), prepend=0.0)
-        least_sum, largest_sum = bias_sum**2 / self.totals.size, float(largest_biases @ largest_biases)
-        return (
-            math.sqrt(least_sum / self.num_groups + known_variance),
-            math.sqrt(largest_sum / self.num_groups + known_variance),
-        )
+        square_sums = bias_sum**2 / self.totals.size, float(largest_biases @ largest_biases)
+        low, high = (math.sqrt(square_sum / self.num_groups + known_variance) for square_sum in square_sums)
+        return low, high
 
 
 def best_summary_pair(problem: SummaryProblem) -> PairChoice:

@@ -46,23 +46,16 @@ class PairsByGroup:
     def from_problem(cls, problem: PerGroupProblem) -> PairsByGroup:
         """Sort the pairs of a problem."""
         order = np.argsort(problem.pairs.group_codes, kind="stable")
-        per_user = problem.pairs.groups_per_user
-        return cls(
-            problem.pairs.group_codes[order],
-            np.repeat(per_user, per_user)[order],
-            problem.amounts[order],
-            problem.pairs.num_entries,
-        )
-
-    @property
-    def max_users_per_group(self) -> int:
-        """Return the number of users of the largest group."""
-        return int(np.bincount(self.group_codes).max())
+        groups_of_user = np.repeat(problem.pairs.groups_per_user, problem.pairs.groups_per_user)[order]
+        group_codes, amounts = problem.pairs.group_codes[order], problem.amounts[order]
+        return cls(group_codes, groups_of_user, amounts, problem.pairs.num_entries)
 
 
 @dataclass(frozen=True, eq=False)
 class KeptMoments:
-    """The moments of every group under a selection rule; each of shape (num_entries,).
+    """Probability that a group is kept, and squared error of its kept sum, under a selection rule.
+
+    Each has shape (num_entries,).
 
     Attributes:
         keep_probabilities: Probability that the group is kept.
@@ -150,7 +143,9 @@ def _generate_batches(users_per_group: IntArray) -> Iterator[tuple[IntArray, int
 
 
 def _multiply_users(p: FloatArray, m: FloatArray | None) -> FloatArray:
-    """Return P, and with amounts also A and Q, of each group, shape (1 or 3, groups, width + 1).
+    """Return the coefficients P(n) of each group by number of kept users, and with amounts also A(n) and Q(n).
+
+    Shape (1, groups, width + 1) without, (3, groups, width + 1) with amounts; the module defines P, A and Q.
 
     Args:
         p: Probability that each user is kept, 0 for no user, shape (groups, width), width a power of two.

@@ -156,7 +156,7 @@ class _Radial(_Vectors):
         return a, b
 
     def evaluate_objective(self, a: FloatArray, b: FloatArray, t: float) -> tuple[float, float]:
-        """Return value and slope at T of the minimised function: the mean square, or the weighted mean of roots."""
+        """Return value and slope at T of the mean square, or of the weighted mean of roots, if |bias| is a - b T."""
         w, unit_noise = self.problem.weights, self.noise_per_norm
         biases = np.maximum(a - b * t, 0.0)
         noise_slope = unit_noise * unit_noise * t
@@ -170,7 +170,7 @@ class _Radial(_Vectors):
         return float(group_errors @ w), float(error_slopes @ w)
 
     def evaluate_with_slope(self, t: float, is_left: bool = False) -> tuple[float, float]:
-        """Return the minimised function at T and its slope just to the right, or just to the left."""
+        """Return `evaluate_objective` at T, with the slope just to the right of it, or just to the left."""
         return self.evaluate_objective(*self.compute_bias_line(t, is_left), t)
 
 
@@ -243,14 +243,10 @@ def best_radial(problem: PerGroupProblem) -> VectorChoice:
         a, b = radial.compute_bias_line(begin)
         falls_to_end = radial.evaluate_objective(a, b, end)[1] <= 0.0
         max_norm = end if falls_to_end else _find_stationary_point(radial, a, b, begin, end)
-    best_value, lower_bound = _compute_tangent_bound(radial, max_norm)
-    is_rooted = problem.parameters.objective.is_rooted
-    error = best_value if is_rooted else math.sqrt(best_value)
-    certificate = Certificate(
-        error,
-        min(error, lower_bound if is_rooted else math.sqrt(max(lower_bound, 0.0))),
-        "convex in the bound; tangents on both sides",
-    )
+    error, lower_bound = _compute_tangent_bound(radial, max_norm)
+    if not problem.parameters.objective.is_rooted:
+        error, lower_bound = math.sqrt(error), math.sqrt(max(lower_bound, 0.0))
+    certificate = Certificate(error, min(error, lower_bound), "convex in the bound; tangents on both sides")
     stop_reason = "Nothing useful can be released: publishing 0 is best."
     if max_norm > 0.0:
         stop_reason = "Exact: bisection over the users' norms, then one minimum."
@@ -258,7 +254,7 @@ def best_radial(problem: PerGroupProblem) -> VectorChoice:
 
 
 def _find_stationary_point(radial: _Radial, a: FloatArray, b: FloatArray, begin: float, end: float) -> float:
-    """Return T at which the slope of one piece is 0."""
+    """Return T in [begin, end] at which the slope is 0, with |bias| a - b T there; ``begin`` if it rises from there."""
     if not radial.problem.parameters.objective.is_rooted:
         w = radial.problem.weights
         # The zero of the derivative of sum w ((a - b T)^2 + noise^2 T^2).
@@ -273,7 +269,10 @@ def _find_stationary_point(radial: _Radial, a: FloatArray, b: FloatArray, begin:
 
 
 def _compute_tangent_bound(radial: _Radial, max_norm: float) -> tuple[float, float]:
-    """Return the value at T and a lower bound for all T >= 0: the crossing of the tangents on both sides of T."""
+    """Return the value at T and a lower bound for all T >= 0: the crossing of the tangents on both sides of T.
+
+    The bound is minus infinity if T is not near a minimum.
+    """
     value, slope = radial.evaluate_with_slope(max_norm)
     if max_norm == 0.0:
         return value, value if slope >= 0.0 else -math.inf
@@ -344,12 +343,9 @@ def best_cap(
             closed_error_bounds.append(error_bound)
 
     add_interval(0.0, largest_norm)
-    while (
-        heap
-        and heap[0][0] < smallest_error * (1.0 - tolerance)
-        and num_evaluations < max_evaluations
-        and not should_stop()
-    ):
+    while heap and heap[0][0] < smallest_error * (1.0 - tolerance):
+        if num_evaluations >= max_evaluations or should_stop():
+            break
         error_bound, low_norm, high_norm = heapq.heappop(heap)
         # The geometric mean, as ratios of T matter in a wide interval.
         middle_norm = high_norm / 8.0 if low_norm == 0.0 else math.sqrt(low_norm * high_norm)
@@ -360,11 +356,8 @@ def best_cap(
             closed_error_bounds.append(error_bound)
     # The bounds of closed intervals count, too: otherwise the proof would not cover their T.
     lower_bound = min(smallest_error, *closed_error_bounds, *(error_bound for error_bound, _, _ in heap))
-    certificate = Certificate(
-        smallest_error,
-        lower_bound,
-        "in every interval, bias at its upper and noise at its lower end bound the error",
-    )
+    argument = "in every interval, bias at its upper and noise at its lower end bound the error"
+    certificate = Certificate(smallest_error, lower_bound, argument)
     stop_reason = f"Stopped after {num_evaluations:,} evaluations; the certificate has the gap."
     if certificate.proves(tolerance * (1.0 + 1e-9)):
         stop_reason = f"Within {tolerance:g} of the best bound, after {num_evaluations:,} evaluations."

@@ -255,17 +255,17 @@ def tabulate_lines(text: str) -> list[tuple[str, float | None, str, float | None
 
     A piece without a matching cell stands as a whole in the first one.
     """
-    rows: list[tuple[str, float | None, str, float | None]] = []
+    table_rows: list[tuple[str, float | None, str, float | None]] = []
     for piece in _split_text(text):
         match = _LINE.fullmatch(piece)
-        row: tuple[str, float | None, str, float | None] = (piece, None, "", None)
+        table_row: tuple[str, float | None, str, float | None] = (piece, None, "", None)
         if match is not None:
             with contextlib.suppress(InvalidInput):
                 quantile, _, weight = _read_numbers(match, 0)
                 target_text = (match["target"] or "") + (match["percent"] or "")
-                row = (STATISTIC_BY_NAME[match["statistic"]].value, quantile, target_text, weight)
-        rows.append(row)
-    return rows
+                table_row = (STATISTIC_BY_NAME[match["statistic"]].value, quantile, target_text, weight)
+        table_rows.append(table_row)
+    return table_rows
 
 
 def list_missing_lines(text: str, new_lines: Iterable[str]) -> list[str]:

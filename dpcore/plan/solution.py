@@ -322,8 +322,8 @@ class PlanSolution:
         """Return the root of the weighted mean square of error over target; the largest ratio for other objectives."""
         if self.parameters.objective is not Objective.SUM:
             return max(line.error_ratio for line in lines)
-        total_weight = math.fsum(line.line.weight for line in self.planned_lines)
-        return math.sqrt(sum_weighted_squares(lines) / total_weight)
+        weight_sum = math.fsum(line.line.weight for line in self.planned_lines)
+        return math.sqrt(sum_weighted_squares(lines) / weight_sum)
 
     def compute_error_ratios(self, line: AllocatedLine, full_budget_v: FloatArray) -> FloatArray:
         """Compute error over target error of a line at its share, for other values of v at the full budget.

@@ -136,14 +136,14 @@ def find_remainder(total_epsilon: float, ledger: Ledger, release_uses: int) -> F
     return remainder
 
 
-def round_down(number: Fraction) -> float:
+def round_down(exact_number: Fraction) -> float:
     """Round down to a decimal of six digits whose float64 is at most this number; numbers of at most 0 become 0."""
-    if number <= 0:
+    if exact_number <= 0:
         return 0.0
-    decimal = Decimal(number.numerator) / Decimal(number.denominator)
+    decimal = Decimal(exact_number.numerator) / Decimal(exact_number.denominator)
     last_digit = Decimal(1).scaleb(decimal.adjusted() - 5)
     # A little more first: what is a decimal but for the last digits of float64 is that decimal.
     rounded_decimal = (decimal * (1 + Decimal("1e-14"))).quantize(last_digit, ROUND_FLOOR)
-    while Fraction(float(rounded_decimal)) > number:
+    while Fraction(float(rounded_decimal)) > exact_number:
         rounded_decimal -= last_digit
     return float(rounded_decimal)

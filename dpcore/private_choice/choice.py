@@ -369,10 +369,10 @@ def summarise_regret(
     budgets = np.atleast_1d(np.asarray(problem.epsilon if epsilons is None else epsilons, dtype=np.float64))
     scale_values = np.atleast_1d(np.asarray(scales, dtype=np.float64))
     with Problems() as problems:
-        for range_value in budgets:
-            problems.between(*EPSILON_RANGE, epsilon=float(range_value))
-        for range_value in scale_values:
-            problems.between(*SCALE_RANGE, scale=float(range_value))
+        for checked_value in budgets:
+            problems.between(*EPSILON_RANGE, epsilon=float(checked_value))
+        for checked_value in scale_values:
+            problems.between(*SCALE_RANGE, scale=float(checked_value))
     check_users(histogram, float(scale_values.max()))
     distances = compute_distances(problem, histogram, budgets, [float(k) for k in scale_values])
     regret_statistics = []

@@ -138,7 +138,7 @@ EXPONENTS = (1.5, 5.0)
 law: a / (a - 1)); measured, an exponent of 1 overstated rows."""
 
 
-def fit_users(noisy_counts: npt.ArrayLike, noise_shape: NoiseShape, lower: IntArray) -> IntArray:
+def fit_users(noisy_counts: npt.ArrayLike, noise_shape: NoiseShape, smallest_sizes: IntArray) -> IntArray:
     """Fit whole, non-negative users per bin, from light to heavy, to released counts.
 
     The nearest falling tail counts, and a power law beyond the last that stands out from the noise. Measured beside
@@ -164,7 +164,7 @@ def fit_users(noisy_counts: npt.ArrayLike, noise_shape: NoiseShape, lower: IntAr
     Args:
         noisy_counts: Released counts, one per bin in ascending order of size, shape (k,).
         noise_shape: On each of them.
-        lower: Smallest size of each bin, shape (k,).
+        smallest_sizes: Smallest size of each bin, shape (k,).
 
     Returns:
         Users per bin, shape (k,).
@@ -177,7 +177,7 @@ def fit_users(noisy_counts: npt.ArrayLike, noise_shape: NoiseShape, lower: IntAr
     tails = fit_falling_tails(tails)
     if 0 <= last_bin < tails.size - 1:
         # No more than the noise can hide: more would have stood out.
-        tails_beyond = _extend_by_power_law(tails, lower.astype(np.float64), last_bin)
+        tails_beyond = _extend_by_power_law(tails, smallest_sizes.astype(np.float64), last_bin)
         tails[last_bin + 1 :] = np.minimum(tails_beyond, phantom_limits[last_bin + 1 :])
     return count_from_tails(tails)
 

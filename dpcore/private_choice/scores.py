@@ -99,9 +99,11 @@ def scale_sums(sums: IntArray, scales: Sequence[float]) -> IntArray:
     return np.stack([sums if k == 1.0 else np.rint(sums * k).astype(np.int64) for k in scales])
 
 
-def interval_distance(lower: IntArray, upper: IntArray, target: IntArray | float) -> npt.NDArray[Any]:
+def interval_distance(
+    lower_ends: IntArray, upper_ends: IntArray, target_steps: IntArray | float
+) -> npt.NDArray[Any]:
     """Compute the distance of a target from [lower, upper]; 0 inside. It moves by no more than these ends do."""
-    return np.asarray(np.maximum(np.maximum(lower - target, target - upper), 0))
+    return np.asarray(np.maximum(np.maximum(lower_ends - target_steps, target_steps - upper_ends), 0))
 
 
 def add_prior(distances: IntArray, log_prior: FloatArray, sensitivity: int, epsilon: float) -> list[int]:
@@ -356,11 +358,11 @@ class RankedSum(SumsOverUsers):
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
         """Find the T >= 0 of least error, in the clear; 0 where there are fewer users than it takes."""
-        amounts = Amounts.from_histogram(histogram)
+        row_amounts = Amounts.from_histogram(histogram)
         price = self.price / scale
         nearest_rank = math.floor(price + 0.5)  # As in `dpcore.total.critical_rank`.
         rank = nearest_rank if abs(price - nearest_rank) <= 1e-12 * price else math.ceil(price)
-        return amounts.largest_at_rank(max(rank, 1))
+        return row_amounts.largest_at_rank(max(rank, 1))
 
 
 @dataclass(frozen=True)
@@ -386,7 +388,7 @@ class RisingPrice(SumsOverUsers):
         """Compute the number of users above each candidate at its optimum, in steps, shape (c,); without the data."""
         with np.errstate(over="ignore"):
             targets: FloatArray = np.minimum(self.scale * candidates**self.power, MAX_DISTANCE / RESOLUTION)
-        return np.array([to_steps(float(target)) for target in targets], dtype=np.int64)
+        return np.array([to_steps(float(num_users_above)) for num_users_above in targets], dtype=np.int64)
 
     def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
         """Compute the rows cut plus privacy term of each cap over ``scale``, in rows; N stays as it is."""

@@ -141,14 +141,12 @@ class QuantileProblem:
     program: Program = Program.BEST
 
     def __post_init__(self) -> None:
+        protects_values = self.neighbours is Neighbours.REPLACE_VALUES
         with Problems() as problems:
             if self.neighbours not in NEIGHBOURS:
                 problems.add("neighbours must differ in one user's values, or by one user added or removed")
             # Permute-and-flip is private under either relation; it is its library that knows one alone.
-            elif (
-                self.program not in (*WEIGHTED_PROGRAMS, Program.OPENDP)
-                and self.neighbours is Neighbours.REPLACE_VALUES
-            ):
+            elif protects_values and self.program not in (*WEIGHTED_PROGRAMS, Program.OPENDP):
                 problems.add(f"neighbours of {self.program.value} differ by one user added or removed")
             problems.of_kind(Values, values=self.values)
             problems.inside(0.0, 1.0, quantile=self.quantile)
@@ -157,8 +155,7 @@ class QuantileProblem:
             if self.num_subsamples is not None:
                 problems.whole(1, MAX_SUBSAMPLES, subsamples=self.num_subsamples)
             if not hasattr(self.base, "log_mass"):
-                remedy = "See dpcore.quantile.base_distribution"
-                problems.add("base must be a base distribution", remedy)
+                problems.add("base must be a base distribution", "See dpcore.quantile.base_distribution")
 
     @cached_property
     def rows(self) -> Rows:
@@ -318,12 +315,11 @@ def _compute_errors(problems: Sequence[QuantileProblem], weighting: WeightKind, 
     if _differ_in_ties(problems):
         return np.vstack([_compute_errors([problem], weighting, bound) for problem in problems])
     blocks = problems[0].rows.compute_weighted_ranks(weighting, bound, problems[0].uncounted_share)
-    return np.hstack(
-        [
-            [_compute_tilts(problem, ranks, bound, needs_tilts=False)[2] for problem in problems]
-            for ranks in blocks
-        ]
-    )
+    block_errors = [
+        [_compute_tilts(problem, ranks, bound, needs_tilts=False)[2] for problem in problems]
+        for ranks in blocks
+    ]
+    return np.hstack(block_errors)
 
 
 def _differ_in_ties(quantile_problems: Sequence[QuantileProblem]) -> bool:

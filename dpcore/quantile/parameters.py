@@ -71,6 +71,7 @@ PROTECTED = {
     Neighbours.ADD_OR_REMOVE_USER: "A user and all their rows",
 }
 _BASE_FIELD = {"width": 174, "place": LINE}
+_RANGE_FIELD: dict[str, Any] = {"is_required": True, "width": 102, "place": LINE}
 _WEIGHTED = ("program", WEIGHTED_PROGRAMS)
 NORMAL_FIELD = _BASE_FIELD | {"only_with": ("base", (BaseKind.NORMAL,))}
 HISTOGRAM_FIELD = _BASE_FIELD | {"only_with": ("base", (BaseKind.HISTOGRAM,))}
@@ -111,13 +112,9 @@ class QuantileParameters(Parameters):
     Programs use its range alone; four standard deviations around a normal."""
     # The numbers of the base should be public, but whoever sees the values may have read them off.
     # They go with a uniform base. A program may leave them out; the page asks for them.
-    low: float | None = range_end(
-        None, "Lowest, L", "lowest value L", is_required=True, width=102, shared="lower", place=LINE
-    )
+    low: float | None = range_end(None, "Lowest, L", "lowest value L", shared="lower", **_RANGE_FIELD)
     """No answer lies below. Take it from what you know, not from data."""
-    high: float | None = range_end(
-        None, "Highest, U", "highest value U", is_required=True, width=102, shared="upper", place=LINE
-    )
+    high: float | None = range_end(None, "Highest, U", "highest value U", shared="upper", **_RANGE_FIELD)
     """No answer lies above. Take it from what you know, not from data."""
     center: float | None = of_values.number(
         None, "Mean of ν", (-LARGEST_VALUE, LARGEST_VALUE), name="the mean of ν", **NORMAL_FIELD
@@ -207,10 +204,9 @@ class QuantileParameters(Parameters):
     def _check_bound(self, problems: Problems) -> None:
         """Check that there is a bound if users are protected, and that the user's own bound is of its kind."""
         if self.protects_users and self.weighting is Weighting.NONE:
-            problems.add(
-                "without a bound a user who is added may have any number of rows",
-                remedy="Choose smooth weights or bounded rows, or protect one user's values only",
-            )
+            message = "without a bound a user who is added may have any number of rows"
+            remedy = "Choose smooth weights or bounded rows, or protect one user's values only"
+            problems.add(message, remedy=remedy)
         if self.own_bound is not None:
             bound_by_name = {"your own bound": self.own_bound}
             if self.weighting is Weighting.CAP:

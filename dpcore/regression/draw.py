@@ -106,10 +106,10 @@ def compute_sensitivity(problem: RegressionProblem, estimate: LinearEstimate, lo
     num_terms = problem.num_features * problem.histogram.max_size
     u, m, smallest_float = Fraction(1, 2**53), Fraction(largest_label), Fraction(math.ulp(0.0))
     user_sorted_weights = problem.whitened.sort_rows(absolute_weights)
-    largest_user_weight = Fraction(problem.whitened.find_largest_user_weight(user_sorted_weights))
-    largest_user_weight *= 1 + 2 * u * num_terms
+    exact_largest_weight = Fraction(problem.whitened.find_largest_user_weight(user_sorted_weights))
+    exact_largest_weight *= 1 + 2 * u * num_terms
     range_length = max(Fraction(problem.value_bound), Fraction(upper) - Fraction(lower))
-    largest_user_change = largest_user_weight * (range_length + 2 * u * m) + num_terms * smallest_float
+    largest_user_change = exact_largest_weight * (range_length + 2 * u * m) + num_terms * smallest_float
     exact_sum_of_weights = Fraction(sum_of_weights) * (1 + 2 * u * absolute_weights.size)
     rounding_error = 2 * u * (1 + u) * m * exact_sum_of_weights + smallest_float
     return round_up_to_float(largest_user_change + rounding_error)

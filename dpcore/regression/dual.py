@@ -258,16 +258,16 @@ def compute_hessian(whitened: Whitened, trade_off: float, priced_entries: Priced
     d = priced_entries.prices.shape[1]
     used_row_positions, entry_rows = np.unique(priced_entries.used_positions // d, return_inverse=True)
     used_matrix, row_users = whitened.row_matrix[used_row_positions], whitened.row_users[used_row_positions]
-    num_used_entries = np.bincount(row_users[entry_rows], minlength=whitened.starts.size)
-    binding_mask = (priced_entries.user_multipliers > 0.0) & (num_used_entries > 0)
-    inverse_counts = np.where(binding_mask, 1.0 / np.maximum(num_used_entries, 1), 0.0)
+    used_counts = np.bincount(row_users[entry_rows], minlength=whitened.starts.size)
+    binding_mask = (priced_entries.user_multipliers > 0.0) & (used_counts > 0)
+    inverse_counts = np.where(binding_mask, 1.0 / np.maximum(used_counts, 1), 0.0)
     signs = np.zeros((used_row_positions.size, d))
     used_prices = priced_entries.prices.ravel()[priced_entries.used_positions]
     signs[entry_rows, priced_entries.used_positions % d] = np.sign(used_prices)
     shared_direction = (used_matrix.T @ (signs * inverse_counts[row_users, None])).T.ravel()
     # A binding user with one entry: u u^T is taken off what A^T A has of it, whole. Only now, as through theta it
     # counts in `shared_direction` still.
-    single_mask = binding_mask & (num_used_entries == 1)
+    single_mask = binding_mask & (used_counts == 1)
     signs[single_mask[row_users]] = 0.0
     hessian = np.zeros((d * d, d * d))
     for j in range(d):

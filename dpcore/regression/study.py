@@ -70,7 +70,7 @@ def sweep_epsilon(
             break
         cap_curve = sample_limiting.average_draws(epsilon_problem, cap_draws)
         best_prediction_index = cap_curve.find_best(ErrorTarget.PREDICTIONS)
-        point = {
+        point_values = {
             "epsilon": epsilon,
             "ours_coefficients": estimate.variance,
             "ours_predictions": compute_prediction_error(epsilon_problem, estimate, labels),
@@ -81,10 +81,10 @@ def sweep_epsilon(
             "best_cap": cap_curve.max_contributions,
             "gap": estimate.certificate.relative_gap,
         }
-        points.append(point)
+        points.append(point_values)
         progress(len(points) / len(epsilons))
     column_names = points[0] if points else ("epsilon",)
-    return {name: np.array([point[name] for point in points], dtype=np.float64) for name in column_names}
+    return {name: np.array([p[name] for p in points], dtype=np.float64) for name in column_names}
 
 
 EXPONENT, PAPER_ROWS, EPSILON = 1.5, 3000, 1.0
@@ -184,7 +184,7 @@ build_figure = functools.partial(
     page_title="Linear regression",
     tab_name="Figures 1 and 2",
     y=ERROR,
-    lines=tuple(Line(*method) for method in METHOD_LINES),
+    lines=tuple(Line(*line_fields) for line_fields in METHOD_LINES),
     num_runs=ROUNDS,
     difference_note=OPEN_NOTE,
 )
@@ -232,11 +232,11 @@ FIGURES = (
             setting_text=f"The paper takes {description}. {STAND_IN_NOTE}",
             x=OVER_EPSILON,
             x_values=PAPER_EPSILONS,
-            lines=tuple(Line(*method, paper_values=errors[method[0]]) for method in METHOD_LINES),
+            lines=tuple(Line(*fields, paper_values=paper_errors[fields[0]]) for fields in METHOD_LINES),
             run_once=functools.partial(_run_simulated, simulate),
             difference_note="Other data, so that only directions can be compared.",
         )
-        for data_name, description, errors, simulate in (
+        for data_name, description, paper_errors, simulate in (
             ("drugs", "3,107 reviews of 502 drugs, which may not be passed on", DRUG_ERRORS, simulate_drugs),
             ("news", "3,452 posts of 297 news sources, which the app lacks", NEWS_ERRORS, simulate_news),
         )

@@ -297,13 +297,13 @@ def _make_transparent(color: str, opacity: float) -> str:
     return f"rgba({red}, {green}, {blue}, {opacity:g})"
 
 
-def _build_error_bars(item: Series, centers: npt.NDArray[Any], axis_letter: str) -> dict[str, Any]:
+def _build_error_bars(series: Series, centers: npt.NDArray[Any], axis_letter: str) -> dict[str, Any]:
     """Build the error bars of an item, as Plotly has them; empty if it has none."""
-    if item.low_ends is None or item.high_ends is None:
+    if series.low_ends is None or series.high_ends is None:
         return {}
-    low_ends, high_ends = (np.asarray(ends, dtype=np.float64) for ends in (item.low_ends, item.high_ends))
+    low_ends, high_ends = (np.asarray(ends, dtype=np.float64) for ends in (series.low_ends, series.high_ends))
     # Each has its own colour: Streamlit's theme draws all others in one.
-    color = charts.NEUTRAL_COLOR if isinstance(item, Bars) else LINE_STYLES[item.style]["color"]
+    color = charts.NEUTRAL_COLOR if isinstance(series, Bars) else LINE_STYLES[series.style]["color"]
     lengths = {"array": high_ends - centers, "symmetric": False, "arrayminus": centers - low_ends}
     return {f"error_{axis_letter}": {"type": "data", **lengths, "thickness": 1.2, "width": 4, "color": color}}
 

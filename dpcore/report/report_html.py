@@ -51,14 +51,14 @@ def write_report_html(report: Report, created: datetime) -> str:
 @functools.cache
 def _load_template() -> jinja2.Template:
     """Load the template of the page with its filters, once."""
-    environment = jinja2.Environment(
+    jinja_environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, keep_trailing_newline=True, undefined=jinja2.StrictUndefined
     )
     # Markdown is escaped where it is read: no text becomes more than text there either.
-    environment.filters["markdown"] = lambda text: Markup(render_inline(text))
-    environment.filters["css"] = lambda disclosure: _CSS_CLASSES[classify(disclosure)]
-    environment.filters |= {"helps": _group_helps, "numbers": list_numbers, "facts": list_facts}
-    return environment.from_string(re.sub(r"\n +", "", _read_file("report.html")))
+    jinja_environment.filters["markdown"] = lambda text: Markup(render_inline(text))
+    jinja_environment.filters["css"] = lambda disclosure: _CSS_CLASSES[classify(disclosure)]
+    jinja_environment.filters |= {"helps": _group_helps, "numbers": list_numbers, "facts": list_facts}
+    return jinja_environment.from_string(re.sub(r"\n +", "", _read_file("report.html")))
 
 
 def _read_file(name: str) -> str:
@@ -82,8 +82,8 @@ def _group_helps(answer: Answer) -> list[tuple[str, list[str]]]:
 @functools.cache
 def _load_figure_template() -> dict[str, Any]:
     """Load the template of figures in a report, as Plotly reads it. Its script knows no template by name."""
-    template: dict[str, Any] = plotly_figures.load_white_template().to_plotly_json()
-    return template
+    template_options: dict[str, Any] = plotly_figures.load_white_template().to_plotly_json()
+    return template_options
 
 
 def _load_plotly_script() -> Markup:

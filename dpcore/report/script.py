@@ -384,8 +384,8 @@ def write_settings(call: Call, command_name: str, dataset: Dataset, column_argum
     """
     call_name, settings = call
     used_columns = {key: column for key, column in list_columns(dataset).items() if key in column_arguments}
-    entries = {**used_columns, **settings}.items()
-    setting_lines = [f"{key} = {_to_toml(value)}" for key, value in entries if value is not None]
+    setting_items = {**used_columns, **settings}.items()
+    setting_lines = [f"{key} = {_to_toml(value)}" for key, value in setting_items if value is not None]
     return "\n".join([_SETTINGS_HEADER.format(name=call_name, command=command_name), *setting_lines, ""])
 
 
@@ -430,8 +430,8 @@ def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     file_name = shorten(Path(path).name)
     try:
-        with Path(path).open("rb") as file:
-            content_bytes = file.read(MAX_BYTES + 1)
+        with Path(path).open("rb") as settings_file:
+            content_bytes = settings_file.read(MAX_BYTES + 1)
     except OSError as error:
         raise refuse(f"{file_name} cannot be read: {error.strerror}") from None
     if len(content_bytes) > MAX_BYTES:

@@ -33,15 +33,15 @@ class Tradeoff:
     Attributes:
         histogram: How many rows users have.
         problem: The question.
-        errors: Over the bounds of the curves; ``errors.bias`` is what is thrown away, in rows.
-        choice: The bound with the smallest expected error.
+        curve_errors: Over the bounds of the curves; ``bias`` is what is thrown away, in rows.
+        best_choice: The bound with the smallest expected error.
         near_optimal_range: Smallest and largest bound within 5 % of the best.
     """
 
     histogram: ContributionHistogram
     problem: total.TotalProblem
-    errors: total.TotalErrors
-    choice: total.TotalChoice
+    curve_errors: total.TotalErrors
+    best_choice: total.TotalChoice
     near_optimal_range: tuple[float, float]
 
     def evaluate(self, bound: float) -> total.TotalErrors:
@@ -94,11 +94,17 @@ def solve(dataset: Dataset, parameters: StartParameters) -> Tradeoff:
     """Compute bias, noise and error over the bound, and the best bound, as of one sum (Amin et al. 2019, section 3)."""
     histogram = start_parameters.choose_dataset(dataset, parameters.users).histogram
     problem = _build_problem(histogram, parameters.epsilon)
+    best_choice, grid_bounds = (
+        total.best_bound(problem),
+        log_spaced(*choose_axis_limits(histogram), CURVE_POINTS),
+    )
+    # The best bound is a point of the curve, so that the handle can stop there.
+    curve_bounds = np.union1d(grid_bounds, best_choice.max_total or 1.0)
     return Tradeoff(
         histogram=histogram,
         problem=problem,
-        errors=total.compute_errors(problem, log_spaced(*choose_axis_limits(histogram), CURVE_POINTS)),
-        choice=total.best_bound(problem),
+        curve_errors=total.compute_errors(problem, curve_bounds),
+        best_choice=best_choice,
         near_optimal_range=total.find_near_optimal_bounds(problem),
     )
 
@@ -114,14 +120,14 @@ HEIGHT = 330
 """In pixels: with the questions above it and the users below it, it is seen whole on a screen of 1280 x 800."""
 
 
-def plot_tradeoff(solution: Tradeoff, bound: int | None, disclosure: Provenance) -> Plot:
+def plot_tradeoff(solution: Tradeoff, bound: int | None, provenance: Provenance) -> Plot:
     """Plot bias, noise and error over the bound, with the best one and the bound that the user entered."""
-    best_choice, histogram, num_rows = solution.choice, solution.histogram, solution.num_rows
+    best_choice, histogram, num_rows = solution.best_choice, solution.histogram, solution.num_rows
     columns = {
-        "bound": solution.errors.bounds,
-        "bias": solution.errors.bias / num_rows,
-        "mean_noise": solution.errors.mean_noise / num_rows,
-        "expected_error": solution.errors.absolute_errors / num_rows,
+        "bound": solution.curve_errors.bounds,
+        "bias": solution.curve_errors.bias / num_rows,
+        "mean_noise": solution.curve_errors.mean_noise / num_rows,
+        "expected_error": solution.curve_errors.absolute_errors / num_rows,
     }
     bounds, bias_shares, noise_shares, error_shares = columns.values()
     items: list[Item] = [
@@ -148,7 +154,7 @@ def plot_tradeoff(solution: Tradeoff, bound: int | None, disclosure: Provenance)
         "As the bound grows, fewer rows are lost and more noise is needed.",
         Axis("bound", "rows per user", choose_axis_limits(histogram), number_format=",.3~r"),
         Axis("error of the count", "share of it", (0.001, 10.0), number_format=".2~%"),
-        items, disclosure, columns, is_main=True, height=HEIGHT, handle=handle,
+        items, provenance, columns, is_main=True, height=HEIGHT, handle=handle,
     )  # fmt: skip
 
 
@@ -172,13 +178,13 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
     Source: Amin et al. 2019, section 3; the exact error as in `dpcore.total.errors`.
     """
     solution = solve(dataset, parameters) if solution is None else solution
-    own_bound, best_choice, num_rows = parameters.bound, solution.choice, solution.num_rows
-    disclosure = start_parameters.choose_dataset(dataset, parameters.users).provenance
+    own_bound, best_choice, num_rows = parameters.bound, solution.best_choice, solution.num_rows
+    provenance = start_parameters.choose_dataset(dataset, parameters.users).provenance
     answer = Answer(
         "With so few users and so small an ε, every bound adds more noise than there is to count.",
         detail=_write_detail(solution, parameters), numbers=(), assumptions=(ASSUMPTION,),
-        disclosure=disclosure, parameters=parameters, solution=solution,
-        plots={"start-tradeoff": lambda: plot_tradeoff(solution, own_bound, disclosure)},
+        disclosure=provenance, parameters=parameters, solution=solution,
+        plots={"start-tradeoff": lambda: plot_tradeoff(solution, own_bound, provenance)},
     )  # fmt: skip
     if best_choice.max_total == 0:
         return answer

@@ -74,9 +74,8 @@ class TotalProblem:
             noise_error.check_noise(problems, self.mechanism, self.epsilon, self.delta)
         with problems:
             if self.is_integer and self.amounts.largest > MAX_WHOLE:
-                largest_text = wording.entered(self.amounts.largest)
                 problems.add(
-                    f"whole bounds go up to 2⁵³ only, and a total is {largest_text}",
+                    f"whole bounds go up to 2⁵³ only, and a total is {wording.entered(self.amounts.largest)}",
                     remedy="Allow any bound, or use a larger unit",
                 )
             if not math.isfinite(self.unit_noise * max(self.amounts.largest, 1.0)):
@@ -156,7 +155,7 @@ def build_errors(drawn_noise: DrawnNoise, bounds: npt.ArrayLike, bias: npt.Array
 
 
 def measure_errors(problem: TotalProblem, bounds: npt.ArrayLike) -> FloatArray:
-    """Compute the error of each bound by the problem's own measure; shapes as `errors`."""
+    """Compute the error of each bound by the problem's own measure, of the shape of ``bounds``."""
     t = np.asarray(bounds, dtype=np.float64)
     return problem.noise.measure_error(problem.measure, problem.amounts.excess(t), t)
 
@@ -387,8 +386,7 @@ def _find_second_point(problem: TotalProblem, bound: float, direction: float, en
         if (end - tested_bound) * direction <= 0.0:
             break
         bias, users = problem.amounts.excess(tested_bound), problem.amounts.users_above(tested_bound)
-        slope = _compute_slopes(problem, tested_bound, bias, users)
-        if slope * direction >= 0.0:
+        if _compute_slopes(problem, tested_bound, bias, users) * direction >= 0.0:
             return tested_bound
     return end
 
@@ -443,7 +441,7 @@ def find_short_bound(problem: TotalProblem, best_bound: float) -> float:
 
 
 def round_to_few_digits(best_bound: float, compute_errors: Callable[[FloatArray], FloatArray]) -> float:
-    """Return the shortest decimal beside a best bound on a total; see `short_bound`.
+    """Return the shortest decimal beside a best bound that errs at most `SHORT_COST` more; else the bound itself.
 
     Args:
         best_bound: The best bound, at least 0.

@@ -137,8 +137,8 @@ class TotalParameters(Parameters):
 
     def build_problem(self, amounts: Amounts) -> TotalProblem:
         """Build the problem on given totals; a bound on rows is whole."""
-        is_integer = self.summed is Summed.ROWS
         noise_arguments = self.epsilon, self.mechanism, self.delta
+        is_integer = self.summed is Summed.ROWS
         return TotalProblem(amounts, *noise_arguments, self.objective, is_integer, self.program)
 
 
@@ -176,8 +176,7 @@ def compute_user_totals(dataset: Dataset, summed: Summed) -> UserTotals:
     column_name = dataset.values.column
     with np.errstate(over="ignore", invalid="ignore"):
         sums = sum_per_user(dataset.values)
-        absolute_sum = float(np.abs(sums).sum())
-    if not np.isfinite(absolute_sum):
+    if not np.isfinite(float(np.abs(sums).sum())):
         refusal_sentence = "The totals are too large to add up."
         return UserTotals(None, None, column_name, refusal_sentence)
     if sums.min() >= 0.0:

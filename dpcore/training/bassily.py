@@ -191,9 +191,9 @@ FIGURES = (
         Axis("mean logistic loss on all rows", number_format=".3g"),
         BOUNDS,
         tuple(
-            Line(f"{key}_{epsilon}", f"{name}, ε = {epsilon}", style, symbol, dash, losses[epsilon])
+            Line(f"{key}_{epsilon}", f"{name}, ε = {epsilon}", style, symbol, dash, printed_losses[epsilon])
             for epsilon, dash in DASHES.items()
-            for key, name, style, symbol, losses in (
+            for key, name, style, symbol, printed_losses in (
                 ("cap", "Cap", Style.CAP, "diamond", PRINTED_CAP_LOSSES),
                 ("weights", "Weights", Style.SMOOTH, "circle", PRINTED_WEIGHT_LOSSES),
             )

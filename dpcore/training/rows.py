@@ -173,11 +173,11 @@ class ClassifierRows:
         return ClassifierRows(self.features[row_mask], self.signs[row_mask], new_codes)
 
 
-def prepare_rows(table: LabelledRows, scaling: Scaling, positive_above: float) -> ClassifierRows:
+def prepare_rows(labelled_rows: LabelledRows, scaling: Scaling, positive_above: float) -> ClassifierRows:
     """Scale the rows of a table and sort them by user; a label above the threshold is 1, any other -1.
 
     Args:
-        table: Features, labels and owners.
+        labelled_rows: Features, labels and owners.
         scaling: One range per feature.
         positive_above: The threshold, public, in the labels' unit.
 
@@ -185,10 +185,10 @@ def prepare_rows(table: LabelledRows, scaling: Scaling, positive_above: float) -
         InvalidInput: Ranges do not fit, or the threshold is not finite.
     """
     require.finite(positive_above=positive_above)
-    row_order = np.argsort(table.user_codes, kind="stable")
-    user_codes = np.unique(table.user_codes[row_order], return_inverse=True)[1].astype(np.int64)
-    signs = np.where(table.labels[row_order] > positive_above, 1.0, -1.0)
-    return ClassifierRows(scaling.apply(table.features[row_order]), signs, user_codes)
+    row_order = np.argsort(labelled_rows.user_codes, kind="stable")
+    user_codes = np.unique(labelled_rows.user_codes[row_order], return_inverse=True)[1].astype(np.int64)
+    signs = np.where(labelled_rows.labels[row_order] > positive_above, 1.0, -1.0)
+    return ClassifierRows(scaling.apply(labelled_rows.features[row_order]), signs, user_codes)
 
 
 def hold_out(rows: ClassifierRows, test_share: float, seed: int) -> tuple[ClassifierRows, ClassifierRows]:

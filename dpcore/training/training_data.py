@@ -202,10 +202,10 @@ def load_sample() -> TrainingData:
     Raises:
         InvalidInput: Its file is missing.
     """
-    path = FOLDER / FILE
-    if not path.is_file():
+    sample_path = FOLDER / FILE
+    if not sample_path.is_file():
         raise refuse(f"the sample file {FILE} is missing from the folder sample_data")
-    dataset = build_dataset(read_table(path.read_bytes(), FILE), DESIGN, Disclosure.PUBLIC)
+    dataset = build_dataset(read_table(sample_path.read_bytes(), FILE), DESIGN, Disclosure.PUBLIC)
     source = "Tickets of an invented help desk: was a ticket escalated? Made by docs/make_sample_tickets.py."
     dataset = replace(dataset, name=TITLE, source=source)
     return TrainingData(dataset, dataset.digest, DESIGN, make_scaling(dataset, DESIGN, RANGES), RANGES)

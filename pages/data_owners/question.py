@@ -27,7 +27,7 @@ QUESTION = Question(
 
 
 def find_disclosure(
-    parameters: OwnersParameters, dataset: Dataset, own_table: Dataset | None = None
+    parameters: OwnersParameters, dataset: Dataset, own_dataset: Dataset | None = None
 ) -> Provenance:
     """Return the label of the answer.
 
@@ -37,7 +37,7 @@ def find_disclosure(
     Args:
         parameters: What was asked.
         dataset: The data in use.
-        own_table: The page's own table, where there is one.
+        own_dataset: The page's own table, where there is one.
     """
     if parameters.source is OwnersSource.DATA:
         return dataset.provenance
@@ -46,5 +46,5 @@ def find_disclosure(
         for name, field in QUESTION.fields.items()
         if field.origin is not FieldOrigin.PUBLIC
     )
-    is_private = dataset.is_private or (own_table is not None and own_table.is_private)
+    is_private = dataset.is_private or (own_dataset is not None and own_dataset.is_private)
     return Disclosure.PRIVATE if is_entered and is_private else Disclosure.PUBLIC

@@ -36,10 +36,7 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
     """Draw the inputs and return the parameters; None, with the sentences on the page, if they are refused."""
     shares_dataset = dataset is session.dataset()
     state, make_key = st.session_state, QUESTION.key
-    options: dict[str, list[Any]] = {
-        "statistic": list_statistics(dataset),
-        "objective": list(Objective),
-    }
+    options: dict[str, list[Any]] = {"statistic": list_statistics(dataset), "objective": list(Objective)}
     is_mean = state.get(make_key("statistic")) is Statistic.MEAN and Statistic.MEAN in options["statistic"]
     if is_mean:
         options["objective"] = [objective for objective in Objective if not objective.is_relative]

@@ -160,16 +160,16 @@ class RegressionPage(Page):
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> RegressionParameters | None:
         """Draw the inputs, and warn of many clipped labels."""
         propose_range(dataset)
-        key = QUESTION.key
-        st.session_state.setdefault(key("error"), ErrorTarget.COEFFICIENTS)
+        build_key = QUESTION.key
+        st.session_state.setdefault(build_key("error"), ErrorTarget.COEFFICIENTS)
         parameters: RegressionParameters | None = question_page.read_inputs(
             QUESTION,
             slots,
             # Empty fields of the generator are named where the data are made, and matter to no upload.
             is_hidden=GENERATOR_FIELDS.__contains__,
-            draw_more=lambda: fields.choice("Figures show the error of", TARGETS, key("error"), FIT),
+            draw_more=lambda: fields.choice("Figures show the error of", TARGETS, build_key("error"), FIT),
             ask_first=lambda unused: question_page.ask_for_range(
-                dataset, {key("lower"): "L", key("upper"): "U"}, "label"
+                dataset, {build_key("lower"): "L", build_key("upper"): "U"}, "label"
             ),
         )
         outside_counts = None if parameters is None else count_clipped(dataset, parameters)

@@ -78,13 +78,11 @@ def read_data() -> TrainingData | None:
 
 def _generate() -> TrainingData | None:
     """Generate data by the page's fields; show the problems and return None if that is impossible."""
-    attributes = tuple(TrainingGenerator.__dataclass_fields__)
-    field_values = [st.session_state[QUESTION.key(field_name)] for field_name in GENERATOR_FIELDS]
-    field_labels = [QUESTION.declarations[field_name].name for field_name in GENERATOR_FIELDS]
+    field_by_attribute = dict(zip(TrainingGenerator.__dataclass_fields__, GENERATOR_FIELDS, strict=True))
     generator, input_problems = fields.build_parameters(
         TrainingGenerator,
-        dict(zip(attributes, field_values, strict=True)),
-        dict(zip(attributes, field_labels, strict=True)),
+        {attribute: st.session_state[QUESTION.key(name)] for attribute, name in field_by_attribute.items()},
+        {attribute: QUESTION.declarations[name].name for attribute, name in field_by_attribute.items()},
     )
     if generator is not None and access.is_served() and generator.num_users > MAX_DEMO_USERS:
         st.info(
@@ -116,12 +114,12 @@ def _show_upload() -> TrainingData | None:
     if data is None:
         return None
     _propose_ranges(data)
-    state, columns = st.session_state, data.numeric_columns
-    keys_by_column = {column: [_range_key(end_name, column) for end_name in END_WORDS] for column in columns}
+    state, names = st.session_state, data.numeric_columns
+    keys_by_column = {column: [_range_key(end_name, column) for end_name in END_WORDS] for column in names}
 
     def find_empty_columns() -> list[str]:
         """List the columns whose range has an empty end; after the fields are drawn there may be fewer."""
-        return [column for column in columns if any(state.get(key) is None for key in keys_by_column[column])]
+        return [column for column in names if any(state.get(key) is None for key in keys_by_column[column])]
 
     if keys_by_column:
         is_open = bool(find_empty_columns())

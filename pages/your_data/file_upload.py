@@ -15,6 +15,7 @@ from dpcore.common import wording
 from dpcore.common.checks import InputProblem, InvalidInput, describe_error
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
+from dpcore.counting.files import HELD_BYTES, expand_patterns, find_distributions, read_distribution
 from dpcore.counting.reduce import MISSING_REMEDY
 from dpcore.data.column_roles import Roles
 from dpcore.dataset import Dataset
@@ -36,11 +37,6 @@ _CUT_OFF = f"{jobs.CUT_OFF} The data in use stay as they were."
 
 
 _LOOK_JOB = QUESTION.key("look_job")
-
-
-def is_local() -> bool:
-    """Return True if the app runs on the person's own computer (``make app``), so that it may read paths."""
-    return os.environ.get(LOCAL) == "1" and not access.is_served()
 
 
 def is_waiting() -> bool:
@@ -101,7 +97,8 @@ def _show_uploader() -> None:
     if not is_waiting():
         with st.expander("Missing values"):
             columns.choose_rule()
-    if is_local():
+    # On a person's own computer (``make app``) the app may read paths.
+    if os.environ.get(LOCAL) == "1" and not access.is_served():
         with st.container(horizontal=True, vertical_alignment="bottom"):
             label_text = "Or the path of a file on this computer, of any size"
             example_path = "/home/me/events.parquet"
@@ -114,7 +111,7 @@ def _show_uploader() -> None:
 def _read_uploads(files: list[UploadedFile]) -> None:
     """Open uploaded files: small ones from memory, large ones from a temporary folder."""
     file_names = [file.name for file in files]
-    if sum(file.size for file in files) <= counting.HELD_BYTES:  # these never touch a disk (server.py)
+    if sum(file.size for file in files) <= HELD_BYTES:  # these never touch a disk (server.py)
         memory_files = [counting.MemoryFile(file.getvalue()) for file in files]
         UPLOADER.drop(files)
         _open_files(memory_files, file_names, None)
@@ -144,7 +141,7 @@ def _read_paths() -> None:
     entered_paths = [path.strip().strip('"') for path in paths_text.split(";") if path.strip()]
     paths = [os.path.join(base_folder, os.path.expanduser(path)) for path in entered_paths]
     try:
-        paths = counting.expand_patterns(paths)
+        paths = expand_patterns(paths)
     except InvalidInput as refused:
         _discard()
         UPLOADER.refuse(refused.problems)
@@ -158,9 +155,9 @@ def _open_files(
     """Open files as work beside the page, or read them as a distribution of pairs."""
     _discard()
     st.session_state[columns.build_key("stopped")] = ""
-    if counting.find_distributions(paths):
+    if find_distributions(paths):
         try:
-            st.session_state[columns.build_key("pairs")] = counting.read_distribution(paths, names)
+            st.session_state[columns.build_key("pairs")] = read_distribution(paths, names)
         except (InvalidInput, OSError) as refused:
             UPLOADER.refuse(describe_error(refused), names)
         finally:

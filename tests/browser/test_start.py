@@ -37,7 +37,7 @@ def test_three_answers_lead_on_play_and_keys_move_the_bound_and_a_presentation_l
     expect(page.get_by_text("Invented users.")).to_be_visible()
     plot = figure(page, "start_tradeoff")
     plot.evaluate("e => { e.dataset.seen = 'yes' }")
-    best = solve(parameters.make_dataset(UserPreset.TWO_GROUPS), StartParameters(1.0)).choice.max_total
+    best = solve(parameters.make_dataset(UserPreset.TWO_GROUPS), StartParameters(1.0)).best_choice.max_total
     handle = page.get_by_role("slider", name="Bound", exact=True)
     expect(handle).to_have_attribute("aria-valuenow", f"{best:g}")
     handle.press("Home")

@@ -53,8 +53,8 @@ def plot_regime_map(solution: OwnersSolution) -> Plot:
         regime_map.x_axis.value: file_x_values.ravel(),
         regime_map.y_axis.value: file_y_values.ravel(),
         "regime": [
-            "" if math.isnan(code) else Regime(int(code)).name.lower()
-            for code in regime_map.regimes[file_slices].ravel().tolist()
+            "" if math.isnan(regime_code) else Regime(int(regime_code)).name.lower()
+            for regime_code in regime_map.regimes[file_slices].ravel().tolist()
         ],
         "alone_over_joint": np.exp(joint_gains[file_slices]).ravel(),
         "alone_over_full": np.exp(full_gains[file_slices]).ravel(),
@@ -263,7 +263,7 @@ def write_directions(result: StudyResult, has_paper: bool = True) -> dict[str, s
         result: Accuracies.
         has_paper: True if the paper's figures stand beside; not for records of one's own.
     """
-    sentences, owner_numbers = dict[str, str](), result.study.numbers_of_owners
+    sentence_by_heading, owner_numbers = dict[str, str](), result.study.numbers_of_owners
     for other_form, (form_name, paper_sentence) in COMPARED_FORMS.items():
         signs = result.compare(Form.JOINT, other_form)
         num_compared_pairs = int(np.isfinite(signs).sum())
@@ -272,15 +272,15 @@ def write_directions(result: StudyResult, has_paper: bool = True) -> dict[str, s
         num_above, num_below = int((signs == 1.0).sum()), int((signs == -1.0).sum())
         count_phrase = f"above in {num_above} of {num_compared_pairs} pairs of ε and n, below in {num_below}."
         comparison_sentences = f"{count_phrase} {paper_sentence}" if has_paper else count_phrase
-        sentences[f"Joint privacy against {form_name}"] = comparison_sentences
+        sentence_by_heading[f"Joint privacy against {form_name}"] = comparison_sentences
     joint_gains = result.average(Form.JOINT) - result.average(Form.FULL)
     if len(owner_numbers) > 1 and np.isfinite(joint_gains).all():
         first_gain, *_, last_gain = joint_gains.mean(axis=0)
-        sentences["The gain of joint over full privacy"] = (
+        sentence_by_heading["The gain of joint over full privacy"] = (
             f"{first_gain:.3f} at n = {owner_numbers[0]} and {last_gain:.3f} at n = {owner_numbers[-1]}; in the "
             "paper (section 4.1.2) it grows."
         )
-    return sentences
+    return sentence_by_heading
 
 
 def tabulate_accuracy(result: StudyResult) -> pd.DataFrame:

@@ -331,7 +331,6 @@ def build_answer(
         lambda: _list_details(solution),
         number_keys=("bound", "sampling_rate", "divisor", "kept_share", "noise"),
         question_entries={"neighbours": NEIGHBOURS.value, "source": "arXiv 2407.07737; arXiv 2310.15526"},
-        omitted_parameter_names=words.NOT_COMPARED,
     )
 
 
@@ -355,4 +354,7 @@ def _list_details(solution: ExamplesSolution) -> dict[str, object]:
         "estimated_error": candidate.error,
         "bounds_within_5_percent": list(solution.comparison.find_near_optimal()),
         "proof": "none: the error is an estimate",
+        "estimated_error_at_own_bound": None
+        if solution.own_candidate is None
+        else solution.own_candidate.error,
     }

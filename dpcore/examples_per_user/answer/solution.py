@@ -195,9 +195,8 @@ def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
 def write_near_optimal(solution: ExamplesSolution) -> str:
     """Write the interval of near-optimal bounds."""
     bound_range, objective_text = solution.comparison.find_near_optimal(), "the least error, by this estimate"
-    worse_text = "the next bounds tried"
     range_text = standard.write_range(
-        *bound_range, symbol="G", objective=objective_text, worse_choices_phrase=worse_text
+        *bound_range, symbol="G", objective=objective_text, worse_choices_phrase="the next bounds tried"
     )
     return f"{SAMPLING_PHRASES[solution.best_candidate.sampling]}: {range_text}"
 
@@ -269,10 +268,9 @@ def write_programs(solution: ExamplesSolution, provenance: Provenance) -> CodeCh
     drawing = candidate.sampling, candidate.bound, candidate.rate, candidate.divisor
     guarantee = parameters.epsilon, parameters.delta, parameters.steps
     training = Training(*drawing, round_up(candidate.multiplier), *guarantee)
-    label_text = f"Label of its numbers: {provenance.label}."
     programs = []
     for program_name in PROGRAMS:
-        code = write_program(program_name, training, label_text)
+        code = write_program(program_name, training, f"Label of its numbers: {provenance.label}.")
         stem = write_file_name(code.file_name.removesuffix(".py"), provenance)
         programs.append((program_name, replace(code, file_name=f"{stem}.py")))
     return CodeChoice(tuple(programs))

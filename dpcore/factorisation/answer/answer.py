@@ -81,8 +81,8 @@ def tabulate_budget(solution: FactorisationSolution) -> pd.DataFrame:
     Columns: ``fewest_ratings`` and ``most_ratings`` of an item in it, then for each scheme the share of all
     squared weights that its items get.
     """
-    fifths = pd.RangeIndex(1, BUCKETS + 1, name="fifth")
-    count_ranges_frame = pd.DataFrame(solution.count_ranges, fifths, ["fewest_ratings", "most_ratings"])
+    fifth_index = pd.RangeIndex(1, BUCKETS + 1, name="fifth")
+    count_ranges_frame = pd.DataFrame(solution.count_ranges, fifth_index, ["fewest_ratings", "most_ratings"])
     return count_ranges_frame.assign(**{s.scheme.value: s.bucket_shares for s in solution.budget_shares})
 
 

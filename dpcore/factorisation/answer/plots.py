@@ -213,8 +213,10 @@ def plot_nearest_items(solution: FactorisationSolution) -> Plot | None:
             continue
         vectors, reference_vectors = model.learned_coordinates, reference_model.learned_coordinates
         item_overlaps = compare_neighbours(vectors, reference_vectors, np.arange(buckets.size), NUM_NEAREST)
-        bucket_overlaps = np.array([item_overlaps[buckets == bucket].mean() for bucket in range(BUCKETS)])
-        largest_overlap = max(largest_overlap, float(bucket_overlaps.max()))
+        # Of fewer than five items some buckets are empty.
+        masks = (buckets == bucket for bucket in range(BUCKETS))
+        bucket_overlaps = np.array([item_overlaps[mask].mean() if mask.any() else np.nan for mask in masks])
+        largest_overlap = max(largest_overlap, float(np.nanmax(bucket_overlaps)))
         overlap_column = Column(f"overlap_{scheme.value}", bucket_overlaps)
         items.append(Curve(words.SCHEME_NAMES[scheme], labels, overlap_column, **MODEL_STYLES[model_kind]))
     if not items:

@@ -214,22 +214,28 @@ def write_methods(solution: FactorisationSolution) -> Methods | None:
     parameters, verdict = solution.parameters, solution.verdict
     if verdict is None:
         return None
-    algorithm_phrase = (
-        "least squares on noisy sums [@chien2021]"
-        if parameters.algorithm is Algorithm.STATISTICS
-        else "noisy gradient steps"
-    )
+    algorithm_phrase = "least squares on noisy sums [@chien2021]"
+    if parameters.algorithm is not Algorithm.STATISTICS:
+        bound_text, steps_text = (
+            wording.number(parameters.gradient_bound),
+            wording.counted(parameters.steps, "step"),
+        )
+        algorithm_phrase = (
+            f"{steps_text} a sweep along noisy gradients, of which a user's are shortened to {bound_text}"
+        )
     learning_sentences = (
         f"Vectors of {parameters.dimension} entries were learned in {wording.counted(parameters.sweeps, 'sweep')} "
         f"[@krichene2023, algorithm 3] by {algorithm_phrase}; the squared weights of a user sum to at most "
-        f"{parameters.max_items:,}. All releases are one Gaussian mechanism [@dong2022], calibrated exactly "
-        "[@balle2018]."
+        f"{parameters.max_items:,}. An item of noisy count n weighs n^−{wording.number(parameters.exponent)}; counts "
+        f"took {wording.percent(parameters.count_share)} of the budget. The ridge of users was "
+        f"{wording.number(parameters.user_ridge)}. All releases are one Gaussian mechanism [@dong2022], calibrated "
+        "exactly [@balle2018]."
     )
     recommended_kind = RatingStudy.baseline
     step_sentences = "Noisy means of the items' ratings were released; users add their own offsets locally."
     if verdict.is_worth_it:
         recommended_kind = FACTORISATION
-        step_sentences = f"{learning_sentences} Ratings weigh less the larger their item's noisy count is."
+        step_sentences = learning_sentences
     mean_rmse, half_width = verdict.find_measure(recommended_kind)
     runs_phrase = wording.counted(verdict.result.study.repeats, "simulated run")
     return Methods(

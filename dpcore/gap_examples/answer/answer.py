@@ -27,7 +27,7 @@ WORTH_HAVING = 1.05
 
 
 def format_gain(ratio: float) -> str:
-    """Format how much a ratio of variances is above 1, in per cent; 0 for rounding."""
+    """Format by how much a ratio of variances exceeds 1, in per cent; 0 % if by no more than rounding."""
     return wording.percent(max(ratio - 1.0, 0.0), 3) if ratio - 1.0 > 5e-6 else f"0{wording.PERCENT}"
 
 
@@ -222,7 +222,6 @@ def show_two_groups(answer: Answer, dataset: Dataset) -> section.Parts:
     q = 1.0 - p
     term_texts = [f"{1.0 / (p + q * x) + q * x * x / (p + q * x) ** 2:.4f}" for x in caps]
     integer_cap_limit = two_groups.compute_integer_cap_limit(p)
-    real_cap_limit = two_groups.compute_real_cap_limit(p)
     light_share_text = f"{num_light_users}{wording.PERCENT}"
     fine_formula = "1/(1 − p)" if p <= 1.0 / 3.0 else "(5p − 1)/(4p²)" if p <= 0.5 else "2 − p"
     yield (
@@ -239,7 +238,7 @@ $$
 | times σ²/m | {" | ".join(term_texts)} | {1.0 / q:.4f} |
 
 Best is {_name_cap(integer_cap_limit)}: **{float(integer_cap_limit.ratio):.4f}**. With fine bounds (s → ∞) the best is
-{fine_formula} = **{float(real_cap_limit.ratio):.4f}**.
+{fine_formula} = **{float(two_groups.compute_real_cap_limit(p).ratio):.4f}**.
 """
     )
     comparison: Comparison = yield section.Cached(compare, (parameters.build_two_group_problem(),))
@@ -285,9 +284,8 @@ def show_regression(answer: Answer, dataset: Dataset) -> section.Parts:
     example_number, g = answer.parameters.example, answer.parameters.regression_g
     regression_step = yield section.Cached(regression.solve_regression_step, (example_number, g), num_kept=32)
     growth_columns = yield section.Cached(regression.compute_growth, (example_number,), num_kept=4)
-    yield section.Figures(
-        (plots.plot_growth(growth_columns, regression_step), plots.plot_thresholds(regression_step))
-    )
+    growth_plot = plots.plot_growth(growth_columns, regression_step)
+    yield section.Figures((growth_plot, plots.plot_thresholds(regression_step)))
     yield _write_regression(regression_step)
     yield section.Link("Linear regression", "Find the best C on other data", "arrow_forward")
 

@@ -158,7 +158,6 @@ def plot_two_groups(num_light_users: int, heavy_size: int, light_size: int) -> P
     heavy_share = 1.0 - light_share
     chosen_ratio = compute_variance_ratios(sizes, [light_share, heavy_share], heavy_share / light_size)
     paper_ratio, largest_ratio = (float(two_groups.compute_integer_cap_limit(p).ratio) for p in (0.5, 0.4))
-    rows_text = f"R = {heavy_size:,}, s = {light_size:,}"
     return Plot(
         "gap-two-groups",
         "Two groups",
@@ -168,7 +167,7 @@ def plot_two_groups(num_light_users: int, heavy_size: int, light_size: int) -> P
         (
             Curve("R → ∞, s = 1", SHARES, integer_cap_limit.ratio, Style.CAP),
             Curve("R → ∞, s → ∞", SHARES, real_cap_limit.ratio, Style.CUSTOMARY, dash="dash", width=2),
-            Curve(rows_text, SHARES, ratios, Style.CAP, dash="dot", width=2),
+            Curve(f"R = {heavy_size:,}, s = {light_size:,}", SHARES, ratios, Style.CAP, dash="dot", width=2),
             _build_supremum_line(),
             Mark("The paper's, 3/2", 0.5, paper_ratio, Style.ENTERED, "square"),
             Mark("Maximum, 25/16", 0.4, largest_ratio, Style.CUSTOMARY, "star"),
@@ -189,9 +188,8 @@ def plot_two_groups(num_light_users: int, heavy_size: int, light_size: int) -> P
 def find_worst_share(noise_per_user: float) -> float:
     """Find the share of light users at which the ratio is largest for this noise, to a thousandth."""
     light_shares = np.linspace(0.001, 0.999, 999)
-    return float(
-        light_shares[int(two_groups.compute_integer_cap_limit(light_shares, noise_per_user).ratio.argmax())]
-    )
+    ratios = two_groups.compute_integer_cap_limit(light_shares, noise_per_user).ratio
+    return float(light_shares[int(ratios.argmax())])
 
 
 def plot_any_noise(noise_per_user: float) -> Plot:

@@ -9,7 +9,7 @@ from dpcore.answer.answer import Answer, ReleaseSetting, add_choice, build_error
 from dpcore.code.choice import Quantity
 from dpcore.code.forms import build_forms, list_data_fields, name_cap_form
 from dpcore.common import wording
-from dpcore.common.strict_json import certificate_fields
+from dpcore.common.strict_json import certificate_fields, finite_or_none
 from dpcore.common.text_fields import to_fields
 from dpcore.dataset import Dataset
 from dpcore.learning.answer import population
@@ -142,6 +142,9 @@ def build_answer(
         error_parts=build_error_parts(list_parts(best_cap), wording.number),
         sections=SECTIONS,
     )
+    own_risk = None
+    if parameters.own_bound is not None:
+        own_risk = finite_or_none(float(final_solution.compute_error_parts_at(parameters.own_bound).total))
     return add_choice(
         answer,
         dataset,
@@ -151,6 +154,7 @@ def build_answer(
             "kept_share": best_cap.kept_share,
             "users_capped": best_cap.users_capped,
             "caps_within_5_percent": list(final_solution.near_optimal),
+            "bound_at_own_bound": own_risk,
             **certificate_fields(best_cap.certificate),
         },
         number_keys=("max_contributions", "tau_0", "bound", "bias_twice", "finite_sample", "privacy_noise"),
@@ -161,5 +165,5 @@ def build_answer(
             "neighbours": NEIGHBOURS.value,
             "source": "Amin et al. 2019, Bounding User Contributions, theorem 1 and section 6",
         },
-        omitted_parameter_names=NOT_ABOUT_DATA,
+        omitted_parameter_names=set(NOT_ABOUT_DATA) - {"own_bound"},
     )

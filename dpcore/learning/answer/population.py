@@ -86,9 +86,8 @@ def list_mass_columns(alpha: float) -> dict[str, FloatArray]:
     """List the mass of uncapped users over tau_0, for the chosen alpha and for `FAMILY`, as columns."""
     power_law = PowerLaw(alpha)
     # The heaviest users' shares, where the mass jumps, are among the points.
-    user_numbers = np.arange(1.0, 31.0)
     laws = [PowerLaw(law_alpha) for law_alpha in (alpha, *FAMILY_ALPHAS)]
-    jump_fractions = np.concatenate([law.probability(user_numbers) for law in laws])
+    jump_fractions = np.concatenate([law.probability(np.arange(1.0, 31.0)) for law in laws])
     is_on_axis = (FRACTION_LIMITS[0] < jump_fractions) & (jump_fractions < 1.0)
     tau_0 = log_spaced(*FRACTION_LIMITS, 240, extra_points=jump_fractions[is_on_axis].tolist())
     return {
@@ -122,7 +121,7 @@ def has_no_best(best_cap: LearningCap, smallest_fraction: float) -> bool:
 
 
 def describe_best(solution: PopulationSolution) -> str:
-    """Describe the smallest sum of bias and noise, and at which share it is."""
+    """Describe the smallest sum of bias and noise, with its tau_0 and proof, or that it is at one row per user."""
     best_cap, num_capped_text = solution.best_cap, wording.number(solution.expected_capped_at_best, 2)
     if has_no_best(best_cap, 1.0 / solution.parameters.population_rows):
         return f"The smallest sum, {wording.number(best_cap.total)}, is at one row per user."
@@ -393,7 +392,7 @@ def show_cost_over_caps(answer: Answer, dataset: Dataset) -> Parts:
 
 
 def show_cost_over_rows(answer: Answer, dataset: Dataset) -> Parts:
-    """Offer the search for the cost of privacy over n, and show what it finds."""
+    """Offer the search for the cost of privacy over n, and show what it has found, if anything."""
     parameters: LearningParameters = answer.parameters.cost_parameters
     yield "The smallest sum of bias and privacy noise, as rows become plentiful: it does not fall to zero."
     yield Fields(("alpha",))

@@ -49,7 +49,7 @@ class LearningSolution:
         return min(cap / float(self.problem.histogram.num_rows), 1.0)
 
     def compute_error_parts_at(self, cap: float) -> ErrorParts:
-        """Compute the bound in its parts at one cap, in rows per user."""
+        """Compute the bound on the excess risk in its parts at one cap, in rows per user."""
         return optimal_cap.compute_error_parts(self.problem, self.convert_to_fraction(cap))
 
 
@@ -63,7 +63,7 @@ def solve(dataset: Dataset, parameters: LearningParameters) -> LearningSolution:
 
 
 def compute_curves(problem: BiasProblem, fractions: npt.ArrayLike) -> dict[str, FloatArray]:
-    """Compute the bound of a capped learner in its parts, and every bound on the bias (twice), as columns.
+    """Compute the bound on the excess risk in its parts, and every bound on the bias (twice), as columns over tau_0.
 
     Columns: ``cap_rows``, ``tau_0``, ``kept_share``, ``largest_share``, ``users_capped``, ``bias_twice``,
     ``finite_sample``, ``privacy_noise``, ``bound``, and ``twice_`` and its name for every bound on the bias. A bound
@@ -153,7 +153,7 @@ MARKED_CAPS = (("Best bound", Style.CAP, "diamond"), ("Your own bound", Style.EN
 
 
 def plot_bound(solution: LearningSolution, dataset: Dataset, own_bound: int | None) -> Plot:
-    """Plot the bound over the cap, in its parts, with the best cap and the person's own: the main figure."""
+    """Plot the bound on the excess risk and its parts over the cap, with the best cap and the person's own, if any."""
     best_cap, columns, histogram = solution.best_cap, solution.curve_columns, solution.problem.histogram
     caps, parts = columns["cap_rows"], {name: columns[column] for name, column in PART_COLUMNS.items()}
     items: list[Item] = [
@@ -203,10 +203,8 @@ def plot_terms(solution: LearningSolution, dataset: Dataset, own_bound: int | No
     )
     items: list[Item] = []
     for term, (style, dash, width) in TERM_STYLES.items():
-        twice_biases = columns[f"twice_{term.value}"]
-        items.append(
-            Curve(TERM_NAMES[term], columns["cap_rows"], twice_biases, style, dash=dash, width=width)
-        )
+        twice_bias = columns[f"twice_{term.value}"]
+        items.append(Curve(TERM_NAMES[term], columns["cap_rows"], twice_bias, style, dash=dash, width=width))
     caps = (solution.best_cap.max_contributions, own_bound)
     for (name, style, _), cap in zip(MARKED_CAPS, caps, strict=True):
         if cap is not None:

@@ -88,12 +88,12 @@ def describe_inputs(answer: Answer, dataset: Dataset) -> section.Parts:
 
 
 def show_weights(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show how much one row counts against its user's size."""
+    """Show the plot of the weight of one row over the number of rows of its user."""
     yield section.Figures((answer.plots["mean-weights"](),), controlled_axes="y", axes_with_main_limits="x")
 
 
 def show_hidden(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show what the assumption of independent rows hides."""
+    """Show how bounding shifts the mean of the values, which independent rows hide; without values, what is missing."""
     value_summary = answer.solution.value_summary
     if value_summary is None:
         yield NO_VALUES
@@ -248,10 +248,7 @@ def _clamp_users(
 
 
 def _write_user_forms(
-    solution: MeanSolution,
-    users_solution: users.UsersSolution,
-    dataset: Dataset,
-    parameters: MeanParameters,
+    solution: MeanSolution, users_solution: users.UsersSolution, dataset: Dataset, parameters: MeanParameters
 ) -> Forms:
     """Write the programs that clamp users' deviations, with smooth weights; there is none for a cap."""
     threshold, growth = users_solution.threshold, PLAIN
@@ -287,7 +284,7 @@ def _describe_release(solution: MeanSolution, clamp: Clamp) -> dict[str, str]:
 def _describe_values(
     solution: MeanSolution, dataset: Dataset, parameters: MeanParameters
 ) -> dict[str, object]:
-    """Return the variance and the user share that the choice file states, each with its label."""
+    """Return the variance, and the user share if one is assumed, for the choice file, each with its label."""
     problem, variance_source = solution.problem, parameters.variance_source
     has_values = dataset.values is not None
     if not has_values and variance_source is VarianceSource.FROM_VALUES:
@@ -404,19 +401,17 @@ def write_methods(solution: MeanSolution, dataset: Dataset, parameters: MeanPara
     """Write the sentences of a methods section: guarantee, best cap, released sums and expected error."""
     range_text = f"[{wording.entered(parameters.lower)}, {wording.entered(parameters.upper)}]"
     problem = solution.problem
-    released_phrase, approximation_phrase = "the mean of the kept values [@epasto2020, section 3].", ""
+    sum_phrase, approximation_phrase = "the mean of the kept values [@epasto2020, section 3].", ""
     if isinstance(problem, PrivateCountsProblem):
         approximation_phrase = " (by the delta method)"
-        released_phrase = "the sums of the kept values' distances from both ends of that interval."
+        sum_phrase = "the sums of the kept values' distances from both ends of that interval."
         if problem.released_sums is not ReleasedSums.PAIR:
-            released_phrase = (
-                "the sum of the kept values around the middle of that interval, and to their number."
-            )
+            sum_phrase = "the sum of the kept values around the middle of that interval, and to their number."
     noise_phrase = cite_noise(problem.noise.kind.value, problem.program)
     release_sentence = (
-        f"Values were clamped to {range_text}, which is treated as public, and {noise_phrase} was added to "
+        f"Values were clamped to {range_text}, which is treated as public, and {noise_phrase} was added"
     )
-    release_sentence += released_phrase
+    release_sentence += f" to {sum_phrase}"
     cap_choice = solution.cap_choice
     cap, error_text = cap_choice.max_contributions, wording.number(cap_choice.standard_error)
     rows_text, was_or_were = wording.counted(cap, "row"), wording.agreeing(cap, "was", "were")
@@ -439,13 +434,11 @@ def _describe_rule(solution: MeanSolution) -> str:
     problem, table_phrase = solution.problem, " about the mean of the rows at hand"
     if problem.table_values is not None:
         return f"{table_phrase} before clamping, computed from the values"
-    share_phrase = (
-        f" if a share of {wording.number(problem.user_share, 2)} of the variance lies between users"
-    )
+    rho_phrase = f" if a share of {wording.number(problem.user_share, 2)} of the variance lies between users"
     if not solution.is_about_table:
-        return share_phrase if problem.user_share else " for rows that are independent draws"
+        return rho_phrase if problem.user_share else " for rows that are independent draws"
     condition_phrase = " if numbers of rows say nothing about the values"
-    return f"{table_phrase}{condition_phrase}{f' and{share_phrase}' if problem.user_share else ''}"
+    return f"{table_phrase}{condition_phrase}{f' and{rho_phrase}' if problem.user_share else ''}"
 
 
 def write_mean_forms(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> Forms:

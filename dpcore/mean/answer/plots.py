@@ -16,12 +16,7 @@ import numpy.typing as npt
 
 from dpcore import mean
 from dpcore.answer.answer import BIAS, NOISE, PART_STYLES, SAMPLING
-from dpcore.answer.axes import (
-    ROWS_UNIT,
-    build_bound_axis,
-    choose_bound_limits,
-    choose_curve_bounds,
-)
+from dpcore.answer.axes import ROWS_UNIT, build_bound_axis, choose_bound_limits, choose_curve_bounds
 from dpcore.answer.limits import fit_limits
 from dpcore.answer.plot import Axis, Band, Curve, Item, Mark, Plot, Scale, Style, linear_axis
 from dpcore.common import wording

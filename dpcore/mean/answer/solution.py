@@ -235,10 +235,9 @@ def choose_error_limits(problem: mean.MeanProblem) -> tuple[float, float]:
 
     # Lowest without sampling error: every user weighs the same, and noise is the whole error. Highest if all rows are
     # kept and values have the largest variance, B^2 / 4: claim 2.
-    sampling_deviation = problem.value_bound / 2.0 / math.sqrt(histogram.num_rows)
     largest_noise = noise_deviation(EPSILON_RANGE[0]) * conversion * histogram.max_size / histogram.num_rows
     least_error = noise_deviation(EPSILON_RANGE[1]) / histogram.num_users
-    return least_error, math.hypot(sampling_deviation, largest_noise)
+    return least_error, math.hypot(problem.value_bound / 2.0 / math.sqrt(histogram.num_rows), largest_noise)
 
 
 # --- sentences and numbers ------------------------------------------------------------------------------------------
@@ -362,10 +361,9 @@ def _describe_target(solution: MeanSolution, parameters: MeanParameters) -> list
         sentences.append("**Some values are beyond 1e100**: the error cannot be computed from them.")
     if value_summary is not None and problem.table_values is not None:
         clamping_shift = value_summary.table_values.clamping_shift
-        shift_texts = map(wording.number, (solution.cap_choice.shift - clamping_shift, clamping_shift))
         sentences.append(
             "Error about **the mean of these rows**. Shift by leaving rows out: {}, by clamping: {}.".format(
-                *shift_texts
+                *map(wording.number, (solution.cap_choice.shift - clamping_shift, clamping_shift))
             )
         )
     elif solution.is_about_table or problem.user_share:
@@ -477,7 +475,7 @@ def describe_noise(problem: mean.MeanProblem) -> str:
 
 
 def describe_user_share(value_summary: ValueSummary) -> str:
-    """Describe the share of the variance that lies between users, with its interval."""
+    """Describe the share of the variance that lies between users, with its interval; or why it cannot be estimated."""
     user_share = value_summary.user_share
     if math.isnan(user_share.estimate):
         return "it cannot be estimated: nobody has two rows, or there is only one user."
@@ -497,8 +495,7 @@ def describe_shifts(solution: MeanSolution, value_summary: ValueSummary) -> tupl
         ("smoothly weighted", smooth_choice.threshold, smooth_growth, smooth_choice),
     ):
         user_weights = weight_growth.scaled_weights(bound, clamped_values.sizes)
-        weighted_mean = float(user_weights @ clamped_values.user_means / user_weights.sum())
-        shift = weighted_mean - clamped_values.mean
+        shift = float(user_weights @ clamped_values.user_means / user_weights.sum()) - clamped_values.mean
         sentence = f"The {bounding_words} mean differs from the plain mean by {wording.number(shift)}"
         if solution.problem.table_values is None:
             ratio_text = wording.number(abs(shift) / choice.standard_error, 2)

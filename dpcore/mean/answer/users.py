@@ -110,7 +110,6 @@ def solve_users(
         noise_arguments = float(problem.noise.variance(1.0)), problem.num_aggregates == 2
         threshold = user_deviations.find_threshold(*noise_arguments)
         compute_error = partial(_measure_table_error, user_deviations, noise_arguments)
-    limit = threshold * problem.value_bound / 2.0
     errors = (
         compute_error(threshold),
         compute_error(bounds),
@@ -118,7 +117,8 @@ def solve_users(
         rows_error,
         np.asarray(rows_errors),
     )
-    return UsersSolution(threshold, limit, *errors, user_deviations, user_model)
+    deviation_limit = threshold * problem.value_bound / 2.0
+    return UsersSolution(threshold, deviation_limit, *errors, user_deviations, user_model)
 
 
 def _measure_table_error(
@@ -129,7 +129,7 @@ def _measure_table_error(
 
 
 def propose_clamp(solution: UsersSolution, rows_choice: mean.SmoothChoice, clamp: Clamp) -> str:
-    """Compare both ways of clamping, and propose the other one if it is better.
+    """Write how the other way of clamping compares, and propose it if it is better; or that both ways are the same.
 
     If no value is clamped there is nothing to compare: the error is the same.
 
@@ -190,9 +190,8 @@ def write_user_detail(
     if solution.user_deviations is not None:
         sentences.append("Error about **the mean of these rows**, smooth weights both.")
     if (user_model := solution.user_model) is not None:
-        worst_error = math.sqrt(
-            float(user_model.error(solution.threshold, has_any_distribution=True).variance)
-        )
+        largest_error = user_model.error(solution.threshold, has_any_distribution=True)
+        worst_error = math.sqrt(float(largest_error.variance))
         sentences.append(
             "**Assumed: the mean is (L + U)/2**, and users' means are normal around it. A mean one standard deviation "
             "of users away costs what clamping users gains. Both errors count what is cut as if it never cancelled. "
@@ -261,10 +260,7 @@ def split_errors(solution: UsersSolution, mean_errors: mean.MeanError) -> dict[s
 
 
 def build_user_facts(
-    solution: UsersSolution,
-    problem: mean.MeanProblem,
-    rows_facts: Mapping[str, str],
-    own_bound: int | None,
+    solution: UsersSolution, problem: mean.MeanProblem, rows_facts: Mapping[str, str], own_bound: int | None
 ) -> dict[str, str]:
     """Build the facts behind the answer; those on users, noise and counts are the same as of clamped rows."""
     user_deviations, threshold, format_number = solution.user_deviations, solution.threshold, wording.number
@@ -420,7 +416,7 @@ def write_user_methods(
 
 
 def build_problem(dataset: Dataset, problem: mean.MeanProblem) -> ClampedUsersProblem | None:
-    """Build the problem of the best range and bound if users are clamped.
+    """Build the problem of the best range and bound if users are clamped; None if it has no answer.
 
     None if the data have no values, all users have the same mean, or the program cannot clamp users.
     """
@@ -467,9 +463,8 @@ def is_usable(problem: ClampedUsersProblem, range_choice: RangeChoice) -> bool:
     lower, upper, threshold = range_choice.lower, range_choice.upper, range_choice.threshold
     weights, limit = np.minimum(threshold, problem.users.sizes), threshold * (upper - lower) / 2.0
     deviations = np.abs(weights * (problem.users.means - ((lower + upper) / 2.0 - problem.mean)))
-    return range_choice.is_wide and float(weights[deviations > limit * (1.0 + 1e-9)].sum()) <= 0.5 * float(
-        weights.sum()
-    )
+    clamped_weight = float(weights[deviations > limit * (1.0 + 1e-9)].sum())
+    return range_choice.is_wide and clamped_weight <= 0.5 * float(weights.sum())
 
 
 def compute_errors(

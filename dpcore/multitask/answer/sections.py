@@ -323,8 +323,8 @@ def show_experiment(answer: Answer, dataset: Dataset) -> section.Parts:
         yield section.Table(
             tabulate_errors(result), "Best exponents, and what 1/2 gains over 0 and 1", {"Its RMSE": "%.4f"}
         )
-        num_done = f"{result.num_runs_done:,}"
-        yield section.Note(f"{num_done} of {result.num_runs:,} runs; whiskers and ± are two standard errors.")
+        runs_phrase = f"{result.num_runs_done:,} of {result.num_runs:,} runs"
+        yield section.Note(f"{runs_phrase}; whiskers and ± are two standard errors.")
         yield section.Label(Disclosure.PUBLIC)
     yield section.PaperFigures(FIGURES)
 

@@ -78,12 +78,10 @@ def write_private_forms(
     value_column = dataset.pairs.value_column if is_sum and dataset.pairs else ""
     base_options = _build_options(parameters, dataset, value_column)
     pair_form = _build_pair_form(parameters, private_pair.max_groups, private_pair.max_amount)
-    return forms.build_forms(
-        parameters.epsilon if epsilon is None else epsilon,
-        base_options | {"disclosure": private_pair.facts},
-        [pair_form],
-        choose_library(parameters.program, parameters.mechanism),
-    )
+    base_options |= {"disclosure": private_pair.facts}
+    release_epsilon = parameters.epsilon if epsilon is None else epsilon
+    library = choose_library(parameters.program, parameters.mechanism)
+    return forms.build_forms(release_epsilon, base_options, [pair_form], library)
 
 
 def _build_options(parameters: PerGroupParameters, dataset: Dataset, value_column: str) -> dict[str, Any]:

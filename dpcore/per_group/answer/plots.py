@@ -104,10 +104,8 @@ def _name_error_unit(parameters: PerGroupParameters) -> str:
 
 def _build_axis(name: str, unit: str, values: FloatArray, *marked_values: float) -> Axis:
     """Build an axis that holds all values and the marked ones; its upper end is at least 1.5 times the lower one."""
-    low, high = (
-        min(float(values.min()), *marked_values, np.inf),
-        max(float(values.max()), *marked_values, 0.0),
-    )
+    low = min(float(values.min()), *marked_values, np.inf)
+    high = max(float(values.max()), *marked_values, 0.0)
     number_format = "," if name in (GROUPS_AXIS, USERS_AXIS) else ",.3~g"
     return Axis(name, unit, (low, max(high, low * 1.5)), number_format=number_format)
 

@@ -74,8 +74,9 @@ class PairSolution:
     @property
     def num_pairs(self) -> int:
         """Return the number of pairs of user and group with rows."""
-        facet = self.facet
-        return int(facet.pairs.sum() if isinstance(facet, PairSizes) else facet.user_codes.size)
+        return int(
+            self.facet.pairs.sum() if isinstance(self.facet, PairSizes) else self.facet.user_codes.size
+        )
 
     @property
     def num_groups(self) -> int:
@@ -121,7 +122,6 @@ class DistributionSolution(PairSolution):
 
     problem: SummaryProblem
     error_limits: tuple[float, float] | None
-    value_column: str = ""  # Only rows and users are counted.
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -232,7 +232,7 @@ def describe_coverage(planned_lines: Sequence[PlannedLine]) -> str:
 
 def list_assumptions(solution: PlanSolution) -> tuple[str, ...]:
     """List the assumptions of the plan; sentences without their full stop."""
-    statistics = {line.statistic for line in solution.lines}
+    line_statistics = {line.statistic for line in solution.lines}
     sentences = [
         f"Neighbouring relation of all lines: {NEIGHBOURS.value}",
         "Every further release needs a budget of its own",
@@ -241,11 +241,11 @@ def list_assumptions(solution: PlanSolution) -> tuple[str, ...]:
     ]
     for line in solution.planned_lines:
         sentences += [f"Mean: {assumption[0].lower()}{assumption[1:]}" for assumption in line.assumptions]
-    if LineStatistic.MEAN in statistics:
+    if LineStatistic.MEAN in line_statistics:
         sentences.append(
             "The error of a mean is the delta-method approximation, good while noise is small beside the rows kept"
         )
-    if any(statistic.is_per_group for statistic in statistics):
+    if any(statistic.is_per_group for statistic in line_statistics):
         sentences.append("The list of groups is public; their error is the root mean square over groups")
     return tuple(sentences)
 

@@ -296,7 +296,7 @@ def count_dropped(request: SelectionRequest, counts_by_name: Mapping[str, int]) 
 
     Args:
         request: What is selected.
-        counts_by_name: `UserAmounts.dropped`.
+        counts_by_name: `UserAmounts.dropped_counts`.
     """
     dropped_names, problem = ["rows without a user"], request.problem
     if isinstance(problem, PrivatePairProblem) and problem.parameters.statistic is Statistic.SUM:

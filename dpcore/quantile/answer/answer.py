@@ -312,17 +312,7 @@ def build_answer(
         assumptions=list_assumptions(parameters.neighbours, parameters.program),
         disclosure=dataset.provenance,
         facts=words.build_facts(solution),
-        proofs=(
-            *(
-                (
-                    wording.capital(words.KIND_NAMES[quantile_choice.weight_kind]),
-                    quantile_choice.certificate,
-                    quantile_choice.stop_reason,
-                )
-                for quantile_choice in solution.choices.each_choice
-            ),
-            ("From counts", solution.counts_certificate, "Exact, for the paper's trade-off form."),
-        ),
+        proofs=words.list_proofs(solution),
         code=words.write_forms(solution, dataset),
         near_optimal=words.describe_near_optimal(solution),
         parameters=parameters,

@@ -64,10 +64,8 @@ def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
         items.append(Curve(name, tried_errors.bounds, tried_errors.expected_errors, style, dash=dash))
         mark_name, least_error = f"Best, {name.lower()}", quantile_choice.rank_error
         items.append(Mark(mark_name, quantile_choice.bound, least_error, style, symbol))
-        kind_name, percent_text = KIND_NAMES[weighting], wording.percent(least_error)
-        least_phrases.append(
-            f"at {wording.counted(quantile_choice.bound, 'row')} with {kind_name}, {percent_text}"
-        )
+        bound_phrase = f"at {wording.counted(quantile_choice.bound, 'row')} with {KIND_NAMES[weighting]}"
+        least_phrases.append(f"{bound_phrase}, {wording.percent(least_error)}")
     items.append(Level("No bound", solution.unbounded_error, dash="longdash"))
     if solution.has_unavoidable_error:
         items.append(Level("Least possible (ties)", solution.least_error))
@@ -79,17 +77,14 @@ def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
     marked_errors = [item.y for item in items if isinstance(item, Mark)]
     shown_errors = [*columns["expected_rank_error"], *marked_errors, solution.unbounded_error]
     error_limits = fit_limits(np.array(shown_errors))
-    return Plot(
+    key, title, alt = (
         "quantile-error",
         "Rank error against the bound",
         f"Least {', and '.join(least_phrases)}.",
-        build_bound_axis(solution.problem.histogram),
-        Axis("rank error", SHARE, error_limits, title=f"Expected rank error ({SHARE})", number_format=".3~%"),
-        items,
-        dataset.provenance,
-        columns,
-        is_main=True,
     )
+    x, axis_title = build_bound_axis(solution.problem.histogram), f"Expected rank error ({SHARE})"
+    y = Axis("rank error", SHARE, error_limits, title=axis_title, number_format=".3~%")
+    return Plot(key, title, alt, x, y, items, dataset.provenance, columns, is_main=True)
 
 
 def plot_density(
@@ -136,17 +131,12 @@ def plot_density(
     if not solution.is_simulated:
         base_column = Column("base_density", _compute_base_density(solution, edges))
         curves.append(Curve("Base ν", centers, base_column, Style.SAMPLING, color_style=Style.ENTERED))
-    return Plot(
-        "quantile-density",
-        "Where the answer falls",
-        " ".join(f"{name}: {sentence}" for name, sentence in describe_answers(solution).items()),
-        _build_value_axis((low, high)),
-        linear_axis("density", _fit_from_zero(curves), "per unit of the values", number_format=".3~g"),
-        (*curves, *means, *quantiles),
-        dataset.provenance,
-        {"from": edges[:-1], "to": edges[1:]},
-        height=400,
-    )
+    alt = " ".join(f"{name}: {sentence}" for name, sentence in describe_answers(solution).items())
+    x, columns = _build_value_axis((low, high)), {"from": edges[:-1], "to": edges[1:]}
+    y = linear_axis("density", _fit_from_zero(curves), "per unit of the values", number_format=".3~g")
+    items: tuple[Item, ...] = (*curves, *means, *quantiles)
+    key, title = "quantile-density", "Where the answer falls"
+    return Plot(key, title, alt, x, y, items, dataset.provenance, columns, height=400)
 
 
 def _cut_bins(solution: QuantileSolution, low: float, high: float) -> FloatArray:
@@ -196,10 +186,8 @@ def plot_rank_distance(solution: QuantileSolution, dataset: Dataset) -> Plot:
         name, column_name = name_quantile(output.quantile), f"probability_q{wording.digits(output.quantile)}"
         bounded_probabilities = output.compute_probability_within(distances)
         unbounded_probabilities = unbounded_output.compute_probability_within(distances)
-        columns |= {
-            column_name: bounded_probabilities,
-            f"{column_name}_without_bound": unbounded_probabilities,
-        }
+        columns[column_name] = bounded_probabilities
+        columns[f"{column_name}_without_bound"] = unbounded_probabilities
         curves.append(Curve(name, distance_column, bounded_probabilities, style, dash=dash, width=WIDTH))
         legend_entry = "Without a bound" if len(solution.outputs) > 1 else ""
         options: dict[str, Any] = {"color_style": style, "shared_legend_name": legend_entry}
@@ -207,17 +195,12 @@ def plot_rank_distance(solution: QuantileSolution, dataset: Dataset) -> Plot:
         unbounded_curves.append(
             Curve(unbounded_name, distance_column, unbounded_probabilities, Style.ENTERED, **options)
         )
-    return Plot(
-        "quantile-near",
-        "How near it falls",
-        "Probability over the distance in rank.",
-        Axis("distance t in rank", SHARE, (1e-4, 0.5), number_format=".3~g"),
-        share_axis("probability of |F(answer) − q| ≤ t", (0.0, 1.02), number_format=".2~%"),
-        (*curves, *([] if solution.parameters.weighting is Weighting.NONE else unbounded_curves)),
-        dataset.provenance,
-        columns,
-        height=400,
-    )
+    if solution.parameters.weighting is not Weighting.NONE:
+        curves += unbounded_curves
+    title, alt = "How near it falls", "Probability over the distance in rank."
+    x = Axis("distance t in rank", SHARE, (1e-4, 0.5), number_format=".3~g")
+    y = share_axis("probability of |F(answer) − q| ≤ t", (0.0, 1.02), number_format=".2~%")
+    return Plot("quantile-near", title, alt, x, y, curves, dataset.provenance, columns, height=400)
 
 
 def plot_paper_bound(solution: QuantileSolution, dataset: Dataset) -> Plot:
@@ -231,16 +214,11 @@ def plot_paper_bound(solution: QuantileSolution, dataset: Dataset) -> Plot:
         least_value = float(rank_bound.compute(weighting, best_bound))
         items.append(Curve(name, Column("bound", bounds), bound_column, style))
         items.append(Mark(f"Best, {name.lower()}", best_bound, least_value, style, symbol))
-    return Plot(
-        "quantile-paper",
-        "The paper's bound",
-        f"Least near {wording.counted(solution.counts_bound, 'row')}.",
-        build_bound_axis(histogram),
-        Axis("bound on the rank error", SHARE, (1e-3, 1e2), number_format=".3~g"),
-        (*items, Level("Vacuous above 1", 1.0, dash="longdash")),
-        dataset.provenance,
-        height=400,
-    )
+    items.append(Level("Vacuous above 1", 1.0, dash="longdash"))
+    title, alt = "The paper's bound", f"Least near {wording.counted(solution.counts_bound, 'row')}."
+    x = build_bound_axis(histogram)
+    y = Axis("bound on the rank error", SHARE, (1e-3, 1e2), number_format=".3~g")
+    return Plot("quantile-paper", title, alt, x, y, items, dataset.provenance, height=400)
 
 
 def plot_poorer(
@@ -260,21 +238,16 @@ def plot_poorer(
         dataset: What it is about.
     """
     unit_text, column_name = "its widths; 0 = as entered", "moved_by_widths"
-    title = f"ν moved by ({unit_text})"
-    axis = linear_axis("ν moved by", (-1.05, 1.05), unit_text, title=title, number_format=".2f")
+    axis_title = f"ν moved by ({unit_text})"
+    x = linear_axis("ν moved by", (-1.05, 1.05), unit_text, title=axis_title, number_format=".2f")
     if base_change is BaseChange.WIDER:
-        axis = Axis("width of ν", "1 = as entered", (1.0, 1e4), number_format=",.3~g")
+        x = Axis("width of ν", "1 = as entered", (1.0, 1e4), number_format=",.3~g")
         column_name = "times_as_wide"
-    y = Column("expected_rank_error", errors)
-    return Plot(
-        "quantile-poorer",
-        "Poorer bases",
-        f"For the base as entered the error is {wording.percent(solution.rank_error)}.",
-        axis,
-        Axis("expected rank error", SHARE, (1e-4, 1.0), number_format=".3~%"),
-        (Curve("Expected rank error", Column(column_name, sizes), y, Style.TOTAL, symbol="circle"),),
-        dataset.provenance,
-    )
+    y = Axis("expected rank error", SHARE, (1e-4, 1.0), number_format=".3~%")
+    size_column, error_column = Column(column_name, sizes), Column("expected_rank_error", errors)
+    items = [Curve("Expected rank error", size_column, error_column, Style.TOTAL, symbol="circle")]
+    alt = f"For the base as entered the error is {wording.percent(solution.rank_error)}."
+    return Plot("quantile-poorer", "Poorer bases", alt, x, y, items, dataset.provenance)
 
 
 def plot_samples(
@@ -289,20 +262,12 @@ def plot_samples(
         name, column_suffix = name_quantile(output.quantile), f"q{wording.digits(output.quantile)}"
         simulated_shares = np.histogram(output_answers, edges)[0] / num_draws
         exact_probabilities = np.diff(output.cdf(edges))
-        columns |= {
-            f"simulated_share_{column_suffix}": simulated_shares,
-            f"exact_probability_{column_suffix}": exact_probabilities,
-        }
+        columns[f"simulated_share_{column_suffix}"] = simulated_shares
+        columns[f"exact_probability_{column_suffix}"] = exact_probabilities
         line_options: dict[str, Any] = {"dash": dash, "width": WIDTH, "line_shape": "hvh"}
         items.append(Curve(f"{name}, exact", centers, exact_probabilities, style, **line_options))
         items.append(Points(f"{name}, simulated", centers, simulated_shares, style, size=7))
-    return Plot(
-        "quantile-samples",
-        "Sampled answers",
-        "Simulated beside exact probabilities.",
-        _build_value_axis(shown_range),
-        share_axis("share of the answers in a bin", _fit_from_zero(items), number_format=".2~%"),
-        items,
-        dataset.provenance,
-        columns,
-    )
+    title, alt = "Sampled answers", "Simulated beside exact probabilities."
+    x = _build_value_axis(shown_range)
+    y = share_axis("share of the answers in a bin", _fit_from_zero(items), number_format=".2~%")
+    return Plot("quantile-samples", title, alt, x, y, items, dataset.provenance, columns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dpcore.answer import standard
-from dpcore.answer.answer import Number
+from dpcore.answer.answer import Number, Proof
 from dpcore.answer.axes import ROWS_UNIT, OutsideCounts
 from dpcore.answer.methods import ChoiceSource, Methods, write_guarantee
 from dpcore.code import with_opendp, with_python
@@ -74,6 +74,15 @@ def build_numbers(solution: QuantileSolution) -> tuple[Number, ...]:
         build_error("Rank error", error, error_note, "rank_error"),
         build_error(unbounded_name, solution.unbounded_error, expected_text, "rank_error_without_a_bound"),
     )
+
+
+def list_proofs(solution: QuantileSolution) -> tuple[Proof, ...]:
+    """Return name, certificate and stop reason of the best bound of each kind, and of the best from counts alone."""
+    proofs = [
+        (wording.capital(KIND_NAMES[choice.weight_kind]), choice.certificate, choice.stop_reason)
+        for choice in solution.choices.each_choice
+    ]
+    return (*proofs, ("From counts", solution.counts_certificate, "Exact, for the paper's trade-off form."))
 
 
 def describe_near_optimal(solution: QuantileSolution) -> str:

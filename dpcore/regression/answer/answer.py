@@ -117,7 +117,7 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
     estimate, cap_curve, num_users = solution.best_estimate, solution.cap_curve, solution.problem.num_users
     correlation_factor = noise_error.weighted_effect(estimate.matrix, solution.problem.user_codes)
     correlated_error = math.sqrt(correlation_factor * estimate.sampling_variance + estimate.privacy_variance)
-    facts = {
+    fact_by_title = {
         "Who sets the noise": f"{wording.counted(solution.num_users_at_limit, 'user')} of {wording.number(num_users)} "
         f"{wording.agreeing(solution.num_users_at_limit, 'has', 'share')} the largest weight; "
         f"{wording.percent(np.count_nonzero(estimate.matrix) / estimate.matrix.size)} of the weights are not 0.",
@@ -126,13 +126,13 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
         f"{wording.number(correlated_error)}.",
     }
     if cap_curve is None:
-        return facts | ({"Bounds": "the trial was stopped."} if solution.stage is Stage.FINAL else {})
+        return fact_by_title | ({"Bounds": "the trial was stopped."} if solution.stage is Stage.FINAL else {})
     rank_deficient_caps = cap_curve.caps[cap_curve.num_rank_deficient_draws > 0]
     if rank_deficient_caps.size:
         bound_phrase = wording.counted(int(rank_deficient_caps.max()), "row")
         fact = f"up to {bound_phrase} per user: some draws were linearly dependent."
-        facts["Bounds without an estimate"] = fact
-    return facts
+        fact_by_title["Bounds without an estimate"] = fact
+    return fact_by_title
 
 
 def show_basis(answer: Answer, _dataset: Dataset) -> Parts:

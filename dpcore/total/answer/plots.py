@@ -186,16 +186,14 @@ def _build_plot(
     **options: Any,
 ) -> Plot:
     """Build a plot of errors over the bound, with the axes of the solution."""
-    unit, (bound_limits, error_limits) = solution.unit, solution.limits
+    unit, (x_limits, y_limits) = solution.unit, solution.limits
     bound_name = "bound on either side" if isinstance(solution, SignedSolution) else "bound"
     return Plot(
         key,
         title,
         alt,
-        Axis(bound_name, unit.per_user_unit, bound_limits, number_format=",.4~r"),
-        Axis(
-            f"error of the released {unit.result_name}", unit.axis_unit, error_limits, number_format=",.3~r"
-        ),
+        Axis(bound_name, unit.per_user_unit, x_limits, number_format=",.4~r"),
+        Axis(f"error of the released {unit.result_name}", unit.axis_unit, y_limits, number_format=",.3~r"),
         items,
         dataset.provenance,
         columns,
@@ -240,10 +238,7 @@ def plot_strategies(
         errors = curves.relative_errors[index]
         items.append(Curve(name, epsilons, errors, strategy.style, dash=strategy.dash, width=width))
         if points is not None and strategy in points.strategies:
-            means, margins = (
-                points.relative_errors[index],
-                2.0 * points.standard_errors[index],
-            )
+            means, margins = (points.relative_errors[index], 2.0 * points.standard_errors[index])
             interval_ends, style = (means - margins, means + margins), strategy.style
             simulated_points = Points(f"{name}, simulated", points.epsilons, means, style, *interval_ends)
             items.append(replace(simulated_points, is_unnamed=True, symbol=strategy.symbol, size=7))

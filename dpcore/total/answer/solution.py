@@ -137,7 +137,7 @@ class TotalSolution(_CurveSolution):
 
 
 def _find_short_bound(problem: TotalProblem) -> float:
-    """Return the best bound in few digits."""
+    """Return the best bound, in few digits unless only whole bounds are allowed."""
     return total.find_short_bound(problem, total.find_optimal_bound(problem))
 
 

@@ -61,13 +61,12 @@ def list_numbers(solution: TotalSolution) -> tuple[Number, ...]:
     bound_text = unit.format_amount(bound, 4)
     cut_help = f"The {unit.result_name} is always too low by this much."
     noise_label = "RMS noise" if measure is Measure.RMSE else "Mean noise"
-    noise_help = "It can cancel a part of the bias."
     noise_size, error = float(solution.bound_errors.measure_noise(measure)), solution.compute_error(bound)
     return (
         Number("Best bound", bound_text, "per user", bound_help, bound, unit.per_user_unit, bound_key),
         build_number(ERROR_LABELS[measure], error, ERROR_HELP[measure], "error"),
         build_number("Cut away (bias)", float(solution.bound_errors.bias), cut_help, "bias"),
-        build_number(noise_label, noise_size, noise_help, "noise"),
+        build_number(noise_label, noise_size, "It can cancel a part of the bias.", "noise"),
     )
 
 
@@ -240,10 +239,9 @@ def write_forms(
 
 
 def _format_range(solution: SignedSolution, num_digits: int = 4) -> str:
-    """Format the range [L, U]."""
-    low_text = wording.number(solution.clipped_sum.low, num_digits)
-    high_text = wording.number(solution.clipped_sum.high, num_digits)
-    return f"[{low_text}, {high_text}]"
+    """Format the range as text, ``[L, U]``."""
+    ends = solution.clipped_sum.low, solution.clipped_sum.high
+    return "[{}, {}]".format(*(wording.number(end, num_digits) for end in ends))
 
 
 def write_signed_headline(solution: SignedSolution) -> str:
@@ -254,7 +252,6 @@ def write_signed_headline(solution: SignedSolution) -> str:
 def list_signed_numbers(solution: SignedSolution) -> tuple[Number, ...]:
     """Return the range, its error and the parts of the error."""
     clipped_sum, unit = solution.clipped_sum, solution.unit.axis_unit
-    noise_size = float(clipped_sum.errors.measure_noise(solution.measure))
     noise_label = "RMS noise" if solution.measure is Measure.RMSE else "Mean noise"
     abs_sum = abs(float(solution.problem.totals.sum()))
     share_text = f"({wording.percent(solution.error / abs_sum)} of the sum)" if abs_sum else "(the sum is 0)"
@@ -271,7 +268,7 @@ def list_signed_numbers(solution: SignedSolution) -> tuple[Number, ...]:
         build_number(ERROR_LABELS[solution.measure], solution.error, share_text, key="error"),
         build_number("Largest change by one user", clipped_sum.sensitivity, num_digits=4),
         build_number("Bias", clipped_sum.bias, bias_direction),
-        build_number(noise_label, noise_size),
+        build_number(noise_label, float(clipped_sum.errors.measure_noise(solution.measure))),
     )
 
 

@@ -387,23 +387,23 @@ def _list_methods(solution: TrainingSolution) -> list[dict[str, object]]:
     ]
 
 
-def write_runs(table: RunTable, provenance: Provenance) -> str:
+def write_runs(run_table: RunTable, provenance: Provenance) -> str:
     """Write every finished run: ``method``, ``bound``, ``row_clip``, ``run``, ``split``, eight scores, ``label``.
 
     Scores are named after their side, what they are a mean over, and the measure: ``held_out_rows_loss``.
     """
-    run_cell_indices, run_numbers = np.nonzero(np.isfinite(table.scores[:, :, 0, 0, 0]))
-    run_cells = [table.experiment.cells[cell_index] for cell_index in run_cell_indices]
+    run_cell_indices, run_numbers = np.nonzero(np.isfinite(run_table.scores[:, :, 0, 0, 0]))
+    run_cells = [run_table.experiment.cells[cell_index] for cell_index in run_cell_indices]
     columns: dict[str, object] = {
         "method": [cell.method.value for cell in run_cells],
         "bound": [cell.reach for cell in run_cells],
         "row_clip": [cell.clip for cell in run_cells],
         "run": run_numbers,
-        "split": run_numbers % len(table.experiment.splits),
+        "split": run_numbers % len(run_table.experiment.splits),
     }
     score_names = itertools.product(("trained_on", "held_out"), ScoreUnit, Measure)
     for (side_name, score_unit, measure), score_by_run in zip(
-        score_names, table.scores[run_cell_indices, run_numbers].reshape(-1, 8).T, strict=True
+        score_names, run_table.scores[run_cell_indices, run_numbers].reshape(-1, 8).T, strict=True
     ):
         columns[f"{side_name}_{score_unit.value}_{measure.value}"] = score_by_run
     columns["label"] = provenance.label

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import replace
-from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -142,8 +141,8 @@ def _edit_pins(question: Question, listed_pins: tuple[Pin, ...]) -> None:
     arguments = question.name, selected_name, name_key
     st.text_input("New name", key=name_key, max_chars=60, on_change=_rename, args=arguments, width=260)
     fields.button("Remove", f"{question.name}_pin_remove", "delete", _remove, question.name, selected_name)
-    remove_all = partial(_remove, question.name, "")
-    fields.button("Remove all", f"{question.name}_pins_remove", "delete_sweep", remove_all, type="tertiary")
+    key = f"{question.name}_pins_remove"
+    fields.button("Remove all", key, "delete_sweep", _remove, question.name, "", type="tertiary")
 
 
 def _rename(question_name: str, selected_name: str, key: str) -> None:

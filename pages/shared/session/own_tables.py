@@ -320,8 +320,7 @@ def known_files_to_json(known_files: Sequence[KnownFile]) -> list[dict[str, Any]
 
 def known_files_from_json(node: JsonValue) -> tuple[KnownFile, ...]:
     """Return the files of a session file; problems are added to ``node``."""
-    files = [_read_known_file(entry) for entry in node.get_entries(MAX_FILES) or ()]
-    return tuple(file for file in files if file is not None)
+    return tuple(filter(None, map(_read_known_file, node.get_entries(MAX_FILES) or ())))
 
 
 def _read_known_file(node: JsonValue) -> KnownFile | None:

@@ -20,8 +20,6 @@ from dpcore.gap_examples.compare import (
     compute_variance_ratios,
 )
 from dpcore.gap_examples.two_groups import (
-    REAL_CAPS_SUPREMUM,
-    ROUNDING_BOUND,
     build_theorem_2_problem,
     compute_supremum,
     compute_theorem_2,
@@ -29,6 +27,10 @@ from dpcore.gap_examples.two_groups import (
 )
 
 ROUNDING = 1e-9
+REAL_CAPS_SUPREMUM = 25.0 / 16.0
+"""Supremum of the ratio when caps may be any real number; proved in docs/gap.md."""
+ROUNDING_BOUND = 1.0 + 4.0 ** (1.0 / 3.0)
+"""The bound for whole caps that follows from v'(h*) <= 2 v(h*) and rounding h*: weaker, with a short proof."""
 
 
 def instances(max_size: int, max_users: int) -> st.SearchStrategy[tuple[list[int], list[int], float]]:

@@ -15,7 +15,7 @@ from dpcore.common.checks import InvalidInput
 from dpcore.contributions import ContributionHistogram
 from dpcore.mean import MeanProblem, Target, user_weight
 from dpcore.mean.private_counts import PrivateCountsProblem
-from dpcore.mean.user_model import UserModel, measure_normal_clamp
+from dpcore.mean.user_model import UserModel, measure_clamp
 
 SIZES = np.repeat([1.0, 3.0, 12.0, 40.0], [30, 20, 10, 4])
 MIDDLE, WIDTH, VARIANCE, EPSILON = 5.0, 1.6, 1.5, 2.0
@@ -111,7 +111,7 @@ def test_a_clamp_of_normal_values_has_the_moments_of_an_integral() -> None:
         x = np.linspace(-10.0, 10.0, 400_001)
         density = np.exp(-(x**2) / 2.0) / math.sqrt(2.0 * math.pi) * (x[1] - x[0])
         clamped = np.clip(tau * x, -limit, limit)
-        cut, v, inside = map(float, measure_normal_clamp(np.array(tau), np.array(limit)))
+        cut, v, inside = map(float, measure_clamp(np.array(tau), np.array(limit)))
         assert cut == pytest.approx(float(density @ np.abs(tau * x - clamped)), abs=1e-6)
         if tau:
             assert v == pytest.approx(float(density @ (clamped / tau) ** 2), abs=1e-5)

@@ -260,10 +260,12 @@ def test_code_carries_the_numbers_of_the_card() -> None:
         code = answer_from(view).code
         texts = {name: write(choice, Program.PYTHON).text for name, choice in code.forms}
         (pair,) = [text for name, text in texts.items() if name.startswith("Pair")]
-        assert f"MAX_GROUPS = {view.pair.max_groups}" in pair
         if statistic in (Statistic.ROWS, Statistic.MEAN):
-            assert f"MAX_ROWS = {int(view.pair.max_amount)}" in pair
-        elif statistic is not Statistic.USERS:
+            bounds = f"{view.pair.max_groups}, {int(view.pair.max_amount)} "
+            assert f"MAX_GROUPS, MAX_ROWS = {bounds}" in pair
+        else:
+            assert f"MAX_GROUPS = {view.pair.max_groups} " in pair
+        if statistic in (Statistic.SUM, Statistic.SIGNED_SUM):
             low = -view.pair.max_amount if statistic is Statistic.SIGNED_SUM else 0.0
             assert f"LOW, HIGH = {low!r}, {view.pair.max_amount!r}" in pair
         assert (len(texts) == 3) == statistic.is_non_negative

@@ -66,7 +66,8 @@ def test_the_pair_is_drawn_on_the_card_and_carried_away() -> None:
     assert "ε = 1.5 in all" in page_text
     assert "DP release (epsilon = 0.5" in page_text
     opened = check(app.button(key="per_group_card_code").click().run())
-    assert f"MAX_GROUPS = {drawn.max_groups}" in "".join(block.value for block in opened.code)
+    bounds_code = f"MAX_GROUPS, MAX_ROWS = {drawn.max_groups}, {int(drawn.max_amount)} "
+    assert bounds_code in "".join(block.value for block in opened.code)
     # For other settings it is not theirs; it stays on Choose privately.
     app.session_state["per_group.num_groups"] = 70.0
     check(app.run())
@@ -92,10 +93,12 @@ def test_programs_hold_the_drawn_pair_and_its_label(statistic: Statistic) -> Non
         assert "DP release (epsilon = 0.5" in text
         assert "do not publish" not in text.lower()
     python = write(choice, Program.PYTHON).text
-    assert f"MAX_GROUPS = {private_pair.max_groups}" in python
     if statistic is Statistic.ROWS:
-        assert f"MAX_ROWS = {int(private_pair.max_amount)}" in python
-    elif statistic is Statistic.SUM:
+        bounds = f"{private_pair.max_groups}, {int(private_pair.max_amount)} "
+        assert f"MAX_GROUPS, MAX_ROWS = {bounds}" in python
+    else:
+        assert f"MAX_GROUPS = {private_pair.max_groups} " in python
+    if statistic is Statistic.SUM:
         assert f"LOW, HIGH = 0.0, {private_pair.max_amount!r}" in python
 
 

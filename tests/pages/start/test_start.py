@@ -190,16 +190,16 @@ def test_what_invented_users_teach_is_so():
     def best(users, epsilon=1.0):
         return solve(SECRET, StartParameters(epsilon, users=users))
 
-    assert best(UserPreset.EQUAL_SIZES).choice.max_total == 20
+    assert best(UserPreset.EQUAL_SIZES).best_choice.max_total == 20
     heavy = best(UserPreset.ONE_HEAVY, 0.1)
-    assert heavy.choice.max_total < 20_000 / 10
+    assert heavy.best_choice.max_total < 20_000 / 10
     assert heavy.evaluate(20_000).mean_noise == pytest.approx(1000 * heavy.evaluate(20).mean_noise)
-    much, little = (best(UserPreset.TWO_GROUPS, epsilon).choice.max_total for epsilon in (1.0, 0.003))
+    much, little = (best(UserPreset.TWO_GROUPS, epsilon).best_choice.max_total for epsilon in (1.0, 0.003))
     assert 0.9 * 300 < much <= 300
     assert little < 300 / 2
     power = parameters.make_dataset(UserPreset.POWER_LAW).histogram
     assert power.users[:-1].tolist() == (3 * power.users[1:]).tolist()
-    best_power = best(UserPreset.POWER_LAW).choice.max_total
+    best_power = best(UserPreset.POWER_LAW).best_choice.max_total
     assert 1 < best_power < power.max_size
 
 
@@ -207,7 +207,7 @@ def test_invented_users_are_shown_and_the_data_in_use_stay():
     app = go(with_data(open_app("Mean"), SECRET), "Home")
     check(app.selectbox(key="start.users").set_value(UserPreset.ONE_HEAVY).run())
     assert parameters.SENTENCES[UserPreset.ONE_HEAVY] in shown_texts(app)
-    expected = solve(SECRET, StartParameters(1.0, users=UserPreset.ONE_HEAVY)).choice.max_total
+    expected = solve(SECRET, StartParameters(1.0, users=UserPreset.ONE_HEAVY)).best_choice.max_total
     assert answer_of(app, "start_card")["copied"] == f"{expected:g}"
     assert not any("computed from private data" in element.value for element in app.main.markdown)
     assert data(app).digest == SECRET.digest

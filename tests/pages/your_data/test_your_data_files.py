@@ -62,7 +62,7 @@ def histogram_of(app) -> dict[int, int]:
 @pytest.fixture
 def everything_is_large(monkeypatch):
     """Uploads lie in a temporary folder, and are counted there, however small."""
-    monkeypatch.setattr(counting, "HELD_BYTES", 0)
+    monkeypatch.setattr(file_upload, "HELD_BYTES", 0)
     monkeypatch.setattr(formats, "read_small", lambda *arguments: None)
 
 
@@ -314,8 +314,8 @@ FULL = "The file shop_events.csv was not read.\n- The temporary folder is full. 
         ({"open_files": fails}, UNFORESEEN),
         ({"count": fails}, UNFORESEEN),
         ({"count": fails, "formats.read_small": lambda *arguments: None}, UNFORESEEN),
-        ({"HELD_BYTES": 0, "shutil.copyfileobj": no_room}, FULL),
-        ({"HELD_BYTES": 0, "tempfile.mkdtemp": no_room}, FULL),
+        ({"pages.your_data.file_upload.HELD_BYTES": 0, "shutil.copyfileobj": no_room}, FULL),
+        ({"pages.your_data.file_upload.HELD_BYTES": 0, "tempfile.mkdtemp": no_room}, FULL),
     ],
     ids=["look", "count a small file", "count a large file", "copy", "folder"],
 )
@@ -324,8 +324,8 @@ def test_whatever_ends_in_an_error_is_said_and_the_panel_goes_on(monkeypatch, ch
     in_use = data(app)
     with monkeypatch.context() as patched:
         for name, new in changes.items():
-            of_python = name.startswith(("shutil.", "tempfile."))
-            patched.setattr(name if of_python else f"dpcore.counting.{name}", new)
+            is_full_name = name.startswith(("shutil.", "tempfile.", "pages."))
+            patched.setattr(name if is_full_name else f"dpcore.counting.{name}", new)
         upload(app, SHOP_EVENTS, "shop_events.csv")
         if "count" in changes:
             app = until_counted(use(app))
