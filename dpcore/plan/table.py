@@ -422,8 +422,7 @@ def compute_rank_error(
     if weight_kind is WeightKind.SMOOTH:
         assert planned_line.quantile_problem is not None
         problem, epsilons = planned_line.quantile_problem, np.array([epsilon])
-        errors = compute_errors_over_epsilon(problem, weight_kind, bound, epsilons)
-        return float(errors[0])
+        return float(compute_errors_over_epsilon(problem, weight_kind, bound, epsilons)[0])
     problem = build_quantile_problem(dataset, parameters, planned_line.line).with_changes(epsilon=epsilon)
     problem = problem.with_subsamples(max(4, min(64, _RANK_CELLS // dataset.histogram.num_rows)))
     return float(output(problem, weight_kind, bound).expected_rank_error)

@@ -175,12 +175,12 @@ def describe_forecasts(mean_regrets: FloatArray, num_rows: int | None = None) ->
 
 
 def is_direct_cheaper(solution: PrivateSolution) -> bool:
-    """Return True if the direct choice costs less at its 95th percentile."""
+    """Return True if the direct choice costs at most as much as a private copy at the 95th percentile."""
     return solution.direct_cost.percentile_95 <= solution.copy_cost.percentile_95
 
 
 def write_headline(solution: PrivateSolution) -> str:
-    """Write which way to take; on a release, the number itself."""
+    """Write which way of choosing to take; if the data are a DP release, the best number itself."""
     if solution.dataset.release is not None:
         number_name = NUMBER_NAMES[solution.parameters.purpose]
         return f"Take {wording.number(solution.best)} as the {number_name}; it may be published."
@@ -188,7 +188,7 @@ def write_headline(solution: PrivateSolution) -> str:
 
 
 def write_detail(solution: PrivateSolution) -> str:
-    """Write what the cost is counted in; on a release, that it costs nothing more."""
+    """Write what the cost is counted in; if the data are a DP release, that choosing costs nothing more."""
     if solution.dataset.release is not None:
         return "Choosing on a release spends nothing more. The costs may be shown."
     if solution.is_rank_error:
@@ -197,7 +197,7 @@ def write_detail(solution: PrivateSolution) -> str:
 
 
 def build_numbers(solution: PrivateSolution) -> tuple[Number, ...]:
-    """Build the numbers: what either way costs, the cheaper one first; on a release, the number itself before them."""
+    """Build the costs of both ways, the cheaper first; if the data are a DP release, the best number before them."""
     named_costs = [("Direct choice", solution.direct_cost), ("Private copy", solution.copy_cost)]
     numbers = [
         Number(
