@@ -114,7 +114,8 @@ def test_from_an_unknown_file_to_code_that_runs(page: Page, app_url: str, tmp_pa
         [sys.executable, "-c", everything], cwd=tmp_path, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
-    assert len(done.stdout.splitlines()) >= len(programs)
+    # All but the learner's, which bounds rows, release something.
+    assert len(done.stdout.splitlines()) >= len(programs) - 1
 
 
 def file_in_use(page: Page, private: bool) -> int:
