@@ -299,7 +299,7 @@ def build_answer(
         >>> import dpcore as ss
         >>> waits = pd.DataFrame({"user": list("abcd"), "minutes": [1, 2, 3, 4]})
         >>> ss.quantile_bound(waits, user="user", value="minutes", epsilon=1, lower=0, upper=5).headline
-        'Keep at most 1 row of each user.'
+        'Keep at most 1 row per user.'
 
     Source: Epasto et al. 2020, section 4 and appendix B.
     """

@@ -57,8 +57,8 @@ def test_the_bound_is_the_one_that_sum_and_count_says(epsilon):
     histogram = data(app).histogram
     every = off_by(histogram, np.arange(1, histogram.max_size + 1), epsilon)[2]
     rows = wording.counted(int(np.argmin(every)) + 1, "row")
-    assert f"Keep at most {rows} of each user." in shown_texts(app)
-    assert f"Keep at most {rows} of each user." in shown_texts(go(app, "Sum and count"))
+    assert f"Keep at most {rows} per user." in shown_texts(app)
+    assert f"Keep at most {rows} per user." in shown_texts(go(app, "Sum and count"))
 
 
 def test_the_figure_is_the_error_by_hand_and_the_sweet_spot_the_best_of_all_bounds():
