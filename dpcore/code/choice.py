@@ -135,7 +135,7 @@ class Rule:
         return {
             "followed": "users' sums of gradients clipped at a bound that follows a private quantile of them",
             "sums": f"users' sums of gradients clipped to that of {bound!r} rows",
-            "cap": f"at most {int(bound)} rows of each user, drawn at random{clip_phrase}",
+            "cap": f"at most {int(bound)} rows per user, drawn at random{clip_phrase}",
             "weights": f"smooth weights, no user above the weight of {bound!r} rows{clip_phrase}",
         }[self.bounds_by]
 

@@ -276,7 +276,7 @@ def _bound_rows_of_quantiles(several: Several, library_name: str) -> tuple[Sever
         return several, []
     sentence = (
         f"{library_name} counts all rows of a quantile alike, and the plan weighs those of "
-        f"{' and '.join(weighted_names)} by user. This program keeps at most as many rows of each user as the plan "
+        f"{' and '.join(weighted_names)} by user. This program keeps at most as many rows per user as the plan "
         f"lets a user weigh. Plain Python has the weights; a plan made for {library_name} states the errors of this "
         "program."
     )

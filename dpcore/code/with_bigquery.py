@@ -154,7 +154,7 @@ def _describe_bounds(choice: Choice) -> list[str]:
         return [_FINDS_GROUPS]
     if quantity is Quantity.QUANTILE:
         return [
-            "No bound on rows can be chosen: ZetaSQL, whose language BigQuery has, keeps at most 5 rows of each user "
+            "No bound on rows can be chosen: ZetaSQL, whose language BigQuery has, keeps at most 5 rows per user "
             "at random, and adds noise for 5 whatever the first statement leaves. Each percentile gets ε / "
             "(percentiles + 1); the rest goes to a hidden count of users."
         ]

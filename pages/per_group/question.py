@@ -22,8 +22,8 @@ def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     if dataset.pairs is None or dataset.pairs.value_range is None or dataset.is_private:
         return {"lower": None, "upper": None, "proposed": None}
-    value_range = round_out(*dataset.pairs.value_range)
-    return {"lower": value_range[0], "upper": value_range[1], "proposed": value_range}
+    rounded_range = round_out(*dataset.pairs.value_range)
+    return {"lower": rounded_range[0], "upper": rounded_range[1], "proposed": rounded_range}
 
 
 QUESTION = Question(

@@ -45,7 +45,7 @@ def write_headline(comparison: Comparison) -> str:
     gain_text = format_gain(comparison.ratio)
     if comparison.ratio < WORTH_HAVING:
         rows_text = wording.counted(comparison.cap_choice.max_contributions, "row")
-        return f"Keep at most {rows_text} of each user: weights gain only {gain_text}."
+        return f"Keep at most {rows_text} per user: weights gain only {gain_text}."
     return f"Use smooth weights: the best bound has {gain_text} more variance."
 
 
@@ -120,7 +120,7 @@ def write_methods(solution: GapSolution, dataset: Dataset, parameters: GapParame
     comparison, noise_text = solution.comparison, cite_noise("Laplace")
     if comparison.ratio < WORTH_HAVING:
         rows_text = wording.counted(comparison.cap_choice.max_contributions, "row")
-        step_phrase = f"At most {rows_text} of each user, drawn at random, were kept"
+        step_phrase = f"At most {rows_text} per user, drawn at random, were kept"
     else:
         threshold_text = wording.number(comparison.smooth_choice.threshold, 6)
         step_phrase = (

@@ -376,7 +376,7 @@ def _write_pair_texts(selection: PrivatePair) -> tuple[str, Number]:
         number_label, clipboard_text = "Bound, chosen with DP", f"{selection.max_groups}"
     else:
         amount_text = format_amount(parameters, selection.max_amount)
-        headline = f"Keep at most {groups_text} of each user, and at most {amount_text} in each."
+        headline = f"Keep at most {groups_text} per user, and at most {amount_text} in each."
         number_label = "Pair, chosen with DP"
         clipboard_text = f"{selection.max_groups}, {selection.max_amount:.12g}"
     return headline, Number(number_label, format_selection(selection), clipboard_text=clipboard_text)
