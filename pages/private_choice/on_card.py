@@ -68,7 +68,7 @@ class BoundSelection:
         request: What is selected; None if something is missing.
         card: The card with what was selected for it last; None before.
         has_button: True if the card has the button; the page that compares ways has its own.
-        missing_sentence: What must be entered before, a sentence; empty if nothing is missing.
+        missing: What must be entered before, or why no bound can be selected; None if nothing is missing.
         aim_sentence: What the selection takes otherwise than the card, a sentence; empty for nothing.
         public_fields: The question of the fields of public numbers that are drawn beside the button, and their names.
     """
@@ -76,7 +76,7 @@ class BoundSelection:
     request: SelectionRequest | None
     card: Answer | None = None
     has_button: bool = True
-    missing_sentence: str = ""
+    missing: MissingInput | None = None
     aim_sentence: str = ""
     public_fields: Fields = NO_FIELDS
 
@@ -122,6 +122,9 @@ class BoundSelection:
 
     def draw_step(self, key: str, button_type: str) -> None:
         """Show the button that opens the choice; while it is open, its fields, its expected cost and confirmation."""
+        if self.missing is not None and not self.missing.setting_names:
+            st.markdown(f":small[{self.missing.sentence}]")
+            return
         label = "Choose with DP…" if self.card is None else "Choose again with DP…"
         is_open = actions.open_step(label, key, type=button_type, help=STEP_HELP)
         actions.show_refused()
@@ -139,8 +142,8 @@ class BoundSelection:
                 fields.draw_all(question, *field_names)
                 with st.popover("More", icon=":material/tune:"):
                     fields.draw_all(QUESTION, "largest", "margin")
-            cost_text = f":small[{self.missing_sentence or self.cost_text}]"
-            st.markdown("\n\n".join(filter(None, (cost_text, self.dropped_text))))
+            expected_text = self.cost_text if self.missing is None else self.missing.sentence
+            st.markdown("\n\n".join(filter(None, (f":small[{expected_text}]", self.dropped_text))))
             if request is not None:
                 actions.confirm(key, actions.select, request, request, request.facts)
 
@@ -233,7 +236,7 @@ def build_selection(card: Answer) -> BoundSelection | None:
     except InvalidInput as refusal:
         # On the page that compares ways they have been said to be wrong.
         sentence = " ".join(problem.sentence for problem in refusal.problems)
-        missing_input = MissingInput(sentence, public_fields[1])
+        missing_input = MissingInput(sentence, ("selection_epsilon", *public_fields[1]))
         return None if is_own_page else _ask_for_missing(card, missing_input, public_fields)
     actions.rerun_after_draw()
     latest = _find_selection(total_card, request, dataset)
@@ -242,7 +245,7 @@ def build_selection(card: Answer) -> BoundSelection | None:
     released_card = None if latest is None else _build_card(card, *latest, dataset)
     public_fields = NO_FIELDS if isinstance(request.number, BoundPurpose) else public_fields
     aim = _describe_aim(card, request)
-    return BoundSelection(request, released_card, not is_own_page, "", aim, public_fields)
+    return BoundSelection(request, released_card, not is_own_page, None, aim, public_fields)
 
 
 def _find_selection(
@@ -291,7 +294,7 @@ def _ask_for_missing(card: Answer, missing: MissingInput, public_fields: Fields)
         return None
     if not is_pair and not {"num_groups", *public_fields[1]} & set(missing.setting_names):
         public_fields = NO_FIELDS
-    return BoundSelection(None, missing_sentence=missing.sentence, public_fields=public_fields)
+    return BoundSelection(None, missing=missing, public_fields=public_fields)
 
 
 def _describe_aim(card: Answer, request: SelectionRequest) -> str:
