@@ -424,7 +424,7 @@ class Plot:
 
         Args:
             selected_bound: The bound, or both bounds of a pair by their columns.
-            curve_name: Name of the curve that the bound stands on, where no handle says that.
+            curve_name: Text in the name of the curve that the bound stands on, where no handle says that.
         """
         handle = self.handle
         second_bound = None if handle is None else handle.second_bound
@@ -439,7 +439,10 @@ class Plot:
             x, y = find_bound(handle.bounds), find_bound(second_bound.bounds)
         else:
             curves = [item for item in self.items if isinstance(item, Curve)]
-            curves = [c for c in curves if (c.y is handle.errors if handle else c.name == curve_name)]
+            name = curve_name.lower()
+            curves = [
+                c for c in curves if (c.y is handle.errors if handle else name and name in c.name.lower())
+            ]
             if not curves:
                 return self
             x = find_bound(curves[0].x)

@@ -94,15 +94,15 @@ def _build_unreadable_error() -> InvalidInput:
 def _open_by_header(paths: Sequence[File], names: Sequence[str] | None) -> Source:
     """Open files by their column names alone, independent of their rows."""
     relations, heads = [], []
-    for path, name in zip(paths, names or [path.name for path in paths], strict=True):
-        file_start = formats.read_start(path, name)
+    for path, file_name in zip(paths, names or [path.name for path in paths], strict=True):
+        file_start = formats.read_start(path, file_name)
         if file_start.kind not in (FileKind.TEXT, FileKind.PARQUET):
             raise _build_unreadable_error()
         try:
             if file_start.kind is FileKind.TEXT:
-                relation, head = _read_text_header(path, name, file_start)
+                relation, head = _read_text_header(path, file_name, file_start)
             else:
-                relation, head = describe_parquet(path, name, 0, reads_header_only=True)
+                relation, head = describe_parquet(path, file_name, 0, reads_header_only=True)
         except InvalidInput:
             raise _build_unreadable_error() from None
         relations.append(relation)

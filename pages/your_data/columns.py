@@ -45,7 +45,7 @@ def _role_key(role: str) -> str:
 NO_COLUMN = "(none)"
 ROLE_LABELS = {
     "user": "Who: the column that identifies a user",
-    "count": "Rows of each user",
+    "count": "Rows per user",
     "size": "Rows per user (size)",
     "users": "Number of users of that size",
     "value": "Value to average or add up (optional)",

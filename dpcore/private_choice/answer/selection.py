@@ -376,7 +376,7 @@ def _write_pair_texts(selection: PrivatePair) -> tuple[str, Number]:
         number_label, clipboard_text = "Bound, drawn privately", f"{selection.max_groups}"
     else:
         amount_text = format_amount(parameters, selection.max_amount)
-        headline = f"Keep at most {groups_text} of each user, and at most {amount_text} in each."
+        headline = f"Keep at most {groups_text} per user, and at most {amount_text} in each."
         number_label = "Pair, drawn privately"
         clipboard_text = f"{selection.max_groups}, {selection.max_amount:.12g}"
     return headline, Number(number_label, format_selection(selection), clipboard_text=clipboard_text)
@@ -455,7 +455,11 @@ def build_code(
     quantity = Quantity.MODEL if number is OtherBound.MODEL else Quantity.COUNT
     if number in OF_MEAN:
         quantity = Quantity.MEAN
-        bound_fields |= {"lower": value_range[0], "upper": value_range[1], "range_drawn": range_facts}
+        bound_fields |= {
+            "lower": value_range[0],
+            "upper": value_range[1],
+            "range_facts": range_facts,
+        }
     elif quantity is Quantity.COUNT and (
         column_name := selection.column or forms.find_summed_column(dataset)
     ):

@@ -350,7 +350,7 @@ def test_columns_hold_what_is_drawn():
     # Everything lies inside the base, and both densities have area 1.
     assert float(density["density_q0.5"] @ width) == pytest.approx(1.0)
     assert float(density["base_density"] @ width) == pytest.approx(1.0)
-    assert re.search(r"Keep at most \d+ rows of each user", answer.headline)
+    assert re.search(r"Keep at most \d+ rows per user", answer.headline)
 
 
 def test_a_search_that_is_stopped_answers_with_what_was_tried_and_data_without_values_are_refused():

@@ -419,7 +419,7 @@ def test_on_choose_privately_the_bound_is_the_large_number_once_it_is_drawn():
     confirm(app, "private_choose")
     ((_, choices),) = app.session_state["private_choice.choices"].items()
     rows = wording.counted(int(choices[-1][1].value), "row")
-    assert f"Keep at most {rows} of each user." in shown_texts(app)
+    assert f"Keep at most {rows} per user." in shown_texts(app)
     shown = check(app.button(key="private_card_code").click().run())
     assert f"{int(choices[-1][1].value)}" in "".join(block.value for block in shown.code)
     # What it costs to draw is computed from the private data: never under the label of the release.
