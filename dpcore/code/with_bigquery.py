@@ -186,7 +186,7 @@ def write_statements(choice: Choice) -> str:
         largest=_LARGEST,
         dropped=bool(dropped_column),
         # Rows without a number are dropped by the column of the values, so there is one column of numbers.
-        number_column=quote_sql_name(dropped_column) if dropped_column else value_sql if reads_values else "",
+        number_column=quote_sql_name(dropped_column) if dropped_column else value_sql if needs_values else "",
         unread=_choose_replacement(choice),
         group=group_sql,
         in_list=f" AND {group_sql} IN ({list_sql})" if choice.groups else "",
