@@ -424,7 +424,7 @@ class Plot:
 
         Args:
             selected_bound: The bound, or both bounds of a pair by their columns.
-            curve_name: Name of the curve that the bound stands on, where no handle says that.
+            curve_name: Text in the name of the curve that the bound stands on, where no handle says that.
         """
         handle = self.handle
         second_bound = None if handle is None else handle.second_bound
@@ -473,10 +473,12 @@ class Plot:
         return max(float(error / np.nanmin(errors)) - 1.0, 0.0)
 
     def _find_bound_curve(self, curve_name: str) -> Curve | None:
-        """Return the curve that the handle follows, or without a handle the one of this name; None for none."""
+        """Return the curve that the handle follows, or without a handle one with this text in its name; or None."""
         curves = [item for item in self.items if isinstance(item, Curve)]
-        handle = self.handle
-        return next((c for c in curves if (c.y is handle.errors if handle else c.name == curve_name)), None)
+        if (handle := self.handle) is not None:
+            return next((curve for curve in curves if curve.y is handle.errors), None)
+        name = curve_name.lower()
+        return next((curve for curve in curves if name and name in curve.name.lower()), None)
 
     def _name_column(self, values: npt.ArrayLike) -> str:
         """Return the name of the column of the plot's file that holds these very values."""

@@ -338,7 +338,7 @@ def with_range(card: Answer) -> Answer:
     code_choice = card.code
     if code_choice is not None:
         forms = code_choice.forms
-        drawn_forms = ((n, replace(f, range_drawn=facts) if isinstance(f, Choice) else f) for n, f in forms)
+        drawn_forms = ((n, replace(f, range_facts=facts) if isinstance(f, Choice) else f) for n, f in forms)
         code_choice = CodeChoice(tuple(drawn_forms))
     # If the bound was selected, too, the card has said what all of it is.
     if isinstance(card.disclosure, ReleaseFacts):

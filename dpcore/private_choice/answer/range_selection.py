@@ -50,7 +50,10 @@ def build_range_answer(selection: PrivateRange, request: SelectionRequest, datas
 def _build_code(selection: PrivateRange, dataset: Dataset, epsilon: float) -> CodeChoice | None:
     """Build the program of a mean with the range and the public bound on rows of its problem."""
     problem, facts = selection.problem, selection.facts
-    fields = forms.list_data_fields(dataset) | {"neighbours": facts.neighbours, "range_drawn": facts}
+    fields = forms.list_data_fields(dataset) | {
+        "neighbours": facts.neighbours,
+        "range_facts": facts,
+    }
     # The bound was entered.
     fields |= {"disclosure": Disclosure.PUBLIC, "lower": selection.lower, "upper": selection.upper}
     smooth_fields = {"threshold": float(problem.max_contributions), "clamps_users": problem.clamps_users}

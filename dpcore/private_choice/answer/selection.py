@@ -455,7 +455,11 @@ def build_code(
     quantity = Quantity.MODEL if number is OtherBound.MODEL else Quantity.COUNT
     if number in OF_MEAN:
         quantity = Quantity.MEAN
-        bound_fields |= {"lower": value_range[0], "upper": value_range[1], "range_drawn": range_facts}
+        bound_fields |= {
+            "lower": value_range[0],
+            "upper": value_range[1],
+            "range_facts": range_facts,
+        }
     elif quantity is Quantity.COUNT and (
         column_name := selection.column or forms.find_summed_column(dataset)
     ):
