@@ -27,8 +27,8 @@ def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
             "users": True,
             "rows": counts_rows,
             "sum": has_values,
-            # A mean needs a range, which only public values propose.
-            "mean": has_values and not dataset.is_private and dataset.release is None,
+            # A mean needs a range, which only public values, and answers of yes and no, propose.
+            "mean": has_values and dataset.release is None and (not dataset.is_private or dataset.has_shares),
             "rows per group": counts_rows and dataset.pairs is not None,
         }
         lines_text = "; ".join(line_text for line_text, is_wanted in offered_by_line.items() if is_wanted)
