@@ -70,7 +70,7 @@ class Reply:
         >>> import dpcore as ss
         >>> reply = ss.count_bound([3] * 100, epsilon=1, disclosure="public")
         >>> print(reply.headline, reply.bound, round(reply.error, 2))
-        Keep at most 3 rows of each user. 3 2.95
+        Keep at most 3 rows per user. 3 2.95
         >>> reply.call[0]
         'count_bound'
     """

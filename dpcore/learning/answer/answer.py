@@ -108,7 +108,7 @@ def build_answer(
         >>> import dpcore as ss
         >>> answer = ss.learning_bound([1] * 90 + [10] * 10, epsilon=1)
         >>> print(answer.headline, round(answer.error, 2))
-        Keep at most 1 row of each user. 1.93
+        Keep at most 1 row per user. 1.93
 
     Source: Amin et al. 2019, theorem 1.
     """

@@ -388,8 +388,8 @@ def write_methods(solution: LearningSolution, dataset: Dataset, parameters: Lear
     statement_text = "A model was trained by a private learner, and released,"
     return Methods(
         guarantee_text=write_guarantee(statement_text, parameters.epsilon, NEIGHBOURS),
-        procedure=f"The learner saw at most {cap_text} of each user.",
-        public_procedure="The learner saw at most a fixed number of rows of each user.",
+        procedure=f"The learner saw at most {cap_text} per user.",
+        public_procedure="The learner saw at most a fixed number of rows per user.",
         disclosure=dataset.provenance,
         rule_sentence="The bound minimises an upper bound on the excess risk of the learner [@amin2019, theorem 1], "
         f"with VC dimension {parameters.vc_dimension}, failure probability {failure_text}, and constants of "

@@ -45,8 +45,8 @@ def _sample_epsilons(solution: PlanSolution, limits: tuple[float, float]) -> tup
     # From amount to epsilon, one call of OpenDP each (2 ms), and not back, which is a search. mu^2 = 20 is about
     # epsilon = 30.
     plan_mu_squared = 1.0 / budget.full_v
-    largest_amount = max(40.0, min(plan_mu_squared * 2.0, 0.999 * MAX_AMOUNT))
-    amounts = np.geomspace(min(1e-5, plan_mu_squared / 2.0), largest_amount, 33)
+    largest_mu_squared = max(40.0, min(plan_mu_squared * 2.0, 0.999 * MAX_AMOUNT))
+    amounts = np.geomspace(min(1e-5, plan_mu_squared / 2.0), largest_mu_squared, 33)
     return np.array([budget.convert_to_epsilon(amount) for amount in amounts.tolist()]), 1.0 / amounts
 
 

@@ -100,7 +100,7 @@ def test_what_is_dropped_and_what_is_never_reached_is_said():
     assert "**Users:** ±100 % instead of ±5.0 %; it gets no share" in small.detail.replace(
         "\N{NO-BREAK SPACE}", " "
     )
-    missed = build_plan_answer("users; sum within 1%", epsilon=8.0)
+    missed = build_plan_answer("users; sum within 1%", epsilon=5.0)
     epsilon_text = format_rounded_up(missed.solution.reaching_epsilons[1], 3)
     assert f"or ε = {epsilon_text}." in missed.detail
     assert [row["met"][0] for row in words.tabulate_plan(missed.solution)] == ["✓", "✗"]

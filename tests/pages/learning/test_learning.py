@@ -131,7 +131,7 @@ def assert_answer(app: AppTest, problem: optimal_cap.BiasProblem) -> None:
             for item in (best.total, best.fraction, best.twice_bias, best.finite_sample, best.privacy)
         ),
     ]
-    assert f"Keep at most {wording.counted(best.max_contributions, 'row')} of each user." in shown_texts(app)
+    assert f"Keep at most {wording.counted(best.max_contributions, 'row')} per user." in shown_texts(app)
 
 
 @pytest.mark.parametrize("name", ["online-retail-lines", "shop-events", "requests-commits"])
