@@ -121,7 +121,7 @@ def _describe_reading(choice: Choice) -> list[str]:
         )
     elif choice.quantity in OF_VALUES:
         notes.append(
-            f"A value that is no finite number (NULL, text, a mark between thousands, a decimal comma) counts as "
+            f"A value that is no finite number (NULL, other text than yes or no, marks between thousands) counts as "
             f"{_choose_replacement(choice)!r}, so that no cell stops the query. Load the column as numbers."
         )
     return notes
@@ -183,9 +183,10 @@ def write_statements(choice: Choice) -> str:
         table=quote_sql_name(choice.bigquery_table),
         named=[name for name in dict.fromkeys(column_names) if not (needs_values and name == value_sql)],
         value=value_sql,
-        number=f"SAFE_CAST({value_sql} AS FLOAT64)",
         largest=_LARGEST,
-        dropped=f"SAFE_CAST({quote_sql_name(dropped_column)} AS FLOAT64)" if dropped_column else "",
+        dropped=bool(dropped_column),
+        # Rows without a number are dropped by the column of the values, so there is one column of numbers.
+        number_column=quote_sql_name(dropped_column) if dropped_column else value_sql if needs_values else "",
         unread=_choose_replacement(choice),
         group=group_sql,
         in_list=f" AND {group_sql} IN ({list_sql})" if choice.groups else "",
