@@ -150,6 +150,8 @@ def to_dataset(
     contribution: Contribution = Contribution.ROWS,
     needs: Sequence[str] = (),
     missing: MissingRule = None,
+    sheet: str = "",
+    separator: str = "",
 ) -> Dataset:
     """Convert data of any accepted kind to a `Dataset`, as *Data* does for an upload.
 
@@ -166,6 +168,8 @@ def to_dataset(
         needs: Names of those of the arguments ``value`` and ``group`` that the question requires.
         missing: What happens where a value is missing or no finite number: ``"drop"`` leaves the row out, a public
             number replaces the value, None refuses the data.
+        sheet: Sheet of workbooks; empty for the first.
+        separator: Separator of fields of text files; empty to detect it.
 
     Returns:
         The dataset.
@@ -196,7 +200,7 @@ def to_dataset(
             elif files.find_distributions(file_paths):
                 dataset = files.read_distribution(file_paths, provenance=provenance)
             else:
-                source = files.open_files(file_paths)
+                source = files.open_files(file_paths, sheet=sheet, separator=separator)
             if source is not None:
                 role_columns = user_columns, value, group_columns
                 roles = _choose_roles(source, *role_columns, contribution, missing_names, missing, problems)
