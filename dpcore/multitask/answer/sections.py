@@ -318,8 +318,8 @@ def show_experiment(answer: Answer, dataset: Dataset) -> section.Parts:
         is_relative = yield section.Choice(
             "relative", "Test error", {True: "Relative to uniform weights (μ = 0)", False: "As it is"}
         )
-        for panel_plots in plot_errors(result, is_relative):
-            yield section.Figures(panel_plots, has_titles=True)
+        for algorithm_plots in plot_errors(result, is_relative):
+            yield section.Figures(algorithm_plots, has_titles=True)
         yield section.Table(
             tabulate_errors(result), "Best exponents, and what 1/2 gains over 0 and 1", {"Its RMSE": "%.4f"}
         )

@@ -231,13 +231,13 @@ def show_samples(answer: Answer, dataset: Dataset) -> Parts:
     )
     if simulation is None:
         return
-    solution, num_draws, simulated_answers = simulation
+    simulated_solution, num_draws, simulated_answers = simulation
     num_drawn = simulated_answers.shape[0]
     if num_drawn < num_draws:
         yield Note(f"Stopped early: {wording.counted(num_drawn, 'answer')} drawn.")
     if num_drawn == 0:
         return
-    draw_samples = partial(plots.plot_samples, solution, simulated_answers, dataset)
+    draw_samples = partial(plots.plot_samples, simulated_solution, simulated_answers, dataset)
     yield _choose_values(current_solution, "samples", draw_samples)
     yield Label()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -219,16 +220,17 @@ def draw_answer(card: Answer, key: str, is_final: bool = True) -> None:
             card = selection_module.with_range((selection and selection.card) or card)
     if run is not None and run.shown_card is None:
         run.shown_card = card
+    if selection is not None and selection.has_button and selection.is_open(f"{key}_draw"):
+        # The open choice stands where its button stood, with all of it in sight.
+        card = replace(card, detail="", near_optimal="", alternative=None)
     # As high as the column of the figure, so that what stands below it stays in place while a slider moves.
     with st.container(key=key, height="stretch"):
         _draw_words(card, key, run is not None and run.question.draws_bounds, is_final)
+        if selection is not None and run is not None and run.selected_excess is not None:
+            st.markdown(selection.write_excess(run.selected_excess))
         is_undrawn = selection is not None and selection.card is None
         if selection is not None and is_undrawn:
-            selection.ask()
-            if not selection.missing_sentence:
-                selection.draw_button(f"{key}_draw", fields.main_button())
-            cost_text = f":small[{selection.missing_sentence or selection.cost_text}]"
-            st.markdown("\n\n".join(filter(None, (cost_text, selection.dropped_text))))
+            selection.draw_step(f"{key}_draw", fields.main_button())
         code_label, options = "Get code", dict[str, Any](is_main=True)
         if is_undrawn:
             code_label = "Use the number as it is"
@@ -241,10 +243,7 @@ def draw_answer(card: Answer, key: str, is_final: bool = True) -> None:
                 with st.popover("Why?", type="tertiary", key=f"{key}_why"):
                     st.markdown("\n\n".join(reasons))
         if selection is not None and not is_undrawn and selection.has_button:
-            selection.ask()
-            selection.draw_button(f"{key}_draw", "tertiary")
-            if selection.dropped_text:
-                st.markdown(selection.dropped_text)
+            selection.draw_step(f"{key}_draw", "tertiary")
         near_optimal_text = f"**Near-optimal:** {card.near_optimal}" if card.near_optimal else ""
         alternative_text = card.alternative.sentence if card.alternative else ""
         remark = card.relative_error.remark if card.relative_error else ""
