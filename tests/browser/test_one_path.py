@@ -139,21 +139,21 @@ def path_of(link: Locator, kind: Kind, private: bool, common: int) -> str:
     if kind.picks:
         way.press(page.get_by_test_id("stMain").get_by_role("radio", name=kind.picks))
     if private:
-        if kind.public[0]:
-            way.enter(*kind.public)
         for label, text in zip(kind.ends, ("0", "100"), strict=False):
             way.enter(label, text)
         if kind.groups:
             way.enter("Groups on the list", "8")
-    draw = page.get_by_role("button", name="Draw it privately (ε = 0.1)")
+    draw = page.get_by_role("button", name="Choose with DP…")
     expect(draw).to_have_count(int(private))
     if private:
         way.press(draw)
+        if kind.public[0]:
+            way.enter(*kind.public)
         way.press(page.get_by_role("button", name="Spend ε = 0.1"))
-        expect(page.get_by_role("button", name="Draw another")).to_be_visible()
+        expect(page.get_by_role("button", name="Choose again with DP…")).to_be_visible()
     number_text = page.locator(".sweetspot-number .value").first.inner_text()
     bounds = [float(number.replace(",", "")) for number in re.findall(NUMBER, number_text)]
-    way.press(page.get_by_role("button", name="Code for your library"))
+    way.press(page.get_by_role("button", name="Get code"))
     text = page.get_by_role("dialog").get_by_test_id("stCode").locator("code").inner_text()
     assert way.actions <= MOST + private, (kind, private, way.actions)
     numbers_text = re.findall(f"{', '.join(kind.bounds)} = (?:0.0, )?([0-9., ]+)", text)[0]

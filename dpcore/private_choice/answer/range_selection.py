@@ -29,7 +29,7 @@ def build_range_answer(selection: PrivateRange, request: SelectionRequest, datas
         clamped_text = f"users' deviations, for weights of at most {rows_text},"
     lower_text, upper_text = map(wording.entered, ends)
     clipboard_text = "{:.12g}, {:.12g}".format(*ends)
-    number = Number("Range, drawn privately", format_selection(selection), clipboard_text=clipboard_text)
+    number = Number("Range, chosen with DP", format_selection(selection), clipboard_text=clipboard_text)
     return Answer(
         headline=f"Clamp {clamped_text} to L = {lower_text}, U = {upper_text}.",
         detail=f"{describe_spending(selection.facts, request)} {describe_range_cost(problem)}",

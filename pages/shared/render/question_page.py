@@ -215,6 +215,9 @@ class Page:
         main_plot, selection = next(iter(answer.plots.values()))(), cards.get_private_selection(answer)
         if selection is not None and selection.card is not None:
             main_plot = main_plot.with_selected_bound(*selection.plot_position)
+            run = page_run.CURRENT_RUN.get()
+            assert run is not None
+            run.selected_excess = main_plot.find_selected_excess(selection.plot_position[1])
         if self.has_axis_controls:
             return screen_sections.show_plot(main_plot, label=label, get_field_key=self.question.key)
         figures.draw(main_plot, label, get_field_key=self.question.key)
@@ -386,7 +389,7 @@ class Page:
             layout.COMPUTED: lambda: st.markdown(question.read_formula(self.choose_formula_file(answer))),
         }
         with slots.answer:
-            cards.draw_answer(answer, key)
+            cards.draw_answer(answer, key, is_final)
             # Right below the card: what a bound of the person's own costs.
             if own_fields := question.list_fields(Place.OWN):
                 fields.draw_row(question, *own_fields)

@@ -472,9 +472,9 @@ def test_private_values_are_asked_for_their_range_and_labelled():
     # Of private data the bound is drawn, and that of the counts stands aside, until it is wanted off the values.
     assert app.session_state["quantile.neighbours"] is Neighbours.ADD_OR_REMOVE_USER
     assert sentences.LEAKS_VALUES not in texts
-    assert app.button(key="quantile_card_draw").label == "Draw it privately (ε = 0.1)"
+    assert app.button(key="quantile_card_draw").label == "Choose with DP…"
     assert app.button(key="quantile_card_code").label == "Use the number as it is"
-    assert "computed from private data: do not publish" in texts
+    assert "Do not publish" in texts
     assert "public input" not in texts
     outside = int((SHOP.values.values > 1.0).sum())
     share = wording.percent(outside / SHOP.values.values.size)
