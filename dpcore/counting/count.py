@@ -207,7 +207,7 @@ def to_dataset(
 
 
 def _build_from_counts(data: Any, provenance: Provenance) -> Dataset:
-    """Build the dataset of a histogram, or of rows per user, in order or by user; raise InvalidInput for any other data."""
+    """Build the dataset of a histogram, or of rows per user, in order or by user; else raise InvalidInput."""
     source_text = "Rows per user."
     if isinstance(data, ContributionHistogram):
         histogram, source_text = data, "A histogram."
