@@ -171,7 +171,7 @@ def clip_user_vectors(user_vectors: FloatArray, settings: FactorSettings, max_le
 
 
 def split_own_offsets(user_vectors: FloatArray, settings: FactorSettings) -> tuple[FloatArray, FloatArray]:
-    """Return users' own offsets, in the ratings' unit, and their other coordinates; zeros and all without an own one."""
+    """Return users' own offsets, in the ratings' unit, and their other coordinates; zeros and all if there are none."""
     if not settings.own_coordinate:
         return np.zeros(user_vectors.shape[0]), user_vectors
     return settings.own_coordinate * user_vectors[:, -1], user_vectors[:, :-1]
