@@ -9,7 +9,7 @@ from dpcore.start import parameters as start_parameters
 from dpcore.start.answer import ASSUMPTION, build_answer
 from dpcore.start.parameters import StartParameters
 from pages.shared.base import keys
-from pages.shared.card import cards
+from pages.shared.card import cards, others
 from pages.shared.fields import fields
 from pages.shared.screen import layout, sections
 from pages.shared.session import session
@@ -55,6 +55,8 @@ def show(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset)
         sections.show_plot(answer.plots["start-tradeoff"](), get_field_key=QUESTION.key)
     with slots.answer:
         cards.draw_answer(answer, key="start_card")
+        if dataset is session.dataset():
+            others.draw(QUESTION, answer)
 
 
 layout.show(QUESTION, draw_body)

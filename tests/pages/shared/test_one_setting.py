@@ -425,7 +425,7 @@ def test_on_choose_privately_the_bound_is_the_large_number_once_it_is_drawn():
     assert "against choosing in the clear" not in shown_texts(app).split(choices[-1][1].facts.label)[0]
     # For a count nothing is asked of values.
     app.session_state["private_choice.purpose"] = BoundPurpose.SUM
-    assert rows not in shown_texts(check(app.run()))
+    assert f"Keep at most {rows} per user." not in shown_texts(check(app.run()))
 
 
 def test_a_bound_of_ones_own_is_compared_under_the_card():
