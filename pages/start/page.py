@@ -9,9 +9,9 @@ from dpcore.start import parameters as start_parameters
 from dpcore.start.answer import ASSUMPTION, build_answer
 from dpcore.start.parameters import StartParameters
 from pages.shared.base import keys
-from pages.shared.card import cards, others
+from pages.shared.card import cards
 from pages.shared.fields import fields
-from pages.shared.screen import layout, sections
+from pages.shared.screen import layout, other_bounds, sections
 from pages.shared.session import session
 from pages.start import contents
 from pages.start.question import QUESTION
@@ -56,7 +56,7 @@ def show(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset)
     with slots.answer:
         cards.draw_answer(answer, key="start_card")
         if dataset is session.dataset():
-            others.draw(QUESTION, answer)
+            other_bounds.draw(QUESTION, answer)
 
 
 layout.show(QUESTION, draw_body)

@@ -24,11 +24,11 @@ from dpcore.report.content import Line
 from dpcore.report.script import Source
 from pages.shared.base import cache, catalogue, keys, page_run
 from pages.shared.base.question import Question
-from pages.shared.card import cards, others
+from pages.shared.card import cards
 from pages.shared.fields import fields, jobs
 from pages.shared.figures import figures
 from pages.shared.report import report_content
-from pages.shared.screen import layout
+from pages.shared.screen import layout, other_bounds
 from pages.shared.screen import sections as screen_sections
 from pages.shared.screen.sections import Renderer, list_contents
 from pages.shared.session import session
@@ -391,7 +391,7 @@ class Page:
         with slots.answer:
             cards.draw_answer(answer, key, is_final)
             if question.chooses_bound and not is_demonstration:
-                others.draw(question, run.shown_card or answer)
+                other_bounds.draw(question, run.shown_card or answer)
             # Right below the card: what a bound of the person's own costs.
             if own_fields := question.list_fields(Place.OWN):
                 fields.draw_row(question, *own_fields)
