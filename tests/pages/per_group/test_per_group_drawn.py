@@ -1,4 +1,4 @@
-"""The pair drawn privately: from the card of Group by, its account, its code, its file."""
+"""The pair chosen with DP: from the card of Group by, its account, its code, its file."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ def test_the_pair_is_drawn_on_the_card_and_carried_away() -> None:
     opened = check(app.button(key="per_group_card_code").click().run())
     bounds_code = f"MAX_GROUPS, MAX_ROWS = {drawn.max_groups}, {int(drawn.max_amount)} "
     assert bounds_code in "".join(block.value for block in opened.code)
-    # For other settings it is not theirs; it stays on Choose privately.
+    # For other settings it is not theirs; it stays on Data.
     app.session_state["per_group.num_groups"] = 70.0
     check(app.run())
     assert "Pair, chosen with DP" not in words_of_numbers(app)
     app.session_state["per_group.num_groups"] = 60.0
     assert "Pair, chosen with DP" in words_of_numbers(check(app.run()))
-    go(app, "Choose privately")
+    go(app, "Data")
     assert f"Pair of bounds per group: **{words.format_selection(drawn)}**" in shown_texts(app)
     # Other data do not have it.
     other = replace(
