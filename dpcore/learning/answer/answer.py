@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from dpcore.answer import section, standard
-from dpcore.answer.answer import Answer, ReleaseSetting, add_choice, build_error_parts
+from dpcore.answer.answer import Answer, RelativeError, ReleaseSetting, add_choice, build_error_parts
 from dpcore.code.choice import Quantity
 from dpcore.code.forms import build_forms, list_data_fields, name_cap_form
 from dpcore.common import wording
@@ -19,7 +19,6 @@ from dpcore.learning.answer.solution import (
     find_cap_by_term,
     list_parts,
     plot_bound,
-    plot_terms,
     solve,
 )
 from dpcore.learning.optimal_cap import NEIGHBOURS, list_capped_users
@@ -33,12 +32,11 @@ def describe_inputs(answer: Answer, dataset: Dataset) -> section.Parts:
 
 
 def show_bias_bounds(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show all bounds on the bias beside each other, on the axes of the main figure."""
+    """Show all bounds on the bias in a table, those that are sharper than the paper's included."""
     yield (
         "Always **worst case ≤ share of rows cut ≤ log form**; the forms with Var(H) can be larger or smaller. The "
         "share of rows cut beats Corollary 1 everywhere and needs nothing more."
     )
-    yield section.Figures((answer.plots["learning-terms"](),), axes_with_main_limits="xy")
     caps_by_term = yield section.Cached(find_cap_by_term, (answer.solution.problem,))
     table_rows = words.list_bias_bound_rows(answer.solution, caps_by_term, answer.parameters.own_bound)
     yield section.Table(table_rows, "All bounds", has_formulae=True)
@@ -129,8 +127,7 @@ def build_answer(
         parameters=parameters,
         solution=final_solution,
         plots={
-            "learning-bound": lambda: plot_bound(final_solution, dataset, parameters.own_bound),
-            "learning-terms": lambda: plot_terms(final_solution, dataset, parameters.own_bound),
+            "learning-bound": lambda: plot_bound(final_solution, dataset, parameters),
         },
         make_methods=lambda: words.write_methods(final_solution, dataset, parameters),
         files={
@@ -140,6 +137,7 @@ def build_answer(
         },
         setting=build_setting(dataset, parameters),
         error_parts=build_error_parts(list_parts(best_cap), wording.number),
+        relative_error=RelativeError(best_cap.total, "the largest loss, 1"),
         sections=SECTIONS,
     )
     own_risk = None

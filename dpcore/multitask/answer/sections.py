@@ -54,8 +54,8 @@ def show_graph(answer: Answer, dataset: Dataset) -> section.Parts:
 
 
 def show_weights(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show the total bound over mu, and weights against sizes."""
-    plot_keys = ("many-tasks-exponents", "many-tasks-weights")
+    """Show the total bound over mu, and the error bounds from tail to head beside the best uniform sampling."""
+    plot_keys = ("many-tasks-exponents", "many-tasks-buckets")
     yield section.Figures(tuple(answer.plots[key]() for key in plot_keys), has_titles=True)
 
 

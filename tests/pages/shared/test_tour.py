@@ -186,7 +186,7 @@ def test_per_group_says_the_best_pair_and_which_bound_fell() -> None:
 def test_plan_names_the_line_that_needs_most_and_more_lines_are_as_wanted_with_more_budget() -> None:
     answer_texts = [answer_at("plan", epsilon) for epsilon in (1.0, 10.0, 100.0)]
     assert all(text.startswith("**Rows per group**") for text in answer_texts)
-    reached = [int(re.findall(r"(\d) of 5 are", text)[0]) for text in answer_texts]
+    reached = [int(re.findall(r"(\d) of 5 meet", text)[0]) for text in answer_texts]
     assert reached == sorted(reached)
     assert reached[0] < reached[-1]
 

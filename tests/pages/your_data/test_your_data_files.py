@@ -465,7 +465,7 @@ def test_a_distribution_of_pairs_is_opened_with_its_label_and_answers_per_group(
     assert dataset.pair_sizes == group_pairs.summarise_pairs(shop.pairs)
     go(app, "Group by")
     assert "Which pairs lie in which group is not known" in shown_texts(app)
-    assert "do not publish" in shown_texts(app)
+    assert "do not publish" in shown_texts(app).lower()
     go(app, "Data")
     choose_distribution(("pairs.json", content))
     check(app.radio(key="your_data.upload_public").set_value(Disclosure.PUBLIC).run())
