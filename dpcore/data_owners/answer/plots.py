@@ -99,10 +99,10 @@ def _mark_person(solution: OwnersSolution) -> Mark:
     coordinates = {map_axis: solution.get_coordinate(map_axis) for map_axis in map_axes}
     x, y = (float(np.clip(coordinates[map_axis], *AXIS_RANGES[map_axis])) for map_axis in map_axes)
     if [x, y] == list(coordinates.values()):
-        return Mark("You", x, y, Style.SMOOTH)
+        return Mark("You", x, y, Style.ENTERED, "square", label="You")
     hover_lines = (f"{map_axis.label}: {wording.number(c)}" for map_axis, c in coordinates.items())
     hover_text = "<br>".join(("In fact:", *hover_lines))
-    return Mark("You (outside the map)", x, y, Style.SMOOTH, "diamond-open", hover_text=hover_text)
+    return Mark("You (outside the map)", x, y, Style.ENTERED, "square-open", hover_text=hover_text)
 
 
 def plot_bounds(solution: OwnersSolution) -> Plot:
@@ -129,7 +129,14 @@ def plot_bounds(solution: OwnersSolution) -> Plot:
             Curve("Together, joint privacy", x, Column("joint_privacy", joint_bounds), Style.CAP),
             Curve("Together, full privacy", x, Column("full_privacy", full_bounds), Style.PRIVACY),
             Level("Above: nothing is said", solution.trivial_bound),
-            Mark("You", solution.get_coordinate(MapAxis.OWNERS), solution.bound_joint, Style.SMOOTH),
+            Mark(
+                "You",
+                solution.get_coordinate(MapAxis.OWNERS),
+                solution.bound_joint,
+                Style.ENTERED,
+                "square",
+                label="You",
+            ),
         ),
         solution.disclosure,
         height=420,

@@ -67,11 +67,12 @@ def plot_methods(solution: TrainingSolution, measure: Measure, score_unit: Score
     labels = np.array([*map(_label_method, listed_methods, reaches_by_method)])
     items: list[Item] = []
     for point_name, method_mask, style, symbol in (
-        ("The answer", answer_mask, Style.SMOOTH, "diamond"),
-        ("Other methods, at their best bounds", ~answer_mask, Style.CAP, ""),
+        ("The answer", answer_mask, Style.CAP, "diamond"),
+        ("Other methods, at their best bounds", ~answer_mask, Style.ENTERED, ""),
     ):
         x, y, half_width = labels[method_mask], visible_means[method_mask], half_widths_by_method[method_mask]
-        items.append(Points(point_name, x, y, style, y - half_width, y + half_width, symbol=symbol, size=12))
+        options: dict[str, Any] = {"symbol": symbol, "size": 12, "is_unnamed": not symbol}
+        items.append(Points(point_name, x, y, style, y - half_width, y + half_width, **options))
     if far_mask.any():
         symbol, axis_end = ("triangle-up", limits[1]) if worse_sign > 0.0 else ("triangle-down", limits[0])
         edge_scores = np.where(far_mask, axis_end - worse_sign * margin / 3.0, np.nan)
