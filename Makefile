@@ -134,15 +134,15 @@ endef
 	@touch .venv/.stamp-app $@
 
 # An environment of its own inside .venv: Spark pins versions that the app does not want.
-.venv/.stamp-engines: requirements-engines.txt
+.venv/.stamp-engines: tests/engines/requirements.txt
 	@echo "Setting up .venv/engines (about two minutes and 1 GB, once) ..."
 	@$(make_venv)
 	@rm -rf .venv/engines && $(PY) -m venv .venv/engines
-	@.venv/engines/bin/python -m pip install -qq --disable-pip-version-check -r requirements-engines.txt
+	@.venv/engines/bin/python -m pip install -qq --disable-pip-version-check -r $<
 	@touch $@
 
 # Likewise for each library whose programs are run: Tumult pins an old pandas and Spark.
-.venv/.stamp-pipelinedp .venv/.stamp-tumult .venv/.stamp-opacus .venv/.stamp-jaxprivacy: .venv/.stamp-%: requirements-%.txt
+.venv/.stamp-pipelinedp .venv/.stamp-tumult .venv/.stamp-opacus .venv/.stamp-jaxprivacy: .venv/.stamp-%: tests/libraries/%.txt
 	@echo "Setting up .venv/$* (a minute or two, once) ..."
 	@$(make_venv)
 	@rm -rf .venv/$* && $(PY) -m venv .venv/$*

@@ -404,6 +404,11 @@ class Dataset:
         return hash((self.name, self.digest))
 
     @property
+    def has_shares(self) -> bool:
+        """Return True if it is known, whatever the data, that the values say yes and no, as 1 and 0."""
+        return self.layout is not None and bool(self.layout.share_column)
+
+    @property
     def drops_missing(self) -> bool:
         """Return True if values decide which rows count, as rows without a number are left out."""
         return self.layout is not None and bool(self.layout.dropped_column)

@@ -395,7 +395,7 @@ def _parse_setting(annotation: Any, setting_name: str, value: Any) -> Any:
 
 
 def _build_signature(question: Question, parameters_type: Any) -> inspect.Signature:
-    """Build the signature of a call: the data, the columns, and settings without and with a default, by keyword."""
+    """Build the signature of a call: the data (with a default if settings can replace them), columns, settings."""
     from dpcore.reply import Reply
 
     fields_by_setting = _list_settings(question, parameters_type)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from dpcore.answer import Answer, Plot, section
 from dpcore.code import LIBRARIES, Code, write
 from dpcore.common.checks import refuse
+from dpcore.common.extras import import_extra
 from dpcore.common.privacy import Charge
 from dpcore.dataset import Dataset
 from dpcore.report import content
@@ -37,7 +38,8 @@ class Figures(Mapping[str, Any]):
         self._answer = answer
 
     def __getitem__(self, key: str) -> Any:
-        from dpcore.report import plotly_figures  # Plotly, which nothing else here needs
+        import_extra("plotly")
+        from dpcore.report import plotly_figures
 
         return plotly_figures.draw_on_white(self._answer.plots[key]())
 
@@ -70,7 +72,7 @@ class Reply:
         >>> import dpcore as ss
         >>> reply = ss.count_bound([3] * 100, epsilon=1, disclosure="public")
         >>> print(reply.headline, reply.bound, round(reply.error, 2))
-        Keep at most 3 rows of each user. 3 2.95
+        Keep at most 3 rows per user. 3 2.95
         >>> reply.call[0]
         'count_bound'
     """
@@ -253,6 +255,7 @@ class Reply:
         Raises:
             OSError: It cannot be written.
         """
+        import_extra("plotly")
         from dpcore.report import report_html
 
         text = report_html.write_report_html(self._report(), datetime.now(UTC))
@@ -276,6 +279,7 @@ class Reply:
         """
         import pandas as pd
 
+        import_extra("plotly")
         from dpcore.report import plotly_figures
 
         sections_by_name = section.flatten(self.answer.sections)

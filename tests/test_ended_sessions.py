@@ -50,7 +50,7 @@ class Server:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Any:
-    for name in ("_watched", "_ended_sessions"):
+    for name in ("_watched_sessions", "_ended_sessions"):
         monkeypatch.setattr(server_server, name, {})
     monkeypatch.setattr(server_server, "_frozen_names", set())
     return Server()

@@ -204,3 +204,24 @@ def test_polars_is_the_one_that_opendp_asks_for():
         r"^polars==\S+$", (ROOT / "requirements-dev.txt").read_text(encoding="utf-8"), re.MULTILINE
     )
     assert set(requirements) == {pinned}
+
+
+@pytest.mark.parametrize(
+    ("message", "problem"),
+    [
+        ("Bound rows per user\n\nBecause.\n", ""),
+        ("# A comment of git\nBound rows per user\n", ""),
+        ("x" * 72, ""),
+        ("x" * 73, "has 73 characters"),
+        ("Bound rows per user.", "full stop"),
+        ("Bound rows\nper user", "blank line"),
+        ("\n\n", "is empty"),
+    ],
+)
+def test_the_subject_of_a_commit_is_checked(message, problem, tmp_path):
+    (tmp_path / "message").write_text(message)
+    checked = subprocess.run(
+        [sys.executable, ROOT / ".make" / "subject.py", tmp_path / "message"], capture_output=True, text=True
+    )
+    assert (checked.returncode == 0) == (not problem)
+    assert problem in checked.stderr

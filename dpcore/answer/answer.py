@@ -211,7 +211,7 @@ class Answer:
         >>> import dpcore as ss
         >>> answer = ss.count_bound([3] * 100, epsilon=1, disclosure="public").answer
         >>> print(answer.headline, answer.numbers[0].value, answer.disclosure.label)
-        Keep at most 3 rows of each user. 3.0 public input
+        Keep at most 3 rows per user. 3.0 public input
     """
 
     headline: str

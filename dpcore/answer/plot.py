@@ -24,7 +24,7 @@ from dpcore.contributions import FloatArray
 
 IN_USE = "In use"
 """Mark of a bound that is in use, which a private selection replaces."""
-SELECTED = "Drawn privately"
+SELECTED = "Chosen with DP"
 FIT: Limits = (0.0, 0.0)
 """Limits of an axis that fits what is drawn."""
 
@@ -439,7 +439,7 @@ class Plot:
 
         Args:
             selected_bound: The bound, or both bounds of a pair by their columns.
-            curve_name: Name of the curve that the bound stands on, where no handle says that.
+            curve_name: Text in the name of the curve that the bound stands on, where no handle says that.
         """
         handle = self.handle
         second_bound = None if handle is None else handle.second_bound
@@ -453,18 +453,47 @@ class Plot:
         if handle and second_bound and any(isinstance(item, Cells) for item in self.items):
             x, y = find_bound(handle.bounds), find_bound(second_bound.bounds)
         else:
-            curves = [item for item in self.items if isinstance(item, Curve)]
-            curves = [c for c in curves if (c.y is handle.errors if handle else c.name == curve_name)]
-            if not curves:
+            curve = self._find_bound_curve(curve_name)
+            if curve is None:
                 return self
-            x = find_bound(curves[0].x)
-            y = float(np.interp(x, np.asarray(curves[0].x), np.asarray(curves[0].y)))
+            x = find_bound(curve.x)
+            y = float(np.interp(x, np.asarray(curve.x), np.asarray(curve.y)))
         items = [item for item in self.items if not (isinstance(item, Mark) and item.name == IN_USE)]
         if handle and not any(isinstance(item, Mark) and item.name.startswith("Your own") for item in items):
             if second_bound is not None:
                 second_bound = replace(second_bound, initial_value=find_bound(second_bound.bounds))
             handle = replace(handle, initial_value=x, second_bound=second_bound)
         return replace(self, items=(*items, Mark(SELECTED, x, y, Style.ENTERED, "star")), handle=handle)
+
+    def find_selected_excess(self, curve_name: str = "") -> float | None:
+        """Return the share by which the selected bound errs more than the least on its curve, or in the cells of a map.
+
+        Return None without the mark of `with_selected_bound`, which takes the same name. A pair has the error of the
+        cell that is nearest to it.
+        """
+        mark = next((item for item in self.items if isinstance(item, Mark) and item.name == SELECTED), None)
+        if mark is None:
+            return None
+        cells = next((item for item in self.items if isinstance(item, Cells)), None)
+        if cells is not None:
+            column, row = (
+                int(np.argmin(np.abs(np.log(np.asarray(ends) / end))))
+                for ends, end in ((cells.x, mark.x), (cells.y, mark.y))
+            )
+            error, errors = cells.values[row, column], cells.values
+        else:
+            curve = self._find_bound_curve(curve_name)
+            assert curve is not None
+            error, errors = mark.y, np.asarray(curve.y, dtype=np.float64)
+        return max(float(error / np.nanmin(errors)) - 1.0, 0.0)
+
+    def _find_bound_curve(self, curve_name: str) -> Curve | None:
+        """Return the curve that the handle follows, or without a handle one with this text in its name; or None."""
+        curves = [item for item in self.items if isinstance(item, Curve)]
+        if (handle := self.handle) is not None:
+            return next((curve for curve in curves if curve.y is handle.errors), None)
+        name = curve_name.lower()
+        return next((curve for curve in curves if name and name in curve.name.lower()), None)
 
     def _name_column(self, values: npt.ArrayLike) -> str:
         """Return the name of the column of the plot's file that holds these very values."""

@@ -373,9 +373,9 @@ def read(parts: Iterable[Part], runs_searches: bool = False) -> list[Part]:
     Examples:
         >>> def show_users() -> Generator[Part, int]:
         ...     cap = yield Choice("cap", "Under which bound", {3: "Three rows", 9: "Nine rows"})
-        ...     yield Note(f"At most {cap} rows of each user.")
+        ...     yield Note(f"At most {cap} rows per user.")
         >>> read(show_users())[-1].text
-        'At most 3 rows of each user.'
+        'At most 3 rows per user.'
     """
 
     def reply_with_first(part: Part) -> Any:

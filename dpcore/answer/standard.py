@@ -131,7 +131,7 @@ def describe_affected(
 
 def instruct_to_cap(rows_text: str) -> str:
     """Write the headline of a contribution bound; ``rows_text`` is a number with its noun."""
-    return f"Keep at most {rows_text} of each user."
+    return f"Keep at most {rows_text} per user."
 
 
 def instruct_to_weight(rows_text: str) -> str:

@@ -86,7 +86,7 @@ class Rule:
     """A descent with a step-size rule, and a bound that may adapt to the users.
 
     Attributes:
-        bounds_by: ``followed``, ``sums``, ``cap`` or ``weights``.
+        bounding_method: ``followed``, ``sums``, ``cap`` or ``weights``.
         clip: Norm to which a row's gradient is clipped.
         unit_noise: Noise of one release with the whole budget, in units of its sensitivity.
         count_noise: Noise on the number of users within the bound, in every step.
@@ -109,7 +109,7 @@ class Rule:
         bound_range: Limits of the bound.
     """
 
-    bounds_by: str
+    bounding_method: str
     clip: float
     unit_noise: float
     count_noise: float
@@ -135,9 +135,9 @@ class Rule:
         return {
             "followed": "users' sums of gradients clipped at a bound that follows a private quantile of them",
             "sums": f"users' sums of gradients clipped to that of {bound!r} rows",
-            "cap": f"at most {int(bound)} rows of each user, drawn at random{clip_phrase}",
+            "cap": f"at most {int(bound)} rows per user, drawn at random{clip_phrase}",
             "weights": f"smooth weights, no user above the weight of {bound!r} rows{clip_phrase}",
-        }[self.bounds_by]
+        }[self.bounding_method]
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class Training:
         number_ranges: Numeric columns, each with its range, which is mapped to [-1, 1].
         category_levels: Categorical columns, each with the levels that have an indicator.
         has_intercept: True if one feature is 1 in every row.
-        max_row_norm: Largest norm of a row's features, above 0; they are divided by it.
+        max_feature_norm: Largest norm of a row's features, above 0; they are divided by it.
         positive_above: Labels above it are 1, all others -1.
         slope_expression: Derivative of the loss by the margin, a NumPy expression in ``margin``.
         num_steps: Number of steps, T.
@@ -168,7 +168,7 @@ class Training:
     number_ranges: tuple[tuple[str, tuple[float, float]], ...]
     category_levels: tuple[tuple[str, tuple[str, ...]], ...]
     has_intercept: bool
-    max_row_norm: float
+    max_feature_norm: float
     positive_above: float
     slope_expression: str
     num_steps: int
@@ -235,7 +235,7 @@ class Choice:
         upper: Upper end of the range; above ``lower``.
         quantiles: The released quantiles, each strictly between 0 and 1.
         file: The data's file.
-        table: The data's table in BigQuery.
+        bigquery_table: The data's table in BigQuery.
         privacy_unit: Columns that together identify a user.
         value_column: Column of values or labels.
         group_column: Column of groups or tasks.
@@ -243,12 +243,12 @@ class Choice:
         edges: Edges of the bins, as texts; empty for groups that the cells name.
         selection: The private selection of groups, whose budget adds to ``epsilon`` and ``delta``; None for a list.
         has_known_columns: True if the names are the data's own; else they are placeholders.
-        row_is: Meaning of a row if it is not a row of the file, a phrase; else empty.
+        row_description: Meaning of a row if it is not a row of the file, a phrase; else empty.
         training: Training of a classifier; given if and only if one is released.
         layout: Layout of the data's files; None if unknown.
-        range_drawn: Facts of the private selection of ``lower`` and ``upper``, if there was one.
-        replacing_epsilon: Epsilon for replacing one user, if ``epsilon`` is that for adding or removing one at which a
-            library draws the same noise; else None.
+        range_facts: Facts of the private selection of ``lower`` and ``upper``, if there was one.
+        replacement_epsilon: Epsilon for replacing one user, if ``epsilon`` is that for adding or removing one at which
+            a library draws the same noise; else None.
 
     Raises:
         InvalidInput: A field is missing, does not belong to the release, or is out of its range; all at once.
@@ -281,7 +281,7 @@ class Choice:
     upper: float | None = None
     quantiles: tuple[float, ...] = ()
     file: str = "events.csv"
-    table: str = "your_project.your_dataset.events"
+    bigquery_table: str = "your_project.your_dataset.events"
     privacy_unit: tuple[str, ...] = ("user_id",)
     value_column: str = "value"
     group_column: str = "group"
@@ -289,16 +289,16 @@ class Choice:
     edges: tuple[str, ...] = ()
     selection: GroupSelection | None = None
     has_known_columns: bool = False
-    row_is: str = ""
+    row_description: str = ""
     training: Training | None = None
     layout: TableLayout | None = None
-    range_drawn: ReleaseFacts | None = None
-    replacing_epsilon: float | None = None
+    range_facts: ReleaseFacts | None = None
+    replacement_epsilon: float | None = None
 
     def __post_init__(self) -> None:
         with Problems() as problems:
             problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
-            if self.range_drawn is not None and (self.lower is None or self.upper is None):
+            if self.range_facts is not None and (self.lower is None or self.upper is None):
                 problems.add("a range that was drawn has both ends")
             self._check_bound(problems)
             self._check_delta(problems)
@@ -306,7 +306,7 @@ class Choice:
             problems.whole(1, 10**6, coefficients=self.num_coefficients)
             if (self.quantity is Quantity.CLASSIFIER) != (self.training is not None):
                 problems.add("a classifier, and nothing else, says how it is trained")
-            names = (*self.privacy_unit, self.value_column, self.group_column, self.file, self.table)
+            names = (*self.privacy_unit, self.value_column, self.group_column, self.file, self.bigquery_table)
             if not self.privacy_unit or not all(isinstance(name, str) and name for name in names):
                 problems.add("columns, file and table must have names")
         # Plain Python numbers, so that repr is a literal in every language.
@@ -356,9 +356,8 @@ class Choice:
 
     def _check_values(self, problems: Problems) -> None:
         """Check the range of values if the release needs one, and the quantiles."""
-        is_of_values = self.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS, Quantity.QUANTILE)
-        needs_range = is_of_values or self.quantity is Quantity.COEFFICIENTS
-        if needs_range:
+        clamps_values = self.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS, Quantity.QUANTILE)
+        if clamps_values or self.quantity is Quantity.COEFFICIENTS:
             problems.ascending(**{"the lower value bound": self.lower, "the upper one": self.upper})
         if (self.quantity is Quantity.QUANTILE) != bool(self.quantiles):
             problems.add("a quantile, and nothing else, says which quantiles are asked for")
@@ -402,7 +401,7 @@ class Choice:
 
     @property
     def is_in_libraries(self) -> bool:
-        """Return True if OpenDP's context or Polars has such a release; they have no is_weighted_quantile quantiles."""
+        """Return True if OpenDP's context or Polars has such a release; they have no quantiles of weighted rows."""
         is_weighted_quantile = self.quantity is Quantity.QUANTILE and self.threshold is not None
         return not is_weighted_quantile and self.quantity not in PLAIN_PYTHON_ONLY
 

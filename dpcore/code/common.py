@@ -54,13 +54,17 @@ def quote_python_text(text: str) -> str:
     return f'"{literal[1:-1]}"' if literal[0] == "'" and '"' not in literal else literal
 
 
-def write_python_literal(name: str | Sequence[str] | Mapping[str, str]) -> str:
-    """Return a name as a Python string literal, several as a list, and a mapping as a dictionary."""
+def write_python_literal(name: str | Sequence[str] | Mapping[str, str | int]) -> str:
+    """Return a name as a Python string literal, several as a list, a mapping to texts or numbers as a dictionary."""
     if isinstance(name, str):
         return quote_python_text(name)
     if isinstance(name, Mapping):
-        entries = [f"{quote_python_text(key)}: {quote_python_text(text)}" for key, text in name.items()]
-        return "{" + ", ".join(entries) + "}"
+        entries = [
+            f"{quote_python_text(key)}: {text if isinstance(text, int) else quote_python_text(text)}"
+            for key, text in name.items()
+        ]
+        line = "{" + ", ".join(entries) + "}"
+        return line if len(line) <= 110 else "{\n" + "".join(f"    {entry},\n" for entry in entries) + "}"
     entries = [quote_python_text(entry) for entry in name]
     line = f"[{', '.join(entries)}]"
     return line if len(line) <= MAX_LINE else "[\n" + "".join(f"    {entry},\n" for entry in entries) + "]"
@@ -128,8 +132,8 @@ def write_head(
     comment_lines = write_comment(title_sentence, comment_mark)
     comment_lines += write_comment(describe_bound_source(choice), comment_mark)
     covered_sentence = relation_sentence if choice.quantity is not Quantity.MODEL else _LEARNER
-    unit_text = list_in_sentence(choice.privacy_unit)
-    comment_lines += write_comment(f"Privacy unit: {unit_text}. {covered_sentence}", comment_mark)
+    privacy_unit_text = list_in_sentence(choice.privacy_unit)
+    comment_lines += write_comment(f"Privacy unit: {privacy_unit_text}. {covered_sentence}", comment_mark)
     if requirements_text and choice.quantity is not Quantity.MODEL:
         comment_lines += write_comment("Run it once: every run spends epsilon again.", comment_mark)
     if requirements_text:
@@ -140,8 +144,8 @@ def write_head(
     if comment_mark == "#":
         for sentence in _list_file_sentences(choice):
             comment_lines += write_comment(sentence, comment_mark)
-    if choice.row_is:
-        row_sentence = f"A row is here {choice.row_is}: bring the table into that form first."
+    if choice.row_description:
+        row_sentence = f"A row is here {choice.row_description}: bring the table into that form first."
         comment_lines += write_comment(row_sentence, comment_mark)
     if differences:
         comment_lines += write_comment("Notes at the end say what differs from the page.", comment_mark)
@@ -183,8 +187,8 @@ def write_notes(differences: Sequence[str], comment_mark: str) -> list[str]:
 def describe_bound_source(choice: Choice) -> str:
     """Describe the source of the bound, and of a privately selected range, with their cost."""
     bound_facts = choice.disclosure if isinstance(choice.disclosure, ReleaseFacts) else None
-    facts_by_name = (("bound", bound_facts), ("range", choice.range_drawn))
-    named_facts = [(name, facts) for name, facts in facts_by_name if facts is not None]
+    facts_by_name = (("bound", bound_facts), ("range", choice.range_facts))
+    known_facts = [(name, facts) for name, facts in facts_by_name if facts is not None]
     if choice.disclosure is Disclosure.PRIVATE:
         sentences = [
             f"THE BOUND WAS {Disclosure.PRIVATE.label.upper()}. No guarantee covers it: using it in a release "
@@ -193,27 +197,27 @@ def describe_bound_source(choice: Choice) -> str:
     elif classify(choice.disclosure) is not Disclosure.DP_RELEASE:
         sentences = ["The bound is a public input."]
     else:
-        cost_text = "that cost adds to this release's" if choice.range_drawn is None else "its cost adds"
+        cost_text = "that cost adds to this release's" if choice.range_facts is None else "its cost adds"
         sentences = [f"The bound comes from a {choice.disclosure.label}; {cost_text}."]
-    if choice.range_drawn is not None:
-        range_text = f"The range comes from a {choice.range_drawn.label}"
+    if choice.range_facts is not None:
+        range_text = f"The range comes from a {choice.range_facts.label}"
         sentences.append(f"{range_text}; that cost adds to this release's.")
-    if any(facts.neighbours is Neighbours.REPLACE_USER for _, facts in named_facts):
+    if any(facts.neighbours is Neighbours.REPLACE_USER for _, facts in known_facts):
         # This relation does not cover adding or removing a user, which the libraries protect.
         sentences.append(
             "Together they protect against replacing one user only, and a release that protects one user's presence "
             "counts up to twice its epsilon there."
         )
-    elif named_facts and choice.disclosure is not Disclosure.PRIVATE:
+    elif known_facts and choice.disclosure is not Disclosure.PRIVATE:
         # All of them use the same data: by sequential composition their costs add up.
-        named_epsilons = [(facts.epsilon, name) for name, facts in named_facts]
+        named_epsilons = [(facts.epsilon, name) for name, facts in known_facts]
         selection_epsilon, selection_delta = 0.0, 0.0
         if choice.selection is not None:
             selection_epsilon, selection_delta = choice.selection.epsilon, choice.selection.delta
         named_epsilons.append((choice.epsilon + selection_epsilon, "this release"))
         total_text = format_rounded_up(sum(epsilon for epsilon, _ in named_epsilons))
         sum_text = " + ".join(f"{format_rounded_up(epsilon)} ({name})" for epsilon, name in named_epsilons)
-        total_delta = sum(facts.delta for _, facts in named_facts) + (choice.delta or 0.0) + selection_delta
+        total_delta = sum(facts.delta for _, facts in known_facts) + (choice.delta or 0.0) + selection_delta
         delta_text = f", delta = {format_rounded_up(total_delta)}" if total_delta else ""
         sentences.append(f"In all epsilon = {sum_text} = {total_text}{delta_text}.")
     return " ".join(sentences)
@@ -330,9 +334,8 @@ def describe_noisy_ratio(choice: Choice) -> str:
     """Describe the division by a noisy number of rows, for a mean with private counts; else empty."""
     if not has_noisy_rows(choice):
         return ""
-    sentence = AT_LEAST_ONE
-    has_limits = choice.clamps_users
-    return sentence.replace("outside the range", "that no users can have") if has_limits else sentence
+    limits_text = "that no users can have" if choice.clamps_users else "outside the range"
+    return AT_LEAST_ONE.replace("outside the range", limits_text)
 
 
 SPLIT_MEANS = (
@@ -365,7 +368,7 @@ def describe_replacement(choice: Choice) -> str:
         return ""
     delta_text = f", delta = {choice.delta!r}" if choice.noise is NoiseKind.GAUSSIAN else ""
     return (
-        f"The page protects one user replaced by another, with epsilon = {choice.replacing_epsilon!r}{delta_text}. "
+        f"The page protects one user replaced by another, with epsilon = {choice.replacement_epsilon!r}{delta_text}. "
         f"This library protects one user added or removed: epsilon = {choice.epsilon!r} draws the noise of the page, "
         "and covers the replacement."
     )
@@ -406,7 +409,7 @@ def render_program(template_name: str, choice: Choice, **further_values: Any) ->
         choice: The choice of the program; its name in the template is ``choice``.
         further_values: Further values of the template, which override those of the choice.
     """
-    table_layout, is_private = choice.read_as, not choice.is_of_public_data
+    table_layout, is_of_private_data = choice.read_as, not choice.is_of_public_data
     has_rho = choice.noise is NoiseKind.GAUSSIAN and choice.delta is not None
     decimal_marks = {name: mark for name in choice.number_columns if (mark := table_layout.decimal(name))}
     template_values = {
@@ -430,10 +433,10 @@ def render_program(template_name: str, choice: Choice, **further_values: Any) ->
         "layout": table_layout,
         "kinds": [file.kind.name for file in table_layout.files],
         "spaced": [file for file in table_layout.files if file.separator in SPACED or file.names],
-        "private": is_private,
+        "private": is_of_private_data,
         # One cell can decide the mark of a column, so programs for private data read every cell separately.
-        "marks": bool(choice.number_columns if is_private else decimal_marks),
-        "keeps_rows": is_private and choice.neighbours is not Neighbours.ADD_OR_REMOVE_USER,
+        "marks": bool(choice.number_columns if is_of_private_data else decimal_marks),
+        "keeps_rows": is_of_private_data and choice.neighbours is not Neighbours.ADD_OR_REMOVE_USER,
         "decimals": decimal_marks,
         "number_columns": choice.number_columns,
     }
@@ -477,7 +480,7 @@ def write(choice: Choice) -> Code:
         for name, level_names in training.category_levels
     )
     template_name = "classifier.py" if training.rule is None else "classifier_by_rule.py"
-    literals = {"numbers": f"{{{numbers_literal}}}", "levels": f"{{{levels_literal}}}"}
-    body_text = render_program(template_name, choice, training=training, **literals)
+    literals_by_name = {"numbers": f"{{{numbers_literal}}}", "levels": f"{{{levels_literal}}}"}
+    body_text = render_program(template_name, choice, training=training, **literals_by_name)
     requirements_text = add_readers(NEEDS, choice)
     return assemble(choice, LIBRARY, RELATIONS[choice.neighbours], DIFFERENCES, body_text, requirements_text)

@@ -15,7 +15,7 @@ from dpcore.common.programs import Program
 from dpcore.data import samples
 from dpcore.dataset import Contribution, Dataset
 
-ROWS_OF_THE_FILE = {"row_is": ""}
+ROWS_OF_THE_FILE = {"row_description": ""}
 """Field for programs that read the rows of the file for any unit of contributions: they sum a column themselves, or
 count a user once in a group."""
 Form = tuple[str, Quantity, Mapping[str, Any]]
@@ -58,9 +58,11 @@ def list_data_fields(dataset: Dataset) -> dict[str, Any]:
     if group_facet is not None:
         choice_fields["group_column"] = group_facet.label
     if dataset.contribution is Contribution.DISTINCT_TASKS:
-        choice_fields["row_is"] = "one distinct task of a user, whatever its number of rows in the file"
+        choice_fields["row_description"] = (
+            "one distinct task of a user, whatever its number of rows in the file"
+        )
     elif dataset.contribution is Contribution.TOTAL:
-        choice_fields["row_is"] = "one unit of the column that was added up, not a row of the file"
+        choice_fields["row_description"] = "one unit of the column that was added up, not a row of the file"
     return {field_name: field_value for field_name, field_value in choice_fields.items() if field_value}
 
 

@@ -24,12 +24,12 @@ class ReleaseNoise:
     Attributes:
         deviation: Its standard deviation, in the unit of the number; of a mean that of each noisy sum.
         half_width: The noise is within this in 95 of 100 runs.
-        rows_deviation: That of the number of rows of a mean if it has noise of its own; else 0.
+        row_count_deviation: That of the number of rows of a mean if it has noise of its own; else 0.
     """
 
     deviation: float
     half_width: float
-    rows_deviation: float = 0.0
+    row_count_deviation: float = 0.0
 
     @property
     def half_width_in_deviations(self) -> float:
@@ -41,16 +41,18 @@ def compute_sensitivity(choice: Choice, noise_kind: NoiseKind) -> float:
     """Compute how far one user moves what gets noise: in L1 for Laplace noise, in L2 for Gaussian noise."""
     if choice.max_norm is not None:
         return choice.max_norm
-    groups_factor = float(choice.max_groups or 1)
-    groups_factor = groups_factor if noise_kind is NoiseKind.LAPLACE else math.sqrt(groups_factor)
-    max_amount = 1.0 if choice.max_rows is None else float(choice.max_rows)
+    sensitivity_in_groups = float(choice.max_groups or 1)
+    sensitivity_in_groups = (
+        sensitivity_in_groups if noise_kind is NoiseKind.LAPLACE else math.sqrt(sensitivity_in_groups)
+    )
+    max_amount_in_group = 1.0 if choice.max_rows is None else float(choice.max_rows)
     if choice.max_total is not None:
-        max_amount = max(abs(choice.min_total), abs(choice.max_total))
+        max_amount_in_group = max(abs(choice.min_total), abs(choice.max_total))
     if choice.threshold is not None:
-        max_amount = choice.threshold
+        max_amount_in_group = choice.threshold
     if choice.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS):
-        max_amount *= (choice.upper or 0.0) - (choice.lower or 0.0)
-    return groups_factor * max_amount
+        max_amount_in_group *= (choice.upper or 0.0) - (choice.lower or 0.0)
+    return sensitivity_in_groups * max_amount_in_group
 
 
 def has_whole_numbers(choice: Choice) -> bool:
@@ -60,8 +62,8 @@ def has_whole_numbers(choice: Choice) -> bool:
 
 def count_aggregates(choice: Choice) -> int:
     """Count the noisy numbers of a release, or of each of its groups: a mean may be of two."""
-    is_ratio = choice.quantity is Quantity.MEAN and not choice.has_public_counts
-    return 2 if is_ratio or choice.quantity is Quantity.GROUP_MEANS else 1
+    is_of_two_numbers = choice.quantity is Quantity.MEAN and not choice.has_public_counts
+    return 2 if is_of_two_numbers or choice.quantity is Quantity.GROUP_MEANS else 1
 
 
 def protect_replaced_user(choice: Choice, library: Program) -> Choice:
@@ -71,8 +73,8 @@ def protect_replaced_user(choice: Choice, library: Program) -> Choice:
     group differ most, or twice where amounts may have any sign. A library, which protects a user added or removed,
     draws noise for that at a smaller epsilon, by its own relation of the two. Other choices are returned unchanged.
     """
-    is_protected = choice.replacing_epsilon is not None
-    if choice.neighbours is not Neighbours.REPLACE_USER or choice.quantity not in PER_GROUP or is_protected:
+    is_converted = choice.replacement_epsilon is not None
+    if choice.neighbours is not Neighbours.REPLACE_USER or choice.quantity not in PER_GROUP or is_converted:
         return choice
     epsilon = choice.epsilon
     program_epsilon, factor = epsilon / 2.0, 2.0 if choice.min_total < 0.0 else math.sqrt(2.0)
@@ -88,7 +90,7 @@ def protect_replaced_user(choice: Choice, library: Program) -> Choice:
 
         # The scale falls at least as the root of epsilon. The result is rounded to the safe side.
         program_epsilon = brentq(log_ratio, epsilon / (2.0 * factor**2), epsilon, rtol=1e-11) * (1.0 - 1e-10)
-    return replace(choice, epsilon=float(program_epsilon), replacing_epsilon=epsilon)
+    return replace(choice, epsilon=float(program_epsilon), replacement_epsilon=epsilon)
 
 
 def find_release_noise(
@@ -103,20 +105,20 @@ def find_release_noise(
     """
     if choice.quantity not in _WITH_NOISE:
         return None
-    is_ratio = count_aggregates(choice) == 2
-    is_split = is_ratio and program in SPLITS_MEANS
+    is_of_two_numbers = count_aggregates(choice) == 2
+    splits_budget = is_of_two_numbers and program in SPLITS_MEANS
     count_options: dict[str, Any] = {"of_counts": has_whole_numbers(choice)}
     count_options["num_aggregates"] = count_aggregates(choice)
     noise = noise or find_noise(program, choice.noise, choice.epsilon, choice.delta, **count_options)
     sensitivity = compute_sensitivity(choice, noise.kind)
-    if not is_split:
+    if not splits_budget:
         half_width = noise.interval_half_width(COVERAGE, sensitivity)
         return ReleaseNoise(math.sqrt(noise.variance(sensitivity)), half_width)
     # Half of the budget for each; BigQuery's shares are in its scale already. Half of rho is sqrt(2) sigma, half of
     # epsilon 2 b. The sum is around the middle of the range, so that it moves by half of the range.
-    split_factor = 2.0 if noise.kind is NoiseKind.LAPLACE else math.sqrt(2.0)
-    split_factor = 1.0 if program is Program.BIGQUERY else split_factor
+    split_noise_factor = 2.0 if noise.kind is NoiseKind.LAPLACE else math.sqrt(2.0)
+    split_noise_factor = 1.0 if program is Program.BIGQUERY else split_noise_factor
     range_width = (choice.upper or 0.0) - (choice.lower or 0.0)
-    deviation = split_factor * math.sqrt(noise.variance(sensitivity / 2.0))
-    half_width = split_factor * noise.interval_half_width(COVERAGE, sensitivity / 2.0)
+    deviation = split_noise_factor * math.sqrt(noise.variance(sensitivity / 2.0))
+    half_width = split_noise_factor * noise.interval_half_width(COVERAGE, sensitivity / 2.0)
     return ReleaseNoise(deviation, half_width, 2.0 * deviation / range_width)

@@ -138,15 +138,18 @@ class Several:
         range_choice = next((choice for choice in choices if choice.lower is not None), None)
         # It determines the columns that are read; its bounds are dummies, as a choice must have some.
         quantity = Quantity.COUNT
-        bound_fields: dict[str, Any] = {"max_rows": 1, "max_total": None, "max_groups": None}
+        dummy_bound_fields: dict[str, Any] = {"max_rows": 1, "max_total": None, "max_groups": None}
         if value_choice is not None:
-            quantity, bound_fields = Quantity.SUM, {"max_rows": None, "max_total": 1.0, "max_groups": None}
+            quantity, dummy_bound_fields = (
+                Quantity.SUM,
+                {"max_rows": None, "max_total": 1.0, "max_groups": None},
+            )
         if group_choice is not None and value_choice is None:
             quantity = Quantity.GROUP_COUNTS
-            bound_fields = {"max_rows": None, "max_total": None, "max_groups": 1}
+            dummy_bound_fields = {"max_rows": None, "max_total": None, "max_groups": 1}
         elif group_choice is not None:
             quantity = Quantity.GROUP_SUMS
-            bound_fields = {"max_rows": None, "max_total": 1.0, "max_groups": 1}
+            dummy_bound_fields = {"max_rows": None, "max_total": 1.0, "max_groups": 1}
         return replace(
             first_choice,
             quantity=quantity,
@@ -166,7 +169,7 @@ class Several:
             edges=() if group_choice is None else group_choice.edges,
             lower=None if range_choice is None else range_choice.lower,
             upper=None if range_choice is None else range_choice.upper,
-            **bound_fields,
+            **dummy_bound_fields,
         )
 
     @property
@@ -180,7 +183,7 @@ class Several:
 
 def write_for_python(several: Several) -> Code:
     """Write the program in plain Python."""
-    sentences = _list_common_differences(several, adds_up_rho=several.has_quantile)
+    sentences = _list_common_differences(several, uses_rho=several.has_quantile)
     return _write(several, Program.PYTHON, sentences)
 
 
@@ -202,7 +205,7 @@ def write_for_opendp(several: Several) -> Code:
 
 def write_for_pipelinedp(several: Several) -> Code:
     """Write the program for PipelineDP."""
-    sentences = _list_common_differences(several, adds_up_rho=False)
+    sentences = _list_common_differences(several, uses_rho=False)
     if several.noise is NoiseKind.GAUSSIAN:
         sentences.append(
             "PipelineDP composes the privacy losses of all releases: its noise is that of the exact Gaussian "
@@ -276,7 +279,7 @@ def _bound_rows_of_quantiles(several: Several, library_name: str) -> tuple[Sever
         return several, []
     sentence = (
         f"{library_name} counts all rows of a quantile alike, and the plan weighs those of "
-        f"{' and '.join(weighted_names)} by user. This program keeps at most as many rows of each user as the plan "
+        f"{' and '.join(weighted_names)} by user. This program keeps at most as many rows per user as the plan "
         f"lets a user weigh. Plain Python has the weights; a plan made for {library_name} states the errors of this "
         "program."
     )
@@ -305,10 +308,10 @@ def _refuse_releases(several: Several, library_name: str, has_quantiles: bool = 
     ]
 
 
-def _list_common_differences(several: Several, adds_up_rho: bool = True) -> list[str]:
-    """Return the sentences for every library; ``adds_up_rho`` is True if Gaussian noise is accounted for by rho."""
+def _list_common_differences(several: Several, uses_rho: bool = True) -> list[str]:
+    """Return the sentences for every library; ``uses_rho`` is True if Gaussian noise is accounted for by rho."""
     sentences = []
-    if several.noise is NoiseKind.GAUSSIAN and adds_up_rho:
+    if several.noise is NoiseKind.GAUSSIAN and uses_rho:
         sentences.append(
             "What adds up over Gaussian releases is rho of zero-concentrated DP; the epsilons of single releases do "
             "not. The whole rho is the largest that OpenDP converts to epsilon at delta."
@@ -320,8 +323,8 @@ def _list_common_differences(several: Several, adds_up_rho: bool = True) -> list
         sentences.append(common.PUBLIC_GROUPS)
     if Quantity.MEAN in several.quantities:
         sentences.append(common.AT_LEAST_ONE)
-    source_text = "come from where the bounds come from, and say as much about the data"
-    sentences.append(f"Shares of the budget {source_text}.")
+    shares_source_text = "come from where the bounds come from, and say as much about the data"
+    sentences.append(f"Shares of the budget {shares_source_text}.")
     return sentences
 
 
@@ -340,19 +343,26 @@ def _write(
     """Write the program, or only the sentences why there is none."""
     template_name, library_module, relation_sentence = _LIBRARIES[program]
     choice, body_text = several.reading_choice, ""
-    composes_losses = program is Program.PIPELINEDP and several.noise is NoiseKind.GAUSSIAN
+    uses_loss_accountant = program is Program.PIPELINEDP and several.noise is NoiseKind.GAUSSIAN
+    is_short = program is Program.OPENDP and with_opendp.has_short_program(choice)
     if not refusal_sentences:
         body_text = common.render_program(
             template_name,
             choice,
             several=several,
-            total=None if composes_losses else several.compute_total(program),
+            total=None if uses_loss_accountant else several.compute_total(program),
             by_rho=several.has_quantile or program is not Program.PYTHON,
             releases=[_list_template_values(several, release, program) for release in several.releases],
+            parts_by_name={release.name: release.num_parts for release in several.releases},
             names=sorted(quantity.name for quantity in several.quantities),
             candidates=getattr(library_module, "CANDIDATES", 0),
+            tidy=is_short,
         )
-    requirements_text = f"{library_module.NEEDS} dp-accounting" if composes_losses else library_module.NEEDS
+    requirements_text = (
+        f"{library_module.NEEDS} dp-accounting" if uses_loss_accountant else library_module.NEEDS
+    )
+    if is_short:
+        requirements_text = with_opendp.POLARS
     return common.assemble(
         choice,
         library_module.LIBRARY,

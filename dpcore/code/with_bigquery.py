@@ -121,7 +121,7 @@ def _describe_reading(choice: Choice) -> list[str]:
         )
     elif choice.quantity in OF_VALUES:
         notes.append(
-            f"A value that is no finite number (NULL, text, a mark between thousands, a decimal comma) counts as "
+            f"A value that is no finite number (NULL, other text than yes or no, marks between thousands) counts as "
             f"{_choose_replacement(choice)!r}, so that no cell stops the query. Load the column as numbers."
         )
     return notes
@@ -154,7 +154,7 @@ def _describe_bounds(choice: Choice) -> list[str]:
         return [_FINDS_GROUPS]
     if quantity is Quantity.QUANTILE:
         return [
-            "No bound on rows can be chosen: ZetaSQL, whose language BigQuery has, keeps at most 5 rows of each user "
+            "No bound on rows can be chosen: ZetaSQL, whose language BigQuery has, keeps at most 5 rows per user "
             "at random, and adds noise for 5 whatever the first statement leaves. Each percentile gets ε / "
             "(percentiles + 1); the rest goes to a hidden count of users."
         ]
@@ -168,7 +168,7 @@ def write_statements(choice: Choice) -> str:
     column_names = [*unit_columns_sql, group_sql] if choice.quantity in PER_GROUP else unit_columns_sql
     value_sql = quote_sql_name(choice.value_column)
     list_sql = ", ".join(quote_sql_name(name, '"') for name in choice.groups)
-    reads_values, dropped_column = choice.quantity in OF_VALUES, choice.read_as.dropped_column
+    needs_values, dropped_column = choice.quantity in OF_VALUES, choice.read_as.dropped_column
     is_mean = choice.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS)
     mean_fields = _list_mean_values(choice) if is_mean else {}
     return common.render_program(
@@ -180,12 +180,13 @@ def write_statements(choice: Choice) -> str:
         else f"TO_JSON_STRING(STRUCT({', '.join(unit_columns_sql)}))",
         unit_columns=", ".join(unit_columns_sql),
         has_unit=" AND ".join(f"{name} IS NOT NULL" for name in unit_columns_sql),
-        table=quote_sql_name(choice.table),
-        named=[name for name in dict.fromkeys(column_names) if not (reads_values and name == value_sql)],
+        table=quote_sql_name(choice.bigquery_table),
+        named=[name for name in dict.fromkeys(column_names) if not (needs_values and name == value_sql)],
         value=value_sql,
-        number=f"SAFE_CAST({value_sql} AS FLOAT64)",
         largest=_LARGEST,
-        dropped=f"SAFE_CAST({quote_sql_name(dropped_column)} AS FLOAT64)" if dropped_column else "",
+        dropped=bool(dropped_column),
+        # Rows without a number are dropped by the column of the values, so there is one column of numbers.
+        number_column=quote_sql_name(dropped_column) if dropped_column else value_sql if needs_values else "",
         unread=_choose_replacement(choice),
         group=group_sql,
         in_list=f" AND {group_sql} IN ({list_sql})" if choice.groups else "",
@@ -202,18 +203,18 @@ def _choose_replacement(choice: Choice) -> float:
 
 
 def _list_mean_values(choice: Choice) -> dict[str, float | str]:
-    """Return the shift of values: to start at 0 if counts are public, else to be centred, which halves sensitivity."""
+    """Return what is subtracted from values: LOWER if counts are public, else the middle, which halves sensitivity."""
     assert choice.lower is not None
     assert choice.upper is not None
-    shift = choice.lower if choice.has_public_counts else choice.lower + (choice.upper - choice.lower) / 2.0
+    start = choice.lower if choice.has_public_counts else choice.lower + (choice.upper - choice.lower) / 2.0
     value_sql = quote_sql_name(choice.value_column)
     clamped_sql = f"LEAST(GREATEST({value_sql}, {choice.lower!r}), {choice.upper!r})"
     max_weight: float | int = choice.max_rows if choice.max_rows is not None else choice.threshold or 0.0
     return {
-        "start": shift,
+        "start": start,
         "shifted": clamped_sql
-        if shift == 0.0
-        else f"{clamped_sql} - {f'({shift!r})' if shift < 0.0 else repr(shift)}",
-        "low": max_weight * (choice.lower - shift) + 0.0,  # No negative zero.
-        "high": max_weight * (choice.upper - shift),
+        if start == 0.0
+        else f"{clamped_sql} - {f'({start!r})' if start < 0.0 else repr(start)}",
+        "low": max_weight * (choice.lower - start) + 0.0,  # No negative zero.
+        "high": max_weight * (choice.upper - start),
     }

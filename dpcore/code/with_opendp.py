@@ -45,8 +45,8 @@ def write(choice: Choice) -> Code:
         return with_selection.write(choice, Program.OPENDP, LIBRARY, SELECTION_NEEDS)
     body_text = _render_body(choice) if choice.is_in_libraries else ""
     releases_vector = choice.quantity is Quantity.GROUP_MEANS or common.has_noisy_rows(choice)
-    in_context = choice.max_norm is None and not releases_vector
-    relation_sentence = RELATION if in_context else common.ADD_OR_REMOVE
+    is_polars_query = choice.max_norm is None and not releases_vector
+    relation_sentence = RELATION if is_polars_query else common.ADD_OR_REMOVE
     requirements_text = POLARS if has_short_program(choice) else common.add_readers(NEEDS, choice)
     differences = _list_differences(choice)
     return common.assemble(choice, LIBRARY, relation_sentence, differences, body_text, requirements_text)

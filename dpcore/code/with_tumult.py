@@ -41,7 +41,7 @@ def _list_differences(choice: Choice) -> list[str]:
         return [common.CLAMPS_ROWS.format(library="Tumult")]
     differences = [common.describe_public_counts(choice), common.describe_gaussian_noise(choice)]
     differences.append(common.describe_noisy_ratio(choice))
-    row_text = (
+    preparation_text = (
         "before the session, one row per user. The session then bounds that one row: its guarantee covers the result, "
         "since adding or removing a user adds or removes their one row."
     )
@@ -51,9 +51,11 @@ def _list_differences(choice: Choice) -> list[str]:
             "place of events, with the columns privacy_unit, value and group, cleaned in the same way."
         )
     if quantity is Quantity.SUM:
-        differences.append(f"Tumult has no clamp for a user's total. Totals are added up {row_text}")
+        differences.append(f"Tumult has no clamp for a user's total. Totals are added up {preparation_text}")
     if quantity is Quantity.MEAN and is_smooth:
-        differences.append(f"Tumult has no weights per user. Rows are added up with their weights {row_text}")
+        differences.append(
+            f"Tumult has no weights per user. Rows are added up with their weights {preparation_text}"
+        )
     if common.has_noisy_rows(choice) and choice.noise is NoiseKind.LAPLACE:
         differences.append(common.SPLIT_MEAN)
     if choice.max_rows is not None or choice.max_groups is not None:
@@ -67,8 +69,8 @@ def _list_differences(choice: Choice) -> list[str]:
             "nearest is a bound on rows per user, MaxRowsPerID; plain Python has the smooth weights."
         ]
     if quantity is Quantity.QUANTILE:
-        intervals_text = "from the intervals between values within the range"
-        differences.append(f"Tumult draws by the exponential mechanism, {intervals_text}.")
+        candidates_text = "from the intervals between values within the range"
+        differences.append(f"Tumult draws by the exponential mechanism, {candidates_text}.")
     if quantity is Quantity.MODEL:
         differences.append(
             "Tumult trains no models. The code keeps the bound with pandas; the privacy is that of the learner you "

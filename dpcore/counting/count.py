@@ -364,8 +364,8 @@ def count(
             layouts[index] = replace(layouts[index], encoding=encoding)
         has_one_user = roles.missing_users is MissingUsers.ONE_USER
         mark_pairs = tuple(file_reduction.decimal_marks.items())
-        rule_fields = column_roles.describe_missing_rule(roles)
-        table_layout = TableLayout(tuple(layouts), mark_pairs, has_one_user, **rule_fields)
+        value_fields = column_roles.describe_values(roles, source.head)
+        table_layout = TableLayout(tuple(layouts), mark_pairs, has_one_user, **value_fields)
     source_text = f"File {source.name}."
     dataset = build_counted_dataset(facets, source.name, source_text, roles, provenance, notes, table_layout)
     size_name = roles.size or ""

@@ -23,7 +23,7 @@ from dpcore.counting.workbooks import read_workbook
 from dpcore.data import group_pairs
 from dpcore.data.column_names import refuse_other_columns, shorten
 from dpcore.data.column_roles import Roles, guess_roles
-from dpcore.data.tables import FileKind, Table, join_tables, join_times
+from dpcore.data.tables import FileKind, Table, join_tables, join_types
 from dpcore.dataset import Dataset
 
 HELD_BYTES = 20_000_000
@@ -267,7 +267,7 @@ def open_files(
     refuse_other_columns([(relation.name, relation.columns) for relation in relations])
     file_layouts = tuple(file_layout for table in head_tables for file_layout in table.layouts)
     notes = (*copy_notes, *head_tables[0].notes)
-    head = replace(head_tables[0], layouts=file_layouts, times=join_times(head_tables), notes=notes)
+    head = replace(head_tables[0], layouts=file_layouts, notes=notes, **join_types(head_tables))
     further_text = f" and {len(relations) - 1} more" if len(relations) > 1 else ""
     return Source(relations[0].name + further_text, head, False, tuple(relations), num_bytes, owned_folder)
 

@@ -264,7 +264,10 @@ def describe_parquet(
         subject_text = f"Column {shorten(rounded_columns[0])}{and_more(len(rounded_columns) - 1)}"
         digits_note = f"{subject_text} may hold more than 38 digits: only the first 15 count."
         table = replace(table, notes=(digits_note, *table.notes))
-    table = replace(table, layouts=(FileLayout(name, FileKind.PARQUET),), times=time_kinds)
+    booleans = frozenset(
+        name for name, each in zip(table.columns, column_types, strict=True) if each == "BOOLEAN"
+    )
+    table = replace(table, layouts=(FileLayout(name, FileKind.PARQUET),), times=time_kinds, booleans=booleans)
     if keeps_all_rows:
         return Relation.of_table(table), table
     return replace(relation, path=path, columns=table.columns), table

@@ -22,7 +22,7 @@ from dpcore.counting.reduce_files import ANOTHER_COLUMN, NO_NUMBERS, FileReducti
 from dpcore.counting.relation import Relation, refuse_times, rename_roles
 from dpcore.counting.text import read_table
 from dpcore.data.column_names import refuse_missing, shorten
-from dpcore.data.column_roles import Roles, TableKind, describe_missing_rule
+from dpcore.data.column_roles import Roles, TableKind, describe_values
 from dpcore.data.tables import BLANKS, FileKind, Table, TableLayout, read_cell_sql
 from dpcore.data.totals_per_user import LARGEST_CELL, UserAmounts
 from dpcore.dataset import Dataset
@@ -80,8 +80,8 @@ def read_user_amounts(
         raise reduction.column_error or _build_unreadable_error() from None
     assert reduction.user_amounts is not None
     file_layouts = source.head.layouts
-    mark_pairs, missing_rule_fields = tuple(reduction.decimal_marks.items()), describe_missing_rule(roles)
-    table_layout = TableLayout(file_layouts, mark_pairs, **missing_rule_fields) if file_layouts else None
+    mark_pairs, value_fields = tuple(reduction.decimal_marks.items()), describe_values(roles, source.head)
+    table_layout = TableLayout(file_layouts, mark_pairs, **value_fields) if file_layouts else None
     return replace(reduction.user_amounts, layout=table_layout, name=source.name)
 
 
@@ -94,15 +94,15 @@ def _build_unreadable_error() -> InvalidInput:
 def _open_by_header(paths: Sequence[File], names: Sequence[str] | None) -> Source:
     """Open files by their column names alone, independent of their rows."""
     relations, heads = [], []
-    for path, name in zip(paths, names or [path.name for path in paths], strict=True):
-        file_start = formats.read_start(path, name)
+    for path, file_name in zip(paths, names or [path.name for path in paths], strict=True):
+        file_start = formats.read_start(path, file_name)
         if file_start.kind not in (FileKind.TEXT, FileKind.PARQUET):
             raise _build_unreadable_error()
         try:
             if file_start.kind is FileKind.TEXT:
-                relation, head = _read_text_header(path, name, file_start)
+                relation, head = _read_text_header(path, file_name, file_start)
             else:
-                relation, head = describe_parquet(path, name, 0, reads_header_only=True)
+                relation, head = describe_parquet(path, file_name, 0, reads_header_only=True)
         except InvalidInput:
             raise _build_unreadable_error() from None
         relations.append(relation)

@@ -15,6 +15,7 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, refuse
+from dpcore.common.extras import import_extra
 from dpcore.common.progress import ShouldStop
 from dpcore.counting.duck import StoppedError, check_stop
 from dpcore.counting.formats import SAVE_AS_CSV, File
@@ -110,6 +111,7 @@ def _read_first_sheet(
     archive: _Archive, sheet_rows: _SheetRows, should_stop: ShouldStop | None
 ) -> tuple[str, list[str]]:
     """Read the first visible sheet into ``rows``; return its name, empty if it is the first of all, and the notes."""
+    import_extra("openpyxl")
     from openpyxl.reader.excel import ExcelReader
     from openpyxl.styles.stylesheet import apply_stylesheet
     from openpyxl.xml.constants import SHARED_STRINGS

@@ -17,7 +17,7 @@ from dpcore.common.checks import InputProblem, Problems
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import user_names
 from dpcore.data.column_names import shorten, split_name, split_words
-from dpcore.data.tables import Numbers, Table, read_numbers
+from dpcore.data.tables import NO_WORDS, YES_WORDS, Numbers, Table, read_numbers
 from dpcore.data.user_names import counts_people, find_two_people, list_other_user_columns, score_as_users
 from dpcore.dataset import Contribution
 
@@ -73,6 +73,7 @@ class Roles:
             ``value``, rounded up to whole units.
         drops_missing: True if rows whose cell of ``value`` holds no finite number are left out (events).
         missing_constant: Public number that replaces such cells; None if they are refused or their rows left out.
+        is_share: True if it is known that ``value`` says yes and no, so that it lies between 0 and 1 (events).
     """
 
     kind: TableKind
@@ -88,6 +89,7 @@ class Roles:
     contribution: Contribution = Contribution.ROWS
     drops_missing: bool = False
     missing_constant: float | None = None
+    is_share: bool = False
 
     @classmethod
     def of_events(
@@ -249,6 +251,7 @@ def _guess_counts(table: Table, columns: list[str]) -> Roles | None:
     if len(columns) == 2:
         first_column, second_column = columns
         second_names_other = _names_values_or_tasks(second_column) or score_as_users(second_column) > 0
+        second_names_other |= says_yes_and_no(table, second_column)
         has_distinct_ids = _is_distinct(table, first_column) and not _is_time(table, first_column)
         are_unnamed = not (set(split_name(first_column)) & user_names.VALUE_WORDS or second_names_other)
         if are_unnamed and has_distinct_ids and _has_whole_numbers(table, second_column, 1.0):
@@ -260,7 +263,12 @@ def _guess_events(table: Table, columns: list[str]) -> Roles:
     """Return the roles of a table of events; the user's is empty if neither a name nor cells say who."""
     user_column = _guess_user(table, columns)
     other_columns = [column for column in columns if column != user_column]
-    value_column = _find_named_column(other_columns, user_names.VALUES_IN_ORDER, partial(_has_no_text, table))
+    value_column = _find_named_column(
+        other_columns, user_names.VALUES_IN_ORDER, partial(_may_be_values, table)
+    )
+    answer_columns = [column for column in other_columns if says_yes_and_no(table, column)]
+    if value_column is None and len(answer_columns) == 1:
+        value_column = answer_columns[0]
     other_columns = [column for column in other_columns if column != value_column]
     task_column = _find_named_column(other_columns, user_names.TASKS_IN_ORDER)
     return Roles(TableKind.EVENTS, user_column, value=value_column, task=task_column)
@@ -329,10 +337,24 @@ def _has_whole_numbers(table: Table, column: str, min_share: float) -> bool:
     return bool(whole_mask.mean() >= min_share)
 
 
-def _has_no_text(table: Table, column: str) -> bool:
-    """Return True if the first cells have numbers, and all others are missing."""
+def _may_be_values(table: Table, column: str) -> bool:
+    """Return True if the first cells have numbers and all others are missing, or if nearly all say yes or no."""
     numbers = _read_first_numbers(table, column)
-    return bool(np.isfinite(numbers.values).any() and not numbers.text_mask.any())
+    has_numbers_alone = np.isfinite(numbers.values).any() and not numbers.text_mask.any()
+    return bool(has_numbers_alone) or says_yes_and_no(table, column)
+
+
+_ANSWERS = frozenset((*YES_WORDS, *NO_WORDS, "1", "0", "1.0", "0.0"))
+_MIN_ANSWER_SHARE = 0.8
+"""Below 1, so that another cell is refused with its line, and does not change in silence which column is proposed."""
+
+
+def says_yes_and_no(table: Table, column: str) -> bool:
+    """Return True if nearly all filled first cells say yes or no, in words or as 1 and 0, and both occur."""
+    cells = table.frame[column].iloc[:_NUM_SAMPLED].str.lower()
+    filled_cells = cells[cells != ""]
+    answer_cells = filled_cells[filled_cells.isin(_ANSWERS)]
+    return answer_cells.nunique() > 1 and len(answer_cells) >= _MIN_ANSWER_SHARE * len(filled_cells)
 
 
 def _is_ascending(table: Table, column: str) -> bool:
@@ -348,10 +370,16 @@ def _is_distinct(table: Table, column: str) -> bool:
     return len(filled_cells) > 1 and bool(filled_cells.is_unique)
 
 
-def describe_missing_rule(roles: Roles) -> dict[str, Any]:
-    """Return what happens to missing values, as fields of a `dpcore.data.tables.TableLayout`."""
-    dropped_column = roles.value if roles.drops_missing and roles.kind is TableKind.EVENTS else None
-    return {"dropped_column": dropped_column or "", "missing_constant": roles.missing_constant}
+def describe_values(roles: Roles, table: Table) -> dict[str, Any]:
+    """Return what is known of the values and what happens to missing ones, as fields of a `TableLayout`."""
+    value_column = (roles.value if roles.kind is TableKind.EVENTS else None) or ""
+    is_share = roles.is_share or value_column in table.booleans
+    is_share &= roles.missing_constant is None or 0.0 <= roles.missing_constant <= 1.0
+    return {
+        "dropped_column": value_column if roles.drops_missing else "",
+        "missing_constant": roles.missing_constant,
+        "share_column": value_column if is_share else "",
+    }
 
 
 def explain_roles(roles: Roles) -> str:
@@ -363,6 +391,8 @@ def explain_roles(roles: Roles) -> str:
     if roles.missing_rule is not None:
         rule_text = "row left out" if roles.drops_missing else wording.number(roles.missing_constant or 0.0)
         phrases.append(f"missing value = {rule_text}")
+    if roles.is_share:
+        phrases.append("value is yes or no")
     return f"Read as {roles.kind.value}: {', '.join(phrases)}."
 
 

@@ -14,7 +14,7 @@ import enum
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -96,6 +96,7 @@ class TableLayout:
         filled: For a table for models, the further columns in which a row must not be blank.
         dropped_column: Column of values whose missing or unusable cells leave out their rows; empty for none.
         missing_constant: Public number that replaces such cells of the values; None for none.
+        share_column: Column of values that is known to say yes and no, so that they lie in [0, 1]; empty for none.
     """
 
     files: tuple[FileLayout, ...]
@@ -104,6 +105,7 @@ class TableLayout:
     filled: tuple[str, ...] = ()
     dropped_column: str = ""
     missing_constant: float | None = None
+    share_column: str = ""
 
     @property
     def has_missing_rule(self) -> bool:
@@ -133,6 +135,7 @@ class Table:
         line_word: Word for a line in messages.
         layouts: Layouts of the files; empty if unknown.
         times: Kinds of time of the columns of durations, dates or times, by name, if the file has types.
+        booleans: Columns that the file's types declare as true or false.
     """
 
     frame: pd.DataFrame
@@ -145,6 +148,7 @@ class Table:
     line_word: str = "line"
     layouts: tuple[FileLayout, ...] = ()
     times: Mapping[str, str] = field(default_factory=dict)
+    booleans: frozenset[str] = frozenset()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -217,13 +221,14 @@ def join_tables(tables: list[Table]) -> Table:
         np.concatenate([table.lines for table in tables]),
         tuple(f"{shorten(table.name)}: {note}" for table in tables for note in table.notes),
         tuple((int(first_row), table.name) for first_row, table in zip(first_rows, tables, strict=True)),
-        layouts=tuple(file_layout for table in tables for file_layout in table.layouts), times=join_times(tables),
+        layouts=tuple(file_layout for table in tables for file_layout in table.layouts), **join_types(tables),
     )  # fmt: skip
 
 
-def join_times(tables: Sequence[Table]) -> dict[str, str]:
-    """Return the kind of time of all columns of durations, dates or times of all tables, by name."""
-    return {column: time_type for table in tables for column, time_type in table.times.items()}
+def join_types(tables: Sequence[Table]) -> dict[str, Any]:
+    """Return the fields `Table.times` of any of the tables, and `Table.booleans` of all of them."""
+    times = {column: time_type for table in tables for column, time_type in table.times.items()}
+    return {"times": times, "booleans": frozenset.intersection(*(table.booleans for table in tables))}
 
 
 def drop_blank_rows(

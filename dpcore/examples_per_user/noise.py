@@ -129,7 +129,7 @@ class DensityRatio:
         return np.asarray(np.maximum(log_bounds.max(axis=1), 0.0) / (orders - 1.0))
 
     def find_upper_ends(self, order: float) -> tuple[float, float]:
-        """Find the points between which the integral of w^α has its mass.
+        """Find the two ends, in standard deviations, between which the integral of w^α has its mass.
 
         w^α is at most (G + 1)^α times the largest power of a single term, and that of term k with the normal's
         density is a normal around αk/σ.

@@ -109,7 +109,7 @@ class Study(abc.ABC):
 
     @abc.abstractmethod
     def count_releases(self) -> tuple[int, int]:
-        """Return `Spending.releases_per_sweep` and `Spending.gram_releases_per_sweep`: the second moves by 1 a user."""
+        """Return the releases of a sweep that a user moves by up to sqrt(k), and how many more, Gram matrices, by 1."""
 
     @abc.abstractmethod
     def split(self, ratings: Ratings, rng: np.random.Generator) -> Split:

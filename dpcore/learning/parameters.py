@@ -45,6 +45,13 @@ class PrivacyForm(Option):
     OWN = "own", "Power"
 
 
+class CapUnit(Option):
+    """The unit of the horizontal axis."""
+
+    FRACTION = "tau_0", "τ₀"
+    ROWS = "rows", "Rows"
+
+
 BIAS_TERMS = (BiasTerm.TIGHTEST, *(term for term in BiasTerm if term is not BiasTerm.TIGHTEST))
 """The bounds on the bias in the order of the list."""
 TERM_NAMES = {term: f"{term.title} ({term.way_numerals})" for term in BIAS_TERMS}
@@ -103,6 +110,8 @@ class LearningParameters(Parameters):
         place=CARD,
     )
     """A public number for the private draw, not from these data."""
+    cap_unit: CapUnit = public.choice(CapUnit.FRACTION, "Horizontal axis", place=TAB)
+    """τ₀ is the bound as a share of all rows."""
     alpha: float = of_data.number(0.5, "α of the population", ALPHA_RANGE, step=0.25, place=TAB)
     """User j contributes a share pⱼ ∝ j^−(1+α) of the rows."""
     population_rows: int = of_data.number(

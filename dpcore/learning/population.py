@@ -218,9 +218,9 @@ def find_cost_of_privacy(
     limit_cap = find_best_fraction(limit_problem, should_stop=should_stop)
     caps_by_rows: dict[int, LearningCap] = {}
     for sample_rows, sample_problem in problems_by_rows.items():
-        best_cap = find_best_fraction(sample_problem, should_stop=should_stop)
-        if not best_cap.is_complete:
+        best_choice = find_best_fraction(sample_problem, should_stop=should_stop)
+        if not best_choice.is_complete:
             break
-        caps_by_rows[sample_rows] = best_cap
+        caps_by_rows[sample_rows] = best_choice
         progress(len(caps_by_rows) / len(rows_per_sample))
     return CostOfPrivacy(tuple(caps_by_rows), tuple(caps_by_rows.values()), limit_cap)

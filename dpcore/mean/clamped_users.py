@@ -82,10 +82,10 @@ class UserPoints:
         """
         if self.sizes.size <= max_points:
             return self
-        distances = np.abs(self.means - np.median(self.means))
+        distances_from_median = np.abs(self.means - np.median(self.means))
         num_by_score = max_points // 4
         is_ungrouped = np.zeros(self.sizes.size, dtype=bool)
-        for outlier_scores in (distances, distances * self.sizes):
+        for outlier_scores in (distances_from_median, distances_from_median * self.sizes):
             is_ungrouped[np.argpartition(outlier_scores, -num_by_score)[-num_by_score:]] = True
         # Edges at quantiles of a regular part of the other means: about equally many users between two of them.
         sampled_means = np.sort(self.means[~is_ungrouped][:: max(self.means.size // 50_000, 1)])

@@ -154,7 +154,7 @@ ARGUMENT = "the error is convex in the largest weight, and its slope was looked 
 
 
 def best_weights(problem: MeanProblem) -> WorstChoice:
-    """Return the weights with the smallest worst-case error, exactly; counts are public.
+    """Return the weights with the smallest worst-case root mean square error, exactly; counts are public.
 
     Returns:
         `WorstChoice`: smooth weights are among the best.

@@ -155,12 +155,12 @@ def release_counts(
     normal_quantile = float(norm.isf(failure_probability / (2 * graph.num_tasks + covers_truncation)))
     undercount_limit = 0.0
     if covers_truncation:
-        truncation_scale = math.sqrt(1.0 / (2.0 * budget * truncation_share))
+        undercount_noise_std = math.sqrt(1.0 / (2.0 * budget * truncation_share))
         largest_undercount = float((graph.task_sizes - sampled_counts).max())
         # Raised by its own quantile, so that its noise cannot leave the slack too small; that, and the floor at 0,
         # change only what is released already.
-        noisy_undercount = largest_undercount + rng.normal(scale=truncation_scale)
-        undercount_limit = max(noisy_undercount + normal_quantile * truncation_scale, 0.0)
+        noisy_undercount = largest_undercount + rng.normal(scale=undercount_noise_std)
+        undercount_limit = max(noisy_undercount + normal_quantile * undercount_noise_std, 0.0)
     slack = normal_quantile * noise_scale + undercount_limit
     return PrivateCounts(estimates, slack, noise_scale, undercount_limit, covers_truncation, max_tasks)
 

@@ -121,11 +121,12 @@ class UserGroupPairs:
         absolute_sums = np.add.reduceat(np.abs(grouped_values), pair_starts)
         if np.any(np.abs(np.add.reduceat(grouped_values, pair_starts) - facet.sums) > 1e-9 * absolute_sums):
             return None
-        clamped_values = np.clip(grouped_values, lower, upper)
+        clamped_grouped_values = np.clip(grouped_values, lower, upper)
         clamped_sums, clamped_squares = (
-            np.add.reduceat(powers, pair_starts) for powers in (clamped_values, clamped_values**2)
+            np.add.reduceat(powers, pair_starts)
+            for powers in (clamped_grouped_values, clamped_grouped_values**2)
         )
-        value_range = float(clamped_values.min()), float(clamped_values.max())
+        value_range = float(clamped_grouped_values.min()), float(clamped_grouped_values.max())
         clamped_facet = replace(
             facet, sums=clamped_sums, sums_of_squares=clamped_squares, value_range=value_range
         )

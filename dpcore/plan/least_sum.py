@@ -326,7 +326,7 @@ def find_needed_budgets(curves: Sequence[Curve], target_errors: FloatArray, budg
 
     Args:
         curves: One per line.
-        target_errors: Wanted errors, above 0, in the unit of each line, shape (lines,).
+        target_errors: Target errors, above 0, in the unit of each line, shape (lines,).
         budget: Its noise; how much there is does not matter.
 
     Returns:
@@ -368,7 +368,7 @@ def split_by_largest_error(curves: Sequence[Curve], target_errors: FloatArray, b
 
     Args:
         curves: One per line.
-        target_errors: Wanted errors, above 0, shape (lines,).
+        target_errors: Target errors, above 0, shape (lines,).
         budget: What is divided.
 
     Returns:

@@ -6,7 +6,6 @@ of the budget has scale 1 / (s epsilon) at sensitivity 1 with Laplace noise, and
 
 from __future__ import annotations
 
-import contextlib
 import enum
 import math
 import re
@@ -19,7 +18,7 @@ import numpy.typing as npt
 
 from dpcore import mean
 from dpcore.common import mechanisms, wording
-from dpcore.common.checks import InvalidInput, Problems, refuse
+from dpcore.common.checks import Problems, refuse
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.parameters import (
     LINE,
@@ -124,7 +123,7 @@ NUM_PARTS = 2**20
 """Of the budget: every share is a whole number of them."""
 MAX_LINES = 50
 DEFAULT_TARGET_SHARE = 0.05
-"""Wanted error of a line that names none, as a share of its value, or of the rows for a quantile."""
+"""Target error of a line that names none, as a share of its value, or of the rows for a quantile."""
 
 
 class LineStatistic(enum.Enum):
@@ -162,7 +161,7 @@ class Line:
     Attributes:
         statistic: What.
         quantile: q, strictly between 0 and 1, of a quantile; None of all others.
-        target_error: The wanted error, above 0; None for `DEFAULT_TARGET_SHARE` of the value.
+        target_error: The target error, above 0; None for `DEFAULT_TARGET_SHARE` of the value.
         is_relative: Whether ``target_error`` is a share of the value (of a quantile: of the rows), else it is in its
             own unit.
         weight: How much its squared error counts, above 0.
@@ -184,7 +183,7 @@ class Line:
             elif self.quantile is not None:
                 problems.inside(0.0, 1.0, quantile=self.quantile)
             if self.target_error is not None:
-                problems.between(1e-12, 1e15, **{f"the wanted error of {self.label}": self.target_error})
+                problems.between(1e-12, 1e15, **{f"the target error of {self.label}": self.target_error})
             problems.between(1e-6, 1e6, **{f"the weight of {self.label}": self.weight})
 
     @property
@@ -226,6 +225,12 @@ def parse_lines(text: str, problems: Problems) -> tuple[Line, ...]:
     for line_number, piece in enumerate(pieces[: MAX_LINES + 1], start=1):
         with problems.collecting():
             match = _LINE.fullmatch(piece)
+            label, target_text = _split_line(piece)
+            if match is None and target_text and _LINE.fullmatch(label):
+                raise refuse(
+                    f"the target error of {label} cannot be read; got {target_text[:40]!r}",
+                    remedy="Write a share, as within 5%, or a number in its own unit, as within 12",
+                )
             if match is None:
                 names_text = ", ".join(statistic.value for statistic in LineStatistic)
                 raise refuse(
@@ -239,38 +244,46 @@ def parse_lines(text: str, problems: Problems) -> tuple[Line, ...]:
             statistic = STATISTIC_BY_NAME[match["statistic"]]
             weight = 1.0 if weight is None else weight
             parsed_lines.append(Line(statistic, quantile, target_error, is_relative, weight))
-    if not pieces:
-        problems.add("there is no line", remedy=f"Write what you release, such as: {EXAMPLE}")
     if len(pieces) > MAX_LINES:
         problems.add(f"a plan has at most {MAX_LINES} lines; there are {len(pieces)}")
     labels = [line.label for line in parsed_lines]
     for label in dict.fromkeys(labels):
         if labels.count(label) > 1:
-            problems.add(f"{label} stands there twice", remedy="Keep the one with the smaller wanted error")
+            problems.add(f"{label} stands there twice", remedy="Keep the one with the smaller target error")
     return tuple(parsed_lines)
 
 
-def tabulate_lines(text: str) -> list[tuple[str, float | None, str, float | None]]:
-    """Parse the lines of a text for a table, also unreadable ones: statistic, q, target error, weight.
+def split_lines(text: str) -> list[tuple[str, str]]:
+    """Split a text into its lines, also unreadable ones: the statistic, and its target error and weight as written."""
+    return [(label, rest.removeprefix("within ")) for label, rest in map(_split_line, _split_text(text))]
 
-    A piece without a matching cell stands as a whole in the first one.
-    """
-    table_rows: list[tuple[str, float | None, str, float | None]] = []
-    for piece in _split_text(text):
-        match = _LINE.fullmatch(piece)
-        table_row: tuple[str, float | None, str, float | None] = (piece, None, "", None)
-        if match is not None:
-            with contextlib.suppress(InvalidInput):
-                quantile, _, weight = _read_numbers(match, 0)
-                target_text = (match["target"] or "") + (match["percent"] or "")
-                table_row = (STATISTIC_BY_NAME[match["statistic"]].value, quantile, target_text, weight)
-        table_rows.append(table_row)
-    return table_rows
+
+def change_target(text: str, line_index: int, target_text: str) -> str:
+    """Return the text with another target error, such as ``5%`` or ``12 weight 2``, in one line; empty for 5 %."""
+    pieces, target_text = _split_text(text), " ".join(target_text.replace(";", " ").lower().split())
+    label, _ = _split_line(pieces[line_index])
+    keyword = "" if not target_text or target_text.startswith("weight ") else "within "
+    pieces[line_index] = f"{label} {keyword}{target_text.removeprefix('within ')}".rstrip()
+    return "; ".join(pieces)
+
+
+def remove_line(text: str, line_index: int) -> str:
+    """Return the text without one line."""
+    pieces = _split_text(text)
+    return "; ".join(pieces[:line_index] + pieces[line_index + 1 :])
+
+
+def _split_line(piece: str) -> tuple[str, str]:
+    """Split a line before its target error or weight."""
+    label, *rest = re.split(r" (?=(?:within|weight)\b)", piece, maxsplit=1)
+    return label, " ".join(rest)
 
 
 def list_missing_lines(text: str, new_lines: Iterable[str]) -> list[str]:
     """Return the new lines whose statistic has no line in the text yet."""
-    present_labels = {_write_label(name, quantile) for name, quantile, _, _ in tabulate_lines(text)}
+    present_labels = {line.label for line in parse_lines(text, Problems())} | {
+        label for label, _ in split_lines(text)
+    }
     return [line for line in new_lines if line not in present_labels]
 
 
@@ -287,7 +300,7 @@ def _split_text(text: str) -> list[str]:
 
 
 def _read_numbers(match: re.Match[str], line_number: int) -> list[float | None]:
-    """Read quantile, wanted error and weight of a line; None where they are not written.
+    """Read quantile, target error and weight of a line; None where they are not written.
 
     Raises:
         InvalidInput: One of them is no number.
@@ -333,9 +346,9 @@ class PlanParameters(Parameters):
     delta: float | None = gaussian_delta(None, "mechanism", place=LINE)
     """Probability that ε does not hold: well below 1 / users."""
     # Public: every release names what is released, and nobody reads off data how exact it is wanted.
-    lines: str = public.text(FIRST_LINES, "Numbers to release", max_length=MAX_CHARACTERS, place=LINE)
+    lines: str = public.text(FIRST_LINES, "Statistics to release", max_length=MAX_CHARACTERS, place=LINE)
     """``users``, ``rows``, ``sum``, ``mean``, ``median``, ``quantile 0.9``, ``users per group``, ``rows per group``,
-    ``sums per group``; separated by semicolons. A wanted error may follow (``within 5%``; ``within 12`` in its unit),
+    ``sums per group``; separated by semicolons. A target error may follow (``within 5%``; ``within 12`` in its unit),
     and a ``weight 2``."""
     lower: float | None = range_end(
         None, "Lowest, L", "lowest value L", width=102, shared="lower", is_required=True, place=LINE
@@ -346,7 +359,7 @@ class PlanParameters(Parameters):
     )
     """Values above count as U. Public: not from data."""
     objective: Objective = public.choice(Objective.SUM, "Best plan")
-    """Least sum: of squared errors over wanted errors. Least ε: for all wanted errors. Least largest: error over wanted
+    """Least sum: of squared errors over target errors. Least ε: for all target errors. Least largest: error over wanted
     error."""
     mechanism: NoiseKind = noise_kind("Mechanism", former_name="noise")
     """Laplace for ε-DP. Gaussian for (ε, δ)-DP pays from about ten numbers."""
@@ -365,7 +378,7 @@ class PlanParameters(Parameters):
     edges: str | None = declared_in(PerGroupParameters, "edges", only_with=None)
 
     def _check_together(self, problems: Problems) -> None:
-        """Check the lines, the range that they need, the program, the mean's settings and wanted errors."""
+        """Check the lines, the range that they need, the program, the mean's settings and target errors."""
         if self.mechanism is NoiseKind.GAUSSIAN and self.delta is not None:
             problems.inside(0.0, 1.0, δ=self.delta)
         lines: tuple[Line, ...] = ()
@@ -410,7 +423,7 @@ class PlanParameters(Parameters):
         labels_without_target = [line.label for line in lines if line.target_error is None]
         if self.objective is Objective.LARGEST and labels_without_target:
             problems.add(
-                "the largest error over wanted error needs a wanted error in every line; "
+                "the largest error over target error needs a target error in every line; "
                 f"{labels_without_target[0]} has none",
                 remedy="Add one: within 5%",
             )

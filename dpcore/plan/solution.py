@@ -274,7 +274,7 @@ class PlanSolution:
         lines: As a program releases them, in the order in which they were written.
         equal_split_lines: The same lines at equal shares, each under its best bound there.
         split: The search for the least sum; None where the objective is another.
-        needed_amounts: What each line needs for its wanted error of what adds up (epsilon, or mu^2); infinite where
+        needed_amounts: What each line needs for its target error of what adds up (epsilon, or mu^2); infinite where
             none is enough, shape (lines,).
     """
 
@@ -342,7 +342,7 @@ class PlanSolution:
 def solve(
     dataset: Dataset, parameters: PlanParameters, planned_lines: tuple[table.PlannedLine, ...] | None = None
 ) -> PlanSolution:
-    """Divide the budget by the objective: least sum, least largest error, or least budget for all wanted errors.
+    """Divide the budget by the objective: least sum, least largest error, or least budget for all target errors.
 
     Args:
         dataset: The data.
@@ -350,7 +350,7 @@ def solve(
         planned_lines: Result of `plan_lines` for both, which does not depend on epsilon.
 
     Raises:
-        InvalidInput: The data lack what a line needs, or no epsilon is enough for all wanted errors.
+        InvalidInput: The data lack what a line needs, or no epsilon is enough for all target errors.
     """
     planned_lines = table.plan_lines(dataset, parameters) if planned_lines is None else planned_lines
     curves = [line.curve for line in planned_lines]
@@ -395,7 +395,7 @@ def _find_least_budget(
         epsilon = parameters.budget.convert_to_epsilon(total_amount)
         if epsilon > largest_epsilon:
             raise refuse(
-                f"all wanted errors need ε = {epsilon:.3g}, mostly for {labels[int(np.argmax(needed_amounts))]}; that "
+                f"all target errors need ε = {epsilon:.3g}, mostly for {labels[int(np.argmax(needed_amounts))]}; that "
                 "promises nothing",
                 remedy="Want less of it, or leave it out",
             )

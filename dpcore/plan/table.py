@@ -30,7 +30,7 @@ from dpcore.per_group.passes import compute_parts_by_max_groups
 from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.sorted_pairs import SortedPairs
 from dpcore.plan import curves
-from dpcore.plan.parameters import DEFAULT_TARGET_SHARE, Line, LineStatistic, PlanParameters
+from dpcore.plan.parameters import DEFAULT_TARGET_SHARE, EXAMPLE, Line, LineStatistic, PlanParameters
 from dpcore.quantile import QuantileProblem, WeightKind, output
 from dpcore.quantile.base_distribution import uniform_base
 from dpcore.quantile.mechanism import compute_errors_over_epsilon
@@ -67,7 +67,7 @@ class PlannedLine:
         curve: Its least squared error.
         reference_value: What its relative error is relative to; NaN of a quantile, whose error is a share of rows.
         unit: Of its error and its bound's amount.
-        target_error: The wanted error in that unit.
+        target_error: The target error in that unit.
         assumptions: What its error assumes of users; sentences without their full stop.
         quantile_problem: The problem of a quantile for weights by user, its rows sorted; None for other lines.
         group_problem: The problem of a line per group whose curve lacks pairs of bounds, which are searched at its
@@ -99,6 +99,8 @@ def plan_lines(dataset: Dataset, parameters: PlanParameters) -> tuple[PlannedLin
     """
     planned_lines: list[PlannedLine] = []
     with Problems() as problems:
+        if not parameters.parsed_lines:
+            problems.add("there is no line", remedy=f"Write what you release, such as: {EXAMPLE}")
         if dataset.contribution is not Contribution.ROWS:
             problems.add(
                 "a plan counts rows, and in these data a contribution is something else",

@@ -31,7 +31,7 @@ class Base(Protocol):
         """Return the finite points where the density changes its form, ascending."""
 
     def log_density(self, y: npt.ArrayLike) -> FloatArray:
-        """Return the log density at y (any shape); -inf outside the support."""
+        """Return the log density at y (any shape), or the log mass of the atom at y; -inf outside the support."""
 
     def log_mass(self, lows: npt.ArrayLike, highs: npt.ArrayLike) -> FloatArray:
         """Return the log probability of each interval from ``lows`` to ``highs``; ends may be infinite."""

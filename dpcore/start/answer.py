@@ -12,7 +12,7 @@ from dpcore.answer.against import BoundComparison
 from dpcore.answer.answer import BIAS, NOISE, PART_STYLES, Answer, Number, build_error_parts
 from dpcore.answer.axes import CURVE_POINTS, sample_users
 from dpcore.answer.handle import Dots, Handle, Spread, draw_unit_noise
-from dpcore.answer.plot import Axis, Curve, Item, Mark, Plot, Style, share_axis
+from dpcore.answer.plot import Axis, Curve, Item, Mark, Plot, Style
 from dpcore.common import wording
 from dpcore.common.noise_error import Measure
 from dpcore.common.privacy import Disclosure, Provenance
@@ -22,31 +22,20 @@ from dpcore.dataset import Dataset
 from dpcore.start import parameters as start_parameters
 from dpcore.start.parameters import StartParameters, UserPreset
 
-CELLS = 12
-"""Counts in the table that is released, such as rows per month over a year. With a single count the best bound at
-epsilon = 1 is the heaviest user's (rank 1 / epsilon), and there would be no trade-off to see."""
 AXIS_FACTOR = 5
 """How far beyond the heaviest user the bounds go, as a factor: there a bound cuts nobody, and noise alone grows."""
 
 
 @dataclass(frozen=True)
 class Tradeoff:
-    """A table of `CELLS` counts released at once, with at most T rows of each user counted over the whole table.
-
-    One user changes the table by at most T in all, so each count gets Laplace noise of scale T / epsilon. Every
-    count is assumed to lose the same share of its rows. Then `CELLS` times one count and its noise is the sum
-    of all rows released at epsilon / `CELLS` (`dpcore.total`), and both have the same relative error. If counts
-    lose different shares, their mean error is larger, since it is convex in the loss, and at most bias and mean
-    noise together.
+    """A count of all rows, with at most T rows of each user counted, and Laplace noise of scale T / epsilon.
 
     Attributes:
         histogram: How many rows users have.
         problem: The question.
-        curve_errors: Over the bounds of the curves; ``bias`` is what is thrown away, in rows of all counts together.
+        curve_errors: Over the bounds of the curves; ``bias`` is what is thrown away, in rows.
         best_choice: The bound with the smallest expected error.
         near_optimal_range: Smallest and largest bound within 5 % of the best.
-        single_count_bound: The best bound of one count of all rows with all of epsilon to itself, as on the page of
-            sums and counts.
     """
 
     histogram: ContributionHistogram
@@ -54,14 +43,13 @@ class Tradeoff:
     curve_errors: total.TotalErrors
     best_choice: total.TotalChoice
     near_optimal_range: tuple[float, float]
-    single_count_bound: float
 
     def evaluate(self, bound: float) -> total.TotalErrors:
-        """Compute the errors of all counts together at one bound."""
+        """Compute the errors of the count at one bound, in rows."""
         return total.compute_errors(self.problem, bound)
 
     def evaluate_error(self, bound: float) -> float:
-        """Compute the expected error of one of the counts at one bound, as a share of that count."""
+        """Compute the expected error of the count at one bound, as a share of it."""
         return float(self.evaluate(bound).absolute_errors) / self.num_rows
 
     @property
@@ -71,9 +59,9 @@ class Tradeoff:
 
 
 def _build_problem(histogram: ContributionHistogram, epsilon: float) -> total.TotalProblem:
-    """Build the problem at an epsilon: all cells of the table together are one sum at epsilon / `CELLS`."""
+    """Build the problem of the count at an epsilon."""
     amounts = Amounts.from_histogram(histogram)
-    return total.TotalProblem(amounts, epsilon / CELLS, measure=Measure.ABSOLUTE, is_integer=True)
+    return total.TotalProblem(amounts, epsilon, measure=Measure.ABSOLUTE, is_integer=True)
 
 
 NOT_COMPARED = ("bound",)
@@ -84,21 +72,19 @@ def against_epsilon(dataset: Dataset, parameters: StartParameters) -> BoundCompa
     histogram = start_parameters.choose_dataset(dataset, parameters.users).histogram
     problem = _build_problem(histogram, 1.0)
 
-    def replace_epsilon(epsilon: float) -> total.TotalProblem:
-        """Return the problem at this epsilon."""
-        return replace(problem, epsilon=epsilon / CELLS)
-
     def evaluate_errors(epsilon: float, bounds: FloatArray) -> FloatArray:
         """Compute the error of a count at each bound, as a share of it, at this epsilon."""
-        return np.asarray(total.measure_errors(replace_epsilon(epsilon), bounds) / float(histogram.num_rows))
+        return np.asarray(
+            total.measure_errors(replace(problem, epsilon=epsilon), bounds) / float(histogram.num_rows)
+        )
 
     def find_best(epsilon: float) -> tuple[float, float]:
         """Find the best bound at this epsilon, and return it with its error."""
-        best_bound = total.find_optimal_bound(replace_epsilon(epsilon))
+        best_bound = total.find_optimal_bound(replace(problem, epsilon=epsilon))
         return best_bound, float(evaluate_errors(epsilon, np.array(best_bound)))
 
     return BoundComparison(
-        "Sweet spot (rows per user)", f"Error of each of {CELLS} private counts (share of it)",
+        "Sweet spot (rows per user)", "Error of a private count (share of it)",
         find_best, evaluate_errors, histogram.sizes, histogram.users,
         provenance=None if parameters.users is UserPreset.IN_USE else Disclosure.PUBLIC,
     )  # fmt: skip
@@ -108,13 +94,18 @@ def solve(dataset: Dataset, parameters: StartParameters) -> Tradeoff:
     """Compute bias, noise and error over the bound, and the best bound, as of one sum (Amin et al. 2019, section 3)."""
     histogram = start_parameters.choose_dataset(dataset, parameters.users).histogram
     problem = _build_problem(histogram, parameters.epsilon)
+    best_choice, grid_bounds = (
+        total.best_bound(problem),
+        log_spaced(*choose_axis_limits(histogram), CURVE_POINTS),
+    )
+    # The best bound is a point of the curve, so that the handle can stop there.
+    curve_bounds = np.union1d(grid_bounds, best_choice.max_total or 1.0)
     return Tradeoff(
         histogram=histogram,
         problem=problem,
-        curve_errors=total.compute_errors(problem, log_spaced(*choose_axis_limits(histogram), CURVE_POINTS)),
-        best_choice=total.best_bound(problem),
+        curve_errors=total.compute_errors(problem, curve_bounds),
+        best_choice=best_choice,
         near_optimal_range=total.find_near_optimal_bounds(problem),
-        single_count_bound=total.find_optimal_bound(replace(problem, epsilon=parameters.epsilon)),
     )
 
 
@@ -162,19 +153,19 @@ def plot_tradeoff(solution: Tradeoff, bound: int | None, provenance: Provenance)
         "start-tradeoff", "What a bound throws away, and the noise it needs",
         "As the bound grows, fewer rows are lost and more noise is needed.",
         Axis("bound", "rows per user", choose_axis_limits(histogram), number_format=",.3~r"),
-        share_axis("error of a count", (0.0, 1.0), unit="share of it", number_format=".2~%"),
+        Axis("error of the count", "share of it", (0.001, 10.0), number_format=".2~%"),
         items, provenance, columns, is_main=True, height=HEIGHT, handle=handle,
     )  # fmt: skip
 
 
 ASSUMPTION = (
-    f"{CELLS} counts are released at once with Laplace noise of scale bound/ε in each, every count loses the same "
-    "share of its rows, and neighbours add or remove one user (Amin et al. 2019, section 3)"
+    "A count of all rows is released with Laplace noise of scale bound/ε; neighbours add or remove one user (Amin et "
+    "al. 2019, section 3)"
 )
 
 
 def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeoff | None = None) -> Answer:
-    """Find the best bound for a table of counts, and the effect of the bound that is set.
+    """Find the best bound for a count, and the effect of the bound that is set.
 
     Args:
         dataset: How many rows users have; invented users replace them if the settings name some.
@@ -190,7 +181,7 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
     own_bound, best_choice, num_rows = parameters.bound, solution.best_choice, solution.num_rows
     provenance = start_parameters.choose_dataset(dataset, parameters.users).provenance
     answer = Answer(
-        "With so few users and so small an ε, every bound gives more noise than count.",
+        "With so few users and so small an ε, every bound adds more noise than there is to count.",
         detail=_write_detail(solution, parameters), numbers=(), assumptions=(ASSUMPTION,),
         disclosure=provenance, parameters=parameters, solution=solution,
         plots={"start-tradeoff": lambda: plot_tradeoff(solution, own_bound, provenance)},
@@ -206,7 +197,7 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
     bound_options: dict[str, str] = {"unit": "rows per user", "key": "max_contributions"}
     bound_number = Number("Sweet spot", rows_text, "per user", value=best_choice.max_total, **bound_options)
     error_text = wording.percent(error_share)
-    error_number = Number("Error", error_text, "of a count", value=error_share, unit="share of a count")
+    error_number = Number("Error", error_text, "of the count", value=error_share, unit="share of the count")
     part_errors = {BIAS: best_choice.errors.bias, NOISE: best_choice.errors.mean_noise}
     part_shares = {name: float(error) / num_rows for name, error in part_errors.items()}
     return replace(
@@ -216,11 +207,10 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
 
 
 def _write_detail(solution: Tradeoff, parameters: StartParameters) -> str:
-    """Write the release in the picture, the best bound of a single count, and the effect of the user's own bound."""
-    sentences = [f"**Released** with ε = {wording.entered(parameters.epsilon)}: {CELLS} counts."]
-    if solution.single_count_bound not in (0.0, solution.best_choice.max_total):
-        rows_text = wording.counted(solution.single_count_bound, "row")
-        sentences.append(f"A single count is best at {rows_text}.")
+    """Write what is released, and the effect of the user's own bound."""
+    sentences = [
+        f"For **one count** with ε = {wording.entered(parameters.epsilon)}. Each release has its own best bound."
+    ]
     if parameters.bound is not None:
         own_errors = solution.evaluate(parameters.bound)
         error_text, bias_text, noise_text = (
@@ -229,5 +219,5 @@ def _write_detail(solution: Tradeoff, parameters: StartParameters) -> str:
         )
         rows_text = wording.counted(parameters.bound, "row")
         parts_phrase = f"bias {bias_text}, noise {noise_text}"
-        sentences.append(f"With **{rows_text}** a count is off by **{error_text}**: {parts_phrase}.")
+        sentences.append(f"With **{rows_text}** the count is off by **{error_text}**: {parts_phrase}.")
     return " ".join(sentences)

@@ -26,8 +26,8 @@ class UserPreset(Option):
 SENTENCES: Mapping[UserPreset, str] = {
     UserPreset.EQUAL_SIZES: "All 2,000 users have 20 rows. A bound above 20 buys noise for rows that nobody has.",
     UserPreset.ONE_HEAVY: "2,000 users have 20 rows each, and one has 20,000, whose rows cost 1,000 times the noise.",
-    UserPreset.POWER_LAW: "If rows double, a third as many users have them. The best bound cuts a few rows of many.",
-    UserPreset.TWO_GROUPS: "3,000 users have 5 rows, 100 have 300. At ε = 0.1 the best bound cuts most of the 300.",
+    UserPreset.POWER_LAW: "If rows double, a third as many users have them. A smaller ε lowers the best bound.",
+    UserPreset.TWO_GROUPS: "3,000 users have 5 rows, 100 have 300. At ε = 0.003 the best bound cuts most of the 300.",
 }
 """What each kind of users teaches."""
 _SIZES_AND_USERS: Mapping[UserPreset, list[tuple[int, int]]] = {

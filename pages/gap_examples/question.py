@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpcore.gap_examples.parameters import GapParameters
-from pages.shared.base.question import FieldOrigin, Question
+from pages.shared.base.question import Facet, FieldOrigin, Question
 
 QUESTION = Question(
     name="gap_examples",
@@ -14,6 +14,7 @@ QUESTION = Question(
     lead="A bound drops rows of heavy users, weights keep them: **how much more variance has the bounded "
     "mean?**",
     sentence="How much better than the best bound can smooth weights be, on my data and on any?",
+    answers_from=(Facet.ROWS,),
     parameters=GapParameters,
     other_origins=FieldOrigin.PUBLIC.each("tabs"),
     former_fields={"noise": "variance_source", "noise_variance": "value_variance"},

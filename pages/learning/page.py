@@ -1,10 +1,22 @@
 """Bias curves over τ₀: how many rows of one user a private learner may see, and what that costs."""
 
+import math
+
+import streamlit as st
+
 from dpcore.answer import Answer
+from dpcore.common import wording
 from dpcore.common.parameters import Place
+from dpcore.common.privacy import Disclosure
+from dpcore.dataset import Dataset
+from dpcore.learning import LearningParameters
 from dpcore.learning.answer import build_answer, solve
+from dpcore.learning.answer.solution import find_least_epsilon
 from pages.learning.question import QUESTION
+from pages.shared.base import keys
+from pages.shared.fields import fields
 from pages.shared.render.question_page import Page
+from pages.shared.screen import layout
 
 GLOSSARY = """
 **Risk** is the expected loss of a model, between 0 and 1. **Var(H)** is the variance of the risk between users. The
@@ -14,6 +26,27 @@ GLOSSARY = """
 
 class LearningPage(Page):
     """The page *Bias curves over τ₀*."""
+
+    def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> LearningParameters | None:
+        """Draw the inputs, and beside them the unit of the horizontal axis, which the answer does not depend on."""
+        parameters: LearningParameters | None = super().read_inputs(slots, dataset)
+        with slots.line:
+            fields.draw(QUESTION, "cap_unit")
+        return parameters
+
+    def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
+        """Offer an ε at which the excess risk is below 1; one that private data set would stand in links."""
+        epsilon = find_least_epsilon(answer.solution)
+        if (
+            answer.solution.best_cap.total >= 1.0
+            and math.isfinite(epsilon)
+            and answer.disclosure is not Disclosure.PRIVATE
+        ):
+            label = f"Use ε = {wording.number(epsilon)}"
+            with slots.answer:
+                fields.button(
+                    label, "learning_epsilon_use", "check", st.session_state.update, {keys.EPSILON: epsilon}
+                )
 
     def describe_files(self, answer: Answer) -> str:
         """Describe what the files of curves and choice hold."""

@@ -12,11 +12,14 @@ from dpcore.mean import Likeness, MeanParameters, Target, VarianceSource
 from dpcore.mean.answer import build_answer
 from dpcore.mean.answer.answer import solve_beside_page
 from pages.mean.question import QUESTION, WITHOUT_VALUES
+from pages.shared.base import catalogue
 from pages.shared.fields import fields
 from pages.shared.render import question_page
 from pages.shared.render.question_page import Page
 from pages.shared.screen import layout
 from pages.shared.session import session
+
+TO_WEIGHTS = "Weights vs. caps: v(h) and v′(h) of these data"
 
 
 class MeanPage(Page):
@@ -76,6 +79,12 @@ class MeanPage(Page):
             "**Weights** hold one line per number of rows: give each row of such a user the weight `row_weight`, or "
             f"keep `rows_kept_at_cap` of them at random. {sums_text} Counts are **{counts_text}**. Label of both "
             f"files: *{answer.disclosure.label}*."
+        )
+
+    def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
+        """Draw a link to v(h) and v'(h) of the paper for the same data."""
+        slots.answer.page_link(
+            catalogue.find_page("Weights vs. caps").path, label=TO_WEIGHTS, icon=":material/trophy:"
         )
 
     def reads_rows(self, answer: Answer) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from dpcore.dataset import Dataset
 from dpcore.per_group.parameters import PerGroupParameters
-from pages.shared.base.question import Facet, FieldOrigin, Question, round_out
+from pages.shared.base.question import Facet, FieldOrigin, Question, propose_range
 from pages.shared.data import group_list
 
 
@@ -16,14 +16,8 @@ def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
 
     For private values the page asks for the range. For a release nothing is proposed.
     """
-    if dataset.release is not None:
-        return {}
-    if (current["lower"], current["upper"]) not in (current["proposed"] or (None, None), (None, None)):
-        return {}
-    if dataset.pairs is None or dataset.pairs.value_range is None or dataset.is_private:
-        return {"lower": None, "upper": None, "proposed": None}
-    value_range = round_out(*dataset.pairs.value_range)
-    return {"lower": value_range[0], "upper": value_range[1], "proposed": value_range}
+    limits = None if dataset.pairs is None else dataset.pairs.value_range
+    return propose_range(dataset, current, ("lower", "upper"), limits=limits)
 
 
 QUESTION = Question(

@@ -13,6 +13,7 @@ from dpcore.code import Quantity
 from dpcore.common.text_fields import parse_numbers
 from dpcore.plan.parameters import Line, LineStatistic, list_missing_lines
 from dpcore.plan.table import NEIGHBOURS
+from pages.plan import line_table
 from pages.plan.question import QUESTION
 
 STATISTIC_BY_QUANTITY = {
@@ -58,7 +59,7 @@ def draw(card: Answer, key: str) -> None:
             st.caption(REFUSALS[card.setting.statistic])
         return
     if not list_missing_lines(st.session_state.get(QUESTION.key("lines")) or "", new_lines):
-        st.page_link(QUESTION.path, label="Among the numbers of the plan", icon=QUESTION.icon)
+        st.page_link(QUESTION.path, label="Added to the plan: open Budget plan", icon=":material/check:")
         return
     advice = "Plan divides one budget among several numbers, with this range and noise."
     st.button(
@@ -67,14 +68,6 @@ def draw(card: Answer, key: str) -> None:
         icon=QUESTION.icon,
         type="tertiary",
         help=" ".join((advice, *describe_differences(card))),
-        on_click=_add_lines,
+        on_click=line_table.add_lines,
         args=(new_lines,),
     )
-
-
-def _add_lines(new_lines: tuple[str, ...]) -> None:
-    """Add the lines that the plan lacks to its text."""
-    lines_key = QUESTION.key("lines")
-    lines_text = (st.session_state.get(lines_key) or "").strip("; ")
-    line_texts = [*([lines_text] if lines_text else []), *list_missing_lines(lines_text, new_lines)]
-    st.session_state[lines_key] = "; ".join(line_texts)

@@ -8,32 +8,51 @@ from functools import partial
 import streamlit as st
 
 from dpcore.answer import Answer
+from dpcore.answer.plot import Plot
 from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset
-from dpcore.plan.answer import build_answer, words
+from dpcore.plan.answer import build_answer
 from dpcore.plan.answer.answer import solve_beside_page
 from dpcore.plan.parameters import PlanParameters
 from dpcore.report import script
-from pages.plan import inputs
+from pages.plan import inputs, line_table
 from pages.plan.question import QUESTION
 from pages.shared.card import cards
-from pages.shared.figures import figures
 from pages.shared.render.question_page import Page
 from pages.shared.screen import layout
+from pages.shared.session import session
 
 
 class PlanPage(Page):
     """The page."""
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> PlanParameters | None:
-        """Draw the lines and what they need."""
-        return inputs.read_inputs(slots)
+        """Draw what the lines need; if something is refused, the table without numbers."""
+        parameters = inputs.read_inputs(slots)
+        if parameters is None:
+            self.draw_refused(slots, dataset, None)
+        return parameters
+
+    def refuse(self, slots: layout.PageSlots, dataset: Dataset, parameters: PlanParameters) -> bool:
+        """Draw what an empty plan can hold, and return True if it is empty."""
+        if not parameters.parsed_lines:
+            self.draw_refused(slots, dataset, parameters)
+        return not parameters.parsed_lines
+
+    def draw_refused(
+        self, slots: layout.PageSlots, dataset: Dataset, parameters: PlanParameters | None
+    ) -> None:
+        """Draw the table without numbers, so that what is wrong can be changed there."""
+        with slots.figure:
+            line_table.draw(dataset)
+
+    def draw_main(self, answer: Answer, label: str) -> Plot:
+        """Draw the table; the figure stands in a tab."""
+        line_table.draw(session.dataset(), answer.solution)
+        return answer.plots["plan-errors"]()
 
     def draw_behind(self, answer: Answer) -> None:
-        """Draw every line with its share, bound and error, and what stands behind the plan."""
-        texts_by_heading = words.tabulate_plan(answer.solution)
-        figures.show_table(texts_by_heading, "Share, bound and error of every number", height="content")
-        st.caption(words.TABLE_NOTE)
+        """Draw what stands behind the plan; the numbers of its lines are in the table."""
         cards.draw_behind(replace(answer, numbers=answer.numbers[:2]))
 
     def reads_rows(self, answer: Answer) -> bool:

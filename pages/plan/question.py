@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpcore.dataset import Contribution, Dataset
-from dpcore.plan.parameters import FIRST_LINES, PROPOSED_MEAN_FIELDS, PlanParameters, choose_defaults
+from dpcore.dataset import Dataset
+from dpcore.plan.parameters import PROPOSED_MEAN_FIELDS, PlanParameters, choose_defaults
 from pages.shared.base.question import Facet, FieldOrigin, Question, propose_range, propose_settings
 from pages.shared.data import group_list
 
@@ -14,25 +14,14 @@ RANGE_FIELDS = ("lower", "upper")
 
 
 def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
-    """Propose lines that these data have, the range of public values, and the assumptions of *Mean*.
+    """Propose no lines, the range of public values, and the assumptions of *Mean*.
 
     Choices of the user stay, except that private values may be read: the user said so of other data.
     """
     reset_names = ("variance_source", "likeness") if dataset.is_private else ()
     settings = propose_settings(current, choose_defaults(dataset), reset_names)
-    # None where nobody has seen the page yet.
-    if current["lines"] in (None, current["lines_proposed"] or FIRST_LINES):
-        counts_rows, has_values = dataset.contribution is Contribution.ROWS, dataset.values is not None
-        offered_by_line = {
-            "users": True,
-            "rows": counts_rows,
-            "sum": has_values,
-            # A mean needs a range, which only public values propose.
-            "mean": has_values and not dataset.is_private and dataset.release is None,
-            "rows per group": counts_rows and dataset.pairs is not None,
-        }
-        lines_text = "; ".join(line_text for line_text, is_wanted in offered_by_line.items() if is_wanted)
-        settings |= {"lines": lines_text, "lines_proposed": lines_text}
+    if current["lines"] is None:  # Nobody has seen the page yet: it starts empty.
+        settings["lines"] = ""
     return settings | propose_range(dataset, current, RANGE_FIELDS)
 
 
@@ -49,13 +38,8 @@ QUESTION = Question(
     parameters=PlanParameters,
     other_origins=FieldOrigin.PUBLIC.each(
         "tabs",
-        "lines_proposed",
         "proposed",
         *(f"{name}_proposed" for name in PROPOSED_MEAN_FIELDS),
-        "editor_round",
-        "editor_base",
-        "editor_",
-        "written",
     )
     | group_list.ENTRIES,
     propose_values=propose,

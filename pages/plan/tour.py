@@ -11,13 +11,13 @@ from pages.shared.session.tour import Step
 
 
 def answer(dataset: Dataset, parameters: PlanParameters) -> str:
-    """Write how many numbers reach their wanted error at the epsilon that is set, and which needs most budget."""
+    """Write how many numbers meet their target at the epsilon that is set, and which needs most budget."""
     solution = solve(dataset, parameters)
     line_label = solution.lines[solution.most_expensive_index].label
     share_text = wording.percent(float(solution.needed_amounts.max() / solution.needed_amounts.sum()))
     return (
         f"**{wording.capital(line_label)}**. At ε = {wording.entered(parameters.epsilon)}, {solution.num_reached} of "
-        f"{len(solution.lines)} are as exact as wanted; it needs {share_text} of what all need."
+        f"{len(solution.lines)} meet their targets; it needs {share_text} of what all need."
     )
 
 
@@ -27,7 +27,7 @@ STEP = Step(
     field_name="epsilon",
     goal_value=10.0,
     is_enough=lambda epsilon: epsilon >= 3.0,
-    question_sentence="Five numbers share one ε, each wanted within 5 %. Which eats most of it?",
-    instruction="Move ε from 1 up to 10: which curve stays above 1?",
+    question_sentence="Five numbers share one ε, each with a target of 5 %. Which eats most of it?",
+    instruction="Move ε from 1 up to 10: which number misses its target longest?",
     write_answer=answer,
 )

@@ -134,47 +134,58 @@ def use_original() -> None:
     session.use_original()
 
 
-def confirm_button(
-    label: str,
+def is_open(key: str) -> bool:
+    """Return True if the private choice of this button is open, for these data."""
+    step = key, session.get_original().dataset.histogram.digest
+    return bool(st.session_state.get(QUESTION.key("pending")) == step)
+
+
+def open_step(label: str, key: str, **options: Any) -> bool:
+    """Draw the button that opens a private choice on these data; return True while the choice is open."""
+    opening = {QUESTION.key("pending"): (key, session.get_original().dataset.histogram.digest)}
+    fields.button(label, key, "casino", st.session_state.update, opening, **options)
+    return is_open(key)
+
+
+def confirm(
     key: str,
-    icon: str,
     callback: Callable[[Any], object],
     argument: Any,
-    request: SelectionRequest,
-    delta: float | None = None,
-    **options: Any,
+    request: SelectionRequest | None,
+    facts: ReleaseFacts,
 ) -> bool:
-    """Draw the button of a private draw, which asks before each draw; return True if something was just drawn.
+    """Say what the open choice spends, and draw its buttons; return True if something was just drawn.
 
     Args:
-        label: Of the button.
-        key: Unique on the page.
-        icon: Name of a Material icon.
+        key: Of the button that opened it.
         callback: Draws; called with ``argument`` once a person has confirmed.
-        argument: What is drawn, public. If it has changed since the press, the button must be pressed again.
-        request: What the draw costs, and what it leaves.
-        delta: Of the draw.
-        options: Further arguments of `fields.button`.
+        argument: What is drawn, public. The button that confirms names its cost, and draws this and nothing newer.
+        request: Tells what is left for the release; None where no release is named.
+        facts: What the draw costs.
     """
-    session_state, pending_key, this_draw = st.session_state, QUESTION.key("pending"), (key, argument)
+    session_state, pending_key = st.session_state, QUESTION.key("pending")
 
     def draw_confirmed() -> None:
-        """Call the callback if this very draw waits for a confirmation."""
+        """Call the callback if the choice is still open."""
         # Two presses in one browser's turn: the first has drawn what was confirmed, the second confirms nothing.
-        if session_state.pop(pending_key, None) == this_draw:
+        if session_state.pop(pending_key, None) is not None:
             callback(argument)
 
-    # The press is noted, so that the confirmation is shown.
-    fields.button(label, key, icon, session_state.update, {pending_key: this_draw}, **options)
-    if session_state.get(pending_key) != this_draw:
-        return False
-    facts = replace(request.facts, delta=delta or 0.0)
-    st.warning(f"{describe_spending(facts)} {describe_remainder(facts, request)}", icon=":material/casino:")
+    remainder_text = "" if request is None else f" {describe_remainder(facts, request)}"
+    st.markdown(f":small[{describe_spending(facts)}{remainder_text} It cannot be undone.]")
     with st.container(horizontal=True):
         cost_text = format_cost(facts.epsilon, facts.delta)
-        is_drawn = fields.button(f"Spend {cost_text}", f"{key}_confirm", "check", draw_confirmed)
+        options: dict[str, Any] = {"is_main": True}
+        is_drawn = fields.button(f"Spend {cost_text}", f"{key}_confirm", "check", draw_confirmed, **options)
         fields.button("Cancel", f"{key}_cancel", "close", session_state.pop, pending_key, None)
     return is_drawn
+
+
+def show_refused() -> None:
+    """Show once why nothing was drawn."""
+    refusal: InvalidInput | None = st.session_state.pop(QUESTION.key("refused"), None)
+    if refusal is not None:
+        fields.show_problems(refusal.problems)
 
 
 def describe_remainder(facts: ReleaseFacts, request: SelectionRequest) -> str:
@@ -218,9 +229,7 @@ def show(parameters: PrivateParameters | None, dataset: Dataset) -> None:
             _show_buttons(parameters, dataset)
         except InvalidInput as problem:  # Too little is left of the total.
             fields.show_problems(problem.problems)
-    refusal: InvalidInput | None = st.session_state.pop(QUESTION.key("refused"), None)
-    if refusal is not None:
-        fields.show_problems(refusal.problems)
+    show_refused()
     if list_choices():
         _show_choices()
     if st.session_state.get(QUESTION.key("empty_copy")) == original.histogram.digest:
@@ -242,14 +251,15 @@ def _show_buttons(parameters: PrivateParameters, dataset: Dataset) -> None:
     elif dataset.release is not None:
         st.caption("Both draw on the private data behind the release.")
     label = f"Release {'a' if dataset.release is None else 'another'} private copy"
-    options: dict[str, Any] = {"delta": parameters.delta, "is_main": True, "help": COPY_HELP}
     copy_parameters = parameters.divide(ledger).copy
-    confirm_button(label, "private_release", "content_copy", draw_copy, copy_parameters, request, **options)
+    if open_step(label, "private_release", is_main=True, help=COPY_HELP):
+        facts = replace(request.facts, delta=parameters.delta or 0.0)
+        confirm("private_release", draw_copy, copy_parameters, request, facts)
     if copy_sentence != choice_sentence:
         st.markdown(f":small[{copy_sentence}]")
     label, help_text = "Choose one number privately", CHOICE_HELP.format(NUMBER_NAMES[parameters.purpose])
-    options = {"is_main": True, "help": help_text}
-    confirm_button(label, "private_choose", "casino", select, request, request, **options)
+    if open_step(label, "private_choose", is_main=True, help=help_text):
+        confirm("private_choose", select, request, request, request.facts)
     if request.total_epsilon is not None:
         choice_sentence = f"{choice_sentence} {request.describe_budget()}."
     elif copy_sentence == choice_sentence:

@@ -55,6 +55,7 @@ PUBLIC_NUMBERS: dict[type, str] = {LearningParameters: "public_rows", TotalParam
 """The field of a public number that the selection of a page's bound needs, by the page's parameters."""
 Fields = tuple[Question, tuple[str, ...]]
 NO_FIELDS: Fields = (QUESTION, ())
+STEP_HELP = "Chooses the bound with an ε of its own, so that it may be published. You confirm before anything is spent."
 LEAST_ERROR_AIM = "The draw aims at the least bias plus mean noise."
 _forecast = cached(max_entries=16)(choice.forecast)
 
@@ -67,7 +68,7 @@ class BoundSelection:
         request: What is selected; None if something is missing.
         card: The card with what was selected for it last; None before.
         has_button: True if the card has the button; the page that compares ways has its own.
-        missing_sentence: What must be entered before, a sentence; empty if nothing is missing.
+        missing: What must be entered before, or why no bound can be selected; None if nothing is missing.
         aim_sentence: What the selection takes otherwise than the card, a sentence; empty for nothing.
         public_fields: The question of the fields of public numbers that are drawn beside the button, and their names.
     """
@@ -75,25 +76,9 @@ class BoundSelection:
     request: SelectionRequest | None
     card: Answer | None = None
     has_button: bool = True
-    missing_sentence: str = ""
+    missing: MissingInput | None = None
     aim_sentence: str = ""
     public_fields: Fields = NO_FIELDS
-
-    @property
-    def button_label(self) -> str:
-        """Return the label of the button."""
-        assert self.request is not None
-        verb = "Draw it privately" if self.card is None else "Draw another"
-        return f"{verb} (ε = {format_rounded_up(self.request.problem.epsilon)})"
-
-    @property
-    def button_help(self) -> str:
-        """Write what a press of the button does and spends."""
-        assert self.request is not None
-        spending_text = actions.describe_spending(self.request.facts)
-        if self.request.number is NumberPair.PAIR:
-            return f"Draws both bounds with one ε. {spending_text} {words.PAIR_AIM_TEXT}"
-        return f"Draws one bound with an ε of its own. {spending_text}"
 
     @property
     def cost_text(self) -> str:
@@ -101,12 +86,11 @@ class BoundSelection:
         if self.request is None:
             return ""
         problem, num_rows = self.request.problem, self.request.public_rows
-        shares_text = "" if self.request.total_epsilon is None else f"{self.request.describe_budget()}. "
         if isinstance(problem, PrivatePairProblem):
-            return shares_text + words.describe_pair_cost(problem)
+            return f"{words.describe_pair_cost(problem)} {words.PAIR_AIM_TEXT}"
         assert not isinstance(problem, RangeProblem)
         forecasts_text = words.describe_forecasts(_forecast(problem, num_rows), num_rows)
-        return f"{shares_text}{self.aim_sentence} {forecasts_text}".strip()
+        return f"{self.aim_sentence} {forecasts_text}".strip()
 
     @property
     def dropped_text(self) -> str:
@@ -122,18 +106,46 @@ class BoundSelection:
         is_smooth = self.request is not None and self.request.number is OtherBound.QUANTILE_SMOOTH
         return float(self.card.numbers[0].value or 0.0), "Smooth weights" if is_smooth else "Bounded rows"
 
-    def ask(self) -> None:
-        """Show the fields of the public numbers that the selection needs, and of the total."""
-        question, field_names = self.public_fields
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            fields.draw_all(question, *field_names)
-            fields.draw(QUESTION, "is_total_epsilon")
+    def write_excess(self, excess: float) -> str:
+        """Write, for the owner of the data alone, how much more the selected bound errs than the best one."""
+        subject_text = (
+            "pair" if self.card is not None and isinstance(self.card.bound, PrivatePair) else "bound"
+        )
+        return (
+            f":small[:orange[:material/lock: **Private, do not publish:**] on these data this {subject_text} errs "
+            f"{words.format_share(excess)} more than the best one.]"
+        )
 
-    def draw_button(self, key: str, button_type: str) -> None:
-        """Show the button, which asks before each draw."""
-        assert self.request is not None
-        request, options = self.request, dict[str, Any](type=button_type, help=self.button_help)
-        actions.confirm_button(self.button_label, key, "casino", actions.select, request, request, **options)
+    def is_open(self, key: str) -> bool:
+        """Return True if the choice of the button with this key is open."""
+        return actions.is_open(key)
+
+    def draw_step(self, key: str, button_type: str) -> None:
+        """Show the button that opens the choice; while it is open, its fields, its expected cost and confirmation."""
+        if self.missing is not None and not self.missing.setting_names:
+            st.markdown(f":small[{self.missing.sentence}]")
+            return
+        label = "Choose with DP…" if self.card is None else "Choose again with DP…"
+        is_open = actions.open_step(label, key, type=button_type, help=STEP_HELP)
+        actions.show_refused()
+        request = self.request
+        if request is not None and request.total_epsilon is not None and self.card is None:
+            st.markdown(f":small[{request.describe_budget()}.]")
+        if not is_open:
+            return
+        with st.container(border=True, key=f"{key}_step"):
+            question, field_names = self.public_fields
+            with st.container(horizontal=True, vertical_alignment="bottom"):
+                if not is_total_epsilon():
+                    fields.draw(QUESTION, "selection_epsilon")
+                fields.draw(QUESTION, "is_total_epsilon")
+                fields.draw_all(question, *field_names)
+                with st.popover("More", icon=":material/tune:"):
+                    fields.draw_all(QUESTION, "largest", "margin")
+            expected_text = self.cost_text if self.missing is None else self.missing.sentence
+            st.markdown("\n\n".join(filter(None, (f":small[{expected_text}]", self.dropped_text))))
+            if request is not None:
+                actions.confirm(key, actions.select, request, request, request.facts)
 
 
 def read_settings() -> SelectionSettings:
@@ -144,7 +156,9 @@ def read_settings() -> SelectionSettings:
         value = st.session_state.get(QUESTION.key(name))
         return QUESTION.get_initial_value(name) if value is None else float(value)
 
-    epsilon, largest, margin = read("selection_epsilon"), int(read("largest")), read("margin")
+    epsilon = QUESTION.get_initial_value("selection_epsilon")
+    epsilon = st.session_state.get(QUESTION.key("selection_epsilon"), epsilon)  # None is refused.
+    largest, margin = int(read("largest")), read("margin")
     pair_numbers, ledger = (read("pair_unit"), read("pair_largest")), session.get_ledger()
     return SelectionSettings(epsilon, largest, margin, *pair_numbers, is_total_epsilon(), ledger)
 
@@ -222,7 +236,7 @@ def build_selection(card: Answer) -> BoundSelection | None:
     except InvalidInput as refusal:
         # On the page that compares ways they have been said to be wrong.
         sentence = " ".join(problem.sentence for problem in refusal.problems)
-        missing_input = MissingInput(sentence, public_fields[1])
+        missing_input = MissingInput(sentence, ("selection_epsilon", *public_fields[1]))
         return None if is_own_page else _ask_for_missing(card, missing_input, public_fields)
     actions.rerun_after_draw()
     latest = _find_selection(total_card, request, dataset)
@@ -231,7 +245,7 @@ def build_selection(card: Answer) -> BoundSelection | None:
     released_card = None if latest is None else _build_card(card, *latest, dataset)
     public_fields = NO_FIELDS if isinstance(request.number, BoundPurpose) else public_fields
     aim = _describe_aim(card, request)
-    return BoundSelection(request, released_card, not is_own_page, "", aim, public_fields)
+    return BoundSelection(request, released_card, not is_own_page, None, aim, public_fields)
 
 
 def _find_selection(
@@ -252,7 +266,18 @@ def _find_selection(
             requests.append(earlier_request)
     for earlier_request in requests:
         sought_key = earlier_request.number, earlier_request.problem, column_name
-        matches = [s for n, s in actions.list_choices() if (n, s.problem, s.column) == sought_key]
+        # A choice is for this release at whatever ε of its own.
+        matches = [
+            selection
+            for number, selection in actions.list_choices()
+            if number is earlier_request.number
+            and (
+                number,
+                replace(selection.problem, epsilon=earlier_request.problem.epsilon),
+                selection.column,
+            )
+            == sought_key
+        ]
         if matches:
             if earlier_request.total_epsilon is not None:
                 neighbours = earlier_request.problem.neighbours
@@ -269,7 +294,7 @@ def _ask_for_missing(card: Answer, missing: MissingInput, public_fields: Fields)
         return None
     if not is_pair and not {"num_groups", *public_fields[1]} & set(missing.setting_names):
         public_fields = NO_FIELDS
-    return BoundSelection(None, missing_sentence=missing.sentence, public_fields=public_fields)
+    return BoundSelection(None, missing=missing, public_fields=public_fields)
 
 
 def _describe_aim(card: Answer, request: SelectionRequest) -> str:
@@ -313,7 +338,7 @@ def with_range(card: Answer) -> Answer:
     code_choice = card.code
     if code_choice is not None:
         forms = code_choice.forms
-        drawn_forms = ((n, replace(f, range_drawn=facts) if isinstance(f, Choice) else f) for n, f in forms)
+        drawn_forms = ((n, replace(f, range_facts=facts) if isinstance(f, Choice) else f) for n, f in forms)
         code_choice = CodeChoice(tuple(drawn_forms))
     # If the bound was selected, too, the card has said what all of it is.
     if isinstance(card.disclosure, ReleaseFacts):
@@ -349,12 +374,12 @@ def draw_range_form(dataset: Dataset) -> None:
     total_epsilon = float(st.session_state[keys.EPSILON]) if is_total_epsilon() else None
     epsilon = problem.epsilon_release
     request = SelectionRequest(NumberPair.RANGE, problem, epsilon, total_epsilon=total_epsilon)
-    st.markdown(f"{words.describe_range_cost(problem)} {actions.describe_spending(request.facts)}")
+    st.markdown(words.describe_range_cost(problem))
     label = f"Draw {'L and U' if problem.lower is None else 'U'} (ε = {format_rounded_up(problem.epsilon)})"
-    if total_epsilon is not None:
-        st.markdown(f"{request.describe_budget()}.")
     key, draw = "private_range_draw", actions.select
-    if actions.confirm_button(label, key, "casino", draw, request, request, is_main=True):
+    if actions.open_step(label, key, is_main=True) and actions.confirm(
+        key, draw, request, request, request.facts
+    ):
         page_run.note_dialog_closed()
         st.rerun()
 

@@ -8,7 +8,7 @@ from typing import Any
 from dpcore.common.programs import Program
 from dpcore.dataset import Dataset
 from dpcore.quantile.parameters import QuantileParameters, choose_defaults
-from pages.shared.base.question import Facet, FieldOrigin, Question, round_out
+from pages.shared.base.question import Facet, FieldOrigin, Question, propose_range
 
 
 def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
@@ -23,15 +23,7 @@ def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
             current[f"{name}_proposed"] or QUESTION.get_initial_value(name)
         ):
             source_settings |= {name: value, f"{name}_proposed": value}
-    if dataset.release is not None or (current["low"], current["high"]) not in (
-        current["proposed"],
-        (None, None),
-    ):
-        return source_settings
-    low, high = None, None
-    if dataset.values is not None and not dataset.is_private:
-        low, high = round_out(float(dataset.values.values.min()), float(dataset.values.values.max()))
-    return source_settings | {"low": low, "high": high, "proposed": (low, high)}
+    return source_settings | propose_range(dataset, current, ("low", "high"))
 
 
 QUESTION = Question(

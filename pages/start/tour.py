@@ -20,12 +20,12 @@ def write_answer(dataset: Dataset, parameters: StartParameters) -> str:
         for row_error in (errors_at_bound.mean_noise, errors_at_best.mean_noise, errors_at_best.bias)
     )
     cut_users_text = wording.counted(tradeoff.histogram.users_above(best_bound), "user")
-    noises_text = f"{high_noise_text} of every count, at {wording.number(best_bound)} only {low_noise_text}"
+    noises_text = f"{high_noise_text} of the count, at {wording.number(best_bound)} only {low_noise_text}"
     losses_text = f"That bound loses {lost_text} of the rows, all of them rows of {cut_users_text}"
     return f"At {wording.number(bound)} rows the noise is {noises_text}. {losses_text}."
 
 
-_FIRST_PARAMETERS = StartParameters(1.0, bound=20, users=UserPreset.ONE_HEAVY)
+_FIRST_PARAMETERS = StartParameters(0.1, bound=20, users=UserPreset.ONE_HEAVY)
 STEP = Step(
     origin=session.Origin(session.DEFAULT_SAMPLE),
     parameters=_FIRST_PARAMETERS,

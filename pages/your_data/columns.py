@@ -21,6 +21,7 @@ from dpcore.data.column_roles import (
     TableKind,
     describe_two_people,
     explain_roles,
+    says_yes_and_no,
     write_user_hint,
 )
 from dpcore.data.user_names import find_other_person
@@ -44,7 +45,7 @@ def _role_key(role: str) -> str:
 NO_COLUMN = "(none)"
 ROLE_LABELS = {
     "user": "Who: the column that identifies a user",
-    "count": "Rows of each user",
+    "count": "Rows per user",
     "size": "Rows per user (size)",
     "users": "Number of users of that size",
     "value": "Value to average or add up (optional)",
@@ -126,6 +127,7 @@ def propose(roles: Roles) -> None:
     state[build_key("further_task")] = list(roles.further_task)
     state[build_key("kind")], state[build_key("contribution")] = roles.kind, roles.contribution
     state[build_key("missing")], state[build_key("people")] = roles.missing_users, People.ONE
+    state[build_key("share")] = roles.is_share
     # Of a known file; else the rule from before the upload stays.
     if roles.drops_missing or roles.missing_constant is not None:
         state[build_key("rule")] = Rule.DROP if roles.drops_missing else Rule.REPLACE
@@ -167,6 +169,9 @@ def choose_roles(source: counting.Source) -> Roles:
         with st.expander("More about users, groups and rows"):
             _show_event_choices(source)
         if st.session_state[_role_key("value")] != NO_COLUMN:
+            if _may_be_share(source):
+                label = "The value says yes or no (1 or 0): its mean is a share, from 0 to 1 in any such file"
+                st.checkbox(label, key=build_key("share"), persist_state="session")
             choose_rule()
     roles = _read_roles(table_kind, source)
     known_file = own_tables.find_file(source.columns)
@@ -201,6 +206,12 @@ def _rename() -> None:
         source = source.with_names(names_text.split(","))
         state[build_key("table")], state[build_key("problems")] = source, ()
         propose(source.roles)
+
+
+def _may_be_share(source: counting.Source) -> bool:
+    """Return True if the value column seems to say yes and no, and its type does not declare it."""
+    column = st.session_state[_role_key("value")]
+    return column not in {NO_COLUMN, *source.head.booleans} and says_yes_and_no(source.head, column)
 
 
 def _find_second_person(source: counting.Source) -> str | None:
@@ -288,6 +299,8 @@ def _read_roles(table_kind: TableKind, source: counting.Source) -> Roles:
         members["contribution"] = state.get(build_key("contribution"), Contribution.ROWS)
         rule = Rule.REFUSE if members["value"] is None else state.get(build_key("rule"), Rule.REFUSE)
         members["drops_missing"] = rule is Rule.DROP
+        if members["value"] is not None and _may_be_share(source):
+            members["is_share"] = bool(state.get(build_key("share")))
         if rule is Rule.REPLACE:
             members["missing_constant"] = state.get(build_key("constant"))
     missing_users = state.get(build_key("missing"), MissingUsers.LEAVE_OUT)

@@ -170,7 +170,8 @@ def list_offers(dataset: Dataset) -> list[tuple[str, list[Question]]]:
     """Return every page that the data can answer, once, under the column that it needs, or *Rows per user*."""
     columns_by_facet = {}
     if dataset.values is not None:
-        columns_by_facet[Facet.VALUES] = dataset.values.column
+        share_text = " (a share)" if dataset.has_shares else ""
+        columns_by_facet[Facet.VALUES] = f"{dataset.values.column}{share_text}"
     if group_facet := dataset.pairs or dataset.tasks:
         columns_by_facet[Facet.GROUPS] = group_facet.label
     columns_by_facet[Facet.ROWS] = "Rows per user"

@@ -6,20 +6,8 @@ from pages.shared.base.question import FieldOrigin, Question
 
 UPLOAD_NAMES = (
     *("file_", "round", "table", "problems", "pairs", "kind", "role_", "public", "missing"),
-    *(
-        "copies",
-        "names",
-        "further",
-        "further_task",
-        "contribution",
-        "path",
-        "job",
-        "stopped",
-        "people",
-        "rule",
-        "constant",
-        "saw_missing",
-    ),
+    *("copies", "names", "further", "further_task", "contribution", "path", "job", "stopped"),
+    *("people", "rule", "constant", "saw_missing", "share"),
 )
 """What the upload of a table keeps in the session."""
 OTHER_NAMES = (

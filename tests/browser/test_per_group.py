@@ -66,7 +66,7 @@ def test_the_best_pair_of_the_sample_events_and_one_dragged(page: Page, app_url:
     )
     card = page.locator(".st-key-per_group_card")
     expect(card).to_contain_text(f"{l0} groups × {linf} rows")
-    expect(card).to_contain_text(f"Keep at most {l0} groups of each user, and {linf} rows in each.")
+    expect(card).to_contain_text(f"Keep at most {l0} groups per user, and {linf} rows in each.")
     settle(page)
     marked = page.evaluate(
         """() => document.querySelector('.st-key-per_group_error .js-plotly-plot')._fullData

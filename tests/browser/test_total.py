@@ -74,7 +74,7 @@ def test_the_bound_of_the_sample_events_is_dragged_and_their_curve_pinned(page: 
         total.TotalProblem(Amounts.from_histogram(data.histogram), DEFAULT_EPSILON, is_integer=True)
     )
     card = page.locator(".st-key-total_card")
-    expect(card).to_contain_text(f"Keep at most {rows.max_total:g} rows of each user")
+    expect(card).to_contain_text(f"Keep at most {rows.max_total:g} rows per user")
 
     the_bound_is_dragged(page, int(rows.max_total))
     a_pin_is_listed_and_nothing_jumps(page)

@@ -32,7 +32,7 @@ def test_a_slider_answers_the_next_page_follows_and_a_reload_and_the_end_lose_no
     assert figure_ends_before <= SCREEN["height"]
     page.get_by_role("slider", name="Bound", exact=True).press("End")
     # Five times the rows of the heaviest user.
-    expect(bar).to_contain_text("At 100,000 rows the noise is 2,000")
+    expect(bar).to_contain_text("At 100,000 rows the noise is 1,667")
     settle(page)
     assert abs(figure_ends(page) - figure_ends_before) <= 1  # The answer stands where the hint stood.
     bar.get_by_role("button", name="Next").click()

@@ -160,6 +160,7 @@ VARIATIONS |= {
         "failure_probability": ({}, 0.3),
         "own_bound": ({}, 3),
         "public_rows": ({}, 100),
+        "cap_unit": ({}, "rows"),
         "alpha": ({}, 2.0),
         "population_rows": ({}, 100),
         "draws": ({}, 5),
@@ -333,7 +334,10 @@ UNCHANGED: dict[tuple[str, str], tuple[set[str], str]] = {
     ("learning_bound", "loss_variance"): ({"program", "methods"}, SAME_BOUND),
     ("learning_bound", "own_bound"): ({"program", "methods"}, COMPARED),
     ("learning_bound", "public_rows"): (set(TEXTS), SELECTION),
-    **{("learning_bound", field): (set(TEXTS), IN_A_TAB) for field in ("alpha", "population_rows", "draws")},
+    **{
+        ("learning_bound", field): (set(TEXTS), IN_A_TAB)
+        for field in ("alpha", "population_rows", "draws", "cap_unit")
+    },
     ("examples_bound", "dimension"): ({"program"}, SAME_BOUND),
     ("examples_bound", "own_bound"): ({"program", "methods"}, COMPARED),
     ("task_weights", "loss"): ({"program"}, SAME_BOUND),

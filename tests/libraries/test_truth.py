@@ -91,6 +91,8 @@ def test_every_program_of_both_libraries_is_run() -> None:
 def test_the_document_names_the_versions_that_are_run(library: str) -> None:
     text = (ROOT / "docs" / "libraries.md").read_text(encoding="utf-8")
     (version,) = re.findall(
-        r"^(?:pipeline-dp|tmlt\.analytics)==(\S+)$", (ROOT / f"requirements-{library}.txt").read_text(), re.M
+        r"^(?:pipeline-dp|tmlt\.analytics)==(\S+)$",
+        (ROOT / "tests" / "libraries" / f"{library}.txt").read_text(),
+        re.M,
     )
     assert version in text

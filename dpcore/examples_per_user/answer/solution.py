@@ -120,7 +120,7 @@ def write_headline(solution: ExamplesSolution) -> str:
     examples_text = wording.counted(solution.best_candidate.bound, "example")
     if solution.best_candidate.sampling is Sampling.USERS:
         return f"Draw users, not examples, and average the gradients of at most {examples_text} of each."
-    return f"Draw examples, not users, and keep at most {examples_text} of each user."
+    return f"Draw examples, not users, and keep at most {examples_text} per user."
 
 
 def write_detail(solution: ExamplesSolution, dataset: Dataset) -> str:

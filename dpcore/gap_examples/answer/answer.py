@@ -45,7 +45,7 @@ def write_headline(comparison: Comparison) -> str:
     gain_text = format_gain(comparison.ratio)
     if comparison.ratio < WORTH_HAVING:
         rows_text = wording.counted(comparison.cap_choice.max_contributions, "row")
-        return f"Keep at most {rows_text} of each user: weights gain only {gain_text}."
+        return f"Keep at most {rows_text} per user: weights gain only {gain_text}."
     return f"Use smooth weights: the best bound has {gain_text} more variance."
 
 
@@ -120,7 +120,7 @@ def write_methods(solution: GapSolution, dataset: Dataset, parameters: GapParame
     comparison, noise_text = solution.comparison, cite_noise("Laplace")
     if comparison.ratio < WORTH_HAVING:
         rows_text = wording.counted(comparison.cap_choice.max_contributions, "row")
-        step_phrase = f"At most {rows_text} of each user, drawn at random, were kept"
+        step_phrase = f"At most {rows_text} per user, drawn at random, were kept"
     else:
         threshold_text = wording.number(comparison.smooth_choice.threshold, 6)
         step_phrase = (
@@ -192,7 +192,9 @@ def show_theorem_2(answer: Answer, dataset: Dataset) -> section.Parts:
     yield section.Fields(("g",))
     exact_variances = two_groups.compute_theorem_2(g)
     v, v_cap, ratio = exact_variances.smooth_variance, exact_variances.capped_variance, exact_variances.ratio
-    yield plots.plot_theorem_2(g)
+    comparison: Comparison = yield section.Cached(compare, (two_groups.build_theorem_2_problem(g),))
+    variance_plot = plots.plot_variances(comparison, key="gap-theorem-2-variances")
+    yield section.Figures((plots.plot_theorem_2(g), variance_plot))
     yield (
         rf"""
 $$
@@ -206,7 +208,6 @@ $$
 In units of σ², with 2(B/ε)² = gσ². The paper gives both variances, at bound 1, as limits; they are exact.
 """
     )
-    comparison: Comparison = yield section.Cached(compare, (two_groups.build_theorem_2_problem(g),))
     yield section.Note(describe_ratio(comparison))
     yield offer_instance(comparison, "gap_theorem_2")
 
@@ -217,7 +218,10 @@ def show_two_groups(answer: Answer, dataset: Dataset) -> section.Parts:
     yield section.Fields(("light_users", "heavy_size", "light_size"))
     parameters: GapParameters = answer.parameters
     num_light_users = parameters.light_users
-    yield plots.plot_two_groups(num_light_users, parameters.heavy_size, parameters.light_size)
+    comparison: Comparison = yield section.Cached(compare, (parameters.build_two_group_problem(),))
+    ratio_plot = plots.plot_two_groups(num_light_users, parameters.heavy_size, parameters.light_size)
+    variance_plot = plots.plot_variances(comparison, key="gap-two-groups-variances")
+    yield section.Figures((ratio_plot, variance_plot))
     p, caps = num_light_users / NUM_USERS, (1, 2, 3)
     q = 1.0 - p
     term_texts = [f"{1.0 / (p + q * x) + q * x * x / (p + q * x) ** 2:.4f}" for x in caps]
@@ -241,7 +245,6 @@ Best is {_name_cap(integer_cap_limit)}: **{float(integer_cap_limit.ratio):.4f}**
 {fine_formula} = **{float(two_groups.compute_real_cap_limit(p).ratio):.4f}**.
 """
     )
-    comparison: Comparison = yield section.Cached(compare, (parameters.build_two_group_problem(),))
     yield section.Note(
         f"The instance has {NUM_USERS} users and ρ = {wording.number(comparison.noise_ratio)}. "
         f"{describe_ratio(comparison)}"
@@ -404,7 +407,7 @@ def build_answer(
         near_optimal=standard.write_range(*solution.near_optimal_caps, "row"),
         parameters=parameters,
         solution=solution,
-        plots={"gap-data": lambda: plots.plot_variances(solution, dataset)},
+        plots={"gap-data": lambda: plots.plot_variances(comparison, dataset.provenance)},
         make_methods=lambda: write_methods(solution, dataset, parameters),
         write_choice=lambda: two_groups.write_instance_json(comparison, dataset.provenance),
         setting=ReleaseSetting(

@@ -11,9 +11,10 @@ import numpy as np
 from dpcore import mean
 from dpcore.answer.against import BoundComparison
 from dpcore.answer.axes import ROWS_UNIT, build_bound_axis, choose_curve_bounds
+from dpcore.answer.limits import fit_limits
 from dpcore.answer.plot import Axis, Column, Curve, Level, Mark, Plot, Style, linear_axis, share_axis
 from dpcore.common import wording
-from dpcore.common.privacy import Disclosure
+from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.gap_examples import two_groups
@@ -79,7 +80,7 @@ def against_epsilon(dataset: Dataset, parameters: GapParameters) -> BoundCompari
 
 RATIO_TITLE, SHARE_TITLE = "Variance, best bound : best weights", "Share p of light users"
 RATIO_AXIS = linear_axis("ratio", (1.0, 1.62), title=RATIO_TITLE, number_format=".4f")
-VARIANCE_AXIS = Axis("variance", "1 = best weights", (0.9, 10.0), number_format=".4g")
+SMOOTH_WEIGHTS, BOUNDED_ROWS = "v(h) smooth weights (claim 1)", "v′(h) bounded rows (claim 2)"
 SHARE_AXIS = share_axis("share of light users", (0.0, 1.0), title=SHARE_TITLE, number_format=".1%")
 MARKED_THRESHOLDS = 30
 SHARES = np.linspace(0.005, 0.995, 199)
@@ -91,36 +92,39 @@ def _build_supremum_line() -> Level:
     return Level(f"At most {largest_ratio:.5f}", largest_ratio, dash="longdash")
 
 
-def plot_variances(solution: GapSolution, dataset: Dataset) -> Plot:
-    """Plot both variances over the bound, in units of the best weights', with the proof's cap h'."""
-    comparison, proof = solution.comparison, solution.proof
+def plot_variances(
+    comparison: Comparison, disclosure: Provenance = Disclosure.PUBLIC, key: str = "gap-data"
+) -> Plot:
+    """Plot v(h) and v'(h) of a problem, in the units of its values, with their minima and the limit of theorem 3.
+
+    Args:
+        comparison: The problem with its best cap and its best weights.
+        disclosure: Of the data behind it.
+        key: Of the plot; that of the default is the main figure of the answer.
+    """
     problem, cap_choice, smooth_choice = comparison.problem, comparison.cap_choice, comparison.smooth_choice
-    marked_bounds = [cap_choice.max_contributions, smooth_choice.threshold, proof.max_contributions]
-    bound_values = np.unique(np.concatenate((choose_curve_bounds(problem.histogram), marked_bounds)))
-    bound_column = Column("bound", bound_values)
-    capped_ratios = mean.capped_variance(problem, bound_values) / smooth_choice.variance
-    smooth_ratios = mean.smooth_variance(problem, bound_values) / smooth_choice.variance
-    capped_column = Column("cap_variance_over_best_weights", capped_ratios)
-    smooth_column = Column("smooth_variance_over_best_weights", smooth_ratios)
-    proof_mark_name = f"Proof's h′ (case {proof.case_number})"
+    optima = [cap_choice.max_contributions, smooth_choice.threshold]
+    bounds = np.unique(np.concatenate((choose_curve_bounds(problem.histogram), optima)))
+    bound_column, smallest_variance = Column("bound", bounds), smooth_choice.variance
+    smooth_column = Column("smooth_variance", mean.smooth_variance(problem, bounds))
+    capped_column = Column("capped_variance", mean.capped_variance(problem, bounds))
+    title = f"Variance of the mean (B = {problem.value_bound:g}, σ² = {problem.value_variance:g})"
+    limits = fit_limits(np.array([1.0, 10.0]) * smallest_variance)
     return Plot(
-        "gap-data",
-        "Variance against the bound",
-        f"The best bound has {comparison.ratio:.4f} times the variance of the best weights, the proof's bound "
-        f"{proof.ratio:.3f} times.",
-        build_bound_axis(problem.histogram),
-        VARIANCE_AXIS,
+        key,
+        "Smooth weights, v(h), and bounded rows, v′(h)",
+        f"Bounded rows have at least {comparison.ratio:.4f} times the least variance of smooth weights.",
+        replace(build_bound_axis(problem.histogram), title="Bound h (rows per user)"),
+        Axis("variance", "", limits, title=title, number_format=".4g"),
         (
-            Curve("Bounded rows", bound_column, capped_column, Style.CAP),
-            Curve("Smooth weights", bound_column, smooth_column, Style.SMOOTH),
-            _build_supremum_line(),
-            Level(f"Paper: at most {wording.entered(PAPER_BOUND)}", PAPER_BOUND),
-            Mark(proof_mark_name, proof.max_contributions, proof.ratio, Style.ENTERED, "square"),
-            Mark("Best bound", cap_choice.max_contributions, comparison.ratio, Style.CAP),
-            Mark("Best weights, h*", smooth_choice.threshold, 1.0, Style.SMOOTH, "circle"),
+            Curve(BOUNDED_ROWS, bound_column, capped_column, Style.CAP),
+            Curve(SMOOTH_WEIGHTS, bound_column, smooth_column, Style.SMOOTH),
+            Level(f"{PAPER_BOUND:g} min v (theorem 3)", PAPER_BOUND * smallest_variance),
+            Mark("Best bound", cap_choice.max_contributions, cap_choice.variance, Style.CAP),
+            Mark("Best weights", smooth_choice.threshold, smallest_variance, Style.SMOOTH, "circle"),
         ),
-        dataset.provenance,
-        is_main=True,
+        disclosure,
+        is_main=key == "gap-data",
     )
 
 

@@ -19,7 +19,6 @@ from dpcore.learning.answer.solution import (
     find_cap_by_term,
     list_parts,
     plot_bound,
-    plot_terms,
     solve,
 )
 from dpcore.learning.optimal_cap import NEIGHBOURS, list_capped_users
@@ -33,12 +32,11 @@ def describe_inputs(answer: Answer, dataset: Dataset) -> section.Parts:
 
 
 def show_bias_bounds(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show all bounds on the bias beside each other, on the axes of the main figure."""
+    """Show all bounds on the bias in a table, those that are sharper than the paper's included."""
     yield (
         "Always **worst case ≤ share of rows cut ≤ log form**; the forms with Var(H) can be larger or smaller. The "
         "share of rows cut beats Corollary 1 everywhere and needs nothing more."
     )
-    yield section.Figures((answer.plots["learning-terms"](),), axes_with_main_limits="xy")
     caps_by_term = yield section.Cached(find_cap_by_term, (answer.solution.problem,))
     table_rows = words.list_bias_bound_rows(answer.solution, caps_by_term, answer.parameters.own_bound)
     yield section.Table(table_rows, "All bounds", has_formulae=True)
@@ -108,7 +106,7 @@ def build_answer(
         >>> import dpcore as ss
         >>> answer = ss.learning_bound([1] * 90 + [10] * 10, epsilon=1)
         >>> print(answer.headline, round(answer.error, 2))
-        Keep at most 1 row of each user. 1.93
+        Keep at most 1 row per user. 1.93
 
     Source: Amin et al. 2019, theorem 1.
     """
@@ -129,8 +127,7 @@ def build_answer(
         parameters=parameters,
         solution=final_solution,
         plots={
-            "learning-bound": lambda: plot_bound(final_solution, dataset, parameters.own_bound),
-            "learning-terms": lambda: plot_terms(final_solution, dataset, parameters.own_bound),
+            "learning-bound": lambda: plot_bound(final_solution, dataset, parameters),
         },
         make_methods=lambda: words.write_methods(final_solution, dataset, parameters),
         files={

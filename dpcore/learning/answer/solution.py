@@ -16,12 +16,13 @@ from dpcore.answer.axes import ROWS_UNIT, sample_users
 from dpcore.answer.handle import Handle
 from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.common import noise_error, wording
+from dpcore.common.checks import EPSILON_RANGE
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.learning import optimal_cap
 from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.learning.optimal_cap import NEIGHBOURS, BiasProblem, ErrorParts, LearningCap
-from dpcore.learning.parameters import NOT_ABOUT_DATA, TERM_NAMES, LearningParameters
+from dpcore.learning.parameters import NOT_ABOUT_DATA, CapUnit, LearningParameters
 
 CURVE_POINTS = 240
 LEAKS = standard.warn_of_leak("this bound was")
@@ -138,27 +139,29 @@ def list_parts(cap_or_parts: LearningCap | ErrorParts) -> dict[str, float]:
 TRIVIAL_BOUND = Level("Above 1 it promises nothing", 1.0)
 """Above it a bound on losses in [0, 1] says nothing."""
 PART_COLUMNS = {BIAS: "bias_twice", SAMPLING: "finite_sample", NOISE: "privacy_noise"}
-# One colour a way, dash patterns within it. The smaller of two bounds stands in the table and is no line of its own.
-TERM_STYLES = {
-    BiasTerm.WORST_CASE: (Style.CAP, "solid", 2.5),
-    BiasTerm.CUT_SHARE: (Style.CAP, "dash", 2.0),
-    BiasTerm.LOG_KEPT: (Style.SMOOTH, "solid", 2.0),
-    BiasTerm.VARIANCE_KEPT: (Style.SAMPLING, "dash", 2.0),
-    BiasTerm.CHI_SQUARED: (Style.SAMPLING, "solid", 2.5),
-    BiasTerm.LOG_FRACTION: (Style.ENTERED, "solid", 1.5),
-    BiasTerm.VARIANCE_FRACTION: (Style.ENTERED, "dash", 1.5),
-    BiasTerm.COROLLARY_1: (Style.SMOOTH, "dot", 2.0),
+PAPER_BOUNDS = {
+    BiasTerm.LOG_KEPT: ("Prop. 1: share kept", "solid"),
+    BiasTerm.VARIANCE_KEPT: ("Prop. 1: Var(H), share kept", "dash"),
+    BiasTerm.LOG_FRACTION: ("Prop. 1: τ₀", "dot"),
+    BiasTerm.VARIANCE_FRACTION: ("Prop. 1: Var(H), τ₀", "longdash"),
+    BiasTerm.COROLLARY_1: ("Corollary 1", "longdashdot"),
 }
+"""Name and dash pattern of the curves of the paper's bounds on the bias; propositions 2 and 3 make proposition 1."""
 MARKED_CAPS = (("Best bound", Style.CAP, "diamond"), ("Your own bound", Style.ENTERED, "square"))
 
 
-def plot_bound(solution: LearningSolution, dataset: Dataset, own_bound: int | None) -> Plot:
-    """Plot the bound on the excess risk and its parts over the cap, with the best cap and the person's own, if any."""
+def plot_bound(solution: LearningSolution, dataset: Dataset, parameters: LearningParameters) -> Plot:
+    """Plot the excess risk, its parts and twice the paper's bounds on the bias over the cap, and mark the best cap."""
     best_cap, columns, histogram = solution.best_cap, solution.curve_columns, solution.problem.histogram
+    own_bound = parameters.own_bound
     caps, parts = columns["cap_rows"], {name: columns[column] for name, column in PART_COLUMNS.items()}
     items: list[Item] = [
         Curve("Excess risk, all three", caps, columns["bound"], Style.TOTAL),
         *(Curve(name, caps, part_column, PART_STYLES[name]) for name, part_column in parts.items()),
+        *(
+            Curve(name, caps, columns[f"twice_{term.value}"], Style.BIAS, dash=dash, width=1.5)
+            for term, (name, dash) in PAPER_BOUNDS.items()
+        ),
         TRIVIAL_BOUND,
     ]
     if solution.near_optimal[0] < solution.near_optimal[1]:
@@ -184,7 +187,7 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, own_bound: int | No
         "Excess risk against the bound",
         f"The excess risk is smallest at {wording.counted(best_cap.max_contributions, 'row')} per user, at most "
         f"{wording.number(best_cap.total)}. Lower bounds bias more, higher ones need more noise.",
-        *_build_axes(solution, "excess risk, at most"),
+        *_build_axes(solution, parameters.cap_unit),
         items,
         dataset.provenance,
         columns,
@@ -194,38 +197,10 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, own_bound: int | No
     )
 
 
-def plot_terms(solution: LearningSolution, dataset: Dataset, own_bound: int | None) -> Plot:
-    """Plot twice every bound on the bias over the cap."""
-    columns = solution.curve_columns
-    biases_at_best = optimal_cap.compute_bias_terms(solution.problem, solution.best_cap.fraction)
-    worst_text, cut_text, log_text = (
-        wording.number(2.0 * float(biases_at_best[term]))
-        for term in (BiasTerm.WORST_CASE, BiasTerm.CUT_SHARE, BiasTerm.LOG_KEPT)
-    )
-    items: list[Item] = []
-    for term, (style, dash, width) in TERM_STYLES.items():
-        twice_bias = columns[f"twice_{term.value}"]
-        items.append(Curve(TERM_NAMES[term], columns["cap_rows"], twice_bias, style, dash=dash, width=width))
-    caps = (solution.best_cap.max_contributions, own_bound)
-    for (name, style, _), cap in zip(MARKED_CAPS, caps, strict=True):
-        if cap is not None:
-            items.append(Level(name, cap, is_vertical=True, style=style))
-    return Plot(
-        "learning-terms",
-        "All bounds on the bias",
-        f"Twice, at the best bound: worst case {worst_text}, share of rows cut {cut_text}, log of the share kept "
-        f"{log_text}.",
-        *_build_axes(solution, "twice the limit on the bias"),
-        (*items, TRIVIAL_BOUND),
-        dataset.provenance,
-        columns,
-        height=520,
-    )
+def _build_axes(solution: LearningSolution, cap_unit: CapUnit) -> tuple[Axis, Axis]:
+    """Build the axes of the cap and of the excess risk; no number that is entered moves them.
 
-
-def _build_axes(solution: LearningSolution, bound_name: str) -> tuple[Axis, Axis]:
-    """Build the axes of the cap, in rows per user, and of a bound; no number that is entered moves them.
-
+    Caps are in rows, as those of the handle and of marks; in the unit tau_0 the ticks name shares of all rows.
     The cap's axis ends where nobody has more rows, or at n where the bound on the bias goes on falling. The
     bound's axis starts below what sampling alone costs at d = 1, since a smaller bound would be of no interest,
     and ends at 10: above 1 a bound says nothing.
@@ -234,15 +209,21 @@ def _build_axes(solution: LearningSolution, bound_name: str) -> tuple[Axis, Axis
     largest_cap = n if solution.problem.bias.needs_only_the_fraction else min(n, 2.0 * max_size)
     limits = (1.0, max(largest_cap, 2.0))
     smallest_risk = max(math.sqrt(math.log(20.0 * n) / n), 1e-9) / 2.0
+    powers = range(-math.floor(math.log10(n)), 1) if cap_unit is CapUnit.FRACTION else ()
+    steps = (1, 2, 5) if limits[1] < 100.0 else (1,)
     cap_axis = Axis(
         "bound",
         ROWS_UNIT,
         limits,
+        title="τ₀, the bound as a share of all rows" if powers else "",
+        named_ticks=tuple(
+            (n * s * 10.0**p, f"{s * 10.0**p:g}") for p in powers for s in steps if s * 10.0**p <= 1
+        ),
         # A cap of the person's own may lie where nobody has as many rows.
         limits_range=(limits[0], max(limits[1], n)),
         number_format=",.4~g",
     )
-    return cap_axis, Axis(bound_name, "", (10.0 ** math.floor(math.log10(smallest_risk)), 10.0))
+    return cap_axis, Axis("excess risk, at most", "", (10.0 ** math.floor(math.log10(smallest_risk)), 10.0))
 
 
 def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
@@ -268,7 +249,7 @@ def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
     return (
         Number("Best bound", cap_text, "per user", NUMBER_HELPS[key], cap, ROWS_UNIT, key),
         Number("Excess risk, at most", wording.number(total), share_note, bound_help, total, key="bound"),
-        Number("As a share of all rows", wording.number(tau_0), value=tau_0, key="tau_0"),
+        Number("τ₀", wording.number(tau_0), "of all rows", value=tau_0, key="tau_0"),
         *part_numbers,
     )
 
@@ -314,14 +295,34 @@ def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, 
 def write_detail(solution: LearningSolution, dataset: Dataset) -> str:
     """Write the sentences that qualify the headline; empty if there are none."""
     best_cap, problem = solution.best_cap, solution.problem
+    least_epsilon = find_least_epsilon(solution)
+    remedy = (
+        f" From ε = {wording.number(least_epsilon)} on it is below 1." if math.isfinite(least_epsilon) else ""
+    )
     conditions_by_sentence = {
-        "**An excess risk above 1 promises nothing**: it only compares bounds.": best_cap.total >= 1.0,
+        f"**An excess risk above 1 promises nothing**: it only compares bounds.{remedy}": best_cap.total
+        >= 1.0,
         "Users are taken to be alike (Var(H) = 0), so a bound biases nothing.": (
             problem.loss_variance == 0.0 and problem.bias.needs_variance
         ),
         LEAKS: dataset.is_private,
     }
     return " ".join(sentence for sentence, is_true in conditions_by_sentence.items() if is_true)
+
+
+def find_least_epsilon(solution: LearningSolution) -> float:
+    """Find the ε from which on some plotted cap has an excess risk below 1, rounded up; infinite if there is none."""
+    problem, columns = solution.problem, solution.curve_columns
+    slack = 1.0 - columns["bias_twice"] - columns["finite_sample"]
+    # The noise falls as ε to the power of F.
+    epsilons = problem.epsilon * (columns["privacy_noise"] / slack)[slack > 0.0] ** (
+        1.0 / problem.privacy.power
+    )
+    least_epsilon = float(epsilons.min(initial=math.inf))
+    if not 0.0 < least_epsilon < EPSILON_RANGE[1]:
+        return math.inf
+    unit = 10.0 ** (math.floor(math.log10(least_epsilon)) - 1)
+    return math.ceil(least_epsilon * (1.0 + 1e-9) / unit) * unit
 
 
 def describe_near_optimal(solution: LearningSolution) -> str:
@@ -389,8 +390,8 @@ def write_methods(solution: LearningSolution, dataset: Dataset, parameters: Lear
     statement_text = "A model was trained by a private learner, and released,"
     return Methods(
         guarantee_text=write_guarantee(statement_text, parameters.epsilon, NEIGHBOURS),
-        procedure=f"The learner saw at most {cap_text} of each user.",
-        public_procedure="The learner saw at most a fixed number of rows of each user.",
+        procedure=f"The learner saw at most {cap_text} per user.",
+        public_procedure="The learner saw at most a fixed number of rows per user.",
         disclosure=dataset.provenance,
         rule_sentence="The bound minimises an upper bound on the excess risk of the learner [@amin2019, theorem 1], "
         f"with VC dimension {parameters.vc_dimension}, failure probability {failure_text}, and constants of "

@@ -130,7 +130,7 @@ def build_answer(
         >>> import dpcore as ss
         >>> answer = ss.mean_bound([4] * 100, epsilon=1, lower=0, upper=100)
         >>> print(answer.headline, round(answer.error, 2))
-        Keep at most 4 rows of each user. 1.41
+        Keep at most 4 rows per user. 1.41
 
     Source: Epasto et al. 2020, section 3; where counts are private, `dpcore.mean.private_counts`; where users differ,
     `dpcore.mean.public_counts`, `dpcore.mean.models` and `dpcore.mean.table_values`.
@@ -419,10 +419,10 @@ def write_methods(solution: MeanSolution, dataset: Dataset, parameters: MeanPara
     budget_arguments = parameters.epsilon, solution.neighbours, parameters.delta or 0.0
     return Methods(
         guarantee_text=write_guarantee("The mean was released", *budget_arguments),
-        procedure=f"At most {rows_text} of each user, drawn at random, {was_or_were} kept. {release_sentence} The "
+        procedure=f"At most {rows_text} per user, drawn at random, {was_or_were} kept. {release_sentence} The "
         f"expected {error_name} of the released mean is {error_text} in the unit of the values, noise included"
         f"{approximation_phrase}.",
-        public_procedure=f"At most a fixed number of rows of each user, drawn at random, were kept. {release_sentence}",
+        public_procedure=f"At most a fixed number of rows per user, drawn at random, were kept. {release_sentence}",
         disclosure=dataset.provenance,
         rule_sentence="The bound on rows per user minimises the expected squared error of the released mean"
         f"{_describe_rule(solution)}.",

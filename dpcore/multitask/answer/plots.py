@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -56,7 +58,6 @@ def plot_buckets(solution: MultitaskSolution) -> Plot:
             )
         ],
         f"{UNIFORM_WEIGHTS}, all with β = {wording.number(solution.budgets.exact_budget)}",
-        is_main=True,
     )
 
 
@@ -78,7 +79,6 @@ def _plot_buckets(
     comparison: WeightComparison,
     compared_series: Sequence[tuple[str, Sequence[Bucket], Style, str]],
     uniform_name: str = UNIFORM_WEIGHTS,
-    is_main: bool = False,
 ) -> Plot:
     """Plot the error bound from tail to head relative to uniform weights; whiskers reach over a bucket's tasks.
 
@@ -89,7 +89,6 @@ def _plot_buckets(
         comparison: The weights that the bars show.
         compared_series: Of further allocations: name, buckets against uniform weights, style and symbol.
         uniform_name: Name of the level of uniform weights.
-        is_main: True for the main figure of the answer.
     """
     buckets = comparison.buckets
     has_fifths = len(buckets) == len(BUCKET_NAMES)
@@ -123,15 +122,12 @@ def _plot_buckets(
         ratio_column = Column(f"{allocation_name}: error_ratio", ratios)
         items.append(Points(allocation_name, labels, ratio_column, style, symbol=symbol, size=11))
         shown_ratios += ratios
-    # The limits do not move with mu.
-    lowest_ratio, highest_ratio = comparison.exponent_curve.ratio_limits
-    limits = min(lowest_ratio, *shown_ratios) / 1.2, max(highest_ratio, *shown_ratios) * 1.2
     return Plot(
         key,
         title,
         alt,
         names_axis("tasks", f"{'Fifths of the tasks' if has_fifths else 'Tasks'} by size (users)"),
-        Axis("error bound", "1 = uniform weights", limits),
+        _build_ratio_axis(comparison, shown_ratios),
         (*items, Level(uniform_name, 1.0, dash="dash")),
         comparison.tasks.disclosure,
         {
@@ -139,8 +135,14 @@ def _plot_buckets(
             "largest_task": [bucket.largest_size for bucket in buckets],
             "tasks": [bucket.num_tasks for bucket in buckets],
         },
-        is_main=is_main,
     )
+
+
+def _build_ratio_axis(comparison: WeightComparison, shown_ratios: Sequence[float] = (0.8, 1.25)) -> Axis:
+    """Build the axis of an error bound relative to uniform weights, whose limits do not move with mu."""
+    lowest_ratio, highest_ratio = comparison.exponent_curve.ratio_limits
+    limits = min(lowest_ratio, *shown_ratios) / 1.2, max(highest_ratio, *shown_ratios) * 1.2
+    return Axis("error bound", "1 = uniform weights", limits)
 
 
 # --- weight against size ------------------------------------------------------------------------------------
@@ -160,14 +162,26 @@ def choose_indices(num_values: int) -> IntArray:
 
 
 def plot_weights(solution: MultitaskSolution) -> Plot:
-    """Plot the mean weight over the task's users against the task's size, on axes that do not move with mu."""
+    """Plot the mean weight of tasks against their size, and beneath it the error bound of each fifth of the tasks.
+
+    No axis moves with mu.
+    """
     comparison, task_sizes = solution.comparison, solution.comparison.problem.graph.task_sizes
     sizes, weights = average_by_size(task_sizes, comparison.allocation.mean_weights)
     _, uniform_weights = average_by_size(task_sizes, comparison.uniform_allocation.mean_weights)
+    # A line from the smallest to the largest task of each fifth, with a gap after it.
+    ends = [end for b in comparison.buckets for end in (b.smallest_size, b.largest_size, b.largest_size)]
+    ratios = [ratio for b in comparison.buckets for ratio in (b.ratio, b.ratio, math.nan)]
+    fifths = Curve("Fifths of the tasks", ends, ratios, WEIGHTS_STYLE, symbol="circle")
+    ratio_axis = replace(_build_ratio_axis(comparison), title="Error, 1 = uniform")
+    error_items = (fifths, Curve(UNIFORM_WEIGHTS, sizes[[0, -1]], [1.0, 1.0], UNIFORM_STYLE))
+    error_plot = Plot(
+        "many-tasks-fifths", "", "", SIZE_AXIS, ratio_axis, error_items, comparison.tasks.disclosure
+    )
     return Plot(
         "many-tasks-weights",
-        "Weight against the size of the task",
-        "The larger μ, the more small tasks weigh.",
+        "Weight and error bound against the size of the task",
+        f"The larger μ, the more small tasks weigh. {describe_tail_and_head(comparison)}.",
         SIZE_AXIS,
         Axis("weight ω", "1 = √β", fit_limits(np.array(comparison.exponent_curve.weight_limits))),
         (
@@ -176,6 +190,9 @@ def plot_weights(solution: MultitaskSolution) -> Plot:
         ),
         comparison.tasks.disclosure,
         {"users_of_task": sizes, "weight_over_root_beta": weights, "uniform_over_root_beta": uniform_weights},
+        is_main=True,
+        lower_plot=error_plot,
+        lower_height_share=0.35,
     )
 
 

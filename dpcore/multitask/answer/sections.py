@@ -54,8 +54,8 @@ def show_graph(answer: Answer, dataset: Dataset) -> section.Parts:
 
 
 def show_weights(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show the total bound over mu, and weights against sizes."""
-    plot_keys = ("many-tasks-exponents", "many-tasks-weights")
+    """Show the total bound over mu, and the error bounds from tail to head beside the best uniform sampling."""
+    plot_keys = ("many-tasks-exponents", "many-tasks-buckets")
     yield section.Figures(tuple(answer.plots[key]() for key in plot_keys), has_titles=True)
 
 
@@ -318,8 +318,8 @@ def show_experiment(answer: Answer, dataset: Dataset) -> section.Parts:
         is_relative = yield section.Choice(
             "relative", "Test error", {True: "Relative to uniform weights (μ = 0)", False: "As it is"}
         )
-        for panel_plots in plot_errors(result, is_relative):
-            yield section.Figures(panel_plots, has_titles=True)
+        for algorithm_plots in plot_errors(result, is_relative):
+            yield section.Figures(algorithm_plots, has_titles=True)
         yield section.Table(
             tabulate_errors(result), "Best exponents, and what 1/2 gains over 0 and 1", {"Its RMSE": "%.4f"}
         )

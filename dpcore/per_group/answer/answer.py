@@ -239,7 +239,7 @@ def build_answer(
         >>> visits = pd.DataFrame({"user": list("aabc"), "shop": list("xyxy")})
         >>> answer = ss.group_bounds(visits, user="user", group="shop", epsilon=10)
         >>> print(answer.headline, round(answer.error, 3))
-        Keep at most 2 groups of each user, and 1 row in each. 0.117
+        Keep at most 2 groups per user, and 1 row in each. 0.117
     """
     if solution is None:
         solution = choose_pair(dataset, parameters)

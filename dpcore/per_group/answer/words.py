@@ -113,7 +113,7 @@ def instruct_to_bound(solution: AnySolution) -> str:
         return f"Count each user in at most {groups_text}"
     amount_text = format_amount(solution.parameters, solution.pair.max_amount)
     side_phrase = ", on either side of 0" if solution.parameters.statistic is Statistic.SIGNED_SUM else ""
-    return f"Keep at most {groups_text} of each user, and {amount_text} in each{side_phrase}"
+    return f"Keep at most {groups_text} per user, and {amount_text} in each{side_phrase}"
 
 
 def write_headline(solution: AnySolution) -> str:
@@ -363,7 +363,7 @@ def _list_selection_facts(
         rule_text = "one level" if selected_vector.vector_rule is VectorRule.CAP else "scaling"
         facts_by_name["Without sampling amounts"] = (
             f"error {format_error(parameters, selected_vector.error)} with {rule_text}; only the selection keeps "
-            f"{wording.counted(selected_vector.max_groups, 'group')} of each user. "
+            f"{wording.counted(selected_vector.max_groups, 'group')} per user. "
             f"Best of {wording.number(selected_vector.num_evaluations)} settings, without a proof."
         )
     program_sentences = _PROGRAM_SELECTIONS.get(parameters.program, "")

@@ -58,8 +58,8 @@ def _sample_epsilons(solution: PlanSolution, limits: tuple[float, float]) -> tup
     # From amount to epsilon, one call of OpenDP each (2 ms), and not back, which is a search. mu^2 = 20 is about
     # epsilon = 30.
     plan_mu_squared = 1.0 / budget.full_v
-    largest_amount = max(40.0, min(plan_mu_squared * 2.0, 0.999 * MAX_AMOUNT))
-    amounts = np.geomspace(min(1e-5, plan_mu_squared / 2.0), largest_amount, 33)
+    largest_mu_squared = max(40.0, min(plan_mu_squared * 2.0, 0.999 * MAX_AMOUNT))
+    amounts = np.geomspace(min(1e-5, plan_mu_squared / 2.0), largest_mu_squared, 33)
     return np.array([budget.convert_to_epsilon(amount) for amount in amounts.tolist()]), 1.0 / amounts
 
 
@@ -92,7 +92,7 @@ def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
         ]
     equal_names = tuple(item.name for item in items if isinstance(item, Curve) and item.is_unnamed)
     items += [
-        Level("Wanted error", 1.0),
+        Level("Target error", 1.0),
         Level("ε of this plan", plan_epsilon, is_vertical=True, style=Style.TOTAL),
     ]
     ratios = np.concatenate([*plan_ratio_arrays, *equal_ratio_arrays])
@@ -102,9 +102,9 @@ def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
     return Plot(
         "plan-errors",
         "Error of each number over ε",
-        f"At ε = {wording.number(plan_epsilon)}, {solution.num_reached} of {len(lines)} are as exact as wanted.",
+        f"At ε = {wording.number(plan_epsilon)}, {solution.num_reached} of {len(lines)} meet their targets.",
         Axis("ε of the whole plan", "", limits),
-        Axis("error", "wanted error = 1", (low_ratio, high_ratio), number_format=".3~g"),
+        Axis("error", "target error = 1", (low_ratio, high_ratio), number_format=".3~g"),
         items,
         dataset.provenance,
         columns,
@@ -125,7 +125,7 @@ def plot_shares(solution: PlanSolution, dataset: Dataset) -> Plot:
     total_amount = float(solution.needed_amounts.sum())
     if 0.0 < total_amount < np.inf:  # Else one of them is never reached, or all are without any budget.
         needed_column = Column("needed_share", solution.needed_amounts / total_amount)
-        bars.append(Bars("What all wanted errors need", labels, needed_column, Style.SMOOTH))
+        bars.append(Bars("What all target errors need", labels, needed_column, Style.SMOOTH))
     largest_share_index, largest_share_text = int(np.argmax(shares)), wording.percent(float(shares.max()))
     limits = (0.0, min(1.0, 1.1 * max(float(np.max(bar.y)) for bar in bars)))
     return Plot(
@@ -147,13 +147,18 @@ def solve_beside_page(dataset: Dataset, parameters: PlanParameters) -> Solver:
     return SearchResult((yield Cached(solve, (dataset, parameters, planned_lines))))
 
 
+def show_errors(answer: Answer, dataset: Dataset) -> Parts:
+    """Show the error of each line over the epsilon of the plan."""
+    yield Figures((answer.plots["plan-errors"](),), "xy")
+
+
 def show_shares(answer: Answer, dataset: Dataset) -> Parts:
     """Show shares as bars, beside an equal split."""
     yield Figures((answer.plots["plan-shares"](),), "xy")
     yield Label()
 
 
-SECTIONS: Sections = {"Shares": show_shares}
+SECTIONS: Sections = {"Error vs. ε": show_errors, "Shares": show_shares}
 
 
 def build_answer(
@@ -170,7 +175,7 @@ def build_answer(
         The answer; its ``solution`` is a `PlanSolution`, and ``bound`` a table with a row per line.
 
     Raises:
-        InvalidInput: The data lack what a line needs, or no epsilon is enough for all wanted errors.
+        InvalidInput: The data lack what a line needs, or no epsilon is enough for all target errors.
 
     Examples:
         Where each user has one row, users and rows are equally hard to count.

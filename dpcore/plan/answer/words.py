@@ -9,6 +9,7 @@ from dpcore.answer import standard
 from dpcore.answer.answer import Number, Proof
 from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.common import wording
+from dpcore.common.checks import EPSILON_RANGE
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import format_rounded_up
 from dpcore.common.programs import Program, choose_library, describe_program
@@ -40,15 +41,13 @@ def write_headline(solution: PlanSolution) -> str:
 
 
 def write_detail(solution: PlanSolution, dataset: Dataset) -> str:
-    """Write the sentences that qualify the headline."""
-    sentences = []
-    if 1 < len(solution.lines) <= MAX_LINES_IN_TEXT:
-        line_phrases = [
-            f"**{wording.capital(line.label)}** {_format_share(line)}, {_describe_bound(line)}"
-            for line in solution.lines
-        ]
-        sentences.append(f"{'; '.join(line_phrases)}.")
-    if len(solution.lines) > 1:
+    """Write the sentences that qualify the headline: what each missed target would take, or what costs most."""
+    sentences = [
+        _describe_missed(line, epsilon) for line, epsilon in _list_missed(solution)[:MAX_LINES_IN_TEXT]
+    ]
+    if (num_hidden := len(_list_missed(solution)) - MAX_LINES_IN_TEXT) > 0:
+        sentences.append(f"{wording.counted(num_hidden, 'further target')}: see the table.")
+    if not sentences and len(solution.lines) > 1:
         sentences.append(_describe_most_expensive(solution))
     if dropped_labels := [line.label for line in solution.lines if line.is_dropped]:
         sentences.append(f"**Dropped:** {' and '.join(dropped_labels)}. 0 is published instead.")
@@ -57,40 +56,57 @@ def write_detail(solution: PlanSolution, dataset: Dataset) -> str:
     return " ".join(sentences)
 
 
+def _list_missed(solution: PlanSolution) -> list[tuple[AllocatedLine, float]]:
+    """List the lines that miss their targets with the plan's epsilon that would do; the most expensive first."""
+    by_need = sorted(
+        zip(solution.needed_amounts.tolist(), solution.lines, solution.reaching_epsilons, strict=True),
+        key=lambda need_and_line: -need_and_line[0],
+    )
+    return [(line, epsilon) for _, line, epsilon in by_need if not line.is_reached]
+
+
+def _describe_missed(line: AllocatedLine, epsilon: float) -> str:
+    """Write what would do for a line that misses its target: another target, or another epsilon."""
+    reached_text, target_text = (
+        format_accuracy(line, error) for error in (line.error, line.planned_line.target_error)
+    )
+    or_text = ", or" if epsilon <= EPSILON_RANGE[1] else ";"
+    remedy_text = f"{reached_text} instead of {target_text}{or_text} {_write_remedy(line, epsilon)}"
+    return f"**{wording.capital(line.label)}:** {remedy_text}."
+
+
 def _describe_most_expensive(solution: PlanSolution) -> str:
     """Write a sentence on the line that needs most of the budget, or that no line needs any."""
     label, needed_amount = solution.lines[solution.most_expensive_index].label, solution.needed_amounts.max()
-    if math.isinf(needed_amount):
-        return f"**Never reached:** {label}, even without noise."
     if needed_amount == 0.0:
-        return "Publishing 0 has every wanted error."
+        return "Publishing 0 meets every target."
     share_text = wording.percent(float(needed_amount / solution.needed_amounts.sum()))
-    return f"**Most expensive:** {label}, {share_text} of what all wanted errors need."
+    return f"**Most expensive:** {label}, {share_text} of what all targets need."
 
 
 def build_numbers(solution: PlanSolution) -> tuple[Number, ...]:
     """Build the least epsilon for all target errors, the size of the errors, and each line."""
     sufficient_epsilon, is_reachable = solution.sufficient_epsilon, math.isfinite(solution.sufficient_epsilon)
     size, equal_split_error = map(solution.summarise_errors, (solution.lines, solution.equal_split_lines))
-    error_name, help_text = "Largest error", "The largest error over wanted error."
+    error_name, help_text = "Largest error", "The largest error over target error."
     if solution.parameters.objective is Objective.SUM:
-        error_name, help_text = "Errors", "Root of the weighted mean square of error over wanted error."
-    size_note = f"times as wanted (equal split {wording.number(equal_split_error)})"
+        error_name, help_text = "Errors", "Root of the weighted mean square of error over target error."
+    size_note = f"times the target (equal split {wording.number(equal_split_error)})"
     return (
         Number(
-            "ε for all wanted errors",
+            "ε for all targets",
             format_rounded_up(sufficient_epsilon, 4) if is_reachable else "none is enough",
             value=sufficient_epsilon if is_reachable else None,
             unit="ε",
             key="enough",
         ),
-        Number(error_name, wording.number(size), size_note, help_text, size, "wanted errors", "size"),
+        Number(error_name, wording.number(size), size_note, help_text, size, "target errors", "size"),
         *(
             Number(
                 wording.capital(line.label),
                 format_error(line, line.error),
                 f"{_describe_bound(line)}, {_format_share(line)} of the budget",
-                f"Root mean squared error; wanted: {format_error(line, line.planned_line.target_error)}.",
+                f"Root mean squared error; target: {format_error(line, line.planned_line.target_error)}.",
                 line.error,
                 line.planned_line.unit,
                 f"error_{line_number}",
@@ -138,27 +154,35 @@ def _describe_bound(line: AllocatedLine) -> str:
             return f"{wording.number(line.bound, 4)} {wording.agreeing(line.bound, 'row', 'rows')} per user"
 
 
-def tabulate_plan(solution: PlanSolution) -> dict[str, list[str]]:
-    """Tabulate the plan, a row per line."""
-    lines = solution.lines
-    return {
-        "release": [line.label for line in lines],
-        "share": [_format_share(line) for line in lines],
-        "ρ" if solution.budget.mechanism is NoiseKind.GAUSSIAN else "ε": [
-            wording.number(line.amount) for line in lines
-        ],
-        "bound": [_describe_bound(line) for line in lines],
-        "error": [("✓ " if line.is_reached else "") + format_error(line, line.error) for line in lines],
-        "wanted": [format_error(line, line.planned_line.target_error) for line in lines],
-        "equal split": [format_error(line, line.error) for line in solution.equal_split_lines],
-        "reached at ε =": [
-            "never" if math.isinf(epsilon) else format_rounded_up(epsilon, 3) if epsilon else "any"
-            for epsilon in solution.reaching_epsilons
-        ],
-    }
+def format_accuracy(line: AllocatedLine, error: float) -> str:
+    """Format an error in the unit of the line's target: a share of the value, or the value's own unit."""
+    planned_line = line.planned_line
+    if planned_line.line.is_relative and math.isfinite(planned_line.reference_value):
+        return f"±{wording.percent(error / abs(planned_line.reference_value))}"
+    return f"±{format_error(line, error)}"
 
 
-TABLE_NOTE = "Root mean squared errors; for quantiles, rank errors. *Reached at*: with unchanged shares."
+def tabulate_plan(solution: PlanSolution) -> list[dict[str, str]]:
+    """Tabulate the plan, a row per line: error, share, bound, and if it meets its target, else what epsilon would."""
+    return [
+        {
+            "reached": format_accuracy(line, line.error),
+            "share": _format_share(line),
+            "bound": _describe_bound(line),
+            "met": "✓ yes" if line.is_reached else f"✗ {_write_remedy(line, epsilon)}",
+        }
+        for line, epsilon in zip(solution.lines, solution.reaching_epsilons, strict=True)
+    ]
+
+
+def _write_remedy(line: AllocatedLine, epsilon: float) -> str:
+    """Write the epsilon of the plan that would do with the same shares, or why none would."""
+    if line.is_dropped:
+        return "it gets no share"
+    return f"ε = {format_rounded_up(epsilon, 3)}" if epsilon <= EPSILON_RANGE[1] else "no ε is enough"
+
+
+TABLE_NOTE = "Target: 5%, or 12 in the value's own unit. *Met* names the ε that is enough with these shares."
 
 
 def build_facts(solution: PlanSolution) -> dict[str, str]:
@@ -171,14 +195,14 @@ def build_facts(solution: PlanSolution) -> dict[str, str]:
     if len(solution.lines) > 1:
         extra_error_share = max(solution.equal_split_factor - 1.0, 0.0)
         facts["Equal split"] = (
-            f"its errors are {wording.percent(extra_error_share)} larger (root mean square over wanted errors); "
-            f"{sum(line.is_reached for line in solution.equal_split_lines)} of {len(solution.lines)} are as wanted."
+            f"its errors are {wording.percent(extra_error_share)} larger (root mean square over target errors); "
+            f"{sum(line.is_reached for line in solution.equal_split_lines)} of {len(solution.lines)} meet theirs."
         )
     for line in solution.planned_lines:
         noiseless_error = math.sqrt(max(line.curve.floor, 0.0))
         if noiseless_error > line.target_error:
             facts[f"{wording.capital(line.line.label)} without any noise"] = (
-                f"its error is {wording.number(noiseless_error)}, and {wording.number(line.target_error)} is wanted."
+                f"its error is {wording.number(noiseless_error)}; the target is {wording.number(line.target_error)}."
             )
     budget, parameters = solution.budget, solution.parameters
     accountant = budget.program if budget.is_exact or budget.program is Program.TUMULT else Program.OPENDP
@@ -236,6 +260,7 @@ def list_assumptions(solution: PlanSolution) -> tuple[str, ...]:
     sentences = [
         f"Neighbouring relation of all lines: {NEIGHBOURS.value}",
         "Every further release needs a budget of its own",
+        "Errors are root mean squared; of quantiles they are rank errors",
         "The plan is best for independent noise; one mechanism for several numbers can be better",
         "ε does not cover the choice of shares and bounds: if they were computed from private data, they leak",
     ]
@@ -251,9 +276,9 @@ def list_assumptions(solution: PlanSolution) -> tuple[str, ...]:
 
 
 RULES = {
-    Objective.SUM: "Bounds and shares minimise the weighted sum of squared errors over wanted errors.",
-    Objective.LARGEST: "Bounds and shares minimise the largest error over wanted error.",
-    Objective.REACH: "Bounds and shares need the least budget for every wanted error.",
+    Objective.SUM: "Bounds and shares minimise the weighted sum of squared errors over target errors.",
+    Objective.LARGEST: "Bounds and shares minimise the largest error over target error.",
+    Objective.REACH: "Bounds and shares need the least budget for every target error.",
 }
 
 

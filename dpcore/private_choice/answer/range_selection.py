@@ -29,7 +29,7 @@ def build_range_answer(selection: PrivateRange, request: SelectionRequest, datas
         clamped_text = f"users' deviations, for weights of at most {rows_text},"
     lower_text, upper_text = map(wording.entered, ends)
     clipboard_text = "{:.12g}, {:.12g}".format(*ends)
-    number = Number("Range, drawn privately", format_selection(selection), clipboard_text=clipboard_text)
+    number = Number("Range, chosen with DP", format_selection(selection), clipboard_text=clipboard_text)
     return Answer(
         headline=f"Clamp {clamped_text} to L = {lower_text}, U = {upper_text}.",
         detail=f"{describe_spending(selection.facts, request)} {describe_range_cost(problem)}",
@@ -50,7 +50,10 @@ def build_range_answer(selection: PrivateRange, request: SelectionRequest, datas
 def _build_code(selection: PrivateRange, dataset: Dataset, epsilon: float) -> CodeChoice | None:
     """Build the program of a mean with the range and the public bound on rows of its problem."""
     problem, facts = selection.problem, selection.facts
-    fields = forms.list_data_fields(dataset) | {"neighbours": facts.neighbours, "range_drawn": facts}
+    fields = forms.list_data_fields(dataset) | {
+        "neighbours": facts.neighbours,
+        "range_facts": facts,
+    }
     # The bound was entered.
     fields |= {"disclosure": Disclosure.PUBLIC, "lower": selection.lower, "upper": selection.upper}
     smooth_fields = {"threshold": float(problem.max_contributions), "clamps_users": problem.clamps_users}

@@ -78,17 +78,17 @@ NO_PAIR = MissingInput(
     "you know."
 )
 LIST_MISSING = MissingInput(
-    "To draw the pair privately, enter how many groups are on your public list.", ("num_groups",)
+    "To choose the pair with DP, enter how many groups are on your public list.", ("num_groups",)
 )
 UNIT_MISSING = MissingInput(
-    "To draw the pair privately, enter the public unit and highest of the amounts.",
+    "To choose the pair with DP, enter the public unit and highest of the amounts.",
     ("unit", "highest_amount"),
 )
 HIGHEST_MISSING = MissingInput(
-    "To draw it privately, enter a highest total of one user, not from the data.", ("highest_total",)
+    "To choose it with DP, enter a highest total of one user, not from the data.", ("highest_total",)
 )
 ROWS_MISSING = MissingInput(
-    "To draw it privately, enter a public number of rows: about, rather too few.", ("public_rows",)
+    "To choose it with DP, enter a public number of rows: about, rather too few.", ("public_rows",)
 )
 
 
@@ -373,24 +373,24 @@ def _write_pair_texts(selection: PrivatePair) -> tuple[str, Number]:
     parameters, groups_text = selection.problem.parameters, wording.counted(selection.max_groups, "group")
     if parameters.statistic is Statistic.USERS:
         headline = f"Count each user in at most {groups_text}."
-        number_label, clipboard_text = "Bound, drawn privately", f"{selection.max_groups}"
+        number_label, clipboard_text = "Bound, chosen with DP", f"{selection.max_groups}"
     else:
         amount_text = format_amount(parameters, selection.max_amount)
-        headline = f"Keep at most {groups_text} of each user, and at most {amount_text} in each."
-        number_label = "Pair, drawn privately"
+        headline = f"Keep at most {groups_text} per user, and at most {amount_text} in each."
+        number_label = "Pair, chosen with DP"
         clipboard_text = f"{selection.max_groups}, {selection.max_amount:.12g}"
     return headline, Number(number_label, format_selection(selection), clipboard_text=clipboard_text)
 
 
 def _write_number_texts(selection: PrivateChoice, number: NumberKind, dataset: Dataset) -> tuple[str, Number]:
     """Write the headline and the number of a selected bound or quantile."""
-    number_label, value_text, note = "Bound, drawn privately", format_selection(selection), "per user"
+    number_label, value_text, note = "Bound, chosen with DP", format_selection(selection), "per user"
     unit_name = "rows per user"
     if column_name := selection.column or (number is BoundPurpose.SUM and forms.find_summed_column(dataset)):
         unit_name, note = f"{column_name} per user", note if number is BoundPurpose.SUM else ""
         headline = f"Clamp each user's total of {wording.plain(column_name)} at {value_text}."
     elif number in (BoundPurpose.SMOOTH, BoundPurpose.QUANTILE):
-        number_label, note = f"{wording.capital(NUMBER_NAMES[number])}, drawn privately", ""
+        number_label, note = f"{wording.capital(NUMBER_NAMES[number])}, chosen with DP", ""
         headline = f"Take {value_text} as the {NUMBER_NAMES[number]}."
     else:
         value_text, is_smooth = wording.counted(selection.value, "row"), number is OtherBound.QUANTILE_SMOOTH
@@ -455,7 +455,11 @@ def build_code(
     quantity = Quantity.MODEL if number is OtherBound.MODEL else Quantity.COUNT
     if number in OF_MEAN:
         quantity = Quantity.MEAN
-        bound_fields |= {"lower": value_range[0], "upper": value_range[1], "range_drawn": range_facts}
+        bound_fields |= {
+            "lower": value_range[0],
+            "upper": value_range[1],
+            "range_facts": range_facts,
+        }
     elif quantity is Quantity.COUNT and (
         column_name := selection.column or forms.find_summed_column(dataset)
     ):

@@ -231,13 +231,13 @@ def show_samples(answer: Answer, dataset: Dataset) -> Parts:
     )
     if simulation is None:
         return
-    solution, num_draws, simulated_answers = simulation
+    simulated_solution, num_draws, simulated_answers = simulation
     num_drawn = simulated_answers.shape[0]
     if num_drawn < num_draws:
         yield Note(f"Stopped early: {wording.counted(num_drawn, 'answer')} drawn.")
     if num_drawn == 0:
         return
-    draw_samples = partial(plots.plot_samples, solution, simulated_answers, dataset)
+    draw_samples = partial(plots.plot_samples, simulated_solution, simulated_answers, dataset)
     yield _choose_values(current_solution, "samples", draw_samples)
     yield Label()
 
@@ -299,7 +299,7 @@ def build_answer(
         >>> import dpcore as ss
         >>> waits = pd.DataFrame({"user": list("abcd"), "minutes": [1, 2, 3, 4]})
         >>> ss.quantile_bound(waits, user="user", value="minutes", epsilon=1, lower=0, upper=5).headline
-        'Keep at most 1 row of each user.'
+        'Keep at most 1 row per user.'
 
     Source: Epasto et al. 2020, section 4 and appendix B.
     """

@@ -104,7 +104,7 @@ def search(
 
 
 NOT_COMPARED = ("own_bound",)
-NO_BOUND = f"BigQuery counts at most {BIGQUERY_ROWS} rows of each user, whatever bound you choose."
+NO_BOUND = f"BigQuery counts at most {BIGQUERY_ROWS} rows per user, whatever bound you choose."
 
 
 def build_problems(

@@ -182,7 +182,7 @@ _MECHANISM_TEXTS = {
     "OpenDP draws it.",
     Program.TUMULT: "exponential, uniform between L and U, as Tumult draws it.",
     Program.PIPELINEDP: f"PipelineDP {_FROM_TREE}. One tree serves all quantiles.",
-    Program.BIGQUERY: f"BigQuery {_FROM_TREE}. It draws at most 5 rows of each user, and gives a share of ε to a "
+    Program.BIGQUERY: f"BigQuery {_FROM_TREE}. It draws at most 5 rows per user, and gives a share of ε to a "
     "hidden count of users. This is ZetaSQL's tree: nobody ran BigQuery.",
 }
 
@@ -311,7 +311,7 @@ def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
     if not is_bounded:
         sentence_template = "All rows had the same weight."
     elif p.weighting is Weighting.CAP:
-        sentence_template = "At most {} of each user, drawn at random, were kept."
+        sentence_template = "At most {} per user, drawn at random, were kept."
     rows_text = f"{wording.number(solution.bound, 6)} {wording.agreeing(solution.bound, 'row', 'rows')}"
     error_sentence = (
         "The expected rank error, |F(answer) − q| with F the empirical distribution of the rows, is "

@@ -127,7 +127,7 @@ def build_answer(
         >>> import dpcore as ss
         >>> answer = ss.count_bound([1] * 90 + [10] * 10, epsilon=1)
         >>> print(answer.headline, round(answer.error, 2))
-        Keep at most 10 rows of each user. 9.98
+        Keep at most 10 rows per user. 9.98
         >>> spending = pd.DataFrame({"user": range(100), "amount": [1] * 90 + [10] * 10})
         >>> round(ss.sum_bound(spending, user="user", value="amount", epsilon=1).bound)
         10

@@ -188,8 +188,8 @@ def write_methods(solution: TotalSolution, dataset: Dataset, parameters: TotalPa
     rounding_phrase = ", and was then rounded to few digits"
     if parameters.summed is Summed.ROWS:
         result_name, rounding_phrase = "count of rows", ""
-        bounding_phrase = f"At most {wording.counted(solution.bound, 'row')} of each user were counted"
-        public_phrase = "The rows counted of each user were limited"
+        bounding_phrase = f"At most {wording.counted(solution.bound, 'row')} per user were counted"
+        public_phrase = "The rows counted per user were limited"
     noise_phrase = cite_program_noise(parameters.program, solution.problem.noise.kind, parameters.mechanism)
     measure_name = MEASURES[solution.measure]
     error_text = solution.unit.format_amount(solution.compute_error(solution.bound))

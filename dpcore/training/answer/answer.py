@@ -82,7 +82,7 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
         number_ranges=numeric_ranges,
         category_levels=tuple(category_level_pairs),
         has_intercept=True if design is None else design.intercept,  # Generated rows have one.
-        max_row_norm=scaling.norm,
+        max_feature_norm=scaling.norm,
         positive_above=solution.parameters.positive_above,
         positive_class="" if design is None else design.positive,
         slope_expression=SLOPES[mechanism.loss],
@@ -120,7 +120,7 @@ def _add_noise_settings(training: Training, mechanism: Mechanism, cell: Cell) ->
     faded_variance = compute_faded_variance(rule_plan.direction_noise_std)
     stable_share = 1.0 if bound_follows else min(cell.reach, 1.0)
     rule = Rule(
-        bounds_by=FORMS[cell.method][0],
+        bounding_method=FORMS[cell.method][0],
         clip=cell.clip,
         unit_noise=rule_plan.unit_noise,
         count_noise=rule_plan.count_noise_std,

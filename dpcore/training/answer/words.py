@@ -21,12 +21,12 @@ WEAK_EPSILON, WEAK_DELTA = 20.0, 0.01
 
 
 def describe_cell(cell: Cell) -> str:
-    """Describe a cell: ``smooth weights of at most one row per user``, ``a cap: at most 3 rows of each user``."""
+    """Describe a cell: ``smooth weights of at most one row per user``, ``a cap: at most 3 rows per user``."""
     rows_phrase = "one row" if cell.bound == 1.0 else wording.counted(cell.bound, "row")
     clipping_phrase = f" with gradients shortened to {wording.number(cell.clip)}" if cell.clip < 1.0 else ""
     return {
         Method.FOLLOWED: "clipped gradient sums whose bound adapts to the users",
-        Method.CAP: f"a cap: at most {rows_phrase} of each user, drawn at random{clipping_phrase}",
+        Method.CAP: f"a cap: at most {rows_phrase} per user, drawn at random{clipping_phrase}",
         Method.CLIPPED_SUM: f"each user's gradient sum clipped to that of {rows_phrase}",
         Method.OUTPUT: f"output perturbation, smooth weights of at most {rows_phrase} per user",
         Method.SMOOTH: f"smooth weights of at most {rows_phrase} per user{clipping_phrase}",
@@ -271,7 +271,7 @@ def _describe_bound(cell: Cell) -> str:
         "norms [@andrew2021].",
         Method.CLIPPED_SUM: f"Each user's sum of gradients was clipped to norm {wording.number(cell.bound, 6)} "
         "[@mcmahan2018].",
-        Method.CAP: f"At most {rows_phrase} of each user, drawn once at random, were kept [@amin2019, algorithm 1]."
+        Method.CAP: f"At most {rows_phrase} per user, drawn once at random, were kept [@amin2019, algorithm 1]."
         f"{clipping_sentence}",
     }.get(cell.method, weighting_sentence + clipping_sentence)
 

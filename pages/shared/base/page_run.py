@@ -37,6 +37,8 @@ class PageRun:
         answer_card: The answer card; None before it was shown.
         shown_card: The card that is shown: with the privately selected bound if there is one, else the answer card.
         card_and_selection: The answer card with its ``BoundSelection`` or None; None before that was looked for.
+        selected_excess: Share by which the privately selected bound errs more than the best one of the main figure, as
+            private as the data; None for none.
         is_private: True if the data in use are private; only then a bound is selected privately.
         own_data: The page's own data, which the tab *Compare* uses; with ``digest`` and ``provenance``.
         answered_parameters: The parameters of the answer in sight, if these may be earlier ones; None for the page's.
@@ -48,6 +50,7 @@ class PageRun:
     answer_card: Any = None
     shown_card: Any = None
     card_and_selection: tuple[Any, Any] | None = None
+    selected_excess: float | None = None
     is_private: bool = False
     own_data: Any = None
     answered_parameters: Any = None

@@ -60,12 +60,14 @@ def propose_range(
     current_values: Mapping[str, Any],
     field_names: tuple[str, str],
     initial_ends: tuple[float | None, float | None] = (None, None),
+    limits: tuple[float, float] | None = None,
 ) -> dict[str, Any]:
     """Return new values of the two fields of a range and of ``proposed``; empty if the fields stay as they are.
 
-    Public values propose their rounded range; a range that the user entered stays.
+    Public values propose their rounded range, and answers of yes and no propose 0 to 1; a range that the user entered
+    stays.
 
-    For private values there is no range, and the page asks for one: a range that nobody chose would clamp values
+    For other private values there is no range, and the page asks for one: a range that nobody chose would clamp values
     without a word and stand in programs. For a release nothing is proposed.
 
     Args:
@@ -73,14 +75,16 @@ def propose_range(
         current_values: Present values of the fields.
         field_names: Names of the two fields, of the lower end and of the upper.
         initial_ends: The range for data without values; fields that hold it count as untouched.
+        limits: Least and largest value; None for those of the facet of values.
     """
     current_ends = current_values[field_names[0]], current_values[field_names[1]]
     untouched_ends = current_values["proposed"] or initial_ends, (None, None)
     if dataset.release is not None or current_ends not in untouched_ends:
         return {}
-    new_ends = (None, None) if dataset.is_private else initial_ends
-    if dataset.values is not None and not dataset.is_private:
-        new_ends = round_out(float(dataset.values.values.min()), float(dataset.values.values.max()))
+    if limits is None and dataset.values is not None:
+        limits = float(dataset.values.values.min()), float(dataset.values.values.max())
+    new_ends = (None, None) if dataset.is_private else initial_ends if limits is None else round_out(*limits)
+    new_ends = DEFAULT_VALUE_BOUNDS if dataset.has_shares else new_ends
     return {field_names[0]: new_ends[0], field_names[1]: new_ends[1], "proposed": new_ends}
 
 

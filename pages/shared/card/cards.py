@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -274,18 +275,19 @@ def draw_answer(card: Answer, key: str) -> None:
             card = selection_module.with_range((selection and selection.card) or card)
     if run is not None and run.shown_card is None:
         run.shown_card = card
+    if selection is not None and selection.has_button and selection.is_open(f"{key}_draw"):
+        # The open choice stands where its button stood, with all of it in sight.
+        card = replace(card, detail="", near_optimal="")
     # Words of one answer take a line more than those of the next. As high as the column of the figure, and with the
     # buttons at its end, nothing moves while a slider does.
     with st.container(key=key, height="stretch"):
         with st.container(height="stretch"):
             _draw_words(card, key, run is not None and run.question.draws_bounds)
+            if selection is not None and run is not None and run.selected_excess is not None:
+                st.markdown(selection.write_excess(run.selected_excess))
         is_undrawn = selection is not None and selection.card is None
         if selection is not None and is_undrawn:
-            selection.ask()
-            if not selection.missing_sentence:
-                selection.draw_button(f"{key}_draw", fields.main_button())
-            cost_text = f":small[{selection.missing_sentence or selection.cost_text}]"
-            st.markdown("\n\n".join(filter(None, (cost_text, selection.dropped_text))))
+            selection.draw_step(f"{key}_draw", fields.main_button())
         if card.code is not None:
             code_label = "Code for your library"
             options: dict[str, Any] = {"is_main": True}
@@ -295,10 +297,7 @@ def draw_answer(card: Answer, key: str) -> None:
             args = _code_dialog, card.code, card.disclosure, key
             fields.button(code_label, key + keys.CARD_CODE, "code", page_run.request_dialog, *args, **options)
         if selection is not None and not is_undrawn and selection.has_button:
-            selection.ask()
-            selection.draw_button(f"{key}_draw", "tertiary")
-            if selection.dropped_text:
-                st.markdown(selection.dropped_text)
+            selection.draw_step(f"{key}_draw", "tertiary")
 
 
 def _draw_words(card: Answer, key: str, selects_privately: bool) -> None:

@@ -282,7 +282,7 @@ class TableUpload:
         st.rerun()
 
     def _clear_settings(self) -> None:
-        """Empty the fields that were entered for other data; what a link or session file set for these data stays."""
+        """Reset the page's settings for earlier data, such as a range; what a link or session file set stays."""
         state = st.session_state
         awaited_by_key = state.get(keys.AWAITED, {})
         for name, field in self.question.fields.items():

@@ -383,15 +383,20 @@ class Run:
         return cache.get_answers(name, self.is_shared, self.search.num_kept)
 
     @property
-    def _prior_run(self) -> Run | None:
+    def _preceding_run(self) -> Run | None:
         """Return the run of the search that this one begins with; None without one."""
         search = self.search.preceding_search
         return None if search is None else replace(self, search=search)
 
     def _work(self) -> Callable[..., Any]:
         """Return the work, which keeps its result if it is complete; to be called in the thread of the page."""
-        search, request, known_answers, prior_run = self.search, self.request, self._results, self._prior_run
-        prior_work = None if prior_run is None else prior_run._work()
+        search, request, known_answers, preceding_run = (
+            self.search,
+            self.request,
+            self._results,
+            self._preceding_run,
+        )
+        preceding_work = None if preceding_run is None else preceding_run._work()
 
         def resume(progress: Progress, stop: Callable[[], bool]) -> Any:
             """Go on from the stored result, and store each result that is reported."""
@@ -413,7 +418,7 @@ class Run:
 
         def work(progress: Progress, stop: Callable[[], bool]) -> Any:
             """Return the stored result, or run the prior work and then the search."""
-            prior_results = () if prior_work is None else (prior_work(progress, stop),)
+            prior_results = () if preceding_work is None else (preceding_work(progress, stop),)
             compute = partial(search.work, *prior_results, progress, stop)
             return known_answers.compute(request, compute, search.is_complete)
 
@@ -457,7 +462,7 @@ class Run:
         if self.search.resumes and (known_result := self._results.get(self.request)) is not None:
             return SearchResult(known_result, Stage.FIRST, settings)
         if self.search.compute_first is not None:
-            prior_run = self._prior_run
+            prior_run = self._preceding_run
             prior_results = () if prior_run is None else (prior_run._results.get(prior_run.request),)
             if (first_value := self.search.compute_first(*prior_results)) is not None:
                 return SearchResult(first_value, Stage.FIRST)

@@ -215,6 +215,9 @@ class Page:
         main_plot, selection = next(iter(answer.plots.values()))(), cards.get_private_selection(answer)
         if selection is not None and selection.card is not None:
             main_plot = main_plot.with_selected_bound(*selection.plot_position)
+            run = page_run.CURRENT_RUN.get()
+            assert run is not None
+            run.selected_excess = main_plot.find_selected_excess(selection.plot_position[1])
         if self.has_axis_controls:
             return screen_sections.show_plot(main_plot, label=label, get_field_key=self.question.key)
         figures.draw(main_plot, label, get_field_key=self.question.key)

@@ -382,17 +382,17 @@ def apply_content(content: Content) -> None:
         state[key] = current_ledgers | {
             digest: current_ledgers.get(digest, Ledger()).merge(ledger) for digest, ledger in ledgers.items()
         }
-    pins = content.pins
+    shown_pins = content.pins
     if (loaded_data := content.loaded_data) is not None:
         values_set_aside = dict(loaded_data.values_set_aside)
         # As it was: pins of private data do not stand beside a release of them.
         if loaded_data.original is not None:
-            values_set_aside[keys.PINS], pins = figures.split_private(pins)
+            values_set_aside[keys.PINS], shown_pins = figures.split_private(shown_pins)
         session.use(replace(loaded_data, values_set_aside=values_set_aside))
     own_tables.add_files(content.known_files)
     own_tables.apply_releases(content.releases_by_page)
     own_tables.apply_tables(content.tables_by_page)
-    figures.store_pins(figures.merge_pins(figures.list_all_pins(), pins))
+    figures.store_pins(figures.merge_pins(figures.list_all_pins(), shown_pins))
     state.update(content.values_by_key)
     state[keys.AWAITED] = {
         key: value

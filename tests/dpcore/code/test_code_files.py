@@ -199,7 +199,7 @@ def test_the_rows_of_a_classifier_are_those_of_the_page(empty_folder: Path) -> N
     (empty_folder / "tabelle.csv").write_bytes(TABLE.encode("utf-16"))
     training = Training(
         number_ranges=(("Menge", (0.0, 10.0)),), category_levels=(("Art", ("blau",)),), has_intercept=True,
-        max_row_norm=1.0, positive_above=2.2, slope_expression="margin - 1.0", num_steps=1, learning_rate=1.0,
+        max_feature_norm=1.0, positive_above=2.2, slope_expression="margin - 1.0", num_steps=1, learning_rate=1.0,
         first_averaged_step=1, radius=1.0, gradient_noise=1.0, weight_noise=1.0,
     )  # fmt: skip
     choice = Choice(

@@ -277,23 +277,23 @@ def test_labels_far_from_zero_need_no_more_noise(empty_folder: Path) -> None:
     assert results(choice, Program.PYTHON)["exact"] == [pytest.approx(50.0, abs=1e-12)]
 
 
-def rule_of(bounds_by: str) -> Rule:
+def rule_of(bounding_method: str) -> Rule:
     """Return a rule for which the number of users is public."""
     return Rule(
-        bounds_by=bounds_by, clip=1.0, unit_noise=2.0, count_noise=1.0, num_users_noise=0.0, momentum=0.5,
+        bounding_method=bounding_method, clip=1.0, unit_noise=2.0, count_noise=1.0, num_users_noise=0.0, momentum=0.5,
         travel_limit=1.0, stable_limit=1.0, last_limited_step=3, fade_factor=0.9, growth_threshold=2.0,
         forgetting_threshold=2.0, growth_factor=1.1, max_growth=4.0, first_bound_divisor=2.0,
         target_clipped_users=1.0, bound_rate=1.0, max_log_change=1.0, bound_range=(1.0, 8.0),
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("bounds_by", ["followed", "sums", "cap", "weights"])
-def test_a_classifier_by_rule_runs_on_nobody(bounds_by: str, empty_folder: Path) -> None:
+@pytest.mark.parametrize("bounding_method", ["followed", "sums", "cap", "weights"])
+def test_a_classifier_by_rule_runs_on_nobody(bounding_method: str, empty_folder: Path) -> None:
     classifier = PRIVATE["classifier"]
     ends = []
     for rows in (ROWS, ROWS + EXTREME, ""):
         (empty_folder / "shop_events.csv").write_text(HEADER + rows)
-        training = replace(classifier.training, rule=rule_of(bounds_by))
+        training = replace(classifier.training, rule=rule_of(bounding_method))
         ends.append(run(program(replace(classifier, training=training), Program.PYTHON)))
     assert ends == [("0", "", ends[0][2])] * 3
 

@@ -167,7 +167,7 @@ def test_the_answer_writes_the_program_of_its_pair_and_says_who_has_none() -> No
     text = reply.code("python")
     assert "SELECTION_EPSILON, SELECTION_DELTA = 1.0, 1e-06" in text
     assert "MIN_USERS = 20" in text
-    assert f"MAX_GROUPS = {reply.bound.max_groups}" in text
+    assert f"MAX_GROUPS, MAX_ROWS = {reply.bound.max_groups}, " in text
     assert "pre_threshold=20," in reply.code("pipelinedp")
     assert "LAPLACE_THRESHOLDING" in reply.code("pipelinedp")
     choice = choose()

@@ -440,7 +440,7 @@ def test_a_mean_of_clamped_users_is_that_of_the_definition(
         lines = [f"{who},{v}" for who, values in rows_by_user.items() if who != left_out for v in values]
         (empty_folder / "few.csv").write_text("\n".join(["who,what", *lines, ""]))
         run = run_program(Several((ReleaseShare("mean", choice, 2**20),), 1000.0), library)
-        exact = run["prepared"]["mean"][1] if library is Program.PYTHON else run["sums"].to_list()
+        exact = run["prepared"]["mean"][1] if library is Program.PYTHON else list(run["sums"])
         sums[left_out] = exact, run["released"]["mean"]
     weights = {
         who: min(h, len(values) * (per_row + per_user / (1.0 + (len(values) - 1.0) * rho)))

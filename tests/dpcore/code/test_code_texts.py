@@ -316,20 +316,20 @@ def test_the_label_names_all_that_was_spent_and_the_total() -> None:
         for relation in (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER)
     )
     of_range = replace(add, epsilon=0.5)
-    both = label(disclosure=add, range_drawn=of_range)
+    both = label(disclosure=add, range_facts=of_range)
     assert both.endswith("In all epsilon = 0.2 (bound) + 0.5 (range) + 1 (this release) = 1.7.")
     assert "The range comes from a DP release (epsilon = 0.5" in both
-    range_alone = label(disclosure=Disclosure.PUBLIC, range_drawn=of_range)
+    range_alone = label(disclosure=Disclosure.PUBLIC, range_facts=of_range)
     assert range_alone.startswith("The bound is a public input. The range comes from")
     assert range_alone.endswith("In all epsilon = 0.5 (range) + 1 (this release) = 1.5.")
     # No total where a part protects something else, or nothing protects the bound.
-    assert "In all" not in label(disclosure=exchange, range_drawn=of_range)
-    assert "replacing one user only" in label(disclosure=exchange, range_drawn=of_range)
-    assert "In all" not in label(disclosure=Disclosure.PRIVATE, range_drawn=of_range)
+    assert "In all" not in label(disclosure=exchange, range_facts=of_range)
+    assert "replacing one user only" in label(disclosure=exchange, range_facts=of_range)
+    assert "In all" not in label(disclosure=Disclosure.PRIVATE, range_facts=of_range)
     noisy = replace(add, delta=1e-6)
     assert label(disclosure=noisy).endswith("0.2 (bound) + 1 (this release) = 1.2, delta = 0.000001.")
     with pytest.raises(InvalidInput, match="both ends"):
-        replace(CHOICE_BY_NAME["sum"], range_drawn=add)
+        replace(CHOICE_BY_NAME["sum"], range_facts=add)
 
 
 def test_groups_of_private_data_are_not_read_off_them() -> None:
@@ -372,7 +372,12 @@ def shape(text: str) -> str:
 
 def with_names(choice: Choice, name: str) -> Choice:
     return replace(
-        choice, privacy_unit=(name + "1", name), value_column=name, group_column=name, file=name, table=name
+        choice,
+        privacy_unit=(name + "1", name),
+        value_column=name,
+        group_column=name,
+        file=name,
+        bigquery_table=name,
     )
 
 

@@ -176,14 +176,14 @@ def test_bigquery_drops_or_replaces_what_is_no_number(name: str, folder: Path) -
     sql = write(choice, Program.BIGQUERY).text
     if not sql or choice.quantity not in OF_VALUES:
         return
-    (inner, *_) = re.findall(r"SELECT \* REPLACE \(.*?FROM `[^`]+`", sql, flags=re.S)
-    cells = ("7.5", "secret", "", "inf", "nan", "1,234", "1e301")
+    (inner, *_) = re.findall(r"SELECT \* REPLACE \(.*?FROM `[^`]+`\s*\)", sql, flags=re.S)
+    cells = ("7.5", "YES", "True", "No", " false", "secret", "", "inf", "nan", "1,234", "1e301")
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE events (user_id VARCHAR, product VARCHAR, amount VARCHAR)")
         connection.executemany("INSERT INTO events VALUES ('x', 'p1', ?)", [[cell] for cell in cells])
         rows = connection.execute(_for_duckdb(inner)).fetchall()
     expected = [0.0 if choice.lower is None else choice.lower] * 6
-    assert [amount for *_, amount in rows] == [7.5, *expected]
+    assert [amount for *_, amount in rows] == [7.5, 1.0, 1.0, 0.0, 0.0, *expected]
 
 
 def test_the_audit_finds_what_no_noise_covers(folder: Path) -> None:

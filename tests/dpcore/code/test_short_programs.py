@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from dpcore import plan_bounds
 from dpcore.code import write
 from dpcore.code.with_opendp import has_short_program
 from dpcore.common.privacy import Disclosure
@@ -73,6 +74,19 @@ def test_a_short_program_has_at_most_30_lines(name: str, ending: str) -> None:
     assert ("pandas" in text) is ("def " in text) is False
     is_query = "dp.Context.compositor(" in text
     assert ("query.summarize()" in text) == ("query.release()" in text) == is_query
+
+
+def test_a_plan_of_counts_is_short(folder: Path) -> None:
+    settings = {"user": "user_id", "epsilon": 1000, "lines": "users; rows", "disclosure": "public"}
+    for ending in MAX_LINES:
+        text = plan_bounds(folder / f"shop_events.{ending}", **settings).code("opendp")
+        lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+        assert len(lines) <= MAX_LINES[ending]
+        assert f"pl.scan_{ending}(" in text
+        with redirect_stdout(io.StringIO()) as printed:
+            exec(compile(text.replace("TOTAL = 1000.0", "TOTAL = 1e7"), "program", "exec"), {})
+        releases = [json.loads(line) for line in printed.getvalue().splitlines()]
+        assert [release["released"] for release in releases] == [6, 8]
 
 
 TRUTHS: dict[str, Any] = {

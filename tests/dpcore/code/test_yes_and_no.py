@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from dpcore.common.programs import Program
 from dpcore.counting.count import to_dataset
 from dpcore.counting.user_amounts import read_user_amounts
 from dpcore.data.column_roles import Roles
+from pages.shared.base.question import propose_range
 from tests.dpcore.code.choices import run_program
 
 USERS = [f"u{index}" for index in range(8)]
@@ -94,3 +96,26 @@ def test_a_private_draw_reads_them_alike(empty_folder: Path) -> None:
 def test_a_type_of_the_file_is_read_off_its_schema() -> None:
     table = pa.table({"user": USERS, "churned": pa.array(TRUTHS, pa.bool_())})
     assert to_dataset(table, user="user", value="churned").values.values.sum() == sum(TRUTHS)
+    assert to_dataset(table, user="user", value="churned").has_shares
+    assert not to_dataset(table, user="user", value="churned", missing=-1.0).has_shares
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_such_a_column_is_proposed_as_the_value_and_its_type_as_a_share(spelling, empty_folder: Path) -> None:
+    name, cells = SPELLINGS[spelling]
+    write_table(name, cells)
+    source = counting.open_files([name])
+    assert source.roles.value == "churned"
+    roles = replace(source.roles, missing_constant=0.0, is_share=spelling == "words")
+    dataset = counting.count(source, roles, Disclosure.PRIVATE).dataset
+    assert dataset.has_shares == (spelling == "words" or name.endswith("parquet"))
+    current = {"lower": None, "upper": None, "proposed": None}
+    proposed_range = propose_range(dataset, current, ("lower", "upper"))["proposed"]
+    assert proposed_range == ((0.0, 1.0) if dataset.has_shares else (None, None))
+
+
+def test_another_cell_does_not_change_the_proposal(empty_folder: Path) -> None:
+    write_table("t.csv", ["yes", "no", "maybe", *["yes"] * 5])
+    assert counting.open_files(["t.csv"]).roles.value == "churned"
+    write_table("t.csv", ["yes", "no", "maybe", "later", *["yes"] * 4])
+    assert counting.open_files(["t.csv"]).roles.value is None

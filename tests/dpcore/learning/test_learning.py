@@ -111,7 +111,7 @@ def test_the_choice_as_a_file() -> None:
     assert answer["label"] == document["data"]["label"] == label
     assert document["question"]["label"] == "public input"
     assert document["question"]["bias"] == "corollary_1"
-    assert "own_bound" not in document["question"]
+    assert document["question"]["own_bound"] == ALL_SET.own_bound
     assert answer["caps_within_5_percent"] == list(caps_within)
     assert answer["promises_something"] == (best.total < 1)
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -12,7 +13,7 @@ import dpcore as ss
 from dpcore.code.release_noise import find_release_noise
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import Disclosure
+from dpcore.common.privacy import Disclosure, format_rounded_up
 from dpcore.common.programs import Program, find_noise
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.data import samples
@@ -94,7 +95,15 @@ def test_what_is_dropped_and_what_is_never_reached_is_said():
     assert math.isinf(never.solution.sufficient_epsilon)
     assert never.numbers[0].value is None
     assert "needed_share" not in never.plots["plan-shares"]().columns
-    assert "Never reached" in never.detail
+    assert re.search(r"\*\*Mean:\*\* ±0\.\d+ instead of ±0\.00100; no ε is enough", never.detail)
+    # 0 in place of a number is off by all of it; the least epsilon for a line is that at its share.
+    assert "**Users:** ±100 % instead of ±5.0 %; it gets no share" in small.detail.replace(
+        "\N{NO-BREAK SPACE}", " "
+    )
+    missed = build_plan_answer("users; sum within 1%", epsilon=5.0)
+    epsilon_text = format_rounded_up(missed.solution.reaching_epsilons[1], 3)
+    assert f"or ε = {epsilon_text}." in missed.detail
+    assert [row["met"][0] for row in words.tabulate_plan(missed.solution)] == ["✓", "✗"]
     with pytest.raises(InvalidInput, match="No ε is enough for mean"):
         build_plan_answer("mean within 0.001; rows", objective=Objective.REACH)
 

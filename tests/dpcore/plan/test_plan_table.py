@@ -23,7 +23,18 @@ from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.problem import PerGroupProblem
 from dpcore.plan import parameters, table
-from dpcore.plan.parameters import NUM_PARTS, Budget, Line, LineStatistic, Objective, PlanParameters
+from dpcore.plan.parameters import (
+    NUM_PARTS,
+    Budget,
+    Line,
+    LineStatistic,
+    Objective,
+    PlanParameters,
+    change_target,
+    list_missing_lines,
+    remove_line,
+    split_lines,
+)
 from dpcore.plan.solution import round_to_parts
 
 SHOP = samples.load("shop-events")
@@ -76,17 +87,46 @@ def test_everything_wrong_with_a_plan_is_said_at_once():
     ):
         assert part.lower() in message.lower(), part
     for text, part in (
-        ("", "there is no line"),
         (";".join(f"quantile 0.{k:02d}1" for k in range(51)), "at most 50 lines"),
         ("rows weight 0", "weight"),
-        ("rows within 0%", "wanted error"),
-        ("rows within 1e400", "wanted error"),
+        ("rows within 0%", "target error"),
+        ("rows within 1e400", "target error"),
         ("quantile 0.5.5", "no number"),
+        ("users; median within abc", "target error of median cannot be read; got 'within abc'"),
     ):
         with pytest.raises(InvalidInput, match=f"(?i){part}"):
             PlanParameters(1.0, lines=text, lower=0.0, upper=1.0)
     with pytest.raises(InvalidInput, match="users has none"):
         PlanParameters(1.0, lines="rows within 5%; users", objective=Objective.LARGEST)
+
+
+def test_a_line_is_changed_and_removed_by_its_place_whatever_it_says():
+    text = "Users; sum within 12 weight 0.5; median weight 2; sums per grp; rows within 1.2.3"
+    assert split_lines(text) == [
+        ("users", ""),
+        ("sum", "12 weight 0.5"),
+        ("median", "weight 2"),
+        ("sums per grp", ""),
+        ("rows", "1.2.3"),
+    ]
+    for index, target, changed in (
+        (0, " 5 ;\n% rows ", "users within 5 % rows"),  # No second line comes out of a field.
+        (1, "", "sum"),
+        (1, "within 3%", "sum within 3%"),
+        (2, "1%  weight 2", "median within 1% weight 2"),
+        (4, "weight 3", "rows weight 3"),
+    ):
+        assert change_target(text, index, target).split("; ")[index] == changed
+        assert len(split_lines(change_target(text, index, target))) == 5
+        assert change_target(remove_line(text, index), index - 1, "7") == remove_line(
+            change_target(text, index - 1 if index else 4, "7"), index
+        )
+    # What the fields show puts every line back as it was.
+    for index, (_, target) in enumerate(split_lines(text)):
+        assert change_target(text, index, target) == text.lower()
+    assert list_missing_lines("quantile 0.50; rows within 0", ["median", "rows", "sum"]) == ["sum"]
+    with pytest.raises(InvalidInput, match="There is no line"):
+        table.plan_lines(SHOP, PlanParameters(1.0, lines=""))
 
 
 @given(st.lists(st.floats(0.0, 1.0) | st.just(1e-9), min_size=1, max_size=50), st.floats(1e-6, 1e3))

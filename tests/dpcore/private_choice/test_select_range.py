@@ -119,7 +119,7 @@ def test_a_total_is_divided_and_the_reply_holds_the_range(tmp_path: Path) -> Non
     lower, upper = reply.bound.lower, reply.bound.upper
     ((_, choice),) = reply.forms.items()
     assert (choice.lower, choice.upper, choice.clamps_users, choice.threshold) == (lower, upper, True, 3.0)
-    assert choice.range_drawn == reply.disclosure
+    assert choice.range_facts == reply.disclosure
     assert "public input" in reply.code("opendp")
     assert str(lower) in reply.code("python").replace("−", "-")
 

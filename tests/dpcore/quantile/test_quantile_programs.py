@@ -198,7 +198,7 @@ def test_page_and_program_have_one_bound(program: Program) -> None:
     assert library.value in answer.facts["Mechanism"] or program is Program.BEST
     assert answer.solution.rank_error > 0.0
     if program is Program.BIGQUERY:
-        assert "5 rows of each user, whatever bound you choose" in answer.headline
+        assert "5 rows per user, whatever bound you choose" in answer.headline
         assert (answer.near_optimal, answer.solution.bound) == ("", 5.0)
 
 

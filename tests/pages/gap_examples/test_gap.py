@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,10 +18,11 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.gap_examples import answer as gap_answer
-from dpcore.gap_examples.compare import carry_out_fourfold_proof, compare
+from dpcore.gap_examples.compare import compare
 from dpcore.gap_examples.parameters import REGRESSION_G, GapParameters
 from dpcore.gap_examples.regression import build_example_1, build_example_3
 from dpcore.gap_examples.two_groups import (
+    build_theorem_2_problem,
     build_two_group_problem,
     compute_integer_cap_limit,
     compute_supremum,
@@ -29,6 +31,7 @@ from pages.gap_examples.question import QUESTION
 from pages.shared.base import keys
 from pages.shared.fields import setting
 from pages.shared.session import session
+from pages.your_data import contents
 from tests.dpcore.gap_examples.enumeration import build_instance, enumerate_sample_limiting
 from tests.pages.driving import (
     answer_of,
@@ -69,26 +72,33 @@ def read_point(app: AppTest, key: str, name: str) -> tuple[float, float]:
 
 def assert_data_answer(app: AppTest, problem: mean.MeanProblem) -> None:
     both = compare(problem)
-    proof = carry_out_fourfold_proof(both)
-    assert read_point(app, "gap_data", "Best bound") == (
+    assert_claims_drawn(chart(app, "gap_data"), problem)
+    (bound, bound_variance), (threshold, smallest_variance) = (
+        read_point(app, "gap_data", name) for name in ("Best bound", "Best weights")
+    )
+    assert (bound, threshold) == (
         both.cap_choice.max_contributions,
-        pytest.approx(both.cap_choice.variance / both.smooth_choice.variance),
-    )
-    assert read_point(app, "gap_data", "Best weights, h*") == (
         pytest.approx(both.smooth_choice.threshold),
-        1.0,
     )
-    x, y = read_point(app, "gap_data", f"Proof's h′ (case {proof.case_number})")
-    at_cap = float(mean.capped_variance(problem, proof.max_contributions))
-    assert (x, y) == (proof.max_contributions, pytest.approx(at_cap / both.smooth_choice.variance))
-    assert y <= 4.0
-    bounds, curve_values = trace(chart(app, "gap_data"), "Bounded rows")
-    assert curve_values == pytest.approx(mean.capped_variance(problem, bounds) / both.smooth_choice.variance)
+    assert bound_variance / smallest_variance == pytest.approx(both.ratio)
     assert metrics_of(app)[0].value == f"{both.ratio:.4f}"
     assert metrics_of(app)[1].value == f"{math.sqrt(both.ratio):.4f}"
 
 
-def test_the_answer_follows_epsilon_and_variance_and_the_axes_stay():
+def assert_claims_drawn(figure: dict[str, Any], problem: mean.MeanProblem) -> None:
+    """Compare both curves with lemma 2, on the weight of every single row, and with claim 2 as it is printed."""
+    rows = np.repeat(problem.histogram.sizes, problem.histogram.users)
+    sigma_squared, noise = problem.value_variance, problem.value_bound / problem.epsilon
+    for name, is_smooth in (("v(h) smooth weights (claim 1)", True), ("v′(h) bounded rows (claim 2)", False)):
+        bounds, variances = trace(figure, name)
+        for h, variance in list(zip(bounds, variances, strict=True))[::20]:
+            n_h = np.minimum(rows, h).sum()
+            row_weights = np.minimum(rows, h) / rows / n_h  # One number a user: that of each of their rows.
+            squares = (rows * row_weights**2).sum() if is_smooth else 1.0 / n_h
+            assert variance == pytest.approx(sigma_squared * squares + 2.0 * (noise * h / n_h) ** 2)
+
+
+def test_the_answer_follows_epsilon_and_variance_and_the_bound_axis_stays():
     app = open_app(QUESTION.title)
     assert_data_answer(app, mean.MeanProblem(SAMPLE.histogram, setting.DEFAULT_EPSILON, 1.0, 0.25))
     assert "For any data set the excess is at most 56.5" in shown_texts(app)
@@ -102,8 +112,7 @@ def test_the_answer_follows_epsilon_and_variance_and_the_axes_stay():
         check(app.select_slider(key=keys.EPSILON_SLIDER).set_value(epsilon).run())
         assert_data_answer(app, mean.MeanProblem(SAMPLE.histogram, epsilon, 1.0, 0.02))
     layout = chart(app, "gap_data")["layout"]
-    for axis in ("xaxis", "yaxis"):
-        assert layout[axis]["range"] == before[axis]["range"]
+    assert layout["xaxis"]["range"] == before["xaxis"]["range"]
 
 
 def build_gap_answer(histogram: ContributionHistogram, variance: float = 0.25) -> Answer:
@@ -149,6 +158,11 @@ def test_theorem_2_is_drawn_and_calculated():
         check(app.select_slider(key="gap_examples.g").set_value(g).run())
         assert read_point(app, "gap_theorem_2", "Here") == (g, pytest.approx(3 * g / (2 * g + 1)))
         assert f"{3 * g / (2 * g + 1):.6f}" in shown_texts(app)
+        assert_claims_drawn(chart(app, "gap_theorem_2_variances"), build_theorem_2_problem(g))
+        assert read_point(app, "gap_theorem_2_variances", "Best weights")[1] == pytest.approx(
+            (2 * g + 1) / (4 * g * g)
+        )
+        assert read_point(app, "gap_theorem_2_variances", "Best bound")[1] == pytest.approx(3 / (4 * g))
 
 
 def test_two_groups_follow_their_sliders():
@@ -214,3 +228,19 @@ def test_a_link_sets_every_step():
     for tab in TABS:
         open_step(app, tab)
     assert app.session_state[keys.PAGE_PARAMETERS] == parameters
+
+
+def test_data_of_an_upload_and_mean_lead_here_with_one_click():
+    histogram = Dataset("h.csv", "a table of counts", Disclosure.PRIVATE, SAMPLE.histogram)
+    assert QUESTION in [page for _, pages in contents.list_offers(histogram) for page in pages]
+    app = open_app("Mean")
+    assert QUESTION.url_path in [link.proto.page for link in app.main.get("page_link")]
+
+
+def test_the_mark_of_a_private_choice_stands_on_the_curve_of_bounded_rows():
+    plot = gap_answer.solution.plot_variances(compare(build_two_group_problem(40, 60, 50, 2)))
+    marked = plot.with_selected_bound(20.0, "Bounded rows")
+    assert marked.items[-1].x == 20.0
+    kept = 40 * 2 + 60 * 20
+    noise_ratio = 60 / 2  # q m / s in units of the variance, which is 1 here
+    assert marked.items[-1].y == pytest.approx(1 / kept + noise_ratio * (20 / kept) ** 2, rel=1e-3)

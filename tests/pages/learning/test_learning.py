@@ -19,8 +19,9 @@ from dpcore.learning import LearningParameters, PrivacyForm, optimal_cap, popula
 from dpcore.learning import answer as learning_answer
 from dpcore.learning.answer import population as learning_population
 from dpcore.learning.answer import solution
-from dpcore.learning.answer.solution import TERM_STYLES, LearningSolution
+from dpcore.learning.answer.solution import LearningSolution
 from dpcore.learning.bias_bounds import BiasTerm
+from dpcore.learning.parameters import CapUnit
 from dpcore.learning.participation import PowerLaw, compute_expectations, simulate
 from dpcore.report.plotly_figures import draw as drawn_as
 from pages.learning.question import QUESTION
@@ -131,7 +132,7 @@ def assert_answer(app: AppTest, problem: optimal_cap.BiasProblem) -> None:
             for item in (best.total, best.fraction, best.twice_bias, best.finite_sample, best.privacy)
         ),
     ]
-    assert f"Keep at most {wording.counted(best.max_contributions, 'row')} of each user." in shown_texts(app)
+    assert f"Keep at most {wording.counted(best.max_contributions, 'row')} per user." in shown_texts(app)
 
 
 @pytest.mark.parametrize("name", ["online-retail-lines", "shop-events", "requests-commits"])
@@ -247,18 +248,22 @@ def test_an_own_bound_moves_only_its_marker(app, monkeypatch):
 def test_all_bounds_are_drawn_and_listed():
     parameters = LearningParameters(1.0, loss_variance=0.02, own_bound=2)
     view, one = build_learning_answer(parameters, COMMITS)
-    problem, figure = view.problem, drawn_as(one.plots["learning-terms"]())
+    problem, figure = view.problem, drawn_as(one.plots["learning-bound"]())
     drawn = {one.name: one for one in figure.data}
-    cut = drawn["Share of rows cut (i)"]
-    terms = optimal_cap.compute_bias_terms(problem, np.asarray(cut.x) / problem.histogram.num_rows)
-    assert set(BiasTerm) - set(TERM_STYLES) == {BiasTerm.PROPOSITION_1, BiasTerm.TIGHTEST}
-    for term in TERM_STYLES:
-        assert equals_where_drawable(drawn[f"{term.title} ({term.way_numerals})"].y, 2.0 * terms[term]), term
-    corollary = drawn["Corollary 1 (iv)"].y
-    both = np.isfinite(cut.y) & np.isfinite(corollary)
-    assert both.any()
-    assert np.all(cut.y[both] <= corollary[both])
-    assert np.isnan(corollary).sum() > np.isnan(cut.y).sum()  # it does not apply to the lowest caps
+    caps = np.asarray(drawn["Bias"].x)
+    # As propositions 1 and corollary 1 print them, from every single user.
+    counts = np.repeat(problem.histogram.sizes, problem.histogram.users)
+    n, kept = counts.sum(), np.array([np.minimum(counts, cap).sum() for cap in caps])
+    for name, bias in {
+        "Prop. 1: share kept": np.sqrt(np.log(n / kept) / 2),
+        "Prop. 1: Var(H), share kept": np.sqrt(2 * 0.02 * n / kept),
+        "Prop. 1: τ₀": np.sqrt(np.log(n / caps) / 2),
+        "Prop. 1: Var(H), τ₀": np.sqrt(2 * 0.02 * n / caps),
+        "Corollary 1": np.where(kept / n >= 0.25, np.sqrt(1 - kept / n), np.inf),
+    }.items():
+        shown = np.isfinite(bias) & (bias > 1e-6)
+        assert np.allclose(drawn[name].y[shown], 2.0 * bias[shown], rtol=1e-6), name
+        assert np.all(np.isnan(drawn[name].y[np.isinf(bias)])), name
     rows = solution.list_bias_bound_rows(view, learning_answer.find_cap_by_term(problem), 2)
     for term, row in zip(BiasTerm, rows, strict=True):
         best = optimal_cap.find_best_cap(replace(problem, bias=term))
@@ -269,6 +274,34 @@ def test_all_bounds_are_drawn_and_listed():
         expected = wording.number(own) if math.isfinite(own) else "does not apply"
         assert row["Twice, at your own bound"] == expected
     assert "does not apply" in {row["Twice, at your own bound"] for row in rows}
+
+
+def test_the_axis_is_in_tau_0_or_in_rows(app):
+    axis = chart(app, "learning_bound")["layout"]["xaxis"]
+    assert axis["title"]["text"].startswith("τ₀")
+    counts = np.repeat(SAMPLE.histogram.sizes, SAMPLE.histogram.users)
+    for rows, share in zip(axis["tickvals"], axis["ticktext"], strict=True):
+        assert rows / counts.sum() == pytest.approx(float(share))
+    enter_fields(app, cap_unit=CapUnit.ROWS)
+    axis = chart(app, "learning_bound")["layout"]["xaxis"]
+    assert "rows per user" in axis["title"]["text"]
+    assert "tickvals" not in axis
+
+
+def test_an_epsilon_is_named_from_which_on_the_sum_is_below_one(app):
+    assert build_learning_answer(LearningParameters(1.0))[0].best_cap.total < 1.0
+    view, one = build_learning_answer(LearningParameters(1.0), COMMITS)
+    assert view.best_cap.total > 1.0
+    epsilon = solution.find_least_epsilon(view)
+    assert f"From ε = {wording.number(epsilon)} on" in one.detail
+    for other, is_below in ((epsilon, True), (0.9 * epsilon, False)):
+        problem = replace(view.problem, epsilon=other)
+        caps = np.arange(1, 1 + problem.histogram.max_size) / problem.histogram.num_rows
+        assert bool(optimal_cap.compute_error_parts(problem, caps).total.min() < 1.0) is is_below
+    enter_fields(app, epsilon=0.001)
+    assert "promises nothing" in shown_texts(app)
+    check(app.button(key="learning_epsilon_use").click().run())
+    assert float(metrics_of(app)[1].value) < 1.0
 
 
 def test_who_is_capped_is_listed_from_the_users_themselves(app):

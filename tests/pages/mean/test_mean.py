@@ -235,7 +235,7 @@ def test_the_facts_of_the_card_by_hand():
     kept = int(np.sum(users * np.minimum(sizes, best)))
     _, shown = build_mean_answer(dataset, parameters)
     texts = read_answer(shown)
-    assert shown.headline == f"Keep at most {best} rows of each user."
+    assert shown.headline == f"Keep at most {best} rows per user."
     over = wording.percent(20 / 32)
     assert f"1 user ({wording.percent(1 / 7)}) lies over the bound; " in texts
     assert f"This user holds {over} of all rows." in texts

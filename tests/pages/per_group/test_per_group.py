@@ -309,7 +309,7 @@ def test_the_page_goes_from_one_question_to_the_next() -> None:
     _, l0, linf = find_best_pair(build_parameters())
     ((x,), (y,)) = trace(chart(app, "per_group_error"), "Best pair")
     assert (x, y) == (l0, linf)
-    assert f"Keep at most {l0} groups of each user, and {linf} rows in each." in shown_texts(app)
+    assert f"Keep at most {l0} groups per user, and {linf} rows in each." in shown_texts(app)
     open_tab(app, "per_group", "Scaling instead")
     assert trace(chart(app, "per_group_norm"), "Best pair of bounds")
     open_tab(app, "per_group", "Error of each group")
@@ -439,7 +439,7 @@ def test_the_page_answers_for_the_program_and_opens_with_its_code() -> None:
     app = open_app("Group by", link="1", data="shop-events", epsilon="1")
     check(app.selectbox(key="per_group.program").set_value(Program.BIGQUERY).run())
     _, l0, linf = find_best_pair(build_parameters(program=Program.BIGQUERY))
-    headline = f"Keep at most {l0} groups of each user, and {linf} rows in each."
+    headline = f"Keep at most {l0} groups per user, and {linf} rows in each."
     assert headline in shown_texts(app)
     assert (l0, linf) != find_best_pair(build_parameters())[1:]
     opened = open_app("Group by", **dict(parse_qsl(link_of(app).partition("?")[2])))

@@ -47,8 +47,9 @@ def build_private_pair(statistic: Statistic = Statistic.ROWS, **options: object)
 
 def test_the_pair_is_drawn_on_the_card_and_carried_away() -> None:
     app = check(with_data(open_app("Group by"), SECRET).run())
+    check(app.button(key="per_group_card_draw").click().run())
     assert "enter how many groups are on your public list" in shown_texts(app)
-    assert not [button for button in app.button if button.key == "per_group_card_draw"]
+    assert not [button for button in app.button if button.key == "per_group_card_draw_confirm"]
     app.session_state["per_group.num_groups"] = 60.0
     app.session_state["private_choice.selection_epsilon"] = 0.5
     check(app.run())
@@ -60,8 +61,8 @@ def test_the_pair_is_drawn_on_the_card_and_carried_away() -> None:
     assert kind is NumberPair.PAIR
     assert drawn.column == SHOP.pairs.label
     page_text = shown_texts(app)
-    assert "Pair, drawn privately" in words_of_numbers(app)
-    (across,), (upwards,) = trace(chart(app, "per_group_error"), "Drawn privately")
+    assert "Pair, chosen with DP" in words_of_numbers(app)
+    (across,), (upwards,) = trace(chart(app, "per_group_error"), "Chosen with DP")
     assert (across, upwards) == (drawn.max_groups, drawn.max_amount)
     assert "ε = 1.5 in all" in page_text
     assert "DP release (epsilon = 0.5" in page_text
@@ -71,16 +72,16 @@ def test_the_pair_is_drawn_on_the_card_and_carried_away() -> None:
     # For other settings it is not theirs; it stays on Choose privately.
     app.session_state["per_group.num_groups"] = 70.0
     check(app.run())
-    assert "Pair, drawn privately" not in words_of_numbers(app)
+    assert "Pair, chosen with DP" not in words_of_numbers(app)
     app.session_state["per_group.num_groups"] = 60.0
-    assert "Pair, drawn privately" in words_of_numbers(check(app.run()))
+    assert "Pair, chosen with DP" in words_of_numbers(check(app.run()))
     go(app, "Choose privately")
     assert f"Pair of bounds per group: **{words.format_selection(drawn)}**" in shown_texts(app)
     # Other data do not have it.
     other = replace(
         SECRET, histogram=replace(SHOP.histogram, users=SHOP.histogram.users * 2), values=None, pairs=None
     )
-    assert "drawn privately" not in shown_texts(check(with_data(app, other).run()))
+    assert "chosen with DP" not in shown_texts(check(with_data(app, other).run()))
 
 
 @pytest.mark.parametrize("statistic", [Statistic.ROWS, Statistic.USERS, Statistic.SUM])

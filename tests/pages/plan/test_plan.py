@@ -6,6 +6,7 @@ import csv
 import math
 import tomllib
 from dataclasses import replace
+from types import SimpleNamespace
 from urllib.parse import unquote_plus
 
 import pytest
@@ -21,7 +22,7 @@ from dpcore.mean import Target, VarianceSource
 from dpcore.plan.answer import build_answer, solve
 from dpcore.plan.parameters import Objective, PlanParameters, choose_defaults
 from dpcore.report.script import Source
-from pages.plan import inputs, question
+from pages.plan import inputs, line_table, question
 from pages.shared.base import keys
 from pages.shared.report import report_content
 from tests.pages.driving import (
@@ -57,41 +58,50 @@ def open_plan(text, **options):
     )
 
 
-def test_a_table_of_lines_is_their_text_and_back():
-    assert inputs.write_lines(inputs.build_frame(TEXT)) == TEXT
-    frame = inputs.build_frame("rows; sum; median")
-    frame.loc[0, inputs.WANTED_ERROR] = " 5 ;\n users"  # No second line comes out of a cell.
-    frame.loc[1, inputs.RELEASE] = None
-    frame.loc[2, inputs.QUANTILE] = 0.25
-    assert inputs.write_lines(frame) == "rows within 5 users; quantile 0.25"
-    assert inputs.write_lines(inputs.build_frame("")) == ""
-    # What cannot be is not lost on the way, whatever it is.
-    for wrong in (
-        "rows weight 0; users per grp",
-        "quantile 1.5 within 0%",
-        "rows within 1.2.3",
-        "rows weight 1e",
-    ):
-        assert inputs.write_lines(inputs.build_frame(wrong)) == wrong
-
-
-def test_new_data_propose_lines_that_they_have_and_what_a_person_chose_stays():
-    empty = {"lines": "users; rows", "lines_proposed": None, "lower": None, "upper": None, "proposed": None}
+def test_a_plan_starts_empty_and_offers_what_the_data_have():
+    empty = {"lines": None, "lower": None, "upper": None, "proposed": None}
     of_mean = ("target", "variance_source", "likeness")
     empty |= dict.fromkeys((*of_mean, *(f"{name}_proposed" for name in of_mean)))
     held = question.propose(SHOP, empty)
-    assert held["lines"] == "users; rows; sum; mean; rows per group"
+    assert held["lines"] == ""
     assert held["lower"] <= SHOP.values.values.min()
     assert held["upper"] >= SHOP.values.values.max()
-    solve(SHOP, PlanParameters(1.0, lines=held["lines"], lower=held["lower"], upper=held["upper"]))
-    # No range is read off private values, and so no mean is proposed of them.
-    private = Dataset("mine", "", Disclosure.PRIVATE, SHOP.histogram, values=SHOP.values, pairs=SHOP.pairs)
-    of_private = question.propose(private, empty)
-    assert of_private["lines"] == "users; rows; sum; rows per group"
-    assert of_private["lower"] is None
+    assert "lines" not in question.propose(
+        SHOP, {**empty, **held, "lines": "rows"}
+    )  # What a person added stays.
+    offered = line_table.list_offered(SHOP)
+    assert offered[:5] == ["users", "rows", "sum", "mean", "median"]
+    solve(SHOP, PlanParameters(1.0, lines="; ".join(offered), lower=held["lower"], upper=held["upper"]))
     counts = Dataset("few", "", Disclosure.PUBLIC, ContributionHistogram.from_counts([1, 4]))
-    assert question.propose(counts, {**empty, **held})["lines"] == "users; rows"
-    assert "lines" not in question.propose(counts, {**empty, **held, "lines": "rows"})
+    assert line_table.list_offered(counts) == ["users", "rows"]
+    app = open_plan("")
+    assert "The plan is empty." in shown_texts(app)
+    assert not metrics_of(app)
+    for name in ("users", "rows_per_group"):
+        app = check(app.button(key=f"plan_add_{name}").click().run())
+    assert "lines=users; rows per group&" in unquote_plus(link_of(app))
+    assert metrics_of(app)
+    app.number_input(key="plan_quantile").set_value(0.25).run()
+    app = check(app.button(key="plan_add_quantile").click().run())
+    assert "rows per group; quantile 0.25" in unquote_plus(link_of(app))
+
+
+@pytest.mark.parametrize(
+    ("edit", "lines_text"),
+    [
+        ({"line": 1, "label": "rows", "target": "3%"}, "users; rows within 3%"),
+        ({"line": 0, "label": "users"}, "rows within 2%"),
+        ({"line": 0, "label": "rows"}, "users; rows within 2%"),  # The table has changed since.
+        ({"line": 2, "label": "rows"}, "users; rows within 2%"),
+        ({"line": True, "label": "rows"}, "users; rows within 2%"),
+        ("rows", "users; rows within 2%"),
+    ],
+)
+def test_an_edit_of_the_table_changes_the_line_that_it_names(edit, lines_text, monkeypatch):
+    state = {"plan.lines": "users; rows within 2%", "plan_table": SimpleNamespace(edited=edit)}
+    monkeypatch.setattr(line_table.st, "session_state", state)
+    line_table.apply_edit()
+    assert state["plan.lines"] == lines_text
 
 
 def test_the_page_says_what_the_core_answers_and_every_edge_in_a_sentence():
@@ -111,7 +121,7 @@ def test_the_page_says_what_the_core_answers_and_every_edge_in_a_sentence():
     least_answer = build_answer(SHOP, least_asked, solve(SHOP, least_asked))
     assert least_answer.headline in shown_texts(app)
     app = check(app.segmented_control(key="plan.objective").set_value(Objective.LARGEST).run())
-    assert "needs a wanted error in every line; sum has none" in errors(app)
+    assert "needs a target error in every line; sum has none" in errors(app)
     assert not metrics_of(app)
 
 
@@ -139,7 +149,8 @@ def nasty(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
 def test_edges_of_lines_and_of_data_get_an_answer_or_a_sentence(nasty: Dataset):
     """In one session: the lines are written as the table of the page writes them."""
     app = on_data(nasty, "Budget plan")
-    # Of private data the sum is proposed, and no share of 0 can be wanted.
+    app.session_state["plan.lines"] = "users; sum"  # No share of 0 can be a target.
+    check(app.run())
     assert "Sum is 0 on these data" in errors(app)
     good = "users; rows; sum within 10; users per group; rows per group; sums per group within 5"
     for text, ranged in (
@@ -164,13 +175,12 @@ def test_edges_of_lines_and_of_data_get_an_answer_or_a_sentence(nasty: Dataset):
         assert answer.headline in shown_texts(app)
         assert metrics_of(app)[0].value == answer.numbers[0].text
         assert all(math.isfinite(line.error) for line in answer.solution.lines)
-    assert "Never reached: mean" in shown_texts(app).replace("*", "")
+    assert "no ε is enough" in shown_texts(app)
     for text, sentence in (
         ("rows; rows within 3", "Rows stands there twice"),
         ("rows weight 0", "The weight of rows must lie"),
-        ("rows within 0", "The wanted error of rows must lie"),
+        ("rows within 0", "The target error of rows must lie"),
         ("users per grp", "Line 1 cannot be read"),
-        ("", "There is no line"),
         ("; ".join(f"quantile 0.{k}" for k in range(101, 152)), "at most 50 lines; there are 51"),
     ):
         app.session_state["plan.lines"] = text

@@ -90,9 +90,11 @@ def test_from_the_button_to_number_code_and_session_file(
     for key, value in state.items():
         app.session_state[key] = value
     check(app.run())
+    assert buttons(app, name) == ["Choose with DP…"]
     if number is not None:
         key, value, lacking = number
-        assert not buttons(app, name)
+        check(app.button(key=f"{name}_card_draw").click().run())
+        assert not [button for button in app.button if button.key == f"{name}_card_draw_confirm"]
         assert lacking in shown_texts(app)
         check(app.number_input(key=key).set_value(value).run())
         # Links, the browser's address and session files carry it, as what is public by what it is.
@@ -104,7 +106,6 @@ def test_from_the_button_to_number_code_and_session_file(
                 session_file.write_file(session_file.read_session()).encode()
             ).content
         assert kept.values_by_key[key] == value
-    assert buttons(app, name) == ["Draw it privately (ε = 0.1)"]
     confirm(app, f"{name}_card_draw")
     ((digest, choices),) = app.session_state["private_choice.choices"].items()
     ((of, drawn),) = choices
@@ -117,9 +118,11 @@ def test_from_the_button_to_number_code_and_session_file(
     figure = chart(
         app, {"quantile": "quantile_error", "learning": "learning_bound", "total": "total_error"}[name]
     )
-    (across,), (upwards,) = trace(figure, "Drawn privately")
+    (across,), (upwards,) = trace(figure, "Chosen with DP")
     assert across == drawn.value
     assert upwards > 0.0
+    # Its owner is told what it costs on these data, and nobody else.
+    assert "on these data this bound errs" in shown_texts(app)
     assert "In use" not in {item.get("name") for item in figure["data"]}
     # What the error consists of is computed from the private data.
     assert not answer_of(app, f"{name}_card")["parts"]
@@ -153,20 +156,22 @@ def test_where_no_draw_is_sound_a_sentence_says_why() -> None:
 
 def test_a_total_is_divided_shown_and_never_exceeded_however_often_somebody_draws() -> None:
     app = check(with_data(open_app("Sum and count"), SECRET).run())
+    check(app.button(key="total_card_draw").click().run())
     check(app.toggle(key="private_choice.is_total_epsilon").set_value(True).run())
-    assert buttons(app, "total") == ["Draw it privately (ε = 0.3)"]
+    assert app.button(key="total_card_draw_confirm").label == "Spend ε = 0.3"
     text = "Of ε = 1 in all, a draw takes 0.3; 0.7 is left for the release."
-    assert text in shown_texts(app)
-    # A press asks; nothing is spent, and other settings take the question back.
-    check(app.button(key="total_card_draw").click().run())
     assert shown_texts(app).count(text) == 2
+    # Nothing is spent, and what would be spent follows the settings.
     check(app.toggle(key="private_choice.is_total_epsilon").set_value(False).run())
+    check(app.number_input(key="private_choice.selection_epsilon").set_value(None).run())
     assert not [button for button in app.button if button.key == "total_card_draw_confirm"]
-    check(app.button(key="total_card_draw").click().run())
+    check(app.number_input(key="private_choice.selection_epsilon").set_value(0.1).run())
     assert "A release at ε = 1 makes it **ε = 1.1** in all." in shown_texts(app)
     check(app.button(key="total_card_draw_cancel").click().run())
     assert "private_choice.choices" not in app.session_state
+    check(app.button(key="total_card_draw").click().run())
     check(app.toggle(key="private_choice.is_total_epsilon").set_value(True).run())
+    assert text in shown_texts(check(app.button(key="total_card_draw_cancel").click().run()))
     for number in (1, 2, 3):
         assert not [button for button in app.button if button.key == "total_card_draw_confirm"], (
             "each draw is asked for"
@@ -196,7 +201,8 @@ def test_a_page_is_computed_for_what_a_total_leaves_for_its_release() -> None:
     app = check(with_data(open_app("Sum and count"), SECRET).run())
     whole = error_on_card()
     assert whole == call_error(1.0)
-    check(app.toggle(key="private_choice.is_total_epsilon").set_value(True).run())
+    app.session_state["private_choice.is_total_epsilon"] = True
+    check(app.run())
     assert error_on_card() == call_error(0.7) != whole
     # A link holds what was entered.
     assert "epsilon=1&" in link_of(app) + "&"

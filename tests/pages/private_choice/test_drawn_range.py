@@ -57,7 +57,7 @@ def test_from_the_missing_range_of_a_mean_to_range_and_bound_both_drawn() -> Non
     opened = check(app.button(key="private_range_ask").click().run())
     page_text = shown_texts(opened)
     assert "cost nothing, and are the first choice" in page_text
-    assert "Spends ε = 0.5" in page_text
+    assert opened.button(key="private_range_draw").label == "Draw L and U (ε = 0.5)"
     # A browser keeps the dialog open; here every press runs the whole page.
     check(opened.button(key="private_range_draw").click().run())
     assert "private_choice.choices" not in app.session_state
@@ -186,11 +186,11 @@ def test_what_stands_in_the_forms_is_in_links_and_session_files() -> None:
 def test_nothing_of_private_data_is_in_what_is_said_before() -> None:
     said = []
     for data in (SECRET, replace(SECRET, values=replace(SHOP.values, values=SHOP.values.values * 7.0 + 3.0))):
-        app = new_app("Choose privately")
-        with_data(app, data)
-        app.session_state["private_choice.tabs"] = "A value range"
+        app = check(with_data(open_app("Mean"), data).run())
         fill_form(app)
-        page_text = shown_texts(check(app.run()))
+        opened = check(app.button(key="private_range_ask").click().run())
+        check(opened.button(key="private_range_draw").click().run())
+        page_text = shown_texts(check(app.button(key="private_range_ask").click().run()))
         said.append(page_text[page_text.index("cost nothing, and are") : page_text.index("Spends ε")])
     assert said[0] == said[1]
 

@@ -93,7 +93,8 @@ def test_no_user_decides_whether_a_page_selects_and_what_it_says(kind: str, monk
         for key, value in state.items():
             app.session_state[key] = value
         check(app.run())
-        before = [one.label for one in app.button if one.key == f"{name}_card_draw"]
+        check(app.button(key=f"{name}_card_draw").click().run())
+        before = [one.label for one in app.button if one.key == f"{name}_card_draw_confirm"]
         counts.add(dropped(app))
         assert before, f"no selection: {shown_texts(app)[:600]}"
         confirm(app, f"{name}_card_draw")
@@ -116,6 +117,7 @@ def test_the_owner_sees_what_is_dropped_and_no_file_or_link_holds_it() -> None:
     app.session_state["total.summed"] = Summed.VALUES
     app.session_state["total.highest_total"] = 100.0
     check(app.run())
+    check(app.button(key="total_card_draw").click().run())
     told = [text.value for text in app.markdown if "Private, do not publish" in text.value]
     assert len(told) == 1
     assert "totals below 0: 1" in told[0]

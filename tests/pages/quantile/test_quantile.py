@@ -350,7 +350,7 @@ def test_columns_hold_what_is_drawn():
     # Everything lies inside the base, and both densities have area 1.
     assert float(density["density_q0.5"] @ width) == pytest.approx(1.0)
     assert float(density["base_density"] @ width) == pytest.approx(1.0)
-    assert re.search(r"Keep at most \d+ rows of each user", answer.headline)
+    assert re.search(r"Keep at most \d+ rows per user", answer.headline)
 
 
 def test_a_search_that_is_stopped_answers_with_what_was_tried_and_data_without_values_are_refused():
@@ -472,7 +472,7 @@ def test_private_values_are_asked_for_their_range_and_labelled():
     # Of private data the bound is drawn, and that of the counts stands aside, until it is wanted off the values.
     assert app.session_state["quantile.neighbours"] is Neighbours.ADD_OR_REMOVE_USER
     assert sentences.LEAKS_VALUES not in texts
-    assert app.button(key="quantile_card_draw").label == "Draw it privately (ε = 0.1)"
+    assert app.button(key="quantile_card_draw").label == "Choose with DP…"
     assert app.button(key="quantile_card_code").label == "Use the number as it is"
     assert "computed from private data: do not publish" in texts
     assert "public input" not in texts

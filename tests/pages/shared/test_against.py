@@ -265,7 +265,7 @@ def test_the_tab_shows_curves_at_the_epsilon_in_use_and_answers_a_new_one() -> N
     (table,) = app.dataframe
     best = table.value[table.value["How it is come by"] == "best"]
     (bound,) = best["Bound"].tolist()
-    assert f"Keep at most {bound} rows of each user" in shown_texts(app)  # As on the card.
+    assert f"Keep at most {bound} rows per user" in shown_texts(app)  # As on the card.
 
 
 def test_data_owners_shows_every_way_and_start_unfolds_it() -> None:

@@ -271,7 +271,7 @@ def test_distinct_tasks_are_not_called_rows_of_the_file(monkeypatch: pytest.Monk
     fields = code_choices.list_data_fields(
         replace(data, contribution=Contribution.DISTINCT_TASKS, values=None)
     )
-    assert "distinct task" in fields["row_is"]
+    assert "distinct task" in fields["row_description"]
 
 
 SPENT = b"sep=;\nk\xe4ufer;amount\n" + b"".join(b"u%d;1.00%d,5\n" % (i % 60, i % 7) for i in range(300))

@@ -359,8 +359,7 @@ def test_a_bound_is_drawn_on_the_page_that_asks_for_it(title, name, wanted):
     app.session_state["mean.lower"], app.session_state["mean.upper"] = 0.0, 100.0
     check(app.run())
     draw, code = app.button(key=f"{name}_card_draw"), app.button(key=f"{name}_card_code")
-    assert (draw.label, code.label) == ("Draw it privately (ε = 0.1)", "Use the number as it is")
-    assert "Spends ε = 0.1" in draw.help
+    assert (draw.label, code.label) == ("Choose with DP…", "Use the number as it is")
     confirm(app, draw.key)
     ((_, choices),) = app.session_state["private_choice.choices"].items()
     ((purpose, drawn),) = choices
@@ -374,10 +373,9 @@ def test_a_bound_is_drawn_on_the_page_that_asks_for_it(title, name, wanted):
     assert f"{drawn.value:.0f}" in "".join(block.value for block in shown.code)
     # For other settings another number is best: what was drawn stands on Choose privately, and is not called theirs.
     check(app.number_input(key="epsilon").set_value(3.0).run())
-    assert app.button(key=f"{name}_card_draw").label == "Draw it privately (ε = 0.1)"
-    assert (
-        "With what was spent before in this window, **ε = 0.2**" in app.button(key=f"{name}_card_draw").help
-    )
+    assert app.button(key=f"{name}_card_draw").label == "Choose with DP…"
+    check(app.button(key=f"{name}_card_draw").click().run())
+    assert "With what was spent before in this window, **ε = 0.2**" in shown_texts(app)
     assert drawn.facts.label not in shown_texts(app)
     assert shown_texts(go(app, "Choose privately")).count(drawn.facts.label) == 1
 
@@ -396,6 +394,7 @@ def test_what_a_draw_costs_stands_beside_its_button_and_says_nothing_of_the_data
     for histogram in (SHOP.histogram, SKEWED):
         private = dataclasses.replace(SECRET, histogram=histogram, values=None)
         app = check(with_data(open_app("Sum and count"), private).run())
+        check(app.button(key="total_card_draw").click().run())
         (cost,) = (text for text in shown_texts(app).splitlines() if "On public samples" in text)
         cost_texts.add(cost)
     assert len(cost_texts) == 1
@@ -419,7 +418,7 @@ def test_on_choose_privately_the_bound_is_the_large_number_once_it_is_drawn():
     confirm(app, "private_choose")
     ((_, choices),) = app.session_state["private_choice.choices"].items()
     rows = wording.counted(int(choices[-1][1].value), "row")
-    assert f"Keep at most {rows} of each user." in shown_texts(app)
+    assert f"Keep at most {rows} per user." in shown_texts(app)
     shown = check(app.button(key="private_card_code").click().run())
     assert f"{int(choices[-1][1].value)}" in "".join(block.value for block in shown.code)
     # What it costs to draw is computed from the private data: never under the label of the release.

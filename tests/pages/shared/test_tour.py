@@ -86,20 +86,20 @@ def test_a_step_is_what_a_link_can_carry_and_its_question_is_open_at_first(quest
 def test_start_says_what_the_heavy_user_costs() -> None:
     users = parameters.make_dataset(UserPreset.ONE_HEAVY).histogram
     rows = float(users.sizes @ users.users)
-    # Twelve counts, Laplace noise of scale b = bound / ε, a share a of the rows lost: E|noise - a| = a + b e^(-a / b).
+    # At ε = 0.1, Laplace noise of scale b = bound / ε, a share a of the rows lost: E|noise - a| = a + b e^(-a / b).
     bounds = np.arange(1, 20_001)
-    lost, noise = (20_000 - bounds) / rows, 12 * bounds / rows
+    lost, noise = (20_000 - bounds) / rows, 10 * bounds / rows
     lost[:20] += 2_000 * (20 - bounds[:20]) / rows
     best = int(np.argmin(lost + noise * np.exp(-lost / noise)))
     assert rows == 60_000
     percent = {name: f"{100 * share:.2g}" for name, share in (("noise", noise[best]), ("lost", lost[best]))}
     answer_text = answer_at("start").replace("\N{NO-BREAK SPACE}", " ")
     assert (
-        f"At 20,000 rows the noise is 400 % of every count, at {best + 1} only {percent['noise']} %"
+        f"At 20,000 rows the noise is 333 % of the count, at {best + 1} only {percent['noise']} %"
         in answer_text
     )
     assert f"loses {percent['lost']} % of the rows, all of them rows of 1 user" in answer_text
-    assert "At 10,000 rows the noise is 200" in answer_at("start", 10_000)
+    assert "At 10,000 rows the noise is 167" in answer_at("start", 10_000)
 
 
 def test_mean_says_what_weights_save_over_the_best_cap() -> None:
@@ -186,7 +186,7 @@ def test_per_group_says_the_best_pair_and_which_bound_fell() -> None:
 def test_plan_names_the_line_that_needs_most_and_more_lines_are_as_wanted_with_more_budget() -> None:
     answer_texts = [answer_at("plan", epsilon) for epsilon in (1.0, 10.0, 100.0)]
     assert all(text.startswith("**Rows per group**") for text in answer_texts)
-    reached = [int(re.findall(r"(\d) of 5 are", text)[0]) for text in answer_texts]
+    reached = [int(re.findall(r"(\d) of 5 meet", text)[0]) for text in answer_texts]
     assert reached == sorted(reached)
     assert reached[0] < reached[-1]
 

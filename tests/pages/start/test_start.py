@@ -15,7 +15,7 @@ from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.report import plotly_figures
 from dpcore.start import parameters
-from dpcore.start.answer import CELLS, build_answer, solve
+from dpcore.start.answer import build_answer, solve
 from dpcore.start.parameters import StartParameters, UserPreset
 from pages.shared.base import catalogue, keys
 from pages.shared.fields import setting
@@ -40,26 +40,25 @@ SECRET = dataclasses.replace(samples.load("shop-events"), disclosure=Disclosure.
 
 
 def off_by(histogram: ContributionHistogram, bounds, epsilon: float = setting.DEFAULT_EPSILON):
-    """Mean distance of one of the counts from the truth, as a share of it, by hand.
+    """Mean distance of a count from the truth, as a share of it, by hand.
 
-    Rows beyond the bound are lost, in every count alike. With Laplace noise of scale b beside what a count lacks, a,
+    Rows beyond the bound are lost. With Laplace noise of scale b beside what a count lacks, a,
     the density e^(-|x| / b) / (2 b) gives E|noise - a| = a + b e^(-a / b).
     """
     bounds = np.atleast_1d(np.asarray(bounds, dtype=float))
     kept = np.minimum(histogram.sizes, bounds[:, None]) @ histogram.users
-    a, b = 1.0 - kept / histogram.num_rows, CELLS * bounds / epsilon / histogram.num_rows
+    a, b = 1.0 - kept / histogram.num_rows, bounds / epsilon / histogram.num_rows
     return a, b, a + b * np.exp(-a / b)
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
-def test_a_single_count_is_said_to_be_best_at_what_sum_and_count_says(epsilon):
+def test_the_bound_is_the_one_that_sum_and_count_says(epsilon):
     app = open_app("Home", link="1", data=session.DEFAULT_SAMPLE, epsilon=f"{epsilon:g}")
     histogram = data(app).histogram
-    every = off_by(histogram, np.arange(1, histogram.max_size + 1), CELLS * epsilon)[2]
+    every = off_by(histogram, np.arange(1, histogram.max_size + 1), epsilon)[2]
     rows = wording.counted(int(np.argmin(every)) + 1, "row")
-    assert f"Keep at most {rows} of each user." not in shown_texts(app)
-    assert f"A single count is best at {rows}." in shown_texts(app)
-    assert f"Keep at most {rows} of each user." in shown_texts(go(app, "Sum and count"))
+    assert f"Keep at most {rows} per user." in shown_texts(app)
+    assert f"Keep at most {rows} per user." in shown_texts(go(app, "Sum and count"))
 
 
 def test_the_figure_is_the_error_by_hand_and_the_sweet_spot_the_best_of_all_bounds():
@@ -69,11 +68,13 @@ def test_the_figure_is_the_error_by_hand_and_the_sweet_spot_the_best_of_all_boun
     assert not [trace for trace in figure["data"] if trace["name"] == "Your own bound"]
     a, b, error = off_by(histogram, trace(figure, "Expected error")[0])
     for name, expected in (("Bias", a), ("Noise", b), ("Expected error", error)):
-        assert trace(figure, name)[1] == pytest.approx(expected, rel=1e-9, abs=1e-12)
-    # The trade-off is seen: the error falls from nearly everything to less than a tenth, and rises again.
+        # A log axis has no place for a bias of 0.
+        drawn = np.nan_to_num(np.array(trace(figure, name)[1], dtype=float))
+        assert drawn == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    # The trade-off is seen: the error falls from nearly everything to 2 %, and rises again.
     assert error[0] > 0.9
-    assert error.min() < 0.1
-    assert error[-1] > 0.9
+    assert error.min() < 0.02
+    assert error[-1] > 4.0 * error.min()
     ((x,), (y,)) = trace(figure, "Sweet spot")
     every = off_by(histogram, np.arange(1, histogram.max_size + 1))[2]
     assert y == pytest.approx(every.min())
@@ -87,7 +88,7 @@ def test_the_figure_is_the_error_by_hand_and_the_sweet_spot_the_best_of_all_boun
     check(app.number_input(key="start.bound").set_value(137.0).run())
     ((x,), (y,)) = trace(chart(app, "start_tradeoff"), "Your own bound")
     assert (x, y) == (137.0, pytest.approx(off_by(histogram, 137)[2][0]))
-    assert f"With **137 rows** a count is off by **{wording.percent(y)}**" in shown_texts(app)
+    assert f"With **137 rows** the count is off by **{wording.percent(y)}**" in shown_texts(app)
 
 
 def test_the_picture_moves_with_epsilon_and_its_axes_do_not():
@@ -96,14 +97,15 @@ def test_the_picture_moves_with_epsilon_and_its_axes_do_not():
     check(app.select_slider(key=keys.EPSILON_SLIDER).set_value(10.0).run())
     figure_after = chart(app, "start_tradeoff")
     ratio = setting.DEFAULT_EPSILON / 10.0
-    assert trace(figure_after, "Noise")[1] == pytest.approx(trace(figure_before, "Noise")[1] * ratio)
-    assert figure_after["layout"]["yaxis"]["range"] == figure_before["layout"]["yaxis"]["range"] == [0.0, 1.0]
+    slopes = [np.divide(*trace(figure, "Noise")[::-1]) for figure in (figure_before, figure_after)]
+    assert slopes[1] == pytest.approx(slopes[0] * ratio)
+    assert figure_after["layout"]["yaxis"]["range"] == figure_before["layout"]["yaxis"]["range"]
     assert figure_after["layout"]["xaxis"]["range"] == figure_before["layout"]["xaxis"]["range"]
     # A bound whose error is above the axis is said.
-    app.number_input(key="start.bound").set_value(50.0)
+    app.number_input(key="start.bound").set_value(50_000.0)
     check(app.select_slider(key=keys.EPSILON_SLIDER).set_value(0.001).run())
     ((_,), (error,)) = trace(chart(app, "start_tradeoff"), "Your own bound")
-    assert error > 1.0
+    assert error > 10.0
     assert "your own bound" in shown_texts(app).partition("Outside the axes: ")[2]
     assert "Axis range* widens" not in shown_texts(app)  # Of the error, the axis ends where it does.
 
@@ -147,15 +149,15 @@ def test_numbers_from_private_data_say_so_and_so_does_the_figure():
 
 
 def test_the_card_says_what_the_bound_that_is_set_does():
-    # 3 users of 1 row, 2 of 4 and 1 of 20: of 31 rows 16 are thrown away at a bound of 4, and 12 counts have
-    # noise of 4 rows each at epsilon = 1.
+    # 3 users of 1 row, 2 of 4 and 1 of 20: of 31 rows 16 are thrown away at a bound of 4, and noise of 4 rows is
+    # added at epsilon = 1.
     few = Dataset("few", "", Disclosure.PUBLIC, ContributionHistogram([1, 4, 20], [3, 2, 1]))
     answer = build_answer(few, StartParameters(1.0, 4))
-    for share in (16 / 31, 48 / 31, (16 + 48 * np.exp(-16 / 48)) / 31):
+    for share in (16 / 31, 4 / 31, (16 + 4 * np.exp(-16 / 4)) / 31):
         assert wording.percent(share) in answer.detail
     # Without a bound nothing is said or drawn of one. At so small a budget nothing plays, as there is no best one.
     lone_answer = build_answer(few, StartParameters(0.01))
-    assert "every bound gives more noise than count" in lone_answer.headline
+    assert "every bound adds more noise than there is to count" in lone_answer.headline
     assert (lone_answer.numbers, lone_answer.error_parts) == ((), ())
     assert "With **" not in lone_answer.detail
     plot = lone_answer.plots["start-tradeoff"]()
@@ -190,10 +192,10 @@ def test_what_invented_users_teach_is_so():
         return solve(SECRET, StartParameters(epsilon, users=users))
 
     assert best(UserPreset.EQUAL_SIZES).best_choice.max_total == 20
-    heavy = best(UserPreset.ONE_HEAVY)
+    heavy = best(UserPreset.ONE_HEAVY, 0.1)
     assert heavy.best_choice.max_total < 20_000 / 10
     assert heavy.evaluate(20_000).mean_noise == pytest.approx(1000 * heavy.evaluate(20).mean_noise)
-    much, little = (best(UserPreset.TWO_GROUPS, epsilon).best_choice.max_total for epsilon in (1.0, 0.1))
+    much, little = (best(UserPreset.TWO_GROUPS, epsilon).best_choice.max_total for epsilon in (1.0, 0.003))
     assert 0.9 * 300 < much <= 300
     assert little < 300 / 2
     power = parameters.make_dataset(UserPreset.POWER_LAW).histogram

@@ -430,10 +430,10 @@ def test_releases_are_made_on_request_only_counted_and_kept(page, monkeypatch):
     assert "at most 2 rows per user" in shown_texts(app)
     wait_for_runs(check(app.selectbox(key="training.bounded_by").set_value(Method.CAP).run()))
     release_model(app)
-    assert "Trained with a cap: at most 2 rows of each user, drawn at random" in shown_texts(app)
+    assert "Trained with a cap: at most 2 rows per user, drawn at random" in shown_texts(app)
     account = app.session_state["training.release_job"].request[0]
     (line, *_) = releases.list_lines(app.session_state["training.draws"][account], Ledger())
-    assert "a cap: at most 2 rows of each user" in line.note
+    assert "a cap: at most 2 rows per user" in line.note
     assert line.disclosure is Disclosure.DP_RELEASE
     wait_for_runs(check(app.number_input(key="training.bound").set_value(1.5).run()))
     assert "draws a whole number of rows" in errors(app)

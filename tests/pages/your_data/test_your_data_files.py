@@ -158,6 +158,16 @@ def test_two_columns_of_people_are_one_person_or_refused():
     assert histogram_of(app) == {1: 2, 2: 1}
 
 
+def test_answers_of_yes_and_no_bring_their_range_once_the_person_confirms_them():
+    rows = "".join(f"u{row % 4},{'yes' if row % 3 else 'no'}\n" for row in range(24))
+    app = upload(panel(), f"user,churned\n{rows}".encode())
+    assert app.selectbox(key="your_data.upload_role_value").value == "churned"
+    check(app.checkbox(key="your_data.upload_share").check().run())
+    app = go(use(app), "Mean")
+    assert [app.number_input(key=f"mean.{end}").value for end in ("lower", "upper")] == [0.0, 1.0]
+    assert data(app).is_private
+
+
 def test_what_a_contribution_is_and_who_a_user_is_can_be_chosen():
     app = upload(open_app("Data"), b"shop,client,task,value\na,1,x,2\na,1,x,3\nb,1,y,4\n")
     choose(app, user="client", task="task")

@@ -1,0 +1,111 @@
+"""The plan's lines as a table that is edited in place, and the buttons that add a line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import streamlit as st
+
+from dpcore.common import wording
+from dpcore.dataset import Contribution, Dataset
+from dpcore.plan import parameters as plan_parameters
+from dpcore.plan.answer import words
+from dpcore.plan.parameters import Line, LineStatistic, list_missing_lines
+from dpcore.plan.solution import PlanSolution
+from pages.plan.question import QUESTION
+from pages.shared.fields import fields
+
+_FILES = Path(__file__).parent
+_mount_table = st.components.v2.component(
+    "sweetspot_plan",
+    css=(_FILES / "line_table.css").read_text(encoding="utf-8"),
+    js=(_FILES / "line_table.js").read_text(encoding="utf-8"),
+)
+_KEY = "plan_table"
+
+
+def draw(dataset: Dataset, solution: PlanSolution | None = None) -> None:
+    """Draw the table, or what an empty plan can hold, and the buttons that add; without a solution targets alone."""
+    lines_text = st.session_state[QUESTION.key("lines")] or ""
+    line_texts = plan_parameters.split_lines(lines_text)
+    if line_texts:
+        rows = words.tabulate_plan(solution) if solution is not None else [{}] * len(line_texts)
+        labels = [{"label": label, "target": target} for label, target in line_texts]
+        data = [label | row for label, row in zip(labels, rows, strict=True)]
+        _mount_table(key=_KEY, data=data, height="content", on_edited_change=apply_edit)
+        st.caption(words.TABLE_NOTE)
+    else:
+        st.markdown("**The plan is empty.** Add each statistic that you will release; they share one ε.")
+        if dataset.values is None:
+            st.caption("A sum, a mean or a quantile needs data with values.")
+        if dataset.pairs is None:
+            st.caption("Statistics per group need data with groups.")
+    _draw_buttons(
+        list_missing_lines(lines_text, list_offered(dataset)), has_values=dataset.values is not None
+    )
+
+
+def list_offered(dataset: Dataset) -> list[str]:
+    """List the statistics that a plan on these data can hold; of quantiles the median."""
+    has_sums = dataset.values is not None or (dataset.totals is not None and bool(dataset.totals.column))
+    has_pairs, statistics = dataset.pairs is not None, LineStatistic
+    is_offered = {
+        "users": True,
+        "rows": True,
+        "sum": has_sums,
+        "mean": dataset.values is not None,
+        "median": dataset.values is not None,
+        statistics.GROUP_USERS.value: has_pairs,
+        statistics.GROUP_ROWS.value: has_pairs,
+        statistics.GROUP_SUMS.value: dataset.pairs is not None and dataset.pairs.sums is not None,
+    }
+    return [
+        name
+        for name, is_possible in is_offered.items()
+        if is_possible and dataset.contribution is Contribution.ROWS
+    ]
+
+
+def _draw_buttons(line_texts: Sequence[str], has_values: bool) -> None:
+    """Draw a button per line that can be added, and a form for any quantile if there are values."""
+    with st.container(horizontal=True, key="plan_add"):
+        for line_text in line_texts:
+            key, label = f"plan_add_{line_text.replace(' ', '_')}", f"Add {line_text}"
+            fields.button(label, key, "add", add_lines, [line_text])
+        if has_values:
+            with st.popover("Add a quantile", icon=":material/add:", key="plan_quantile_form"):
+                q = st.number_input(
+                    "Quantile, between 0 and 1", value=0.9, key="plan_quantile", format="%g", step=0.05
+                )
+                if 0.0 < q < 1.0:
+                    add = partial(add_lines, [Line(LineStatistic.QUANTILE, q).text])
+                    fields.button(f"Add quantile {wording.digits(q)}", "plan_add_quantile", "add", add)
+                else:
+                    st.caption(":material/error: A quantile lies between 0 and 1.")
+
+
+def add_lines(line_texts: Sequence[str]) -> None:
+    """Add the lines that the plan lacks to its text."""
+    lines_key = QUESTION.key("lines")
+    lines_text = (st.session_state.get(lines_key) or "").strip("; ")
+    st.session_state[lines_key] = "; ".join(
+        filter(None, [lines_text, *list_missing_lines(lines_text, line_texts)])
+    )
+
+
+def apply_edit() -> None:
+    """Put what was edited in the table into the plan's text; called before the page runs."""
+    edit, lines_key = st.session_state[_KEY].edited, QUESTION.key("lines")
+    lines_text = st.session_state[lines_key] or ""
+    labels = [label for label, _ in plan_parameters.split_lines(lines_text)]
+    # The browser is not believed, and a press may be about a table that has changed since.
+    index = edit.get("line") if isinstance(edit, dict) else None
+    if type(index) is not int or not 0 <= index < len(labels) or labels[index] != edit.get("label"):
+        return
+    target = edit.get("target")
+    if isinstance(target, str):
+        st.session_state[lines_key] = plan_parameters.change_target(lines_text, index, target[:60])
+    else:
+        st.session_state[lines_key] = plan_parameters.remove_line(lines_text, index)
