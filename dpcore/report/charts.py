@@ -114,8 +114,8 @@ def add_label(fig: go.Figure, text: str) -> go.Figure:
     label_lines = wrap_evenly(text, LABEL_WIDTH)
     fig.add_annotation(
         x=0, y=1, xref="paper", yref="paper", xanchor="left", yanchor="bottom", showarrow=False,
-        text="<b>" + "<br>".join(label_lines) + "</b>", align="left",
-        font={"size": LABEL_SIZE},
+        text="<br>".join(label_lines), align="left",
+        font={"size": LABEL_SIZE, "weight": 600},
     )  # fmt: skip
     top_margin, height = BUTTONS_HEIGHT + LABEL_LINE_HEIGHT * len(label_lines), fig.layout.height
     # The plot itself stays as high as that of a figure without a label.

@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, WebSocket, expect
 
 from dpcore.answer import Style
 from dpcore.report import charts
-from pages.shared.figure import FIGURE, PLOTLY, STRIP
+from pages.shared.figure import FIGURE, PLOTLY, STRIP, TOGGLES
 from pages.shared.speed import ADDRESS as AHEAD
 from tests.browser.browser import settle
 from tests.browser.test_journeys import NARROW, WIDE, go_to, short_axes, short_axes_are_drawn
@@ -50,7 +50,7 @@ def place(page: Page, plot: Locator) -> dict[str, Any]:
             scrolled: document.querySelector("[data-testid='stMain']").scrollTop,
             x: e._fullLayout.xaxis.range, y: e._fullLayout.yaxis.range,
             box: (({x, y, width, height}) => [x, y, width, height])(e.getBoundingClientRect()),
-            hidden: e._fullData.filter(t => t.visible === false).map(t => t.name),
+            hidden: e._fullData.filter(t => t.visible === 'legendonly').map(t => t.name),
             same: e.dataset.seen === 'yes',
         })"""
     )
@@ -264,7 +264,7 @@ def test_a_figure_from_its_room_to_its_leave(page: Page, app_url: str) -> None:
     settle(page)
     plot = figure(page)
     # What stands below it while its bound is dragged has its room, too.
-    assert plot.evaluate("e => e._fullLayout.height") + STRIP == early
+    assert plot.evaluate("e => e._fullLayout.height") + TOGGLES + STRIP == early
     assert room.evaluate("e => e.getBoundingClientRect().height") == early
     value = page.evaluate(CALLED_BY_HAND, [f"{app_url}{FIGURE.address}", f"{app_url}{PLOTLY.address}"])
     # One figure stands until its place has left the page and its last call ends; pale curves come with what a person

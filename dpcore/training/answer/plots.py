@@ -170,7 +170,6 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreU
             dash="solid",
             width=3.0,
             shades_between_ends=True,
-            begins_legend=True,
         )
     ]
     # Methods without runs are listed too, since the figure is updated in place, curve by curve.

@@ -187,9 +187,9 @@ class Figure {
       );
     toggles.forEach((toggle, k) => this.toggleRow.children[k].setAttribute("aria-pressed", isShown(toggle)));
     for (const trace of this.message.figure.data)
-      if (names.includes(trace.legendgroup) && !isToggle(trace)) trace.visible = isShown(toggles[names.indexOf(trace.legendgroup)]);
+      if (names.includes(trace.legendgroup) && !isToggle(trace)) trace.visible = isShown(toggles[names.indexOf(trace.legendgroup)]) || "legendonly";
     const parts = this.message.handle?.error_parts.map(({ name }) => name) ?? [];
-    this.frame.classList.toggle("hides-parts", this.message.figure.data.some(({ name, visible }) => visible === false && parts.includes(name)));
+    this.frame.classList.toggle("hides-parts", this.message.figure.data.some(({ name, visible }) => visible === "legendonly" && parts.includes(name)));
   }
 
   // Stores the page's theme; returns true if it has changed.
@@ -225,7 +225,7 @@ class Figure {
     if (ghosts.length) layout.annotations = [...(layout.annotations ?? []), GHOST_NOTE];
     const hiddenMarks = this.zoomedRanges.size ? listHiddenMarks({ data: figure.data, layout }) : [];
     if (hiddenMarks.length) layout.annotations = [...(layout.annotations ?? []), buildHiddenNote(hiddenMarks)];
-    const data = structuredClone([...ghosts.filter(({ visible }) => visible !== false), ...figure.data.filter((trace) => !isToggle(trace))]);
+    const data = structuredClone([...ghosts.filter(({ visible }) => visible !== "legendonly"), ...figure.data.filter((trace) => !isToggle(trace))]);
     layout.showlegend &&= figure.data.some((trace) => !isToggle(trace) && trace.showlegend !== false);
     addHalos(data, theme);
     if (theme.scale !== 1) enlarge(data, layout, theme.scale);
