@@ -331,8 +331,10 @@ class Reply:
             f"<tr><td>{escape(n.label)}</td><td><b>{escape(n.text)}</b></td><td>{escape(n.note)}</td></tr>"
             for n in answer.numbers
         )
-        range_text = answer.near_optimal
-        near_optimal_html = f"<p>Good enough: {escape(range_text)}</p>" if range_text else ""
+        named_sentences = {"Verdict": answer.verdict_sentence, "Near-optimal": answer.near_optimal}
+        near_optimal_html = "".join(
+            f"<p>{name}: {escape(text)}</p>" for name, text in named_sentences.items() if text
+        )
         notes_html = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
         assumptions_html = "".join(f"<li>{escape(sentence)}.</li>" for sentence in answer.all_assumptions)
         return (

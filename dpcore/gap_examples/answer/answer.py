@@ -152,7 +152,7 @@ def solve_beside_page(dataset: Dataset, parameters: GapParameters) -> section.So
 def show_proof(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the paper's proof at work on these data."""
     if answer.code is None:
-        yield "**Code for your library** needs the range of a value: enter it on *Mean*."
+        yield "**Get code** needs the range of a value: enter it on *Mean*."
     yield "**The proof of theorem 3, on these data**"
     yield "\n".join(f"{i}. {sentence}" for i, sentence in enumerate(write_proof(answer.solution), 1))
     if answer.disclosure is Disclosure.PRIVATE:

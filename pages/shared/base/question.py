@@ -126,6 +126,7 @@ class Question:
         takes_releases: True if its folder has ``on_card.py``, which takes the releases of other cards into a plan.
         former_fields: Fields of earlier links and session files: the new name of each, or the values that later fields
             have if a link or file lacks them, by name. A field that has only another name says so in its declaration.
+        symbols: The paper's symbols by the words on the page's plots, for the switch *Paper notation*; empty for none.
     """
 
     name: str
@@ -148,6 +149,7 @@ class Question:
     draws_bounds: bool = False
     takes_releases: bool = False
     former_fields: Mapping[str, str | Mapping[str, Any]] = field(default_factory=dict)
+    symbols: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if repeated_names := set(self.fields) & set(self.other_origins):

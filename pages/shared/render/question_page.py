@@ -389,7 +389,7 @@ class Page:
             layout.COMPUTED: lambda: st.markdown(question.read_formula(self.choose_formula_file(answer))),
         }
         with slots.answer:
-            cards.draw_answer(answer, key)
+            cards.draw_answer(answer, key, is_final)
             # Right below the card: what a bound of the person's own costs.
             if own_fields := question.list_fields(Place.OWN):
                 fields.draw_row(question, *own_fields)
