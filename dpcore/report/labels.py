@@ -1,12 +1,12 @@
 """Labels at the curves, marks and lines of a plot, in place of a legend.
 
-Places are searched for a narrow figure. Labels that are clear of everything there are clear in a wider or higher one,
-too: their anchors move apart, and they cover a smaller share of the figure.
+Places are searched for a narrow figure. Labels that are clear of each other there are so in a wider or higher one, too:
+their anchors move apart, and they cover a smaller share of the figure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,8 +26,6 @@ from dpcore.answer.plot import (
     Points,
     Regions,
     Scale,
-    Series,
-    Style,
 )
 from dpcore.common import wording
 from dpcore.contributions import FloatArray
@@ -37,16 +35,14 @@ WIDTH, HEIGHT_AROUND = 250.0, 95.0
 """Width in pixels of the area of the narrowest figure, on a phone, and the height of what stands around the area."""
 SIZE, CHARACTER_WIDTH, LINE_HEIGHT, MAX_CHARACTERS = 13, 6.8, 17.0, 22
 """Type size of labels; width of a character and height of a line, in pixels; characters in a line."""
-NUM_COLUMNS, TOP_MARGIN, RIGHT_MARGIN = 49, 18.0, 24.0
-CROSSING_COST, HIDDEN_CROSSING_COST, MAX_CLEARANCE = 80.0, 8.0, 50.0
-"""Costs of a label across a line, in pixels of distance; distance from other lines beyond which more is no gain."""
-HANDLE_BOX = 34.0, 22.0
-"""Half the width and half the height of a handle with its arrows, in pixels."""
-PADDING = 5.0
-"""Room at the left and right of a label, in which it has a space."""
+STEP, PADDING, TOP_MARGIN, RIGHT_MARGIN = 5.0, 5.0, 18.0, 24.0
+"""Pixels: between points of a line, around a label at its left and right, and of the area that labels leave free."""
+DISTANCES, MAX_FAR_ANCHORS = np.array([3.0, 9.0, 15.0, 21.0, 28.0, 36.0, 46.0, 60.0, 80.0, 105.0]), 12
+"""Pixels from a label to what it names: the first two for lines, all for items of a few points."""
+CROSSING_COST, HIDDEN_CROSSING_COST, MAX_CLEARANCE, CLEARANCE_GAIN = 80.0, 8.0, 50.0, 0.5
+"""Costs of a label on an item, in pixels of distance; distance from other items up to which more is a gain."""
 SUFFIX = " (label)"
 """End of the name of a label's trace."""
-Named = Mark | Band | Bars | Level | Curve | Points
 
 
 def label_items(fig: charts.Sketch, plot: Plot, height: float) -> None:
@@ -59,269 +55,200 @@ def label_items(fig: charts.Sketch, plot: Plot, height: float) -> None:
     """
     if plot.y.scale is Scale.NAMES:
         return
-    all_items = [item for item in map(_build_named, plot.items) if item is not None]
-    canvas = _Canvas(plot, all_items, height - HEIGHT_AROUND)
+    area = _Area(plot, height - HEIGHT_AROUND)
     for note in fig.annotations:  # The names of regions, whose places are logarithms.
-        half_width = CHARACTER_WIDTH * max(map(len, note["text"].split("<br>"))) / 2.0
-        canvas.add_box(10.0 ** note["x"], 10.0 ** note["y"], half_width, LINE_HEIGHT)
+        (x,), (y,) = area.to_pixels([10.0 ** note["x"]], [10.0 ** note["y"]])
+        area.boxes.append((x, y, CHARACTER_WIDTH * len(note["text"]) / 2.0, LINE_HEIGHT))
     # Those with few possible places come first, and those that are hidden at first come last.
-    order: list[type] = [Mark, Band, Bars, Curve, Points, Level]
-    items = [item for item in all_items if not getattr(item, "is_unnamed", False)]
-    for item in sorted(items, key=lambda item: (plot.is_hidden(item.name), order.index(type(item)))):
-        text = write_label(plot, item)
-        place, is_outside = canvas.find_place(item, text), canvas.is_outside(item)
-        traces = [trace for trace in fig.data if trace.get("name") == item.name]
+    order: list[type] = [Mark, Band, Bars, Curve, Border, Cells, Points, Level, Hatching]
+    items = [item for item in plot.items if type(item) in order and not getattr(item, "is_unnamed", False)]
+    for item in sorted(items, key=lambda item: (plot.is_hidden(_name(item)), order.index(type(item)))):
+        name, text = _name(item), write_label(plot, item)
+        place = area.find_place(name, text)
+        traces = [trace for trace in fig.data if trace.get("name") == name]
         for trace in traces:
-            trace["showlegend"] = place is None and not is_outside
-        if place is None:
+            trace["showlegend"] = place is None and bool(area.anchors[name].size)
+        if place is None or not traces:
             continue
-        *(x, y), side = place
-        style = traces[0].get("line" if isinstance(item, Curve | Level) else "marker", {})
-        font = {"size": SIZE, "color": charts.NEUTRAL_COLOR if isinstance(item, Band) else style.get("color")}
-        if isinstance(
-            plot.items[0], Cells | Regions
-        ):  # On colours, the colour of text is the most legible one.
-            del font["color"]
-        label = {
+        x, y, side = place
+        style = (
+            {"color": charts.NEUTRAL_COLOR}
+            if isinstance(item, Band)
+            else traces[0].get("line") or traces[0]["marker"]
+        )
+        # On a map, the colour of text is the most legible one.
+        is_map = isinstance(plot.items[0], Cells | Regions)
+        font = {"size": SIZE} if is_map else {"size": SIZE, "color": style["color"]}
+        spaced_text = f"\u2002{text}\u2002".replace("<br>", "\u2002<br>\u2002")
+        label: dict[str, Any] = {
             "mode": "text",
-            "x": [x],
-            "y": [y],
-            "text": [f"\u2002{text}\u2002".replace("<br>", "\u2002<br>\u2002")],
+            "text": [spaced_text],
+            "textposition": f"middle {side}",
             "textfont": font,
-            "cliponaxis": False,
         }
-        label |= {"textposition": f"middle {side}"}
-        fig.data.append({**charts.EMPTY_TRACE, "name": item.name + SUFFIX, "showlegend": False, **label})
+        label |= {"x": [x], "y": [y], "name": name + SUFFIX, "showlegend": False, "cliponaxis": False}
+        fig.data.append(charts.EMPTY_TRACE | label)
 
 
-def write_label(plot: Plot, item: Named) -> str:
+def _name(item: Item) -> str:
+    """Return the name of an item's trace in the legend; empty for none."""
+    return (item.named_contour_multiple or ("",))[0] if isinstance(item, Cells) else getattr(item, "name", "")
+
+
+def write_label(plot: Plot, item: Item) -> str:
     """Write the label of an item: its own label or its name; that of a mark has its value in a line of its own."""
-    text: str = getattr(item, "label", "") or item.name
-    text = "<br>".join(charts.wrap_evenly(text, MAX_CHARACTERS + 10 * isinstance(item, Level)))
-    if isinstance(item, Mark) and not item.label and plot.x.scale is not Scale.NAMES:
-        is_share = plot.x.scale is Scale.PERCENT
-        text += f"<br><b>{wording.percent(item.x) if is_share else wording.number(item.x)}</b>"
+    own_label = getattr(item, "label", "")
+    text = "<br>".join(
+        charts.wrap_evenly(own_label or _name(item) or " ", MAX_CHARACTERS + 10 * isinstance(item, Level))
+    )
+    if isinstance(item, Mark) and not own_label and plot.x.scale is not Scale.NAMES:
+        text += f"<br><b>{(wording.percent if plot.x.scale is Scale.PERCENT else wording.number)(item.x)}</b>"
     return text
 
 
-def _build_named(item: Item) -> Named | None:
-    """Return an item that has a label, or a curve in its place: a border, or the middle of hatched cells; else None."""
-    match item:
-        case Cells(named_contour_multiple=(name, multiple)):
-            ratios = item.values / max(item.lightest_value, np.finfo(np.float64).tiny)
-            return Curve(name, item.x, _find_borders(item.y, ratios - multiple), Style.SMOOTH)
-        case Border():
-            return Curve(item.name, item.x, _find_borders(item.y, item.values), item.style)
-        case Hatching():
-            mask, logs = item.values != 0.0, np.log(np.asarray(item.y))
-            middles = (mask * logs[:, None]).sum(axis=0) / np.maximum(mask.sum(axis=0), 1)
-            return Curve(
-                item.name, item.x, np.where(mask.any(axis=0), np.exp(middles), np.nan), Style.ENTERED
-            )
-    return item if isinstance(item, Named) else None
+class _Area:
+    """The area of a plot in pixels, from its lower left corner, with the points of its items by their names.
 
+    ``anchors`` are the points at which an item may have its label; a label costs as many ``points`` as it lies on.
+    """
 
-def _find_borders(y: npt.ArrayLike, values: FloatArray) -> FloatArray:
-    """Return the highest y at which each column of a grid changes its sign; NaN where there is none."""
-    heights = np.asarray(y, dtype=np.float64)
-    changes = np.diff(np.signbit(values), axis=0)
-    last = changes.shape[0] - 1 - np.argmax(changes[::-1], axis=0)
-    return np.where(changes.any(axis=0), np.sqrt(heights[last] * heights[last + 1]), np.nan)
-
-
-class _Canvas:
-    """The area of a plot in pixels, from its lower left corner, with what labels have to avoid."""
-
-    def __init__(self, plot: Plot, items: list[Named], height: float) -> None:
+    def __init__(self, plot: Plot, height: float) -> None:
         self.plot, self.height = plot, height
-        curves = [item for item in items if isinstance(item, Curve | Points)]
-        series = [item for item in items if isinstance(item, Series)]
-        self.names = list(dict.fromkeys(str(name) for item in series for name in np.asarray(item.x)))
-        num_names = len(self.names) if plot.x.scale is Scale.NAMES else 0
-        self.columns = (
-            (np.arange(num_names) + 0.5) * WIDTH / num_names
-            if num_names
-            else np.linspace(0.0, WIDTH, NUM_COLUMNS)
+        self.category_names = list(
+            dict.fromkeys(str(x) for item in plot.items for x in np.ravel(np.asarray(getattr(item, "x", ()))))
         )
-        levels = [item for item in items if isinstance(item, Level)]
-        self.lines = {id(item): self._trace_line(item) for item in curves}
-        self.lines |= {
-            id(item): self._cut(np.full(self.columns.size, self._to_pixels(plot.y, [item.value], height)[0]))
-            for item in levels
-            if not item.is_vertical
-        }
-        named = {id(item): item.name for item in (*curves, *levels)}
-        self.crossing_costs = np.array(
-            [HIDDEN_CROSSING_COST if plot.is_hidden(named[i]) else CROSSING_COST for i in self.lines]
-        )
-        self.boxes, self.bar_boxes = list[tuple[float, ...]](), list[tuple[float, ...]]()
-        for item in items:
-            if isinstance(item, Mark):
-                self.add_box(item.x, item.y, 8.0, 8.0)
-        for item in series:
-            if isinstance(item, Bars) or (plot.x.scale is Scale.NAMES and isinstance(item, Points)):
-                self._add_series_boxes(item)
-        self.uprights = {
-            id(item): self._to_pixels(plot.x, [item.value], WIDTH)[0] for item in levels if item.is_vertical
-        }
+        self.boxes: list[tuple[float, float, float, float]] = []
+        self.anchors: dict[str, FloatArray] = {}
+        self.points: dict[str, FloatArray] = {}
+        for item in plot.items:
+            if not isinstance(item, Regions):
+                points = np.column_stack(self._list_points(item))
+                is_inside = np.all((points >= 0.0) & (points <= (WIDTH, height)), axis=1)
+                self.anchors[_name(item)] = points[is_inside]
+                self.points[_name(item)] = np.vstack(
+                    [points[is_inside], self._list_obstacles(item, points[is_inside])]
+                )
         if (handle := plot.handle) is not None:
             second, start = handle.second_bound, handle.initial_value
-            bounds, errors = np.asarray(handle.bounds), np.ravel(np.asarray(handle.errors))
             is_map = second is not None and np.size(second.bounds) > 1
-            y = second.initial_value if second is not None and is_map else np.interp(start, bounds, errors)
-            self.add_box(start, float(y), *HANDLE_BOX)
+            error = np.interp(
+                start, np.asarray(handle.bounds), np.ravel(handle.errors)[: np.size(handle.bounds)]
+            )
+            y = second.initial_value if second is not None and is_map else error
+            self.points[" handle"] = _surround(np.column_stack(self.to_pixels([start], [y])), 34.0, 22.0)
 
-    def add_box(self, x: float, y: float, half_width: float, half_height: float) -> None:
-        """Keep labels off the surroundings of a point."""
-        (left,) = self._to_pixels(self.plot.x, [x], WIDTH)
-        (bottom,) = self._to_pixels(self.plot.y, [y], self.height)
-        self.boxes.append((left - half_width, left + half_width, bottom - half_height, bottom + half_height))
+    def to_pixels(self, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Return where points lie; NaN where a log axis has no place for them."""
+        return self._scale(self.plot.x, x, WIDTH), self._scale(self.plot.y, y, self.height)
 
-    def _add_series_boxes(self, item: Bars | Points) -> None:
-        """Keep labels off bars and points with their whiskers."""
-        half_width = 0.4 * WIDTH / self.columns.size if isinstance(item, Bars) else 6.0
-        base = [np.full(np.shape(item.y), item.base_value)] if isinstance(item, Bars) else []
-        ends = [end for end in (item.y, item.low_ends, item.high_ends, *base) if end is not None]
-        heights = np.nan_to_num(np.array([self._to_pixels(self.plot.y, end, self.height) for end in ends]))
-        for x, low, high in zip(
-            self._to_pixels(self.plot.x, item.x, WIDTH), heights.min(axis=0), heights.max(axis=0), strict=True
-        ):
-            boxes = self.bar_boxes if isinstance(item, Bars) else self.boxes
-            boxes.append((x - half_width, x + half_width, low - 6.0, high + 6.0))
-
-    def _to_pixels(self, axis: Axis, values: npt.ArrayLike, length: float) -> FloatArray:
-        """Return where values lie along an axis; NaN where a log axis has no place for them."""
+    def _scale(self, axis: Axis, values: npt.ArrayLike, length: float) -> FloatArray:
+        """Return where values lie along an axis."""
         if axis.scale is Scale.NAMES:
-            return self.columns[[self.names.index(str(value)) for value in np.asarray(values)]]
+            indices = [self.category_names.index(str(value)) for value in np.asarray(values)]
+            return (np.array(indices) + 0.5) * length / len(self.category_names)
         numbers, ends = np.asarray(values, dtype=np.float64), np.array(axis.limits)
         if axis.scale is Scale.LOG:
             numbers, ends = np.log(np.where(numbers > 0.0, numbers, np.nan)), np.log(ends)
-        pixels: FloatArray = (numbers - ends[0]) / (ends[1] - ends[0]) * length
-        return pixels
+        return np.asarray((numbers - ends[0]) / (ends[1] - ends[0]) * length)
 
-    def _to_value(self, axis: Axis, pixel: float, length: float) -> float | str:
-        """Return the value at a pixel of an axis, or the name that is next to it."""
-        if axis.scale is Scale.NAMES:
-            return self.names[int(np.argmin(np.abs(self.columns - pixel)))]
-        low, high = axis.limits
-        share = pixel / length
-        return float(low * (high / low) ** share if axis.scale is Scale.LOG else low + (high - low) * share)
+    def _list_points(self, item: Item) -> tuple[FloatArray, FloatArray]:
+        """Return the points of an item, those of a line every `STEP` pixels."""
+        across, upwards = np.arange(0.0, WIDTH, STEP), np.arange(0.0, self.height, STEP)
+        match item:
+            case Level(is_vertical=True):
+                return np.full(upwards.size, self._scale(self.plot.x, item.value, WIDTH)), upwards
+            case Level():
+                return across, np.full(across.size, self._scale(self.plot.y, item.value, self.height))
+            case Band():
+                ends = self._scale(self.plot.x, [item.low, item.high], WIDTH)
+                return np.full(upwards.size, np.clip(ends, 0.0, WIDTH).mean()), upwards
+            case Mark():
+                return self.to_pixels([item.x], [item.y])
+            case Cells() | Border() | Hatching():
+                values = item.values
+                if isinstance(item, Cells):
+                    values = values / item.lightest_value - (item.named_contour_multiple or ("", 0.0))[1]
+                is_low = values <= 0.0
+                is_border = (is_low[1:, 1:] != is_low[:-1, 1:]) | (is_low[1:, 1:] != is_low[1:, :-1])
+                rows, columns = np.nonzero(~is_low[1:, 1:] if isinstance(item, Hatching) else is_border)
+                every = max(rows.size // 150, 1)
+                return self.to_pixels(
+                    np.asarray(item.x)[1:][columns[::every]], np.asarray(item.y)[1:][rows[::every]]
+                )
+            case Curve() if self.plot.x.scale is not Scale.NAMES:
+                x, y = self.to_pixels(item.x, item.y)
+                is_finite = np.isfinite(x) & np.isfinite(y)
+                x, y = x[is_finite], np.clip(y[is_finite], -1e4, 1e4)
+                lengths = np.append(0.0, np.cumsum(np.hypot(np.diff(x), np.diff(y))))[: x.size]
+                places = np.arange(0.0, lengths[-1] + STEP, STEP) if x.size else lengths
+                return (np.interp(places, lengths, x), np.interp(places, lengths, y)) if x.size else (x, y)
+            case Curve() | Points() | Bars():
+                return self.to_pixels(item.x, item.y)
+        return np.empty(0), np.empty(0)
 
-    def _trace_line(self, item: Curve | Points) -> FloatArray:
-        """Return the heights of an item at the columns, NaN outside the area."""
-        x = self._to_pixels(self.plot.x, item.x, WIDTH)
-        y = self._to_pixels(self.plot.y, item.y, self.height)
-        kept = np.isfinite(x) & np.isfinite(y)
-        order = np.argsort(x[kept], kind="stable")
-        if not order.size:
-            return np.full(self.columns.size, np.nan)
-        heights = np.interp(self.columns, x[kept][order], y[kept][order], left=np.nan, right=np.nan)
-        return self._cut(heights)
-
-    def _cut(self, heights: FloatArray) -> FloatArray:
-        """Replace the heights outside the area with NaN."""
-        return np.where((heights >= 0.0) & (heights <= self.height), heights, np.nan)
-
-    def is_outside(self, item: Named) -> bool:
-        """Return True if a level or a mark lies outside the area."""
+    def _list_obstacles(self, item: Item, points: FloatArray) -> FloatArray:
+        """Return further points that labels avoid: around a mark, inside bars, and along whiskers."""
         if isinstance(item, Mark):
-            return item in self.plot.hidden_marks
-        return (
-            isinstance(item, Level) and id(item) in self.lines and bool(np.isnan(self.lines[id(item)]).all())
+            return _surround(points, 8.0, 8.0)
+        if not isinstance(item, Bars | Points) or not points.size:
+            return points
+        ends = [np.full(np.size(item.y), item.base_value)] if isinstance(item, Bars) else []
+        ends += [np.asarray(end) for end in (item.y, item.low_ends, item.high_ends) if end is not None]
+        x, _ = self.to_pixels(item.x, item.y)
+        heights = np.nan_to_num([self._scale(self.plot.y, end, self.height) for end in ends])
+        half_width = 0.35 * WIDTH / x.size if isinstance(item, Bars) else 4.0
+        inside = np.linspace(heights.min(axis=0), heights.max(axis=0), 12)
+        return np.vstack(
+            [np.column_stack([x + shift, row]) for shift in (-half_width, half_width) for row in inside]
         )
 
-    def find_place(self, item: Named, text: str) -> tuple[float | str, float | str, str] | None:
+    def find_place(self, name: str, text: str) -> tuple[float | str, float | str, str] | None:
         """Return the coordinates and the side of an item's label, which later ones avoid; None if there is no place."""
-        lines = text.replace("<b>", "").replace("</b>", "").split("<br>")
-        width, height = CHARACTER_WIDTH * max(map(len, lines)) + 2.0 * PADDING, LINE_HEIGHT * len(lines)
-        places = np.array(list(self._list_places(item, width, height)), dtype=np.float64).reshape(-1, 4)
-        if not places.size:
+        anchors, lines = self.anchors[name], text.replace("<b>", "").replace("</b>", "").split("<br>")
+        if not anchors.size:
             return None
-        middles = places[:, 0] + places[:, 2] * width / 2.0
-        costs = places[:, 3] + self._compute_costs(item, middles, places[:, 1], width, height)
+        half_width, half_height = CHARACTER_WIDTH * max(map(len, lines)) / 2.0, LINE_HEIGHT * len(lines) / 2.0
+        distances = DISTANCES if len(anchors) <= MAX_FAR_ANCHORS else DISTANCES[:2]
+        shifts = np.append(-distances - half_height, distances + half_height)
+        indices, shifts, sides = (
+            v.ravel() for v in np.meshgrid(range(len(anchors)), shifts, (0.0, 1.0, -1.0))
+        )
+        x = anchors[indices.astype(int), 0] + sides * (half_width + PADDING)
+        y = anchors[indices.astype(int), 1] + shifts
+        is_bad = (x < half_width) | (x + half_width > WIDTH + RIGHT_MARGIN)
+        is_bad |= (y < half_height) | (y + half_height > self.height - TOP_MARGIN)
+        for other_x, other_y, other_width, other_height in self.boxes:
+            is_bad |= (abs(x - other_x) < half_width + other_width + 4.0) & (
+                abs(y - other_y) < half_height + other_height
+            )
+        costs = np.where(is_bad, np.inf, abs(shifts) + 10.0 * abs(sides) + 10.0 * (shifts > 0.0))
+        clearances = np.full(x.size, MAX_CLEARANCE)
+        for other_name, points in self.points.items():
+            if points.size:
+                gaps_across = abs(points[:, 0] - x[:, None]) - half_width
+                gaps = np.maximum(gaps_across, abs(points[:, 1] - y[:, None]) - half_height).min(axis=1)
+                is_hidden = self.plot.is_hidden(other_name)
+                costs += (HIDDEN_CROSSING_COST if is_hidden else CROSSING_COST) * (gaps < 1.0)
+                if other_name != name and not is_hidden:
+                    clearances = np.minimum(clearances, gaps)
+        costs -= CLEARANCE_GAIN * np.maximum(clearances, 0.0)
         best = int(np.argmin(costs))
         if not costs[best] < np.inf:
             return None
-        x, y, side, _ = places[best]
-        self.boxes.append(
-            (middles[best] - width / 2.0, middles[best] + width / 2.0, y - height / 2.0, y + height / 2.0)
-        )
-        side_text = {0.0: "center", 1.0: "right", -1.0: "left"}[side]
-        return self._to_value(self.plot.x, x, WIDTH), self._to_value(self.plot.y, y, self.height), side_text
+        self.boxes.append((x[best], y[best], half_width, half_height))
+        anchor_x, side = float(anchors[int(indices[best]), 0]), ("center", "right", "left")[int(sides[best])]
+        return self._read(self.plot.x, anchor_x / WIDTH), self._read(self.plot.y, y[best] / self.height), side
 
-    def _list_places(
-        self, item: Named, width: float, height: float
-    ) -> Iterable[tuple[float, float, float, float]]:
-        """List possible places of an item's label: an anchor, the side of it (0 for its middle), and a cost."""
-        levels = np.arange(height / 2.0 + 4.0, self.height - height / 2.0, 8.0)
-        if isinstance(item, Band):
-            low, high = np.clip(self._to_pixels(self.plot.x, [item.low, item.high], WIDTH), 0.0, WIDTH)
-            for x, side, cost in (((low + high) / 2.0, 0.0, 0.0), (high, 1.0, 40.0), (low, -1.0, 40.0)):
-                yield from ((x, y, side, cost + 0.1 * y) for y in levels)
-        elif isinstance(item, Mark):
-            (x,) = self._to_pixels(self.plot.x, [item.x], WIDTH)
-            (y,) = self._to_pixels(self.plot.y, [item.y], self.height)
-            if 0.0 <= x <= WIDTH and 0.0 <= y <= self.height:
-                for side in (0.0, 1.0, -1.0):
-                    for distance in np.arange(height / 2.0 + 9.0, 130.0, 6.0):
-                        cost = distance + 15.0 * abs(side)
-                        yield from ((x, y - distance, side, cost), (x, y + distance, side, cost + 20.0))
-        elif isinstance(item, Bars):
-            bases = self._to_pixels(self.plot.y, np.full(np.shape(item.y), item.base_value), self.height)
-            ends = self._to_pixels(self.plot.y, item.y, self.height)
-            xs = self._to_pixels(self.plot.x, item.x, WIDTH)
-            for x, end, base in zip(xs, ends, np.nan_to_num(bases), strict=True):
-                distances = np.arange(height / 2.0 + 7.0, 80.0, 6.0) * (-1.0 if end < base else 1.0)
-                for side in (0.0, 1.0, -1.0):
-                    yield from ((x, end + d, side, abs(d) - abs(end - base) / 4.0) for d in distances)
-        elif isinstance(item, Points) and self.plot.x.scale is Scale.NAMES:
-            for x, y in zip(self.columns, self.lines[id(item)], strict=True):
-                for distance in np.arange(height / 2.0 + 15.0, 90.0, 6.0) if np.isfinite(y) else ():
-                    for side in (0.0, 1.0, -1.0):
-                        yield from ((x, y + step, side, distance) for step in (distance, -distance))
-        elif id(item) in self.uprights:
-            for side in (1.0, -1.0):
-                yield from ((self.uprights[id(item)], y, side, 0.1 * (self.height - y)) for y in levels)
-        else:
-            heights, end_cost = self.lines[id(item)], 0.1 if isinstance(item, Level) else 0.0
-            for x, y in zip(self.columns, heights, strict=True):
-                near = heights[np.abs(self.columns - x) <= width / 2.0]
-                if np.isfinite(y):
-                    for direction, edge in ((1.0, np.nanmax(near)), (-1.0, np.nanmin(near))):
-                        cost = 2.0 * abs(edge - y) + end_cost * (WIDTH - x)
-                        yield x, edge + direction * (height / 2.0 + 2.0), 0.0, cost
-                    # Beside a steep curve.
-                    yield from ((x, y + shift, side, 15.0) for shift in (-9.0, 9.0) for side in (1.0, -1.0))
+    def _read(self, axis: Axis, share: float) -> float | str:
+        """Return the value at a share of the length of an axis, or the name there."""
+        if axis.scale is Scale.NAMES:
+            return self.category_names[int(share * len(self.category_names))]
+        low, high = axis.limits
+        return float(low * (high / low) ** share if axis.scale is Scale.LOG else low + (high - low) * share)
 
-    def _compute_costs(
-        self, item: Named, x: FloatArray, y: FloatArray, width: float, height: float
-    ) -> FloatArray:
-        """Compute what labels in the way of others cost: infinite where they overlap, less the farther from lines."""
-        left, right, bottom, top = x - width / 2.0, x + width / 2.0, y - height / 2.0, y + height / 2.0
-        is_bad = (
-            (left < 0.0) | (right > WIDTH + RIGHT_MARGIN) | (bottom < 2.0) | (top > self.height - TOP_MARGIN)
-        )
-        for low_x, high_x, low_y, high_y in self.boxes:
-            is_bad |= (left < high_x) & (right > low_x) & (bottom < high_y) & (top > low_y)
-        costs = np.where(is_bad, np.inf, 0.0)
-        for low_x, high_x, low_y, high_y in self.bar_boxes:
-            is_on_bar = (left < high_x) & (right > low_x) & (bottom < high_y) & (top > low_y)
-            costs += CROSSING_COST * is_on_bar
-        for position in self.uprights.values():
-            costs += CROSSING_COST * ((left < position) & (right > position))
-        if self.lines:
-            step = self.columns[1] - self.columns[0] if self.columns.size > 1 else WIDTH
-            is_near = np.abs(self.columns - x[:, None]) <= width / 2.0 + step / 2.0 - PADDING
-            heights = np.where(is_near[:, None, :], np.array(list(self.lines.values())), np.nan)
-            gaps = np.fmax(
-                np.fmin.reduce(heights, axis=2) - top[:, None],
-                bottom[:, None] - np.fmax.reduce(heights, axis=2),
-            )
-            gaps = np.where(np.isnan(gaps), MAX_CLEARANCE, gaps)
-            costs += (gaps < 0.5) @ self.crossing_costs
-            others = np.array([line != id(item) for line in self.lines])
-            if others.any():
-                costs -= (0.2 if isinstance(item, Mark) else 1.0) * np.clip(
-                    gaps[:, others].min(axis=1), 0.0, MAX_CLEARANCE
-                )
-        return costs
+
+def _surround(points: FloatArray, half_width: float, half_height: float) -> FloatArray:
+    """Return a grid of points around each point."""
+    shifts = np.stack(np.meshgrid(np.linspace(-1, 1, 5), np.linspace(-1, 1, 5)), axis=-1).reshape(-1, 2)
+    grid: FloatArray = (points[:, None] + shifts * (half_width, half_height)).reshape(-1, 2)
+    return grid
