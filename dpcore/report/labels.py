@@ -35,10 +35,10 @@ WIDTH, HEIGHT_AROUND = 250.0, 95.0
 """Width in pixels of the area of the narrowest figure, on a phone, and the height of what stands around the area."""
 SIZE, CHARACTER_WIDTH, LINE_HEIGHT, MAX_CHARACTERS = 13, 6.8, 17.0, 22
 """Type size of labels; width of a character and height of a line, in pixels; characters in a line."""
-STEP, PADDING, TOP_MARGIN, RIGHT_MARGIN = 5.0, 5.0, 18.0, 24.0
+STEP, PADDING, TOP_MARGIN, RIGHT_MARGIN = 7.0, 5.0, 18.0, 24.0
 """Pixels: between points of a line, around a label at its left and right, and of the area that labels leave free."""
-DISTANCES, MAX_FAR_ANCHORS = np.array([3.0, 9.0, 15.0, 21.0, 28.0, 36.0, 46.0, 60.0, 80.0, 105.0]), 12
-"""Pixels from a label to what it names: the first two for lines, all for items of a few points."""
+DISTANCES, MAX_FAR_ANCHORS, MAX_ANCHORS = np.array([3.0, 9.0, 15.0, 22.0, 30.0, 42.0, 60.0, 90.0]), 12, 30
+"""Pixels from a label to what it names: all for items with up to so many points, the first two for others."""
 CROSSING_COST, HIDDEN_CROSSING_COST, MAX_CLEARANCE, CLEARANCE_GAIN = 80.0, 8.0, 50.0, 0.5
 """Costs of a label on an item, in pixels of distance; distance from other items up to which more is a gain."""
 SUFFIX = " (label)"
@@ -204,9 +204,10 @@ class _Area:
 
     def find_place(self, name: str, text: str) -> tuple[float | str, float | str, str] | None:
         """Return the coordinates and the side of an item's label, which later ones avoid; None if there is no place."""
-        anchors, lines = self.anchors[name], text.replace("<b>", "").replace("</b>", "").split("<br>")
-        if not anchors.size:
+        all_anchors, lines = self.anchors[name], text.replace("<b>", "").replace("</b>", "").split("<br>")
+        if not all_anchors.size:
             return None
+        anchors = all_anchors[:: -(-len(all_anchors) // MAX_ANCHORS)]
         half_width, half_height = CHARACTER_WIDTH * max(map(len, lines)) / 2.0, LINE_HEIGHT * len(lines) / 2.0
         distances = DISTANCES if len(anchors) <= MAX_FAR_ANCHORS else DISTANCES[:2]
         shifts = np.append(-distances - half_height, distances + half_height)
@@ -221,7 +222,10 @@ class _Area:
             is_bad |= (abs(x - other_x) < half_width + other_width + 4.0) & (
                 abs(y - other_y) < half_height + other_height
             )
-        costs = np.where(is_bad, np.inf, abs(shifts) + 10.0 * abs(sides) + 10.0 * (shifts > 0.0))
+        if is_bad.all():
+            return None
+        x, y, indices, sides, shifts = (v[~is_bad] for v in (x, y, indices, sides, shifts))
+        costs = abs(shifts) + 10.0 * abs(sides) + 10.0 * (shifts > 0.0)
         clearances = np.full(x.size, MAX_CLEARANCE)
         for other_name, points in self.points.items():
             if points.size:
@@ -233,8 +237,6 @@ class _Area:
                     clearances = np.minimum(clearances, gaps)
         costs -= CLEARANCE_GAIN * np.maximum(clearances, 0.0)
         best = int(np.argmin(costs))
-        if not costs[best] < np.inf:
-            return None
         self.boxes.append((x[best], y[best], half_width, half_height))
         anchor_x, side = float(anchors[int(indices[best]), 0]), ("center", "right", "left")[int(sides[best])]
         return self._read(self.plot.x, anchor_x / WIDTH), self._read(self.plot.y, y[best] / self.height), side
