@@ -11,22 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer.plot import (
-    Axis,
-    Band,
-    Bars,
-    Border,
-    Cells,
-    Curve,
-    Hatching,
-    Item,
-    Level,
-    Mark,
-    Plot,
-    Points,
-    Regions,
-    Scale,
-)
+from dpcore.answer import Axis, Band, Bars, Border, Cells, Curve, Hatching, Item, Level, Mark, Plot
+from dpcore.answer.plot import Points, Regions, Scale
 from dpcore.common import wording
 from dpcore.contributions import FloatArray
 from dpcore.report import charts
@@ -35,11 +21,11 @@ WIDTH, HEIGHT_AROUND = 250.0, 95.0
 """Width in pixels of the area of the narrowest figure, on a phone, and the height of what stands around the area."""
 SIZE, CHARACTER_WIDTH, LINE_HEIGHT, MAX_CHARACTERS = 13, 6.8, 17.0, 22
 """Type size of labels; width of a character and height of a line, in pixels; characters in a line."""
-STEP, PADDING, TOP_MARGIN, RIGHT_MARGIN = 7.0, 5.0, 18.0, 24.0
+STEP, PADDING, TOP_MARGIN, RIGHT_MARGIN = 7.0, 5.0, 18.0, 28.0
 """Pixels: between points of a line, around a label at its left and right, and of the area that labels leave free."""
 DISTANCES, MAX_FAR_ANCHORS, MAX_ANCHORS = np.array([3.0, 9.0, 15.0, 22.0, 30.0, 42.0, 60.0, 90.0]), 12, 30
 """Pixels from a label to what it names: all for items with up to so many points, the first two for others."""
-CROSSING_COST, HIDDEN_CROSSING_COST, MAX_CLEARANCE, CLEARANCE_GAIN = 80.0, 8.0, 50.0, 0.5
+CROSSING_COST, HIDDEN_CROSSING_COST, MAX_CLEARANCE, CLEARANCE_GAIN = 80.0, 8.0, 50.0, 0.8
 """Costs of a label on an item, in pixels of distance; distance from other items up to which more is a gain."""
 SUFFIX = " (label)"
 """End of the name of a label's trace."""

@@ -117,6 +117,7 @@ def plot_bounds(solution: OwnersSolution) -> Plot:
     visible_values = np.r_[alone_bounds, no_privacy_bounds, solution.trivial_bound]
     limits = float(visible_values.min()), 4.0 * float(visible_values.max())
     x = Column("owners", owner_numbers)
+    num_owners = solution.get_coordinate(MapAxis.OWNERS)
     return Plot(
         "owners-bounds",
         "Bounds against the number of owners",
@@ -129,14 +130,7 @@ def plot_bounds(solution: OwnersSolution) -> Plot:
             Curve("Together, joint privacy", x, Column("joint_privacy", joint_bounds), Style.CAP),
             Curve("Together, full privacy", x, Column("full_privacy", full_bounds), Style.PRIVACY),
             Level("Above: nothing is said", solution.trivial_bound),
-            Mark(
-                "You",
-                solution.get_coordinate(MapAxis.OWNERS),
-                solution.bound_joint,
-                Style.ENTERED,
-                "square",
-                label="You",
-            ),
+            Mark("You", num_owners, solution.bound_joint, Style.ENTERED, "square", label="You"),
         ),
         solution.disclosure,
         height=420,

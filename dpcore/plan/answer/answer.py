@@ -9,21 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpcore.answer import (
-    Axis,
-    Bars,
-    Column,
-    Curve,
-    Item,
-    Level,
-    Mark,
-    Plot,
-    Style,
-    Toggle,
-    names_axis,
-    share_axis,
-)
+from dpcore.answer import Axis, Bars, Column, Curve, Item, Level, Mark, Plot, Style, names_axis, share_axis
 from dpcore.answer.answer import Answer, add_choice
+from dpcore.answer.plot import Toggle
 from dpcore.answer.section import Cached, Figures, Label, Parts, SearchResult, Sections, Solver
 from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
