@@ -55,9 +55,7 @@ from dpcore.total.parameters import TotalParameters
 Ends = tuple[float | None, float | None]
 """L and U of the release; None and None for one without a range."""
 
-NO_DRAW_TEXT = (
-    "No draw aims at this bound. *Choose privately* releases a private copy of the counts to answer on."
-)
+NO_DRAW_TEXT = "No draw aims at this bound. *Data* releases a DP histogram of the counts to answer on."
 
 
 @dataclass(frozen=True)
