@@ -266,23 +266,15 @@ def plot_exponents(solution: MultitaskSolution) -> Plot:
 # --- users and their budget ---------------------------------------------------------------------------------
 
 
-def _list_budget_uses(comparison: WeightComparison) -> tuple[tuple[str, str, FloatArray, Style], ...]:
-    """List for chosen and uniform weights: name, prefix of columns, used share of each user with a task, and style."""
-    has_task = comparison.tasks.graph.tasks_per_user > 0
-    return tuple(
-        (name, column_prefix, allocation.budget_uses[has_task] / comparison.problem.budget, style)
-        for name, column_prefix, allocation, style in (
-            (name_weights(comparison), "chosen", comparison.allocation, WEIGHTS_STYLE),
-            (UNIFORM_WEIGHTS, "uniform", comparison.uniform_allocation, UNIFORM_STYLE),
-        )
-    )
-
-
 def plot_budget_use(comparison: WeightComparison) -> Plot:
     """Plot the share of users, among those with a task, by the share of their budget that is used."""
     bin_edges = np.linspace(0.0, 1.0, USE_BINS + 1)
-    bars = []
-    for name, column_prefix, used_shares, style in _list_budget_uses(comparison):
+    bars, has_task = [], comparison.tasks.graph.tasks_per_user > 0
+    for name, column_prefix, allocation, style in (
+        (name_weights(comparison), "chosen", comparison.allocation, WEIGHTS_STYLE),
+        (UNIFORM_WEIGHTS, "uniform", comparison.uniform_allocation, UNIFORM_STYLE),
+    ):
+        used_shares = allocation.budget_uses[has_task] / comparison.problem.budget
         # The margin for rounding keeps a full budget just below 1: it belongs to the last bin.
         user_shares_by_bin = np.histogram(np.clip(used_shares, 0.0, 1.0), bin_edges)[0] / used_shares.size
         share_column = Column(f"{column_prefix}_share_of_users", user_shares_by_bin)
@@ -296,24 +288,6 @@ def plot_budget_use(comparison: WeightComparison) -> Plot:
         bars,
         comparison.tasks.disclosure,
         {"used_from": bin_edges[:-1], "used_to": bin_edges[1:]},
-    )
-
-
-def plot_users(comparison: WeightComparison) -> Plot:
-    """Plot the mean share of the budget used over the user's number of tasks."""
-    tasks_per_user, curves = comparison.tasks.graph.tasks_per_user, []
-    for name, column_prefix, used_shares, style in _list_budget_uses(comparison):
-        distinct_task_counts, mean_shares = average_by_size(tasks_per_user[tasks_per_user > 0], used_shares)
-        x, y = Column("tasks_of_user", distinct_task_counts), Column(f"{column_prefix}_used", mean_shares)
-        curves.append(Curve(name, x, y, style))
-    return Plot(
-        "many-tasks-users",
-        "Who uses it",
-        "Users with few tasks leave budget unused.",
-        Axis("tasks of the user", number_format=","),
-        share_axis("share of the budget used, mean", (0.0, 1.05), number_format=".3p"),
-        curves,
-        comparison.tasks.disclosure,
     )
 
 
