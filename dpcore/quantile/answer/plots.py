@@ -37,7 +37,7 @@ STYLES = (
 )
 WIDTH = 2.5  # In pixels, of a quantile's line.
 KIND_STYLES = (
-    (WeightKind.SMOOTH, "Smooth weights", Style.SMOOTH, "circle"),
+    (WeightKind.SMOOTH, "Smooth weights", Style.SMOOTH, "diamond"),
     (WeightKind.CAP, "Bounded rows", Style.CAP, "diamond"),
 )
 
@@ -114,13 +114,9 @@ def plot_density(
             (quantile_levels, "Quantile of the rows", exact_quantile, "solid"),
         ):
             if low <= level_value <= high:
-                options: dict[str, Any] = {
-                    "style": style,
-                    "dash": level_dash,
-                    "shared_legend_name": level_label,
-                }
+                level_options: dict[str, Any] = {"style": style, "dash": level_dash, "label": level_label}
                 level_name = f"{name}: {level_label.lower()}"
-                level_items.append(Level(level_name, level_value, is_vertical=True, **options))
+                level_items.append(Level(level_name, level_value, is_vertical=True, **level_options))
     if len(solution.outputs) == 1:
         if solution.own_outputs:
             own_density = solution.own_outputs[0].compute_binned_density(edges)
@@ -189,8 +185,7 @@ def plot_rank_distance(solution: QuantileSolution, dataset: Dataset) -> Plot:
         columns[column_name] = bounded_probabilities
         columns[f"{column_name}_without_bound"] = unbounded_probabilities
         curves.append(Curve(name, distance_column, bounded_probabilities, style, dash=dash, width=WIDTH))
-        legend_entry = "Without a bound" if len(solution.outputs) > 1 else ""
-        options: dict[str, Any] = {"color_style": style, "shared_legend_name": legend_entry}
+        options: dict[str, Any] = {"color_style": style, "label": "Without a bound"}
         unbounded_name = f"{name}, without a bound"
         unbounded_curves.append(
             Curve(unbounded_name, distance_column, unbounded_probabilities, Style.ENTERED, **options)
