@@ -7,6 +7,7 @@ stand in the plot's own `columns`.
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -149,15 +150,14 @@ class Curve(Series):
 
     Attributes:
         color_style: The style of its colour, where that is not its own style's.
-        shared_legend_name: Entry of the legend that it shares with others of the same style; empty for its own.
         dash: A dash pattern of its own; empty for that of its style.
         width: In pixels, where that is not its style's.
-        begins_legend: True if it begins the legend, wherever it lies.
         line_shape: Empty for straight lines from point to point. "hv": it keeps the value of each point up to the next
             one. "vh": it has the value of each point from the one before on. "hvh": its points are the middles of bins.
         symbol: Shape of its points; empty for a line without.
         hover_number: (words, values) of one more number at the pointer.
         shades_between_ends: True if the area from `low_ends` to `high_ends` is shaded, in place of whiskers.
+        label: The text at it; its name if this is empty.
 
     Examples:
         >>> Curve("Error", [1, 2, 4], [3.0, 2.0, 5.0], Style.CAP).name
@@ -165,14 +165,13 @@ class Curve(Series):
     """
 
     color_style: Style | None = None
-    shared_legend_name: str = ""
     dash: str = ""
     width: float | None = None
-    begins_legend: bool = False
     line_shape: str = ""
     symbol: str = ""
     hover_number: tuple[str, npt.ArrayLike] | None = None
     shades_between_ends: bool = False
+    label: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,6 +296,7 @@ class Mark:
         symbol: Its shape.
         is_unnamed: True if the legend leaves it out.
         hover_text: A further line of words at the pointer; empty for none.
+        label: The text below it; its name and ``x`` if this is empty.
     """
 
     name: str
@@ -306,6 +306,7 @@ class Mark:
     symbol: str = "diamond"
     is_unnamed: bool = False
     hover_text: str = ""
+    label: str = ""
 
 
 @dataclass(frozen=True)
@@ -327,7 +328,7 @@ class Level:
         is_vertical: True if it runs over the whole height.
         style: Whose colour an upright one has.
         dash: Its dash pattern.
-        shared_legend_name: Entry of the legend that upright ones share; empty for one of its own.
+        label: The text at it; its name if this is empty.
     """
 
     name: str
@@ -335,7 +336,16 @@ class Level:
     is_vertical: bool = False
     style: Style = Style.ENTERED
     dash: str = "dot"
-    shared_legend_name: str = ""
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Toggle:
+    """A switch at a figure that shows and hides some of its items, by their names; True if they are shown at first."""
+
+    name: str
+    item_names: tuple[str, ...]
+    is_on: bool = False
 
 
 Item = Curve | Points | Bars | Cells | Regions | Hatching | Border | Mark | Band | Level
@@ -362,6 +372,7 @@ class Plot:
         lower_height_share: Of the height, for that.
         note: Words in the middle of it; empty for none.
         handle: What a person may move by hand on a page; None for nothing.
+        toggles: Switches for the items beyond the first three curves.
 
     Examples:
         >>> from dpcore.common.privacy import Disclosure
@@ -386,6 +397,7 @@ class Plot:
     lower_height_share: float = 0.22
     note: str = ""
     handle: Handle | None = None
+    toggles: tuple[Toggle, ...] = ()
 
     def __post_init__(self) -> None:
         values_by_column_name = dict(self.columns)
@@ -410,6 +422,10 @@ class Plot:
                 drawn_values += [getattr(item, name, None) for name in attribute_names]
         vectors = [np.ravel(np.asarray(v, dtype=np.float64)) for v in drawn_values if v is not None]
         return np.concatenate(vectors)
+
+    def is_hidden(self, item_name: str) -> bool:
+        """Return True if an item is hidden until a toggle is switched on."""
+        return any(item_name in toggle.item_names and not toggle.is_on for toggle in self.toggles)
 
     def with_limits(self, x: Limits | None = None, y: Limits | None = None) -> Plot:
         """Return the plot with other limits of its axes; None keeps those of an axis."""
@@ -442,7 +458,7 @@ class Plot:
             if curve is None:
                 return self
             x = find_bound(curve.x)
-            y = float(np.interp(x, np.asarray(curve.x), np.asarray(curve.y)))
+            y = _read_error(curve, x)
         items = [item for item in self.items if not (isinstance(item, Mark) and item.name == IN_USE)]
         if handle and not any(isinstance(item, Mark) and item.name.startswith("Your own") for item in items):
             if second_bound is not None:
@@ -491,6 +507,15 @@ class Plot:
         """Return the marks that lie beyond the ends of an axis."""
         marks = (item for item in self.items if isinstance(item, Mark))
         return tuple(mark for mark in marks if not (self.x.contains(mark.x) and self.y.contains(mark.y)))
+
+
+def _read_error(curve: Curve, bound: float) -> float:
+    """Return the error of a curve at a bound; beyond its end, where all is noise, go on by its last slope."""
+    bounds, errors = (np.asarray(values, dtype=np.float64) for values in (curve.x, curve.y))
+    if bound <= bounds[-1] or min(errors[-2:]) <= 0.0:
+        return float(np.interp(bound, bounds, errors))
+    slope = math.log(errors[-1] / errors[-2]) / math.log(bounds[-1] / bounds[-2])
+    return float(errors[-1] * (bound / bounds[-1]) ** slope)
 
 
 def _list_columns(plot_item: Item) -> list[Column]:

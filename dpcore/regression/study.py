@@ -103,7 +103,7 @@ NEWS_ERRORS = {
 """Table 1 as printed, at the three ε."""
 METHOD_LINES = (
     ("no_bound", "No bound", Style.ENTERED, "square"),
-    ("best_bound", "Best bound", Style.CAP, "diamond"),
+    ("best_bound", "Best bound", Style.CAP, "triangle-up"),
     ("weights", "Best weights", Style.SMOOTH, "circle"),
 )
 COLUMN_PREFIXES = {"no_bound": "no_cap", "best_bound": "best_cap", "weights": "ours"}

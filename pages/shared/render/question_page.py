@@ -28,7 +28,7 @@ from pages.shared.card import cards
 from pages.shared.fields import fields, jobs
 from pages.shared.figures import figures
 from pages.shared.report import report_content
-from pages.shared.screen import layout
+from pages.shared.screen import layout, other_bounds
 from pages.shared.screen import sections as screen_sections
 from pages.shared.screen.sections import Renderer, list_contents
 from pages.shared.session import session
@@ -231,6 +231,13 @@ class Page:
         """Return the name, without its ending, of the Markdown file that explains how the answer is computed."""
         return "formula"
 
+    def draw_method(self, answer: Answer) -> None:
+        """Draw how the answer is computed, and how its bound is chosen with DP if the data are private."""
+        st.markdown(self.question.read_formula(self.choose_formula_file(answer)))
+        if cards.get_private_selection(answer) is not None and catalogue.DRAWING is not None:
+            with st.expander("How a bound is chosen with DP", icon=":material/casino:"):
+                st.markdown(catalogue.DRAWING.read_formula())
+
     def list_tabs(self, answer: Answer) -> Mapping[str, layout.Content]:
         """Return tabs that the page draws itself; a group of tabs joins the sections of its name."""
         return {}
@@ -258,8 +265,9 @@ class Page:
         return None
 
     def list_releases(self, answer: Answer, data: Any) -> tuple[Line, ...]:
-        """List what this page has released and spent, as lines of the report."""
-        return ()
+        """List what was released and spent on these data, as lines of the report."""
+        selection_module = cards.import_selection_module() if self.question.chooses_bound else None
+        return () if selection_module is None else selection_module.list_lines()
 
     def name_variant(self, answer: Answer) -> str:
         """Return the name of the answer's variant, which gets tabs and files of its own; empty for the only one."""
@@ -386,10 +394,12 @@ class Page:
             BEHIND: show_behind,
             **list_contents(renderer, sections, self.list_tabs(answer)),
             DOWNLOADS: show_files,
-            layout.COMPUTED: lambda: st.markdown(question.read_formula(self.choose_formula_file(answer))),
+            layout.COMPUTED: lambda: self.draw_method(answer),
         }
         with slots.answer:
             cards.draw_answer(answer, key, is_final)
+            if question.chooses_bound and not is_demonstration:
+                other_bounds.draw(question, run.shown_card or answer)
             # Right below the card: what a bound of the person's own costs.
             if own_fields := question.list_fields(Place.OWN):
                 fields.draw_row(question, *own_fields)
