@@ -15,6 +15,7 @@ ORDER = (
     "per_group",
     "quantile",
     "plan",
+    "release_sheet",
     "private_choice",
     "gap_examples",
     "learning",
@@ -55,6 +56,8 @@ DRAWING = next((question for question in PAGES if question.draws_bounds), None)
 """The question that draws the bounds of other questions privately; None where there is none."""
 PLANNING = next((question for question in PAGES if question.takes_releases), None)
 """The question that takes the releases of other questions into a plan; None where there is none."""
+STATING = next((question for question in PAGES if question.states_releases), None)
+"""The question that states what other questions release; None where there is none."""
 
 
 def find_page(title: str) -> Question:
