@@ -27,6 +27,24 @@ showErrorDetails = "full"
 """Settings of another project, which lie where the app is started from and must not become its own."""
 
 
+ASKED = [
+    "mean",
+    "events.csv",
+    "--user",
+    "who",
+    "--value",
+    "amount",
+    "--epsilon",
+    "1",
+    "--lower",
+    "0",
+    "--upper",
+    "100",
+]
+EXTRAS = {"plots": ["--report", "answer.html"], "release": ["--draw", "1", "--largest", "30"]}
+"""What the command is asked besides, by the extra that it needs."""
+
+
 def check(held: bool, what: str) -> None:
     """End with a sentence where something does not hold."""
     if not held:
@@ -67,14 +85,25 @@ def try_core(python: Path, command: Path, folder: Path) -> None:
         said.split()[0] in run([str(command), "--version"], folder).stdout, "--version says another version"
     )
     (folder / "events.csv").write_text("who,amount\na,1\na,2\nb,30\n", encoding="utf-8")
-    asked = ["mean", "events.csv", "--user", "who", "--value", "amount", "--epsilon", "1", "--lower", "0"]
-    said = run([str(command), *asked, "--upper", "100", "--report", "answer.html"], folder).stdout
+    said = run([str(command), *ASKED], folder).stdout
     check(said.startswith("Keep at most"), f"sweet-spot mean says {said!r}")
-    check((folder / "answer.html").stat().st_size > 10**6, "its report has no figures")
+    for extra, arguments in EXTRAS.items():
+        refused = run([str(command), *ASKED, *arguments], folder, code=2)
+        check(
+            f"[{extra}]" in refused.stderr, f"without the extra {extra}, the command says {refused.stderr!r}"
+        )
     said = run([str(command), "count", "--from", "events.csv", "--user", "who"], folder).stdout
     check(said.startswith("size,users,label\n1,1,"), f"sweet-spot count says {said!r}")
     refused = run([str(command)], folder, code=1)
     check("extra `app`" in refused.stderr and not refused.stdout, "without the app, sweet-spot must say so")
+
+
+def try_extras(command: Path, folder: Path, install: list[str], wheel: Path) -> None:
+    """Install one extra after the other; what was refused without it is answered with it."""
+    for extra, arguments in EXTRAS.items():
+        run([*install, f"{wheel}[{extra}]"], folder)
+        run([str(command), *ASKED, *arguments], folder)
+    check((folder / "answer.html").stat().st_size > 10**6, "its report has no figures")
 
 
 def try_app(command: Path, folder: Path) -> None:
@@ -130,6 +159,9 @@ def main() -> None:
         install = [str(python), *pip, "install", "--no-compile"]
         run([*install, str(wheel)], folder)
         try_core(python, command, elsewhere)
+        sizes = [path.stat().st_size for path in (folder / "empty").rglob("*") if path.is_file()]
+        print(f"The core takes {sum(sizes) / 1e6:.0f} MB.")
+        try_extras(command, elsewhere, install, wheel)
         run([*install, f"{wheel}[app]"], folder)
         try_app(command, elsewhere)
         print(f"{wheel.name}: import, command and app work in an empty environment.")

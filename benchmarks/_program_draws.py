@@ -75,7 +75,8 @@ class ProgramDraws:
         self.names: dict[str, Any] = {}
         self.summary: list[dict[str, Any]] = []
         self._releases: list[list[float]] = []
-        exec(_compile(statements[:first_sample]), self.names)
+        with contextlib.redirect_stderr(io.StringIO()):
+            exec(_compile(statements[:first_sample]), self.names)
         self.names["print"] = lambda text, **_: self._releases.append(
             _list_numbers(json.loads(text)["released"])
         )
@@ -111,7 +112,7 @@ class ProgramDraws:
 def run_whole(program_text: str, groups: Sequence[str] = ()) -> FloatArray:
     """Run a program from its first line to its last, and return the numbers that it releases."""
     text = re.sub(r"^GROUPS: list\[str\] = \[\]$", f"GROUPS = {list(groups)!r}", program_text, flags=re.M)
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
+    with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.redirect_stderr(io.StringIO()):
         exec(compile(text, "program", "exec"), {})
     return np.array(_list_numbers(json.loads(printed.getvalue())["released"]), dtype=np.float64)
 

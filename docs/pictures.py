@@ -111,7 +111,7 @@ def _state_count(page: Page) -> None:
 STEPS = (
     Picture("what-data-answer", "your-data", then=_upload),
     Picture("first-answer", "your-data", then=_range),
-    Picture("code", "mean", FIELDS["mean"], lambda page: _press(page, "Code for your library")),
+    Picture("code", "mean", FIELDS["mean"], lambda page: _press(page, "Get code")),
 )
 
 

@@ -222,7 +222,7 @@ def _pose_question(
     if question not in SELECTABLE:
         raise refuse(f"a bound is selected privately for {', '.join(SELECTABLE)}; got {question!r}")
     columns: dict[str, Any] = {name: tuple(list_columns(settings.get(name))) for name in ("user", "group")}
-    columns["value"], columns["missing"] = settings.get("value"), settings.get("missing")
+    columns |= {name: settings.get(name) for name in ("value", "missing", "sheet", "separator")}
     if isinstance(data, Dataset):
         columns = get_role_columns(data)
     entered_disclosure = settings.get("disclosure", Disclosure.PRIVATE)
@@ -300,7 +300,8 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
         () if pair_problem is None else group_columns,
         missing=missing,
     )
-    user_amounts = read_user_amounts(files, names, roles, named_columns, keeps_rows=is_range)
+    reading = {name: columns.get(name) or "" for name in ("sheet", "separator")}
+    user_amounts = read_user_amounts(files, names, roles, named_columns, keeps_rows=is_range, **reading)
     return get_user_amounts(user_amounts) if isinstance(user_amounts, Dataset) else user_amounts
 
 

@@ -34,6 +34,8 @@ COLUMNS = {
     "group": "The column of groups, or several that name one together.",
     "missing": 'If a value is missing or no number: "drop" leaves the row out, a public number replaces the value. '
     "By default such data are refused. A rule that is chosen because a blank was seen is a look at the data.",
+    "sheet": "The sheet of a workbook; by default the first.",
+    "separator": "What stands between fields of text, such as ; or tab or blank; by default it is detected.",
     "label": "The column that is predicted: numbers, or words of which `positive` names one.",
     "features": "The columns that it is predicted from: numbers as they are, others one-hot. By default all.",
     "levels": "The public list of a column's levels, the reference level first, by column; by default off the cells.",
@@ -86,9 +88,8 @@ class Question:
     def column_arguments(self) -> tuple[str, ...]:
         """Return the names of the arguments that say how the data are read."""
         names = {"user", "disclosure", *self.needed_columns, *self.accepted_columns}
-        names |= set(LABEL_ARGUMENTS if self.table_module else ()) | (
-            {"missing"} if "value" in names else set()
-        )
+        names |= set(LABEL_ARGUMENTS if self.table_module else ("sheet", "separator"))
+        names |= {"missing"} if "value" in names else set()
         return tuple(name for name in COLUMNS if name in names)
 
     @property

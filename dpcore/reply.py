@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from dpcore.answer import Answer, Plot, section
 from dpcore.code import LIBRARIES, Code, write
 from dpcore.common.checks import refuse
+from dpcore.common.extras import import_extra
 from dpcore.common.privacy import Charge
 from dpcore.dataset import Dataset
 from dpcore.report import content
@@ -37,7 +38,8 @@ class Figures(Mapping[str, Any]):
         self._answer = answer
 
     def __getitem__(self, key: str) -> Any:
-        from dpcore.report import plotly_figures  # Plotly, which nothing else here needs
+        import_extra("plotly")
+        from dpcore.report import plotly_figures
 
         return plotly_figures.draw_on_white(self._answer.plots[key]())
 
@@ -253,6 +255,7 @@ class Reply:
         Raises:
             OSError: It cannot be written.
         """
+        import_extra("plotly")
         from dpcore.report import report_html
 
         text = report_html.write_report_html(self._report(), datetime.now(UTC))
@@ -276,6 +279,7 @@ class Reply:
         """
         import pandas as pd
 
+        import_extra("plotly")
         from dpcore.report import plotly_figures
 
         sections_by_name = section.flatten(self.answer.sections)
@@ -327,8 +331,10 @@ class Reply:
             f"<tr><td>{escape(n.label)}</td><td><b>{escape(n.text)}</b></td><td>{escape(n.note)}</td></tr>"
             for n in answer.numbers
         )
-        range_text = answer.near_optimal
-        near_optimal_html = f"<p>Good enough: {escape(range_text)}</p>" if range_text else ""
+        named_sentences = {"Verdict": answer.verdict_sentence, "Near-optimal": answer.near_optimal}
+        near_optimal_html = "".join(
+            f"<p>{name}: {escape(text)}</p>" for name, text in named_sentences.items() if text
+        )
         notes_html = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
         assumptions_html = "".join(f"<li>{escape(sentence)}.</li>" for sentence in answer.all_assumptions)
         return (

@@ -43,7 +43,7 @@ def test_a_mean_has_the_bound_and_the_error_of_brute_force(events, mean):
     best = min(errors, key=errors.__getitem__)
     assert (mean.bound, isinstance(mean.bound, int)) == (best, True)
     assert mean.error == pytest.approx(errors[best])
-    assert len(str(mean).splitlines()) == 4
+    assert len(str(mean).splitlines()) == 5
     assert "do not publish" in str(mean)
 
 

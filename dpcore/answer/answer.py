@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
@@ -142,6 +143,62 @@ def build_error_parts(
     )
 
 
+class Verdict(StrEnum):
+    """The use of a release, by its error over the released value; `VERDICT_RULE` states the limits."""
+
+    USEFUL = "useful"
+    ROUGH = "rough"
+    NOT_USEFUL = "not useful"
+
+
+ROUGH_ABOVE, NOT_USEFUL_ABOVE = 0.1, 0.5
+VERDICT_RULE = (
+    f"Useful: at most {wording.percent(ROUGH_ABOVE)}. Rough: at most {wording.percent(NOT_USEFUL_ABOVE)}. "
+    "Not useful: more."
+)
+
+
+@dataclass(frozen=True)
+class RelativeError:
+    """The error of an answer over the size of what is released; the verdict follows from it alone.
+
+    Attributes:
+        share: The error over that size, at least 0.
+        base_phrase: That size: ``the count``, or what stands in for a value that was not read.
+        remark: A further sentence for the card; empty for none.
+    """
+
+    share: float
+    base_phrase: str
+    remark: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return how useful the release is; an infinite or undefined share is not useful."""
+        if self.share <= ROUGH_ABOVE:
+            return Verdict.USEFUL
+        return Verdict.ROUGH if self.share <= NOT_USEFUL_ABOVE else Verdict.NOT_USEFUL
+
+    @property
+    def text(self) -> str:
+        """Return the share with its base: ``1.5 % of the count``."""
+        share_text = wording.percent(self.share) if self.share <= 10.0 else f"over {wording.percent(10.0)}"
+        return f"{share_text} of {self.base_phrase}"
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """Another mechanism with less error than the one in the headline.
+
+    Attributes:
+        sentence: What it is, and how much error it saves.
+        form_name: The beginning of the name of its form in the answer's `code`.
+    """
+
+    sentence: str
+    form_name: str
+
+
 RELEASE_ASSUMPTION = "The DP release is taken for the data; errors on the original data are unknown"
 Proof = tuple[str, Certificate, str]
 """The proved quantity, its certificate, and how the search ended."""
@@ -192,7 +249,7 @@ class Answer:
         disclosure: The disclosure of the data behind the numbers; a release carries its facts.
         facts: Sentences by name: half and double, who is affected ...
         proofs: The certificates; empty if nothing is claimed to be optimal.
-        code: The choice that *Code for your library* writes; None if there is none.
+        code: The choice that *Get code* writes; None if there is none.
         near_optimal: The near-optimal range, one sentence; empty if it is not known.
         parameters: The parameters as they were entered.
         solution: The solution that sentences and plots are made of.
@@ -206,6 +263,8 @@ class Answer:
         error: The error, if it is not the value of the second number. None otherwise.
         sections: What a page shows in tabs.
         error_parts: The parts of the error, in the words and colours of the main figure; empty for none.
+        relative_error: The error over the released value, and the verdict on it; None if it is not known.
+        alternative: Another mechanism with less error; None if there is none.
 
     Examples:
         >>> import dpcore as ss
@@ -233,6 +292,8 @@ class Answer:
     setting: ReleaseSetting | None = None
     error: float | None = None
     error_parts: tuple[ErrorPart, ...] = ()
+    relative_error: RelativeError | None = None
+    alternative: Alternative | None = None
     sections: Sections = field(default_factory=dict)
 
     @cached_property
@@ -242,8 +303,20 @@ class Answer:
 
     @property
     def all_facts(self) -> tuple[tuple[str, str], ...]:
-        """Return the facts as (name, sentence), the near-optimal range first."""
-        return (*([("Good enough", self.near_optimal)] if self.near_optimal else ()), *self.facts.items())
+        """Return the facts as (name, sentence), the verdict and the near-optimal range first."""
+        first_facts = {"Verdict": self.verdict_sentence, "Near-optimal": self.near_optimal}
+        first_facts["Less error"] = self.alternative.sentence if self.alternative else ""
+        return (
+            *((name, sentence) for name, sentence in first_facts.items() if sentence),
+            *self.facts.items(),
+        )
+
+    @property
+    def verdict_sentence(self) -> str:
+        """Return the verdict with its reason: ``useful, the error is 1.5 % of the count.``; empty for no verdict."""
+        if (relative := self.relative_error) is None:
+            return ""
+        return f"{relative.verdict}, the error is {relative.text}. {relative.remark}".rstrip()
 
     @property
     def all_assumptions(self) -> tuple[str, ...]:
@@ -251,11 +324,18 @@ class Answer:
         return self.assumptions + (RELEASE_ASSUMPTION,) * isinstance(self.disclosure, ReleaseFacts)
 
     def __str__(self) -> str:
-        """Return headline, 2 numbers, near-optimal range (else the detail's first sentence), label; a line each."""
+        """Return headline, 2 numbers, verdict, near-optimal range or else the first caveat, label; a line each."""
         numbers_line = "; ".join(f"{n.label}: {n.text} {n.note}".strip() for n in self.numbers[:2])
-        range_line = f"Good enough: {self.near_optimal}" if self.near_optimal else ""
+        range_line = f"Near-optimal: {self.near_optimal}" if self.near_optimal else ""
+        verdict_line = f"Verdict: {self.verdict_sentence}" if self.relative_error else ""
         first_sentence = re.split(r"(?<=[.!?])\s+(?=[A-Z])", self.detail, maxsplit=1)[0]
-        lines = (self.headline, numbers_line, range_line or first_sentence, self.disclosure.label)
+        lines = (
+            self.headline,
+            numbers_line,
+            verdict_line,
+            range_line or first_sentence,
+            self.disclosure.label,
+        )
         return "\n".join(line.replace("**", "") for line in lines if line)
 
 
@@ -264,6 +344,14 @@ def without_numbers(parameters: Any, provenance: Provenance, setting: ReleaseSet
     detail = "The notes above say why. A bound can still be drawn, by fixed rules."
     headline = "These data have no answer of their own."
     return Answer(headline, detail, (), (), provenance, parameters=parameters, setting=setting)
+
+
+def list_verdict_entries(answer: Answer) -> dict[str, object]:
+    """Return relative error, its base and the verdict for JSON; empty without a verdict."""
+    if (relative := answer.relative_error) is None:
+        return {}
+    share = relative.share if math.isfinite(relative.share) else None
+    return {"relative_error": share, "relative_to": relative.base_phrase, "verdict": relative.verdict.value}
 
 
 def add_choice(
@@ -308,7 +396,12 @@ def add_choice(
             "data": {}
             if dataset is None
             else {"label": data_label, **_summarise(dataset), **(data_entries or {})},
-            "answer": {"label": data_label, **numbers_by_key, **make_answer_entries()},
+            "answer": {
+                "label": data_label,
+                **numbers_by_key,
+                **list_verdict_entries(answer),
+                **make_answer_entries(),
+            },
             "assumptions": list(answer.assumptions),
         }
         sections = {name: entries for name, entries in sections_by_name.items() if entries}

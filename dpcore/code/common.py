@@ -25,7 +25,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, classify, format_rounded_up
 from dpcore.common.version import VERSION
 from dpcore.data.group_list import are_dates
-from dpcore.data.tables import SPACED, FileKind
+from dpcore.data.tables import SPACED, SPACED_PATTERN, FileKind
 
 WIDTH = 92
 MAX_LINE = 2_000
@@ -432,6 +432,7 @@ def render_program(template_name: str, choice: Choice, **further_values: Any) ->
         "bins_are_dates": bool(choice.edges) and are_dates(choice.edges),
         "layout": table_layout,
         "kinds": [file.kind.name for file in table_layout.files],
+        "spaced_pattern": SPACED_PATTERN,
         "spaced": [file for file in table_layout.files if file.separator in SPACED or file.names],
         "private": is_of_private_data,
         # One cell can decide the mark of a column, so programs for private data read every cell separately.

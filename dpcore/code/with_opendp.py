@@ -62,7 +62,9 @@ def has_short_program(choice: Choice) -> bool:
     is_utf8_text = file_layout.kind is FileKind.TEXT and file_layout.encoding in ("utf-8", "ascii")
     is_utf8_text &= len(file_layout.separator) == 1
     is_one_file = (is_utf8_text or file_layout.kind is FileKind.PARQUET) and not other_layouts
-    has_header_on_top = not (file_layout.skip or file_layout.packing or file_layout.names)
+    has_header_on_top = not (
+        file_layout.skip or file_layout.packing or file_layout.names or file_layout.folder_cells
+    )
     has_missing_rule = table_layout.missing_is_a_user or table_layout.has_missing_rule
     needs_marks = any(table_layout.decimal(name) for name in choice.number_columns)
     # Polars takes some names for patterns of names.

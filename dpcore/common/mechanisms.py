@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from dpcore.common.branch_and_bound import find_least_noise
 from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
+from dpcore.common.extras import import_extra
 from dpcore.common.privacy import Disclosure, compute_gaussian_sigma, format_rounded_up
 from dpcore.contributions import FloatArray, IntArray
 
@@ -352,6 +353,7 @@ def _load_opendp() -> Any:
     The prelude itself is not imported: if scikit-learn or Polars is installed, it loads them, 1 s instead of
     0.1 until the first noise is drawn.
     """
+    import_extra("opendp")
     module_names = ("mod", "combinators", "measurements", "domains", "metrics", "measures")
     modules = [importlib.import_module(f"opendp.{name}") for name in module_names]
     mod, combinators, measurements, *space_modules = modules

@@ -52,6 +52,11 @@ def _build_parser(program_name: str = "python -m dpcore.counting") -> argparse.A
     distribution_help = "file for the distribution of pairs, for bounds per group"
     add_argument("--distribution-to", type=Path, help=distribution_help)
     add_argument("--value", help="column of values")
+    add_argument("--sheet", default="", help="sheet of a workbook; by default the first")
+    separator_help = (
+        "what stands between fields of text, such as ';', tab or blank; by default it is detected"
+    )
+    add_argument("--separator", default="", help=separator_help)
     add_argument("--names", help="names of the columns, with commas between, where the files hold none")
     add_argument("--count", choices=[*COUNT_OPTIONS.values()], default="rows", help="what a contribution is")
     users_help = "rows that name no user: leave them out, or count them as one user"
@@ -157,7 +162,7 @@ def _count(command_options: argparse.Namespace) -> CountResult:
     refuse_to_overwrite(source_paths, "--distribution-to", command_options.distribution_to)
     if find_distributions(source_paths):
         raise refuse("a distribution of pairs is counted already", remedy="Ask: sweet-spot group FILE")
-    source = open_files(source_paths)
+    source = open_files(source_paths, sheet=command_options.sheet, separator=command_options.separator)
     if command_options.names is not None:
         source = source.with_names(command_options.names.split(","))
     memory_limit = _parse_bytes(command_options.memory)

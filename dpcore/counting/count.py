@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -150,12 +150,14 @@ def to_dataset(
     contribution: Contribution = Contribution.ROWS,
     needs: Sequence[str] = (),
     missing: MissingRule = None,
+    sheet: str = "",
+    separator: str = "",
 ) -> Dataset:
     """Convert data of any accepted kind to a `Dataset`, as *Data* does for an upload.
 
     Args:
         data: A table in memory (pandas, Polars, Arrow, DuckDB), one row per contribution; the path of a file, a
-            pattern such as ``logs/*.csv``, or several of them; rows per user as a list or an array; a
+            pattern such as ``logs/*.csv``, or several of them; rows per user as a list, an array or a dict by user; a
             `ContributionHistogram`; or a `Dataset`, which stays as it is.
         user: The column, or columns together, that identify the user of a row. A file of counts or of a histogram needs
             none.
@@ -166,6 +168,8 @@ def to_dataset(
         needs: Names of those of the arguments ``value`` and ``group`` that the question requires.
         missing: What happens where a value is missing or no finite number: ``"drop"`` leaves the row out, a public
             number replaces the value, None refuses the data.
+        sheet: Sheet of workbooks; empty for the first.
+        separator: Separator of fields of text files; empty to detect it.
 
     Returns:
         The dataset.
@@ -196,7 +200,7 @@ def to_dataset(
             elif files.find_distributions(file_paths):
                 dataset = files.read_distribution(file_paths, provenance=provenance)
             else:
-                source = files.open_files(file_paths)
+                source = files.open_files(file_paths, sheet=sheet, separator=separator)
             if source is not None:
                 role_columns = user_columns, value, group_columns
                 roles = _choose_roles(source, *role_columns, contribution, missing_names, missing, problems)
@@ -207,18 +211,20 @@ def to_dataset(
 
 
 def _build_from_counts(data: Any, provenance: Provenance) -> Dataset:
-    """Build the dataset of a histogram, or of rows per user; raise InvalidInput for any other data."""
+    """Build the dataset of a histogram, or of rows per user, in order or by user; else raise InvalidInput."""
     source_text = "Rows per user."
     if isinstance(data, ContributionHistogram):
         histogram, source_text = data, "A histogram."
     else:
         rows_per_user = np.empty((0, 0))
         with suppress(ValueError):  # lists of several lengths
-            rows_per_user = np.asarray(data)
+            rows_per_user = np.asarray(list(data.values()) if isinstance(data, Mapping) else data)
         if rows_per_user.ndim == 1 and rows_per_user.size == 0:
             raise refuse("the list of rows per user is empty", remedy="Give one number for each user")
         if rows_per_user.ndim != 1 or rows_per_user.dtype.kind not in "iuf":
-            allowed_text = "a table, the path of a file, rows per user as a list of numbers, or a histogram"
+            allowed_text = (
+                "a table, the path of a file, rows per user (a list, or a dict by user), or a histogram"
+            )
             raise refuse(f"data must be {allowed_text}; got {type(data).__name__}")
         histogram = ContributionHistogram.from_counts(rows_per_user)
     release_facts = None if isinstance(provenance, Disclosure) else provenance

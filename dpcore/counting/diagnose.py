@@ -248,7 +248,7 @@ def _iterate_records(relation: Relation, line_stream: io.TextIOWrapper) -> Itera
     next(csv_reader, None)
     first_line = csv_reader.line_num + 1
     for record in csv_reader:
-        yield relation.num_skipped_lines + first_line, bool(record) or len(relation.columns) == 1
+        yield relation.num_skipped_lines + first_line, bool(record) or relation.num_stored_columns == 1
         first_line = csv_reader.line_num + 1
 
 
@@ -369,7 +369,7 @@ def recode_file(
                 message = f"the file looks like {encoding.upper()}, but some bytes do not fit"
                 raise refuse(message, location, formats.SAVE_AS_UTF_8) from None
             if separator:
-                if '"' in text:
+                if '"' in text and separator != " +":
                     remedy = "Save it with commas between fields"
                     raise refuse("its fields cannot be quoted", location, remedy)
                 *lines, unfinished_line = (unfinished_line + text).split("\n")

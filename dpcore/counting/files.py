@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import glob
+import itertools
 import os
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from dpcore.common.checks import InputProblem, InvalidInput, Problems, convert_system_errors, refuse
 from dpcore.common.privacy import LABEL_COLUMN, Disclosure, ReleaseFacts
@@ -18,7 +21,7 @@ from dpcore.counting import formats, heads
 from dpcore.counting.formats import File, MemoryFile, describe_file
 from dpcore.counting.heads import read_json
 from dpcore.counting.relation import Relation, read_stamp
-from dpcore.counting.text import TooManyCells, read_table
+from dpcore.counting.text import TooManyCells, read_separator, read_table
 from dpcore.counting.workbooks import read_workbook
 from dpcore.data import group_pairs
 from dpcore.data.column_names import refuse_other_columns, shorten
@@ -106,7 +109,9 @@ class Source:
                 problems.add(f"there are {len(self.columns)} columns, and {len(new_names)} names")
             if not all(new_names) or len(set(new_names)) < len(new_names):
                 problems.add("every column needs a name of its own")
-        file_layouts = tuple(replace(old, names=new_names) if old.names else old for old in self.head.layouts)
+        file_layouts = tuple(
+            replace(old, names=new_names[: len(old.names)]) if old.names else old for old in self.head.layouts
+        )
         head = replace(self.head, frame=self.head.frame.set_axis(new_names, axis=1), layouts=file_layouts)
         relations = [replace(each, columns=new_names, table=each.table and head) for each in self.relations]
         return replace(self, head=head, relations=tuple(relations))
@@ -128,6 +133,8 @@ def expand_patterns(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
         for path in [os.fspath(path) for path in paths]:
             if "\0" in path:
                 problems.add("a path holds a NUL character, which no name of a file has")
+            elif partition_paths := _list_partitions(path):
+                expanded_paths += partition_paths
             elif os.path.isdir(path):
                 problems.add(_describe_folder(path), f"folder {shorten(Path(os.path.abspath(path)).name)}")
             elif os.path.exists(path) or not glob.has_magic(path):
@@ -152,15 +159,56 @@ def _is_in_delta_table(path: str) -> bool:
     return any(os.path.isdir(folder / "_delta_log") for folder in folders)
 
 
+_FOLDER_PATTERN = re.compile(r"([^=]+)=(.*)")
+"""The name of a folder that names a column and its cell, as Hive writes it."""
+
+
+def _list_partitions(path: str) -> list[str]:
+    """Return the files of a folder whose folders name cells, as in ``year=2024``; empty if it is none."""
+    if _is_in_delta_table(os.path.join(path, "file")):
+        return []
+    files = sorted(Path(path).glob("*=*/**/*"))
+    return [str(file) for file in files if file.is_file() and not file.name.startswith(("_", "."))]
+
+
+def _list_folder_cells(path: File) -> tuple[tuple[str, str], ...]:
+    """Return the name and the cell of each column that the innermost folders of a path name."""
+    folder_names = () if isinstance(path, MemoryFile) else path.parts[-2::-1]
+    matches = list(itertools.takewhile(bool, map(_FOLDER_PATTERN.fullmatch, folder_names)))
+    return tuple(
+        (" ".join(unquote(match[1]).split()), unquote(match[2]).replace("__HIVE_DEFAULT_PARTITION__", ""))
+        for match in reversed(matches)
+        if match
+    )
+
+
+def name_file(path: File) -> str:
+    """Return the display name of a file, from which programs read it: with the folders that name cells."""
+    num_folders = len(_list_folder_cells(path))
+    return (
+        Path(*path.parts[-num_folders - 2 :]).as_posix()
+        if isinstance(path, Path) and num_folders
+        else path.name
+    )
+
+
+def add_folder_cells(path: File, relation: Relation, table: Table) -> tuple[Relation, Table]:
+    """Return the relation and the table of a file with the columns that its folders name and the file lacks."""
+    cells = {name: cell for name, cell in _list_folder_cells(path) if name not in relation.columns}
+    if not cells:
+        return relation, table
+    layouts = tuple(replace(old, folder_cells=tuple(cells.items())) for old in table.layouts)
+    table = replace(table, frame=table.frame.assign(**cells), layouts=layouts)
+    if relation.table is not None:
+        return Relation.of_table(table), table
+    columns = (*relation.columns, *cells)
+    return replace(relation, columns=columns, folder_cells=tuple(cells.values())), table
+
+
 def _describe_folder(path: str) -> str:
     """Describe why a folder is not read, with what to do."""
     if os.path.isdir(os.path.join(path, "_delta_log")):
         return f"{_DELTA_MESSAGE}. {_DELTA_REMEDY}"
-    if any(entry.is_dir() for entry in Path(path).glob("*=*")):
-        return (
-            "its folders name the cells of columns, as Hive writes them, and these are not read. Write it as one file "
-            "first, with these columns in it"
-        )
     return "a folder is no table. Name its files with a pattern, such as folder/part*.csv"
 
 
@@ -226,6 +274,8 @@ def open_files(
     small_bytes: int = SMALL_BYTES,
     owned_folder: Workspace | None = None,
     should_stop: ShouldStop | None = None,
+    sheet: str = "",
+    separator: str = "",
 ) -> Source:
     """Inspect files: return a source with their formats, columns and first rows, or all rows if they are small.
 
@@ -237,12 +287,15 @@ def open_files(
             to DuckDB.
         owned_folder: A temporary folder that is removed when the source is closed.
         should_stop: Called while a workbook is read.
+        sheet: Sheet of workbooks to read; empty for the first.
+        separator: Separator of fields of text, such as ``;``, ``tab`` or ``blank``; empty to detect it.
 
     Raises:
         InvalidInput: They cannot be read, or do not belong together; all problems at once.
     """
     files = convert_to_files(paths)
-    file_names = [file.name for file in files] if names is None else list(names)
+    file_names = [name_file(file) for file in files] if names is None else list(names)
+    stated_separator = read_separator(separator)
     if not files:
         raise refuse("no file is chosen", remedy="Choose at least one")
     relations: list[Relation] = []
@@ -251,7 +304,10 @@ def open_files(
     with Problems() as problems:
         for file, name in zip(files, file_names, strict=True):
             try:
-                relation, table, num_kept_bytes = _inspect(file, name, remaining_bytes, should_stop)
+                relation, table, num_kept_bytes = _inspect(
+                    file, name, remaining_bytes, should_stop, sheet, stated_separator
+                )
+                relation, table = add_folder_cells(file, relation, table)
             except InvalidInput as refused:
                 file_problems = refused.problems
                 problems.extend(file_problems if len(files) == 1 else _add_file_name(file_problems, name))
@@ -259,6 +315,12 @@ def open_files(
                 relations.append(relation)
                 head_tables.append(table)
                 remaining_bytes -= num_kept_bytes
+    kinds = {file_layout.kind for table in head_tables for file_layout in table.layouts}
+    with Problems() as problems:
+        if sheet and kinds != {FileKind.WORKBOOK}:
+            problems.add("only workbooks have sheets", "", "Leave the sheet out")
+        if separator and kinds != {FileKind.TEXT}:
+            problems.add("only text has a separator of fields", "", "Leave the separator out")
     num_bytes = sum(file.stat().st_size for file in files)
     copy_notes = _note_copies(files, file_names)
     if all(relation.table is not None for relation in relations):
@@ -273,7 +335,7 @@ def open_files(
 
 
 def _inspect(
-    path: File, name: str, remaining_bytes: int, should_stop: ShouldStop | None
+    path: File, name: str, remaining_bytes: int, should_stop: ShouldStop | None, sheet: str, separator: str
 ) -> tuple[Relation, Table, int]:
     """Return a file as a relation, its first rows or all of them, and how many of the remaining bytes they take.
 
@@ -282,7 +344,7 @@ def _inspect(
     file_start = formats.read_start(path, name)
     file_stamp = read_stamp(path)  # Before anything is read, so that later writes are detected.
     if file_start.kind is FileKind.WORKBOOK:
-        table = read_workbook(path, name, should_stop)
+        table = read_workbook(path, name, should_stop, sheet)
         return Relation.of_table(table), table, 0
     if file_start.kind is FileKind.PARQUET:
         relation, table = heads.describe_parquet(path, name, SMALL_CELLS if remaining_bytes > 0 else 0)
@@ -292,7 +354,7 @@ def _inspect(
     content = formats.read_small(path, file_start, max_bytes, name) if max_bytes > 0 else None
     if content is not None:
         try:
-            table = read_json(content, name)[0] if is_json else read_table(content, name)
+            table = read_json(content, name)[0] if is_json else read_table(content, name, separator)
             table = _add_packing(table, file_start.packing)
             return Relation.of_table(table), table, len(content)
         except TooManyCells:  # DuckDB reads it like a large file, with little memory
@@ -300,7 +362,10 @@ def _inspect(
                 raise
     if file_start.is_json_array:
         raise refuse(f"the JSON array is longer than {ARRAY_BYTES:,} bytes", "", "Write one object per line")
-    relation, table = (heads.describe_json if is_json else heads.describe_text)(path, name, file_start)
+    if is_json:
+        relation, table = heads.describe_json(path, name, file_start)
+    else:
+        relation, table = heads.describe_text(path, name, file_start, separator)
     return replace(relation, stamp=file_stamp), _add_packing(table, file_start.packing), 0
 
 

@@ -126,9 +126,11 @@ def describe_json(path: formats.File, name: str, file_start: formats.FileStart) 
     return Relation(path, name, FileKind.JSON, table.columns, file_start.packing, encoding, keys=keys), table
 
 
-def describe_text(path: formats.File, name: str, file_start: formats.FileStart) -> tuple[Relation, Table]:
+def describe_text(
+    path: formats.File, name: str, file_start: formats.FileStart, stated_separator: str = ""
+) -> tuple[Relation, Table]:
     """Return the relation of a large text file, and its first rows as a table."""
-    table = _read_first_rows(file_start, name)
+    table = _read_first_rows(file_start, name, stated_separator)
     encoding = formats.detect_encoding(file_start.content) or table.encoding  # also UTF-16 without a mark
     (file_layout,) = table.layouts
     relation = Relation(
@@ -139,18 +141,18 @@ def describe_text(path: formats.File, name: str, file_start: formats.FileStart) 
     return relation, table
 
 
-def _read_first_rows(file_start: formats.FileStart, name: str) -> Table:
+def _read_first_rows(file_start: formats.FileStart, name: str, stated_separator: str) -> Table:
     """Read the rows in the first bytes, which may end inside a character, a line, or a quoted line break."""
     content = file_start.content
     if file_start.is_complete:
         with suppress(TooManyCells):
-            return _cut_rows(read_table(content, name))
+            return _cut_rows(read_table(content, name, stated_separator))
     elif formats.is_blank(content):
         raise refuse(f"the first {len(content):,} bytes are blank", remedy="Remove the blank lines on top")
     # For most files the first rows are enough, which takes a third of the time.
     with suppress(InvalidInput):
         if end_position := _find_line_end(content, HEAD_ROWS):
-            return _cut_rows(read_table(content[:end_position], name))
+            return _cut_rows(read_table(content[:end_position], name, stated_separator))
     first_error: InvalidInput | None = None
     for _ in range(30):
         end_position = max(content.rfind(b"\n"), content.rfind(b"\r")) + 1
@@ -163,7 +165,7 @@ def _read_first_rows(file_start: formats.FileStart, name: str) -> Table:
             break
         content = content[:end_position]
         try:
-            return _cut_rows(read_table(content, name))
+            return _cut_rows(read_table(content, name, stated_separator))
         except InvalidInput as refused:
             first_error, error_text = first_error or refused, str(refused)
             if "a header and no rows" in error_text:

@@ -100,7 +100,7 @@ def list_rejected(
 
 def _check_fields(relation: Relation, should_stop: ShouldStop | None) -> list[RejectedLines]:
     """Return the lines with too few or too many fields or unmatched quotation marks; or that text is not UTF-8."""
-    num_columns, last_line = len(relation.columns), 0
+    num_columns, last_line = relation.num_stored_columns, 0
     counts_by_reason, lines_by_reason = Counter[str](), dict[str, list[tuple[int, int]]]()
 
     def note_line(reason: str, num_fields: int = 0) -> None:
@@ -169,7 +169,7 @@ def report_rejected(
         default_message = "the line cannot be read", QUOTES_REMEDY
         message, remedy = _MESSAGES_BY_REASON.get(rejected.reason, default_message)
         if rejected.reason == "TOO MANY COLUMNS":
-            message = f"{rejected.num_fields:,} fields, but the header names {len(relation.columns)}"
+            message = f"{rejected.num_fields:,} fields, but the header names {relation.num_stored_columns}"
             remedy = "Put quotation marks around fields with a delimiter inside, or add the missing names"
         line_numbers = [line_number + num_skipped for line_number in rejected.line_numbers]
         message = describe_lines(message, line_numbers, rejected.num_lines)

@@ -53,6 +53,7 @@ class Relation:
         buffer_bytes: Bytes of text that are read at once; each thread has several buffers. It must be a multiple of 16.
         is_single_threaded: True if a single thread reads the file.
         text_columns: Columns that are read as text, as their types differ between the files (`find_mixed_columns`).
+        folder_cells: Cells of the last columns, which the file's folders name.
     """
 
     path: File
@@ -73,6 +74,7 @@ class Relation:
     buffer_bytes: int = LARGE_BUFFER
     is_single_threaded: bool = False
     text_columns: frozenset[str] = frozenset()
+    folder_cells: tuple[str, ...] = ()
 
     @classmethod
     def of_table(cls, table: Table) -> Relation:
@@ -84,6 +86,11 @@ class Relation:
     def is_text(self) -> bool:
         """Return True if a text file is read."""
         return self.kind is FileKind.TEXT and self.table is None
+
+    @property
+    def num_stored_columns(self) -> int:
+        """Return the number of columns that the file itself has."""
+        return len(self.columns) - len(self.folder_cells)
 
     @property
     def separator(self) -> str:
@@ -166,9 +173,10 @@ def _write_rows_sql(
         if relation.table is None:
             rows_sql = f"(SELECT *, row_number() OVER () AS {ROW_COLUMN} FROM {rows_sql})"
     condition_sql = ""
-    if relation.is_text and missing_users is MissingUsers.ONE_USER and len(relation.columns) > 1:
+    if relation.is_text and missing_users is MissingUsers.ONE_USER and relation.num_stored_columns > 1:
         # A blank line names no user, but it is not a row either.
-        filled_sqls = [f"trim(x{index}, {quote_literal(BLANKS)}) <> ''" for index in range(len(cell_sqls))]
+        stored_indices = range(relation.num_stored_columns)
+        filled_sqls = [f"trim(x{index}, {quote_literal(BLANKS)}) <> ''" for index in stored_indices]
         condition_sql = f" WHERE {' OR '.join(filled_sqls)}"
     return f"SELECT {', '.join(selected_sqls)} FROM {rows_sql}{condition_sql}"
 
@@ -216,12 +224,12 @@ def write_scan(relation: Relation, stores_rejects: bool = False) -> str:
     if relation.table is not None:
         return quote_identifier(str(relation.path))
     if relation.kind is FileKind.PARQUET:
-        return write_parquet_scan(relation.path, len(relation.columns))
+        return write_parquet_scan(relation.path, relation.num_stored_columns)
     path_sql = quote_literal(str(relation.path))
     packing_sql = f"hive_partitioning = false, compression = '{relation.packing or 'none'}'"
     if relation.kind is FileKind.JSON:
         return _write_json_scan(relation.keys, f"{path_sql}, format = 'newline_delimited', {packing_sql}")
-    columns_sql = ", ".join(f"'x{index}': 'VARCHAR'" for index in range(len(relation.columns)))
+    columns_sql = ", ".join(f"'x{index}': 'VARCHAR'" for index in range(relation.num_stored_columns))
     # DuckDB includes the line end in the size of a line.
     option_sqls = [
         f"auto_detect = false, header = {relation.has_header}, skip = {relation.num_skipped_lines}, {packing_sql}",
@@ -268,6 +276,8 @@ FAR_QUOTED_PATTERN = r"^ {2,}\"([^\"]*)\" *$"
 def _write_cell_sql(relation: Relation, index: int) -> str:
     """Return the SQL of one column of a file, as it is counted."""
     column_sql = f"x{index}"
+    if index >= relation.num_stored_columns:
+        return quote_literal(relation.folder_cells[index - relation.num_stored_columns])
     if relation.kind is FileKind.JSON:
         text_sql, number_sql = f"{column_sql}->>'$'", f"TRY_CAST({column_sql}->>'$' AS DOUBLE)"
         number_text_sql = write_text_sql(number_sql, "DOUBLE", text_sql)

@@ -26,7 +26,7 @@ from dpcore.counting.formats import decode
 from dpcore.counting.rejects import LONG_LINE, QUOTES_REMEDY
 from dpcore.counting.relation import ASCII_SEPARATORS, Relation, read_cells
 from dpcore.data import column_names
-from dpcore.data.tables import BLANKS, SPACED, FileKind, FileLayout, Table, drop_blank_rows
+from dpcore.data.tables import BLANKS, SPACED, SPACED_PATTERN, FileKind, FileLayout, Table, drop_blank_rows
 from dpcore.dataset import LONGEST_TASK_NAME
 
 if TYPE_CHECKING:
@@ -48,13 +48,26 @@ class TooManyCells(InvalidInput):
             raise cls([InputProblem(message, "", "Leave out the columns that few rows fill")])
 
 
-def read_table(content: bytes, name: str) -> Table:
+def read_separator(text: str) -> str:
+    """Return the separator of fields that a person names, as in a `FileLayout`; empty for an empty text.
+
+    Raises:
+        InvalidInput: It is no character between fields, ``::``, ``tab`` or ``blank``.
+    """
+    separator = {"tab": "\t", "\\t": "\t", "blank": " +", " ": " +"}.get(text.lower(), text)
+    if separator and separator not in SPACED and not re.fullmatch(r"[^\w\n\r\"' ]", separator):
+        raise refuse(f'separator must be one character, "::", "tab" or "blank"; got {text[:20]!r}')
+    return separator
+
+
+def read_table(content: bytes, name: str, stated_separator: str = "") -> Table:
     """Read a text table; encoding and delimiter are detected, and the first line must name the columns.
 
     Args:
         content: The file, at most `dpcore.counting.formats.MAX_BYTES` bytes: UTF-8, UTF-16 or UTF-32, else
             Windows-1252, with fields between commas, semicolons, tabs or vertical bars, or one column.
         name: File name, for messages.
+        stated_separator: Result of `read_separator`; empty to detect the separator.
 
     Raises:
         TooManyCells: Its lines lack so many fields that the table would be too large for memory.
@@ -68,7 +81,9 @@ def read_table(content: bytes, name: str) -> Table:
         raise refuse_long_line(num_skipped + int(np.argmax(long_line_mask)) + 1)
     sample_bytes = table_bytes[:_SNIFF_BYTES]
     sample_text = sample_bytes[: sample_bytes.rfind(b"\n") + 1].decode("utf-8", "ignore")
-    if delimiter is None:
+    if stated_separator:
+        delimiter = stated_separator
+    elif delimiter is None:
         delimiter = _sniff_delimiter(sample_text)
         if names_line_number := _find_names_below_title(sample_text):
             raise column_names.refuse_title(num_skipped + names_line_number, num_skipped + 1)
@@ -105,6 +120,7 @@ def read_table(content: bytes, name: str) -> Table:
     file_layout = FileLayout(
         name, separator=marked_separator or separator, encoding=formats.detect_encoding(content) or encoding,
         skip=num_skipped + (not has_header), names=() if has_header else tuple(names),
+        has_stated_separator=bool(stated_separator),
     )  # fmt: skip
     return Table(frame, name, encoding, delimiter, first_lines, tuple(notes), layouts=(file_layout,))
 
@@ -196,7 +212,7 @@ FIELD_MARK = "\x1f"
 SEPARATOR_NAMES = {**SPACED, "\t": "tabs"}
 """Separators of text whose lines are rewritten: `SPACED`, or tabs without column names (`_lacks_names`)."""
 _NUMBER_PATTERN = re.compile(r"[+-]?[0-9]+(?:[.,][0-9]+)*(?:[eE][+-]?[0-9]+)?")
-_BLANKS_PATTERN = re.compile(r"[ \t\r\v\f]+")
+_BLANKS_PATTERN, _SPACED_PATTERN = re.compile(r"[ \t\r\v\f]+"), re.compile(SPACED_PATTERN)
 
 
 def _sniff_delimiter(sample_text: str) -> str:
@@ -267,17 +283,24 @@ def _find_marked_separator(sample_text: str, delimiter: str) -> str:
     """Return the separator of `SEPARATOR_NAMES` between the fields of all first lines; empty for none.
 
     Blanks or ``::`` are one if all lines have equally many, and there is a column of numbers: lines of names may also
-    have equally many words.
+    have equally many words. In a log with quotation marks, other delimiters may stand between these, or in every time.
     """
     lines = [line for line in sample_text.split("\n") if line.strip(BLANKS)]
-    if '"' in sample_text or len(lines) < 2 or delimiter not in ("", " ", "\t"):
+    has_marks = '"' in sample_text
+    if delimiter in SPACED:
+        return delimiter
+    if len(lines) < 2 or not (delimiter in ("", " ", "\t") or has_marks):
         return ""
     if delimiter == "\t":
-        return delimiter if _lacks_names([split_fields(line, delimiter) for line in lines]) else ""
-    for separator in reversed(SPACED):
+        is_nameless = not has_marks and _lacks_names([split_fields(line, delimiter) for line in lines])
+        return delimiter if is_nameless else ""
+    for separator in (" +",) if has_marks else reversed(SPACED):
         rows = [split_fields(line, separator) for line in lines]
         has_equal_rows = len(rows[0]) > 1 and len(set(map(len, rows))) == 1
-        if has_equal_rows and any(map(_are_numbers, zip(*rows[1:], strict=True))):
+        # Else the blank of "7, 8" would separate fields, too.
+        unquoted_cells = [cell for row in rows for cell in row if not cell.startswith('"')]
+        is_outside = delimiter in list(_DELIMITERS) and any(delimiter in cell for cell in unquoted_cells)
+        if has_equal_rows and not is_outside and any(map(_are_numbers, zip(*rows[1:], strict=True))):
             return separator
     return ""
 
@@ -303,7 +326,7 @@ def _has_names(rows: Iterable[Sequence[str]]) -> bool:
 
 def _are_numbers(cells: Iterable[str]) -> bool:
     """Return True if all cells are numbers."""
-    return all(_NUMBER_PATTERN.fullmatch(cell) for cell in cells)
+    return all(_NUMBER_PATTERN.fullmatch(cell.strip('"')) for cell in cells)
 
 
 def _mark_lines(table_bytes: bytes, separator: str, notes: list[str]) -> tuple[bytes, bool]:
@@ -325,8 +348,8 @@ def _mark_lines(table_bytes: bytes, separator: str, notes: list[str]) -> tuple[b
 
 def split_fields(line: str, separator: str) -> list[str]:
     """Split a line into fields by a separator of `SEPARATOR_NAMES`, without blanks around them."""
-    if separator == " +":
-        return _BLANKS_PATTERN.split(line.strip(BLANKS))
+    if separator == " +":  # The pattern with marks takes several times as long.
+        return (_SPACED_PATTERN if '"' in line else _BLANKS_PATTERN).split(line.strip(BLANKS))
     if separator != "\t":  # A tab at either end means an empty field.
         line = line.strip(BLANKS)
     return [field_text.strip(BLANKS) for field_text in line.split(separator)]

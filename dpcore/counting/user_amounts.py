@@ -15,15 +15,15 @@ from dpcore.counting import formats, query
 from dpcore.counting.count import count_pairs, prefer_pair_roles
 from dpcore.counting.duck import MEMORY_LIMIT, Duck, Steps, compile_sql, quote_literal
 from dpcore.counting.facets import Facets
-from dpcore.counting.files import Source, open_files
+from dpcore.counting.files import Source, add_folder_cells, name_file, open_files
 from dpcore.counting.formats import File, FileStart
 from dpcore.counting.heads import describe_parquet
 from dpcore.counting.reduce_files import ANOTHER_COLUMN, NO_NUMBERS, FileReduction
 from dpcore.counting.relation import Relation, refuse_times, rename_roles
-from dpcore.counting.text import read_table
+from dpcore.counting.text import read_separator, read_table
 from dpcore.data.column_names import refuse_missing, shorten
 from dpcore.data.column_roles import Roles, TableKind, describe_values
-from dpcore.data.tables import BLANKS, FileKind, Table, TableLayout, read_cell_sql
+from dpcore.data.tables import BLANKS, SPACED, FileKind, Table, TableLayout, read_cell_sql
 from dpcore.data.totals_per_user import LARGEST_CELL, UserAmounts
 from dpcore.dataset import Dataset
 
@@ -38,6 +38,8 @@ def read_user_amounts(
     named_columns: Sequence[str],
     *,
     keeps_rows: bool = False,
+    sheet: str = "",
+    separator: str = "",
 ) -> UserAmounts | Dataset:
     """Read rows, totals or pairs per user, or every row's value, from files; of a table of pairs return its dataset.
 
@@ -50,6 +52,8 @@ def read_user_amounts(
         roles: The columns of user, group and value; None for those not needed.
         named_columns: All columns that the user named.
         keeps_rows: True to read the value of every row, each as a pair of its user and a group of its own.
+        sheet: Sheet of workbooks; empty for the first.
+        separator: Separator of fields of text files; empty to detect it.
 
     Returns:
         The amounts; for a table of pairs that an engine counted, its dataset.
@@ -59,9 +63,9 @@ def read_user_amounts(
             not described.
     """
     try:
-        source = open_files(paths, names)
+        source = open_files(paths, names, sheet=sheet, separator=separator)
     except InvalidInput:
-        source = _open_by_header(paths, names)
+        source = _open_by_header(paths, names, read_separator(separator))
     with Problems() as problems:
         refuse_missing(problems, source.columns, named_columns)
     with Problems() as problems:
@@ -91,20 +95,21 @@ def _build_unreadable_error() -> InvalidInput:
     return refuse("the data cannot be read as a table", remedy=remedy)
 
 
-def _open_by_header(paths: Sequence[File], names: Sequence[str] | None) -> Source:
+def _open_by_header(paths: Sequence[File], names: Sequence[str] | None, stated_separator: str) -> Source:
     """Open files by their column names alone, independent of their rows."""
     relations, heads = [], []
-    for path, file_name in zip(paths, names or [path.name for path in paths], strict=True):
+    for path, file_name in zip(paths, names or map(name_file, paths), strict=True):
         file_start = formats.read_start(path, file_name)
         if file_start.kind not in (FileKind.TEXT, FileKind.PARQUET):
             raise _build_unreadable_error()
         try:
             if file_start.kind is FileKind.TEXT:
-                relation, head = _read_text_header(path, file_name, file_start)
+                relation, head = _read_text_header(path, file_name, file_start, stated_separator)
             else:
                 relation, head = describe_parquet(path, file_name, 0, reads_header_only=True)
         except InvalidInput:
             raise _build_unreadable_error() from None
+        relation, head = add_folder_cells(path, relation, head)
         relations.append(relation)
         heads.append(head)
     if len({relation.columns for relation in relations}) > 1:
@@ -113,18 +118,23 @@ def _open_by_header(paths: Sequence[File], names: Sequence[str] | None) -> Sourc
     return Source(relations[0].name, head, False, tuple(relations))
 
 
-def _read_text_header(path: File, name: str, file_start: FileStart) -> tuple[Relation, Table]:
+def _read_text_header(
+    path: File, name: str, file_start: FileStart, stated_separator: str
+) -> tuple[Relation, Table]:
     """Return a text file as a relation, and its header with one dummy row in place of all rows."""
     byte_lines = file_start.content.split(b"\n")
     comment_flags = [not line.strip() or line.startswith(b"#") for line in byte_lines]
     num_skipped = comment_flags.index(False) if False in comment_flags else 0
     header_bytes = byte_lines[num_skipped].rstrip(b"\r")
-    delimiter_byte = max((b",", b";", b"\t", b"|"), key=header_bytes.count)
+    delimiter_byte = stated_separator.replace(" +", " ").encode() or max(
+        (b",", b";", b"\t", b"|"), key=header_bytes.count
+    )
     dummy_bytes = delimiter_byte.join([b"0"] * (header_bytes.count(delimiter_byte) + 1))
-    head = read_table(header_bytes + b"\n" + dummy_bytes + b"\n", name)
+    head = read_table(header_bytes + b"\n" + dummy_bytes + b"\n", name, stated_separator)
     head = replace(head, layouts=(replace(head.layouts[0], skip=num_skipped, packing=file_start.packing),))
     text_options = file_start.packing, head.encoding, head.delimiter, num_skipped
-    return Relation(path, name, FileKind.TEXT, head.columns, *text_options), head
+    marked_separator = stated_separator if stated_separator in SPACED else ""
+    return Relation(path, name, FileKind.TEXT, head.columns, *text_options, marked_separator), head
 
 
 class _AmountsReduction(FileReduction):

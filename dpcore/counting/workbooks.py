@@ -15,10 +15,11 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, refuse
+from dpcore.common.extras import import_extra
 from dpcore.common.progress import ShouldStop
 from dpcore.counting.duck import StoppedError, check_stop
 from dpcore.counting.formats import SAVE_AS_CSV, File
-from dpcore.data.column_names import count_titles, refuse_many_columns, split_words
+from dpcore.data.column_names import count_titles, list_names, refuse_many_columns, shorten, split_words
 from dpcore.data.tables import BLANKS, FileKind, FileLayout, Table, build_table
 
 if TYPE_CHECKING:
@@ -66,8 +67,10 @@ def _format_cell(value: Any) -> str:
     return str(value).strip(BLANKS)
 
 
-def read_workbook(path: File, name: str, should_stop: ShouldStop | None = None) -> Table:
-    """Read the first sheet of an Excel workbook; formulas have the value that Excel stored, and are not run.
+def read_workbook(
+    path: File, name: str, should_stop: ShouldStop | None = None, stated_sheet: str = ""
+) -> Table:
+    """Read a sheet of an Excel workbook, the first if none is stated; formulas have the value that Excel stored.
 
     Raises:
         InvalidInput: Damaged, protected, empty, or too large.
@@ -76,13 +79,17 @@ def read_workbook(path: File, name: str, should_stop: ShouldStop | None = None) 
     sheet_rows = _SheetRows()
     try:
         with path.open("rb") as stream, _Archive(stream) as workbook_archive:
-            sheet_name, notes = _read_first_sheet(workbook_archive, sheet_rows, should_stop)
+            sheet_names, sheet_name, notes = _read_sheet(
+                workbook_archive, sheet_rows, should_stop, stated_sheet
+            )
     except (InvalidInput, StoppedError):
         raise
     except Exception:  # openpyxl raises any exception on damaged files, and may quote their cells
         raise refuse("the Excel workbook is damaged or protected", remedy=SAVE_AS_CSV) from None
     if not sheet_rows.row_numbers:
-        raise refuse("the first sheet is empty", remedy="Put the table on the first sheet")
+        raise refuse(
+            f"the {'sheet' if stated_sheet else 'first sheet'} is empty", remedy="Choose another sheet"
+        )
     line_numbers = np.array(sheet_rows.row_numbers, np.int64)
     cell_frame = sheet_rows.build_frame()
     if num_titles := count_titles(cell_frame):
@@ -92,7 +99,8 @@ def read_workbook(path: File, name: str, should_stop: ShouldStop | None = None) 
     header = [str(cell) for cell in cell_frame.iloc[0]]
     table = build_table(header, cell_frame.iloc[1:].reset_index(drop=True), line_numbers, name)
     file_layout = FileLayout(name, FileKind.WORKBOOK, skip=int(line_numbers[0]) - 1, sheet=sheet_name)
-    return replace(table, notes=(*notes, *table.notes), layouts=(file_layout,))
+    sheets = sheet_names if len(sheet_names) > 1 else ()
+    return replace(table, notes=(*notes, *table.notes), layouts=(file_layout,), sheets=sheets)
 
 
 class _Archive(zipfile.ZipFile):
@@ -106,10 +114,15 @@ class _Archive(zipfile.ZipFile):
         return content
 
 
-def _read_first_sheet(
-    archive: _Archive, sheet_rows: _SheetRows, should_stop: ShouldStop | None
-) -> tuple[str, list[str]]:
-    """Read the first visible sheet into ``rows``; return its name, empty if it is the first of all, and the notes."""
+def _read_sheet(
+    archive: _Archive, sheet_rows: _SheetRows, should_stop: ShouldStop | None, stated_sheet: str
+) -> tuple[tuple[str, ...], str, list[str]]:
+    """Read the stated or the first visible sheet into ``sheet_rows``.
+
+    Returns:
+        The names of all sheets; that of the sheet, empty if it is the first of all; and the notes.
+    """
+    import_extra("openpyxl")
     from openpyxl.reader.excel import ExcelReader
     from openpyxl.styles.stylesheet import apply_stylesheet
     from openpyxl.xml.constants import SHARED_STRINGS
@@ -125,9 +138,15 @@ def _read_first_sheet(
         if sheet_part.target in reader.valid_files and "chartsheet" not in sheet_part.Type
     ]
     if not sheets_with_parts:
-        return "", []
+        return (), "", []
+    sheet_names = tuple(each.name for each, _ in sheets_with_parts)
+    if stated_sheet and stated_sheet not in sheet_names:
+        message = f"there is no sheet {shorten(stated_sheet)}; there are {list_names(sheet_names)}"
+        raise refuse(message, remedy="Choose another sheet")
     visible_sheets = [each for each in sheets_with_parts if each[0].state == "visible"]
     sheet, part_name = (visible_sheets or sheets_with_parts)[0]
+    if stated_sheet:
+        sheet, part_name = sheets_with_parts[sheet_names.index(stated_sheet)]
     shared_texts: list[str] = []
     if (shared_part := reader.package.find(SHARED_STRINGS)) is not None:
         with archive.open(shared_part.PartName[1:]) as stream:
@@ -136,12 +155,14 @@ def _read_first_sheet(
     with archive.open(part_name) as stream:
         for row_number, row_values in sheet_reader.read_rows(stream):
             sheet_rows.add(row_number, row_values)
-    num_sheets = len(sheets_with_parts)
-    notes = [f"The first visible one of {num_sheets} sheets was read."] if num_sheets > 1 else []
+    notes = []
+    if len(sheet_names) > 1 and not stated_sheet:
+        notes.append(f"The first visible one of {len(sheet_names)} sheets was read.")
     if num_merged := sheet_reader.num_merged_ranges:
         ranges_text = wording.counted(num_merged, "range of cells is", "ranges of cells are")
         notes.append(f"{ranges_text} merged: only the first cell of each counts. Fill the others first.")
-    return "" if sheet is sheets_with_parts[0][0] else sheet.name, [*notes, *sheet_rows.write_notes()]
+    sheet_name = "" if sheet is sheets_with_parts[0][0] else sheet.name
+    return sheet_names, sheet_name, [*notes, *sheet_rows.write_notes()]
 
 
 # Content of a cell whose formula failed; a sheet with lookups of users has one for every user not found.

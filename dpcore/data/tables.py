@@ -33,6 +33,8 @@ BLANKS = " \t\n\r\v\f"
 """Characters that are stripped from cells; no-break spaces are kept, as engines keep them, too."""
 SPACED = {" +": "blanks", "::": "double colons"}
 """Further separators of text if every line has equally many: one or more blanks (`` +``), or ``::``."""
+SPACED_PATTERN = r'[ \t\r\v\f]+(?=(?:[^"]*"[^"]*")*[^"]*$)'
+"""Blanks that are not between quotation marks: an even number of these follows."""
 
 
 class FileKind(enum.Enum):
@@ -65,6 +67,8 @@ class FileLayout:
         names: Names of the columns if the file has none; else empty.
         sheet: Name of the sheet of a workbook that was read; empty for the first one.
         packing: ``gzip`` or ``zstd`` if it is compressed, else empty.
+        folder_cells: Name and cell of each column that the file's folders name, as in ``year=2024``.
+        has_stated_separator: True if a person named the separator.
     """
 
     name: str
@@ -75,6 +79,8 @@ class FileLayout:
     sheet: str = ""
     packing: str = ""
     names: tuple[str, ...] = ()
+    folder_cells: tuple[tuple[str, str], ...] = ()
+    has_stated_separator: bool = False
 
     @classmethod
     def by_name(cls, name: str) -> FileLayout:
@@ -136,6 +142,7 @@ class Table:
         layouts: Layouts of the files; empty if unknown.
         times: Kinds of time of the columns of durations, dates or times, by name, if the file has types.
         booleans: Columns that the file's types declare as true or false.
+        sheets: Names of the sheets of a workbook with several.
     """
 
     frame: pd.DataFrame
@@ -149,6 +156,7 @@ class Table:
     layouts: tuple[FileLayout, ...] = ()
     times: Mapping[str, str] = field(default_factory=dict)
     booleans: frozenset[str] = frozenset()
+    sheets: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from dpcore.common.certificate import Certificate
 from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
 from dpcore.common.privacy import Neighbours
 from dpcore.common.progress import Progress, ShouldStop, never, silent
-from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, log_spaced
+from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
 from dpcore.learning.bias_bounds import AboveSums, BiasTerm, CapStatistics, bound_bias, compute_cap_statistics
 from dpcore.learning.participation import convert_to_rows
 
@@ -371,35 +371,3 @@ def find_largest_cap(problem: BiasProblem) -> float:
     """Return the cap in rows beyond which (*) stays the same: the largest size, or n if the bias reads tau_0 alone."""
     histogram = problem.histogram
     return float(histogram.num_rows if problem.bias.needs_only_the_fraction else histogram.max_size)
-
-
-def list_capped_users(
-    histogram: ContributionHistogram, fraction: float, max_sizes: int = 50
-) -> tuple[dict[str, FloatArray | IntArray], int]:
-    """List who loses rows under a cap of tau_0 n rows, heaviest first, and count the sizes that are left out.
-
-    Args:
-        histogram: Rows per user.
-        fraction: tau_0 in [1 / n, 1].
-        max_sizes: Distinct sizes listed at most.
-
-    Returns:
-        Columns with one entry per distinct size, and the number of further sizes that are not listed. The columns:
-        ``size``, rows per user; ``users`` who have that many; ``rows_cut``, lost by all of them; ``share_before`` and
-        ``share_after``, what one such user holds of all rows, n_j / n, and of the kept rows, tau / n_tau.
-
-    Raises:
-        InvalidInput: ``fraction`` outside [1 / n, 1].
-    """
-    cap = float(_convert_to_caps(histogram, fraction))
-    num_sizes = histogram.sizes.size - int(np.searchsorted(histogram.sizes, cap, side="right"))
-    num_listed_sizes = min(num_sizes, max_sizes)
-    sizes, users = histogram.sizes[::-1][:num_listed_sizes], histogram.users[::-1][:num_listed_sizes]
-    columns: dict[str, FloatArray | IntArray] = {
-        "size": sizes,
-        "users": users,
-        "rows_cut": np.asarray((sizes - cap) * users),
-        "share_before": np.asarray(sizes / float(histogram.num_rows)),
-        "share_after": np.full(num_listed_sizes, cap / float(histogram.kept_rows(cap))),
-    }
-    return columns, num_sizes - num_listed_sizes

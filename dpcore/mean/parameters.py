@@ -141,7 +141,7 @@ class MeanParameters(Parameters):
     delta: float | None = gaussian_delta(None, "mechanism", place=LINE)
     """Probability that ε does not hold. Choose it well below 1 / (number of users)."""
     program: Program = program_choice(width=200, place=LINE)
-    """The errors are those of its noise, and *Code for your library* opens with it."""
+    """The errors are those of its noise, and *Get code* opens with it."""
 
     def _check_together(self, problems: Problems) -> None:
         if self.clamp is Clamp.USERS and self.program in SPLITS_MEANS:

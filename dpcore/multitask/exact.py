@@ -37,17 +37,17 @@ skews toward them; see `dpcore.multitask.weights`.
 
 from __future__ import annotations
 
-import importlib
 import math
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate, Solved, solve_timed
+from dpcore.common.extras import import_extra
 from dpcore.common.progress import Progress, ShouldStop, measure_progress, never, silent
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.multitask.problem import Allocation, TaskGraph, TaskProblem, UserRule
@@ -340,7 +340,7 @@ def run_cvxpy(problem: TaskProblem, solver: str = "CLARABEL", **options: object)
 
     Source: Krichene et al. 2023, problem (9).
     """
-    cp: Any = importlib.import_module("cvxpy")  # Heavy, and only partly typed.
+    cp = import_extra("cvxpy")  # Heavy, and only partly typed.
     graph = problem.graph
     task_costs = problem.unclipped_costs
     # In units of equation 11, unclipped: entries near 1, where solvers are at their best.
@@ -374,7 +374,7 @@ def run_cvxpy(problem: TaskProblem, solver: str = "CLARABEL", **options: object)
 
 def compare_with_cvxpy(problem: TaskProblem, should_stop: ShouldStop = never) -> tuple[Solved, ...]:
     """Compare our solution with that of CVXPY with Clarabel, both timed; return ours alone if it is stopped."""
-    importlib.import_module("cvxpy")  # Before its clock starts.
+    import_extra("cvxpy")  # Before its clock starts.
     problem.graph.sum_by_user(np.zeros(problem.graph.num_tasks))  # The index too.
 
     def solve_ours() -> tuple[Certificate, str]:

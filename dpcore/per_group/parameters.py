@@ -119,7 +119,7 @@ class PerGroupParameters(Parameters):
     delta: float | None = gaussian_delta(None, "mechanism")
     """Probability that ε does not hold. Choose it well below 1 / (number of users)."""
     program: Program = program_choice(width=200)
-    """The errors are those of its noise, and *Code for your library* opens with it."""
+    """The errors are those of its noise, and *Get code* opens with it."""
     neighbours: Neighbours = public.choice(
         Neighbours.ADD_OR_REMOVE_USER, "Neighbouring data", RELATION_LABELS
     )

@@ -364,7 +364,7 @@ class PlanParameters(Parameters):
     mechanism: NoiseKind = noise_kind("Mechanism", former_name="noise")
     """Laplace for ε-DP. Gaussian for (ε, δ)-DP pays from about ten numbers."""
     program: Program = program_choice(width=200, place=LINE)
-    """Errors and shares are those of its noise, and *Code for your library* opens with it."""
+    """Errors and shares are those of its noise, and *Get code* opens with it."""
     # A mean stands among other numbers here, so that the labels have to name it.
     target: Target = declared_in(MeanParameters, "target", label="A mean is that of")
     variance_source: VarianceSource = declared_in(

@@ -98,7 +98,7 @@ class QuantileParameters(Parameters):
     quantiles: str = public.text("0.5", "Quantiles", placeholder="0.5", width=88, place=LINE)
     """Up to five numbers between 0 and 1, such as 0.25, 0.5, 0.75. They share ε evenly."""
     program: Program = program_choice()
-    """The errors are those of its mechanism, and *Code for your library* opens with it."""
+    """The errors are those of its mechanism, and *Get code* opens with it."""
     weighting: Weighting = public.choice(
         Weighting.SMOOTH, "Rows of one user", name="the weights", only_with=_WEIGHTED
     )

@@ -13,16 +13,15 @@ Source: the problem is Epasto et al. 2020, theorem 6, who hand it to SCS through
 
 from __future__ import annotations
 
-import importlib
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from dpcore.common.certificate import Certificate, Solved, solve_timed
+from dpcore.common.extras import import_extra
 from dpcore.common.progress import Progress, ShouldStop, measure_progress, never, silent
 from dpcore.contributions import FloatArray, IntArray, rank_within_users
 from dpcore.regression import dual
@@ -363,7 +362,7 @@ def solve_with_cvxpy(
     """
     from scipy.sparse import csr_array
 
-    cp: Any = importlib.import_module("cvxpy")  # Heavy, and only partly typed.
+    cp = import_extra("cvxpy")  # Heavy, and only partly typed.
     n, d = problem.features.shape
     whitened = problem.whitened
     original_users = np.empty(n, dtype=np.int64)
@@ -393,7 +392,7 @@ def solve_with_cvxpy(
 
 def compare_solvers(problem: RegressionProblem, should_stop: ShouldStop = never) -> tuple[Solved, ...]:
     """Solve with our search and with CVXPY and Clarabel, both timed; ours alone where it is stopped before."""
-    importlib.import_module("cvxpy")  # Before its clock starts.
+    import_extra("cvxpy")  # Before its clock starts.
     _ = problem.whitened
 
     def get_proof(estimate: LinearEstimate) -> tuple[Certificate, str]:

@@ -96,7 +96,10 @@ def build_sheet(
         form_index: Which form of the bound is applied.
     """
     methods, parameters, is_private = answer.methods, answer.parameters, card.disclosure is Disclosure.PRIVATE
-    form = None if is_private or card.code is None else card.code.forms[form_index][1]
+    form = None
+    if card.code is not None and not is_private:
+        form_index = form_index if form_index < len(card.code.forms) else 0  # It may be of an earlier answer.
+        form = card.code.forms[form_index][1]
     if methods is None or not (is_private or isinstance(form, Choice | Several)):
         return None
     neighbours = Neighbours.ADD_OR_REMOVE_USER if answer.setting is None else answer.setting.neighbours
@@ -124,7 +127,7 @@ def build_sheet(
         "Relation": f"Two data sets are neighbours {NEIGHBOUR_TEXTS[total.neighbours]}",
         "Unit of protection": "a user's values"
         if total.neighbours is Neighbours.REPLACE_VALUES
-        else "a user",
+        else "a user with all their rows",
         "Bound chosen": source_text,
     }
     if not isinstance(form, Choice | Several):

@@ -29,6 +29,7 @@ from dpcore.common.version import VERSION
 from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import DROP, MissingUsers, Roles, TableKind
 from dpcore.data.design_matrix import Design
+from dpcore.data.tables import TableLayout
 from dpcore.dataset import Dataset
 
 NUMBERS_PER_LINE = 12
@@ -319,9 +320,9 @@ def _write_events_cell(code: Code, source: Source, public_only: bool) -> str:
         further_user=tuple(further_user_columns),
         contribution=dataset.contribution,
     )
-    file_names, column_names = [dataset.name], tuple[str, ...]()
+    file_names, column_names, reading = [dataset.name], tuple[str, ...](), dict[str, str]()
     if dataset.layout is not None:
-        column_names = dataset.layout.files[0].names
+        column_names, reading = dataset.layout.files[0].names, _list_reading_options(dataset.layout)
         file_names = [file_layout.name for file_layout in dataset.layout.files]
         is_one_user = dataset.layout.missing_is_a_user
         roles = replace(
@@ -334,23 +335,32 @@ def _write_events_cell(code: Code, source: Source, public_only: bool) -> str:
     if public_only and dataset.is_private:
         file_names = ["your-file.csv"]
     code.import_name("Path", "pathlib")
+    code_texts = code.write(roles), code.write(dataset.disclosure)
     return (
         "# What was loaded in Data: the answer needs its rows.\n"
         f"FILES = {file_names!r}\nfor name in FILES:\n    if not Path(name).exists():\n"
         '        raise SystemExit(f"The file {name} is missing. Put what was loaded in Data into this folder.")\n'
-        f"data = {_write_count_call(code, 'FILES', code.write(roles), code.write(dataset.disclosure), column_names)}"
+        f"data = {_write_count_call(code, 'FILES', *code_texts, column_names, reading)}"
     )
 
 
 def _write_count_call(
-    code: Code, files_code: str, roles_code: str, disclosure_code: str, column_names: Sequence[str] = ()
+    code: Code,
+    files_code: str,
+    roles_code: str,
+    disclosure_code: str,
+    column_names: Sequence[str] = (),
+    reading: Mapping[str, str] | None = None,
 ) -> str:
     """Write the call that opens files and counts them; the arguments are code."""
     code.import_name("count", "dpcore.counting")
     code.import_name("open_files", "dpcore.counting")
     # Names are given where the files hold none.
     names_code = f".with_names({code.write(list(column_names))})" if column_names else ""
-    return f"count(open_files({files_code}){names_code}, {roles_code}, {disclosure_code}).dataset"
+    reading_code = "".join(f", {name}={text!r}" for name, text in (reading or {}).items())
+    return (
+        f"count(open_files({files_code}{reading_code}){names_code}, {roles_code}, {disclosure_code}).dataset"
+    )
 
 
 _HEADER_TEMPLATE = '''"""{title}: a choice made with Sweet Spot {version} on {made}, computed again.
@@ -413,7 +423,17 @@ def list_columns(dataset: Dataset) -> dict[str, Any]:
     }
     if dataset.layout is not None and dataset.layout.has_missing_rule and "value" in column_settings:
         column_settings["missing"] = DROP if dataset.drops_missing else dataset.layout.missing_constant
+    if dataset.layout is not None:
+        column_settings |= _list_reading_options(dataset.layout)
     return column_settings | ({"disclosure": "public"} if dataset.provenance is Disclosure.PUBLIC else {})
+
+
+def _list_reading_options(layout: TableLayout) -> dict[str, str]:
+    """Return the sheet of workbooks and the separator that a person named, as arguments of `open_files`."""
+    first_file = layout.files[0]
+    separator = first_file.separator if first_file.has_stated_separator else ""
+    options = {"sheet": first_file.sheet, "separator": {" +": "blank", "\t": "tab"}.get(separator, separator)}
+    return {name: text for name, text in options.items() if text}
 
 
 def can_read_again(dataset: Dataset) -> bool:

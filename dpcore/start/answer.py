@@ -9,7 +9,7 @@ import numpy as np
 from dpcore import total
 from dpcore.answer import standard
 from dpcore.answer.against import BoundComparison
-from dpcore.answer.answer import BIAS, NOISE, PART_STYLES, Answer, Number, build_error_parts
+from dpcore.answer.answer import BIAS, NOISE, PART_STYLES, Answer, Number, RelativeError, build_error_parts
 from dpcore.answer.axes import CURVE_POINTS, sample_users
 from dpcore.answer.handle import Dots, Handle, Spread, draw_unit_noise
 from dpcore.answer.plot import Axis, Curve, Item, Mark, Plot, Style
@@ -203,6 +203,7 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
     return replace(
         answer, headline=standard.instruct_to_cap(rows_text), numbers=(bound_number, error_number),
         near_optimal=near_optimal_text, error_parts=build_error_parts(part_shares, wording.percent),
+        relative_error=RelativeError(error_share, "the count"),
     )  # fmt: skip
 
 

@@ -90,7 +90,7 @@ class TotalParameters(Parameters):
     )
     """Expected: mean of |release − truth|. RMSE: root mean squared error. Bound: the paper's bias plus mean noise."""
     program: Program = program_choice(width=200, place=LINE)
-    """The errors are those of its noise, and *Code for your library* opens with it."""
+    """The errors are those of its noise, and *Get code* opens with it."""
     # In the unit of a column that other data may not have.
     own_bound: float | None = own_bound(placeholder="optional", width=180)
     """A bound you use today, per user."""

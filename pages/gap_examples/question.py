@@ -17,5 +17,15 @@ QUESTION = Question(
     answers_from=(Facet.ROWS,),
     parameters=GapParameters,
     other_origins=FieldOrigin.PUBLIC.each("tabs"),
+    symbols={
+        "Smooth weights, v(h), and bounded rows, v′(h)": "v(h) and v′(h)",
+        "bound": "h",
+        "variance": "Var(β̃)",
+        "v(h) smooth weights (claim 1)": "v(h)",
+        "v′(h) bounded rows (claim 2)": "v′(h)",
+        "Best bound": "arg min v′(h)",
+        "Best weights": "h*",
+        "4 min v (theorem 3)": "4 v(h*)",
+    },
     former_fields={"noise": "variance_source", "noise_variance": "value_variance"},
 )

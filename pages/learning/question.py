@@ -18,6 +18,19 @@ QUESTION = Question(
     release_phrase="A model (trained with a private learner)",
     answers_from=(Facet.ROWS,),
     parameters=LearningParameters,
-    other_origins=FieldOrigin.DATA.each("whose_cap", "draws_job", "cost_job")
-    | FieldOrigin.PUBLIC.each("tabs"),
+    symbols={
+        "τ₀, the bound as a share of all rows": "τ₀ = τ / n",
+        "Bound (rows per user)": "τ",
+        "excess risk, at most": "L(h<sub>priv</sub>) − inf L(h) ≤",
+        "Excess risk, all three": "Theorem 1",
+        "Bias": "2 sup |Σ (n<sub>jτ</sub>/n<sub>τ</sub> − n<sub>j</sub>/n) L<sub>j</sub>(h)| ≤",
+        "Sampling": "√(d log(n/δ) / n<sub>τ</sub>)",
+        "Noise": "F(τ/n<sub>τ</sub>, 1/ε, 3/δ)",
+        "Prop. 1: share kept": "2√(½ log(n/n<sub>τ</sub>))",
+        "Prop. 1: Var(H), share kept": "2√(2 Var(H) n/n<sub>τ</sub>)",
+        "Prop. 1: τ₀": "2√(½ log(1/τ₀))",
+        "Prop. 1: Var(H), τ₀": "2√(2 Var(H)/τ₀)",
+        "Corollary 1": "2√(1 − n<sub>τ</sub>/n)",
+    },
+    other_origins=FieldOrigin.DATA.each("draws_job", "cost_job") | FieldOrigin.PUBLIC.each("tabs"),
 )

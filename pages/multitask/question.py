@@ -30,6 +30,12 @@ QUESTION = Question(
     release_phrase="One model per task",
     answers_from=(Facet.GROUPS,),
     parameters=MultitaskParameters,
+    symbols={
+        "Weight and error bound against the size of the task": "ω<sub>i</sub> against n<sub>i</sub>",
+        "users of the task": "n<sub>i</sub>",
+        "weight ω": "ω<sub>i</sub> / √β",
+        "Uniform weights": "μ = 0",
+    },
     other_origins=uploads.ENTRIES
     | FieldOrigin.PUBLIC.each("tabs", "relative")
     | FieldOrigin.DATA.each(

@@ -34,7 +34,7 @@ from pages.mean.question import QUESTION as MEAN
 from pages.private_choice.question import QUESTION
 from pages.shared.base import keys, page_run
 from pages.shared.base.cache import cached
-from pages.shared.card import cards
+from pages.shared.card import cards, code_panel
 from pages.shared.fields import fields, setting
 from pages.shared.session import session
 
@@ -278,7 +278,7 @@ def _show_choices() -> None:
                 # The others bound no release by themselves, or their own page has the program.
                 if number in (*OF_MEAN, BoundPurpose.SUM, NumberPair.PAIR):
                     key, arguments = f"private_code_{index}", (show_code, selection, number, index)
-                    fields.button("Code for your library", key, "code", page_run.request_dialog, *arguments)
+                    fields.button("Get code", key, "code", page_run.request_dialog, *arguments)
                 if isinstance(selection, PrivateRange):
                     ends_by_name = {"lower": selection.lower, "upper": selection.upper}
                     key = f"private_take_{index}"
@@ -294,7 +294,7 @@ def find_range_facts(lower: float | None, upper: float | None) -> ReleaseFacts |
     return next((r.facts for r in reversed(ranges) if (r.lower, r.upper) == (lower, upper)), None)
 
 
-@page_run.build_dialog("Code for your library", "code")
+@page_run.build_dialog("Code", "code")
 def show_code(selection: Selection, number: NumberKind, index: int) -> None:
     """Show the program with what was selected, with the ε of the release; the range of a mean is that of *Mean*."""
     epsilon, original = st.session_state[keys.EPSILON], session.get_original().dataset
@@ -321,7 +321,7 @@ def show_code(selection: Selection, number: NumberKind, index: int) -> None:
         lower_text, upper_text = (wording.entered(range_end or 0.0) for range_end in range_ends)
         st.caption(f"Value bounds [{lower_text}, {upper_text}] as on the page *Mean*.")
     st.caption("ε of the release as at the top of the page.")
-    cards.show_code(code_choice, f"private_chosen_{index}")
+    code_panel.show_code(code_choice, f"private_chosen_{index}")
 
 
 def _show_copy(dataset: Dataset) -> None:

@@ -326,7 +326,9 @@ def _build_card(card: Answer, drawn: words.Selection, request: SelectionRequest,
     field_names = "headline", "numbers", "disclosure", "code", "bound"
     changes: dict[str, Any] = {name: getattr(released_card, name) for name in field_names}
     detail = f"{released_card.detail} This {subject_text} may be published, but not the figure: it shows private data."
-    return replace(card, **changes, detail=detail, error_parts=(), near_optimal="")
+    return replace(
+        card, **changes, detail=detail, error_parts=(), near_optimal="", relative_error=None, alternative=None
+    )
 
 
 def with_range(card: Answer) -> Answer:

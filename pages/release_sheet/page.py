@@ -10,7 +10,7 @@ from dpcore.common.privacy import Disclosure, write_file_name
 from dpcore.report.release_sheet import PRINTED, ReleaseSheet, build_sheet
 from pages.release_sheet.question import QUESTION
 from pages.shared.base import catalogue, keys
-from pages.shared.card import cards
+from pages.shared.card import cards, code_panel
 from pages.shared.fields import fields
 from pages.shared.screen import layout
 from pages.shared.session import session
@@ -54,7 +54,9 @@ def draw_body(slots: layout.PageSlots) -> None:
         st.markdown(sheet.write_tables(released_texts))
     tabs = {"Methods": partial(st.code, sheet.methods.text, language=None, wrap_lines=True)}
     if sheet.code is not None:
-        tabs["Code"] = partial(st.code, sheet.code.text, language=sheet.code.language, height=cards.HEIGHT)
+        tabs["Code"] = partial(
+            st.code, sheet.code.text, language=sheet.code.language, height=code_panel.HEIGHT
+        )
     tabs["Citation"] = partial(st.code, sheet.methods.bibtex, language=None)
     with slots.bottom:
         layout.draw_tabs(tabs, QUESTION.key("tabs"))

@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -15,7 +16,13 @@ from dpcore.common import wording
 from dpcore.common.checks import InputProblem, InvalidInput, describe_error
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
-from dpcore.counting.files import HELD_BYTES, expand_patterns, find_distributions, read_distribution
+from dpcore.counting.files import (
+    HELD_BYTES,
+    expand_patterns,
+    find_distributions,
+    name_file,
+    read_distribution,
+)
 from dpcore.counting.reduce import MISSING_REMEDY
 from dpcore.data.column_roles import Roles
 from dpcore.dataset import Dataset
@@ -67,6 +74,9 @@ def show_panel() -> None:
     if distribution is not None:
         _choose_distribution(distribution)
     if source is not None:
+        if source.head.sheets:
+            key, options = columns.build_key("sheet"), source.head.sheets
+            st.selectbox("Sheet", options, key=key, on_change=_change_sheet, persist_state="session")
         roles = columns.choose_roles(source)
         if uploads.use_or_discard("use_upload", "discard_upload", _discard):
             _use_source(source, roles)
@@ -95,14 +105,19 @@ def _show_uploader() -> None:
         takes_several=True,
     )
     if not is_waiting():
-        with st.expander("Missing values"):
+        with st.expander("Missing values and separators"):
             columns.choose_rule()
+            label, key = "Separator of fields (empty: detected)", columns.build_key("separator")
+            st.text_input(label, key=key, persist_state="session", placeholder="; or tab or blank", width=300)
     # On a person's own computer (``make app``) the app may read paths.
     if os.environ.get(LOCAL) == "1" and not access.is_served():
         with st.container(horizontal=True, vertical_alignment="bottom"):
             label_text = "Or the path of a file on this computer, of any size"
             example_path = "/home/me/events.parquet"
-            help_text = "It is not copied. Put a semicolon between several paths, or write a pattern such as part*.csv."
+            help_text = (
+                "It is not copied. Put a semicolon between paths, or write a pattern such as part*.csv. "
+            )
+            help_text += "Of a folder whose folders name cells, as in year=2024, all files are read."
             path_options: dict[str, Any] = {"placeholder": example_path, "help": help_text}
             st.text_input(label_text, key=columns.build_key("path"), persist_state="session", **path_options)
             st.button("Look at it", key="look_at_path", on_click=_read_paths, icon=":material/folder_open:")
@@ -146,7 +161,7 @@ def _read_paths() -> None:
         _discard()
         UPLOADER.refuse(refused.problems)
         return
-    _open_files(paths, [os.path.basename(path) or path for path in paths], None)
+    _open_files(paths, [name_file(Path(path)) or path for path in paths], None)
 
 
 def _open_files(
@@ -154,7 +169,24 @@ def _open_files(
 ) -> None:
     """Open files as work beside the page, or read them as a distribution of pairs."""
     _discard()
+    st.session_state[columns.build_key("sheet")] = None
+    _look_at_files(paths, names, workspace)
+
+
+def _change_sheet() -> None:
+    """Read the workbook again, from the sheet that the person chose."""
+    if (files := st.session_state.get(columns.build_key("files"))) is not None:
+        _look_at_files(*files)
+
+
+def _look_at_files(
+    paths: Sequence[str | counting.MemoryFile], names: Sequence[str], workspace: counting.Workspace | None
+) -> None:
+    """Open files with the chosen sheet and separator, as `_open_files`."""
     st.session_state[columns.build_key("stopped")] = ""
+    reading: dict[str, Any] = {
+        name: str(st.session_state.get(columns.build_key(name)) or "") for name in ("sheet", "separator")
+    }
     if find_distributions(paths):
         try:
             st.session_state[columns.build_key("pairs")] = read_distribution(paths, names)
@@ -168,7 +200,9 @@ def _open_files(
     def work(_progress: Progress, should_stop: ShouldStop) -> tuple[counting.Source, Roles] | None:
         """Open the files and guess roles; None if stopped. The workspace is closed on any failure."""
         try:
-            source = counting.open_files(paths, names, owned_folder=workspace, should_stop=should_stop)
+            source = counting.open_files(
+                paths, names, owned_folder=workspace, should_stop=should_stop, **reading
+            )
             return source, source.roles
         except BaseException as error:
             if workspace is not None:
@@ -177,6 +211,7 @@ def _open_files(
                 return None
             raise
 
+    st.session_state[columns.build_key("files")] = paths, names, workspace
     # Nearly every file is read within this time; a workbook of a million rows is not, and then Stop is there.
     jobs.start(_LOOK_JOB, tuple(names), work, WAIT_SECONDS)
     _use_opened_files()
@@ -190,6 +225,7 @@ def _use_opened_files() -> None:
         return
     session_state[_LOOK_JOB] = None
     if job.has_failed:
+        _discard()
         UPLOADER.refuse(job.input_problems, job.request)
         return
     if job.result is None:
@@ -197,8 +233,15 @@ def _use_opened_files() -> None:
         session_state[columns.build_key("stopped")] = _CUT_OFF if job.was_cut_off else stopped_text
         return
     source, roles = job.result
-    if source.is_complete:
-        source.close()  # every row is in memory
+    if source.head.sheets:
+        state_key = columns.build_key("sheet")
+        session_state[state_key] = (
+            session_state.get(state_key) or source.head.layouts[0].sheet or source.head.sheets[0]
+        )
+    else:
+        session_state[columns.build_key("files")] = None
+        if source.is_complete:
+            source.close()  # every row is in memory
     known_file = own_tables.find_file(source.columns)
     columns.propose(roles if known_file is None else known_file.roles)
     stated_release = columns.find_stated_release(source, roles)
@@ -215,6 +258,7 @@ def _discard() -> None:
         source.close()
     st.session_state[columns.build_key("table")] = st.session_state[columns.build_key("pairs")] = None
     st.session_state[columns.build_key("saw_missing")] = False
+    st.session_state[columns.build_key("files")] = None
     UPLOADER.refuse(())
 
 

@@ -123,7 +123,7 @@ def zoom_place_and_element_are_kept(page: Page, plot: Locator) -> None:
         "e => (e._fullLayout.annotations ?? []).some(({ text }) => text.startsWith('Outside this view: Best'))",
         arg=plot.element_handle(),
     )
-    code = page.get_by_role("button", name="Code for your library")
+    code = page.get_by_role("button", name="Get code")
     box = code.bounding_box()
     for key in ("ArrowRight", "ArrowRight", "ArrowRight"):
         step(page, plot, key)

@@ -266,7 +266,7 @@ def everything_is_reached_by_the_keyboard(page: Page) -> None:
     everything = "\n".join(reached)
     for wanted_text in (
         "Home", "Data", "Privacy budget ε", "ε, exactly", "Copy link", "Lowest value L", "Highest value U",
-        "More settings", "Copy 762", "Code for your library", "Axis ranges", "CSV", "Pin this", "Downloads",
+        "More settings", "Copy 762", "Get code", "Axis ranges", "CSV", "Pin this", "Downloads",
         "Sentences (text)", "Sentences (LaTeX)", "Works cited (BibTeX)", "Weights (CSV)", "Choice (JSON)",
     ):  # fmt: skip
         assert wanted_text in everything, f"{wanted_text!r} is not among\n{everything}"

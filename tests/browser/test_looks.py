@@ -68,7 +68,7 @@ def test_a_short_axis_is_drawn_and_code_of_ninety_characters_is_read_without_wra
     page.goto(f"{app_url}/{short_axes(5, 10)}")
     settle(page)
     short_axes_are_drawn(page, 5, 10)
-    page.get_by_text("Code for your library").click()
+    page.get_by_text("Get code").click()
     code = page.get_by_role("dialog").get_by_test_id("stCode").locator("code")
     expect(code).to_contain_text("import opendp.prelude as dp")
     fits = code.evaluate(

@@ -153,7 +153,7 @@ def path_of(link: Locator, kind: Kind, private: bool, common: int) -> str:
         expect(page.get_by_role("button", name="Choose again with DP…")).to_be_visible()
     number_text = page.locator(".sweetspot-number .value").first.inner_text()
     bounds = [float(number.replace(",", "")) for number in re.findall(NUMBER, number_text)]
-    way.press(page.get_by_role("button", name="Code for your library"))
+    way.press(page.get_by_role("button", name="Get code"))
     text = page.get_by_role("dialog").get_by_test_id("stCode").locator("code").inner_text()
     assert way.actions <= MOST + private, (kind, private, way.actions)
     numbers_text = re.findall(f"{', '.join(kind.bounds)} = (?:0.0, )?([0-9., ]+)", text)[0]

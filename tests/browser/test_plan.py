@@ -39,7 +39,7 @@ def test_from_a_quantile_to_a_plan_a_program_that_runs_and_settings_that_answer_
     expect(card).to_contain_text(re.compile(r"ε = 3 is enough for .+ of 5 numbers"))
     headline = card.get_by_role("heading").inner_text()
 
-    press(page.get_by_role("button", name="Code for your library"))
+    press(page.get_by_role("button", name="Get code"))
     text = page.get_by_role("dialog").get_by_test_id("stCode").locator("code").inner_text()
     with page.expect_download():
         page.get_by_role("dialog").get_by_role("button", name="Download").click()

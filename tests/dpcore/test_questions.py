@@ -6,6 +6,7 @@ import inspect
 import json
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -242,6 +243,7 @@ def test_counts_need_no_table():
         tuple(counts),
         np.array(counts),
         pd.Series(counts),
+        Counter(dict(zip("abcde", counts, strict=True))),
         histogram,
         to_dataset(histogram, disclosure="public"),
     )

@@ -152,7 +152,7 @@ def solve_beside_page(dataset: Dataset, parameters: GapParameters) -> section.So
 def show_proof(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the paper's proof at work on these data."""
     if answer.code is None:
-        yield "**Code for your library** needs the range of a value: enter it on *Mean*."
+        yield "**Get code** needs the range of a value: enter it on *Mean*."
     yield "**The proof of theorem 3, on these data**"
     yield "\n".join(f"{i}. {sentence}" for i, sentence in enumerate(write_proof(answer.solution), 1))
     if answer.disclosure is Disclosure.PRIVATE:
@@ -161,22 +161,15 @@ def show_proof(answer: Answer, dataset: Dataset) -> section.Parts:
 
 def offer_instance(
     comparison: Comparison, file_stem: str, disclosure: Provenance = Disclosure.PUBLIC
-) -> section.Row:
-    """Offer the instance as CSV, which *Data* opens, and as JSON with the proof, under this file stem."""
-    instance_file = section.File(
+) -> section.File:
+    """Offer the instance as CSV, which *Data* opens, under this file stem."""
+    return section.File(
         "Instance (CSV)",
         f"{file_stem}_instance.csv",
         lambda: two_groups.write_instance_csv(comparison.problem, disclosure),
         disclosure,
         "*Data* opens it under *Upload a file*.",
     )
-    proof_file = section.File(
-        "Instance with proof (JSON)",
-        f"{file_stem}_instance.json",
-        lambda: two_groups.write_instance_json(comparison, disclosure),
-        disclosure,
-    )
-    return section.Row((instance_file, proof_file))
 
 
 def offer_data(answer: Answer, dataset: Dataset) -> section.Parts:
@@ -281,14 +274,13 @@ def show_any_noise(answer: Answer, dataset: Dataset) -> section.Parts:
 
 
 def show_regression(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show for linear regression, where the gap has no bound, how it grows with g, and every threshold at one g."""
+    """Show for linear regression, where the gap has no bound, how it grows with g."""
     yield "For linear regression the gap grows without bound."
     yield section.Fields(("example", "regression_g"))
     example_number, g = answer.parameters.example, answer.parameters.regression_g
     regression_step = yield section.Cached(regression.solve_regression_step, (example_number, g), num_kept=32)
     growth_columns = yield section.Cached(regression.compute_growth, (example_number,), num_kept=4)
-    growth_plot = plots.plot_growth(growth_columns, regression_step)
-    yield section.Figures((growth_plot, plots.plot_thresholds(regression_step)))
+    yield plots.plot_growth(growth_columns, regression_step)
     yield _write_regression(regression_step)
     yield section.Link("Linear regression", "Find the best C on other data", "arrow_forward")
 

@@ -82,7 +82,6 @@ RATIO_TITLE, SHARE_TITLE = "Variance, best bound : best weights", "Share p of li
 RATIO_AXIS = linear_axis("ratio", (1.0, 1.62), title=RATIO_TITLE, number_format=".4f")
 SMOOTH_WEIGHTS, BOUNDED_ROWS = "v(h) smooth weights (claim 1)", "v′(h) bounded rows (claim 2)"
 SHARE_AXIS = share_axis("share of light users", (0.0, 1.0), title=SHARE_TITLE, number_format=".1%")
-MARKED_THRESHOLDS = 30
 SHARES = np.linspace(0.005, 0.995, 199)
 
 
@@ -251,30 +250,5 @@ def plot_growth(growth_columns: Mapping[str, FloatArray], regression_step: Regre
         ),
         Disclosure.PUBLIC,
         growth_columns,
-        height=400,
-    )
-
-
-def plot_thresholds(regression_step: RegressionStep) -> Plot:
-    """Plot sample limiting at every threshold, in units of the variance of the paper's C."""
-    paper_variance = regression_step.example.feasible_variance
-    paper_bound = regression_step.example.limiting_bound / paper_variance
-    threshold_column = Column("threshold", np.arange(1.0, regression_step.limited_variances.size + 1.0))
-    limiting_column = Column("sample_limiting_over_c", regression_step.limited_variances / paper_variance)
-    marker_symbol = "circle" if regression_step.limited_variances.size <= MARKED_THRESHOLDS else ""
-    return Plot(
-        "gap-thresholds",
-        "Sample limiting",
-        f"At its best bound, {regression_step.best_threshold}, it has {regression_step.ratio:.3g} times the variance "
-        "of the paper's C.",
-        Axis("bound", "rows kept per user", (0.9, REGRESSION_G[-1] * 1.1), number_format=",.3~r"),
-        Axis("variance", "1 = the paper's C", (0.3, 10_000.0), number_format=".4g"),
-        (
-            Curve("Sample limiting", threshold_column, limiting_column, Style.CAP, symbol=marker_symbol),
-            Level("The paper's C", 1.0),
-            Level("Paper's bound for it", paper_bound, dash="longdash"),
-            Mark("Best bound", regression_step.best_threshold, regression_step.ratio, Style.CAP),
-        ),
-        Disclosure.PUBLIC,
         height=400,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from dpcore.answer import section, standard
-from dpcore.answer.answer import Answer, ReleaseSetting, add_choice, build_error_parts
+from dpcore.answer.answer import Answer, RelativeError, ReleaseSetting, add_choice, build_error_parts
 from dpcore.code.choice import Quantity
 from dpcore.code.forms import build_forms, list_data_fields, name_cap_form
 from dpcore.common import wording
@@ -21,7 +21,7 @@ from dpcore.learning.answer.solution import (
     plot_bound,
     solve,
 )
-from dpcore.learning.optimal_cap import NEIGHBOURS, list_capped_users
+from dpcore.learning.optimal_cap import NEIGHBOURS
 from dpcore.learning.parameters import ASSUMPTIONS, NOT_ABOUT_DATA, LearningParameters
 from dpcore.report.content import list_public_inputs, write_columns
 
@@ -43,39 +43,9 @@ def show_bias_bounds(answer: Answer, dataset: Dataset) -> section.Parts:
     yield section.Label()
 
 
-def show_capped_users(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show who loses rows under the best bound, or under the user's own; a note if nobody does."""
-    solution, own_bound = answer.solution, answer.parameters.own_bound
-    cap = solution.best_cap.max_contributions
-    if own_bound is not None:
-        choice_labels = {False: "Best bound", True: "Your own bound"}
-        uses_own_bound = yield section.Choice("whose_cap", "Under which bound", choice_labels)
-        cap = own_bound if uses_own_bound else cap
-    histogram = solution.problem.histogram
-    columns, num_unlisted = list_capped_users(histogram, solution.convert_to_fraction(cap))
-    if not columns["size"].size:
-        yield section.Note("Nobody has more rows: this bound leaves nothing out.", "check")
-        return
-    num_capped = histogram.users_above(cap)
-    yield f"**{wording.counted(num_capped, 'user')}**, the heaviest first; a share is that of one such user."
-    column_titles = {
-        "size": "Rows of the user",
-        "users": "Users",
-        "rows_cut": "Rows cut, all of them",
-        "share_before": "Share of all rows",
-        "share_after": "Share of the kept rows",
-    }
-    formats = {name: "percent" if name.startswith("share") else "localized" for name in column_titles}
-    yield section.Table(columns, "Who loses rows", formats, column_titles)
-    if num_unlisted:
-        yield section.Note(f"Not listed: {wording.counted(num_unlisted, 'smaller size')} above the bound.")
-    yield section.File("Who loses rows (CSV)", "learning_capped.csv", columns)
-    yield section.Label()
-
-
 SECTIONS: section.Sections = {
     section.BEHIND: describe_inputs,
-    "These data": {"All bounds on the bias": show_bias_bounds, "Who loses rows": show_capped_users},
+    "All bounds on the bias": show_bias_bounds,
     "The paper": {
         "Figure 2": population.show_mass,
         "Figure 3": population.show_cost_over_caps,
@@ -137,6 +107,7 @@ def build_answer(
         },
         setting=build_setting(dataset, parameters),
         error_parts=build_error_parts(list_parts(best_cap), wording.number),
+        relative_error=RelativeError(best_cap.total, "the largest loss, 1"),
         sections=SECTIONS,
     )
     own_risk = None

@@ -47,6 +47,7 @@ from dpcore.mean.answer.solution import (
     warn_of_leaks,
     write_detail,
 )
+from dpcore.mean.answer.verdict import find_alternative, measure_relative_error
 from dpcore.mean.parameters import Clamp, MeanParameters, VarianceSource, assumptions
 from dpcore.mean.private_counts import PrivateCountsProblem, ReleasedSums
 from dpcore.mean.table_values import ValueSummary
@@ -182,6 +183,7 @@ def build_answer(
         ),
         near_optimal=describe_near_optimal(mean_solution),
         error_parts=list_error_parts(mean_solution),
+        alternative=find_alternative(mean_solution),
         parameters=parameters,
         solution=mean_solution,
         plots=plots_by_name,
@@ -196,6 +198,10 @@ def build_answer(
     )
     if users_solution is not None:
         answer = _clamp_users(answer, mean_solution, users_solution, dataset)
+    bound_number, error_number, *numbers = answer.numbers
+    relative_error = measure_relative_error(dataset, mean_solution, error_number.value or 0.0, parameters)
+    error_number = replace(error_number, note=f"({relative_error.text})")
+    answer = replace(answer, relative_error=relative_error, numbers=(bound_number, error_number, *numbers))
     return add_choice(
         answer,
         dataset,
@@ -234,6 +240,7 @@ def _clamp_users(
         facts=users.build_user_facts(users_solution, problem, answer.facts, own_bound),
         proofs=(),
         near_optimal="",
+        alternative=None,
         error_parts=users.list_user_error_parts(users_solution),
         plots={**answer.plots, "mean-error": plot_errors},
         make_methods=make_methods,

@@ -297,11 +297,6 @@ def write_detail(solution: MeanSolution, dataset: Dataset, parameters: MeanParam
                 f"**{outside_counts.percent_text} of the values are clamped**{caveat}: set L and U {RANGE_SOURCE}"
             )
     sentences += _describe_target(solution, parameters)
-    smooth_error = smooth_choice.standard_error
-    sentences.append(
-        f"Smooth weights with a bound of {wording.number(smooth_choice.threshold)}: error "
-        f"{wording.number(smooth_error)}, {wording.change(smooth_error, cap_choice.standard_error)}."
-    )
     if isinstance(problem, PrivateCountsProblem):
         sentences.append("Counts are **private too**.")
         cap_noise_share = problem.noise_share(cap_choice.max_contributions)
@@ -458,7 +453,7 @@ def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParame
         fact_texts["At which mean"] = f"the noise is computed for the mean {mean_phrase}."
     fact_texts[MEAN_OVER_USERS] = (
         f"error {format_number(solution.error_over_users)}, all of it noise{linearised_text}; clamping comes on top. "
-        "*Code for your library* has it."
+        "*Get code* has it."
     )
     return fact_texts
 

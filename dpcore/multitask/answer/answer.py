@@ -100,12 +100,13 @@ def build_answer(
         parameters=parameters,
         solution=solution,
         plots={
-            "many-tasks-buckets": lambda: plots.plot_buckets(solution),
             "many-tasks-weights": lambda: plots.plot_weights(solution),
+            "many-tasks-buckets": lambda: plots.plot_buckets(solution),
             "many-tasks-exponents": lambda: plots.plot_exponents(solution),
             "many-tasks-sizes": lambda: plots.plot_sizes(solution.tasks),
         },
         make_methods=lambda: words.write_methods(solution),
+        error=solution.comparison.recommendation[1],
         bound=lambda: tabulate_weights(allocation.with_budget(solution.budgets.exact_budget)),
         sections=SECTIONS,
     )

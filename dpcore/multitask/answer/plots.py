@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -49,7 +51,6 @@ def plot_buckets(solution: MultitaskSolution) -> Plot:
         comparison,
         [(name_sampling(comparison.best_sampling), comparison.sampling_buckets, SAMPLING_STYLE, "diamond")],
         f"{UNIFORM_WEIGHTS}, all with β = {wording.number(solution.budgets.exact_budget)}",
-        is_main=True,
     )
 
 
@@ -71,7 +72,6 @@ def _plot_buckets(
     comparison: WeightComparison,
     compared_series: Sequence[tuple[str, Sequence[Bucket], Style, str]],
     uniform_name: str = UNIFORM_WEIGHTS,
-    is_main: bool = False,
 ) -> Plot:
     """Plot the error bound from tail to head relative to uniform weights; whiskers reach over a bucket's tasks.
 
@@ -82,7 +82,6 @@ def _plot_buckets(
         comparison: The weights that the bars show.
         compared_series: Of further allocations: name, buckets against uniform weights, style and symbol.
         uniform_name: Name of the level of uniform weights.
-        is_main: True for the main figure of the answer.
     """
     buckets = comparison.buckets
     has_fifths = len(buckets) == len(BUCKET_NAMES)
@@ -116,15 +115,12 @@ def _plot_buckets(
         ratio_column = Column(f"{allocation_name}: error_ratio", ratios)
         items.append(Points(allocation_name, labels, ratio_column, style, symbol=symbol, size=11))
         shown_ratios += ratios
-    # The limits do not move with mu.
-    lowest_ratio, highest_ratio = comparison.exponent_curve.ratio_limits
-    limits = min(lowest_ratio, *shown_ratios) / 1.2, max(highest_ratio, *shown_ratios) * 1.2
     return Plot(
         key,
         title,
         alt,
         names_axis("tasks", f"{'Fifths of the tasks' if has_fifths else 'Tasks'} by size (users)"),
-        Axis("error bound", "1 = uniform weights", limits),
+        _build_ratio_axis(comparison, shown_ratios),
         (*items, Level(uniform_name, 1.0, dash="dash")),
         comparison.tasks.disclosure,
         {
@@ -132,8 +128,14 @@ def _plot_buckets(
             "largest_task": [bucket.largest_size for bucket in buckets],
             "tasks": [bucket.num_tasks for bucket in buckets],
         },
-        is_main=is_main,
     )
+
+
+def _build_ratio_axis(comparison: WeightComparison, shown_ratios: Sequence[float] = (0.8, 1.25)) -> Axis:
+    """Build the axis of an error bound relative to uniform weights, whose limits do not move with mu."""
+    lowest_ratio, highest_ratio = comparison.exponent_curve.ratio_limits
+    limits = min(lowest_ratio, *shown_ratios) / 1.2, max(highest_ratio, *shown_ratios) * 1.2
+    return Axis("error bound", "1 = uniform weights", limits)
 
 
 # --- weight against size ------------------------------------------------------------------------------------
@@ -153,14 +155,26 @@ def choose_indices(num_values: int) -> IntArray:
 
 
 def plot_weights(solution: MultitaskSolution) -> Plot:
-    """Plot the mean weight over the task's users against the task's size, on axes that do not move with mu."""
+    """Plot the mean weight of tasks against their size, and beneath it the error bound of each fifth of the tasks.
+
+    No axis moves with mu.
+    """
     comparison, task_sizes = solution.comparison, solution.comparison.problem.graph.task_sizes
     sizes, weights = average_by_size(task_sizes, comparison.allocation.mean_weights)
     _, uniform_weights = average_by_size(task_sizes, comparison.uniform_allocation.mean_weights)
+    # A line from the smallest to the largest task of each fifth, with a gap after it.
+    ends = [end for b in comparison.buckets for end in (b.smallest_size, b.largest_size, b.largest_size)]
+    ratios = [ratio for b in comparison.buckets for ratio in (b.ratio, b.ratio, math.nan)]
+    fifths = Curve("Fifths of the tasks", ends, ratios, WEIGHTS_STYLE, symbol="circle")
+    ratio_axis = replace(_build_ratio_axis(comparison), title="Error, 1 = uniform")
+    error_items = (fifths, Curve(UNIFORM_WEIGHTS, sizes[[0, -1]], [1.0, 1.0], UNIFORM_STYLE))
+    error_plot = Plot(
+        "many-tasks-fifths", "", "", SIZE_AXIS, ratio_axis, error_items, comparison.tasks.disclosure
+    )
     return Plot(
         "many-tasks-weights",
-        "Weight against the size of the task",
-        "The larger μ, the more small tasks weigh.",
+        "Weight and error bound against the size of the task",
+        f"The larger μ, the more small tasks weigh. {describe_tail_and_head(comparison)}.",
         SIZE_AXIS,
         Axis("weight ω", "1 = √β", fit_limits(np.array(comparison.exponent_curve.weight_limits))),
         (
@@ -169,6 +183,9 @@ def plot_weights(solution: MultitaskSolution) -> Plot:
         ),
         comparison.tasks.disclosure,
         {"users_of_task": sizes, "weight_over_root_beta": weights, "uniform_over_root_beta": uniform_weights},
+        is_main=True,
+        lower_plot=error_plot,
+        lower_height_share=0.35,
     )
 
 
@@ -249,23 +266,15 @@ def plot_exponents(solution: MultitaskSolution) -> Plot:
 # --- users and their budget ---------------------------------------------------------------------------------
 
 
-def _list_budget_uses(comparison: WeightComparison) -> tuple[tuple[str, str, FloatArray, Style], ...]:
-    """List for chosen and uniform weights: name, prefix of columns, used share of each user with a task, and style."""
-    has_task = comparison.tasks.graph.tasks_per_user > 0
-    return tuple(
-        (name, column_prefix, allocation.budget_uses[has_task] / comparison.problem.budget, style)
-        for name, column_prefix, allocation, style in (
-            (name_weights(comparison), "chosen", comparison.allocation, WEIGHTS_STYLE),
-            (UNIFORM_WEIGHTS, "uniform", comparison.uniform_allocation, UNIFORM_STYLE),
-        )
-    )
-
-
 def plot_budget_use(comparison: WeightComparison) -> Plot:
     """Plot the share of users, among those with a task, by the share of their budget that is used."""
     bin_edges = np.linspace(0.0, 1.0, USE_BINS + 1)
-    bars = []
-    for name, column_prefix, used_shares, style in _list_budget_uses(comparison):
+    bars, has_task = [], comparison.tasks.graph.tasks_per_user > 0
+    for name, column_prefix, allocation, style in (
+        (name_weights(comparison), "chosen", comparison.allocation, WEIGHTS_STYLE),
+        (UNIFORM_WEIGHTS, "uniform", comparison.uniform_allocation, UNIFORM_STYLE),
+    ):
+        used_shares = allocation.budget_uses[has_task] / comparison.problem.budget
         # The margin for rounding keeps a full budget just below 1: it belongs to the last bin.
         user_shares_by_bin = np.histogram(np.clip(used_shares, 0.0, 1.0), bin_edges)[0] / used_shares.size
         share_column = Column(f"{column_prefix}_share_of_users", user_shares_by_bin)
@@ -279,24 +288,6 @@ def plot_budget_use(comparison: WeightComparison) -> Plot:
         bars,
         comparison.tasks.disclosure,
         {"used_from": bin_edges[:-1], "used_to": bin_edges[1:]},
-    )
-
-
-def plot_users(comparison: WeightComparison) -> Plot:
-    """Plot the mean share of the budget used over the user's number of tasks."""
-    tasks_per_user, curves = comparison.tasks.graph.tasks_per_user, []
-    for name, column_prefix, used_shares, style in _list_budget_uses(comparison):
-        distinct_task_counts, mean_shares = average_by_size(tasks_per_user[tasks_per_user > 0], used_shares)
-        x, y = Column("tasks_of_user", distinct_task_counts), Column(f"{column_prefix}_used", mean_shares)
-        curves.append(Curve(name, x, y, style))
-    return Plot(
-        "many-tasks-users",
-        "Who uses it",
-        "Users with few tasks leave budget unused.",
-        Axis("tasks of the user", number_format=","),
-        share_axis("share of the budget used, mean", (0.0, 1.05), number_format=".3p"),
-        curves,
-        comparison.tasks.disclosure,
     )
 
 

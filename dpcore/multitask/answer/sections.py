@@ -54,18 +54,20 @@ def show_graph(answer: Answer, dataset: Dataset) -> section.Parts:
 
 
 def show_weights(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show the total bound over mu, and weights against sizes."""
-    plot_keys = ("many-tasks-exponents", "many-tasks-weights")
+    """Show the total bound over mu, and the error bounds from tail to head beside the best uniform sampling."""
+    plot_keys = ("many-tasks-exponents", "many-tasks-buckets")
     yield section.Figures(tuple(answer.plots[key]() for key in plot_keys), has_titles=True)
 
 
 def show_users_and_tasks(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show the use of the budget, the users who use it, the sizes of tasks, and a table of the tasks."""
+    """Show the use of the budget, the sizes of tasks, and a table of the tasks."""
     solution, comparison = answer.solution, answer.solution.comparison
-    yield section.Figures((plots.plot_budget_use(comparison), plots.plot_users(comparison)), has_titles=True)
+    yield section.Figures(
+        (plots.plot_budget_use(comparison), plots.plot_sizes(solution.tasks, file_has_all_tasks=True)),
+        has_titles=True,
+    )
     if num_idle_users := int((solution.tasks.graph.tasks_per_user == 0).sum()):
         yield section.Note(f"Without {wording.counted(num_idle_users, 'user')} who contribute to no task.")
-    yield section.Figures((plots.plot_sizes(solution.tasks, file_has_all_tasks=True),), has_titles=True)
     uses_data = answer.parameters.generator is None
     columns, num_left_out = plots.tabulate_tasks(solution, TABLE_ROWS)
     task_names = (yield section.ItemNames("task")) if uses_data else None

@@ -87,7 +87,7 @@ def name_sampling(sampling: Allocation) -> str:
 
 
 def build_numbers(solution: MultitaskSolution) -> tuple[Number, ...]:
-    """Build the exponent, its gain, and the use of the budget."""
+    """Build the gain of the weights, their exponent, and the use of the budget."""
     allocation, budgets = solution.comparison.allocation, solution.budgets
     exponent, ratio = solution.comparison.recommendation
     used_shares = allocation.budget_uses[solution.tasks.graph.tasks_per_user > 0] / allocation.problem.budget
@@ -95,7 +95,6 @@ def build_numbers(solution: MultitaskSolution) -> tuple[Number, ...]:
     clipped_text = wording.percent(clipped_share) if clipped_share else "none"
     weight_gain, exact_budget = budgets.weight_gain, budgets.exact_budget
     return (
-        Number("Exponent μ", wording.entered(exponent), value=exponent, key="exponent"),
         Number(
             "Total error bound",
             format_change(ratio),
@@ -103,6 +102,7 @@ def build_numbers(solution: MultitaskSolution) -> tuple[Number, ...]:
             value=ratio,
             unit="of uniform weights'",
         ),
+        Number("Exponent μ", wording.entered(exponent), value=exponent, key="exponent"),
         Number("Budget used", wording.percent(mean_use), "of β, average user", "", mean_use, "share of β"),
         Number("Users clipped", clipped_text, "scaled down to β", "", clipped_share, "share of users"),
         Number(

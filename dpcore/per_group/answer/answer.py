@@ -61,7 +61,7 @@ def write_forms(solution: PerGroupSolution, dataset: Dataset) -> forms.CodeChoic
         named_forms.append(_build_pair_form(parameters, pair.max_groups, pair.max_amount))
     for vector_choice in sorted(solution.vector_choices, key=lambda vector_choice: vector_choice.error):
         is_scaled, max_norm = vector_choice.vector_rule is VectorRule.RADIAL, round_up(vector_choice.max_norm)
-        form_name = f"{'Scaling' if is_scaled else 'One level'}, bound {wording.number(max_norm)}"
+        form_name = f"{words.SCALING_FORM if is_scaled else words.CAP_FORM}, bound {wording.number(max_norm)}"
         bound_options = {"max_norm": max_norm, "is_scaled": is_scaled}
         named_forms.append((form_name, QUANTITIES[parameters.statistic], bound_options))
     base_options = _build_options(parameters, dataset, solution.value_column)
@@ -277,6 +277,8 @@ def build_answer(
             code=write_forms(solution, dataset),
             near_optimal=words.describe_near_optimal(solution),
             error_parts=words.list_error_parts(solution),
+            relative_error=None if solution.is_mean else words.measure_relative_error(solution),
+            alternative=words.find_alternative(solution),
             sections=build_sections(solution),
             plots={**answer.plots, **_list_plots(solution, provenance)},
         )

@@ -10,7 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.answer import standard
-from dpcore.answer.answer import BIAS, NOISE, SAMPLING, ErrorPart, Number, Proof, build_error_parts
+from dpcore.answer.answer import (
+    BIAS,
+    NOISE,
+    SAMPLING,
+    Alternative,
+    ErrorPart,
+    Number,
+    Proof,
+    RelativeError,
+    build_error_parts,
+)
 from dpcore.answer.axes import RANGE_SOURCE, OutsideCounts
 from dpcore.common import noise_error, wording
 from dpcore.common.noise_error import NoiseKind
@@ -25,6 +35,8 @@ from dpcore.per_group.selection import SelectedVector
 from dpcore.per_group.summary import APPROXIMATE
 from dpcore.per_group.whole_vector import VectorChoice, VectorRule
 
+SCALING_FORM, CAP_FORM = "Scaling", "One level"
+"""How the names of both programs for whole vectors begin."""
 AnySolution = PerGroupSolution | DistributionSolution
 OBJECTIVES = {
     Objective.ROOT_MEAN_SQUARE: "root mean squared error over the groups",
@@ -198,19 +210,44 @@ def write_detail(solution: AnySolution, dataset: Dataset) -> str:
                 f"**{outside_counts.percent_text} of the values are clamped**, and no error here counts that: set L "
                 f"and U {RANGE_SOURCE}"
             )
-        if (best_vector := solution.best_vector) is not None and solution.saved_share >= MIN_SAVING:
-            is_cap = best_vector.vector_rule is VectorRule.CAP
-            action_phrase = f"{'Cutting users at one level' if is_cap else 'Scaling users'} instead"
-            if isinstance(best_vector, SelectedVector):
-                action_phrase += f", of at most {wording.counted(best_vector.max_groups, 'group')}"
-            error_text = format_error(solution.parameters, best_vector.error)
-            sentences.append(f"{action_phrase}: {error_text}, {wording.percent(solution.saved_share)} less.")
         if solution.is_mean and solution.pair is not None:
             warning_phrase = "" if solution.useful_mean_size else "**Of little use:** "
             sentences.append(f"{warning_phrase}{_compare_means(solution)}")
     if dataset.is_private:
         sentences.append(_warn_of_leak(solution.parameters))
     return " ".join(sentences)
+
+
+def find_alternative(solution: PerGroupSolution) -> Alternative | None:
+    """Return the bound on whole vectors if it saves enough error; None if not."""
+    best_vector = solution.best_vector
+    if best_vector is None or solution.pair is None or solution.saved_share < MIN_SAVING:
+        return None
+    is_cap = best_vector.vector_rule is VectorRule.CAP
+    action_phrase = f"{'Cutting users at one level' if is_cap else 'Scaling users'} instead"
+    if isinstance(best_vector, SelectedVector):
+        action_phrase += f", of at most {wording.counted(best_vector.max_groups, 'group')}"
+    error_text = format_error(solution.parameters, best_vector.error)
+    sentence = f"{action_phrase}: error {error_text}, {wording.percent(solution.saved_share)} less."
+    return Alternative(sentence, CAP_FORM if is_cap else SCALING_FORM)
+
+
+def measure_relative_error(solution: PerGroupSolution) -> RelativeError:
+    """Return the error of the median group over its size, and how many groups are off by their whole size or more.
+
+    A group without rows is off by more than its size.
+    """
+    sizes = np.abs(solution.problem.totals)
+    ratios = np.divide(solution.group_errors, sizes, out=np.full(sizes.shape, np.inf), where=sizes > 0.0)
+    multiplicities = solution.problem.pairs.multiplicities
+    order = np.argsort(ratios)
+    median_index = order[np.searchsorted(np.cumsum(multiplicities[order]), multiplicities.sum() / 2.0)]
+    num_useless, num_groups = solution.count_useless(solution.group_errors), int(multiplicities.sum())
+    groups_text = f"{num_useless:,} of {wording.counted(num_groups, 'group')}"
+    remark = (
+        f"{groups_text} {wording.agreeing(num_useless, 'is', 'are')} off by 100{wording.PERCENT} or more."
+    )
+    return RelativeError(float(ratios[median_index]), "the group's size, for the median group", remark)
 
 
 def _compare_means(solution: PerGroupSolution) -> str:

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from dpcore.answer import standard
-from dpcore.answer.answer import Answer, ReleaseSetting, add_choice
+from dpcore.answer.answer import Answer, RelativeError, ReleaseSetting, add_choice
 from dpcore.answer.limits import Limits
 from dpcore.answer.plot import Plot
 from dpcore.answer.section import (
@@ -305,10 +305,13 @@ def build_answer(
     """
     if solution is None:
         solution = core.solve(dataset, parameters, progress, should_stop)
+    numbers = words.build_numbers(solution)
     answer = Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution, dataset),
-        numbers=words.build_numbers(solution),
+        numbers=numbers,
+        # A random row is a quarter of all rows off, half of this base, and so the first that is not useful.
+        relative_error=RelativeError(float(numbers[1].value or 0.0) / 0.5, "half of all rows"),
         assumptions=list_assumptions(parameters.neighbours, parameters.program),
         disclosure=dataset.provenance,
         facts=words.build_facts(solution),

@@ -9,6 +9,7 @@ from dpcore.answer.answer import (
     BIAS,
     NOISE,
     Answer,
+    RelativeError,
     ReleaseSetting,
     add_choice,
     build_error_parts,
@@ -180,6 +181,10 @@ def _build_nonnegative(dataset: Dataset, parameters: TotalParameters, solution: 
         facts=words.list_facts(solution, parameters.own_bound),
         proofs=(("Bound", solution.choice.certificate, solution.choice.stop_reason),),
         near_optimal=words.describe_near_optimal(solution),
+        relative_error=RelativeError(
+            solution.compute_error(solution.bound) / solution.choice.error_of_nothing,
+            f"the {solution.unit.result_name}",
+        ),
         plots={
             "total-error": lambda: plots.plot_errors(solution, dataset, parameters.own_bound),
             "total-measures": lambda: plots.plot_measures(solution, dataset),
@@ -197,6 +202,7 @@ def _build_nonnegative(dataset: Dataset, parameters: TotalParameters, solution: 
 
 def _build_signed(dataset: Dataset, parameters: TotalParameters, solution: SignedSolution) -> Answer:
     """Build the answer for totals of both signs, without the code, setting and files that `build_answer` adds."""
+    abs_sum = abs(float(solution.problem.totals.sum()))
     return Answer(
         headline=words.write_signed_headline(solution),
         detail=words.write_signed_detail(solution, dataset),
@@ -204,6 +210,7 @@ def _build_signed(dataset: Dataset, parameters: TotalParameters, solution: Signe
         assumptions=SIGNED_ASSUMPTIONS,
         disclosure=dataset.provenance,
         facts=words.list_signed_facts(solution, parameters),
+        relative_error=RelativeError(solution.error / abs_sum, "the sum") if abs_sum else None,
         plots={"total-signed": lambda: plots.plot_signed(solution, dataset, parameters)},
         make_methods=lambda: words.write_signed_methods(solution, dataset, parameters),
         sections=SIGNED_SECTIONS,

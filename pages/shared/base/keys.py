@@ -34,6 +34,9 @@ EPSILON = "epsilon"
 EPSILON_SLIDER = "epsilon_slider"
 EPSILON_PAGE = "epsilon_page"
 
+# True if plots have the papers' symbols in place of words, on all pages that have some.
+PAPER_NOTATION = "paper_notation"
+
 # By which figures reach the browser before the rest of the page (pages.shared.speed).
 FIGURES_AHEAD = "figures_ahead"
 

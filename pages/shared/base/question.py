@@ -127,6 +127,7 @@ class Question:
         states_releases: True if it states what the cards of other pages release.
         former_fields: Fields of earlier links and session files: the new name of each, or the values that later fields
             have if a link or file lacks them, by name. A field that has only another name says so in its declaration.
+        symbols: The paper's symbols by the words on the page's plots, for the switch *Paper notation*; empty for none.
     """
 
     name: str
@@ -150,6 +151,7 @@ class Question:
     takes_releases: bool = False
     states_releases: bool = False
     former_fields: Mapping[str, str | Mapping[str, Any]] = field(default_factory=dict)
+    symbols: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if repeated_names := set(self.fields) & set(self.other_origins):

@@ -3,104 +3,35 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
-from dpcore.answer.answer import PART_STYLES, Answer
-from dpcore.code import LIBRARIES, write
-from dpcore.code.choice import Choice, Code, read_name_table
+from dpcore.answer.answer import PART_STYLES, VERDICT_RULE, Answer, Verdict
 from dpcore.code.forms import CodeChoice
-from dpcore.code.several import Several
 from dpcore.common import wording
-from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, classify, write_file_name
-from dpcore.common.programs import Program
-from dpcore.common.wording import plain
+from dpcore.common.privacy import (
+    Disclosure,
+    Provenance,
+    ReleaseFacts,
+    classify,
+    format_rounded_up,
+    write_file_name,
+)
 from dpcore.dataset import Dataset
 from dpcore.report.charts import LINE_STYLES
 from pages.shared.base import catalogue, keys, page_run
 from pages.shared.base.question import Question
+from pages.shared.card import code_panel
 from pages.shared.fields import fields
-
-HEIGHT = 520
-
-
-def show_code(code_choice: CodeChoice, key: str) -> None:
-    """Draw the choice of what to apply and of the library, then the program or why there is none.
-
-    Args:
-        code_choice: What can be written, and for which library first.
-        key: The card's, unique on the page.
-    """
-    index = 0
-    if len(code_choice.forms) > 1:
-        # The names carry the bound, which moves: the position is what is remembered.
-        names_by_index = {i: name for i, (name, _) in enumerate(code_choice.forms)}
-        index = fields.choice("What to apply", names_by_index, keys.CODE_FORM + key) or 0
-    choice = code_choice.forms[index][1]
-    if isinstance(choice, Code):
-        _draw_program(choice, choice.file_name, key)
-        return
-    library = _choose_library(key, choice, code_choice.library)
-    program = write(choice, library)
-    if not program.text:
-        for sentence in program.differences:
-            st.info(plain(sentence, 2000), icon=":material/block:")
-        other_choices = ((name, other) for name, other in code_choice.forms if not isinstance(other, Code))
-        named_programs = ((name, other, write(other, library)) for name, other in other_choices)
-        if (nearest_program := next((entry for entry in named_programs if entry[2].text), None)) is not None:
-            name, choice, program = nearest_program
-            st.caption(f"The program below is for **{plain(name, 200)}**, which {library.value} has.")
-    if program.text:
-        stem, _, ending = program.file_name.rpartition(".")
-        notes = [plain(sentence, 2000) for sentence in program.differences]
-        if not choice.has_known_columns:
-            notes.insert(0, "File and columns are placeholders.")
-        _draw_program(program, f"{write_file_name(stem, choice.disclosure)}.{ending}", key, notes)
-    # Not a dialog of its own: the panel stands in one, and Streamlit refuses a dialog inside another.
-    with st.expander("The same thing is called …", icon=":material/translate:"):
-        st.markdown(read_name_table())
-        st.caption("After an em dash stands what comes nearest. Read on 2026-11-21.")
-
-
-def _draw_program(code: Code, file_name: str, key: str, notes: Sequence[str] = ()) -> None:
-    """Draw a program, notes on how the program differs from the page if there are any, and its download button."""
-    st.code(code.text, language=code.language, height=HEIGHT, wrap_lines=True)
-    if notes:
-        st.markdown("**What differs**\n" + "\n".join(f"- {sentence}" for sentence in notes))
-    fields.download_button("Download", file_name, lambda: code.text, f"{key}_code_file")
-
-
-def _choose_library(key: str, choice: Choice | Several, page_library: Program | None) -> Program:
-    """Draw the choice of a library and return it; all cards share the choice, although each has its own widget.
-
-    It is the program of the page, until another is chosen here; of pages without one the first that has such a release.
-    """
-    widget_key, state = f"{keys.CODE_LIBRARY}_{key}", st.session_state
-    if page_library is not None and state.get(keys.CODE_PROGRAM) is not page_library:
-        state[keys.CODE_PROGRAM], state[keys.CODE_LIBRARY] = page_library, page_library.name
-    if (current_name := state.get(keys.CODE_LIBRARY)) is None:
-        able_libraries = (library for library in LIBRARIES if write(choice, library).text)
-        current_name = next(able_libraries, Program.OPENDP).name
-    if state.get(widget_key) != current_name:
-        state[widget_key] = current_name
-    st.segmented_control(
-        "Library",
-        [library.name for library in LIBRARIES],
-        format_func=lambda name: wording.capital(Program[name].value),
-        key=widget_key,
-        required=True,
-        on_change=lambda: state.update({keys.CODE_LIBRARY: state.get(widget_key)}),
-    )
-    return Program[state[widget_key]]
-
 
 _LARGE_HTML = """
 <div class="sweetspot-number">
-  <div class="row"><span class="label"></span><button type="button"></button></div>
-  <div class="value"></div>
+  <div class="label"></div>
+  <div class="row"><div class="value"></div><button type="button"></button></div>
   <div class="note"></div>
   <div class="parts"></div>
 </div>
@@ -109,7 +40,8 @@ _LARGE_HTML = """
 _LARGE_CSS = """
 .sweetspot-number { color: var(--st-text-color); font-family: var(--st-font); line-height: 1.3; }
 .sweetspot-number .label { font-size: 0.875rem; }
-.sweetspot-number .row { display: flex; align-items: center; gap: 0.5rem; min-height: 1.75rem; }
+.sweetspot-number .row { display: flex; align-items: baseline; gap: 0.75rem; }
+.sweetspot-number.preliminary { opacity: 0.6; }
 .sweetspot-number .value { font-size: 2.25rem; font-weight: 600; overflow-wrap: anywhere; }
 .sweetspot-number .unit { font-size: 1rem; font-weight: 400; }
 .sweetspot-number :is(.note, .parts) { font-size: 0.875rem; }
@@ -131,6 +63,7 @@ _LARGE_JS = """
 const SHOWN_MILLISECONDS = 1500;
 export default ({ data, parentElement }) => {
   const find = (name) => parentElement.querySelector(name);
+  find(".sweetspot-number").classList.toggle("preliminary", !data.isFinal);
   find(".label").textContent = data.label;
   const unit = document.createElement("span");
   unit.className = "unit";
@@ -237,17 +170,28 @@ MOUNT_GRID = st.components.v2.component("sweetspot_grid", html=_GRID_HTML, css=_
 
 
 BADGES = {
-    Disclosure.PUBLIC: ("public input", "green", ":material/public:"),
-    Disclosure.PRIVATE: ("computed from private data: do not publish", "orange", ":material/lock:"),
-    Disclosure.DP_RELEASE: ("DP release", "blue", ":material/verified_user:"),
+    Disclosure.PUBLIC: ("Safe to publish", "green", ":material/public:"),
+    Disclosure.PRIVATE: ("Do not publish", "orange", ":material/lock:"),
+    Disclosure.DP_RELEASE: ("DP", "blue", ":material/verified_user:"),
+}
+VERDICT_BADGES = {
+    Verdict.USEFUL: ("green", ":material/check_circle:"),
+    Verdict.ROUGH: ("orange", ":material/error:"),
+    Verdict.NOT_USEFUL: ("red", ":material/cancel:"),
 }
 
 
 def write_badge(disclosure: Provenance, text: str = "") -> str:
     """Write the badge of a disclosure as Markdown; ``text`` replaces its words, not its colour."""
     badge_text, color, icon = BADGES[classify(disclosure)]
-    # Not `st.badge`, which is cut where it does not fit: "do not publish" stands at its end.
-    return f":small[:{color}-background[:{color}[{icon} {text or badge_text}]]]"
+    if isinstance(disclosure, ReleaseFacts):
+        badge_text += f", ε = {format_rounded_up(disclosure.epsilon)}"
+    return _write_chip(text or badge_text, color, icon)
+
+
+def _write_chip(text: str, color: str, icon: str) -> str:
+    """Write a text on a coloured ground as Markdown; `st.badge` would cut a long one."""
+    return f":small[:{color}-background[:{color}[{icon} {text}]]]"
 
 
 def label(disclosure: Provenance, text: str = "", prefix: str = "", suffix: str = "") -> None:
@@ -260,12 +204,13 @@ def label(disclosure: Provenance, text: str = "", prefix: str = "", suffix: str 
         st.caption(disclosure.label)  # Too long for a badge, which is cut where it does not fit.
 
 
-def draw_answer(card: Answer, key: str) -> None:
-    """Draw the answer: the headline, the number with its error, and the way to the code.
+def draw_answer(card: Answer, key: str, is_final: bool = True) -> None:
+    """Draw the answer: instruction, number with its error, verdict, the way to the code, and further sentences.
 
     Args:
         card: What it says; the rest of it is for `behind`.
         key: Unique on the page.
+        is_final: False while a search can still change the answer.
     """
     selection = None
     if (run := page_run.CURRENT_RUN.get()) is not None and run.answer_card is None:
@@ -277,32 +222,53 @@ def draw_answer(card: Answer, key: str) -> None:
         run.shown_card = card
     if selection is not None and selection.has_button and selection.is_open(f"{key}_draw"):
         # The open choice stands where its button stood, with all of it in sight.
-        card = replace(card, detail="", near_optimal="")
-    # Words of one answer take a line more than those of the next. As high as the column of the figure, and with the
-    # buttons at its end, nothing moves while a slider does.
+        card = replace(card, detail="", near_optimal="", alternative=None)
+    # As high as the column of the figure, so that what stands below it stays in place while a slider moves.
     with st.container(key=key, height="stretch"):
-        with st.container(height="stretch"):
-            _draw_words(card, key, run is not None and run.question.draws_bounds)
-            if selection is not None and run is not None and run.selected_excess is not None:
-                st.markdown(selection.write_excess(run.selected_excess))
+        _draw_words(card, key, run is not None and run.question.draws_bounds, is_final)
+        if selection is not None and run is not None and run.selected_excess is not None:
+            st.markdown(selection.write_excess(run.selected_excess))
         is_undrawn = selection is not None and selection.card is None
         if selection is not None and is_undrawn:
             selection.draw_step(f"{key}_draw", fields.main_button())
-        if card.code is not None:
-            code_label = "Code for your library"
-            options: dict[str, Any] = {"is_main": True}
-            if is_undrawn:
-                code_label = "Use the number as it is"
-                options = {"type": "tertiary", "help": "No ε covers it: it was read off the private data."}
-            args = _code_dialog, card.code, card.disclosure, key
-            fields.button(code_label, key + keys.CARD_CODE, "code", page_run.request_dialog, *args, **options)
+        code_label, options = "Get code", dict[str, Any](is_main=True)
+        if is_undrawn:
+            code_label = "Use the number as it is"
+            options = {"type": "tertiary", "help": "No ε covers it: it was read off the private data."}
+        with st.container(horizontal=True, vertical_alignment="center"):
+            if card.code is not None:
+                fields.button(code_label, key + keys.CARD_CODE, "code", _open_code, card, key, **options)
+            facts_text = card.disclosure.label if isinstance(card.disclosure, ReleaseFacts) else ""
+            if reasons := list(filter(None, (card.detail, facts_text))):
+                with st.popover("Why?", type="tertiary", key=f"{key}_why"):
+                    st.markdown("\n\n".join(reasons))
         if selection is not None and not is_undrawn and selection.has_button:
             selection.draw_step(f"{key}_draw", "tertiary")
+        near_optimal_text = f"**Near-optimal:** {card.near_optimal}" if card.near_optimal else ""
+        alternative_text = card.alternative.sentence if card.alternative else ""
+        remark = card.relative_error.remark if card.relative_error else ""
+        if further_texts := list(filter(None, (remark, near_optimal_text, alternative_text))):
+            st.markdown("\n\n".join(further_texts))
+        if card.alternative is not None and card.code is not None:
+            arguments = _open_code, card, key, card.alternative.form_name
+            fields.button("Get its code", f"{key}_alternative", "code", *arguments, type="tertiary")
 
 
-def _draw_words(card: Answer, key: str, selects_privately: bool) -> None:
-    """Draw headline, number and sentences of an answer; a page that selects privately offers no copy before."""
-    st.markdown(f"## {card.headline}")
+def _open_code(card: Answer, key: str, form_name: str = "") -> None:
+    """Have the dialog opened with the first program whose name begins so."""
+    assert card.code is not None
+    form_names = [name for name, _ in card.code.forms]
+    index = next((i for i, name in enumerate(form_names) if name.startswith(form_name)), 0)
+    st.session_state[keys.CODE_FORM + key] = index
+    page_run.request_dialog(_code_dialog, card.code, card.disclosure, key)
+
+
+def _draw_words(card: Answer, key: str, selects_privately: bool, is_final: bool) -> None:
+    """Draw instruction, number, verdict and badge; a page that selects privately offers no copy before.
+
+    Nothing is said twice: a number that the instruction holds has no label.
+    """
+    st.markdown(f"## {card.headline if is_final else f':gray[{card.headline}]'}")
     if card.numbers:
         number, *errors = card.numbers
         error_texts = (errors[0].label, errors[0].text, errors[0].note) if errors else None
@@ -310,9 +276,20 @@ def _draw_words(card: Answer, key: str, selects_privately: bool) -> None:
         # Where the page draws its bound, what stands here before is a cost: nobody's library takes it.
         is_cost = selects_privately and not isinstance(card.disclosure, ReleaseFacts)
         copied_text = "" if is_cost else number.text_to_copy
-        draw_number(number.label, number.text, number.note, copied_text, key, error_texts, part_texts)
-    near_optimal_text = f"**Good enough:** {card.near_optimal}" if card.near_optimal else ""
-    label(card.disclosure, suffix="\n\n".join(filter(None, (near_optimal_text, card.detail))))
+        is_in_headline = set(re.findall(r"[\d.,]*\d", number.text)) <= set(
+            re.findall(r"[\d.,]*\d", card.headline)
+        )
+        label_text = "" if is_in_headline else number.label
+        draw_number(label_text, number.text, number.note, copied_text, key, error_texts, part_texts, is_final)
+    chips, help_text = [write_badge(card.disclosure)], f"{wording.capital(card.disclosure.label)}."
+    if not is_final:
+        chips.insert(0, _write_chip("Preliminary", "gray", ":material/hourglass_top:"))
+    elif (relative := card.relative_error) is not None:
+        chips.insert(
+            0, _write_chip(wording.capital(relative.verdict.value), *VERDICT_BADGES[relative.verdict])
+        )
+        help_text = f"The error is {relative.text}. {VERDICT_RULE} {help_text}"
+    st.markdown(" ".join(chips), help=help_text)
 
 
 def get_private_selection(card: Answer) -> Any | None:
@@ -352,10 +329,10 @@ def offer_range(dataset: Dataset) -> None:
         selection_module.offer_range(dataset)
 
 
-@page_run.build_dialog("Code for your library", "code")
+@page_run.build_dialog("Code", "code")
 def _code_dialog(code_choice: CodeChoice, disclosure: Provenance, key: str) -> None:
     """Show the code for a card in a dialog."""
-    show_code(code_choice, key)
+    code_panel.show_code(code_choice, key)
     label(disclosure)
 
 
@@ -386,20 +363,22 @@ def draw_number(
     key: str,
     error_texts: tuple[str, str, str] | None = None,
     part_texts: Sequence[tuple[str, str, str]] = (),
+    is_final: bool = True,
 ) -> None:
     """Draw one large number with a button that copies it.
 
     Args:
-        label: What it is.
+        label: What it is; empty where a sentence above says so.
         value_text: As it is read.
         unit: After the value; empty for none.
         copied_text: What the button copies: the digits alone, as a program takes them; no button where empty.
         key: Unique on the page.
         error_texts: Label, value and note of its error, the line below; None for none.
         part_texts: Name, size and colour of each part of the error, in a line below that.
+        is_final: False to draw it pale.
     """
     texts = {"label": label, "value": value_text, "unit": unit, "copied": copied_text}
-    payload = {**texts, "error": error_texts or (), "parts": part_texts}
+    payload = {**texts, "error": error_texts or (), "parts": part_texts, "isFinal": is_final}
     MOUNT_LARGE(key=f"{LARGE_BEGINS}{key}", data=payload, height="content")
 
 

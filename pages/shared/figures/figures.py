@@ -19,6 +19,7 @@ import streamlit as st
 
 from dpcore.answer.answer import BIAS, PART_STYLES
 from dpcore.answer.handle import Dots, Handle, SecondBound, Spread, UserBars
+from dpcore.answer.notation import write_symbols
 from dpcore.answer.plot import Plot, Style
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
@@ -200,6 +201,9 @@ def draw(
         button_place: Where the button goes, for a figure with other controls below; right below the figure by default.
         figure_place: Where the figure goes; here by default.
     """
+    run = page_run.CURRENT_RUN.get()
+    if run is not None and st.session_state.get(keys.PAPER_NOTATION):
+        plot = write_symbols(plot, run.question.symbols)
     fig, alt = plotly_figures.draw(plot), plot.alt
     key, disclosure = plot.key.replace("-", "_"), plot.disclosure
     if label:
@@ -208,7 +212,7 @@ def draw(
     if get_field_key is not None and plot.handle is not None:
         handle_and_keys = describe_handle(plot, plot.handle), list_handle_keys(plot.handle, get_field_key)
     # Read now: the file is made when its button is pressed, in a thread that knows nothing of the session.
-    run, parameters, question_name = page_run.CURRENT_RUN.get(), read_parameters(), ""
+    parameters, question_name = read_parameters(), ""
     # The first figure of a page with parameters, its main one, can be pinned.
     if run is not None and run.main_figure is None and run.question.parameters is not None:
         question_name, run.main_figure = run.question.name, fig
@@ -237,6 +241,8 @@ def draw(
             help = "Keeps this answer with its data and settings."
             options: dict[str, Any] = {"type": "tertiary", "help": help}
             fields.button("Pin this", f"{question_name}_pin", "keep", pin_answer, question_name, **options)
+            if run is not None and run.question.symbols:
+                st.toggle("Paper notation", key=keys.PAPER_NOTATION, persist_state="session")
 
 
 def read_parameters() -> Any | None:

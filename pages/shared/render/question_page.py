@@ -405,7 +405,7 @@ class Page:
             layout.COMPUTED: lambda: st.markdown(question.read_formula(self.choose_formula_file(answer))),
         }
         with slots.answer:
-            cards.draw_answer(answer, key)
+            cards.draw_answer(answer, key, is_final)
             if is_final and not is_demonstration and catalogue.STATING is not None:
                 _keep_release(question, answer, run.shown_card or answer, key)
             # Right below the card: what a bound of the person's own costs.

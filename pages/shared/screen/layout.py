@@ -105,7 +105,8 @@ def show(
             with line:
                 _draw_epsilon(question.name)
         notes = st.container(key=f"{question.name}_notes")
-        figure, answer = st.columns(FIGURE_SHARE, gap="medium")
+        with st.container(key="figure_and_answer"):
+            figure, answer = st.columns(FIGURE_SHARE, gap="medium")
         bottom = st.container()
         run = page_run.PageRun(question, is_private=dataset.is_private)
         page_run.CURRENT_RUN.set(run)

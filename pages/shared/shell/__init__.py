@@ -44,6 +44,9 @@ STYLE = """<style>
   .stSidebar [data-testid="stSidebarHeader"] { height: 2.5rem; margin-bottom: 0; }
   .stSidebar [data-testid="stSidebarUserContent"] { padding-top: 0; }
 }
+@media screen and (max-width: 640px) {
+  .st-key-figure_and_answer > * > [data-testid="stHorizontalBlock"] > :first-child { order: 1; }
+}
 .st-key-navigation [data-testid="stPageLink-NavLink"] { margin-inline: -0.5rem; width: calc(100% + 1rem); }
 .st-key-navigation [data-testid="stElementContainer"] { margin-block: 1px; }
 .st-key-navigation [data-testid="stVerticalBlock"] { gap: 0; }

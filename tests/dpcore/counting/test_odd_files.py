@@ -31,9 +31,6 @@ def test_a_pattern_names_all_files_of_a_table(parts):
 def test_a_folder_is_refused_with_what_to_do(parts):
     with pytest.raises(InvalidInput, match=r"a folder is no table.*folder/part\*.csv"):
         expand_patterns([parts])
-    (parts / "day=1").mkdir()
-    with pytest.raises(InvalidInput, match="as Hive writes them, and these are not read"):
-        expand_patterns([parts])
 
 
 @pytest.mark.parametrize("name", ["", "*.csv", "part1.csv"])

@@ -423,7 +423,7 @@ def test_distinct_tasks_say_how_many_rows_repeat():
         ("when\n2024-01-01 12:00\n2024-01-02 13:00\n", 1, 2),
         ("note\n7 dwarfs\n3 little pigs\n", 1, 2),  # not every line has as many
         ("id::note\n1::a b\n2::c:d\n", 2, 2),
-        ('a b\n1 "2 3"\n4 5\n', 1, 2),  # quotation marks mean something else there
+        ('a b\n1 "2 3"\n4 5\n', 2, 2),  # as in a log
         ("196\t242\t3\t881250949\n186\t302\t\t\n", 4, 2),  # as MovieLens 100K is published
         (
             "b80344d0\tSOAKIMP12A\t1\nb80344d0\tSOAPDEY12A\t2\n85c1f87f\tSOAKIMP12A\t5\n",

@@ -55,7 +55,7 @@ def test_cells_are_those_that_openpyxl_reads(workbook, rich_text):
     expected = openpyxl.load_workbook(path, data_only=True).active
     rows_read = workbooks._SheetRows()
     with path.open("rb") as file, workbooks._Archive(file) as archive:
-        workbooks._read_first_sheet(archive, rows_read, None)
+        workbooks._read_sheet(archive, rows_read, None, "")
     rows_by_openpyxl = workbooks._SheetRows()
     for number, row in enumerate(expected.iter_rows(values_only=True), 1):
         rows_by_openpyxl.add(number, row)

@@ -130,20 +130,6 @@ def test_privacy_terms() -> None:
     )
 
 
-def test_who_is_capped() -> None:
-    who, sizes_left_out = optimal_cap.list_capped_users(HISTOGRAM, 5.0 / HISTOGRAM.num_rows)
-    assert who["size"].tolist() == [400, 10]
-    assert who["users"].tolist() == [1, 5]
-    assert who["rows_cut"].tolist() == [395.0, 25.0]
-    assert who["share_before"] == pytest.approx(np.array([400, 10]) / HISTOGRAM.num_rows, rel=1e-12)
-    # 200 + 60 rows below the cap, six users with 5.
-    assert who["share_after"] == pytest.approx(5.0 / 290.0, rel=1e-12)
-    assert sizes_left_out == 0
-    short, sizes_left_out = optimal_cap.list_capped_users(HISTOGRAM, 1.0 / HISTOGRAM.num_rows, max_sizes=1)
-    assert (short["size"].tolist(), sizes_left_out) == ([400], 2)
-    assert optimal_cap.list_capped_users(HISTOGRAM, 1.0)[0]["size"].size == 0
-
-
 def test_curve_points_are_whole_caps_within_range() -> None:
     caps = optimal_cap.choose_fractions(HISTOGRAM, 100) * HISTOGRAM.num_rows
     assert caps == pytest.approx(np.rint(caps), rel=1e-12)

@@ -371,7 +371,7 @@ def test_the_page_answers_follows_its_inputs_and_refuses_in_sentences() -> None:
     check(app.button(key="owners_train").click().run())
     app = finish(app, "data_owners.training_job")
     assert "owners_accuracy" in figure_keys(app)
-    assert "computed from private data: do not publish" in raw_texts(app)
+    assert "Do not publish" in raw_texts(app)
     # One relation for each: the training's own, and what its ε is by the one of the bounds.
     assert "whose records are zeroed" in shown_texts(app)
     assert "For a unit that is replaced, as in the bounds" in shown_texts(app)

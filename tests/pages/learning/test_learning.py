@@ -33,7 +33,6 @@ from pages.shared.session import session
 from tests.pages.driving import (
     chart,
     check,
-    data,
     errors,
     finish,
     go,
@@ -51,7 +50,6 @@ COMMITS = samples.load("requests-commits")
 TABS = (
     layout.BEHIND,
     "All bounds on the bias",
-    "Who loses rows",
     "Figure 2",
     "Figure 3",
     "Cost of privacy",
@@ -302,26 +300,6 @@ def test_an_epsilon_is_named_from_which_on_the_sum_is_below_one(app):
     assert "promises nothing" in shown_texts(app)
     check(app.button(key="learning_epsilon_use").click().run())
     assert float(metrics_of(app)[1].value) < 1.0
-
-
-def test_who_is_capped_is_listed_from_the_users_themselves(app):
-    histogram = data(app).histogram
-    counts = np.repeat(histogram.sizes, histogram.users)
-    view, _ = build_learning_answer(LearningParameters(DEFAULT_EPSILON))
-    for cap in (view.best_cap.max_contributions, 2000):
-        columns, further = optimal_cap.list_capped_users(histogram, cap / histogram.num_rows)
-        assert further == 0
-        assert columns["users"].sum() == (counts > cap).sum()
-        assert columns["rows_cut"].sum() == np.maximum(counts - cap, 0).sum()
-        assert list(columns["size"]) == sorted(set(counts[counts > cap].tolist()), reverse=True)
-        assert columns["share_before"][0] == pytest.approx(counts.max() / counts.sum())
-        assert columns["share_after"][0] == pytest.approx(cap / np.minimum(counts, cap).sum())
-    open_tab(enter_fields(app, own_bound=2000), "Who loses rows")
-    check(app.segmented_control(key="learning.whose_cap").set_value(True).run())
-    (table,) = [frame.value for frame in app.dataframe]
-    assert table["users"].sum() == (counts > 2000).sum()
-    enter_fields(app, own_bound=10**6)
-    assert "this bound leaves nothing out" in shown_texts(app)
 
 
 def test_figure_2_is_the_mass_of_uncapped_users():

@@ -53,7 +53,6 @@ from tests.pages.driving import (
     go,
     link_of,
     metrics_of,
-    numbers,
     open_app,
     read_answer,
     shown_texts,
@@ -175,11 +174,12 @@ def test_what_is_good_enough_is_recommended_and_else_the_best():
         one = build_answer_of(solution)
         expected = float(mu) if compute_ratio(problem, WeightRule(float(mu))) <= 1.05 * totals.min() else best
         assert solution.comparison.recommendation[0] == expected
-        assert one.numbers[0].text_to_copy == wording.digits(expected)
+        assert one.numbers[1].text_to_copy == wording.digits(expected)
         assert (f"are for your μ = {words.format_exponent(float(mu))}" in one.detail) == (expected != mu)
         assert f"μ = {wording.entered(near[0])} to {wording.entered(near[-1])}, within 5" in one.near_optimal
         ratio = compute_ratio(problem, WeightRule(expected))
-        assert one.numbers[1].text == f"−{wording.percent(1.0 - ratio)}"
+        assert one.numbers[0].text == f"−{wording.percent(1.0 - ratio)}"
+        assert one.error == pytest.approx(ratio)
         power = wording.entered(expected)
         assert one.headline == f"Weight each task of n users by 1 / n to the power {power}."
     # Two stretches that are good enough: only the one around the best counts.
@@ -209,30 +209,34 @@ def test_few_tasks_have_few_buckets():
 
 def test_epsilon_and_delta_set_the_budget_and_nothing_is_computed_anew(app, monkeypatch):
     check(app.run())  # Caches are empty where something is patched.
-    figure_before = chart(app, "many_tasks_buckets")
+    figure_before = chart(app, "many_tasks_weights")
     monkeypatch.setattr(core, "WeightComparison", None)
     app.select_slider(key=keys.EPSILON_SLIDER).set_value(0.1)
     check(app.number_input(key="multitask.delta").set_value(1e-8).run())
     budget = {metric.label: metric.value for metric in metrics_of(app)}["User budget β"]
     assert budget == wording.number(compute_exact_budget(PrivacyTarget(0.1, 1e-8)))
-    figure_after = chart(app, "many_tasks_buckets")
-    assert figure_after["data"][:-1] == figure_before["data"][:-1]
-    assert figure_after["layout"] == figure_before["layout"]
-    assert figure_after["data"][-1]["name"] == f"Uniform weights, all with β = {budget}"
+    assert chart(app, "many_tasks_weights") == figure_before
 
 
 def test_the_exponent_moves_the_answer_and_not_the_axes(app):
     assert "these are generated" in shown_texts(app)
     assert cards.BADGES[Disclosure.PUBLIC][0] in shown_texts(app)
-    before = chart(app, "many_tasks_buckets")["layout"]["yaxis"]["range"]
+    before = chart(app, "many_tasks_weights")["layout"]
     problem = build_small_problem()
-    uniform = WeightRule(0.0).allocate(problem)
+    sizes, uniform = problem.graph.task_sizes, WeightRule(0.0).allocate(problem)
     for mu in (0.0, 0.25, 1.0):
         check(app.slider(key="multitask.exponent").set_value(mu).run())
-        (trace,) = [t for t in chart(app, "many_tasks_buckets")["data"] if t["type"] == "bar"]
-        buckets = multitask_weights.slice_by_size(WeightRule(mu).allocate(problem), uniform)
-        assert numbers(trace["y"]) + 1.0 == pytest.approx([b.ratio for b in buckets])
-        assert chart(app, "many_tasks_buckets")["layout"]["yaxis"]["range"] == before
+        ends, ratios = (
+            values.reshape(5, 3) for values in trace(chart(app, "many_tasks_weights"), "Fifths of the tasks")
+        )
+        # The bound of a fifth is the sum of its tasks' bounds.
+        fifths = np.array_split(np.argsort(sizes, kind="stable"), 5)
+        bounds = WeightRule(mu).allocate(problem).task_bounds
+        assert ratios[:, 0] == pytest.approx([bounds[f].sum() / uniform.task_bounds[f].sum() for f in fifths])
+        assert ends[:, :2].tolist() == [[sizes[f].min(), sizes[f].max()] for f in fifths]
+        layout_now = chart(app, "many_tasks_weights")["layout"]
+        for axis in ("xaxis", "yaxis", "yaxis2"):
+            assert layout_now[axis]["range"] == before[axis]["range"]
     check(app.button(key="tasks_use_best").click().run())
     assert app.slider(key="multitask.exponent").value == solve_small().comparison.exponent_curve.optimum[0]
     assert "tasks_use_best" not in [button.key for button in app.button]
@@ -250,15 +254,12 @@ def test_every_tab_is_drawn_for_every_source(app):
 def test_users_budget_use():
     comparison, problem = solve_small().comparison, build_small_problem()
     graph = problem.graph
-    use, users = plots.plot_budget_use(comparison), plots.plot_users(comparison)
+    use = plots.plot_budget_use(comparison)
     for name, mu in (("μ = 0.5", 0.5), ("Uniform weights", 0.0)):
         used = WeightRule(mu).allocate(problem).budget_uses[graph.tasks_per_user > 0] / problem.budget
         (shares,) = [np.asarray(item.y) for item in use.items if item.name == name]
         assert shares.sum() == pytest.approx(1.0)
         assert shares[-1] == pytest.approx(np.mean(used >= 0.95 - 1e-9))
-        tasks, mean = read_trace(users, name)
-        heaviest = graph.tasks_per_user[graph.tasks_per_user > 0] == tasks[-1]
-        assert mean[-1] == pytest.approx(used[heaviest].mean())
 
 
 def test_the_table_of_tasks(app):
@@ -421,7 +422,7 @@ def test_data_without_tasks_are_said_and_lead_to_your_data(app):
     for name in ("Budget", "Experiment", layout.COMPUTED):
         open_tab(app, name)
     check(app.selectbox(key="multitask.source").set_value(TaskSource.SKEWED).run())
-    assert chart(app, "many_tasks_buckets")["data"]
+    assert chart(app, "many_tasks_weights")["data"]
 
 
 def test_downloads_hold_the_shown_weights(app):

@@ -139,7 +139,7 @@ def test_private_data_are_labelled_and_no_demonstration():
         a["text"].replace("<br>", " ") for a in chart(app, "private_cost_epsilon")["layout"]["annotations"]
     ]
     assert Disclosure.PRIVATE.label in notes
-    assert [m.value for m in app.markdown if "do not publish" in m.value]
+    assert [m.value for m in app.markdown if "do not publish" in m.value.lower()]
 
 
 def test_a_direct_choice_leaves_the_data_and_stands_in_the_account():

@@ -474,7 +474,7 @@ def test_private_values_are_asked_for_their_range_and_labelled():
     assert sentences.LEAKS_VALUES not in texts
     assert app.button(key="quantile_card_draw").label == "Choose with DP…"
     assert app.button(key="quantile_card_code").label == "Use the number as it is"
-    assert "computed from private data: do not publish" in texts
+    assert "Do not publish" in texts
     assert "public input" not in texts
     outside = int((SHOP.values.values > 1.0).sum())
     share = wording.percent(outside / SHOP.values.values.size)

@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 import pytest
 from plotly.io import to_json
@@ -28,10 +29,13 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.web.server.starlette.starlette_static_routes import create_streamlit_static_assets_routes
 
+import dpcore as ss
 from dpcore.report import charts, plotly_figures, plotly_script
 from pages.shared import figure, speed, streamlit_internals
+from pages.shared.base import catalogue, keys
 from pages.shared.server import server
-from tests.pages.driving import chart, check, open_app, trace
+from tests.pages.driving import chart, check, figure_keys, open_app, trace
+from tests.pages.driving import go as go_to
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -566,3 +570,43 @@ def test_a_browser_is_told_whether_its_session_is_still_there(monkeypatch):
     # Where Streamlit no longer says which sessions it knows, the channel alone tells.
     monkeypatch.setattr("streamlit.runtime.Runtime.instance", object)
     assert (ask_status(channel.token), ask_status("a guess")) == (204, 404)
+
+
+@pytest.mark.parametrize("title", ["Weights vs. caps", "Bias curves over τ₀", "Multi-task weights"])
+def test_paper_notation_is_one_switch_for_all_pages_and_changes_words_only(title):
+    app = open_app(title)
+    key = figure_keys(app)[0]
+    before = chart(app, key)
+    check(app.toggle(key=keys.PAPER_NOTATION).set_value(True).run())
+    after = chart(app, key)
+    symbols = next(page for page in catalogue.PAGES if page.title == title).symbols
+    names = [
+        (old.get("name"), new.get("name")) for old, new in zip(before["data"], after["data"], strict=True)
+    ]
+    assert all(new == symbols.get(old, old) for old, new in names)
+    assert sum(old != new for old, new in names) >= 1
+    headings = [
+        [figure["layout"][axis]["title"]["text"] for axis in ("xaxis", "yaxis")] for figure in (before, after)
+    ]
+    assert all(old != new for old, new in zip(*headings, strict=True))
+    for old, new in zip(before["data"], after["data"], strict=True):
+        assert (old["x"], old["y"]) == (new["x"], new["y"])
+    go_to(app, "Multi-task weights")
+    assert app.toggle(key=keys.PAPER_NOTATION).value
+
+
+def test_every_symbol_of_a_paper_stands_for_words_of_a_main_figure():
+    rows, pairs = [1] * 90 + [10] * 10, pd.DataFrame({"user": list("aabc"), "task": list("xyxy")})
+    replies = {
+        "gap_examples": [ss.weights_gain(rows, epsilon=1)],
+        "learning": [ss.learning_bound(rows, epsilon=1, cap_unit=unit) for unit in ("tau_0", "rows")],
+        "multitask": [ss.task_weights(pairs, user="user", group="task", epsilon=1)],
+    }
+    for question in (page for page in catalogue.PAGES if page.symbols):
+        words = set()
+        for reply in replies[question.name]:
+            plot = next(iter(reply.answer.plots.values()))()
+            axes = [axis for one in (plot, plot.lower_plot) if one for axis in (one.x, one.y)]
+            words |= {plot.title, *(item.name for item in plot.items)}
+            words |= {word for axis in axes for word in (axis.name, axis.heading)}
+        assert set(question.symbols) <= words, question.name

@@ -368,7 +368,7 @@ def test_a_bound_is_drawn_on_the_page_that_asks_for_it(title, name, wanted):
     assert f"Keep at most {drawn.value:,.0f} row" in shown_texts(app)
     assert drawn.facts.label in shown_texts(app)
     assert "the release adds ε = 1" in shown_texts(app)
-    assert app.button(key=f"{name}_card_code").label == "Code for your library"
+    assert app.button(key=f"{name}_card_code").label == "Get code"
     shown = check(app.button(key=f"{name}_card_code").click().run())
     assert f"{drawn.value:.0f}" in "".join(block.value for block in shown.code)
     # For other settings another number is best: what was drawn stands on Choose privately, and is not called theirs.

@@ -331,7 +331,7 @@ def test_the_page_shows_what_the_core_finds(page, full_solution):
     text = shown_texts(app)
     assert "9 runs of every method at every bound" in text
     assert "Curves are simulated" in text
-    assert "public input" in text
+    assert "Safe to publish" in text
     app.session_state["training.measure"], app.session_state["training.over"] = (
         Measure.ACCURACY,
         ScoreUnit.USERS,
@@ -514,7 +514,7 @@ def test_private_rows_need_public_ranges_and_are_labelled():
     assert "from a lower to a higher number" in errors(app)
     wait_for_runs(check(app.number_input(key="training.range_low_minutes").set_value(-10.0).run()))
     shown_text = shown_texts(app)
-    assert "do not publish" in shown_text
+    assert "do not publish" in shown_text.lower()
     follows = "whose bound adapts to the users" in shown_text
     assert follows or "this bound was computed from them" in shown_text.replace("*", "")
     assert "source=upload" in link_of(app)
@@ -595,7 +595,7 @@ def test_ranges_of_public_rows_are_proposed():
     assert app.number_input(key="training.range_low_minutes").value == 0.0
     high = app.number_input(key="training.range_high_minutes").value
     assert high >= pd.read_csv(io.BytesIO(make_visits()))["minutes"].max()
-    assert "public input" in shown_texts(app)
+    assert "Safe to publish" in shown_texts(app)
     assert any(
         begin in shown_texts(app) for begin in ("Train with", "Best so far", "Do not train", "Not clear")
     )

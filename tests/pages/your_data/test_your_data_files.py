@@ -10,6 +10,7 @@ import tempfile
 import time
 from dataclasses import replace
 
+import openpyxl
 import pandas as pd
 import pytest
 
@@ -156,6 +157,33 @@ def test_two_columns_of_people_are_one_person_or_refused():
     use(app)
     assert data(app).privacy_unit == ("household", "member")
     assert histogram_of(app) == {1: 2, 2: 1}
+
+
+def test_a_workbook_asks_for_its_sheet_and_a_path_may_be_a_folder_of_folders(local, tmp_path):
+    book = openpyxl.Workbook()
+    for name, num_rows in (("Small", 2), ("Large", 3)):
+        sheet = book.create_sheet(name)
+        for row in (["user", "amount"], *([f"u{index}", index] for index in range(num_rows))):
+            sheet.append(row)
+    book.remove(book.active)
+    book.save(tmp_path / "t.xlsx")
+    app = upload(panel(), (tmp_path / "t.xlsx").read_bytes(), "t.xlsx")
+    assert app.selectbox(key="your_data.upload_sheet").value == "Small"
+    app = finish(
+        check(app.selectbox(key="your_data.upload_sheet").set_value("Large").run()), "your_data.look_job"
+    )
+    assert histogram_of(use(app)) == {1: 3}
+    for day in (1, 2):
+        (tmp_path / f"sales/day={day}").mkdir(parents=True)
+        (tmp_path / f"sales/day={day}/part.csv").write_text("user,amount\nu1,3\n")
+    app = look_at(panel(), tmp_path / "sales")
+    assert "day" in app.selectbox(key="your_data.upload_role_task").options
+    assert histogram_of(use(app)) == {2: 1}
+
+
+def test_the_separator_may_be_named():
+    app = check(panel().text_input(key="your_data.upload_separator").set_value("*").run())
+    assert histogram_of(use(upload(app, b"user*amount\nu1*3\nu1*4\n"))) == {2: 1}
 
 
 def test_answers_of_yes_and_no_bring_their_range_once_the_person_confirms_them():
@@ -350,7 +378,7 @@ def test_whatever_ends_in_an_error_is_said_and_the_panel_goes_on(monkeypatch, ch
 
 
 def test_reading_a_file_can_be_stopped(monkeypatch):
-    def endless(paths, names, *, owned_folder, should_stop):
+    def endless(paths, names, *, owned_folder, should_stop, **reading):
         while not should_stop():
             time.sleep(0.02)
         raise counting.StoppedError
@@ -465,7 +493,7 @@ def test_a_distribution_of_pairs_is_opened_with_its_label_and_answers_per_group(
     assert dataset.pair_sizes == group_pairs.summarise_pairs(shop.pairs)
     go(app, "Group by")
     assert "Which pairs lie in which group is not known" in shown_texts(app)
-    assert "do not publish" in shown_texts(app)
+    assert "do not publish" in shown_texts(app).lower()
     go(app, "Data")
     choose_distribution(("pairs.json", content))
     check(app.radio(key="your_data.upload_public").set_value(Disclosure.PUBLIC).run())

@@ -1,0 +1,32 @@
+"""The symbols of a paper in the place of words on a plot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from dpcore.answer.plot import Axis, Plot
+
+
+def write_symbols(plot: Plot, symbols: Mapping[str, str]) -> Plot:
+    """Return the plot with symbols in place of its title, of the titles of its axes and of names of its items.
+
+    Args:
+        plot: The plot.
+        symbols: The symbol of each title, heading or name of an axis, and name of an item; others stay in words.
+    """
+
+    def write_axis(axis: Axis) -> Axis:
+        """Return the axis with a symbol for its heading, or else for its name."""
+        return replace(axis, title=symbols.get(axis.heading, symbols.get(axis.name, axis.title)))
+
+    items: list[Any] = list(plot.items)
+    return replace(
+        plot,
+        title=symbols.get(plot.title, plot.title),
+        x=write_axis(plot.x),
+        y=write_axis(plot.y),
+        items=[replace(i, name=symbols.get(i.name, i.name)) if hasattr(i, "name") else i for i in items],
+        lower_plot=plot.lower_plot and write_symbols(plot.lower_plot, symbols),
+    )
