@@ -48,7 +48,7 @@ st.plotly_chart(go.Figure(go.Scatter(x=x, y=x / epsilon)))
 """
 PAGES = (
     "", "mean", "sum-and-count", "per-group", "quantile", "plan", "learning", "examples-per-user", "training",
-    "regression", "many-tasks", "factorisation", "data-owners", "gap", "choose-privately",
+    "regression", "many-tasks", "factorisation", "data-owners", "gap",
 )  # fmt: skip
 LINKS = {
     "shop purchases": "link=1&epsilon=1&data=shop-events",

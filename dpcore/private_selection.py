@@ -24,7 +24,8 @@ from dpcore.counting.formats import File, MemoryFile
 from dpcore.counting.frames import FRAME_FILE, write_parquet
 from dpcore.counting.user_amounts import read_user_amounts
 from dpcore.data.column_names import list_columns
-from dpcore.data.column_roles import Roles
+from dpcore.data.column_roles import MissingRule, Roles
+from dpcore.data.group_list import find_groups, write_groups
 from dpcore.data.totals_per_user import UserAmounts, build_dummy_dataset, get_role_columns, get_user_amounts
 from dpcore.dataset import Contribution, Dataset, Values
 from dpcore.mean import Clamp
@@ -125,11 +126,14 @@ def select_range(
     clamp: Clamp | str = "rows",
     neighbours: Relation | str = "add-or-remove",
     charge: Charge | None = None,
+    missing: MissingRule = None,
+    sheet: str = "",
+    separator: str = "",
 ) -> DrawnReply:
     """Select privately the range that a mean clamps values to: a DP release, fresh at every call.
 
     A range that you know costs nothing, and is the first choice. All settings are public: take none from the data. Rows
-    that name no user are left out, and cells that hold no number count as 0. Data without rows are allowed.
+    that name no user are left out. Without a rule, cells that hold no number count as 0. Data without rows are allowed.
 
     Args:
         data: A table, or paths of files.
@@ -147,6 +151,9 @@ def select_range(
         clamp: What the release clamps: rows or users. For users the range suits this bound alone.
         neighbours: Neighbouring data sets differ in one user: add-or-remove or replace.
         charge: Told what the selection guarantees before anything is drawn.
+        missing: ``"drop"`` leaves out rows whose value is missing or no finite number; a public number replaces it.
+        sheet: Sheet of workbooks; empty for the first.
+        separator: Separator of fields of text files; empty to detect it.
 
     Returns:
         The range, with its label and the program of a mean that uses it, and with nothing else of the data. Its
@@ -175,7 +182,8 @@ def select_range(
     further_settings = unit, largest, centre, lower, relation.neighbours, users, max_contributions
     problem = RangeProblem(epsilon, selection_epsilon, *further_settings, options["clamp"] is Clamp.USERS)
     request = SelectionRequest(NumberPair.RANGE, problem, epsilon, total_epsilon=total_epsilon)
-    columns = {"user": tuple(list_columns(user)), "group": (), "value": value}
+    columns: dict[str, Any] = {"user": tuple(list_columns(user)), "group": (), "value": value}
+    columns |= {"missing": missing, "sheet": sheet, "separator": separator}
     if isinstance(data, Dataset):
         columns, user_amounts, values = (
             get_role_columns(data),
@@ -236,11 +244,16 @@ def _pose_question(
     column_arguments = questions.QUESTIONS[question].column_arguments
     call_settings |= {name: column for name, column in columns.items() if name in column_arguments and column}
     # The settings are checked before any row is read.
-    dummy_dataset = build_dummy_dataset(columns, provenance, contribution)
+    list_names, edges = find_groups(write_groups(settings.get("groups")), settings.get("edges"))
+    dummy_dataset = build_dummy_dataset(
+        columns, provenance, contribution, task_names=(edges or list_names)[:1]
+    )
     reply = questions.reply_of(question, dummy_dataset, call_settings)
     request = _build_request(reply, epsilon, options)
     user_amounts = _read_amounts(data, columns, request)
-    dummy_dataset = build_dummy_dataset(columns, provenance, contribution, user_amounts)
+    dummy_dataset = build_dummy_dataset(
+        columns, provenance, contribution, user_amounts, dummy_dataset.task_names
+    )
     if request.number in OF_QUANTILE:
         # Its program is that of the answer, which names the file.
         reply = questions.reply_of(question, dummy_dataset, call_settings)

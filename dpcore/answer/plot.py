@@ -7,6 +7,7 @@ stand in the plot's own `columns`.
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -442,7 +443,7 @@ class Plot:
             if curve is None:
                 return self
             x = find_bound(curve.x)
-            y = float(np.interp(x, np.asarray(curve.x), np.asarray(curve.y)))
+            y = _read_error(curve, x)
         items = [item for item in self.items if not (isinstance(item, Mark) and item.name == IN_USE)]
         if handle and not any(isinstance(item, Mark) and item.name.startswith("Your own") for item in items):
             if second_bound is not None:
@@ -491,6 +492,15 @@ class Plot:
         """Return the marks that lie beyond the ends of an axis."""
         marks = (item for item in self.items if isinstance(item, Mark))
         return tuple(mark for mark in marks if not (self.x.contains(mark.x) and self.y.contains(mark.y)))
+
+
+def _read_error(curve: Curve, bound: float) -> float:
+    """Return the error of a curve at a bound; beyond its end, where all is noise, go on by its last slope."""
+    bounds, errors = (np.asarray(values, dtype=np.float64) for values in (curve.x, curve.y))
+    if bound <= bounds[-1] or min(errors[-2:]) <= 0.0:
+        return float(np.interp(bound, bounds, errors))
+    slope = math.log(errors[-1] / errors[-2]) / math.log(bounds[-1] / bounds[-2])
+    return float(errors[-1] * (bound / bounds[-1]) ** slope)
 
 
 def _list_columns(plot_item: Item) -> list[Column]:

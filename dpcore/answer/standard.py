@@ -17,7 +17,7 @@ CHOOSE_PRIVATELY = "Choose it with differential privacy, or without these data."
 
 ASSUMES_PUBLIC_COUNTS = (
     "This bound was computed from how many rows each user has. **This is assumed to be public.** If it is private, "
-    "choose the bound without these data, or under *Choose privately*."
+    "choose the bound without these data, or with DP."
 )
 
 

@@ -49,6 +49,12 @@ def makes_bins(choice: Choice) -> bool:
     return bool(choice.edges) and choice.quantity in PER_GROUP
 
 
+def is_of_one_column(choice: Choice) -> bool:
+    """Return True if one column holds the values and names the groups."""
+    is_named_twice = choice.value_column == choice.group_column
+    return is_named_twice and choice.quantity in PER_GROUP and choice.quantity in OF_VALUES
+
+
 def write(choice: Choice) -> Code:
     """Write the statements, or the sentences why there are none."""
     refusals = with_selection.list_refusals(choice, Program.BIGQUERY)
@@ -56,7 +62,12 @@ def write(choice: Choice) -> Code:
         # One budget for the query, which gives half of it to a hidden count of users.
         total_epsilon = choice.epsilon + choice.selection.epsilon
         choice = replace(choice, epsilon=total_epsilon, delta=choice.selection.delta, selection=None)
-    has_query = choice.is_in_every_library and not makes_bins(choice) and not refusals
+    has_query = (
+        choice.is_in_every_library
+        and not makes_bins(choice)
+        and not is_of_one_column(choice)
+        and not refusals
+    )
     body_text = write_statements(choice) if has_query else ""
     sentences = refusals or list_differences(choice)
     return common.assemble(choice, LIBRARY, RELATION, sentences, body_text, language="sql")
@@ -96,6 +107,8 @@ def list_differences(choice: Choice) -> list[str]:
         ]
     if makes_bins(choice):
         return [NO_BINS]
+    if is_of_one_column(choice):
+        return ["BigQuery's statements need a column of groups beside that of the values: add a copy of it."]
     differences = [common.describe_public_counts(choice), common.describe_replacement(choice)]
     differences += [*_describe_reading(choice), *_describe_bounds(choice)]
     if choice.delta is None:

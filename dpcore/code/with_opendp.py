@@ -69,7 +69,11 @@ def has_short_program(choice: Choice) -> bool:
     needs_marks = any(table_layout.decimal(name) for name in choice.number_columns)
     # Polars takes some names for patterns of names.
     names = (*choice.privacy_unit, choice.value_column, choice.group_column)
-    has_plain_names = len(choice.privacy_unit) == 1 and all(re.fullmatch(r"\w[\w ]*", name) for name in names)
+    has_plain_names = (
+        len(choice.privacy_unit) == 1
+        and choice.value_column != choice.group_column
+        and all(re.fullmatch(r"\w[\w ]*", name) for name in names)
+    )
     is_tidy_file = is_one_file and has_header_on_top and not has_missing_rule and not needs_marks
     is_release = choice.is_in_libraries and choice.quantity is not Quantity.MODEL and choice.selection is None
     is_of_public_data = choice.is_of_public_data and not choice.groups

@@ -40,7 +40,7 @@ REQUIRED: Any = MISSING
 class FieldOrigin(enum.Enum):
     """The possible origin of the value of a field, which decides what happens to it when the data change.
 
-    A value that was entered for one file or column is no answer for another. A private copy replaces the data that it
+    A value that was entered for one file or column is no answer for another. A DP histogram replaces the data that it
     was drawn from; a value that may have been read off those data could then reach a link or a release. So a field
     keeps its value only if it is declared public.
     """

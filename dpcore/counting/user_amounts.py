@@ -25,7 +25,7 @@ from dpcore.data.column_names import refuse_missing, shorten
 from dpcore.data.column_roles import Roles, TableKind, describe_values
 from dpcore.data.tables import BLANKS, SPACED, FileKind, Table, TableLayout, read_cell_sql
 from dpcore.data.totals_per_user import LARGEST_CELL, UserAmounts
-from dpcore.dataset import Dataset
+from dpcore.dataset import LONGEST_TASK_NAME, Dataset
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table as EngineTable
@@ -225,13 +225,25 @@ class _AmountsReduction(FileReduction):
         groups_sql = ", ".join(query.list_task_columns(rows))
         from_named_sql = f"FROM {table_sql} WHERE task IS NOT NULL"
         pair_columns_sql = f"{users_sql}, count(*) AS rows{sums_sql}"
-        pairs_sql = f"SELECT {pair_columns_sql} {from_named_sql} GROUP BY {users_sql}, {groups_sql}"
-        pair_columns = duck.fetch_columns(f"SELECT * EXCLUDE ({users_sql}), {code_sql} FROM ({pairs_sql})")
-        pair_order = np.argsort(pair_columns["code"], kind="stable")
-        num_groups_sql = f"SELECT count(*) FROM (SELECT DISTINCT {groups_sql} {from_named_sql})"
+        pairs_sql = (
+            f"SELECT {groups_sql}, {pair_columns_sql} {from_named_sql} GROUP BY {users_sql}, {groups_sql}"
+        )
+        codes_sql = f"{code_sql}, dense_rank() OVER (ORDER BY {groups_sql}) - 1 AS group_code"
+        pair_columns = duck.fetch_columns(
+            f"SELECT rows{', sums' if sums_sql else ''}, {codes_sql} FROM ({pairs_sql})"
+        )
+        pair_order = np.lexsort((pair_columns["group_code"], pair_columns["code"]))
+        cells_sql = ", ".join(
+            f"CAST({name} AS VARCHAR)[:{LONGEST_TASK_NAME}]" for name in groups_sql.split(", ")
+        )
+        names_sql = (
+            f"SELECT {cells_sql} FROM (SELECT DISTINCT {groups_sql} {from_named_sql}) ORDER BY {groups_sql}"
+        )
+        group_names = tuple(" × ".join(map(str, cells)) for cells in duck.fetch_rows(names_sql))
         return replace(
             user_amounts, pair_users=np.asarray(pair_columns["code"], np.int64)[pair_order],
             pair_rows=np.asarray(pair_columns["rows"], np.int64)[pair_order],
             pair_sums=np.asarray(pair_columns["sums"], np.float64)[pair_order] if sums_sql else None,
-            num_groups=int(duck.fetch_rows(num_groups_sql)[0][0]),
+            pair_groups=np.asarray(pair_columns["group_code"], np.int64)[pair_order],
+            group_names=group_names, num_groups=len(group_names),
         )  # fmt: skip

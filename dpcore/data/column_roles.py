@@ -434,7 +434,7 @@ def refuse_wrong_columns(
         elif column not in columns:
             message = f'there is no column "{shorten(column)}" in {table_name}'
             problems.add(message, "", f"Choose another for {role}")
-        elif column in role_of_column:
+        elif column in role_of_column and {role, role_of_column[column]} != {"value", "task"}:
             message = f"column {shorten(column)} is chosen for {role_of_column[column]} and for {role}"
             problems.add(message, "", "Choose two columns")
         else:

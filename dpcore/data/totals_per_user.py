@@ -223,6 +223,8 @@ class UserAmounts:
         pair_users: Code of the user of every pair of user and group, ascending, shape (num_pairs,).
         pair_rows: Rows of every pair, likewise.
         pair_sums: Sum of the values of every pair, likewise; None if no values were read.
+        pair_groups: Code of the group of every pair, likewise; None if each pair is of a group of its own.
+        group_names: Name of each group by code, as `Dataset.task_names`; empty if it is not known.
         pair_sizes: Distribution of pairs, if the pairs themselves are not known.
         layout: Layout of the files; None for other data.
         name: Display name of the data.
@@ -236,6 +238,8 @@ class UserAmounts:
     pair_users: IntArray | None = None
     pair_rows: IntArray | None = None
     pair_sums: FloatArray | None = None
+    pair_groups: IntArray | None = None
+    group_names: tuple[str, ...] = ()
     pair_sizes: PairSizes | None = None
     layout: TableLayout | None = None
     name: str = ""
@@ -284,6 +288,7 @@ def get_user_amounts(dataset: Dataset) -> UserAmounts:
         return user_amounts
     pair_rows = np.ones_like(pairs.user_codes) if pairs.rows is None else pairs.rows
     fields: dict[str, Any] = {"pair_users": pairs.user_codes, "pair_rows": pair_rows, "pair_sums": pairs.sums}
+    fields |= {"pair_groups": pairs.task_codes, "group_names": dataset.task_names}
     return replace(user_amounts, num_groups=pairs.num_tasks, **fields)
 
 
@@ -302,8 +307,12 @@ def build_dummy_dataset(
     disclosure: Disclosure,
     contribution: Contribution,
     user_amounts: UserAmounts | None = None,
+    task_names: tuple[str, ...] = (),
 ) -> Dataset:
-    """Build a made-up dataset of three users with these columns by role, and with name and layout of given amounts."""
+    """Build a made-up dataset of three users with these columns by role, and with name and layout of given amounts.
+
+    If there is a column of groups, all users are in one, whose name ``task_names`` may hold.
+    """
     value_column, group_columns, sizes = role_columns["value"], role_columns["group"], np.array([1, 2, 3])
     pairs, values, histogram = None, None, ContributionHistogram.from_counts(sizes)
     totals_facet = Totals.of_contributions(histogram)
@@ -320,5 +329,5 @@ def build_dummy_dataset(
     name, layout = ("", None) if user_amounts is None else (user_amounts.name, user_amounts.layout)
     return Dataset(
         name or "data", "A made-up table.", disclosure, histogram, role_columns["user"], contribution, values,
-        totals_facet, pairs, layout=layout,
+        totals_facet, pairs, layout=layout, task_names=task_names,
     )  # fmt: skip

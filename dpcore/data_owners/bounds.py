@@ -218,8 +218,8 @@ def compute_advantage(collaboration: Collaboration) -> Numbers:
     alone_factor = collaboration.alone_constant * collaboration.evenness
     squared_factor_difference = (alone_factor - sampling_factor) * (alone_factor + sampling_factor)
     # Two roundings of one number must not look like a gain.
-    is_rounding = np.abs(squared_factor_difference) <= 1e-15 * sampling_factor**2
-    squared_factor_difference = np.where(is_rounding, 0.0, squared_factor_difference)
+    rounding_mask = np.abs(squared_factor_difference) <= 1e-15 * sampling_factor**2
+    squared_factor_difference = np.where(rounding_mask, 0.0, squared_factor_difference)
     squared_advantage = squared_factor_difference + alone_factor**2 * squared_ratio_excess
     return squared_advantage / (alone_factor * np.sqrt(1.0 + squared_ratio_excess) + sampling_factor)
 
@@ -283,8 +283,8 @@ def find_owners_needed(collaboration: Collaboration, protected_part: ProtectedPa
 
     def is_joining_better(num_owners: int) -> bool:
         """Return True if the bound of so many owners together is below that of one alone."""
-        resized = collaboration.replace(owners=num_owners)
-        return bool(find_epsilon_star(resized, protected_part) < collaboration.epsilon)
+        resized_collaboration = collaboration.replace(owners=num_owners)
+        return bool(find_epsilon_star(resized_collaboration, protected_part) < collaboration.epsilon)
 
     sufficient_owners = 1
     while not is_joining_better(sufficient_owners):

@@ -110,11 +110,11 @@ class AccuracyStudy:
 
     def run_table_4(self, records_per_user: float, seed: int) -> dict[str, float]:
         """Return one run's accuracies with protected users: both private forms at both numbers of owners, or NaN."""
-        privacy = (1.0, Unit.USER, int(records_per_user))
+        privacy_args = (1.0, Unit.USER, int(records_per_user))
         return {
             f"{form.value}_{num_owners}": accuracy
             for num_owners in TABLE_4_OWNERS
-            for form, accuracy in _train_once(self, PRIVATE_FORMS, num_owners, seed, *privacy).items()
+            for form, accuracy in _train_once(self, PRIVATE_FORMS, num_owners, seed, *privacy_args).items()
         }
 
 

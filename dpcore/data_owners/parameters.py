@@ -119,8 +119,8 @@ class OwnersParameters(Parameters):
 
     def _check_together(self, problems: Problems) -> None:
         """Record what fields get wrong together: users, diameters, map axes and the training."""
-        is_entered = self.unit is Unit.USER and self.source is OwnersSource.ENTERED
-        if is_entered and self.records_per_user is not None and self.records_per_user > self.records:
+        has_entered_users = self.unit is Unit.USER and self.source is OwnersSource.ENTERED
+        if has_entered_users and self.records_per_user is not None and self.records_per_user > self.records:
             problems.add("a user cannot have more records than the owner")
         if not self.personal_diameter and not self.shared_diameter:
             problems.add("one of the diameters D_X and D_U must be above 0")

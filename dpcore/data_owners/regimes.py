@@ -129,29 +129,29 @@ def compute_regime_map(
     """
     x, y = np.geomspace(*AXIS_RANGES[x_axis], num_columns), np.geomspace(*AXIS_RANGES[y_axis], num_rows)
     shape = (num_rows, num_columns)
-    collaborations = collaboration.replace(**{x_axis.value: x[None, :], y_axis.value: y[:, None]})
+    map_collaboration = collaboration.replace(**{x_axis.value: x[None, :], y_axis.value: y[:, None]})
     if protects_owner and MapAxis.RECORDS_PER_UNIT not in (x_axis, y_axis):
-        unit_shares = np.divide(collaboration.records_per_unit, collaboration.records)
-        collaborations = collaborations.replace(records_per_unit=unit_shares * collaborations.records)
-    joint_bounds = bound_together(collaborations, ProtectedPart.JOINT)
+        unit_share = np.divide(collaboration.records_per_unit, collaboration.records)
+        map_collaboration = map_collaboration.replace(records_per_unit=unit_share * map_collaboration.records)
+    joint_bounds = bound_together(map_collaboration, ProtectedPart.JOINT)
     # A unit of fewer records than its owner's; rounding of two equal numbers does not count.
-    largest_units = np.asarray(collaborations.records) * (1.0 + 1e-9)
-    is_possible = np.asarray(protects_owner or np.asarray(collaborations.records_per_unit) <= largest_units)
+    largest_units = np.asarray(map_collaboration.records) * (1.0 + 1e-9)
+    valid_mask = np.asarray(protects_owner or np.asarray(map_collaboration.records_per_unit) <= largest_units)
 
     def compute_gains(setting_bounds: Numbers) -> FloatArray:
         """Return log(bound alone / bound of the setting) over the map; NaN where a unit is larger than its owner."""
-        gains = np.log(bound_alone(collaborations) / setting_bounds)
+        gains = np.log(bound_alone(map_collaboration) / setting_bounds)
         # Where both are the same problem, their difference is rounding.
         gains = np.where(np.abs(gains) < 1e-12, 0.0, gains)
-        return np.broadcast_to(np.where(is_possible, gains, np.nan), shape)
+        return np.broadcast_to(np.where(valid_mask, gains, np.nan), shape)
 
-    gains = compute_gains(joint_bounds), compute_gains(bound_together(collaborations, ProtectedPart.FULL))
-    is_vacuous = np.broadcast_to(
-        (joint_bounds >= bounds.bound_trivially(collaborations)) & is_possible, shape
-    )
-    has_large_epsilon = np.asarray(collaborations.epsilon) > LARGEST_EPSILON
-    is_uncovered = has_large_epsilon | (np.asarray(collaborations.delta) * collaborations.owners >= 1.0)
-    return RegimeMap(x_axis, y_axis, x, y, *gains, is_vacuous, np.broadcast_to(is_uncovered, shape))
+    full_bounds = bound_together(map_collaboration, ProtectedPart.FULL)
+    both_gains = compute_gains(joint_bounds), compute_gains(full_bounds)
+    trivial_bounds = bounds.bound_trivially(map_collaboration)
+    is_vacuous = np.broadcast_to((joint_bounds >= trivial_bounds) & valid_mask, shape)
+    has_large_epsilon = np.asarray(map_collaboration.epsilon) > LARGEST_EPSILON
+    is_uncovered = has_large_epsilon | (np.asarray(map_collaboration.delta) * map_collaboration.owners >= 1.0)
+    return RegimeMap(x_axis, y_axis, x, y, *both_gains, is_vacuous, np.broadcast_to(is_uncovered, shape))
 
 
 TOLERANCE = 1e-6
@@ -245,12 +245,12 @@ def find_best_cap(histogram: ContributionHistogram, collaboration: Collaboration
     )
     cap = minimum.minimiser
     best_bound = float(compute_joint_bounds(histogram, cap, collaboration))
-    largest_bound = NEAR_OPTIMAL_FACTOR * best_bound
-    smallest_cap, largest_cap = find_interval_within(split_caps, cap, 1.0, largest_size, largest_bound)
+    bound_limit = NEAR_OPTIMAL_FACTOR * best_bound
+    near_low, near_high = find_interval_within(split_caps, cap, 1.0, largest_size, bound_limit)
     certificate = Certificate(
         best_bound,
         min(minimum.lower_bound, best_bound),
         "between two caps the bound is at least its first part at the upper and its second at the lower one, which "
         "excluded every interval of caps",
     )
-    return CapChoice(int(cap), best_bound, (int(smallest_cap), int(largest_cap)), certificate)
+    return CapChoice(int(cap), best_bound, (int(near_low), int(near_high)), certificate)

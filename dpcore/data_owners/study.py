@@ -130,11 +130,11 @@ def assign_units(study: Study, owner_codes: IntArray, num_owners: int) -> tuple[
         return np.arange(owner_codes.size), owner_codes.size
     if study.unit is Unit.OWNER:
         return owner_codes, num_owners
-    index_in_owner = rank_within_users(owner_codes, np.arange(owner_codes.size))
+    indices_in_owner = rank_within_users(owner_codes, np.arange(owner_codes.size))
     # Rounded up: an owner's last user may have fewer records.
     units_per_owner = -(-np.bincount(owner_codes, minlength=num_owners) // study.records_per_user)
     first_unit_codes = np.cumsum(units_per_owner) - units_per_owner
-    unit_codes = first_unit_codes[owner_codes] + index_in_owner // study.records_per_user
+    unit_codes = first_unit_codes[owner_codes] + indices_in_owner // study.records_per_user
     return unit_codes, int(units_per_owner.sum())
 
 
@@ -229,13 +229,13 @@ def run_study(
     for seed_index, seed in enumerate(study.seeds):
         training_and_test = split_records(load_records(records, seed), seed)
         weights_by_epsilon: dict[float, FloatArray] = {}
-        for owner_index, num_owners in enumerate(study.numbers_of_owners):
+        for number_index, num_owners in enumerate(study.numbers_of_owners):
             for form, epsilon_index, test_accuracy in _test_forms(
                 study, *training_and_test, num_owners, seed, weights_by_epsilon, should_stop
             ):
                 if should_stop():
                     return result
-                accuracies_by_form[form][epsilon_index, owner_index, seed_index] = test_accuracy
+                accuracies_by_form[form][epsilon_index, number_index, seed_index] = test_accuracy
                 # A copy, which later runs do not change.
                 report(result.share_done, copy.deepcopy(result))
     return result
@@ -256,10 +256,10 @@ def _test_forms(
     # If some records are assigned to no owner, W is fitted to the others alone, and differs between numbers of owners.
     compute_accuracy = functools.partial(training.compute_accuracy, kept_test_records, test_owner_codes)
     has_all_records = records.labels.size == training_records.labels.size
-    private_runs = ((i, epsilon, Form.FULL, Form.JOINT) for i, epsilon in enumerate(study.epsilons))
+    private_trainings = ((i, epsilon, Form.FULL, Form.JOINT) for i, epsilon in enumerate(study.epsilons))
     for epsilon_index, epsilon, shared_form, personal_form in (
         (0, None, None, Form.SEPARATE),
-        *private_runs,
+        *private_trainings,
         (0, math.inf, Form.NON_PRIVATE, Form.NON_PRIVATE_PERSONAL),
     ):
         if not {shared_form, personal_form} & set(study.forms):

@@ -81,13 +81,13 @@ class LabelledRecords:
 
     def select(self, indices: IntArray) -> LabelledRecords:
         """Select some of the records."""
-        names = ("features", "labels", "population_codes", "owner_codes")
-        arrays_by_name = {name: getattr(self, name) for name in names}
+        field_names = ("features", "labels", "population_codes", "owner_codes")
+        arrays_by_name = {name: getattr(self, name) for name in field_names}
         return replace(self, **{name: x[indices] for name, x in arrays_by_name.items() if x is not None})
 
 
 def scale_records(features: FloatArray) -> FloatArray:
-    """Add a constant feature and scale each record to norm 1: no record depends on another."""
+    """Add a constant feature and scale each record to norm 1, or 0.2 if it was 0: none depends on another."""
     norms = np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
     remaining_norm = np.sqrt(1.0 - CONSTANT_FEATURE**2)
     return np.asarray(np.c_[remaining_norm * features / norms, np.full(features.shape[0], CONSTANT_FEATURE)])
@@ -185,24 +185,24 @@ def assign_owners(records: LabelledRecords, num_owners: int, seed: int) -> IntAr
     num_populations = int(population_codes.max()) + 1
     num_lacking = max(num_classes // 5, 1)
     shuffled_classes = rng.permutation(num_classes)
-    owner_codes = np.arange(num_owners)
+    all_owners = np.arange(num_owners)
     # Classes are taken in turn from a shuffled list: about equally many owners lack each class.
     lacks_class = np.zeros((num_owners, num_classes), dtype=bool)
     for lacking_index in range(num_lacking):
-        positions = (num_lacking * (owner_codes // num_populations) + lacking_index) % num_classes
-        lacks_class[owner_codes, shuffled_classes[positions]] = True
-    owner_of_record = np.empty(labels.size, dtype=np.int64)
+        positions = (num_lacking * (all_owners // num_populations) + lacking_index) % num_classes
+        lacks_class[all_owners, shuffled_classes[positions]] = True
+    owner_codes = np.empty(labels.size, dtype=np.int64)
     for population_code in range(num_populations):
-        is_in_population = owner_codes % num_populations == population_code
+        population_mask = all_owners % num_populations == population_code
         for class_code in range(num_classes):
-            is_of_class = (labels == class_code) & (population_codes == population_code)
-            indices = rng.permutation(np.flatnonzero(is_of_class))
-            allowed_owners = np.flatnonzero(is_in_population & ~lacks_class[:, class_code])
+            class_mask = (labels == class_code) & (population_codes == population_code)
+            indices = rng.permutation(np.flatnonzero(class_mask))
+            allowed_owners = np.flatnonzero(population_mask & ~lacks_class[:, class_code])
             # With one owner of a population nobody else could have the class: those records stay out.
-            owner_of_record[indices] = -1
+            owner_codes[indices] = -1
             if allowed_owners.size:
-                owner_of_record[indices] = np.resize(rng.permutation(allowed_owners), indices.size)
-    return owner_of_record
+                owner_codes[indices] = np.resize(rng.permutation(allowed_owners), indices.size)
+    return owner_codes
 
 
 @dataclass(frozen=True)
@@ -290,10 +290,10 @@ def sum_clipped(gradients: FloatArray, max_norm: float) -> FloatArray:
     return np.asarray(np.einsum("u,ucf->cf", clip_factors, gradients))
 
 
-def _sum_clipped_records(records: PaddedUnits, weights: FloatArray, max_norm: float) -> FloatArray:
+def _sum_clipped_records(units: PaddedUnits, weights: FloatArray, max_norm: float) -> FloatArray:
     """Sum clipped gradients of units of one record, without a gradient per record: its norm is |p − y| |x|."""
-    residuals = _compute_residuals(records, weights)[:, 0]
-    features = records.features[:, 0]
+    residuals = _compute_residuals(units, weights)[:, 0]
+    features = units.features[:, 0]
     norms = np.linalg.norm(residuals, axis=1) * np.linalg.norm(features, axis=1)
     clip_factors = np.minimum(1.0, max_norm / np.maximum(norms, 1e-300))
     return np.asarray((residuals * clip_factors[:, None]).T @ features)
@@ -362,7 +362,7 @@ def fit_shared(
     """
     has_single_records = padded_units.features.shape[1] == 1
     max_norm = options.clip * clips_per_unit
-    noise_scale = compute_step_noise(epsilon, delta, options.steps) * max_norm * group_size
+    noise_std = compute_step_noise(epsilon, delta, options.steps) * max_norm * group_size
     weights = np.zeros((padded_units.targets.shape[2], padded_units.features.shape[2]))
     for _ in range(options.steps):
         if should_stop():
@@ -371,7 +371,7 @@ def fit_shared(
             gradient_sum = _sum_clipped_records(padded_units, weights, max_norm)
         else:
             gradient_sum = sum_clipped(compute_unit_gradients(padded_units, weights), max_norm)
-        gradient_sum += noise_scale * rng.standard_normal(weights.shape)
+        gradient_sum += noise_std * rng.standard_normal(weights.shape)
         weights = weights - options.rate / num_records * gradient_sum
     return weights
 
@@ -408,8 +408,8 @@ def fit_personal(
     """
     penalties = np.asarray(penalty, dtype=np.float64).reshape(-1, 1, 1)
     smoothness = 0.5 + penalties
-    condition_root = np.sqrt(penalties / smoothness)
-    momentum = (1.0 - condition_root) / (1.0 + condition_root)
+    inverse_condition_roots = np.sqrt(penalties / smoothness)
+    momentum = (1.0 - inverse_condition_roots) / (1.0 + inverse_condition_roots)
     sizes = np.maximum(owner_units.sizes, 1.0)
     personal_weights = np.zeros((owner_units.features.shape[0], *shared_weights.shape))
     extrapolated_weights = personal_weights
@@ -417,8 +417,8 @@ def fit_personal(
         if should_stop():
             break
         loss_gradients = compute_unit_gradients(owner_units, shared_weights + extrapolated_weights) / sizes
-        gradient = loss_gradients + penalties * extrapolated_weights
-        next_weights = extrapolated_weights - gradient / smoothness
+        gradients = loss_gradients + penalties * extrapolated_weights
+        next_weights = extrapolated_weights - gradients / smoothness
         extrapolated_weights = next_weights + momentum * (next_weights - personal_weights)
         personal_weights = next_weights
     return personal_weights
@@ -455,10 +455,10 @@ def choose_and_fit_personal(
     """
     best_penalties, num_steps = np.full(num_owners, options.penalties[-1]), options.personal_steps
     if len(options.penalties) > 1:
-        is_validation_record = rank_within_users(owner_codes, np.arange(owner_codes.size)) % 5 == 4
+        validation_mask = rank_within_users(owner_codes, np.arange(owner_codes.size)) % 5 == 4
         training_units, validation_units = (
-            pad_units(records.select(np.flatnonzero(is_in_part)), owner_codes[is_in_part], num_owners)
-            for is_in_part in (~is_validation_record, is_validation_record)
+            pad_units(records.select(np.flatnonzero(part_mask)), owner_codes[part_mask], num_owners)
+            for part_mask in (~validation_mask, validation_mask)
         )
         smallest_losses = np.full(num_owners, np.inf)
         # From the largest: an owner with too few records to hold any back stays with it.
@@ -475,8 +475,8 @@ def compute_accuracy(records: LabelledRecords, owner_codes: IntArray, weights: F
     """Compute the share of records whose class their owner's model predicts: W for all, or W + V_j of each owner."""
     num_right = 0
     for owner_code in np.unique(owner_codes):
-        is_own = owner_codes == owner_code
+        own_mask = owner_codes == owner_code
         owner_weights = weights if weights.ndim == 2 else weights[owner_code]
-        class_scores = records.features[is_own] @ owner_weights.T
-        num_right += int(np.sum(class_scores.argmax(axis=1) == records.labels[is_own]))
+        class_scores = records.features[own_mask] @ owner_weights.T
+        num_right += int(np.sum(class_scores.argmax(axis=1) == records.labels[own_mask]))
     return num_right / records.labels.size

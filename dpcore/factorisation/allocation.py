@@ -81,8 +81,8 @@ class Spending:
         """Return s, the standard deviation of the noise on each released sum; a rating of weight 1 adds at most 1."""
         sum_budget = self.budget * (1.0 - self.count_share)
         # In units of what a rating of weight 1 may add.
-        squared_sensitivity = self.releases_per_sweep * self.max_items + self.gram_releases_per_sweep
-        return math.sqrt(self.sweeps * squared_sensitivity / (2.0 * sum_budget))
+        squared_sweep_sensitivity = self.releases_per_sweep * self.max_items + self.gram_releases_per_sweep
+        return math.sqrt(self.sweeps * squared_sweep_sensitivity / (2.0 * sum_budget))
 
 
 SMALLEST_COUNT = 1.0
@@ -125,7 +125,7 @@ class WeightedRatings:
 def select_smallest(
     graph: TaskGraph, max_items: int, sort_source: np.random.Generator | IntArray
 ) -> npt.NDArray[np.bool_]:
-    """Return a mask of the ratings to keep: of each user ``max_items``, by smallest item number or at random, or all.
+    """Return a mask of the ratings to keep: of each user the k smallest by ``sort_source``, or k random ones, or all.
 
     Row, number and index stand in one integer each, and these are sorted: five times as fast as sorting by two
     columns. Users with at most ``max_items`` ratings keep all and are not sorted.
@@ -144,34 +144,34 @@ def select_smallest(
     is_kept = np.ones(graph.num_pairs, dtype=bool)
     if not capped_users.size:
         return is_kept
-    capped_counts = ratings_per_user[capped_users]
-    capped_ends = np.cumsum(capped_counts)
-    indices_in_row = np.arange(int(capped_ends[-1])) - np.repeat(capped_ends - capped_counts, capped_counts)
-    capped_positions = np.repeat(graph.starts[capped_users], capped_counts) + indices_in_row
-    num_index_bits = int(capped_counts.max()).bit_length()
+    row_lengths = ratings_per_user[capped_users]
+    row_ends = np.cumsum(row_lengths)
+    indices_in_row = np.arange(int(row_ends[-1])) - np.repeat(row_ends - row_lengths, row_lengths)
+    indices_in_table = np.repeat(graph.starts[capped_users], row_lengths) + indices_in_row
+    num_index_bits = int(row_lengths.max()).bit_length()
     num_row_bits = int(capped_users.size).bit_length()
     num_free_bits = 63 - num_index_bits - num_row_bits
     if isinstance(sort_source, np.random.Generator):
         # Among equal numbers the first rating is taken; the bits that are left make equal numbers rare.
-        sort_numbers = sort_source.integers(0, 1 << num_free_bits, size=capped_positions.size)
+        rating_numbers = sort_source.integers(0, 1 << num_free_bits, size=indices_in_table.size)
     else:
-        sort_numbers = sort_source[graph.task_codes[capped_positions]]
-    sort_keys = np.repeat(np.arange(capped_users.size), capped_counts) << (num_index_bits + num_free_bits)
-    sort_keys |= sort_numbers << num_index_bits
+        rating_numbers = sort_source[graph.task_codes[indices_in_table]]
+    sort_keys = np.repeat(np.arange(capped_users.size), row_lengths) << (num_index_bits + num_free_bits)
+    sort_keys |= rating_numbers << num_index_bits
     sort_keys |= indices_in_row
     sort_keys.sort()
-    sorted_indices = sort_keys & ((1 << num_index_bits) - 1)
-    is_kept[capped_positions] = False
+    sorted_indices_in_row = sort_keys & ((1 << num_index_bits) - 1)
+    is_kept[indices_in_table] = False
     # Rows are as long as before, so the index in the sorted row is the old index.
     is_within_bound = indices_in_row < max_items
-    is_kept[(capped_positions - indices_in_row + sorted_indices)[is_within_bound]] = True
+    is_kept[(indices_in_table - indices_in_row + sorted_indices_in_row)[is_within_bound]] = True
     return is_kept
 
 
 def count_with_noise(
     ratings: Ratings, max_items: int, noise_std: float, rng: np.random.Generator
 ) -> FloatArray:
-    """Count the ratings of each item over k of each user's, with noise; at least 1, shape (num_items,).
+    """Count each item's ratings among k random ones of each user, with noise; at least 1, shape (num_items,).
 
     Args:
         ratings: The table.
@@ -182,8 +182,8 @@ def count_with_noise(
     Source: Krichene et al. 2023, appendix D.1.
     """
     counted_items = ratings.items[select_smallest(ratings.graph, max_items, rng)]
-    counts = np.bincount(counted_items, minlength=ratings.num_items).astype(np.float64)
-    return np.maximum(counts + rng.normal(scale=noise_std, size=counts.size), SMALLEST_COUNT)
+    exact_counts = np.bincount(counted_items, minlength=ratings.num_items).astype(np.float64)
+    return np.maximum(exact_counts + rng.normal(scale=noise_std, size=exact_counts.size), SMALLEST_COUNT)
 
 
 def allocate(
@@ -265,8 +265,8 @@ class BudgetShares:
     def noise_to_signal(self) -> FloatArray:
         """Return noise over the sum of weights, of an average item of each bucket; infinite where no rating counts."""
         ratios = np.full(BUCKETS, np.inf)
-        weight_sums = self.mean_weight_sums
-        return np.asarray(np.divide(self.noise_std, weight_sums, ratios, where=weight_sums > 0.0))
+        mean_weight_sums = self.mean_weight_sums
+        return np.asarray(np.divide(self.noise_std, mean_weight_sums, ratios, where=mean_weight_sums > 0.0))
 
 
 def divide_budget(
@@ -286,13 +286,13 @@ def divide_budget(
     weighted_ratings = allocate_with_counts(ratings, scheme, spending, exponent, seed, scheme.needs_counts)[1]
     buckets = assign_buckets(ratings.item_counts)
     squared_weights = weighted_ratings.weights.astype(np.float64) ** 2
-    bucket_budgets = np.bincount(buckets, weighted_ratings.sum_by_item(squared_weights), BUCKETS)
+    squared_bucket_weights = np.bincount(buckets, weighted_ratings.sum_by_item(squared_weights), BUCKETS)
     bucket_weight_sums = np.bincount(buckets, weighted_ratings.sum_by_item(weighted_ratings.weights), BUCKETS)
     num_active_users = int(np.count_nonzero(np.diff(ratings.starts)))
     return BudgetShares(
         scheme,
-        bucket_budgets / bucket_budgets.sum(),
+        squared_bucket_weights / squared_bucket_weights.sum(),
         bucket_weight_sums / np.maximum(np.bincount(buckets, minlength=BUCKETS), 1),
         spending.noise_std,
-        float(bucket_budgets.sum() / spending.max_items / max(num_active_users, 1)),
+        float(squared_bucket_weights.sum() / spending.max_items / max(num_active_users, 1)),
     )

@@ -35,7 +35,7 @@ _CELLS = 4_000_000
 
 @dataclass(frozen=True)
 class GradientSteps:
-    """The gradient steps of a sweep.
+    """The number of gradient steps in a sweep, and the length that gradients are clipped to.
 
     Attributes:
         steps_per_sweep: S, steps in a sweep, each a release; 1 to 1,000.
@@ -66,8 +66,8 @@ def sum_gradients(
     ratings = weighted_ratings.ratings
     gradient_sums = np.zeros(item_vectors.shape)
     user_lengths = np.sqrt(np.einsum("ud,ud->u", user_vectors, user_vectors))
-    cells_per_user = max(ratings.num_ratings / ratings.num_users, 1.0) * item_vectors.shape[1]
-    for rating_block in ratings.iterate_blocks(max(int(_CELLS / cells_per_user), 1)):
+    coordinates_per_user = max(ratings.num_ratings / ratings.num_users, 1.0) * item_vectors.shape[1]
+    for rating_block in ratings.iterate_blocks(max(int(_CELLS / coordinates_per_user), 1)):
         rating_users = rating_block.rating_users
         predictions = np.einsum("pd,pd->p", user_vectors[rating_users], item_vectors[rating_block.items])
         residuals = predictions - rating_range.centre(ratings.values[rating_block.rating_slice])
@@ -85,8 +85,8 @@ def estimate_weight_sums(noisy_counts: FloatArray, exponent: float) -> FloatArra
     Equation 11 with as many users as the counts show at least: n_i omega_i with omega_i proportional to n_i^-mu
     and sum n_i omega_i^2 = sum n_i. It sets the length of the steps and costs no privacy.
     """
-    scale = np.sqrt(noisy_counts.sum() / np.sum(noisy_counts ** (1.0 - 2.0 * exponent)))
-    return np.asarray(noisy_counts ** (1.0 - exponent) * scale)
+    weight_scale = np.sqrt(noisy_counts.sum() / np.sum(noisy_counts ** (1.0 - 2.0 * exponent)))
+    return np.asarray(noisy_counts ** (1.0 - exponent) * weight_scale)
 
 
 def descend(
@@ -124,15 +124,15 @@ def descend(
         gradient_bound = gradient_steps.gradient_bound
         gradients = sum_gradients(weighted_ratings, user_vectors, new_vectors, rating_range, gradient_bound)
         gradients += noise_std * gradient_bound * rng.standard_normal(gradients.shape)
-        if (offset := settings.offset_coordinate) > 0.0:
+        if (o := settings.offset_coordinate) > 0.0:
             # The common level of all items: its gradient is the sum over items, in which the noise averages out.
-            level_shift = float(gradients[:, 0].sum()) / (offset**2 * float(weight_sums.sum()))
-            largest_level = rating_range.label_bound / offset
+            level_shift = float(gradients[:, 0].sum()) / (o**2 * float(weight_sums.sum()))
+            largest_level = rating_range.label_bound / o
             new_level = min(max(float(ridge_target[0]) - level_shift, -largest_level), largest_level)
             new_vectors[:, 0] += new_level - ridge_target[0]
             # The vectors have moved, and their gradients with them, by offset^2 times the weights where nothing is
             # clipped.
-            gradients[:, 0] += (new_level - ridge_target[0]) * offset**2 * weight_sums
+            gradients[:, 0] += (new_level - ridge_target[0]) * o**2 * weight_sums
             ridge_target[0] = new_level
         # User vectors have length at most 1, so this is never longer than a stable step.
         step_sizes = 1.0 / (weight_sums + settings.item_ridge)
@@ -164,14 +164,14 @@ def clip_user_vectors(user_vectors: FloatArray, settings: FactorSettings, max_le
     """
     num_fixed = int(settings.offset_coordinate > 0.0)
     # A little less, so that no rounding of the sums' precision lifts a vector above the bound.
-    remaining_length = math.sqrt(max(max_length**2 * (1.0 - 1e-6) - settings.offset_coordinate**2, 0.0))
-    coordinates = user_vectors[:, num_fixed:]
-    coordinates = clip_rows(coordinates, remaining_length) if remaining_length else 0.0 * coordinates
-    return np.hstack([user_vectors[:, :num_fixed], coordinates])
+    free_length = math.sqrt(max(max_length**2 * (1.0 - 1e-6) - settings.offset_coordinate**2, 0.0))
+    free_part = user_vectors[:, num_fixed:]
+    free_part = clip_rows(free_part, free_length) if free_length else 0.0 * free_part
+    return np.hstack([user_vectors[:, :num_fixed], free_part])
 
 
 def split_own_offsets(user_vectors: FloatArray, settings: FactorSettings) -> tuple[FloatArray, FloatArray]:
-    """Return users' own offsets, in the ratings' unit, and their other coordinates; 0 and all if none is an offset."""
+    """Return users' own offsets, in the ratings' unit, and their other coordinates; zeros and all if there are none."""
     if not settings.own_coordinate:
         return np.zeros(user_vectors.shape[0]), user_vectors
     return settings.own_coordinate * user_vectors[:, -1], user_vectors[:, :-1]
@@ -185,7 +185,7 @@ def sum_over_users(
     rating_range: RatingRange,
     max_length: float = math.inf,
 ) -> LeastSquaresSums:
-    """Let every user solve for their vector, and sum over users for all items. Private.
+    """Solve every user's vector, clip it to ``max_length``, and sum over users for all items. Private.
 
     Args:
         train: All ratings of the users, from which they solve.
@@ -339,12 +339,12 @@ def solve_noisy_items(
     matrices = model.unfold_triangles(noisy_sums.matrix_triangles).astype(np.float64)
     ridge_target = np.zeros(settings.dimension)
     # The first entry of an item's matrix is offset^2 times its weights, that of its vector offset times its labels.
-    noisy_weight_sum = float(noisy_sums.matrix_triangles[:, 0].sum())
-    if settings.offset_coordinate > 0.0 and noisy_weight_sum > 0.0:
+    first_entry_sum = float(noisy_sums.matrix_triangles[:, 0].sum())
+    if settings.offset_coordinate > 0.0 and first_entry_sum > 0.0:
         largest_level = rating_range.label_bound / settings.offset_coordinate
-        mean_level = float(noisy_sums.label_sums[:, 0].sum()) / noisy_weight_sum
+        mean_level = float(noisy_sums.label_sums[:, 0].sum()) / first_entry_sum
         ridge_target[0] = min(max(mean_level, -largest_level), largest_level)
     # The ridge is on what an item is off from ``ridge_target``: the equations are solved for that.
-    residuals = noisy_sums.label_sums - matrices @ ridge_target
+    shifted_label_sums = noisy_sums.label_sums - matrices @ ridge_target
     projected_matrices = model.project_semidefinite(matrices)
-    return ridge_target + model.solve_with_ridge(projected_matrices, residuals, settings.item_ridge)
+    return ridge_target + model.solve_with_ridge(projected_matrices, shifted_label_sums, settings.item_ridge)

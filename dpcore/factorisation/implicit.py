@@ -52,7 +52,7 @@ class ImplicitSettings:
     seed: int = 0
 
     def draw_first_vectors(self, item_counts: FloatArray) -> FloatArray:
-        """Draw the first item vectors: the first coordinate is an item's popularity, the others are random.
+        """Draw first item vectors: √(count / mean count) in front, and random coordinates times the same root.
 
         Args:
             item_counts: Noisy or exact, at least 0, public or released before; shape (num_items,).
@@ -112,13 +112,13 @@ def solve_users(
 
     Source: Krichene et al. 2023, algorithm 3, line 4.
     """
-    typed_vectors = np.ascontiguousarray(item_vectors, dtype=history.values.dtype)
-    item_products = multiply_coordinates(typed_vectors)
-    unobserved_matrix = settings.unobserved_weight * item_products.sum(axis=0, dtype=np.float64)
-    for choice_block in history.iterate_blocks(model.choose_block_size(typed_vectors.shape[1])):
-        choice_matrix = choice_block.build_matrix(np.ones(choice_block.items.size, dtype=typed_vectors.dtype))
-        matrices = np.asarray(choice_matrix @ item_products) + unobserved_matrix
-        user_sums = LeastSquaresSums(matrices, np.asarray(choice_matrix @ typed_vectors))
+    item_vectors = np.ascontiguousarray(item_vectors, dtype=history.values.dtype)
+    item_products = multiply_coordinates(item_vectors)
+    unobserved_triangle = settings.unobserved_weight * item_products.sum(axis=0, dtype=np.float64)
+    for choice_block in history.iterate_blocks(model.choose_block_size(item_vectors.shape[1])):
+        choice_matrix = choice_block.build_matrix(np.ones(choice_block.items.size, dtype=item_vectors.dtype))
+        matrix_triangles = np.asarray(choice_matrix @ item_products) + unobserved_triangle
+        user_sums = LeastSquaresSums(matrix_triangles, np.asarray(choice_matrix @ item_vectors))
         yield choice_block, scale_to_unit_length(model.solve_rows(user_sums, settings.user_ridge))
 
 
@@ -132,7 +132,7 @@ def scale_to_unit_length(vectors: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class ImplicitSums:
-    """The sums of one pass over the users, before any noise. Private.
+    """The sums of one pass over the users: private as `sum_over_users` makes them, or as released after `add_noise`.
 
     Attributes:
         item_sums: sum_j w_ij v_j v_j^T and sum_j w_ij v_j of every item.
@@ -160,7 +160,7 @@ def sum_over_users(
     item_vectors: FloatArray,
     settings: ImplicitSettings,
 ) -> ImplicitSums:
-    """Let every user solve for their vector, and sum over users for all items and the Gram matrix. Private.
+    """Solve every user's vector, of length 1, and sum over users for all items and the Gram matrix. Private.
 
     Args:
         train: All that the users chose, from which they solve.
@@ -175,9 +175,9 @@ def sum_over_users(
     weighted_ratings = weighted_ratings or WeightedRatings(train, np.ones(train.num_ratings, dtype))
     for train_block, user_vectors in solve_users(train, item_vectors, settings):
         gram_triangle += multiply_coordinates(user_vectors).sum(axis=0)
-        block = RatingBlock(weighted_ratings.ratings, train_block.users)
-        rating_weights = weighted_ratings.weights[block.rating_slice].astype(dtype, copy=False)
-        item_sums.add(block, user_vectors.astype(dtype), rating_weights, rating_weights)
+        weighted_block = RatingBlock(weighted_ratings.ratings, train_block.users)
+        rating_weights = weighted_ratings.weights[weighted_block.rating_slice].astype(dtype, copy=False)
+        item_sums.add(weighted_block, user_vectors.astype(dtype), rating_weights, rating_weights)
     return ImplicitSums(item_sums, gram_triangle)
 
 
@@ -247,15 +247,15 @@ def fit_private(
     settings = replace(settings, sweeps=spending.sweeps, item_ridge=item_ridge)
     item_vectors = settings.draw_first_vectors(noisy_counts)
     for _ in range(spending.sweeps):
-        sums = sum_over_users(train, weighted_ratings, item_vectors, settings)
-        item_vectors = _solve_items(sums.add_noise(spending.noise_std, noise_rng), settings)
+        exact_sums = sum_over_users(train, weighted_ratings, item_vectors, settings)
+        item_vectors = _solve_items(exact_sums.add_noise(spending.noise_std, noise_rng), settings)
         on_sweep()
     return ImplicitModel(item_vectors, settings)
 
 
 @dataclass(frozen=True, eq=False)
 class PopularityModel:
-    """A recommender of the same items to everybody: those with the largest counts, shape (num_items,)."""
+    """A recommender of the same items to everybody: those with the largest counts, exact or noisy, (num_items,)."""
 
     counts: FloatArray | IntArray
 
@@ -270,13 +270,13 @@ class PopularityModel:
 
 
 def release_popularity(train: Ratings, spending: Spending, seed: int = 0) -> FloatArray:
-    """Count with Gaussian noise how often each item was chosen, with the whole budget: a baseline, shape (num_items,).
+    """Count each item's choices among k random ones of each user, with noise of the whole budget, shape (num_items,).
 
-    k choices of each user are counted, as in `count_with_noise`.
+    A baseline. The counts may be negative, unlike those of `count_with_noise`.
     """
     # For this single release k / s^2 is mu^2 = 2 beta.
     noise_std = float(np.sqrt(spending.max_items / (2.0 * spending.budget)))
     rng = np.random.default_rng(seed)
     counted_items = train.items[allocation.select_smallest(train.graph, spending.max_items, rng)]
-    counts = np.bincount(counted_items, minlength=train.num_items)
-    return np.asarray(counts + noise_std * rng.standard_normal(counts.size))
+    exact_counts = np.bincount(counted_items, minlength=train.num_items)
+    return np.asarray(exact_counts + noise_std * rng.standard_normal(exact_counts.size))

@@ -51,19 +51,19 @@ class LeastSquaresSums:
         """Return sums that are all 0, for ``num_rows`` rows and vectors of d coordinates."""
         return cls(np.zeros((num_rows, d * (d + 1) // 2), dtype), np.zeros((num_rows, d), dtype))
 
-    def add(self, block: RatingBlock, user_vectors: Vectors, weights: Vectors, labels: Vectors) -> None:
+    def add(self, block: RatingBlock, user_vectors: Vectors, w: Vectors, wy: Vectors) -> None:
         """Add the ratings of a block of users to the sums of all items, in place.
 
         Args:
             block: The users and their ratings.
             user_vectors: Theirs, shape (users of the block, d).
-            weights: w of each of the block's ratings, for the matrices.
-            labels: w y of each of the block's ratings, for the label sums.
+            w: The weight of each of the block's ratings, for the matrices.
+            wy: Weight times label of each of the block's ratings, for the label sums.
         """
         # The transpose of a matrix by rows is one by columns, which is multiplied as it is: nothing is sorted.
-        block_products = block.build_matrix(weights).T @ multiply_coordinates(user_vectors)
+        block_products = block.build_matrix(w).T @ multiply_coordinates(user_vectors)
         np.add(self.matrix_triangles, block_products, out=self.matrix_triangles)
-        np.add(self.label_sums, block.build_matrix(labels).T @ user_vectors, out=self.label_sums)
+        np.add(self.label_sums, block.build_matrix(wy).T @ user_vectors, out=self.label_sums)
 
     def add_noise(
         self, matrix_noise_std: float, label_noise_std: float, rng: np.random.Generator
@@ -79,11 +79,11 @@ def unfold_triangles(matrix_triangles: Vectors) -> Vectors:
     """Return symmetric matrices in full, shape (rows, d, d), from their upper triangles, (rows, d (d + 1) / 2)."""
     d = math.isqrt(2 * matrix_triangles.shape[1])
     row_indices, column_indices = np.triu_indices(d)
-    positions = np.empty((d, d), dtype=np.intp)
-    positions[row_indices, column_indices] = np.arange(row_indices.size)
-    positions[column_indices, row_indices] = np.arange(row_indices.size)
+    triangle_positions = np.empty((d, d), dtype=np.intp)
+    triangle_positions[row_indices, column_indices] = np.arange(row_indices.size)
+    triangle_positions[column_indices, row_indices] = np.arange(row_indices.size)
     # One gather of whole rows: twice as fast as filling both halves.
-    return np.asarray(np.take(matrix_triangles, positions.ravel(), axis=1).reshape(-1, d, d))
+    return np.asarray(np.take(matrix_triangles, triangle_positions.ravel(), axis=1).reshape(-1, d, d))
 
 
 def project_semidefinite(matrices: FloatArray) -> FloatArray:
@@ -226,7 +226,7 @@ class FactorModel:
 
     @property
     def learned_coordinates(self) -> FloatArray:
-        """Return the item vectors without the offset coordinate, in which all good items agree."""
+        """Return the item vectors without the offset coordinate, and with the own coordinate where there is one."""
         return self.item_vectors[:, int(self.settings.offset_coordinate > 0.0) :]
 
     def solve_user_vectors(self, ratings: Ratings) -> FloatArray:
@@ -265,15 +265,15 @@ def solve_users(
     num_fixed = int(settings.offset_coordinate > 0.0)
     item_coordinates = np.ascontiguousarray(item_vectors[:, num_fixed:], dtype=ratings.values.dtype)
     item_products = multiply_coordinates(item_coordinates)
-    item_levels = (settings.offset_coordinate * item_vectors[:, 0]).astype(item_coordinates.dtype)
+    item_level_terms = (settings.offset_coordinate * item_vectors[:, 0]).astype(item_coordinates.dtype)
     for rating_block in ratings.iterate_blocks(choose_block_size(item_vectors.shape[1])):
         user_vectors = np.empty((rating_block.users.stop - rating_block.users.start, item_vectors.shape[1]))
         user_vectors[:, :num_fixed] = settings.offset_coordinate
         if item_coordinates.shape[1]:
-            centred_ratings = rating_range.centre(ratings.values[rating_block.rating_slice])
-            centred_ratings = centred_ratings - item_levels[rating_block.items]
-            matrices = rating_block.build_matrix(np.ones_like(centred_ratings)) @ item_products
-            label_sums = rating_block.build_matrix(centred_ratings) @ item_coordinates
-            user_sums = LeastSquaresSums(np.asarray(matrices), np.asarray(label_sums))
+            residuals = rating_range.centre(ratings.values[rating_block.rating_slice])
+            residuals = residuals - item_level_terms[rating_block.items]
+            matrix_triangles = rating_block.build_matrix(np.ones_like(residuals)) @ item_products
+            label_sums = rating_block.build_matrix(residuals) @ item_coordinates
+            user_sums = LeastSquaresSums(np.asarray(matrix_triangles), np.asarray(label_sums))
             user_vectors[:, num_fixed:] = solve_rows(user_sums, settings.user_ridge)
         yield rating_block, user_vectors

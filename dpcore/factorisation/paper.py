@@ -52,7 +52,7 @@ def _draw_table(generator: GeneratedRatings, seed: int) -> tuple[Ratings, FloatA
 
 @dataclass(frozen=True, eq=False)
 class PaperRuns:
-    """The runs of all models on some table.
+    """A study of models on tables that are drawn anew for each seed, and its numbers for the paper's figures.
 
     Attributes:
         draw_table: Draws the table of a seed, with the planted traits of the items, shape (num_items, rank); NaN if
@@ -89,8 +89,8 @@ class PaperRuns:
     def run_over_fifths(self, fifth: float, seed: int, epsilon: float = 1.0) -> dict[str, float]:
         """Return the error or recall on one fifth of the items, 1 for the rarest, for each line of figure 4."""
         scores_by_line = dict(_measure_models(self, epsilon, 0.25, seed, tuple(SCHEMES)))
-        scores_at_half = _measure_models(self, epsilon, 0.5, seed, (ModelKind.ADAPTIVE,))
-        scores_by_line["adaptive_half"] = scores_at_half["adaptive"]
+        half_exponent_scores = _measure_models(self, epsilon, 0.5, seed, (ModelKind.ADAPTIVE,))
+        scores_by_line["adaptive_half"] = half_exponent_scores["adaptive"]
         return {line_key: scores[int(fifth)] for line_key, scores in scores_by_line.items()}
 
     def run_gain(self, fifth: float, seed: int) -> dict[str, float]:
@@ -101,11 +101,11 @@ class PaperRuns:
 
     def run_overlap(self, fifth: float, seed: int) -> dict[str, float]:
         """Return the share of nearest items in common on one fifth of the items, for each line of figure 11."""
-        return {k: float(fifths[int(fifth) - 1]) for k, (fifths, _) in _compare_nearest(self, seed).items()}
+        return {k: float(o[int(fifth) - 1]) for k, (o, _) in _compare_nearest(self, seed).items()}
 
     def run_likeness(self, fifth: float, seed: int) -> dict[str, float]:
         """Return the mean cosine of planted traits of nearest items on one fifth, for each line of table 3."""
-        return {k: float(fifths[int(fifth) - 1]) for k, (_, fifths) in _compare_nearest(self, seed).items()}
+        return {k: float(c[int(fifth) - 1]) for k, (_, c) in _compare_nearest(self, seed).items()}
 
 
 @functools.cache

@@ -123,13 +123,13 @@ class Ratings:
     @cached_property
     def digest(self) -> str:
         """Return the hash that stands for this table in caches."""
-        content = b"".join(a.tobytes() for a in (self.starts, self.items, self.values))
-        return hashlib.sha256(content).hexdigest()
+        table_bytes = b"".join(a.tobytes() for a in (self.starts, self.items, self.values))
+        return hashlib.sha256(table_bytes).hexdigest()
 
     def select(self, is_selected: npt.NDArray[np.bool_]) -> Ratings:
         """Select the ratings under a mask of shape (num_ratings,); users and items keep their codes."""
-        num_kept_before = np.concatenate(([0], np.cumsum(is_selected)))
-        starts = num_kept_before[self.starts].astype(np.int64)
+        cumulative_counts = np.concatenate(([0], np.cumsum(is_selected)))
+        starts = cumulative_counts[self.starts].astype(np.int64)
         return Ratings(starts, self.items[is_selected], self.values[is_selected], self.num_items)
 
     def split(self, test_share: float, rng: np.random.Generator) -> tuple[Ratings, Ratings]:
@@ -269,9 +269,9 @@ class GeneratedRatings:
         traits, tastes = self._draw_tastes(rng) if traits_and_tastes is None else traits_and_tastes
         user_offsets = self.user_offset_spread * rng.standard_normal(self.num_users, dtype=np.float32)
         rating_values = np.empty(item_codes.size, dtype=np.float32)
-        users_at_once = max(int(_BLOCK_CELLS / self.rank / max(item_codes.size / self.num_users, 1.0)), 1)
-        for first_user in range(0, self.num_users, users_at_once):
-            stop_user = min(first_user + users_at_once, self.num_users)
+        users_per_block = max(int(_BLOCK_CELLS / self.rank / max(item_codes.size / self.num_users, 1.0)), 1)
+        for first_user in range(0, self.num_users, users_per_block):
+            stop_user = min(first_user + users_per_block, self.num_users)
             rating_slice = slice(int(starts[first_user]), int(starts[stop_user]))
             users = np.repeat(np.arange(first_user, stop_user), np.diff(starts[first_user : stop_user + 1]))
             items = item_codes[rating_slice]
@@ -307,29 +307,29 @@ class GeneratedRatings:
         users_per_block = max(_BLOCK_CELLS // self.num_items, 1)
         for first_user in range(0, self.num_users, users_per_block):
             block_rates = user_rates[first_user : first_user + users_per_block].astype(np.float32)
-            negative_rates = block_rates[:, None] * negative_popularity
+            exponents = block_rates[:, None] * negative_popularity
             if traits_and_tastes is not None:
-                users = slice(first_user, first_user + block_rates.size)
-                negative_rates = self._scale_by_taste(negative_rates, traits_and_tastes, users, activities)
+                block_users = slice(first_user, first_user + block_rates.size)
+                exponents = self._scale_by_taste(exponents, traits_and_tastes, block_users, activities)
             # Independent cells need no sorting and no search, unlike draws without replacement.
             uniform_draws = rng.random((block_rates.size, self.num_items), dtype=np.float32)
-            is_rated = uniform_draws < -np.expm1(negative_rates)
+            is_rated = uniform_draws < -np.expm1(exponents)
             rating_counts_by_block.append(np.count_nonzero(is_rated, axis=1))
             items_by_block.append((np.flatnonzero(is_rated) % self.num_items).astype(np.int32))
         starts = np.concatenate(([0], np.cumsum(np.concatenate(rating_counts_by_block)))).astype(np.int64)
         return starts, np.concatenate(items_by_block)
 
     def _scale_by_taste(
-        self, negative_rates: _Cells, traits_and_tastes: _Tastes, user_slice: slice, activities: FloatArray
+        self, exponents: _Cells, traits_and_tastes: _Tastes, user_slice: slice, activities: FloatArray
     ) -> _Cells:
         """Compute -t_j popularity_i a_ij for some users from -t_j popularity_i; each stays as active, or nearly."""
         traits, tastes = traits_and_tastes
         affinities = (tastes[user_slice] * np.float32(self.choice_spread / self.taste_spread)) @ traits.T
-        scaled_rates = negative_rates * np.exp(affinities - affinities.max(axis=1, keepdims=True))
+        new_exponents = exponents * np.exp(affinities - affinities.max(axis=1, keepdims=True))
         for _ in range(4):  # Nobody rates an item twice, so a much-liked item adds less than its rate.
-            factors = activities[user_slice] / np.maximum(-np.expm1(scaled_rates).sum(axis=1), 1e-3)
-            scaled_rates *= factors.astype(np.float32)[:, None]
-        return np.asarray(scaled_rates, dtype=np.float32)
+            factors = activities[user_slice] / np.maximum(-np.expm1(new_exponents).sum(axis=1), 1e-3)
+            new_exponents *= factors.astype(np.float32)[:, None]
+        return np.asarray(new_exponents, dtype=np.float32)
 
     def _draw_rates(self, popularity: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         """Draw users' activities, how many ratings they have in expectation, and their rates t_j without taste."""
@@ -341,5 +341,5 @@ class GeneratedRatings:
         # The expected ratings at rate t, on a grid from almost none to almost all, inverted for each user.
         smallest_popularity = float(popularity[popularity > 0.0].min())
         rate_grid = np.geomspace(1e-3, 50.0 / smallest_popularity, 200)
-        expected_ratings = np.array([-np.expm1(-rate * popularity).sum() for rate in rate_grid])
-        return activities, np.exp(np.interp(np.log(activities), np.log(expected_ratings), np.log(rate_grid)))
+        expected_counts = np.array([-np.expm1(-rate * popularity).sum() for rate in rate_grid])
+        return activities, np.exp(np.interp(np.log(activities), np.log(expected_counts), np.log(rate_grid)))

@@ -28,10 +28,10 @@ def fit_item_means(train: Ratings, rating_range: RatingRange, ridge: float = 5.0
     With an infinite ridge, the mean of all ratings is predicted for every item.
     """
     centred_ratings = rating_range.centre(train.values.astype(np.float64))
-    overall_mean = centred_ratings.mean()
-    deviation_sums = np.bincount(train.items, centred_ratings - overall_mean, train.num_items)
-    item_means = overall_mean + deviation_sums / (train.item_counts + ridge)
-    return FactorModel(item_means[:, None], LEVEL_ONLY, rating_range)
+    overall_centred_mean = centred_ratings.mean()
+    deviation_sums = np.bincount(train.items, centred_ratings - overall_centred_mean, train.num_items)
+    centred_means = overall_centred_mean + deviation_sums / (train.item_counts + ridge)
+    return FactorModel(centred_means[:, None], LEVEL_ONLY, rating_range)
 
 
 EQUAL_WEIGHTS_BELOW = 2.0
@@ -73,19 +73,19 @@ OWN_RIDGE = 5.0
 """About the variance of an error over that of users' offsets. Public; users may take any other."""
 
 
-def add_own_offsets(item_means: FactorModel) -> FactorModel:
-    """Add to released item means each user's own offset, computed at home: Σ (y - item mean) / (ratings + ridge).
+def add_own_offsets(mean_model: FactorModel) -> FactorModel:
+    """Return a model of released item means plus each user's own offset, Σ (y - item mean) / (ratings + ridge).
 
     The release is the same. A user's offset is computed from it and from their own ratings and stays with them,
     so that predictions are private for everybody else (joint differential privacy); nothing more is paid.
 
     Args:
-        item_means: Item means, `fit_item_means` or of `fit_private_item_means`.
+        mean_model: Item means, of `fit_item_means` or of `fit_private_item_means`.
 
     Source: Kearns, Pai, Roth and Ullman 2014, for joint differential privacy (the billboard lemma).
     """
     settings = replace(LEVEL_ONLY, user_ridge=OWN_RIDGE, own_coordinate=1.0)
-    return FactorModel(settings.append_own_coordinate(item_means.item_vectors), settings, item_means.range)
+    return FactorModel(settings.append_own_coordinate(mean_model.item_vectors), settings, mean_model.range)
 
 
 MEANS = (ModelKind.PRIVATE_MEAN, ModelKind.PRIVATE_OFFSETS)
@@ -195,8 +195,8 @@ class ChoiceStudy(Study):
         """
         is_test_user = rng.random(choices.num_users, dtype=np.float32) < self.test_user_share
         is_test_choice = np.repeat(is_test_user, np.diff(choices.starts))
-        is_to_recall = rng.random(choices.num_ratings, dtype=np.float32) < TEST_SHARE
-        table_masks = (~is_test_choice, is_test_choice & ~is_to_recall, is_test_choice & is_to_recall)
+        is_drawn = rng.random(choices.num_ratings, dtype=np.float32) < TEST_SHARE
+        table_masks = (~is_test_choice, is_test_choice & ~is_drawn, is_test_choice & is_drawn)
         if not all(is_in_table.any() for is_in_table in table_masks):
             remedy = "Bring more users, or hold out more of them"
             raise refuse("nothing is left to train on or to test", remedy=remedy)

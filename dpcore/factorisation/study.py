@@ -102,10 +102,10 @@ class Study(abc.ABC):
         return Spending.from_target(target, self.count_share, self.settings.sweeps, self.max_items, *releases)
 
     def count_sweeps(self) -> int:
-        """Count the sweeps of all factorisations of one seed."""
-        num_private = len(self.epsilons) * len(SCHEMES.keys() & set(self.model_kinds))
+        """Count the sweeps of all factorisations of one seed, private ones once at each epsilon."""
+        num_private_fits = len(self.epsilons) * len(SCHEMES.keys() & set(self.model_kinds))
         reference_sweeps = self.non_private_settings.sweeps if ModelKind.NO_PRIVACY in self.model_kinds else 0
-        return int(reference_sweeps + num_private * self.settings.sweeps)
+        return int(reference_sweeps + num_private_fits * self.settings.sweeps)
 
     @abc.abstractmethod
     def count_releases(self) -> tuple[int, int]:
@@ -136,7 +136,8 @@ class StudyResult:
             first; NaN for runs that were not reached, and for a study of choices. Models without privacy have the
             same numbers at each epsilon.
         recall: Likewise.
-        item_train_counts: Training ratings of each item in the first split, shape (num_items,).
+        item_train_counts: Training ratings of each item in the first split, shape (num_items,); 0 before it was made,
+            and shape (0,) in a stored training.
         first_seed_models: The fitted models of the first seed.
         is_finished: True if all runs were reached.
     """
@@ -149,9 +150,9 @@ class StudyResult:
     is_finished: bool = False
 
     def list_runs(self, model_kind: ModelKind, measure_name: str = "") -> FloatArray:
-        """Return a measure of a model, by default the main one, shape (epsilons, repeats, 1 + BUCKETS)."""
-        runs_by_model: FloatArray = getattr(self, measure_name or self.study.main_measure)
-        return np.asarray(runs_by_model[self.study.model_kinds.index(model_kind)])
+        """Return a measure of a model in each run, by default the main one, shape (epsilons, repeats, 1 + BUCKETS)."""
+        measure_array: FloatArray = getattr(self, measure_name or self.study.main_measure)
+        return np.asarray(measure_array[self.study.model_kinds.index(model_kind)])
 
     def summarise(self, model_kind: ModelKind, measure_name: str = "") -> Summary:
         """Return mean and spread of a model over seeds, each of shape (epsilons, 1 + BUCKETS)."""
@@ -198,8 +199,8 @@ def run(
     """
     shape = (len(study.model_kinds), len(study.epsilons), study.repeats, 1 + BUCKETS)
     first_seed_models: dict[tuple[ModelKind, float], Any] = {}
-    no_counts = np.zeros(ratings.num_items, dtype=np.int64)
-    result = StudyResult(study, np.full(shape, np.nan), np.full(shape, np.nan), no_counts, first_seed_models)
+    zeros = np.zeros(ratings.num_items, dtype=np.int64)
+    result = StudyResult(study, np.full(shape, np.nan), np.full(shape, np.nan), zeros, first_seed_models)
     private_kinds = [kind for kind in study.model_kinds if kind.is_private]
     fits_without_privacy = [(kind, None) for kind in study.model_kinds if not kind.is_private]
     private_fits = [(kind, i) for i in range(len(study.epsilons)) for kind in private_kinds]
@@ -219,10 +220,10 @@ def run(
 
     try:
         for seed_index in range(study.repeats):
-            split_seed, noise_sequence = np.random.SeedSequence([study.seed, seed_index]).spawn(2)
+            split_sequence, noise_sequence = np.random.SeedSequence([study.seed, seed_index]).spawn(2)
             noise_seed = int(noise_sequence.generate_state(1)[0])
             stop_if_asked()
-            split = study.split(ratings, np.random.default_rng(split_seed))
+            split = study.split(ratings, np.random.default_rng(split_sequence))
             buckets = assign_buckets(split.train.item_counts)
             if seed_index == 0:
                 result = replace(result, item_train_counts=split.train.item_counts)
@@ -234,8 +235,8 @@ def run(
                 seed_models[model_kind, epsilon] = model
                 if seed_index == 0:
                     first_seed_models[model_kind, epsilon] = model
-                epsilon_slice = slice(None) if epsilon_index is None else epsilon_index
-                result_index = study.model_kinds.index(model_kind), epsilon_slice, seed_index
+                epsilon_selector = slice(None) if epsilon_index is None else epsilon_index
+                result_index = study.model_kinds.index(model_kind), epsilon_selector, seed_index
                 result.rmse[result_index], result.recall[result_index] = study.measure(model, split, buckets)
                 if epsilon_index is not None and model_kind is private_kinds[-1]:
                     # Of its own, since the arrays go on changing.
@@ -276,7 +277,7 @@ def measure(
 def compute_recall(
     user_vectors: FloatArray, item_vectors: FloatArray, history: Ratings, test: Ratings, buckets: Buckets
 ) -> FloatArray:
-    """Average |test items in a user's top k| / min(k, test items) over users; items of their history are left out.
+    """Average |test items in a user's top k| / min(k, test items) over users; their history is never recommended.
 
     Args:
         user_vectors: Shape (num_users, d).
@@ -293,31 +294,31 @@ def compute_recall(
     """
     # k over all items, then in each bucket: 20, 100, 80, 60, 40, 20 (footnote 1).
     recall_sizes = RECALL_SIZE * np.concatenate(([1], np.arange(BUCKETS, 0, -1)))
-    max_rank = min(int(recall_sizes.max()), item_vectors.shape[0])
+    num_ranked = min(int(recall_sizes.max()), item_vectors.shape[0])
     tested_users = np.flatnonzero(np.diff(test.starts))[:RECALL_USERS]
-    recall_sums, user_count_sums = np.zeros(1 + BUCKETS), np.zeros(1 + BUCKETS)
+    recall_sums, user_counts = np.zeros(1 + BUCKETS), np.zeros(1 + BUCKETS)
     users_per_block = max(_CELLS // item_vectors.shape[0], 1)
     for first_user in range(0, tested_users.size, users_per_block):
         block_users = tested_users[first_user : first_user + users_per_block]
         scores = user_vectors[block_users] @ item_vectors.T
         history_rows, history_positions = _find_ratings(history, block_users)
         scores[history_rows, history.items[history_positions]] = -np.inf
-        top_items = _find_largest(scores, max_rank)
+        top_items = _find_largest(scores, num_ranked)
         # An item that is not among the top has a rank that no k reaches.
-        item_ranks = np.full(scores.shape, max_rank, dtype=np.int32)
-        np.put_along_axis(item_ranks, top_items, np.arange(max_rank, dtype=np.int32)[None, :], axis=1)
+        item_ranks = np.full(scores.shape, num_ranked, dtype=np.int32)
+        np.put_along_axis(item_ranks, top_items, np.arange(num_ranked, dtype=np.int32)[None, :], axis=1)
         test_rows, test_positions = _find_ratings(test, block_users)
         test_ranks = item_ranks[test_rows, test.items[test_positions]]
-        item_buckets = buckets[test.items[test_positions]]
+        test_buckets = buckets[test.items[test_positions]]
         for measure_index, k in enumerate(recall_sizes):
-            is_counted = (item_buckets == measure_index - 1) | (measure_index == 0)
+            is_counted = (test_buckets == measure_index - 1) | (measure_index == 0)
             test_counts = np.bincount(test_rows[is_counted], minlength=block_users.size)
-            num_hits = np.bincount(test_rows[is_counted & (test_ranks < k)], minlength=block_users.size)
+            hits = np.bincount(test_rows[is_counted & (test_ranks < k)], minlength=block_users.size)
             has_tests = test_counts > 0
-            recall_sums[measure_index] += np.sum(num_hits[has_tests] / np.minimum(test_counts[has_tests], k))
-            user_count_sums[measure_index] += has_tests.sum()
+            recall_sums[measure_index] += np.sum(hits[has_tests] / np.minimum(test_counts[has_tests], k))
+            user_counts[measure_index] += has_tests.sum()
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(recall_sums / user_count_sums)
+        return np.asarray(recall_sums / user_counts)
 
 
 def _find_ratings(ratings: Ratings, user_codes: IntArray) -> tuple[IntArray, IntArray]:
@@ -349,8 +350,8 @@ def compare_neighbours(
         neighbour_lists = [find_nearest(v, item_block, num_neighbours) for v in (vectors, reference_vectors)]
         # Each list names an item once: equal neighbours are items of both.
         sorted_neighbours = np.sort(np.hstack(neighbour_lists), axis=1)
-        num_shared = (sorted_neighbours[:, 1:] == sorted_neighbours[:, :-1]).sum(axis=1)
-        overlaps[first_item : first_item + items_per_block] = num_shared / neighbour_lists[0].shape[1]
+        shared_counts = (sorted_neighbours[:, 1:] == sorted_neighbours[:, :-1]).sum(axis=1)
+        overlaps[first_item : first_item + items_per_block] = shared_counts / neighbour_lists[0].shape[1]
     return overlaps
 
 

@@ -1,4 +1,4 @@
-"""Private copy and direct choice side by side: what either costs against choosing in the clear.
+"""DP histogram and direct choice side by side: what either costs against choosing in the clear.
 
 The direct choice's figures are exact. The copy's are simulated, with NumPy's noise and a fixed seed: a simulation for
 looking at, not a release. All of it is computed from the data in use, and as private as they are.
@@ -60,7 +60,7 @@ def simulate_bounds(
     seed: int = 0,
     post_process: Callable[[IntArray, NoiseShape, IntArray], IntArray] = private_histogram.fit_users,
 ) -> FloatArray:
-    """Simulate private copies, and choose on each.
+    """Simulate DP histograms, and choose on each.
 
     Args:
         histogram: Rows per user, private.
@@ -111,7 +111,7 @@ def simulate_noise(
 def simulate_cost(
     parameters: PrivateParameters, histogram: ContributionHistogram, num_runs: int = RUNS
 ) -> ChoiceCost:
-    """Simulate the median and 95th percentile of the regret of choosing on a private copy, infinite for empty ones."""
+    """Simulate the median and 95th percentile of the regret of choosing on a DP histogram, infinite for empty ones."""
     condition = parameters.condition
     bounds = simulate_bounds(histogram, condition.best_bound, parameters.copy, num_runs)
     finite_bounds = bounds[np.isfinite(bounds)]
@@ -130,13 +130,13 @@ def find_rank_value(ascending_values: FloatArray, share: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class PrivateSolution:
-    """The best number in the clear, and what choosing it directly or on a private copy costs.
+    """The best number in the clear, and what choosing it directly or on a DP histogram costs.
 
     Attributes:
         parameters: The question, its epsilon divided.
         best: The number chosen in the clear, in rows per user.
         direct_cost: Exact cost of the direct choice.
-        copy_cost: Simulated cost of choosing on a private copy.
+        copy_cost: Simulated cost of choosing on a DP histogram.
         dataset: What it is computed from.
     """
 

@@ -1,4 +1,4 @@
-"""The fields of the page Choose privately: everything but the data, all of it public."""
+"""The settings of a private choice: everything but the data, all of it public."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class PrivateParameters(Parameters):
         place=LINE,
         former_name="wanted",
     )
-    """The direct choice aims at this; a private copy serves all."""
+    """The direct choice aims at this; a DP histogram serves all."""
     selection_epsilon: float = public.number(
         0.1,
         "ε of the choice",
@@ -185,16 +185,16 @@ class PrivateParameters(Parameters):
     relation: Relation = public.choice(
         Relation.ADD_OR_REMOVE, "Neighbouring data sets", name="neighbouring data: one user", as_list=True
     )
-    """Replace: the number of users is public, and a copy needs twice the noise."""
+    """Replace: the number of users is public, and a histogram needs twice the noise."""
     mechanism: CopyNoise = public.choice(
-        CopyNoise.LAPLACE, "Noise of the private copy", COPY_NOISES, former_name="noise"
+        CopyNoise.LAPLACE, "Noise of the DP histogram", COPY_NOISES, former_name="noise"
     )
     """Discrete Laplace for ε-DP, discrete Gaussian for (ε, δ)-DP, by OpenDP."""
     delta: float | None = public.number(
         None,
         "δ",
         DELTA_RANGE,
-        name="δ of a private copy",
+        name="δ of a DP histogram",
         initial=DEFAULT_DELTA,
         width=110,
         only_with=("mechanism", (CopyNoise.GAUSSIAN,)),
@@ -322,7 +322,7 @@ class PrivateParameters(Parameters):
 
     @property
     def copy(self) -> PrivateCopyParameters:
-        """Build the settings of the private copy."""
+        """Build the settings of the DP histogram."""
         largest = int(self.largest)
         bins = PublicBins(exact_up_to=min(EXACT_UP_TO, largest), largest=largest)
         return PrivateCopyParameters(

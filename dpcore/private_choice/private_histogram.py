@@ -1,4 +1,4 @@
-"""A private copy of the contribution histogram: one DP release, after which everything may be explored.
+"""A DP histogram of the contribution histogram: one DP release, after which everything may be explored.
 
 Every user sits in one public bin: exact sizes up to a limit, then geometric up to a public maximum.
 Adding or removing a user moves one count by 1: L1 and squared L2 sensitivity 1. Replacing one by another moves at most
@@ -233,11 +233,11 @@ def _extend_by_power_law(tails: FloatArray, lower: FloatArray, last_bin: int) ->
 
 
 NOTHING_LEFT_MESSAGE = (
-    "No users are left in the copy: there are too few of them for this much noise. Choose with a larger epsilon, "
+    "No users are left in the histogram: there are too few of them for this much noise. Choose with a larger epsilon, "
     "with fewer bins, or without these data"
 )
 TOO_MANY_MESSAGE = (
-    f"a private copy holds at most {MAX_USERS:,} users in each bin, and there are more. "
+    f"a DP histogram holds at most {MAX_USERS:,} users in each bin, and there are more. "
     "Nothing was drawn or spent"
 )
 
@@ -253,7 +253,7 @@ class CopyNoise(enum.Enum):
 
 @dataclass(frozen=True)
 class PrivateCopyParameters:
-    """The settings of a private copy, all of them public.
+    """The settings of a DP histogram, all of them public.
 
     Attributes:
         epsilon_choice: Privacy budget of the copy, in `dpcore.common.checks.EPSILON_RANGE`.
@@ -319,7 +319,7 @@ def compute_noise_shape(noise_kind: CopyNoise, scale: float) -> NoiseShape:
 
 @dataclass(frozen=True, eq=False)
 class PrivateCopy:
-    """One private copy: all of it may be published, under its label.
+    """One DP histogram: all of it may be published, under its label.
 
     Attributes:
         parameters: What was asked for.
@@ -360,7 +360,7 @@ class PrivateCopy:
         if self.histogram is None:
             raise InvalidInput([NOTHING_LEFT_MESSAGE])
         return Dataset(
-            name=f"Private copy of {name}",
+            name=f"DP histogram of {name}",
             source=self.sentence,
             disclosure=Disclosure.DP_RELEASE,
             histogram=self.histogram,
@@ -372,7 +372,7 @@ class PrivateCopy:
 def release_histogram(
     histogram: ContributionHistogram, parameters: PrivateCopyParameters, charge: Charge | None = None
 ) -> PrivateCopy:
-    """Release a private copy. A fresh draw at every call, and every call costs its epsilon.
+    """Release a DP histogram. A fresh draw at every call, and every call costs its epsilon.
 
     Args:
         histogram: Rows per user, private.

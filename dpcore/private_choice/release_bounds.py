@@ -92,7 +92,7 @@ class SelectionRequest:
 
     @classmethod
     def from_parameters(cls, parameters: PrivateParameters, ledger: Ledger | None = None) -> SelectionRequest:
-        """Build the request of the direct choice of *Choose privately*; a total is divided after the ledger."""
+        """Build the request of the direct choice; a total is divided after the ledger."""
         total_epsilon, spent_epsilon = None, 0.0
         if (epsilon_shares := parameters.find_shares(ledger)) is not None:
             total_epsilon, spent_epsilon = parameters.epsilon, epsilon_shares.spent_epsilon

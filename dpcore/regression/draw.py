@@ -143,12 +143,12 @@ def draw_coefficients(
     y = clip_released_labels(problem, labels, lower)
     sensitivity = compute_sensitivity(problem, estimate, lower)
     # `fsum` rounds once: the sensitivity counts on it. A plain sum would add an error for every row.
-    exact_coefficients = [math.fsum(row * y) for row in estimate.matrix]
+    noiseless_coefficients = [math.fsum(row * y) for row in estimate.matrix]
     # From public figures: before anything is spent.
     standard_errors = np.sqrt(estimation.compute_variances(problem, estimate))
     half_widths = compute_half_widths(problem, estimate)
     release = release_laplace(
-        exact_coefficients,
+        noiseless_coefficients,
         sensitivity,
         problem.epsilon,
         None if charge is None else lambda epsilon, _: charge(_list_facts(epsilon)),
@@ -173,9 +173,9 @@ def compute_half_widths(
         InvalidInput: ``confidence`` is not strictly between 0 and 1.
     """
     require.inside(0.0, 1.0, confidence=confidence)
-    standard_deviations = np.sqrt(estimation.compute_sampling_variances(problem, estimate))
+    sampling_errors = np.sqrt(estimation.compute_sampling_variances(problem, estimate))
     noise_scale, tail_probability = estimate.laplace_noise.scale, 1.0 - confidence
-    return np.array([_solve_half_width(float(s), noise_scale, tail_probability) for s in standard_deviations])
+    return np.array([_solve_half_width(float(s), noise_scale, tail_probability) for s in sampling_errors])
 
 
 def _solve_half_width(normal_deviation: float, laplace_scale: float, tail_probability: float) -> float:

@@ -145,8 +145,8 @@ def _compute_multipliers(sorted_prices: _SortedPrices, theta: float) -> tuple[Fl
     """Return lambda(theta) of each user, and the derivative of each with respect to theta, from the right."""
     # Values descend within a user, so that breaks ascend, by r (v_r - v_(r+1)): the entries that count are the first
     # ones.
-    used_mask = (sorted_prices.theta_breaks <= theta).astype(np.int64)
-    used_counts = np.add.reduceat(used_mask, sorted_prices.starts)
+    used_flags = (sorted_prices.theta_breaks <= theta).astype(np.int64)
+    used_counts = np.add.reduceat(used_flags, sorted_prices.starts)
     multipliers = (sorted_prices.price_sums[sorted_prices.starts + used_counts - 1] - theta) / used_counts
     return np.maximum(multipliers, 0.0), np.where(multipliers > 0.0, -1.0 / used_counts, 0.0)
 
@@ -244,8 +244,8 @@ def _sum_user_products(
         u = np.empty((chunk_starts.size, d, d))
         for j in range(d):
             u[:, j] = np.add.reduceat(matrix[chunk_rows] * signs[chunk_rows, j, None], chunk_starts, axis=0)
-        flat_products = u.reshape(chunk_starts.size, d * d)
-        product_sum += flat_products.T @ (flat_products * user_weights[row_users[chunk_first_rows], None])
+        flat_sums = u.reshape(chunk_starts.size, d * d)
+        product_sum += flat_sums.T @ (flat_sums * user_weights[row_users[chunk_first_rows], None])
     return product_sum
 
 
@@ -304,7 +304,7 @@ def _evaluate_dual(whitened: Whitened, trade_off: float, m: FloatArray) -> DualP
 def ascend_dual(
     whitened: Whitened, trade_off: float, m: FloatArray, num_steps: int, may_end: Callable[[DualPoint], bool]
 ) -> DualPoint:
-    """Take Newton steps from M on, with a damping that is raised until the dual rises.
+    """Take Newton steps from M on, with a damping that is raised until the dual rises; return the last point.
 
     Args:
         whitened: The data.
@@ -322,16 +322,16 @@ def ascend_dual(
     for _ in range(num_steps):
         if may_end(dual_point):
             break
-        curvature = compute_hessian(whitened, trade_off, dual_point.priced_entries) / (2.0 * trade_off)
-        largest_curvature = float(np.diag(curvature).max())
+        hessian = compute_hessian(whitened, trade_off, dual_point.priced_entries) / (2.0 * trade_off)
+        largest_curvature = float(np.diag(hessian).max())
         # One entry per user, all of them binding: nothing to learn from here.
         if not largest_curvature > 0.0:
             break
         # Each try costs a pass over the data; twelve span as many orders of magnitude of damping.
         for _ in range(12):
-            damped_curvature = curvature + damping * largest_curvature * np.eye(d * d)
+            damped_hessian = hessian + damping * largest_curvature * np.eye(d * d)
             # Columns of M one after the other, as the Hessian has them.
-            multiplier_step = np.linalg.solve(damped_curvature, dual_point.gradient.T.ravel()).reshape(d, d).T
+            multiplier_step = np.linalg.solve(damped_hessian, dual_point.gradient.T.ravel()).reshape(d, d).T
             # The quadratic model gains half of gradient times step, and more where it is damped.
             predicted_gain = float(np.vdot(dual_point.gradient, multiplier_step)) / 2.0
             next_point = _evaluate_dual(whitened, trade_off, dual_point.m + multiplier_step)

@@ -85,7 +85,7 @@ class Whitened:
         return np.ascontiguousarray(c[:, self.row_order].T)
 
     def repair(self, w: FloatArray) -> FloatArray:
-        """Return the nearest feasible W: C + (I - C X) (X^T X)^-1 X^T.
+        """Return the nearest feasible W, C + (I - C X) (X^T X)^-1 X^T, or a near one that is as sparse.
 
         Where little is missing it is made up on the non-zero entries alone, so that a sparse W stays sparse;
         otherwise (or where they do not suffice) over all rows.
@@ -151,7 +151,7 @@ def _compute_root_mean_squares(features: FloatArray) -> FloatArray:
 
 
 def find_dependent_columns(features: FloatArray) -> list[int]:
-    """Return the columns that the others already span, by QR with pivoting on columns scaled to equal length."""
+    """Return the positions of columns that the others span, by QR with pivoting on columns scaled to equal length."""
     from scipy.linalg import qr
 
     scaled_features = features / _compute_root_mean_squares(features)

@@ -206,14 +206,14 @@ def average_draws(problem: RegressionProblem, cap_draws: CapDraws) -> CapCurve:
     """
     sampling_variances = problem.residual_variance * cap_draws.squared_weight_sums
     privacy_variances = problem.unit_noise * cap_draws.squared_largest_user_weights
-    rank_mask = ~np.isnan(sampling_variances)
-    num_full_rank = rank_mask.sum(axis=0)
+    full_rank_mask = ~np.isnan(sampling_variances)
+    num_full_rank = full_rank_mask.sum(axis=0)
     # Noise of variance v on each coefficient adds v tr(X^T X) / n to the squared error of predictions.
     noise_factor = problem.total_mean_square / problem.num_features
     prediction_errors = cap_draws.mean_squared_residuals + privacy_variances * noise_factor
     draw_costs = np.stack((sampling_variances, privacy_variances, prediction_errors), axis=2)
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean_costs = np.where(rank_mask[..., None], draw_costs, 0.0).sum(axis=0).T / num_full_rank
+        mean_costs = np.where(full_rank_mask[..., None], draw_costs, 0.0).sum(axis=0).T / num_full_rank
     curves = np.vstack((mean_costs, mean_costs[1] * noise_factor))
     return CapCurve(cap_draws.caps, num_full_rank, cap_draws.num_draws - num_full_rank, *curves)
 
@@ -251,9 +251,9 @@ def estimate_on_averages(problem: RegressionProblem) -> LinearEstimate:
     """
     whitened = problem.whitened
     average_rows = whitened.sum_per_user(whitened.row_matrix) / whitened.sizes[:, None]
-    user_weights = solve_least_squares(average_rows, whitened.constraint_target)
-    if user_weights is None:
+    average_weights = solve_least_squares(average_rows, whitened.constraint_target)
+    if average_weights is None:
         users_text = wording.counted(problem.num_users, "user")
         raise refuse(f"the averaged features of {users_text} are linearly dependent", "", "Use rows instead")
-    row_weights: FloatArray = np.repeat(user_weights / whitened.sizes[:, None], whitened.sizes, axis=0)
+    row_weights: FloatArray = np.repeat(average_weights / whitened.sizes[:, None], whitened.sizes, axis=0)
     return evaluate_repaired_weights(problem, row_weights)

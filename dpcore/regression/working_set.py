@@ -79,8 +79,8 @@ def solve_restricted(
     # A^T W = E, column after column: line j d + r, one sparse column of d numbers per entry.
     constraint_indices = column_indices[:, None] * d + np.arange(d)
     signed_rows = whitened.row_matrix[row_indices] * signs[:, None]
-    equality_data = (signed_rows.ravel(), constraint_indices.ravel(), np.arange(k + 1) * d)
-    equality_matrix = csc_array(equality_data, shape=(d * d, k))
+    equality_parts = (signed_rows.ravel(), constraint_indices.ravel(), np.arange(k + 1) * d)
+    equality_matrix = csc_array(equality_parts, shape=(d * d, k))
     user_sum_matrix = csc_array((np.ones(k), (used_user_indices, np.arange(k))), shape=(used_users.size, k))
     constraints = block_array(
         [
@@ -280,7 +280,7 @@ def _list_smoothings(trade_off: float, num_users: int) -> list[float]:
 
 
 def _find_feasible_basis(search: _Search) -> IntArray:
-    """Return the signed entries of d independent rows that alone satisfy A^T W = E."""
+    """Return the codes of the signed entries of d independent rows that alone satisfy A^T W = E."""
     from scipy.linalg import qr
 
     _, pivots = qr(search.whitened.row_matrix.T, mode="r", pivoting=True)
@@ -299,9 +299,9 @@ def _grow_working_set(search: _Search, entry_codes: IntArray) -> str:
     for _ in range(MAX_ROUNDS):
         if entry_codes.size > MAX_WORKING_SET:
             return f"The working set outgrew {MAX_WORKING_SET:,} entries: the best so far."
-        scale = whitened.find_largest_user_weight(search.best_w)
+        weight_scale = whitened.find_largest_user_weight(search.best_w)
         signs = np.where(entry_codes % 2 == 1, 1.0, -1.0)
-        solution = solve_restricted(whitened, a, entry_codes // 2, signs, scale, search.should_stop)
+        solution = solve_restricted(whitened, a, entry_codes // 2, signs, weight_scale, search.should_stop)
         if isinstance(solution, RestrictedSolution):
             search.try_primal(solution.sparse_weights)
             priced_entries = search.try_dual(solution.constraint_multipliers)
@@ -326,7 +326,7 @@ def _grow_working_set(search: _Search, entry_codes: IntArray) -> str:
 
 
 def _find_entering(search: _Search, prices: FloatArray, user_multipliers: FloatArray) -> IntArray:
-    """Return the entries priced above their user's multiplier, of each user the `MAX_ENTERING` highest."""
+    """Return the positions of entries priced above their user's multiplier, of each user the `MAX_ENTERING` highest."""
     whitened = search.whitened
     d = whitened.row_matrix.shape[1]
     absolute_prices = np.abs(prices)

@@ -181,17 +181,17 @@ def plan_noise(mechanism: Mechanism, bound: float) -> NoisePlan:
         Gaussian; Doroshenko et al. 2022, by dp-accounting, where users are sampled.
     """
     unit_noise = GaussianNoise.for_release(1.0, mechanism.epsilon, mechanism.delta).scale
-    sensitivity = get_gradient_sensitivity(mechanism.neighbours) * bound * mechanism.clip
+    gradient_sensitivity = get_gradient_sensitivity(mechanism.neighbours) * bound * mechanism.clip
     weight_sensitivity = compute_weight_sensitivity(mechanism.neighbours, bound)
     weight_sum_budget_share = WEIGHT_SHARE if weight_sensitivity else 0.0
-    # The whole (Δ/σ)² is 1 / unit_noise²: the steps take 1 - share of it, and the sum of weights the rest.
+    # The whole (Δ/σ)² is 1 / std_for_sensitivity_1²: the steps take 1 - share of it, and the sum of weights the rest.
     multiplier = unit_noise * math.sqrt(mechanism.steps / (1.0 - weight_sum_budget_share))
     if mechanism.sampled < 1.0:
         weight_multiplier = unit_noise / math.sqrt(weight_sum_budget_share) if weight_sensitivity else 0.0
         multiplier = _find_sampled_multiplier(mechanism, weight_multiplier, multiplier)
     # With a share of the users, the same share of the noise makes a mean gradient as noisy as with all of them.
     return NoisePlan(
-        gradient_noise_std=mechanism.user_share * (multiplier * sensitivity),
+        gradient_noise_std=mechanism.user_share * (multiplier * gradient_sensitivity),
         weight_noise_std=mechanism.user_share
         * (unit_noise * weight_sensitivity / math.sqrt(weight_sum_budget_share))
         if weight_sensitivity

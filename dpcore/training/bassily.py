@@ -107,20 +107,20 @@ def train_bassily(
     num_steps = num_users * num_users - 1
     # With one user there is no step: the model stays at 0.
     num_steps_run = min(max(round(num_steps * step_share), 1), num_steps)
-    offsets_within_user = np.arange(int(rows.sizes.max()))
-    column_indices = np.arange(num_runs)[:, None] * (row_weights.shape[1] > 1)
+    all_row_offsets = np.arange(int(rows.sizes.max()))
+    weight_columns = np.arange(num_runs)[:, None] * (row_weights.shape[1] > 1)
     for step_number in range(num_steps - num_steps_run + 1, num_steps + 1):
         drawn_users = rng.integers(0, num_users, num_runs)
         drawn_sizes = rows.sizes[drawn_users]
         # Smaller users are filled up with their last row, whose slope is then set to 0.
-        row_offsets = offsets_within_user[: int(drawn_sizes.max())]
+        row_offsets = all_row_offsets[: int(drawn_sizes.max())]
         row_indices = rows.starts[drawn_users][:, None] + np.minimum(row_offsets, drawn_sizes[:, None] - 1)
-        signed_rows = rows.signed_features[row_indices]
-        slopes = LossKind.LOGISTIC.differentiate(np.einsum("rwd,rd->rw", signed_rows, theta))
+        drawn_signed_features = rows.signed_features[row_indices]
+        slopes = LossKind.LOGISTIC.differentiate(np.einsum("rwd,rd->rw", drawn_signed_features, theta))
         # Slopes of the logistic loss are below 0: clipping has one side.
-        slopes = np.maximum(slopes, -max_slopes[row_indices]) * row_weights[row_indices, column_indices]
+        slopes = np.maximum(slopes, -max_slopes[row_indices]) * row_weights[row_indices, weight_columns]
         slopes[row_offsets >= drawn_sizes[:, None]] = 0.0
-        gradient = np.einsum("rw,rwd->rd", slopes, signed_rows)
+        gradient = np.einsum("rw,rwd->rd", slopes, drawn_signed_features)
         noisy_gradient = num_users * gradient + sigma * rng.standard_normal((num_runs, num_features))
         theta = np.clip(theta - first_rate / math.sqrt(step_number) * noisy_gradient, -BOX, BOX)
     return np.asarray(theta.T)

@@ -71,8 +71,8 @@ def find_best(table: Table, method: Method, cell_index: int | None = None) -> Be
     far_positions = np.flatnonzero(~(mean_losses <= 1.05 * mean_losses[best_position]))
     lowest_position = max(far_positions[far_positions < best_position], default=-1) + 1
     highest_position = min(far_positions[far_positions > best_position], default=mean_losses.size) - 1
-    reaches = [table.experiment.cells[i].reach for i in cell_indices[[lowest_position, highest_position]]]
-    return BestCell(cell_index, *reaches)
+    end_reaches = [table.experiment.cells[i].reach for i in cell_indices[[lowest_position, highest_position]]]
+    return BestCell(cell_index, *end_reaches)
 
 
 def plan_close_call(table: Table) -> Experiment | None:
@@ -93,8 +93,8 @@ def plan_close_call(table: Table) -> Experiment | None:
         loss_difference, standard_error = compare_losses(table, cell_index, indices_by_loss[0])
         if loss_difference <= 2.0 * standard_error:
             undecided_indices.append(cell_index)
-    certain_indices = {adaptive_best_cell.cell_index, indices_by_loss[0]}
-    compared_indices = sorted(certain_indices | {*undecided_indices[:CLOSE_CELLS]})
+    required_indices = {adaptive_best_cell.cell_index, indices_by_loss[0]}
+    compared_indices = sorted(required_indices | {*undecided_indices[:CLOSE_CELLS]})
     if len(compared_indices) < 2 or adaptive_best_cell.cell_index not in undecided_indices:
         return None
     previous_experiment = table.experiment
@@ -107,7 +107,7 @@ def plan_close_call(table: Table) -> Experiment | None:
 
 
 def _draw_more_splits(previous: Experiment, seed: int, max_splits: int) -> list[Split]:
-    """Draw new splits with as many users held out; return the old splits if there is just one, or if it has many rows.
+    """Draw new splits with as many users held out; return the old splits if they are one or their rows are many.
 
     A permutation of the users is cut into parts, each held out in one split. At a large ε the users who are held out
     move a difference more than noise does, of few rows above all.
@@ -127,7 +127,7 @@ def _draw_more_splits(previous: Experiment, seed: int, max_splits: int) -> list[
 
 
 def choose_answer(table: Table, close_table: Table | None = None, is_public: bool = False) -> BestCell | None:
-    """Choose the method that answers, at its best bound; None before the first run.
+    """Choose the cell that answers, of least mean loss or of followed clipped sums; None before the first run.
 
     It is the method of the smallest mean loss, unless followed clipped sums are within one standard error of
     it, run by run: they need no choice of a bound by these curves, which ε would not cover.
@@ -240,8 +240,8 @@ def calibrate_costs(eigenvalues: FloatArray, mechanism: Mechanism) -> tuple[floa
     )
     unit_noise = GaussianNoise.for_release(1.0, mechanism.epsilon, mechanism.delta).scale
     if mechanism.sampled < 1.0:  # The noise of a step over what takes part in it, in place of κ √T.
-        step_noise = plan_noise(mechanism, 1.0).gradient_noise_std / mechanism.clip / mechanism.sampled
-        unit_noise = step_noise / math.sqrt(mechanism.steps)
+        step_noise_std = plan_noise(mechanism, 1.0).gradient_noise_std / mechanism.clip / mechanism.sampled
+        unit_noise = step_noise_std / math.sqrt(mechanism.steps)
     noise_std_at_bound_1 = unit_noise * get_gradient_sensitivity(mechanism.neighbours) * mechanism.clip
     # With V = H every direction with any curvature costs 1, and less where the descent has not come to its end.
     sampling_cost = float(((1.0 - start_share) ** 2)[eigenvalues > 0.0].sum())
@@ -258,11 +258,11 @@ def predict_excess(
         thresholds: h > 0 in rows per user; above the heaviest user's rows nothing changes.
         sampling_and_noise_costs: (a, b) from `calibrate_costs`.
     """
-    effective_thresholds = np.minimum(np.asarray(thresholds, dtype=np.float64), histogram.max_size)
-    smooth_losses = weights.smooth_losses(histogram, effective_thresholds)
+    clipped_thresholds = np.minimum(np.asarray(thresholds, dtype=np.float64), histogram.max_size)
+    smooth_losses = weights.smooth_losses(histogram, clipped_thresholds)
     sampling_cost, noise_cost = sampling_and_noise_costs
-    sampling_errors = sampling_cost * smooth_losses.squared_weights
-    return np.asarray(0.5 * (sampling_errors + noise_cost * smooth_losses.largest_weight**2))
+    sampling_terms = sampling_cost * smooth_losses.squared_weights
+    return np.asarray(0.5 * (sampling_terms + noise_cost * smooth_losses.largest_weight**2))
 
 
 def compute_theorem_trade_off(

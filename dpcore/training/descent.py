@@ -67,9 +67,9 @@ def _cut_into_blocks(rows: ClassifierRows, num_runs: int) -> list[_UserBlock]:
         # One line per user and feature, with the signed feature of each of the user's rows.
         matrix_rows = (user_of_rows[:, None] * rows.num_features + np.arange(rows.num_features)).ravel()
         matrix_columns = np.repeat(np.arange(user_of_rows.size), rows.num_features)
-        shape = ((last_user - first_user) * rows.num_features, user_of_rows.size)
-        entries = (rows.signed_features[row_slice].ravel(), (matrix_rows, matrix_columns))
-        summing_matrix = coo_array(entries, shape=shape).tocsr()
+        matrix_shape = ((last_user - first_user) * rows.num_features, user_of_rows.size)
+        values_and_positions = (rows.signed_features[row_slice].ravel(), (matrix_rows, matrix_columns))
+        summing_matrix = coo_array(values_and_positions, shape=matrix_shape).tocsr()
         user_blocks.append(_UserBlock(slice(first_user, last_user), row_slice, user_of_rows, summing_matrix))
     return user_blocks
 
@@ -101,9 +101,9 @@ def make_clipped_gradient(rows: ClassifierRows, mechanism: Mechanism, num_runs: 
         for block in user_blocks:
             row_slopes = clip_slopes(rows, mechanism, signed_rows[block.row_slice] @ theta, block.row_slice)
             user_sums = (block.summing_matrix @ row_slopes).reshape(-1, *theta.shape)
-            norms = np.sqrt(np.einsum("ukr,ukr->ur", user_sums, user_sums))
-            clip_factors = bounds / np.maximum(norms, bounds)
-            is_within = norms <= bounds
+            user_norms = np.sqrt(np.einsum("ukr,ukr->ur", user_sums, user_sums))
+            clip_factors = bounds / np.maximum(user_norms, bounds)
+            is_within = user_norms <= bounds
             if participation is not None:
                 clip_factors *= participation[block.user_slice]
                 is_within &= participation[block.user_slice] > 0.0
@@ -131,7 +131,7 @@ def descend_by_rule(
     mechanism: Mechanism,
     num_features: int,
     num_users_by_run: FloatArray,
-    bounds: FloatArray,
+    first_bounds: FloatArray,
     rule_plan: RulePlan,
     should_stop: ShouldStop = never,
 ) -> tuple[FloatArray, FloatArray] | None:
@@ -145,8 +145,8 @@ def descend_by_rule(
         mechanism: By the rule.
         num_features: d.
         num_users_by_run: The number of users, as released in each run, shape (runs,).
-        bounds: How far a user moves the sum at most, shape (runs,); where the bound follows, the least that it may
-            begin with.
+        first_bounds: How far a user moves the sum at most in every step, shape (runs,); where the bound follows, the
+            least that it may begin with.
         rule_plan: How large the noise is, and whether the bound follows the users.
         should_stop: Asked between steps.
 
@@ -156,11 +156,11 @@ def descend_by_rule(
     """
     unit_noise = rule_plan.unit_noise
     target_quantiles = choose_quantile(unit_noise, num_features, num_users_by_run)
-    stable_step_share = 1.0 if rule_plan.bound_follows else np.minimum(bounds * mechanism.clip, 1.0)
-    next_bounds = bounds
+    stable_step_share = 1.0 if rule_plan.bound_follows else np.minimum(first_bounds * mechanism.clip, 1.0)
+    bounds = next_bounds = first_bounds
     if rule_plan.bound_follows:  # The first bound reads only the released number of users.
-        first_bounds = np.sqrt(num_users_by_run / (unit_noise * np.sqrt(num_features))) / START_DIVISOR
-        next_bounds = np.clip(np.maximum(first_bounds, bounds), *BOUND_RANGE)
+        users_over_noise = num_users_by_run / (unit_noise * np.sqrt(num_features))
+        next_bounds = np.clip(np.maximum(np.sqrt(users_over_noise) / START_DIVISOR, bounds), *BOUND_RANGE)
     step_factors, total_weights = np.ones(bounds.size), np.zeros(bounds.size)
     theta = previous_theta = mean_theta = fading_mean = np.zeros((num_features, bounds.size))
     for step in range(1, mechanism.steps + 1):
@@ -217,7 +217,7 @@ def simulate_descents(
         sum_gradients: The bounded gradient of the users.
         mechanism: By the rule.
         num_users: m.
-        first_bounds: As ``bounds`` in `descend_by_rule`, shape (bounds,).
+        first_bounds: As ``first_bounds`` in `descend_by_rule`, one for all runs at a bound, shape (bounds,).
         rule_noise: Standard normal noise of the runs.
         rule_plan: How large the noise is, and whether the bound follows the users.
         should_stop: Asked between steps.
@@ -228,10 +228,10 @@ def simulate_descents(
     """
     _, num_features, runs_per_bound = rule_noise.gradient_draws.shape
     tile_for_bounds = functools.partial(np.tile, reps=first_bounds.size)
-    noisy_num_users = np.full(runs_per_bound * first_bounds.size, float(num_users))
+    num_users_by_run = np.full(runs_per_bound * first_bounds.size, float(num_users))
     if rule_plan.num_users_noise_std:
         num_users_errors = rule_plan.num_users_noise_std * tile_for_bounds(rule_noise.num_users_draws)
-        noisy_num_users = np.maximum(num_users + num_users_errors, rule_plan.unit_noise)
+        num_users_by_run = np.maximum(num_users + num_users_errors, rule_plan.unit_noise)
 
     def take_direction(theta: FloatArray, bounds: FloatArray, step: int) -> DirectionAndShare:
         """Return the noisy sum of gradients over the bound, and the noisy share of users within it, as `Direction`."""
@@ -242,20 +242,21 @@ def simulate_descents(
             return direction, None
         # The count is taken from half of all, so that a user moves it by half of one.
         count_errors = rule_plan.count_noise_std * tile_for_bounds(rule_noise.count_draws[step - 1])
-        return direction, (num_within - num_users / 2.0 + count_errors) / noisy_num_users + 0.5
+        return direction, (num_within - num_users / 2.0 + count_errors) / num_users_by_run + 0.5
 
     bounds_by_run = np.repeat(first_bounds, runs_per_bound)
     return descend_by_rule(
-        take_direction, mechanism, num_features, noisy_num_users, bounds_by_run, rule_plan, should_stop
+        take_direction, mechanism, num_features, num_users_by_run, bounds_by_run, rule_plan, should_stop
     )
 
 
 def draw_noise(
     mechanism: Mechanism, num_features: int, seed: int, run_numbers: Sequence[int]
 ) -> tuple[FloatArray, FloatArray]:
-    """Draw standard normal noise for every run: of gradients (steps, num_features, runs), of weight sums (runs,).
+    """Draw standard normal noise for every run: of gradients (steps, num_features, runs), of another sum (runs,).
 
-    It depends on the seed and the number of the run alone, so that bounds are compared on the same noise.
+    The other sum is that of weights, or by the rule the number of users. Noise depends on the seed and the number of
+    the run alone, so that bounds are compared on the same noise.
     """
     gradient_draws = np.empty((mechanism.steps, num_features, len(run_numbers)))
     weight_draws = np.empty(len(run_numbers))
@@ -269,7 +270,7 @@ def draw_noise(
 
 
 def clip_slopes(rows: ClassifierRows, mechanism: Mechanism, margins: FloatArray, span: slice) -> FloatArray:
-    """Compute the slope of each loss in a block of rows, clipped so that a row's gradient has norm at most ``clip``."""
+    """Compute the slope of each loss in a block of rows, clipped so that a row's gradient has norm at most the clip."""
     slopes = mechanism.loss.differentiate(margins)
     # Rows have norm 1 at most, and such slopes are at most 1: the clip would change nothing.
     if mechanism.loss.has_bounded_slope and mechanism.clip >= 1.0:
@@ -326,17 +327,17 @@ def make_bounded_gradient(
         row_ranks = draw_ranks(rows, seed, run_numbers) if ranks is None else ranks
         row_weights = np.concatenate([row_ranks < cell.bound for cell in cells], axis=1).astype(np.float64)
     else:
-        cell_weights = [compute_smooth_weights(rows.sizes, cell.bound)[rows.user_codes] for cell in cells]
+        weights_by_cell = [compute_smooth_weights(rows.sizes, cell.bound)[rows.user_codes] for cell in cells]
         # With a single bound, one column serves all runs.
-        num_columns = 1 if len(cells) == 1 else len(run_numbers)
-        row_weights = np.repeat(np.stack(cell_weights, axis=1), num_columns, axis=1)
+        columns_per_cell = 1 if len(cells) == 1 else len(run_numbers)
+        row_weights = np.repeat(np.stack(weights_by_cell, axis=1), columns_per_cell, axis=1)
     return make_weighted_gradient(rows, mechanism, row_weights)
 
 
 def descend_without_noise(
     rows: ClassifierRows, mechanism: Mechanism, has_clipping: bool, should_stop: ShouldStop = never
 ) -> FloatArray | None:
-    """Run followed clipped sums with the same steps and bounds but without noise, with or without clipping.
+    """Run followed clipped sums with the same steps but without noise, with or without clipping; None if stopped.
 
     It is not private: it splits the excess into noise, clipping, and stopping early.
 
@@ -376,7 +377,7 @@ def descend_as_entered(
     weight_sums: FloatArray,
     should_stop: ShouldStop = never,
 ) -> FloatArray | None:
-    """Descend with the steps and the step size that were entered, in one or several runs.
+    """Descend with the entered steps and step size; return each run's average of the iterates, or None if stopped.
 
     Args:
         take_gradient: From θ and the number of the step to the noisy sum of gradients, shape of θ.
@@ -447,7 +448,7 @@ def train_cells(
         )
         return None if theta_and_bounds is None else theta_and_bounds[0]
     bound, noise_plan = first_cell.bound, account.plan_noise(mechanism, first_cell.bound)
-    bounds = np.full(len(run_numbers), bound * mechanism.clip)
+    gradient_bounds = np.full(len(run_numbers), bound * mechanism.clip)
     # At least one user's weight: a sum that noise made 0 or negative would reverse the steps.
     noisy_weight_sums = float(rows.histogram.kept_rows(bound)) + noise_plan.weight_noise_std * weight_draws
     weight_sums = np.maximum(noisy_weight_sums, bound)
@@ -457,9 +458,9 @@ def train_cells(
 
     def take_gradient(theta: FloatArray, step: int) -> FloatArray:
         """Return the noisy sum of the bounded gradients of the users who take part in the step, shape of θ."""
-        takes_part_by_run = [rng.random(rows.num_users) < mechanism.sampled for rng in sampling_rngs]
-        participation = np.stack(takes_part_by_run, axis=1).astype(np.float64) if is_sampled else None
-        gradient_sum, _ = sum_gradients(theta, bounds, participation)
+        participant_masks = [rng.random(rows.num_users) < mechanism.sampled for rng in sampling_rngs]
+        participation = np.stack(participant_masks, axis=1).astype(np.float64) if is_sampled else None
+        gradient_sum, _ = sum_gradients(theta, gradient_bounds, participation)
         return np.asarray(gradient_sum + noise_plan.gradient_noise_std * gradient_draws[step - 1])
 
     return descend_as_entered(take_gradient, mechanism, rows.num_features, weight_sums, should_stop)

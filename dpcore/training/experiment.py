@@ -230,10 +230,10 @@ def summarise_splits(run_values: FloatArray, experiment: Experiment) -> SplitSum
     # splits differ, which is the uncertainty about users; a run that is not done has the residual 0.
     split_indices = np.arange(run_values.shape[-1]) % num_splits
     residuals = np.where(is_done, run_values - split_means[..., split_indices], 0.0)
-    num_split_means = np.isfinite(split_means).sum(axis=-1)
+    num_finished_splits = np.isfinite(split_means).sum(axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
         # Each mean of a split takes one degree of freedom.
-        degrees_of_freedom = np.maximum(num_finished_runs - num_split_means, 0)
+        degrees_of_freedom = np.maximum(num_finished_runs - num_finished_splits, 0)
         residual_variances = (residuals * residuals).sum(axis=-1) / degrees_of_freedom
         noise_spreads = np.sqrt(np.where(degrees_of_freedom > 0, residual_variances, np.nan))
         means = np.where(is_done, run_values, 0.0).sum(axis=-1) / num_finished_runs
@@ -242,11 +242,11 @@ def summarise_splits(run_values: FloatArray, experiment: Experiment) -> SplitSum
         split_mean_summary = summarise_runs(split_means, axis=-1)
         test_to_training_ratio = experiment.test.num_users / experiment.train.num_users
         users_half_widths = (
-            _compute_student_quantile(num_split_means - 1)
+            _compute_student_quantile(num_finished_splits - 1)
             * split_mean_summary.spreads
-            * np.sqrt(1.0 / np.maximum(num_split_means, 1) + test_to_training_ratio)
+            * np.sqrt(1.0 / np.maximum(num_finished_splits, 1) + test_to_training_ratio)
         )
-        users_half_widths = np.where(num_split_means >= MIN_SPLITS, users_half_widths, np.nan)
+        users_half_widths = np.where(num_finished_splits >= MIN_SPLITS, users_half_widths, np.nan)
         return SplitSummary(
             means,
             noise_spreads / np.sqrt(num_finished_runs),
@@ -292,9 +292,8 @@ class References:
 
     def average(self, measure: Measure, score_unit: ScoreUnit) -> ReferenceScores:
         """Return one score on users held out of each model, averaged over the splits."""
-        plain_scores = (self.scores_without_privacy, self.guessing_scores)
-        descent_scores = (self.scores_without_noise, self.scores_without_noise_and_clipping)
-        scores_by_model = (*plain_scores, *descent_scores)
+        scores_by_model = [self.scores_without_privacy, self.guessing_scores, self.scores_without_noise]
+        scores_by_model.append(self.scores_without_noise_and_clipping)
         return ReferenceScores(*(float(select_score(x, measure, score_unit).mean()) for x in scores_by_model))
 
 
@@ -317,11 +316,11 @@ def compute_references(experiment: Experiment, should_stop: ShouldStop = never) 
         # Invariant: no model has seen a row of a user held out, and a list of one model or three holds no None.
         ones = np.ones(training_rows.num_rows)
         fitted_model = optimum.fit_model(training_rows, loss, ones, mechanism.radius, should_stop=should_stop)
-        is_descent_run = certificate is None or training_rows.num_rows <= 2 * FIRST_LOOK_ROWS
+        split_has_descent = certificate is None or training_rows.num_rows <= 2 * FIRST_LOOK_ROWS
         thetas = [fitted_model.theta[:, None]] + [
             descent.descend_without_noise(training_rows, mechanism, has_clipping, should_stop)
             for has_clipping in (True, False)
-            if is_descent_run
+            if split_has_descent
         ]
         if should_stop() or any(theta is None for theta in thetas):
             return None
@@ -333,9 +332,9 @@ def compute_references(experiment: Experiment, should_stop: ShouldStop = never) 
             for theta in thetas
             if theta is not None
         )
-        if not is_descent_run:  # Its losses over the model without privacy are those on the first split.
-            first_baseline, _, *first_scores = scores_by_split[0]
-            scores_without_noise = [scores_without_privacy + x - first_baseline for x in first_scores]
+        if not split_has_descent:  # Its losses over the model without privacy are those on the first split.
+            baseline_scores, _, *first_scores = scores_by_split[0]
+            scores_without_noise = [scores_without_privacy + x - baseline_scores for x in first_scores]
         best_constant = optimum.find_best_constant(training_rows, loss)
         guessing_scores = np.stack([score_guess(rows, loss, best_constant) for rows in rows_of_both_sides])
         scores_by_split.append([scores_without_privacy, guessing_scores, *scores_without_noise])

@@ -38,32 +38,32 @@ _RESERVED_SHARE = 1e-6
 """Share of ε and δ for the difference between discrete and rounded normal noise."""
 
 
-def bound_difference(sigma: float, num_draws: int, epsilon: float, delta: float) -> tuple[float, float]:
-    """Bound how much discrete noise adds to ε and to δ, if rounded normal noise is (ε, δ)-DP.
+def bound_difference(sigma: float, num_ints: int, epsilon: float, delta: float) -> tuple[float, float]:
+    """Bound how much discrete noise adds to ε and to δ, if rounded noise is (ε, δ)-DP; infinite for σ below 10.
 
     Args:
         sigma: Standard deviation, in whole numbers; infinite answers below 10, where the bounds above are of no use.
-        num_draws: N, whole numbers drawn in all.
+        num_ints: N, whole numbers drawn in all.
         epsilon: ε₀.
         delta: δ₀.
     """
     if sigma < 10.0:
         return math.inf, math.inf
     # K such that the tail is below δ₀ e^(-ε₀ - 40) / N: P(|k| > K σ) <= 2 e^(-(K - 1/(2 σ))²/2).
-    tail_width_in_sigmas = math.sqrt(2.0 * (epsilon + 40.0 + math.log(2.0 * num_draws / delta))) + 0.5 / sigma
+    tail_width_in_sigmas = math.sqrt(2.0 * (epsilon + 40.0 + math.log(2.0 * num_ints / delta))) + 0.5 / sigma
     log_discrete_to_rounded = -math.log1p(-1.0 / (24.0 * sigma**2))
     log_rounded_to_discrete = tail_width_in_sigmas * tail_width_in_sigmas / (8.0 * sigma**2) + 1e-300
-    added_epsilon = num_draws * (log_discrete_to_rounded + log_rounded_to_discrete)
-    tail_delta = math.exp(num_draws * log_discrete_to_rounded - 40.0) * delta
-    return added_epsilon, math.expm1(num_draws * log_discrete_to_rounded) * delta + tail_delta
+    added_epsilon = num_ints * (log_discrete_to_rounded + log_rounded_to_discrete)
+    tail_delta = math.exp(num_ints * log_discrete_to_rounded - 40.0) * delta
+    return added_epsilon, math.expm1(num_ints * log_discrete_to_rounded) * delta + tail_delta
 
 
-def account_exactly(squared_sensitivity: int, num_draws: int, epsilon: float, delta: float) -> GaussianSteps:
-    """Account a sequence of noisy integer vectors as one Gaussian mechanism; nothing is drawn.
+def account_exactly(squared_sensitivity: int, num_ints: int, epsilon: float, delta: float) -> GaussianSteps:
+    """Account a sequence of noisy integer vectors as one Gaussian mechanism, by zCDP if σ is small; nothing is drawn.
 
     Args:
         squared_sensitivity: The sum over all vectors, whole, at least 1.
-        num_draws: Entries of all vectors together.
+        num_ints: Entries of all vectors together.
         epsilon: Of all of them together.
         delta: Strictly between 0 and 1, likewise.
 
@@ -82,7 +82,7 @@ def account_exactly(squared_sensitivity: int, num_draws: int, epsilon: float, de
     # A little more, so that the rounding of root and product leaves no less noise than is accounted for.
     sigma = unit_noise * math.sqrt(squared_sensitivity) * (1.0 + 1e-15)
     usable_epsilon, usable_delta = usable_share * epsilon, usable_share * delta
-    added_epsilon, added_delta = bound_difference(sigma, num_draws, usable_epsilon, usable_delta)
+    added_epsilon, added_delta = bound_difference(sigma, num_ints, usable_epsilon, usable_delta)
     if usable_epsilon + added_epsilon <= epsilon and usable_delta + added_delta <= delta:
         # The rest of a millionth is not worth a number of its own: the requested ε and δ are returned.
         return GaussianSteps(epsilon, delta, sigma, squared_sensitivity)
@@ -150,7 +150,7 @@ def round_gradients(rows: ClassifierRows, mechanism: Mechanism, bound: float, th
 def round_user_sums(
     rows: ClassifierRows, mechanism: Mechanism, bound: float, theta: FloatArray
 ) -> tuple[IntArray, IntArray]:
-    """Round each user's sum of clipped gradients, clipped to the bound, to the grid; also return who is within.
+    """Round each user's sum of clipped gradients, clipped to the bound, to the grid; also return 1 for users within.
 
     A step is ``bound × clip / GRID_STEPS``. Rows are rounded to integers first, so that a user's sum is exact in any
     order of its rows.
@@ -159,9 +159,9 @@ def round_user_sums(
         Whole vectors of norm at most `USER_NORM`, shape (num_users, num_features), and 1 or 0, shape (num_users,).
     """
     slopes_in_steps = _clip_slopes(rows, mechanism, theta) * (GRID_STEPS / mechanism.clip)
-    gradients_in_steps = np.trunc(rows.signed_features * slopes_in_steps[:, None]).astype(np.int64)
+    rounded_gradients = np.trunc(rows.signed_features * slopes_in_steps[:, None]).astype(np.int64)
     # Up to 200,000 rows of 2^22: float64 holds the sums exactly.
-    user_sums = np.add.reduceat(gradients_in_steps, rows.starts, axis=0).astype(np.float64) / bound
+    user_sums = np.add.reduceat(rounded_gradients, rows.starts, axis=0).astype(np.float64) / bound
     squared_norms = np.zeros(rows.num_users)
     for column_values in user_sums.T:
         squared_norms += column_values * column_values

@@ -217,8 +217,8 @@ def choose_step_length(
     num_features: int,
     num_users_by_run: FloatArray,
     mechanism: Mechanism,
-    stable_share: FloatArray | float = 1.0,
-    step_factor: FloatArray | float = 1.0,
+    stable_step_share: FloatArray | float = 1.0,
+    step_factors: FloatArray | float = 1.0,
 ) -> FloatArray:
     """Choose η, the factor of the summed gradient over the bound, shape of ``num_users_by_run``.
 
@@ -228,14 +228,14 @@ def choose_step_length(
         num_features: d.
         num_users_by_run: n in each run, public or as released, shape (runs,).
         mechanism: Its loss and steps.
-        stable_share: Of the longest stable step: below 1 where a fixed bound below a row makes gradients over it
+        stable_step_share: Of the longest stable step: below 1 where a fixed bound below a row makes gradients over it
             steeper.
-        step_factor: What the travel is multiplied with, by `grow_steps`.
+        step_factors: What the travel is multiplied with, by `grow_steps`.
     """
-    step_noise_norm = unit_noise * np.sqrt(num_features) * mechanism.steps
-    noise_limited_length = (1.0 - MOMENTUM) * NOISE_NORM / step_noise_norm
-    stable_lengths = STABLE_SHARE * stable_share / (mechanism.loss.smoothness * num_users_by_run)
-    return np.asarray(np.minimum(step_factor * noise_limited_length, stable_lengths))
+    travel_noise_norm = unit_noise * np.sqrt(num_features) * mechanism.steps
+    noise_limited_length = (1.0 - MOMENTUM) * NOISE_NORM / travel_noise_norm
+    stable_lengths = STABLE_SHARE * stable_step_share / (mechanism.loss.smoothness * num_users_by_run)
+    return np.asarray(np.minimum(step_factors * noise_limited_length, stable_lengths))
 
 
 def fade_mean(fading_mean: FloatArray, direction: FloatArray) -> FloatArray:
@@ -285,16 +285,16 @@ def grow_steps(step_factors: FloatArray, agreements: FloatArray, step: int, num_
 
 
 def average_iterate(
-    mean_theta: FloatArray, total_weight: FloatArray, theta: FloatArray, agreements: FloatArray, step: int
+    mean_theta: FloatArray, total_weights: FloatArray, theta: FloatArray, agreements: FloatArray, step: int
 ) -> tuple[FloatArray, FloatArray]:
     """Return the weighted mean of the iterates and the sum of their weights, with the iterate of one step more.
 
     Args:
         mean_theta: Until now, shape (d, runs).
-        total_weight: Likewise, shape (runs,); 0 before the first step.
+        total_weights: Likewise, shape (runs,); 0 before the first step.
         theta: Iterate of this step, shape of ``mean_theta``.
         agreements: `measure_agreement` at this step.
         step: Its number, from 1.
     """
-    new_total_weight = total_weight * np.where(agreements > AGREEMENT_TO_FORGET, FADE, 1.0) + step
-    return mean_theta + step / new_total_weight * (theta - mean_theta), new_total_weight
+    new_total_weights = total_weights * np.where(agreements > AGREEMENT_TO_FORGET, FADE, 1.0) + step
+    return mean_theta + step / new_total_weights * (theta - mean_theta), new_total_weights

@@ -115,7 +115,7 @@ def fit_to_gradient(
     max_gradient_norm: float,
     should_stop: ShouldStop = never,
 ) -> FloatArray:
-    """Minimise the SUM of weighted losses plus μ/2 |θ|², to a gradient of at most a given norm.
+    """Minimise the SUM of weighted losses plus μ/2 |θ|², to a gradient of at most a given norm; return θ.
 
     It succeeds on any data: a release may rest on it, and reveals nothing by a failure. Newton's method is
     tried first. If rounding or a kink ends it too early, accelerated descent continues: its distance to the
@@ -213,8 +213,8 @@ def _solve_semidefinite(matrix: FloatArray, right_side: FloatArray) -> FloatArra
     difference.
     """
     eigenvalues, eigenvectors = np.linalg.eigh(matrix)
-    smallest_eigenvalue = max(1e-13 * float(eigenvalues[-1]), 1e-300)
-    rotated_solution = eigenvectors.T @ right_side / np.maximum(eigenvalues, smallest_eigenvalue)
+    eigenvalue_floor = max(1e-13 * float(eigenvalues[-1]), 1e-300)
+    rotated_solution = eigenvectors.T @ right_side / np.maximum(eigenvalues, eigenvalue_floor)
     return np.asarray(eigenvectors @ rotated_solution)
 
 
@@ -238,8 +238,8 @@ def find_best_constant(rows: ClassifierRows, loss: LossKind) -> float:
         losses_by_label = loss.evaluate(np.array([score, -score]))
         return float(np.array([positive_share, 1.0 - positive_share]) @ losses_by_label)
 
-    result = minimize_scalar(compute_loss, bounds=(-2.0, 2.0), method="bounded", options={"xatol": 1e-12})
-    return float(result.x)
+    optimum = minimize_scalar(compute_loss, bounds=(-2.0, 2.0), method="bounded", options={"xatol": 1e-12})
+    return float(optimum.x)
 
 
 PENALTY = 0.8
@@ -283,6 +283,6 @@ def perturb_minimiser(
     # `fit_model` takes the mean of the losses: μ beside their sum is μ over the sum of weights beside that.
     regularisation = penalty / float(rows.histogram.kept_rows(cell.bound))
     theta = fit_model(rows, mechanism.loss, weights, math.inf, regularisation).theta
-    unit_draws, _ = draw_noise(mechanism, rows.num_features, seed, run_numbers)
+    gradient_draws, _ = draw_noise(mechanism, rows.num_features, seed, run_numbers)
     # A user moves the minimiser by at most h / μ; κ includes the factor 2 for a user who is replaced.
-    return mechanism.project(theta[:, None] + unit_noise * cell.bound / penalty * unit_draws[0])
+    return mechanism.project(theta[:, None] + unit_noise * cell.bound / penalty * gradient_draws[0])

@@ -170,15 +170,15 @@ def _price_release(
     num_features, num_steps = rows.num_features, mechanism.steps
     if perturbs_output:
         squared_sensitivity = _compute_output_sensitivity(mechanism, num_features) ** 2
-        num_draws = num_features
+        num_ints = num_features
     elif mechanism.pace is Pace.RULE:
         squared_sensitivity = choose_rule_grid(mechanism, bound_follows).squared_total_sensitivity
-        num_draws = num_steps * (num_features + bound_follows) + 1
+        num_ints = num_steps * (num_features + bound_follows) + 1
     else:
         squared_weight_sensitivity, _ = _choose_weight_grid(mechanism, cell.bound, rows.num_users)
         squared_sensitivity = num_steps * _compute_squared_sensitivity(mechanism) + squared_weight_sensitivity
-        num_draws = num_steps * num_features + 1
-    gaussian_steps = account_exactly(squared_sensitivity, num_draws, mechanism.epsilon, mechanism.delta)
+        num_ints = num_steps * num_features + 1
+    gaussian_steps = account_exactly(squared_sensitivity, num_ints, mechanism.epsilon, mechanism.delta)
     mechanism_name = OUTPUT_MECHANISM if perturbs_output else MECHANISM
     epsilon, delta = gaussian_steps.epsilon, gaussian_steps.delta
     return mechanism, gaussian_steps, ReleaseFacts(epsilon, delta, mechanism.neighbours, mechanism_name)
@@ -249,8 +249,8 @@ class _Release:
         The count is 0 for weights and caps, which count nobody.
         """
         if self.cell.method in (Method.FOLLOWED, Method.CLIPPED_SUM):
-            sums, is_within = integer_sums.round_user_sums(rows, self.mechanism, bound, theta)
-            return sums.sum(axis=0), int(is_within.sum())
+            user_sums, is_within = integer_sums.round_user_sums(rows, self.mechanism, bound, theta)
+            return user_sums.sum(axis=0), int(is_within.sum())
         # Under a cap min(h, s) rows are left, so that smooth weights of bound h weigh each of them 1.
         return integer_sums.round_gradients(rows, self.mechanism, bound, theta).sum(axis=0), 0
 
@@ -282,16 +282,16 @@ class _Release:
             # (2 within - n) / (2 n) + 1/2 = within / n, of released numbers.
             return direction, noisy_balance / (2.0 * rule_grid.count_unit * num_users) + 0.5
 
-        noise_std = gaussian_steps.scale / GRID_STEPS
+        direction_noise_std = gaussian_steps.scale / GRID_STEPS
         rule_plan = account.plan_rule_noise(mechanism, bound_follows)
-        rule_plan = replace(rule_plan, unit_noise=unit_noise, direction_noise_std=noise_std)
+        rule_plan = replace(rule_plan, unit_noise=unit_noise, direction_noise_std=direction_noise_std)
         first_bounds, num_users_by_run = np.array([self.cell.bound]), np.array([num_users])
         theta_and_bounds = descend_by_rule(
             take_direction, mechanism, rows.num_features, num_users_by_run, first_bounds, rule_plan
         )
         assert theta_and_bounds is not None  # `report` raises where it is stopped.
         mean_theta, last_bounds = theta_and_bounds
-        last_noise_std = noise_std * float(last_bounds[0]) * mechanism.clip
+        last_noise_std = direction_noise_std * float(last_bounds[0]) * mechanism.clip
         return Model(mean_theta[:, 0], self.facts, self.cell, last_noise_std, float(last_bounds[0]))
 
     def descend_as_entered(self) -> Model:
@@ -331,8 +331,8 @@ class _Release:
         unit_noise = account.plan_rule_noise(mechanism, False).unit_noise
         penalty = optimum.choose_penalty(unit_noise, rows.num_features, bound)
         weights = account.compute_smooth_weights(rows.sizes, bound)[rows.user_codes]
-        max_norm = _MINIMISER_TOLERANCE * bound
-        theta = optimum.fit_to_gradient(rows, mechanism.loss, weights, penalty, max_norm, self.should_stop)
+        tolerance = _MINIMISER_TOLERANCE * bound
+        theta = optimum.fit_to_gradient(rows, mechanism.loss, weights, penalty, tolerance, self.should_stop)
         self.report(0.9, was_drawn=False)
         grid_step = bound / penalty / _OUTPUT_GRID_STEPS
         theta_in_steps = np.rint(theta / grid_step).astype(np.int64)

@@ -93,9 +93,9 @@ def make_scaling(dataset: Dataset, design: Design, ranges: Mapping[str, tuple[fl
     if missing_columns:
         raise InvalidInput([f"the range of {column} is missing" for column in missing_columns])
     # Features stand in the order of the design; a number keeps its column's name.
-    names = dataset.table.feature_names
-    ranges_of_features = tuple(ranges[name] if name in numeric_columns else None for name in names)
-    return Scaling(ranges_of_features, math.sqrt(len(design.features) + design.intercept))
+    feature_names = dataset.table.feature_names
+    feature_ranges = tuple(ranges[name] if name in numeric_columns else None for name in feature_names)
+    return Scaling(feature_ranges, math.sqrt(len(design.features) + design.intercept))
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,12 +165,12 @@ class ClassifierRows:
         return int(self.features.shape[1])
 
     def select_users(self, user_codes: IntArray) -> ClassifierRows:
-        """Select the rows of some users, by their codes."""
+        """Select the rows of some users, by their codes, and number these users anew from 0 in the same order."""
         user_mask = np.zeros(self.num_users, dtype=bool)
         user_mask[user_codes] = True
         row_mask = user_mask[self.user_codes]
-        new_codes = (np.cumsum(user_mask) - 1)[self.user_codes[row_mask]].astype(np.int64)
-        return ClassifierRows(self.features[row_mask], self.signs[row_mask], new_codes)
+        codes_of_kept_rows = (np.cumsum(user_mask) - 1)[self.user_codes[row_mask]].astype(np.int64)
+        return ClassifierRows(self.features[row_mask], self.signs[row_mask], codes_of_kept_rows)
 
 
 def prepare_rows(labelled_rows: LabelledRows, scaling: Scaling, positive_above: float) -> ClassifierRows:

@@ -97,23 +97,23 @@ def read_labelled_table(
     """
     if positive is not None:
         design = replace(design, positive=str(positive).strip())
-    finite_ranges = {column: (float(low), float(high)) for column, (low, high) in (ranges or {}).items()}
+    ranges_by_column = {column: (float(low), float(high)) for column, (low, high) in (ranges or {}).items()}
     numeric_columns = list_numeric_columns(design)
     range_problems = [
         InputProblem(
             f"the range of {shorten(column)} is missing: ranges={{{column[:40]!r}: (lowest, highest)}}"
         )
         for column in numeric_columns
-        if column not in finite_ranges
+        if column not in ranges_by_column
     ]
     range_problems += [
         InputProblem(f"ranges names {shorten(column)}, which is no feature that enters as a number")
-        for column in finite_ranges
+        for column in ranges_by_column
         if column not in numeric_columns
     ]
     dataset = build_dataset(table, design, disclosure, range_problems)
-    scaling = make_scaling(dataset, design, finite_ranges)
-    return TrainingData(dataset, dataset.digest, design, scaling, finite_ranges)
+    scaling = make_scaling(dataset, design, ranges_by_column)
+    return TrainingData(dataset, dataset.digest, design, scaling, ranges_by_column)
 
 
 def build_dataset(
@@ -164,9 +164,9 @@ def find_unnamed_class(table: Table, design: Design) -> list[InputProblem]:
         return []
     lines_text = ", ".join(f"{table.line(int(row)):,}" for row in text_row_indices[:3])
     lines_text += f" and {text_row_indices.size - 3:,} more" if text_row_indices.size > 3 else ""
-    line_text = wording.agreeing(text_row_indices.size, "line", "lines")
-    label = shorten(design.label)
-    problem_text = f"the label {label} holds words ({line_text} {lines_text}): which one is 1?"
+    line_word = wording.agreeing(text_row_indices.size, "line", "lines")
+    label_name = shorten(design.label)
+    problem_text = f"the label {label_name} holds words ({line_word} {lines_text}): which one is 1?"
     remedy = "Name the class that counts as 1 (positive), or correct these cells"
     return [InputProblem(problem_text, remedy=remedy)]
 
@@ -174,14 +174,14 @@ def find_unnamed_class(table: Table, design: Design) -> list[InputProblem]:
 def describe_positive(data: TrainingData, positive_above: float) -> str:
     """Describe what a score above 0 means for a row, as ``kind = cat`` or ``rating above 3``."""
     assert data.dataset.table is not None
-    label = shorten(data.dataset.table.label)
+    label_name = shorten(data.dataset.table.label)
     if data.design is not None and data.design.positive:
-        return f"{label} = {shorten(data.design.positive)}"
-    return f"{label} above {wording.entered(positive_above)}"
+        return f"{label_name} = {shorten(data.design.positive)}"
+    return f"{label_name} above {wording.entered(positive_above)}"
 
 
 def describe_label_rule(data: TrainingData, positive_above: float) -> str:
-    """Describe which labels count as 1, without a full stop; empty for labels of two numbers.
+    """Describe which labels count as 1, without a full stop; empty for labels of at most two numbers.
 
     How many different labels there are is as private as the data.
     """
@@ -283,8 +283,8 @@ class TrainingGenerator:
         scaling = Scaling((None, *((-1.0, 1.0),) * self.informative), float(np.sqrt(1 + self.informative)))
         user_effects = self.user_effect * rng.standard_normal(self.num_users)
         user_effects *= np.sqrt(sizes / np.median(sizes))
-        true_scores = scaling.apply(features) @ self.theta + user_effects[user_codes]
-        labels = (rng.random(num_rows) < 1.0 / (1.0 + np.exp(-true_scores))).astype(np.float64)
+        scores = scaling.apply(features) @ self.theta + user_effects[user_codes]
+        labels = (rng.random(num_rows) < 1.0 / (1.0 + np.exp(-scores))).astype(np.float64)
         feature_names = ("intercept", *(f"x{feature_index + 1}" for feature_index in range(self.informative)))
         source_sentence = (
             f"Generated: {wording.counted(self.num_users, 'user')} with Pareto sizes (exponent "

@@ -109,19 +109,19 @@ def build_report(answer: Answer, source: Source, training_card: TrainingCard | N
         disclosure_code = code.write(answer.disclosure)
         return f"data = {disclosure_code}  # The kind of numbers that the settings hold."
 
-    solution, hidden_fields, summary = answer.solution, {*TRAINING_FIELDS, "x_axis", "y_axis"}, None
+    solution, hidden_fields, summary_lines = answer.solution, {*TRAINING_FIELDS, "x_axis", "y_axis"}, None
     if solution.is_of_data:
         hidden_fields |= {"owners", "records"}
     else:
         hidden_fields.add("own_bound")
-        summary = summarise_owners(solution)
+        summary_lines = summarise_owners(solution)
         source = replace(source, disclosure=answer.disclosure, write_data_cell=write_disclosure)
     if training_card is not None and training_card.is_private:
         # The bounds may be public: the file as a whole is not.
         source = replace(source, disclosure=training_card.disclosure)
-    labels = QUESTION.get_labels(*(name for name in QUESTION.fields if name not in hidden_fields))
+    labels_by_field = QUESTION.get_labels(*(name for name in QUESTION.fields if name not in hidden_fields))
     report = report_content.build_page_report(
-        QUESTION, answer, source, labels_by_field=labels, summary=summary
+        QUESTION, answer, source, labels_by_field=labels_by_field, summary=summary_lines
     )
     if training_card is None:
         return report
@@ -135,8 +135,8 @@ def show_files(answer: Answer) -> None:
     source, card = report_content.build_session_source(), None
     latest_training = jobs.find_result(JOB_KEY)
     if latest_training is not None and latest_training[1].share_done > 0.0:
-        (records, _, _, disclosure), study_result = latest_training
-        card = TrainingCard(study_result, disclosure, records is not RecordSource.UPLOAD)
+        (record_source, _, _, disclosure), study_result = latest_training
+        card = TrainingCard(study_result, disclosure, record_source is not RecordSource.UPLOAD)
     report_content.draw(
         "owners",
         answer.disclosure if card is None or not card.is_private else card.disclosure,

@@ -32,7 +32,7 @@ def find_disclosure(
     """Return the label of the answer.
 
     Owners that are entered beside private data may have been read off them: what such a field does not hold from the
-    start is as private as they are. A private copy empties these fields (see `dpcore.common.parameters.FieldOrigin`).
+    start is as private as they are. A DP histogram empties these fields (see `dpcore.common.parameters.FieldOrigin`).
 
     Args:
         parameters: What was asked.

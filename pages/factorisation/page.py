@@ -53,13 +53,13 @@ class FactorisationPage(Page):
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> FactorisationParameters | None:
         """Draw the inputs; return None until they are valid and, for ratings of the data, their range is entered."""
-        end_names = {QUESTION.key(name): f"the {name} rating" for name in RANGE}
+        end_name_by_key = {QUESTION.key(name): f"the {name} rating" for name in RANGE}
         has_ratings = dataset.pairs is not None and dataset.pairs.sums is not None
         sources = list(RatingSource) if has_ratings else [RatingSource.GENERATED]
 
         def list_missing_ends() -> list[str]:
             """List in words the ends of the range that are not entered."""
-            return [name for key, name in end_names.items() if st.session_state[key] is None]
+            return [name for key, name in end_name_by_key.items() if st.session_state[key] is None]
 
         def draw_source() -> None:
             """Draw the choice of the source, and a way to bring ratings if the data have none."""
@@ -77,7 +77,7 @@ class FactorisationPage(Page):
             """Ask for the range and return True, if it is used and an end is missing."""
             if RANGE[0] in unused:
                 return False
-            session.explain_cleared(end_names)
+            session.explain_cleared(end_name_by_key)
             if not list_missing_ends():
                 return False
             # Below the line, where they are seen; once both are filled they stand under *More settings*.

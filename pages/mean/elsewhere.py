@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import math
-
 import streamlit as st
 
 from dpcore.answer import Answer, ReleaseSetting
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
-from dpcore.common.noise_error import ASSUMED_SHARE, NoiseKind
+from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import SPLITS_MEANS
 from dpcore.dataset import Dataset
-from dpcore.mean import MeanParameters, Target, VarianceSource
+from dpcore.mean import MeanParameters, VarianceSource
 from dpcore.mean import answer as core
 from dpcore.mean.answer.answer import solve_beside_page
-from dpcore.mean.parameters import Likeness
 from pages.mean.question import QUESTION
 from pages.shared.fields import fields, jobs, setting
 
@@ -51,59 +48,28 @@ def build_answer(dataset: Dataset, epsilon: float = 1.0) -> Answer | None:
     return core.build_answer(dataset, mean_parameters, search_result.value)
 
 
-def find_user_share(dataset: Dataset) -> float:
-    """Return the share rho of the variance between users as on *Mean*; no value of private data is read for it.
-
-    Returns:
-        0 for independent rows, and for a population; else the number entered there; of private values what is usually
-        assumed, of public ones what they tell, in two digits.
-    """
-    fields.start(QUESTION, uses_shared_data=False)
-    target, source, likeness, entered_share = (
-        st.session_state[QUESTION.key(name)]
-        for name in ("target", "variance_source", "likeness", "user_share")
-    )
-    reads_values = source is VarianceSource.FROM_VALUES and dataset.values is not None
-    if target is not Target.TABLE or (likeness is Likeness.INDEPENDENT and not reads_values):
-        return 0.0
-    if likeness is Likeness.ENTERED and not reads_values:
-        return ASSUMED_SHARE if entered_share is None else float(entered_share)
-    answer = None if dataset.is_private else build_answer(dataset)
-    value_summary = None if answer is None else answer.solution.value_summary
-    if value_summary is None or math.isnan(value_summary.user_share.estimate):
-        return ASSUMED_SHARE
-    return float(round(value_summary.user_share.clipped_estimate, 2))
-
-
-def explain_difference(
-    dataset: Dataset, page_setting: ReleaseSetting | None, page_bound: float, is_smooth: bool = False
-) -> str:
+def explain_difference(dataset: Dataset, page_setting: ReleaseSetting | None, page_bound: float) -> str:
     """Write a sentence with the bounds of *Mean* and of another page, and why they differ; empty if they agree.
 
     Args:
         dataset: The data in use.
         page_setting: The setting of the other page; None if it is about no mean, and then nothing is written.
         page_bound: The bound on that page, in rows per user.
-        is_smooth: True if that is the bound of smooth weights.
     """
     answer = None if page_setting is None else build_answer(dataset, page_setting.epsilon)
     if page_setting is None or answer is None or answer.setting is None:
         return ""
     if page_setting.statistic is not answer.setting.statistic:
         return ""
-    mean_bound = (
-        answer.solution.smooth_choice.threshold if is_smooth else answer.solution.cap_choice.max_contributions
-    )
+    mean_bound = answer.solution.cap_choice.max_contributions
     if abs(mean_bound - page_bound) <= 1e-6 * page_bound:
         return ""
     reason, mean_text = _write_reason(page_setting, answer.setting), wording.number(mean_bound)
-    if is_smooth and page_setting.user_share and not page_setting.list_differences(answer.setting):
-        reason = "its weights have a private constant beside the bound, and a draw has none"
     program = answer.parameters.program
     if program in SPLITS_MEANS or answer.setting.noise is not page_setting.noise:
         reason = f"it goes by the {answer.setting.noise.value} noise of {program.value}"
     if answer.setting.uses_values and dataset.is_private:
-        reason = "it reads the private values. A private choice takes the worst case"
+        reason = "it reads the private values"
     return f"*Mean* finds {mean_text} for this release, this page {wording.number(page_bound)}: {reason}."
 
 

@@ -1,14 +1,12 @@
-"""Private selections and private copies: their buttons, what each spends, and what was released."""
+"""Private selections and DP histograms: their buttons, what each spends, and what was released."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
-from dpcore.answer.axes import RANGE_SOURCE
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import ReleaseFacts
@@ -16,25 +14,17 @@ from dpcore.data.totals_per_user import get_user_amounts
 from dpcore.dataset import Dataset
 from dpcore.private_choice import private_histogram
 from dpcore.private_choice.answer import selection as selections
-from dpcore.private_choice.answer.words import Selection, format_cost, format_selection
+from dpcore.private_choice.answer.words import Selection, format_cost
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.parameters import (
-    NUMBER_NAMES,
-    OF_MEAN,
     BoundPurpose,
     NumberKind,
-    NumberPair,
-    PrivateParameters,
 )
 from dpcore.private_choice.private_histogram import PrivateCopyParameters
 from dpcore.private_choice.private_range import PrivateRange
 from dpcore.private_choice.release_bounds import SelectionRequest
-from dpcore.report import content as report_content
-from pages.mean.question import QUESTION as MEAN
 from pages.private_choice.question import QUESTION
-from pages.shared.base import keys, page_run
 from pages.shared.base.cache import cached
-from pages.shared.card import cards, code_panel
 from pages.shared.fields import fields, setting
 from pages.shared.session import session
 
@@ -111,7 +101,7 @@ def rerun_after_draw() -> None:
 
 
 def draw_copy(parameters: PrivateCopyParameters) -> None:
-    """Draw a private copy of the original data, note what it costs, and make it the session's data.
+    """Draw a DP histogram of the original data, note what it costs, and make it the session's data.
 
     A copy in which no user is left is noted too, since it was drawn, but the data in use stay.
     """
@@ -212,130 +202,7 @@ def describe_spending(facts: ReleaseFacts) -> str:
     )
 
 
-def show(parameters: PrivateParameters | None, dataset: Dataset) -> None:
-    """Show the buttons of copy and choice with what a press spends, and below them what was released.
-
-    The parts above a button keep their height when it is pressed, so that it stays where it is.
-
-    Args:
-        parameters: The question; None if it was refused, and then only what was released before is shown.
-        dataset: In use.
-    """
-    original = session.get_original().dataset
-    if original.release is not None:
-        st.info(FROM_FILE_TEXT, icon=":material/verified_user:")
-    elif parameters is not None:
-        try:
-            _show_buttons(parameters, dataset)
-        except InvalidInput as problem:  # Too little is left of the total.
-            fields.show_problems(problem.problems)
-    show_refused()
-    if list_choices():
-        _show_choices()
-    if st.session_state.get(QUESTION.key("empty_copy")) == original.histogram.digest:
-        st.warning(f"{private_histogram.NOTHING_LEFT_MESSAGE}. The draw is spent.", icon=":material/warning:")
-    if dataset.release is not None:
-        _show_copy(dataset)
-
-
-def _show_buttons(parameters: PrivateParameters, dataset: Dataset) -> None:
-    """Show the buttons of copy and choice, and what each would spend."""
-    ledger = session.get_ledger()
-    request = SelectionRequest.from_parameters(parameters, ledger)
-    if dropped_text := describe_dropped(request):
-        st.markdown(dropped_text)
-    copy_sentence = describe_spending(replace(request.facts, delta=parameters.delta or 0.0))
-    choice_sentence = describe_spending(request.facts)
-    if not session.get_original().dataset.is_private:
-        st.caption(DEMONSTRATION_TEXT)
-    elif dataset.release is not None:
-        st.caption("Both draw on the private data behind the release.")
-    label = f"Release {'a' if dataset.release is None else 'another'} private copy"
-    copy_parameters = parameters.divide(ledger).copy
-    if open_step(label, "private_release", is_main=True, help=COPY_HELP):
-        facts = replace(request.facts, delta=parameters.delta or 0.0)
-        confirm("private_release", draw_copy, copy_parameters, request, facts)
-    if copy_sentence != choice_sentence:
-        st.markdown(f":small[{copy_sentence}]")
-    label, help_text = "Choose one number privately", CHOICE_HELP.format(NUMBER_NAMES[parameters.purpose])
-    if open_step(label, "private_choose", is_main=True, help=help_text):
-        confirm("private_choose", select, request, request, request.facts)
-    if request.total_epsilon is not None:
-        choice_sentence = f"{choice_sentence} {request.describe_budget()}."
-    elif copy_sentence == choice_sentence:
-        choice_sentence = choice_sentence.replace("Spends", "Either spends", 1)
-    st.markdown(f":small[{choice_sentence}]")
-
-
-def _show_choices() -> None:
-    """Show what was selected so far, latest first, each with its label in full."""
-    with st.container(key="private_chosen"):
-        st.markdown("**Chosen privately**")
-        for index, (number, selection) in reversed(list(enumerate(list_choices()))):
-            st.markdown(f"{wording.capital(NUMBER_NAMES[number])}: **{format_selection(selection)}**")
-            cards.label(selection.facts)
-            with st.container(horizontal=True):
-                # The others bound no release by themselves, or their own page has the program.
-                if number in (*OF_MEAN, BoundPurpose.SUM, NumberPair.PAIR):
-                    key, arguments = f"private_code_{index}", (show_code, selection, number, index)
-                    fields.button("Get code", key, "code", page_run.request_dialog, *arguments)
-                if isinstance(selection, PrivateRange):
-                    ends_by_name = {"lower": selection.lower, "upper": selection.upper}
-                    key = f"private_take_{index}"
-                    fields.button("Clamp to it on all pages", key, "straighten", setting.enter, ends_by_name)
-                file_name, json_text = "private_choice.json", selections.write_json(selection, number)
-                key, facts = f"private_choice_file_{index}", selection.facts
-                cards.file_button("Choice (JSON)", file_name, facts, json_text, key=key, is_quiet=True)
-
-
 def find_range_facts(lower: float | None, upper: float | None) -> ReleaseFacts | None:
     """Return the guarantee of the latest private selection of this very range; None if it was entered."""
     ranges = [selection for _, selection in list_choices() if isinstance(selection, PrivateRange)]
     return next((r.facts for r in reversed(ranges) if (r.lower, r.upper) == (lower, upper)), None)
-
-
-@page_run.build_dialog("Code", "code")
-def show_code(selection: Selection, number: NumberKind, index: int) -> None:
-    """Show the program with what was selected, with the ε of the release; the range of a mean is that of *Mean*."""
-    epsilon, original = st.session_state[keys.EPSILON], session.get_original().dataset
-    range_ends = setting.read_value(MEAN, "lower"), setting.read_value(MEAN, "upper")
-    st.markdown(f"**{wording.capital(NUMBER_NAMES[number])}: {format_selection(selection)}**")
-    cards.label(selection.facts)
-    if number in OF_MEAN and None in range_ends:
-        # An invented one would clamp the values without a word.
-        question_text = f"**What range can a value have?** Enter L and U on *Mean*, {RANGE_SOURCE}"
-        st.info(question_text, icon=":material/straighten:")
-        st.page_link(MEAN.path, label="Mean", icon=":material/functions:")
-        return
-    has_noise = number in (*OF_MEAN, BoundPurpose.SUM)
-    delta = st.session_state.get(QUESTION.key("release_delta")) if has_noise else None
-    release_arguments = epsilon, delta, range_ends, find_range_facts(*range_ends)
-    code_choice = selections.build_code(selection, number, original, *release_arguments)
-    if code_choice is None:
-        if problems := fields.check_epsilon(epsilon):
-            fields.show_problems(problems)
-        else:
-            st.info("No program can be written: L must lie below U on the page *Mean*.")
-        return
-    if number in OF_MEAN:
-        lower_text, upper_text = (wording.entered(range_end or 0.0) for range_end in range_ends)
-        st.caption(f"Value bounds [{lower_text}, {upper_text}] as on the page *Mean*.")
-    st.caption("ε of the release as at the top of the page.")
-    code_panel.show_code(code_choice, f"private_chosen_{index}")
-
-
-def _show_copy(dataset: Dataset) -> None:
-    """Show the private copy in use, with its file and a way back."""
-    assert dataset.release is not None
-    original = session.get_original().dataset
-    with st.container(key="private_released"):
-        st.markdown(f"**In use: {wording.plain(dataset.name)}**")
-        source_text = wording.plain(dataset.source, 500)
-        st.markdown(f"{source_text} What pages show now may be published under this label.")
-        cards.label(dataset.release)
-        with st.container(horizontal=True, vertical_alignment="center"):
-            csv_text = report_content.write_histogram(dataset)
-            cards.file_button("Released histogram (CSV)", "private_copy.csv", dataset.provenance, csv_text)
-            if original.release is None:
-                data_name = "private" if original.is_private else "original"
-                fields.button(f"Back to the {data_name} data", "private_back", "undo", use_original)

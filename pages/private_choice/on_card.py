@@ -15,6 +15,7 @@ from dpcore.answer import Answer
 from dpcore.answer.answer import without_numbers
 from dpcore.code import Choice
 from dpcore.code.forms import CodeChoice
+from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import Measure
 from dpcore.common.parameters import TAB
@@ -29,18 +30,20 @@ from dpcore.private_choice.answer import selection as selections
 from dpcore.private_choice.answer import words
 from dpcore.private_choice.answer.selection import MissingInput, SelectionSettings
 from dpcore.private_choice.budget import divide_budget, find_release_epsilon, require_release_epsilon
+from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.parameters import (
-    OF_MEAN,
+    NUMBER_NAMES,
     BoundPurpose,
+    NumberKind,
     NumberPair,
     OtherBound,
-    PrivateParameters,
     Relation,
     find_share,
 )
 from dpcore.private_choice.private_range import RangeProblem
 from dpcore.private_choice.release_bounds import SelectionRequest
 from dpcore.private_choice.scores import check_users
+from dpcore.report.content import Line
 from dpcore.total.parameters import TotalParameters
 from pages.mean.question import QUESTION as MEAN
 from pages.private_choice import actions
@@ -48,6 +51,7 @@ from pages.private_choice.question import QUESTION, KnownValue
 from pages.shared.base import catalogue, keys, page_run
 from pages.shared.base.cache import cached
 from pages.shared.base.question import Question
+from pages.shared.card.releases import list_spent_lines
 from pages.shared.fields import fields, setting
 from pages.shared.session import session
 
@@ -67,7 +71,6 @@ class BoundSelection:
     Attributes:
         request: What is selected; None if something is missing.
         card: The card with what was selected for it last; None before.
-        has_button: True if the card has the button; the page that compares ways has its own.
         missing: What must be entered before, or why no bound can be selected; None if nothing is missing.
         aim_sentence: What the selection takes otherwise than the card, a sentence; empty for nothing.
         public_fields: The question of the fields of public numbers that are drawn beside the button, and their names.
@@ -75,7 +78,6 @@ class BoundSelection:
 
     request: SelectionRequest | None
     card: Answer | None = None
-    has_button: bool = True
     missing: MissingInput | None = None
     aim_sentence: str = ""
     public_fields: Fields = NO_FIELDS
@@ -111,9 +113,12 @@ class BoundSelection:
         subject_text = (
             "pair" if self.card is not None and isinstance(self.card.bound, PrivatePair) else "bound"
         )
+        excess_text = f"{words.format_share(excess)} more than"
+        if excess >= 1.0:
+            excess_text = f"{wording.number(1.0 + excess, 2)} times as much as"
         return (
             f":small[:orange[:material/lock: **Private, do not publish:**] on these data this {subject_text} errs "
-            f"{words.format_share(excess)} more than the best one.]"
+            f"{excess_text} the best one.]"
         )
 
     def is_open(self, key: str) -> bool:
@@ -149,7 +154,7 @@ class BoundSelection:
 
 
 def read_settings() -> SelectionSettings:
-    """Read the settings of a selection beside those of the release, as on *Choose privately*."""
+    """Read the settings of a selection beside those of the release."""
 
     def read(name: str) -> Any:
         """Return the number in a field; its initial value if it is empty."""
@@ -181,8 +186,6 @@ def divide_total(question: Question, dataset: Any, parameters: Any) -> tuple[Any
     if not (is_of_data and is_total and dataset is session.dataset()):
         return parameters, ""
     ledger = session.get_ledger()
-    if isinstance(parameters, PrivateParameters):
-        return parameters.divide(ledger), ""
     module: Any = importlib.import_module(f"dpcore.{question.name}.answer")
     if dataset.is_private and hasattr(module, "build_setting"):
         card = without_numbers(parameters, dataset.provenance, module.build_setting(dataset, parameters))
@@ -220,7 +223,6 @@ def build_selection(card: Answer) -> BoundSelection | None:
         return None
     total_card = _restore_total(card)
     public_fields: Fields = NO_FIELDS
-    is_own_page = isinstance(card.parameters, PrivateParameters)
     if isinstance(card.parameters, PerGroupParameters):
         if dataset.pairs is None and dataset.pair_sizes is None:
             return None  # The card is of invented data.
@@ -234,18 +236,15 @@ def build_selection(card: Answer) -> BoundSelection | None:
             return None if request is None else _ask_for_missing(card, request, public_fields)
         check_users(dataset.histogram)
     except InvalidInput as refusal:
-        # On the page that compares ways they have been said to be wrong.
         sentence = " ".join(problem.sentence for problem in refusal.problems)
         missing_input = MissingInput(sentence, ("selection_epsilon", *public_fields[1]))
-        return None if is_own_page else _ask_for_missing(card, missing_input, public_fields)
+        return _ask_for_missing(card, missing_input, public_fields)
     actions.rerun_after_draw()
     latest = _find_selection(total_card, request, dataset)
-    if is_own_page and latest is None:
-        return None
     released_card = None if latest is None else _build_card(card, *latest, dataset)
     public_fields = NO_FIELDS if isinstance(request.number, BoundPurpose) else public_fields
     aim = _describe_aim(card, request)
-    return BoundSelection(request, released_card, not is_own_page, None, aim, public_fields)
+    return BoundSelection(request, released_card, None, aim, public_fields)
 
 
 def _find_selection(
@@ -318,8 +317,6 @@ def _describe_aim(card: Answer, request: SelectionRequest) -> str:
 def _build_card(card: Answer, drawn: words.Selection, request: SelectionRequest, dataset: Dataset) -> Answer:
     """Build the card with what was selected in place of what was read off the data."""
     value_range = selections.find_value_range(card, request.number)
-    if request.number in OF_MEAN and None in value_range:  # On *Choose privately*.
-        value_range = setting.read_value(MEAN, "lower"), setting.read_value(MEAN, "upper")
     range_facts = actions.find_range_facts(*value_range)
     released_card = selections.build_answer(card, drawn, request, dataset, value_range, range_facts)
     subject_text = "pair" if request.number is NumberPair.PAIR else "bound"
@@ -354,16 +351,13 @@ def with_range(card: Answer) -> Answer:
 def offer_range(dataset: Dataset) -> None:
     """Show the button that leads to the form of a range, if the data are private and have values."""
     if dataset.values is not None and dataset.release is None and dataset.is_private:
-        help, arguments = "Draws L and U with an ε of its own.", (_show_range_dialog, dataset)
-        key, ask = "private_range_ask", page_run.request_dialog
-        fields.button("Choose it privately", key, "casino", ask, *arguments, help=help)
+        help, ask = "Draws L and U with an ε of its own.", page_run.request_dialog
+        fields.button("Choose with DP…", "private_range_ask", "casino", ask, _show_range_dialog, help=help)
 
 
-def draw_range_form(dataset: Dataset) -> None:
+@page_run.build_dialog("A value range, chosen with DP", "casino")
+def _show_range_dialog() -> None:
     """Show what is known, what a selection costs, and its button; after a draw close the dialog and run the app."""
-    if dataset.values is None:
-        st.info("A range is drawn from values, and the data in use have none.")
-        return
     st.markdown("L and U from what you know of the quantity cost nothing, and are the first choice.")
     try:
         problem = _read_range_problem()
@@ -384,9 +378,6 @@ def draw_range_form(dataset: Dataset) -> None:
     ):
         page_run.note_dialog_closed()
         st.rerun()
-
-
-_show_range_dialog = page_run.build_dialog("A value range, chosen privately", "casino")(draw_range_form)
 
 
 def _read_range_problem() -> RangeProblem | None:
@@ -426,3 +417,23 @@ def _read_range_problem() -> RangeProblem | None:
     range_settings = unit, largest, centre, lower, relation.neighbours, users_guess, row_bound
     clamps_users = setting.read_value(MEAN, "clamp") is Clamp.USERS
     return RangeProblem(float(release_epsilon), epsilon, *range_settings, clamps_users)
+
+
+def list_lines() -> tuple[Line, ...]:
+    """List what was selected from these data, and what everything selected cost, as lines of the report.
+
+    It is the user's own doing and may be published.
+    """
+    selection_lines = [_write_line(number, selection) for number, selection in actions.list_choices()]
+    return (*selection_lines, *list_spent_lines(session.get_ledger()))
+
+
+def _write_line(number: NumberKind, selection: words.Selection) -> Line:
+    """Write what was selected as a line of the report."""
+    number_name, selection_text = wording.capital(NUMBER_NAMES[number]), words.format_selection(selection)
+    if not isinstance(selection, PrivateChoice):
+        return Line(number_name, selection_text, selection.facts)
+    unit_text = selection.column or wording.agreeing(selection.value, "row", "rows")
+    return Line(
+        number_name, f"{selection_text} {wording.plain(unit_text)}", selection.facts, number=selection.value
+    )

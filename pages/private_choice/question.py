@@ -1,4 +1,4 @@
-"""Choose privately: what it asks, and what a person enters, the forms of range and pair in its tabs among it."""
+"""Choosing with DP: what a person enters for a bound, a pair, a range or a DP histogram."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 from dpcore.common.checks import EPSILON_RANGE
 from dpcore.common.parameters import TAB, Option, public
-from dpcore.common.text_fields import build_from
 from dpcore.contributions import MAX_SIZE
 from dpcore.private_choice.parameters import PrivateParameters
 from dpcore.private_choice.private_range import MAX_WIDTH
-from pages.shared.base.question import Facet, FieldOrigin, Question
+from pages.shared.base.question import FieldOrigin, Question
 
 _MAGNITUDES = (-MAX_WIDTH, MAX_WIDTH)
 _DISTANCES = (1.0 / MAX_WIDTH, MAX_WIDTH)
@@ -31,8 +30,12 @@ class KnownValue(Option):
 # `dpcore.private_choice.private_range.RangeProblem` and `dpcore.per_group.private_pair.PrivatePairProblem`.
 @dataclass(frozen=True)
 class PageParameters(PrivateParameters):
-    """The question, with what stands in the forms of its tabs; links and session files carry all of it."""
+    """The settings of every private choice; session files carry all of them, and links of earlier versions did."""
 
+    histogram_epsilon: float = public.number(
+        0.1, "ε of the histogram", EPSILON_RANGE, is_required=False, width=130, place=TAB
+    )
+    """Comes on top of all others; what is chosen on the histogram costs no more."""
     pair_unit: float | None = _form_number("Unit of an amount", (1e-12, 1e12), width=170)
     """What amounts are rounded to. From what the quantity is, not from the data."""
     pair_largest: float | None = _form_number("Highest amount", (1e-12, MAX_WIDTH), width=170)
@@ -75,26 +78,17 @@ class PageParameters(PrivateParameters):
     )
     """On top of all others."""
 
-    @property
-    def question(self) -> PrivateParameters:
-        """Return the parameters without those of the tabs, on which the answer depends."""
-        return build_from(PrivateParameters, self)
-
 
 QUESTION = Question(
     name="private_choice",
-    title="Choose privately",
-    icon=":material/shield_lock:",
+    title="Choose with DP",
+    icon=":material/casino:",
     url_path="choose-privately",
     group="Choose a bound",
-    chooses_bound=True,
-    lead="**What does it cost to choose a bound with an ε of its own?**",
-    sentence="How do I choose the bound of private data without leaking, and what does that cost?",
-    answers_from=(Facet.ROWS,),
+    sentence="How do I choose the bound of private data without leaking?",
     parameters=PageParameters,
-    other_origins=FieldOrigin.PUBLIC.each(
-        "tabs", "choices", "empty_copy", "drew", "pending", "variance_followed", "users_followed"
-    )
+    other_origins=FieldOrigin.PUBLIC.each("choices", "empty_copy", "drew", "pending")
     | FieldOrigin.DATA.each("refused"),
     draws_bounds=True,
 )
+"""A step on the cards of other pages and on *Data*. It was a page, whose address leads on to them."""

@@ -127,15 +127,15 @@ def generate() -> RegressionData | None:
 def propose_range(dataset: Dataset) -> None:
     """Set the fields of the range to that of public labels, rounded out, or empty them; an entered range stays."""
     state, lower_key, upper_key = st.session_state, QUESTION.key("lower"), QUESTION.key("upper")
-    proposed_range = state.get(QUESTION.key("proposed"))
-    if (state[lower_key], state[upper_key]) not in (proposed_range or (None, None), (None, None)):
+    last_proposal = state.get(QUESTION.key("proposed"))
+    if (state[lower_key], state[upper_key]) not in (last_proposal or (None, None), (None, None)):
         return
     labels = get_table(dataset).labels
-    label_range = (None, None) if dataset.is_private else round_outwards(labels.min(), labels.max())
+    new_proposal = (None, None) if dataset.is_private else round_outwards(labels.min(), labels.max())
     # Only where it differs: an assignment that reaches the browser late undoes a key press. And where the
     # person has cleared what was proposed, the page says so instead of filling it in again.
-    if proposed_range != label_range:
-        state[lower_key], state[upper_key] = state[QUESTION.key("proposed")] = label_range
+    if last_proposal != new_proposal:
+        state[lower_key], state[upper_key] = state[QUESTION.key("proposed")] = new_proposal
 
 
 class RegressionPage(Page):

@@ -8,7 +8,7 @@ from pages.shared.base.question import FieldOrigin, Question
 from pages.shared.data import table_upload
 
 # All settings belong to data that this page has for itself, and none is read off the session's data. So new data in
-# the session renew nothing, and a private copy of them sets nothing aside. The page proposes the range of labels when
+# the session renew nothing, and a DP histogram of them sets nothing aside. The page proposes the range of labels when
 # it reads its own table: `inputs`.
 
 QUESTION = Question(

@@ -28,11 +28,7 @@ def draw_body(slots: layout.PageSlots) -> None:
         with slots.notes:
             st.markdown("**Nothing to state yet.** Open the page of the number that you release:")
             for question in catalogue.PAGES:
-                if (
-                    question.group == QUESTION.group
-                    and question is not QUESTION
-                    and not question.draws_bounds
-                ):
+                if question.group == QUESTION.group and question is not QUESTION:
                     st.page_link(question.path, label=question.title, icon=question.icon)
         return
     newest_name = next(iter(sheets_by_name))

@@ -61,18 +61,18 @@ def get_store(solution: TrainingSolution) -> Releases:
 
 def find_latest(solution: TrainingSolution) -> Model | None:
     """Return the last model that was released for the present question; None if there is none."""
-    draws, question_key = get_store(solution).draws, _get_question_key(solution)
-    return next((draw.model for draw in reversed(draws) if draw.question == question_key), None)
+    records, question_key = get_store(solution).draws, _get_question_key(solution)
+    return next((record.model for record in reversed(records) if record.question == question_key), None)
 
 
 def collect_release() -> None:
     """Keep the model that was drawn beside the page; if the work stopped before there was noise, nothing was spent."""
-    (account, mark), job_result = jobs.find_result(JOB) or (("", ""), None)
+    (account, ledger_mark), job_result = jobs.find_result(JOB) or (("", ""), None)
     store = Releases(QUESTION, account)
     if isinstance(job_result, ReleaseRecord) and job_result not in store.draws:
         store.draws.append(job_result)
-    if isinstance(job_result, _Stopped) and not job_result.has_noise and mark in store.ledger.marks:
-        store.take_back(mark)
+    if isinstance(job_result, _Stopped) and not job_result.has_noise and ledger_mark in store.ledger.marks:
+        store.take_back(ledger_mark)
 
 
 def show_release(solution: TrainingSolution) -> None:
@@ -123,7 +123,7 @@ def _start_release(solution: TrainingSolution) -> None:
     rows: ClassifierRows = cache.compute(Cached(scale_rows, (data, parameters.positive_above), num_kept=4))
     mechanism, cell, releases_store = _get_mechanism(solution), parameters.release_cell, get_store(solution)
     question_key = _get_question_key(solution)
-    meaning_text = describe_positive(data, parameters.positive_above)
+    positive_meaning = describe_positive(data, parameters.positive_above)
     collect_release()
     try:
         facts = state_guarantee(rows, mechanism, cell)
@@ -144,7 +144,7 @@ def _start_release(solution: TrainingSolution) -> None:
             return _Stopped(stopped_error.was_drawn)
         except Exception as error:  # No second try of the same work: it would draw noise that nobody noted.
             return _Stopped(True, describe_error(error))
-        return ReleaseRecord(question_key, labelled_rows.feature_names, scaling, model, meaning_text)
+        return ReleaseRecord(question_key, labelled_rows.feature_names, scaling, model, positive_meaning)
 
     jobs.start(JOB, (data.account, releases_store.note(facts)), make)
 

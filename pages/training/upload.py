@@ -114,12 +114,12 @@ def _show_upload() -> TrainingData | None:
     if data is None:
         return None
     _propose_ranges(data)
-    state, names = st.session_state, data.numeric_columns
-    keys_by_column = {column: [_range_key(end_name, column) for end_name in END_WORDS] for column in names}
+    state, columns = st.session_state, data.numeric_columns
+    keys_by_column = {column: [_range_key(end_name, column) for end_name in END_WORDS] for column in columns}
 
     def find_empty_columns() -> list[str]:
         """List the columns whose range has an empty end; after the fields are drawn there may be fewer."""
-        return [column for column in names if any(state.get(key) is None for key in keys_by_column[column])]
+        return [column for column in columns if any(state.get(key) is None for key in keys_by_column[column])]
 
     if keys_by_column:
         is_open = bool(find_empty_columns())

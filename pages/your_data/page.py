@@ -63,6 +63,7 @@ def show_offers(dataset: Dataset) -> None:
                 st.markdown(f"{plain(column)} →", width="content")
                 for page in pages:
                     st.page_link(page.path, label=page.title, icon=page.icon)
+    cards.offer_histogram(dataset)
 
 
 def show_details(dataset: Dataset) -> None:

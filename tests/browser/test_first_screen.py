@@ -187,7 +187,7 @@ def all_is_seen_beside_the_sidebar(page: Page, text: str) -> None:
     assert page.evaluate(CUT_NAMES) == [], text
 
 
-ELSEWHERE = ("Choose privately", "The largest gap", "Classifier")
+ELSEWHERE = ("The largest gap", "Classifier")
 """Pages with a journey of their own, whose first screens are looked at there."""
 
 

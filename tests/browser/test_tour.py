@@ -25,7 +25,7 @@ def test_a_slider_answers_the_next_page_follows_and_a_reload_and_the_end_lose_no
     settle(page)
     page.get_by_role("button", name="Take the tour").click()
     bar = page.locator(".st-key-tour_bar")
-    expect(bar).to_contain_text("step 1 of 7")
+    expect(bar).to_contain_text("step 1 of 6")
     expect(bar).to_contain_text(tour_bar.HINT)
     settle(page)
     figure_ends_before = figure_ends(page)
@@ -37,7 +37,7 @@ def test_a_slider_answers_the_next_page_follows_and_a_reload_and_the_end_lose_no
     assert abs(figure_ends(page) - figure_ends_before) <= 1  # The answer stands where the hint stood.
     bar.get_by_role("button", name="Next").click()
     expect(page.get_by_role("heading", level=1, name="Mean")).to_be_visible()
-    expect(bar).to_contain_text("step 2 of 7")
+    expect(bar).to_contain_text("step 2 of 6")
     settle(page)
     assert figure_ends(page) <= SCREEN["height"]
     epsilon = page.get_by_role("spinbutton", name="ε, exactly")
@@ -46,7 +46,7 @@ def test_a_slider_answers_the_next_page_follows_and_a_reload_and_the_end_lose_no
     expect(bar).to_contain_text("at ε = 0.3 weights have")
     expect(page).to_have_url(re.compile("epsilon=0.3"))
     page.reload()
-    expect(bar).to_contain_text("step 2 of 7")
+    expect(bar).to_contain_text("step 2 of 6")
     expect(bar).to_contain_text("at ε = 0.3 weights have")
     settle(page)
     bar.get_by_role("button", name="End").click()

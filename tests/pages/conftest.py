@@ -21,7 +21,7 @@ ALL_COPIES = comparison.simulate_cost
 
 @pytest.fixture(scope="session", autouse=True)
 def few_copies() -> Iterator[None]:
-    """Simulate a few copies on Choose privately: they are enough where a test does not read them."""
+    """Simulate a few DP histograms: they are enough where a test does not read them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(comparison, "simulate_cost", functools.partial(ALL_COPIES, num_runs=3))
         yield

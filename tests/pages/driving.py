@@ -50,12 +50,12 @@ def confirm(app: AppTest, key: str) -> AppTest:
 
 
 PLENTY = 5.0
-"""ε of a private copy in which users are left: at 0.1, one copy in ten of a few hundred users is empty."""
+"""ε of a DP histogram in which users are left: at 0.1, one in ten of a few hundred users is empty."""
 
 
 def release_copy(app: AppTest, epsilon: float = PLENTY) -> AppTest:
-    """Draw a private copy on Choose privately; it becomes the data in use."""
-    check(app.number_input(key="private_choice.selection_epsilon").set_value(epsilon).run())
+    """Release a DP histogram on Data; it becomes the data in use."""
+    check(go(app, "Data").number_input(key="private_choice.histogram_epsilon").set_value(epsilon).run())
     confirm(app, "private_release")
     assert data(app).release is not None, "no user is left in the copy"
     return app

@@ -128,8 +128,6 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
         {**ONLINE, "source": "data", "unit": "user", "records_per_user": "3", "x_axis": "shared", "personal": "5",
          "personal_diameter": "0.5", "own_bound": "9"},
     ),
-    "private choice": ("Choose privately", ONLINE),
-    "private choice of a quantile": ("Choose privately", {**SHOP, "wanted": "quantile", "share": "0.9"}),
     "gap": ("Weights vs. caps", ONLINE),
     "gap, variance entered": ("Weights vs. caps", {**SHOP, "variance_source": "entered", "value_variance": "0"}),
 }  # fmt: skip
@@ -138,7 +136,6 @@ STEMS = {
     "data_owners": "owners",
     "gap_examples": "gap",
     "multitask": "many_tasks",
-    "private_choice": "private",
 }
 """Beginnings of the keys of a page's card and report, where they are not the question's name."""
 

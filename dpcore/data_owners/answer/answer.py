@@ -41,11 +41,11 @@ def write_needed_owners(solution: OwnersSolution) -> str:
     constants_phrase = ", ".join(wording.entered(constant) for constant in shown_constants)
     records_phrase = wording.counted(float(solution.collaboration.records), "record")
     records_phrase += " on average" if solution.is_of_data else " each"
-    rule_phrase = f"sharing never pays for owners of {records_phrase}"
+    needed_clause = f"sharing never pays for owners of {records_phrase}"
     if solution.owners_needed_joint is not None:
         owners_phrase = wording.counted(solution.owners_needed_joint, "owner")
-        rule_phrase = f"{owners_phrase} of {records_phrase} must join before sharing pays"
-    return f"By these bounds (constants {constants_phrase}), {rule_phrase}."
+        needed_clause = f"{owners_phrase} of {records_phrase} must join before sharing pays"
+    return f"By these bounds (constants {constants_phrase}), {needed_clause}."
 
 
 def write_headline(solution: OwnersSolution) -> str:
@@ -69,13 +69,13 @@ def write_headline(solution: OwnersSolution) -> str:
 
 
 def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
-    """Build the owners needed or the best cap, the bound, and the ε from which joining pays."""
-    joint_text, full_text = (
+    """Build the numbers: best cap if there is one, bound, owners needed, and the ε from which joining pays."""
+    joint_count, full_count = (
         "none suffice" if num_owners is None else wording.number(num_owners)
         for num_owners in (solution.owners_needed_joint, solution.owners_needed_full)
     )
     numbers = [
-        Number("Owners needed", joint_text, "for joint privacy", "", solution.owners_needed_joint, "owners"),
+        Number("Owners needed", joint_count, "for joint privacy", "", solution.owners_needed_joint, "owners"),
         Number(
             "Bound on excess loss",
             wording.number(solution.bound_joint),
@@ -97,7 +97,7 @@ def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
             value=solution.epsilon_joint,
             key="epsilon_star",
         ),
-        Number("Owners needed, full privacy", full_text, "", "", solution.owners_needed_full, "owners"),
+        Number("Owners needed, full privacy", full_count, "", "", solution.owners_needed_full, "owners"),
     )
 
 
@@ -147,8 +147,8 @@ def build_facts(solution: OwnersSolution) -> dict[str, str]:
         )
     if solution.bound_at_own_cap is not None and parameters.own_bound is not None and cap_choice is not None:
         own_bound_name = f"Your bound on records, {wording.counted(parameters.own_bound, 'record')}"
-        compared_bounds = solution.bound_at_own_cap, cap_choice.joint_bound
-        facts[own_bound_name] = standard.compare_own_bound("bound", *compared_bounds, wording.number)
+        own_and_best_bound = solution.bound_at_own_cap, cap_choice.joint_bound
+        facts[own_bound_name] = standard.compare_own_bound("bound", *own_and_best_bound, wording.number)
     return facts
 
 
@@ -192,8 +192,8 @@ def build_programs(solution: OwnersSolution, dataset: Dataset | None) -> CodeCho
         return None
     data_fields = list_data_fields(dataset) | {"neighbours": Neighbours.REPLACE_USER}
     cap = solution.cap_choice.cap
-    program = f"Cap per owner, {wording.counted(cap, 'record')}", Quantity.MODEL, {"max_rows": cap}
-    return build_forms(solution.parameters.epsilon, data_fields, [program])
+    program_form = f"Cap per owner, {wording.counted(cap, 'record')}", Quantity.MODEL, {"max_rows": cap}
+    return build_forms(solution.parameters.epsilon, data_fields, [program_form])
 
 
 def show_bounds(answer: Answer, dataset: object) -> Parts:

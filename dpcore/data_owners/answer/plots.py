@@ -96,11 +96,11 @@ def plot_regime_map(solution: OwnersSolution) -> Plot:
 def _mark_person(solution: OwnersSolution) -> Mark:
     """Mark the person's point; if it is outside the map, mark the edge."""
     map_axes = (solution.regime_map.x_axis, solution.regime_map.y_axis)
-    coordinates = {map_axis: solution.get_coordinate(map_axis) for map_axis in map_axes}
-    x, y = (float(np.clip(coordinates[map_axis], *AXIS_RANGES[map_axis])) for map_axis in map_axes)
-    if [x, y] == list(coordinates.values()):
+    coordinate_by_axis = {map_axis: solution.get_coordinate(map_axis) for map_axis in map_axes}
+    x, y = (float(np.clip(coordinate_by_axis[map_axis], *AXIS_RANGES[map_axis])) for map_axis in map_axes)
+    if [x, y] == list(coordinate_by_axis.values()):
         return Mark("You", x, y, Style.SMOOTH)
-    hover_lines = (f"{map_axis.label}: {wording.number(c)}" for map_axis, c in coordinates.items())
+    hover_lines = (f"{map_axis.label}: {wording.number(c)}" for map_axis, c in coordinate_by_axis.items())
     hover_text = "<br>".join(("In fact:", *hover_lines))
     return Mark("You (outside the map)", x, y, Style.SMOOTH, "diamond-open", hover_text=hover_text)
 
@@ -114,8 +114,8 @@ def plot_bounds(solution: OwnersSolution) -> Plot:
         np.broadcast_to(compute_bound(scaled_collaboration), owner_numbers.shape)
         for compute_bound in SETTINGS.values()
     )
-    visible_values = np.r_[alone_bounds, no_privacy_bounds, solution.trivial_bound]
-    limits = float(visible_values.min()), 4.0 * float(visible_values.max())
+    bounds_on_axis = np.r_[alone_bounds, no_privacy_bounds, solution.trivial_bound]
+    limits = float(bounds_on_axis.min()), 4.0 * float(bounds_on_axis.max())
     x = Column("owners", owner_numbers)
     return Plot(
         "owners-bounds",
@@ -146,8 +146,8 @@ def plot_cap(solution: OwnersSolution, dataset: Dataset) -> Plot:
     collaboration = solution.parameters.build_collaboration()
     sampling_parts, privacy_parts = regimes.split_bound(histogram, caps, collaboration)
     cap_bounds = sampling_parts + privacy_parts
-    privacy_limit = max(float(privacy_parts.min()), float(cap_bounds.min()) / 30.0)
-    lowest_limit = min(float(sampling_parts.min()), privacy_limit)
+    privacy_floor = max(float(privacy_parts.min()), float(cap_bounds.min()) / 30.0)
+    lowest_limit = min(float(sampling_parts.min()), privacy_floor)
     alt = "The bound against the cap."
     items: list[Item] = [
         Curve("Bound, whole owners protected", caps, cap_bounds, Style.CAP),
@@ -158,7 +158,7 @@ def plot_cap(solution: OwnersSolution, dataset: Dataset) -> Plot:
         items.append(Mark("Best bound on records", cap_choice.cap, cap_choice.joint_bound, Style.SMOOTH))
         alt = f"The bound is smallest at {wording.counted(cap_choice.cap, 'record')} per owner."
     unit, title, limits = "records per owner", "Cap τ, records per owner", (1.0, largest_size)
-    num_kept_records = np.asarray(histogram.kept_rows(caps), dtype=np.float64)
+    kept_records = np.asarray(histogram.kept_rows(caps), dtype=np.float64)
     return Plot(
         "owners-cap",
         "Records kept of each owner",
@@ -167,7 +167,7 @@ def plot_cap(solution: OwnersSolution, dataset: Dataset) -> Plot:
         Axis("bound on the excess loss", "", (lowest_limit, float(cap_bounds.max())), number_format=",.3~g"),
         items,
         dataset.provenance,
-        {"cap": caps, "bound": cap_bounds, "sampling_part": sampling_parts, "kept_records": num_kept_records},
+        {"cap": caps, "bound": cap_bounds, "sampling_part": sampling_parts, "kept_records": kept_records},
         height=420,
     )
 
@@ -215,12 +215,12 @@ def plot_accuracy(
     """Plot test accuracy over the number of owners, or a bar per form; ``has_paper`` adds the paper's in words."""
     columns, owner_numbers = build_columns(result), result.study.numbers_of_owners
     items: list[Item] = []
-    smallest_accuracy = 1.0
+    smallest_mean = 1.0
     for line_name, column_name, form, epsilon_index in list_lines(result):
         mean_accuracies = columns[column_name]
         if np.isnan(mean_accuracies).all():
             continue
-        smallest_accuracy = min(smallest_accuracy, float(np.nanmin(mean_accuracies)))
+        smallest_mean = min(smallest_mean, float(np.nanmin(mean_accuracies)))
         _, style, symbol = FORM_STYLES[form]
         item_options: dict[str, Any] = {}
         if len(result.study.seeds) > 1:
@@ -233,7 +233,7 @@ def plot_accuracy(
             dash = DASHES[epsilon_index] if form.is_private else "longdash"
             item_options |= {"dash": dash, "width": 2.0, "symbol": symbol}
             items.append(Curve(line_name, columns["owners"], mean_accuracies, style, **item_options))
-    lowest_tick = max(math.floor(10.0 * smallest_accuracy - 0.3) / 10.0, 0.0)
+    lowest_tick = max(math.floor(10.0 * smallest_mean - 0.3) / 10.0, 0.0)
     limits = min(owner_numbers) / 1.15, max(owner_numbers) * 1.15
     ticks = tuple((n, wording.number(n)) for n in owner_numbers)
     x_axis = Axis("owners, n", "", limits, number_format=",", named_ticks=ticks)
@@ -273,9 +273,9 @@ def write_directions(result: StudyResult, has_paper: bool = True) -> dict[str, s
         count_phrase = f"above in {num_above} of {num_compared_pairs} pairs of ε and n, below in {num_below}."
         comparison_sentences = f"{count_phrase} {paper_sentence}" if has_paper else count_phrase
         sentence_by_heading[f"Joint privacy against {form_name}"] = comparison_sentences
-    joint_gains = result.average(Form.JOINT) - result.average(Form.FULL)
-    if len(owner_numbers) > 1 and np.isfinite(joint_gains).all():
-        first_gain, *_, last_gain = joint_gains.mean(axis=0)
+    accuracy_gains = result.average(Form.JOINT) - result.average(Form.FULL)
+    if len(owner_numbers) > 1 and np.isfinite(accuracy_gains).all():
+        first_gain, *_, last_gain = accuracy_gains.mean(axis=0)
         sentence_by_heading["The gain of joint over full privacy"] = (
             f"{first_gain:.3f} at n = {owner_numbers[0]} and {last_gain:.3f} at n = {owner_numbers[-1]}; in the "
             "paper (section 4.1.2) it grows."
@@ -288,7 +288,7 @@ def tabulate_accuracy(result: StudyResult) -> pd.DataFrame:
     import pandas as pd
 
     columns = build_columns(result)
-    accuracies_by_line = {name: columns[column] for name, column, *_ in list_lines(result)}
+    accuracies_by_line = {name: columns[column_name] for name, column_name, *_ in list_lines(result)}
     return pd.DataFrame(accuracies_by_line, index=[f"n = {n}" for n in result.study.numbers_of_owners]).T
 
 

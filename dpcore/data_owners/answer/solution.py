@@ -93,7 +93,7 @@ class OwnersSolution:
 
 
 def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> OwnersSolution:
-    """Evaluate bounds, map and crossings.
+    """Evaluate bounds, map and crossings, and for owners of data the best cap and who gains by joining.
 
     Args:
         dataset: Whose users are the owners; where owners are entered, what kind of numbers these are.
@@ -152,7 +152,7 @@ SETTINGS: dict[str, ComputeBound] = {
 
 
 def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComparison | MethodComparison:
-    """Compute the bound of every setting at any epsilon, and the best cap where a whole owner is protected.
+    """Compute the bound of every setting at any epsilon, and the best cap if whole owners of the data are protected.
 
     Raises:
         InvalidInput: The data do not fit the question.
@@ -175,7 +175,7 @@ def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComp
             replace(parameters, epsilon=e).build_collaboration_of_histogram(histogram, find_cap(e).cap)
             for e in epsilons.tolist()
         )
-        return np.stack([_bound_settings(capped) for capped in collaborations], axis=1)
+        return np.stack([*map(_bound_settings, collaborations)], axis=1)
 
     return BoundComparison(
         "Best bound (records per owner)",
@@ -234,8 +234,8 @@ def _bound_settings(collaboration: Collaboration) -> FloatArray:
 
 def _list_settings(collaboration: Collaboration) -> tuple[str, ...]:
     """Return the label of each setting; without personal parameters full privacy is joint privacy."""
-    names = tuple(SETTINGS)
-    return (*names[:2], "Joint or full privacy") if collaboration.personal == 0.0 else names
+    setting_labels = tuple(SETTINGS)
+    return (*setting_labels[:2], "Joint or full privacy") if collaboration.personal == 0.0 else setting_labels
 
 
 def tabulate_bounds(solution: OwnersSolution) -> dict[str, list[object]]:
@@ -269,8 +269,8 @@ def tabulate_bounds(solution: OwnersSolution) -> dict[str, list[object]]:
         "Source, and what is corrected": [source_text for *_, source_text in table_rows],
     }
     # Theorem B.1 is about units of several records.
-    smooth_row = columns["Setting"].index("Joint privacy, smooth loss")
-    columns["One record"][smooth_row] = None
+    smooth_index = columns["Setting"].index("Joint privacy, smooth loss")
+    columns["One record"][smooth_index] = None
     if protects_record:
-        columns["The unit protected"][smooth_row] = None
+        columns["The unit protected"][smooth_index] = None
     return columns

@@ -86,8 +86,8 @@ def tabulate_budget(solution: FactorisationSolution) -> pd.DataFrame:
     return count_ranges_frame.assign(**{s.scheme.value: s.bucket_shares for s in solution.budget_shares})
 
 
-def write_runs(result: StudyResult, label: str) -> str:
-    """Write one CSV line per model, epsilon, seed and bucket that was reached.
+def write_runs(result: StudyResult, disclosure_text: str) -> str:
+    """Write one CSV line per model, epsilon, seed and set of items (all, or a bucket) that has a test error.
 
     Columns: model (name of a `ModelKind`), epsilon (empty for models without privacy), seed (from 0), items
     (``all``, or the bucket from 1, the rarest, to `BUCKETS`), rmse (in the ratings' unit), recall (empty where
@@ -95,17 +95,17 @@ def write_runs(result: StudyResult, label: str) -> str:
 
     Args:
         result: Of the study.
-        label: Whether the numbers may be published, written as a comment on top.
+        disclosure_text: Whether the numbers may be published, written as a comment on top.
     """
     csv_rows = []
     for model_kind in result.study.model_kinds:
         rmses, recalls = (result.list_runs(model_kind, measure_name) for measure_name in ("rmse", "recall"))
         epsilons = result.study.epsilons if model_kind.is_private else ("",)
-        for i, seed, bucket in np.argwhere(np.isfinite(rmses[: len(epsilons)])):
-            run_fields = model_kind.name.lower(), str(epsilons[i]), seed, bucket or "all"
-            csv_rows.append((*run_fields, rmses[i, seed, bucket], recalls[i, seed, bucket]))
+        for i, seed, measure_index in np.argwhere(np.isfinite(rmses[: len(epsilons)])):
+            run_fields = model_kind.name.lower(), str(epsilons[i]), seed, measure_index or "all"
+            csv_rows.append((*run_fields, rmses[i, seed, measure_index], recalls[i, seed, measure_index]))
     column_names = ("model", "epsilon", "seed", "items", "rmse", "recall")
-    return f"# {label}\n{pd.DataFrame(csv_rows, columns=column_names).to_csv(index=False)}"
+    return f"# {disclosure_text}\n{pd.DataFrame(csv_rows, columns=column_names).to_csv(index=False)}"
 
 
 def solve_beside_page(dataset: Dataset, parameters: FactorisationParameters) -> section.Solver:
@@ -166,14 +166,14 @@ def show_popularity(answer: Answer, dataset: Dataset) -> section.Parts:
     if answer.solution.verdict is None:
         yield section.Note(NOT_TRAINED)
         return
-    measure = yield section.Choice("measure", "Measure", {"rmse": "Error (RMSE)", "recall": "Recall"})
-    yield answer.plots[f"factorisation-buckets-{measure}"]()
+    measure_name = yield section.Choice("measure", "Measure", {"rmse": "Error (RMSE)", "recall": "Recall"})
+    yield answer.plots[f"factorisation-buckets-{measure_name}"]()
     yield section.Note(
         f"Paired by seed; whiskers are 95{wording.PERCENT} intervals."
         + (
             " Recall of rated items among the top 20 (all, most rated) to 100 (rarest). It shows little if, as in "
             "generated ratings, taste does not decide what is rated."
-            if measure == "recall"
+            if measure_name == "recall"
             else ""
         )
     )
@@ -197,14 +197,14 @@ def show_nearest_items(answer: Answer, dataset: Dataset) -> section.Parts:
     counts, epsilon = result.item_train_counts, verdict.epsilon
     item_names = list(data_item_names or (f"item {i}" for i in range(counts.size)))
     item_code = int((-counts).argsort(kind="stable")[min(answer.parameters.item, counts.size) - 1])
-    model_names = {ModelKind.NO_PRIVACY: "Not private"}
-    model_names |= {model_kind: words.SCHEME_NAMES[scheme] for model_kind, scheme in SCHEMES.items()}
-    neighbours_by_model: dict[str, list[str]] = {}
-    for model_kind, model_name in model_names.items():
+    names_by_kind = {ModelKind.NO_PRIVACY: "Not private"}
+    names_by_kind |= {model_kind: words.SCHEME_NAMES[scheme] for model_kind, scheme in SCHEMES.items()}
+    neighbour_texts_by_model: dict[str, list[str]] = {}
+    for model_kind, model_name in names_by_kind.items():
         model = result.first_seed_models.get((model_kind, epsilon if model_kind.is_private else 0.0))
         if model is not None:
             nearest_items = find_nearest(model.learned_coordinates, np.array([item_code]), NUM_NEIGHBOURS)[0]
-            neighbours_by_model[model_name] = [
+            neighbour_texts_by_model[model_name] = [
                 f"{escape_formula(item_names[i])} ({wording.counted(int(counts[i]), 'rating')})"
                 for i in nearest_items
             ]
@@ -213,7 +213,7 @@ def show_nearest_items(answer: Answer, dataset: Dataset) -> section.Parts:
         f"in training), at ε = {wording.entered(epsilon)}, first seed."
     )
     yield section.Table(
-        neighbours_by_model, "The nearest items under each model", key="factorisation_neighbours"
+        neighbour_texts_by_model, "The nearest items under each model", key="factorisation_neighbours"
     )
     if (plot := plots.plot_nearest_items(answer.solution)) is not None:
         yield section.Figures((plot,), has_titles=True)

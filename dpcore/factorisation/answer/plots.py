@@ -68,7 +68,7 @@ def _bucket_axis(title_suffix: str = "") -> Axis:
 def plot_shares(solution: FactorisationSolution) -> Plot:
     """Plot the share of the budget, and beneath it noise over signal, by popularity, one series per scheme."""
     uniform_shares = solution.find_shares(Scheme.UNIFORM)
-    popular_shares = {s.scheme: wording.percent(float(s.bucket_shares[-1])) for s in solution.budget_shares}
+    popular_percents = {s.scheme: wording.percent(float(s.bucket_shares[-1])) for s in solution.budget_shares}
     disclosure, epsilon = solution.disclosure, solution.parameters.epsilon
     columns: dict[str, npt.ArrayLike] = {
         "bucket": list(BUCKET_NAMES),
@@ -79,17 +79,17 @@ def plot_shares(solution: FactorisationSolution) -> Plot:
     noise_curves: list[Item] = []
     for scheme_shares in solution.budget_shares:
         scheme, bucket_shares = scheme_shares.scheme, scheme_shares.bucket_shares
-        scheme_name, curve_style = words.SCHEME_NAMES[scheme], MODEL_STYLES[ModelKind[scheme.name]]
+        scheme_name, style_options = words.SCHEME_NAMES[scheme], MODEL_STYLES[ModelKind[scheme.name]]
         columns[f"share_{scheme.value}"] = bucket_shares
         columns[f"noise_over_signal_{scheme.value}"] = scheme_shares.noise_to_signal
-        bars.append(Bars(scheme_name, labels, bucket_shares, curve_style["style"], opacity=0.8))
-        noise_curves.append(Curve(scheme_name, labels, scheme_shares.noise_to_signal, **curve_style))
+        bars.append(Bars(scheme_name, labels, bucket_shares, style_options["style"], opacity=0.8))
+        noise_curves.append(Curve(scheme_name, labels, scheme_shares.noise_to_signal, **style_options))
     # Uniform sampling at ε = 1, whose weights do not depend on epsilon: the axis stays put while epsilon moves.
-    uniform_noise = uniform_shares.noise_std * epsilon / np.maximum(uniform_shares.mean_weight_sums, 1e-3)
-    lowest_decade = np.log10(uniform_noise.min() / max(AXIS_MAX_EPSILON, epsilon))
-    highest_decade = np.log10(uniform_noise.max() / min(AXIS_MIN_EPSILON, epsilon))
+    uniform_ratios = uniform_shares.noise_std * epsilon / np.maximum(uniform_shares.mean_weight_sums, 1e-3)
+    lowest_log = np.log10(uniform_ratios.min() / max(AXIS_MAX_EPSILON, epsilon))
+    highest_log = np.log10(uniform_ratios.max() / min(AXIS_MIN_EPSILON, epsilon))
     # Whole decades, so that a small change of the ratings does not move the axis.
-    axis_limits = float(10.0 ** np.floor(lowest_decade)), float(10.0 ** np.ceil(highest_decade))
+    axis_limits = float(10.0 ** np.floor(lowest_log)), float(10.0 ** np.ceil(highest_log))
     noise_plot = Plot(
         "factorisation-noise",
         "Noise over signal",
@@ -102,8 +102,8 @@ def plot_shares(solution: FactorisationSolution) -> Plot:
     return Plot(
         "factorisation-shares",
         "Who gets the budget",
-        f"The most popular fifth of items gets {popular_shares[Scheme.UNIFORM]} of the budget under uniform sampling, "
-        f"{popular_shares[Scheme.ADAPTIVE]} under adaptive weights.",
+        f"The most popular fifth of items gets {popular_percents[Scheme.UNIFORM]} of the budget under uniform "
+        f"sampling, {popular_percents[Scheme.ADAPTIVE]} under adaptive weights.",
         _bucket_axis(),
         share_axis("share of the budget", (0.0, 1.0), number_format=".1%"),
         bars,

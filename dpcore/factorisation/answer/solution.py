@@ -141,8 +141,8 @@ class FactorisationSolution:
     @cached_property
     def count_ranges(self) -> list[tuple[int, int]]:
         """Return the fewest and the most ratings of an item in each bucket, rarest first; (0, 0) for an empty one."""
-        counts, buckets = self.ratings.item_counts, assign_buckets(self.ratings.item_counts)
-        counts_by_bucket = [counts[buckets == bucket] for bucket in range(BUCKETS)]
+        item_counts, buckets = self.ratings.item_counts, assign_buckets(self.ratings.item_counts)
+        counts_by_bucket = [item_counts[buckets == bucket] for bucket in range(BUCKETS)]
         return [(int(c.min()), int(c.max())) if c.size else (0, 0) for c in counts_by_bucket]
 
     def find_shares(self, scheme: Scheme) -> BudgetShares:
@@ -170,8 +170,8 @@ def solve(dataset: Dataset | None, parameters: FactorisationParameters) -> Facto
     if dataset is not None:
         parameters = replace(parameters, source=RatingSource.DATA)
     ratings = load_ratings(parameters, dataset)
-    shares_by_scheme = (divide_budget(ratings, s, *choose_share_settings(parameters, s)) for s in Scheme)
-    budget_shares = tuple(replace_noise(scheme_shares, parameters) for scheme_shares in shares_by_scheme)
+    raw_shares = (divide_budget(ratings, s, *choose_share_settings(parameters, s)) for s in Scheme)
+    budget_shares = tuple(replace_noise(scheme_shares, parameters) for scheme_shares in raw_shares)
     disclosure, result = find_disclosure(parameters, dataset), run(ratings, parameters.study)
     return FactorisationSolution(parameters, ratings, disclosure, budget_shares, result)
 
@@ -184,9 +184,9 @@ NUM_STORED_DIGITS = 6
 
 
 def find_stored(parameters: FactorisationParameters) -> StudyResult | None:
-    """Return the stored training for these parameters, without its models; None if another one was stored."""
-    stored_ones = {name: getattr(STORED_PARAMETERS, name) for name in ("epsilon", "item")}
-    return _read_stored() if replace(parameters, **stored_ones) == STORED_PARAMETERS else None
+    """Return the stored training, without its models; None unless only ε and the item differ from its parameters."""
+    ignored_fields = {name: getattr(STORED_PARAMETERS, name) for name in ("epsilon", "item")}
+    return _read_stored() if replace(parameters, **ignored_fields) == STORED_PARAMETERS else None
 
 
 @functools.cache
@@ -253,8 +253,8 @@ def against_epsilon(dataset: Dataset, parameters: FactorisationParameters) -> Bo
 
     def compute_error(epsilon: float, max_items: FloatArray) -> FloatArray:
         """Return noise over signal of an average item at each number of items per user."""
-        summed_noise = compute_unit_noise(epsilon) * np.sqrt(max_items) * ratings.num_items
-        return np.asarray(summed_noise / histogram.kept_rows(np.asarray(max_items, dtype=np.float64)))
+        noise_times_items = compute_unit_noise(epsilon) * np.sqrt(max_items) * ratings.num_items
+        return np.asarray(noise_times_items / histogram.kept_rows(np.asarray(max_items, dtype=np.float64)))
 
     return BoundComparison(
         "Best number of items per user, k",

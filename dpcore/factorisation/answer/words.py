@@ -86,8 +86,8 @@ def write_detail(solution: FactorisationSolution) -> str:
             wording.percent(solution.find_shares(scheme).bucket_shares[:3].sum())
             for scheme in (Scheme.ADAPTIVE, Scheme.UNIFORM)
         )
-        share_words = f"{adaptive_percent} of the budget, uniform sampling {uniform_percent}"
-        return f"Adaptive weights give the rarest three fifths of items {share_words}."
+        shares_phrase = f"{adaptive_percent} of the budget, uniform sampling {uniform_percent}"
+        return f"Adaptive weights give the rarest three fifths of items {shares_phrase}."
     difference_text = _add_interval(f"{abs(verdict.gain):.4f}", verdict.gain_half_width)
     direction_word = "better" if verdict.gain > 0.0 else "worse"
     sentences = [f"Factorising with adaptive weights is {difference_text} {direction_word}."]
@@ -105,7 +105,7 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
     """Build the numbers on noise and, after a training, before these the errors of recommendation and factorisation."""
     verdict, adaptive_shares = solution.verdict, solution.find_shares(Scheme.ADAPTIVE)
     count_noise_std = solution.parameters.spending.count_noise_std
-    end_ratios = zip(("the rarest", "popular"), adaptive_shares.noise_to_signal[[0, -1]], strict=True)
+    phrased_ratios = zip(("the rarest", "popular"), adaptive_shares.noise_to_signal[[0, -1]], strict=True)
     noise_numbers = (
         Number(
             "Noise s on each sum", wording.number(adaptive_shares.noise_std), value=adaptive_shares.noise_std
@@ -113,11 +113,11 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
         *(
             Number(
                 f"Noise on {items_phrase} items",
-                f"{wording.number(ratio, 2)}×",
+                f"{wording.number(noise_ratio, 2)}×",
                 "the signal (adaptive)",
-                value=finite_or_none(float(ratio)),
+                value=finite_or_none(float(noise_ratio)),
             )
-            for items_phrase, ratio in end_ratios
+            for items_phrase, noise_ratio in phrased_ratios
         ),
         Number("Noise on each count", wording.number(count_noise_std), value=count_noise_std),
     )
@@ -131,11 +131,11 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
         interval_name, interval_note = f"Interval, 95{wording.PERCENT}", "over seeds and splits"
         interval_number = Number(interval_name, f"± {half_width:.4f}", interval_note, value=half_width)
     difference_summary = verdict.result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM)
-    rmse_changes = difference_summary.means[verdict.epsilon_index, 1:]
-    rare_changes = rmse_changes[:3][np.isfinite(rmse_changes[:3])]
-    rmse_changes_by_phrase = {
-        f"rarest 60{wording.PERCENT}": float(rare_changes.mean()) if rare_changes.size else math.nan,
-        "most rated": float(rmse_changes[-1]),
+    differences = difference_summary.means[verdict.epsilon_index, 1:]
+    rare_differences = differences[:3][np.isfinite(differences[:3])]
+    differences_by_phrase = {
+        f"rarest 60{wording.PERCENT}": float(rare_differences.mean()) if rare_differences.size else math.nan,
+        "most rated": float(differences[-1]),
     }
     return (
         Number(f"Test error (RMSE), {recommended_kind.value}", f"{error:.4f}", value=error),
@@ -144,11 +144,11 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
         *(
             Number(
                 f"Adaptive, {items_phrase}",
-                f"{rmse_change:+.4f}".replace("-", "−") if math.isfinite(rmse_change) else "none tested",
+                f"{difference:+.4f}".replace("-", "−") if math.isfinite(difference) else "none tested",
                 "RMSE against uniform",
-                value=finite_or_none(rmse_change),
+                value=finite_or_none(difference),
             )
-            for items_phrase, rmse_change in rmse_changes_by_phrase.items()
+            for items_phrase, difference in differences_by_phrase.items()
         ),
         *noise_numbers,
     )
@@ -232,10 +232,10 @@ def write_methods(solution: FactorisationSolution) -> Methods | None:
         "exactly [@balle2018]."
     )
     recommended_kind = RatingStudy.baseline
-    step_sentences = "Noisy means of the items' ratings were released; users add their own offsets locally."
+    procedure_text = "Noisy means of the items' ratings were released; users add their own offsets locally."
     if verdict.is_worth_it:
         recommended_kind = FACTORISATION
-        step_sentences = learning_sentences
+        procedure_text = learning_sentences
     mean_rmse, half_width = verdict.find_measure(recommended_kind)
     runs_phrase = wording.counted(verdict.result.study.repeats, "simulated run")
     return Methods(
@@ -243,7 +243,7 @@ def write_methods(solution: FactorisationSolution) -> Methods | None:
         guarantee_text=write_guarantee(
             "A recommender was released", verdict.epsilon, Neighbours.ADD_OR_REMOVE_USER, parameters.delta
         ),
-        procedure=f"{step_sentences} The RMSE on ratings held out is {_add_interval(f'{mean_rmse:.4f}', half_width)} "
+        procedure=f"{procedure_text} The RMSE on ratings held out is {_add_interval(f'{mean_rmse:.4f}', half_width)} "
         f"({runs_phrase}).",
         public_procedure=learning_sentences,
         disclosure=solution.disclosure,
@@ -254,7 +254,7 @@ def write_methods(solution: FactorisationSolution) -> Methods | None:
 
 
 def choose_programs(solution: FactorisationSolution, dataset: Dataset | None) -> CodeChoice | None:
-    """Return programs for DP item means, where they are recommended; no library fits a factorisation.
+    """Return programs for DP item means; None if a training recommends a factorisation, which no library fits.
 
     Args:
         solution: The solution.

@@ -35,7 +35,7 @@ MAX_LISTED_INTERVALS = 4
 VALUES_LEAK = standard.warn_of_leak(
     "this bound was",
     "their values and row counts",
-    "Take σ² and ρ from elsewhere, and choose the bound under *Choose privately*, or without these data.",
+    "Take σ² and ρ from elsewhere, and choose the bound with DP, or without these data.",
 )
 COUNTS_PUBLIC = "**How many rows each user has is assumed to be public**."
 

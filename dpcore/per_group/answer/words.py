@@ -341,7 +341,7 @@ def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
             "the pair with the least sum of mean absolute errors; its root mean square can be up to "
             f"50{wording.PERCENT} higher."
         )
-    return facts_by_name | {"Choose privately offers": offer_sentence}
+    return facts_by_name | {"Choosing with DP offers": offer_sentence}
 
 
 def _describe_noise(parameters: PerGroupParameters) -> str:

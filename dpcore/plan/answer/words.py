@@ -21,7 +21,7 @@ from dpcore.plan.table import NEIGHBOURS, PlannedLine
 
 LEAKS = standard.warn_of_leak(
     "shares, bounds and relative errors were",
-    remedy_text="Plan on public or older data, or on a private copy.",
+    remedy_text="Plan on public or older data, or on a DP histogram (*Data*).",
 )
 MAX_LINES_IN_TEXT = 3
 TINY_SHARE = 1e-4

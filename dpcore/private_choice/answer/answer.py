@@ -137,7 +137,7 @@ def _describe_rule(parameters: PrivateParameters) -> str:
 def build_answer(
     dataset: Dataset, parameters: PrivateParameters, solution: PrivateSolution | None = None
 ) -> Answer:
-    """Compute what it costs to choose a bound with an epsilon of its own, directly or on a private copy.
+    """Compute what it costs to choose a bound with an epsilon of its own, directly or on a DP histogram.
 
     This draws no number: `dpcore.private_choice.choice.choose` and `private_histogram.release_histogram` do that.
 

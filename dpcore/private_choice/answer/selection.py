@@ -22,6 +22,7 @@ from dpcore.common.privacy import Charge, Ledger, ReleaseFacts
 from dpcore.common.strict_json import CHOICE_SCHEMA, write_document
 from dpcore.common.text_fields import to_values
 from dpcore.contributions import MAX_SIZE
+from dpcore.data.group_list import code_cells
 from dpcore.data.totals_per_user import UserAmounts, get_user_amounts, has_totals
 from dpcore.dataset import Contribution, Dataset, Pairs, PairSizes
 from dpcore.learning import LearningParameters
@@ -55,9 +56,7 @@ from dpcore.total.parameters import TotalParameters
 Ends = tuple[float | None, float | None]
 """L and U of the release; None and None for one without a range."""
 
-NO_DRAW_TEXT = (
-    "No draw aims at this bound. *Choose privately* releases a private copy of the counts to answer on."
-)
+NO_DRAW_TEXT = "No draw aims at this bound. *Data* releases a DP histogram of the counts to answer on."
 
 
 @dataclass(frozen=True)
@@ -276,16 +275,31 @@ def select(
 
 
 def _build_pairs(problem: PrivatePairProblem, user_amounts: UserAmounts) -> UserGroupPairs | PairSizes | None:
-    """Build pairs with made-up codes of groups, as only their number matters; without codes return the pair sizes."""
+    """Build pairs of the groups of the public list; without codes of users return the pair sizes.
+
+    Without names on the list, codes of groups are made up, as only their number matters.
+    """
     needs_sums = problem.parameters.statistic is Statistic.SUM
     if needs_sums and user_amounts.pair_sums is None:
         raise refuse("the pairs hold no sums", remedy="Choose rows or distinct users, or add a column up")
     user_codes = user_amounts.pair_users
     if user_codes is None or user_amounts.pair_rows is None or not user_codes.size:
         return user_amounts.pair_sizes
+    group_sums = user_amounts.pair_sums if needs_sums else None
+    list_names, edges = problem.parameters.listed_groups
+    if list_names:
+        if user_amounts.pair_groups is None or not user_amounts.group_names:
+            remedy = "Enter how many groups are on the list instead"
+            raise refuse("these data hold no names of groups to compare a list with", remedy=remedy)
+        listed_codes = code_cells(user_amounts.group_names, list_names, edges)
+        if not (listed_codes >= 0).any():
+            return None
+        amounts = user_amounts.pair_rows, len(listed_codes), group_sums
+        return UserGroupPairs(user_codes, user_amounts.pair_groups, *amounts).regroup(
+            listed_codes, len(list_names)
+        )
     starts = np.flatnonzero(np.r_[True, np.diff(user_codes) != 0])
     group_codes = np.arange(user_codes.size) - np.repeat(starts, np.diff(np.r_[starts, user_codes.size]))
-    group_sums = user_amounts.pair_sums if needs_sums else None
     return UserGroupPairs(
         user_codes, group_codes, user_amounts.pair_rows, int(group_codes.max()) + 1, group_sums
     )

@@ -142,7 +142,7 @@ def list_assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> t
         "from these data",
         "ε of the choice and ε of the release add up, whichever way the number is chosen",
         COST_SOURCE_TEXTS[disclosure],
-        f"The direct choice's costs are exact; those of a copy are of {RUNS} simulated ones",
+        f"The direct choice's costs are exact; those of a histogram are of {RUNS} simulated ones",
     )
 
 
@@ -175,7 +175,7 @@ def describe_forecasts(mean_regrets: FloatArray, num_rows: int | None = None) ->
 
 
 def is_direct_cheaper(solution: PrivateSolution) -> bool:
-    """Return True if the direct choice costs at most as much as a private copy at the 95th percentile."""
+    """Return True if the direct choice costs at most as much as a DP histogram at the 95th percentile."""
     return solution.direct_cost.percentile_95 <= solution.copy_cost.percentile_95
 
 
@@ -184,7 +184,7 @@ def write_headline(solution: PrivateSolution) -> str:
     if solution.dataset.release is not None:
         number_name = NUMBER_NAMES[solution.parameters.purpose]
         return f"Take {wording.number(solution.best)} as the {number_name}; it may be published."
-    return "Choose the number directly." if is_direct_cheaper(solution) else "Choose on a private copy."
+    return "Choose the number directly." if is_direct_cheaper(solution) else "Choose on a DP histogram."
 
 
 def write_detail(solution: PrivateSolution) -> str:
@@ -198,7 +198,7 @@ def write_detail(solution: PrivateSolution) -> str:
 
 def build_numbers(solution: PrivateSolution) -> tuple[Number, ...]:
     """Build the costs of both ways, the cheaper first; if the data are a DP release, the best number before them."""
-    named_costs = [("Direct choice", solution.direct_cost), ("Private copy", solution.copy_cost)]
+    named_costs = [("Direct choice", solution.direct_cost), ("DP histogram", solution.copy_cost)]
     numbers = [
         Number(
             f"{way_name}, {cost_label}",
@@ -231,7 +231,7 @@ def list_facts(solution: PrivateSolution) -> dict[str, str]:
         facts["Over the maximum"] = (
             f"{wording.counted(num_users_above, 'user')}. Raise it only for reasons outside these data."
         )
-    deltas_by_subject = {"a copy": parameters.delta, "the release": parameters.release_delta}.items()
+    deltas_by_subject = {"a histogram": parameters.delta, "the release": parameters.release_delta}.items()
     delta_texts = [f", with δ = {format_rounded_up(d)} for {name}" for name, d in deltas_by_subject if d]
     facts["In all"] = (
         f"ε = {format_rounded_up(parameters.epsilon + parameters.selection_epsilon)} with the release"

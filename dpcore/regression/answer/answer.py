@@ -36,7 +36,7 @@ NEIGHBOURS_CLAUSE = (
 
 
 def list_numbers(solution: RegressionSolution) -> tuple[Number, ...]:
-    """List the error of the best weights and their noise, and the error of the best cap and of none."""
+    """List the errors of best weights, best cap and no cap, the noise scale, and the error in predicting labels."""
     methods_by_key, noise_scale = solution.methods_by_key, solution.best_estimate.laplace_noise.scale
     best_weights_method, no_cap_method = methods_by_key["ours"], methods_by_key["no bound"]
     cap_method = methods_by_key.get("best bound")
@@ -94,8 +94,8 @@ def write_detail(solution: RegressionSolution) -> str:
     elif solution.stage is Stage.FINAL and not solution.best_estimate.certificate.proves(PROVED_GAP):
         sentences.append("**Not yet the best**: the search was stopped; see *Search*.")
     if solution.variance_is_private:
-        remedy = "Enter σ² (*More settings*) before you release."
-        sentences.append(standard.warn_of_leak("σ² and these weights were", "your labels", remedy))
+        remedy_text = "Enter σ² (*More settings*) before you release."
+        sentences.append(standard.warn_of_leak("σ² and these weights were", "your labels", remedy_text))
     prediction_error = best_weights_method.error(ErrorTarget.PREDICTIONS)
     if prediction_error > float(np.std(solution.labels)):
         sentences.append(
@@ -104,8 +104,8 @@ def write_detail(solution: RegressionSolution) -> str:
         )
     # The best weights are the best for coefficients only.
     if cap_curve is not None:
-        best_index = cap_curve.find_best(ErrorTarget.PREDICTIONS)
-        if math.sqrt(cap_curve.prediction_errors[best_index]) < prediction_error:
+        best_prediction_index = cap_curve.find_best(ErrorTarget.PREDICTIONS)
+        if math.sqrt(cap_curve.prediction_errors[best_prediction_index]) < prediction_error:
             sentences.append(f"**In predictions a bound does better here.** {FIT}")
     if solution.problem.residual_variance == 0.0:
         sentences.append("σ² is 0, so only privacy noise counts.")
@@ -130,8 +130,8 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
     rank_deficient_caps = cap_curve.caps[cap_curve.num_rank_deficient_draws > 0]
     if rank_deficient_caps.size:
         bound_phrase = wording.counted(int(rank_deficient_caps.max()), "row")
-        fact = f"up to {bound_phrase} per user: some draws were linearly dependent."
-        fact_by_title["Bounds without an estimate"] = fact
+        fact_text = f"up to {bound_phrase} per user: some draws were linearly dependent."
+        fact_by_title["Bounds without an estimate"] = fact_text
     return fact_by_title
 
 
@@ -175,7 +175,7 @@ def tabulate_methods(solution: RegressionSolution) -> dict[str, list[Any]]:
 def write_methods(solution: RegressionSolution) -> Methods:
     """Write the methods section: the best weights with their noise, and the error of the coefficients."""
     parameters, estimate = solution.parameters, solution.best_estimate
-    clipping_clauses = (
+    release_clauses = (
         f"Labels were clipped to [{wording.entered(parameters.lower)}, {wording.entered(parameters.upper)}], "
         "which is treated as "
         "public. The coefficients are the product of a matrix C with the labels, where C times the features "
@@ -187,10 +187,10 @@ def write_methods(solution: RegressionSolution) -> Methods:
         guarantee_text=write_guarantee(
             "The coefficients of a linear model were released", parameters.epsilon, NEIGHBOURS_CLAUSE
         ),
-        procedure=f"{clipping_clauses}, of scale {format_rounded_up(estimate.laplace_noise.scale)}. The root of the "
+        procedure=f"{release_clauses}, of scale {format_rounded_up(estimate.laplace_noise.scale)}. The root of the "
         "total variance of the coefficients, privacy noise included, is "
         f"{wording.number(math.sqrt(estimate.variance))}.{proof_sentence}",
-        public_procedure=f"{clipping_clauses}.",
+        public_procedure=f"{release_clauses}.",
         disclosure=solution.dataset.provenance,
         rule_sentence="C was chosen to minimise the total variance of the released coefficients under the linear "
         "model; no bound on rows per user was set.",

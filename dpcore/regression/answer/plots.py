@@ -40,25 +40,25 @@ def build_error_axis(unit: str, target: ErrorTarget, axis_limits: Limits = FIT) 
 
 
 def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
-    """Plot the error of every method, of coefficients with the parts that it is made of: the main figure."""
+    """Plot the error of every method that has one above 0, of coefficients with its parts: the main figure."""
     is_coefficients, best_weights_method = target is ErrorTarget.COEFFICIENTS, solution.methods_by_key["ours"]
-    finite_methods = [m for m in solution.methods_by_key.values() if 0.0 < m.error(target) < math.inf]
-    method_errors = np.array([method.error(target) for method in finite_methods])
-    error_ratios = np.array([m.compute_error_ratio(best_weights_method, target) for m in finite_methods])
-    method_labels = np.array([write_two_line_label(method) for method in finite_methods])
-    points, errors_by_part = list[Points](), None
+    shown_methods = [m for m in solution.methods_by_key.values() if 0.0 < m.error(target) < math.inf]
+    method_errors = np.array([method.error(target) for method in shown_methods])
+    error_ratios = np.array([m.compute_error_ratio(best_weights_method, target) for m in shown_methods])
+    method_labels = np.array([write_two_line_label(method) for method in shown_methods])
+    points, stacked_errors = list[Points](), None
     if is_coefficients:
-        noise_shares = np.array([method.noise_share for method in finite_methods])
-        errors_by_part = method_errors * np.sqrt((1.0 - noise_shares, noise_shares))
+        noise_shares = np.array([method.noise_share for method in shown_methods])
+        stacked_errors = method_errors * np.sqrt((1.0 - noise_shares, noise_shares))
         points = [
             Points(part_name, method_labels, Column(column_name, part_errors), style, symbol=symbol, size=9)
             for part_name, column_name, part_errors, style, symbol in (
-                ("Sampling error", "sampling_error", errors_by_part[0], Style.SAMPLING, "circle"),
-                ("Privacy noise", "privacy_noise", errors_by_part[1], Style.PRIVACY, "diamond"),
+                ("Sampling error", "sampling_error", stacked_errors[0], Style.SAMPLING, "circle"),
+                ("Privacy noise", "privacy_noise", stacked_errors[1], Style.PRIVACY, "diamond"),
             )
         ]
-    limits = fit_limits(method_errors, errors_by_part)
-    best_weights_mask = np.array([method is best_weights_method for method in finite_methods])
+    limits = fit_limits(method_errors, stacked_errors)
+    best_weights_mask = np.array([method is best_weights_method for method in shown_methods])
     bars = []
     for group_name, group_mask, style, opacity in (
         (OURS, best_weights_mask, Style.SMOOTH, 1.0),
@@ -76,7 +76,7 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
             opacity=opacity,
         )
         bars.append(group_bars)
-    errors_phrase = ", ".join(f"{m.name.lower()} {wording.number(m.error(target))}" for m in finite_methods)
+    errors_phrase = ", ".join(f"{m.name.lower()} {wording.number(m.error(target))}" for m in shown_methods)
     return Plot(
         ERROR_KEYS[target],
         "Error of every method" if is_coefficients else "Error of predictions of every method",
@@ -86,7 +86,7 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
         (*bars, *points),
         solution.dataset.provenance,
         {
-            "method": [method.name for method in finite_methods],
+            "method": [method.name for method in shown_methods],
             "error": method_errors,
             "times_the_best": error_ratios,
         },
@@ -106,16 +106,16 @@ def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     cap_curve, best_weights_error = solution.cap_curve, solution.methods_by_key["ours"].error(target)
     assert cap_curve is not None
     is_coefficients, best_index = target is ErrorTarget.COEFFICIENTS, cap_curve.find_best(target)
-    noise_variances = cap_curve.privacy_variances if is_coefficients else cap_curve.prediction_noise_variances
-    total_variances = cap_curve.get_errors(target)
+    noise_squares = cap_curve.privacy_variances if is_coefficients else cap_curve.prediction_noise_variances
+    total_squares = cap_curve.get_errors(target)
     part_name = "sampling error" if is_coefficients else "error before noise"
     # NaN where a draw lost rank.
-    non_noise_variances = np.maximum(total_variances - noise_variances, 0.0)
-    errors_by_part = np.sqrt([total_variances, non_noise_variances, noise_variances])
-    (total_errors, non_noise_errors, noise_errors), x = errors_by_part, cap_curve.caps.astype(np.float64)
+    non_noise_squares = np.maximum(total_squares - noise_squares, 0.0)
+    stacked_errors = np.sqrt([total_squares, non_noise_squares, noise_squares])
+    (total_errors, non_noise_errors, noise_errors), x = stacked_errors, cap_curve.caps.astype(np.float64)
     best_error, error_without_cap = float(total_errors[best_index]), float(total_errors[-1])
     cap_limits = (1.0, max(float(x[-1]), 2.0))
-    error_limits = fit_limits(np.append(total_errors, best_weights_error), errors_by_part)
+    error_limits = fit_limits(np.append(total_errors, best_weights_error), stacked_errors)
     return Plot(
         CAP_KEYS[target],
         "Error against the bound" if is_coefficients else "Error of predictions against the bound",

@@ -204,7 +204,7 @@ PROGRESS_TEXTS = {
 
 
 def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Solver:
-    """Search for the best weights while trying caps; until both end, return a first answer or an earlier one."""
+    """Search for the best weights while trying caps; end with the final, a first or an earlier answer, or None."""
     unit_problem = yield Cached(build_unit_problem, (dataset,), num_kept=2)
     residual_variance = parameters.residual_variance
     if residual_variance is None:

@@ -57,8 +57,8 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
     best_cells = [best_by_method[method] for method in compared_methods if method in best_by_method]
     chosen_cells = [solution.answer_cell, *(solution.cells[best_cell.cell_index] for best_cell in best_cells)]
     # If steps are entered, only weights have a program with them; a bound that follows always has its own steps.
-    has_rule = solution.parameters.pace is Pace.RULE
-    methods_with_program = FORMS if has_rule else (Method.FOLLOWED, Method.SMOOTH)
+    follows_rule = solution.parameters.pace is Pace.RULE
+    methods_with_program = FORMS if follows_rule else (Method.FOLLOWED, Method.SMOOTH)
     # The mechanism of the question, not that of a first look, whose noise is for fewer users.
     data, mechanism = solution.data, solution.parameters.mechanism
     labelled_rows, scaling, design = data.dataset.table, data.scaling, data.design
@@ -73,14 +73,14 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
         if value_range is not None
     )
     design_features = () if design is None else design.features
-    category_level_pairs = []
+    columns_with_levels = []
     for column in (f.column for f in design_features if f.encoding is FeatureKind.CATEGORIES):
         prefix = f"{column}: "
         levels = tuple(name.removeprefix(prefix) for name in feature_names if name.startswith(prefix))
-        category_level_pairs.append((column, levels))
+        columns_with_levels.append((column, levels))
     training_without_noise = Training(
         number_ranges=numeric_ranges,
-        category_levels=tuple(category_level_pairs),
+        category_levels=tuple(columns_with_levels),
         has_intercept=True if design is None else design.intercept,  # Generated rows have one.
         max_feature_norm=scaling.norm,
         positive_above=solution.parameters.positive_above,
@@ -118,7 +118,7 @@ def _add_noise_settings(training: Training, mechanism: Mechanism, cell: Cell) ->
     bound_follows, mechanism = cell.method is Method.FOLLOWED, apply_rule(mechanism)
     rule_plan = account.plan_rule_noise(mechanism, bound_follows)
     faded_variance = compute_faded_variance(rule_plan.direction_noise_std)
-    stable_share = 1.0 if bound_follows else min(cell.reach, 1.0)
+    stable_step_share = 1.0 if bound_follows else min(cell.reach, 1.0)
     rule = Rule(
         bounding_method=FORMS[cell.method][0],
         clip=cell.clip,
@@ -127,7 +127,7 @@ def _add_noise_settings(training: Training, mechanism: Mechanism, cell: Cell) ->
         num_users_noise=rule_plan.num_users_noise_std,
         momentum=descent_rule.MOMENTUM,
         travel_limit=(1.0 - descent_rule.MOMENTUM) * descent_rule.NOISE_NORM / mechanism.steps,
-        stable_limit=descent_rule.STABLE_SHARE / mechanism.loss.smoothness * stable_share,
+        stable_limit=descent_rule.STABLE_SHARE / mechanism.loss.smoothness * stable_step_share,
         last_limited_step=math.floor(descent_rule.SETTLED_SHARE * mechanism.steps),
         fade_factor=descent_rule.FADE,
         growth_threshold=descent_rule.AGREEMENT_TO_GROW * faded_variance,
@@ -159,7 +159,7 @@ MAX_TABLES = 12
 def solve_beside_page(
     data: TrainingData, parameters: TrainingParameters, max_runs: int = MAX_RUNS
 ) -> section.Solver:
-    """Train beside a page and return the solution so far: a first curve at once, surer ones as more runs are made.
+    """Train beside a page; end with the solution so far, surer as more runs are made, or None before the first run.
 
     Stopped work goes on where it was, and so does another session on the same sample.
     """
@@ -250,7 +250,7 @@ def show_sides(answer: Answer, data: TrainingData) -> section.Parts:
 
 
 def show_theory(answer: Answer, data: TrainingData) -> section.Parts:
-    """Show the bounds and trade-offs that two theories call for, as a table with a note."""
+    """Show A of two theories, and the best threshold and cap by each, as a table with a note."""
     histogram, trade_offs = answer.solution.table.experiment.train.histogram, answer.solution.trade_offs
     columns = {
         "Trade-off": ["Plain descent", "Theorem 4, constant 1"],
@@ -301,12 +301,12 @@ def build_answer(
     Source: Epasto et al. 2020, section 4.
     """
     solution = solve(data, parameters) if solution is None else solution
-    rule_text = describe_label_rule(solution.data, solution.parameters.positive_above)
+    label_rule = describe_label_rule(solution.data, solution.parameters.positive_above)
     answer = Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution),
         numbers=words.build_numbers(solution),
-        assumptions=(*((rule_text,) if rule_text else ()), *list_assumptions(solution.parameters)),
+        assumptions=(*((label_rule,) if label_rule else ()), *list_assumptions(solution.parameters)),
         disclosure=solution.data.provenance,
         facts=words.build_facts(solution),
         proofs=(("Model without privacy", solution.runs.references.certificate, "Newton's method."),),
@@ -340,24 +340,24 @@ def build_answer(
 
 
 def _list_details(solution: TrainingSolution) -> dict[str, object]:
-    """List the entries of the JSON answer: method and bound (None before the first run), references, theory, cells."""
-    best_cell, (trade_off, _) = solution.best_cell, solution.trade_offs
+    """List the entries of the JSON answer: method and bound (or None), references, theory, cells."""
+    best_cell, (plain_trade_off, _) = solution.best_cell, solution.trade_offs
     answer_cell = None if best_cell is None else solution.answer_cell
     bound_follows = answer_cell is not None and answer_cell.method is Method.FOLLOWED
-    references = solution.average_references()
+    ref_losses = solution.average_references()
     return {
         "method": None if answer_cell is None else answer_cell.method.value,
         "bound": None if answer_cell is None or bound_follows else answer_cell.reach,
         "good_enough": None
         if best_cell is None or bound_follows
         else [best_cell.lowest_near_optimal, best_cell.highest_near_optimal],
-        "loss_without_privacy": references.without_privacy,
-        "loss_of_guessing": references.guessing,
-        "loss_without_noise": references.without_noise,
-        "loss_without_noise_and_clipping": references.without_noise_and_clipping,
+        "loss_without_privacy": ref_losses.without_privacy,
+        "loss_of_guessing": ref_losses.guessing,
+        "loss_without_noise": ref_losses.without_noise,
+        "loss_without_noise_and_clipping": ref_losses.without_noise_and_clipping,
         "proved_relative_gap": finite_or_none(solution.runs.references.certificate.relative_gap),
-        "trade_off_of_theory": finite_or_none(trade_off),
-        "bound_of_theory": best_smooth(solution.table.experiment.train.histogram, trade_off).bound,
+        "trade_off_of_theory": finite_or_none(plain_trade_off),
+        "bound_of_theory": best_smooth(solution.table.experiment.train.histogram, plain_trade_off).bound,
         "methods": _list_methods(solution),
     }
 
@@ -388,7 +388,7 @@ def _list_methods(solution: TrainingSolution) -> list[dict[str, object]]:
 
 
 def write_runs(run_table: RunTable, provenance: Provenance) -> str:
-    """Write every finished run: ``method``, ``bound``, ``row_clip``, ``run``, ``split``, eight scores, ``label``.
+    """Write every finished run as CSV: ``method``, ``bound``, ``row_clip``, ``run``, ``split``, eight scores.
 
     Scores are named after their side, what they are a mean over, and the measure: ``held_out_rows_loss``.
     """
@@ -401,9 +401,9 @@ def write_runs(run_table: RunTable, provenance: Provenance) -> str:
         "run": run_numbers,
         "split": run_numbers % len(run_table.experiment.splits),
     }
-    score_names = itertools.product(("trained_on", "held_out"), ScoreUnit, Measure)
+    score_triples = itertools.product(("trained_on", "held_out"), ScoreUnit, Measure)
     for (side_name, score_unit, measure), score_by_run in zip(
-        score_names, run_table.scores[run_cell_indices, run_numbers].reshape(-1, 8).T, strict=True
+        score_triples, run_table.scores[run_cell_indices, run_numbers].reshape(-1, 8).T, strict=True
     ):
         columns[f"{side_name}_{score_unit.value}_{measure.value}"] = score_by_run
     columns["label"] = provenance.label

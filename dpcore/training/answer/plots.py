@@ -32,11 +32,11 @@ def choose_limits(solution: TrainingSolution, measure: Measure, score_unit: Scor
 
     A model that does much worse than guessing is of no use, and the axis ends a little beyond.
     """
-    references = solution.average_references(measure, score_unit)
-    distance, highest_score = references.distance, max(references.guessing, references.without_privacy)
+    ref_scores = solution.average_references(measure, score_unit)
+    distance, highest_score = ref_scores.distance, max(ref_scores.guessing, ref_scores.without_privacy)
     if measure is Measure.LOSS:
-        return references.without_privacy - 0.08 * distance, highest_score + 0.45 * distance
-    lowest_score = min(references.guessing, references.without_privacy)
+        return ref_scores.without_privacy - 0.08 * distance, highest_score + 0.45 * distance
+    lowest_score = min(ref_scores.guessing, ref_scores.without_privacy)
     return lowest_score - 0.9 * distance, highest_score + 0.1 * distance
 
 
@@ -47,7 +47,7 @@ MAX_DISTANCE = 1.0
 def plot_methods(solution: TrainingSolution, measure: Measure, score_unit: ScoreUnit) -> Plot:
     """Plot every method at its best bound, with 95 % intervals, between no privacy and guessing."""
     summary, measure_name = solution.table.summarise(measure, score_unit), measure.value
-    references = solution.average_references(measure, score_unit)
+    ref_scores = solution.average_references(measure, score_unit)
     # Methods without runs are listed too, since the figure is updated in place.
     listed_methods = sorted(solution.parameters.methods, key=lambda method: method is not Method.FOLLOWED)
     best_cells = [solution.best_cell_by_method.get(method) for method in listed_methods]
@@ -55,30 +55,30 @@ def plot_methods(solution: TrainingSolution, measure: Measure, score_unit: Score
         np.array(
             [math.nan if best_cell is None else float(x[best_cell.cell_index]) for best_cell in best_cells]
         )
-        for x in (summary.means, summary.half_widths, solution.bounds_in_rows)
+        for x in (summary.means, summary.half_widths, solution.reaches)
     )
     # A method far worse than guessing is of no use, and would press all others together.
     worse_sign = 1.0 if measure is Measure.LOSS else -1.0
-    far_mask = worse_sign * (means_by_method - references.guessing) > MAX_DISTANCE * references.distance
-    visible_means, margin = np.where(far_mask, np.nan, means_by_method), 0.12 * references.distance
-    scores_on_axis = np.append(visible_means[np.isfinite(visible_means)], references[:2])
+    far_mask = worse_sign * (means_by_method - ref_scores.guessing) > MAX_DISTANCE * ref_scores.distance
+    visible_means, margin = np.where(far_mask, np.nan, means_by_method), 0.12 * ref_scores.distance
+    scores_on_axis = np.append(visible_means[np.isfinite(visible_means)], ref_scores[:2])
     limits = float(scores_on_axis.min()) - margin, float(scores_on_axis.max()) + margin
-    answer_mask = np.array([cell is not None and cell == solution.best_cell for cell in best_cells])
-    labels = np.array([*map(_label_method, listed_methods, reaches_by_method)])
+    answer_mask = np.array([x is not None and x == solution.best_cell for x in best_cells])
+    axis_labels = np.array([*map(_label_method, listed_methods, reaches_by_method)])
     items: list[Item] = []
-    for point_name, method_mask, style, symbol in (
+    for legend, mask, style, symbol in (
         ("The answer", answer_mask, Style.SMOOTH, "diamond"),
         ("Other methods, at their best bounds", ~answer_mask, Style.CAP, ""),
     ):
-        x, y, half_width = labels[method_mask], visible_means[method_mask], half_widths_by_method[method_mask]
-        items.append(Points(point_name, x, y, style, y - half_width, y + half_width, symbol=symbol, size=12))
+        x, y, half_widths = axis_labels[mask], visible_means[mask], half_widths_by_method[mask]
+        items.append(Points(legend, x, y, style, y - half_widths, y + half_widths, symbol=symbol, size=12))
     if far_mask.any():
         symbol, axis_end = ("triangle-up", limits[1]) if worse_sign > 0.0 else ("triangle-down", limits[0])
         edge_scores = np.where(far_mask, axis_end - worse_sign * margin / 3.0, np.nan)
         beyond_name = "Beyond this axis: far worse than guessing"
-        items.append(Points(beyond_name, labels, edge_scores, Style.ENTERED, symbol=symbol, size=12))
-    items.append(Level("No privacy", references.without_privacy, dash="dot"))
-    items.append(Level("Guessing", references.guessing, dash="dash"))
+        items.append(Points(beyond_name, axis_labels, edge_scores, Style.ENTERED, symbol=symbol, size=12))
+    items.append(Level("No privacy", ref_scores.without_privacy, dash="dot"))
+    items.append(Level("Guessing", ref_scores.guessing, dash="dash"))
     means_phrase = ", ".join(
         f"{method.label.lower()} {wording.number(float(method_mean))}"
         for method, method_mean in zip(listed_methods, means_by_method, strict=True)
@@ -87,8 +87,8 @@ def plot_methods(solution: TrainingSolution, measure: Measure, score_unit: Score
     return Plot(
         f"training-methods-{measure_name}",
         f"{MEASURE_TITLES[measure]} of every method",
-        f"{MEASURE_TITLES[measure]} on users held out: {means_phrase}; {wording.number(references.without_privacy)} "
-        f"without privacy, {wording.number(references.guessing)} guessing.",
+        f"{MEASURE_TITLES[measure]} on users held out: {means_phrase}; {wording.number(ref_scores.without_privacy)} "
+        f"without privacy, {wording.number(ref_scores.guessing)} guessing.",
         names_axis("method", "Method, at its best bound h (rows per user)"),
         _make_axis(measure, limits, f"{MEASURE_TITLES[measure]}, users held out"),
         items,
@@ -99,8 +99,8 @@ def plot_methods(solution: TrainingSolution, measure: Measure, score_unit: Score
             measure_name: means_by_method,
             "half_width_95": half_widths_by_method,
             "kind": np.where(answer_mask, "answer", "other"),
-            f"{measure_name}_without_privacy": np.full(len(listed_methods), references.without_privacy),
-            f"{measure_name}_guessing": np.full(len(listed_methods), references.guessing),
+            f"{measure_name}_without_privacy": np.full(len(listed_methods), ref_scores.without_privacy),
+            f"{measure_name}_guessing": np.full(len(listed_methods), ref_scores.guessing),
         },
         is_main=True,
     )
@@ -130,15 +130,15 @@ def _make_axis(measure: Measure, limits: tuple[float, float], title: str) -> Axi
 def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreUnit) -> Plot:
     """Plot loss or accuracy over the bound, with 95 % bands over the runs; beneath it the heaviest user's share."""
     summary, cells = solution.table.summarise(measure, score_unit), solution.cells
-    references = solution.average_references(measure, score_unit)
+    ref_scores = solution.average_references(measure, score_unit)
     bound_axis, measure_name = _make_bound_axis(solution), measure.value
     # The curves fit on the axis, unless these are far worse than guessing.
-    guessing, max_offset = references.guessing, 2.0 * references.distance
-    finite_scores = np.append(summary.means[np.isfinite(summary.means)], guessing)
-    visible_scores = np.clip(finite_scores, guessing - max_offset, guessing + max_offset)
-    scores_on_axis = np.append(visible_scores, choose_limits(solution, measure, score_unit))
+    guessing_score, max_distance = ref_scores.guessing, 2.0 * ref_scores.distance
+    finite_scores = np.append(summary.means[np.isfinite(summary.means)], guessing_score)
+    clipped_scores = np.clip(finite_scores, guessing_score - max_distance, guessing_score + max_distance)
+    scores_on_axis = np.append(clipped_scores, choose_limits(solution, measure, score_unit))
     limits = float(scores_on_axis.min()), float(scores_on_axis.max())
-    largest_weights, cell_reaches = solution.largest_weights, solution.bounds_in_rows
+    largest_weights, cell_reaches = solution.largest_weights, solution.reaches
     method_names = np.array([cell.method.value for cell in cells])
     columns: dict[str, npt.ArrayLike] = {
         "method": method_names,
@@ -147,12 +147,12 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreU
         "half_width_95": summary.half_widths,
         "half_width_95_users": summary.users_half_widths,
         "runs": summary.num_runs.astype(np.float64),
-        **{f"{measure_name}_{key}": np.full(len(cells), x) for key, x in references._asdict().items()},
+        **{f"{measure_name}_{key}": np.full(len(cells), x) for key, x in ref_scores._asdict().items()},
         "largest_user_weight": largest_weights,
     }
     adaptive_cell_index = solution.table.find_cell_indices(Method.FOLLOWED)[0]
     adaptive_mean = float(summary.means[adaptive_cell_index])
-    half_width = float(summary.half_widths[adaptive_cell_index])
+    adaptive_half_width = float(summary.half_widths[adaptive_cell_index])
 
     def build_horizontal_curve(curve_name: str, level: float, style: Style, **options: Any) -> Curve:
         """Build a curve at one level over the whole axis of the bound; ``options`` are those of `Curve`."""
@@ -163,8 +163,8 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreU
             Method.FOLLOWED.label,
             adaptive_mean,
             STYLES_BY_METHOD[Method.FOLLOWED],
-            low_ends=(adaptive_mean - half_width,) * 2,
-            high_ends=(adaptive_mean + half_width,) * 2,
+            low_ends=(adaptive_mean - adaptive_half_width,) * 2,
+            high_ends=(adaptive_mean + adaptive_half_width,) * 2,
             # In the colour of clipped sums, which it is, but for its dashes.
             dash="solid",
             width=3.0,
@@ -192,13 +192,13 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreU
             )
             items.append(curve)
     for curve_name, score, style in (
-        ("Bound follows, no noise", references.without_noise, Style.CUSTOMARY),
-        ("No noise, no clipping", references.without_noise_and_clipping, Style.ENTERED),
+        ("Bound follows, no noise", ref_scores.without_noise, Style.CUSTOMARY),
+        ("No noise, no clipping", ref_scores.without_noise_and_clipping, Style.ENTERED),
     ):
         items.append(build_horizontal_curve(curve_name, score, style, dash="dot", width=1.5))
-    items.append(build_horizontal_curve("No privacy", references.without_privacy, Style.SAMPLING))
-    items.append(build_horizontal_curve("Guessing", guessing, Style.ENTERED))
-    weight_name, smooth_mask = "W, the heaviest user's share", method_names == Method.SMOOTH.value
+    items.append(build_horizontal_curve("No privacy", ref_scores.without_privacy, Style.SAMPLING))
+    items.append(build_horizontal_curve("Guessing", guessing_score, Style.ENTERED))
+    weight_curve_name, smooth_mask = "W, the heaviest user's share", method_names == Method.SMOOTH.value
     x, y = cell_reaches[smooth_mask], largest_weights[smooth_mask]
     weight_plot = Plot(
         "training-weight",
@@ -206,7 +206,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreU
         "",
         bound_axis,
         share_axis("share W", (0.0, 1.08 * float(np.nanmax(largest_weights))), number_format=".2~%"),
-        (Curve(weight_name, x, y, Style.ENTERED, dash="solid", width=2.0),),
+        (Curve(weight_curve_name, x, y, Style.ENTERED, dash="solid", width=2.0),),
         solution.data.provenance,
     )
     is_any_mean_visible = ((summary.means >= limits[0]) & (summary.means <= limits[1])).any()
@@ -214,7 +214,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreU
         f"training-{measure_name}",
         f"{MEASURE_TITLES[measure]} against the bound",
         f"{MEASURE_TITLES[measure]} on users held out is {wording.number(adaptive_mean)} with an adaptive bound, "
-        f"{wording.number(references.without_privacy)} without privacy and {wording.number(guessing)} guessing.",
+        f"{wording.number(ref_scores.without_privacy)} without privacy and {wording.number(guessing_score)} guessing.",
         bound_axis,
         _make_axis(measure, limits, f"{MEASURE_TITLES[measure]}, users held out"),
         items,
@@ -236,10 +236,10 @@ SIDES = (
 
 def plot_sides(solution: TrainingSolution) -> Plot:
     """Plot the loss of clipped sums: means over rows and over users, on training users and on users held out."""
-    cell_indices = solution.table.find_cell_indices(Method.CLIPPED_SUM)
-    bound_column, curves = Column("bound", solution.bounds_in_rows[cell_indices]), []
+    clipped_sum_indices = solution.table.find_cell_indices(Method.CLIPPED_SUM)
+    bound_column, curves = Column("bound", solution.reaches[clipped_sum_indices]), []
     for side_name, score_unit, side, style in SIDES:
-        mean_losses = solution.table.summarise(Measure.LOSS, score_unit, side).means[cell_indices]
+        mean_losses = solution.table.summarise(Measure.LOSS, score_unit, side).means[clipped_sum_indices]
         loss_column = Column(f"loss_{side_name.replace(', ', '_').replace(' ', '_')}", mean_losses)
         dash, width = ("dot", 1.5) if side == Side.TRAINED else ("", None)
         curve_name = f"Mean over {side_name}"

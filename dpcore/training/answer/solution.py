@@ -44,12 +44,12 @@ class Runs:
 
     @property
     def user_share(self) -> float:
-        """Return the share of the users that they are made on, for a first look; 1 for all of them."""
+        """Return the share of all users that the runs are made on: below 1 for a first look, else 1."""
         return self.table.experiment.mechanism.user_share
 
     @property
     def digest(self) -> Hashable:
-        """Return the runs that are finished, of which experiment."""
+        """Return what tells runs apart: for each table, its experiment's key and the finished runs of each cell."""
         tables = [table for table in (self.table, self.close_table) if table is not None]
         return tuple((table.experiment.key, *table.runs_done.tolist()) for table in tables)
 
@@ -62,7 +62,7 @@ def complete_runs(
     should_stop: ShouldStop = never,
     on_runs: Callable[[Runs], None] | None = None,
 ) -> Runs | None:
-    """Make the runs that are missing, then those that decide a close call; return all, None if no run was ever made.
+    """Make the runs that are missing, then those that decide a close call; return those done, None if none was made.
 
     Args:
         full_experiment: The methods, bounds and splits.
@@ -152,14 +152,14 @@ class TrainingSolution:
     @cached_property
     def best_cell_by_method(self) -> Mapping[Method, BestCell]:
         """Find the best cell of every method that has runs; for the method that answers, the cell that answers."""
-        best_cells = {method: decision.find_best(self.table, method) for method in Method}
+        best_by_method = {method: decision.find_best(self.table, method) for method in Method}
         if self.best_cell is not None:
-            best_cells[self.answer_cell.method] = self.best_cell
-        return {method: best_cell for method, best_cell in best_cells.items() if best_cell is not None}
+            best_by_method[self.answer_cell.method] = self.best_cell
+        return {method: best_cell for method, best_cell in best_by_method.items() if best_cell is not None}
 
     @cached_property
     def verdict(self) -> SplitSummary | None:
-        """Compare the answer's loss with that of guessing; None before the first run."""
+        """Return the answer's loss less that of guessing, mean and errors; None before the first run."""
         if self.best_cell is None:
             return None
         return decision.compare_with_guessing(self.table, self.runs.references, self.best_cell.cell_index)
@@ -195,27 +195,27 @@ class TrainingSolution:
         return self.cells[self.answer_index]
 
     @property
-    def bounds_in_rows(self) -> FloatArray:
-        """Return how far a user moves a step's sum under each cell, in rows."""
+    def reaches(self) -> FloatArray:
+        """Return the reach of each cell, in rows; of followed clipped sums, that of the least first bound."""
         return np.array([cell.reach for cell in self.cells])
 
     @property
     def largest_weights(self) -> FloatArray:
-        """Compute W of each cell: the heaviest user's share of all weights at its bound; NaN if the bound follows."""
+        """Compute W of each cell, as of smooth weights at its bound: the heaviest user's share; NaN if it follows."""
         training_rows = self.table.experiment.train
-        bounds = np.array([max(cell.bound, 1e-9) for cell in self.cells])
-        bound_losses = smooth_losses(training_rows.histogram, np.minimum(bounds, training_rows.sizes.max()))
-        is_followed = np.array([cell.method is Method.FOLLOWED for cell in self.cells])
-        return np.where(is_followed, np.nan, bound_losses.largest_weight)
+        bounds = np.clip([cell.bound for cell in self.cells], 1e-9, float(training_rows.sizes.max()))
+        largest_weights = smooth_losses(training_rows.histogram, bounds).largest_weight
+        followed_mask = np.array([cell.method is Method.FOLLOWED for cell in self.cells])
+        return np.where(followed_mask, np.nan, largest_weights)
 
     @property
     def is_useless(self) -> bool:
-        """Return True if even the best method clearly does no better than guessing."""
+        """Return True if even the best method clearly does no better than guessing; False before the first run."""
         return self.verdict is not None and bool(self.verdict.is_clear and self.verdict.means > 0.0)
 
     @property
     def is_unclear(self) -> bool:
-        """Return True if the runs do not distinguish the best method from guessing."""
+        """Return True if the runs do not distinguish the best method from guessing; False before the first run."""
         return self.verdict is not None and not self.verdict.is_clear
 
 
@@ -277,7 +277,7 @@ def scale_rows(data: TrainingData, positive_above: float) -> ClassifierRows:
 
 
 def solve(data: TrainingData | None, parameters: TrainingParameters) -> TrainingSolution:
-    """Train as often as the parameters ask, with every method at every bound, and return the solution.
+    """Train all runs of every method at every bound, and those of a close call; return the solution.
 
     Args:
         data: With a scaling; None where the parameters name the sample, or say how the data are generated.

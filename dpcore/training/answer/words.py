@@ -70,12 +70,12 @@ def format_uncertainty(solution: TrainingSolution) -> str:
     """Format the 95 % half-widths of the answer's loss: ``± 0.003 noise, ± 0.02 users``; NaN ones are left out."""
     summary, i = solution.table.summarise(), solution.answer_index
     return ", ".join(
-        f"± {wording.number(float(cell_half_widths[i]), 2)} {source_word}"
-        for source_word, cell_half_widths in (
+        f"± {wording.number(float(half_widths_by_cell[i]), 2)} {source_word}"
+        for source_word, half_widths_by_cell in (
             ("noise", summary.half_widths),
             ("users", summary.users_half_widths),
         )
-        if math.isfinite(cell_half_widths[i])
+        if math.isfinite(half_widths_by_cell[i])
     )
 
 
@@ -90,22 +90,21 @@ def write_headline(solution: TrainingSolution) -> str:
 
 
 def describe_near_optimal(solution: TrainingSolution) -> str:
-    """Write the interval of near-optimal bounds of the answer's method; empty if no method is useful."""
+    """Write the near-optimal bounds of the answer's method, or that it sets its own; empty if no method is useful."""
     assert solution.best_cell is not None
     method, highest_bound = solution.answer_cell.method, solution.best_cell.highest_near_optimal
     if solution.is_useless:
         return ""
     if method is Method.FOLLOWED:
         return "this method sets its own bound."
-    is_unbounded = highest_bound == solution.bounds_in_rows[solution.table.find_cell_indices(method)[-1]]
+    is_unbounded = highest_bound == solution.reaches[solution.table.find_cell_indices(method)[-1]]
     objective_phrase = "the least loss; the upper end is no bound" if is_unbounded else "the least loss"
-    lowest_bound, others_phrase = solution.best_cell.lowest_near_optimal, "the next bounds tried"
     return standard.write_range(
-        lowest_bound,
+        solution.best_cell.lowest_near_optimal,
         highest_bound,
         symbol="h",
         objective=objective_phrase,
-        worse_choices_phrase=others_phrase,
+        worse_choices_phrase="the next bounds tried",
     )
 
 
@@ -124,11 +123,11 @@ def write_detail(solution: TrainingSolution) -> str:
     if solution.is_useless or solution.is_unclear:
         sentences.append("Raise ε, add users, or use fewer features.")
     if solution.data.dataset.is_private and solution.answer_cell.method is not Method.FOLLOWED:
-        remedy = "Choose it without these data."
+        remedy_text = "Choose it without these data."
         if Method.FOLLOWED in solution.best_cell_by_method:
             adaptive_loss_text = wording.number(_average_loss(solution, Method.FOLLOWED))
-            remedy = f"An adaptive bound needs no choice; its loss is {adaptive_loss_text}."
-        sentences.append(standard.warn_of_leak("this bound was", remedy_text=remedy))
+            remedy_text = f"An adaptive bound needs no choice; its loss is {adaptive_loss_text}."
+        sentences.append(standard.warn_of_leak("this bound was", remedy_text=remedy_text))
     # These sentences stand last, since they come and go while the runs are made.
     if not solution.table.is_finished:
         num_runs_done = int(solution.table.runs_done[solution.answer_index])
@@ -142,12 +141,12 @@ def build_facts(solution: TrainingSolution) -> dict[str, str]:
     """Return one fact, sentence by title: what an adaptive bound loses, and by which part; empty if it has no runs."""
     if Method.FOLLOWED not in solution.best_cell_by_method:
         return {}
-    adaptive_loss, references = _average_loss(solution, Method.FOLLOWED), solution.average_references()
+    adaptive_loss, ref_losses = _average_loss(solution, Method.FOLLOWED), solution.average_references()
     loss_differences = (
-        adaptive_loss - references.without_privacy,
-        references.without_noise_and_clipping - references.without_privacy,
-        references.without_noise - references.without_noise_and_clipping,
-        adaptive_loss - references.without_noise,
+        adaptive_loss - ref_losses.without_privacy,
+        ref_losses.without_noise_and_clipping - ref_losses.without_privacy,
+        ref_losses.without_noise - ref_losses.without_noise_and_clipping,
+        adaptive_loss - ref_losses.without_noise,
     )
     excess_text, stopping_text, clipping_text, noise_text = (wording.number(x, 2) for x in loss_differences)
     return {
@@ -179,10 +178,10 @@ def describe_runs(solution: TrainingSolution) -> str:
     """Describe how many runs are done, with an icon: a first look, stopped after some, or all of every method."""
     if solution.runs.user_share < 1.0:
         return ":material/pan_tool: Stopped after a first look at some of the users."
-    runs_per_cell = solution.table.experiment.num_runs
+    num_runs = solution.table.experiment.num_runs
     if not solution.table.is_finished:
-        return f":material/pan_tool: Stopped after {solution.table.runs_done.min()} of {runs_per_cell} runs."
-    return f":material/check: {wording.counted(runs_per_cell, 'run')} of every method at every bound."
+        return f":material/pan_tool: Stopped after {solution.table.runs_done.min()} of {num_runs} runs."
+    return f":material/check: {wording.counted(num_runs, 'run')} of every method at every bound."
 
 
 def describe_model(record: ReleaseRecord) -> str:
@@ -209,7 +208,7 @@ AVERAGES = {
 
 
 def write_methods(solution: TrainingSolution, model: Model | None = None) -> Methods | None:
-    """Write the methods section of a released model, or else of the program for the best cell; None if neither is.
+    """Write the methods section of a released model, else of the program for the answer's cell; None if neither is.
 
     The two differ in bound and mechanism: the page releases with the entered settings, all users in every step
     and OpenDP's discrete noise; the program has the method that answers, and may sample users.
@@ -227,14 +226,14 @@ def write_methods(solution: TrainingSolution, model: Model | None = None) -> Met
     if solution.best_cell is None:
         return None
     cell, is_adaptive = solution.answer_cell, solution.answer_cell.method is Method.FOLLOWED
-    bound_sentence, fit_sentence = _describe_bound(cell), _describe_training(parameters, cell, "Gaussian")
+    bound_sentence, fit_sentences = _describe_bound(cell), _describe_training(parameters, cell, "Gaussian")
     public_bound_sentence = bound_sentence if is_adaptive else "Users were bounded by a fixed number of rows."
     if parameters.mechanism.sampled == 1.0 or is_adaptive:
-        fit_sentence += (
+        fit_sentences += (
             " The noise of all steps is that of one Gaussian mechanism, calibrated exactly [@balle2018]."
         )
     else:
-        fit_sentence += (
+        fit_sentences += (
             f" Each user took part in a step with probability {wording.entered(parameters.sampled)}; the privacy "
             "losses of all steps were composed numerically [@doroshenko2022] with [@dpaccounting]."
         )
@@ -242,10 +241,10 @@ def write_methods(solution: TrainingSolution, model: Model | None = None) -> Met
     splits_phrase = wording.counted(len(solution.table.experiment.splits), "split")
     return Methods(
         guarantee_text=write_guarantee(RELEASED, parameters.epsilon, parameters.neighbours, parameters.delta),
-        procedure=f"{bound_sentence} {fit_sentence} On users held out the mean loss of a row is "
+        procedure=f"{bound_sentence} {fit_sentences} On users held out the mean loss of a row is "
         f"{wording.number(solution.average(Measure.LOSS))} ({format_uncertainty(solution)}; 95 % intervals over "
         f"{wording.counted(num_runs, 'simulated run')} on {splits_phrase} of the users).",
-        public_procedure=f"{public_bound_sentence} {fit_sentence}",
+        public_procedure=f"{public_bound_sentence} {fit_sentences}",
         disclosure=solution.data.dataset.provenance,
         rule_sentence="The method has the smallest mean loss on users held out, within one standard error; the bound "
         "follows the users, within the guarantee."

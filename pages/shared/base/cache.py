@@ -4,7 +4,7 @@ Every cache of the app is made here. Streamlit hashes only a sample of a large a
 sample misses: so the key is the data's digest and the frozen question, and the data themselves pass by as
 ``_argument``. Results that depend on data are kept per session, since uploads are private to the person who made them,
 and as a resource, since answers are frozen and pickling millions of users on every rerun would cost more than the
-answer. A private copy takes the place of the data it was drawn from, and nothing computed from those may stay: a cache
+answer. A DP histogram takes the place of the data it was drawn from, and nothing computed from those may stay: a cache
 that this module does not know could not be forgotten. A test looks for others.
 
 A few pieces of light work compute at a time, and runs of pages go before all of them. The interpreter runs one thread

@@ -16,7 +16,6 @@ ORDER = (
     "quantile",
     "plan",
     "release_sheet",
-    "private_choice",
     "gap_examples",
     "learning",
     "multitask",
@@ -27,8 +26,9 @@ ORDER = (
     "factorisation",
     "data_owners",
 )
-"""The folders of all questions, in the order of the sidebar. A new question adds its own here, and nowhere else."""
-
+"""The folders of all pages, in the order of the sidebar. A new question adds its own here, and nowhere else."""
+STEPS = ("private_choice",)
+"""The folders of steps on the pages of others: their fields live in the session and in files as those of pages do."""
 
 FOLDED_GROUPS = frozenset({"Models"})
 """Groups of the sidebar that are closed unless one of their pages is open."""
@@ -48,12 +48,12 @@ def read_questions(order: Iterable[str]) -> tuple[Question, ...]:
 
 
 PAGES = read_questions(ORDER)
-QUESTIONS = {question.name: question for question in PAGES}
-"""The questions, by folder."""
-FIELD_KEYS = frozenset(question.key(name) for question in PAGES for name in question.fields)
+QUESTIONS = {question.name: question for question in (*PAGES, *read_questions(STEPS))}
+"""The questions of pages and of steps, by folder."""
+FIELD_KEYS = frozenset(question.key(name) for question in QUESTIONS.values() for name in question.fields)
 """The session keys of all fields."""
-DRAWING = next((question for question in PAGES if question.draws_bounds), None)
-"""The question that draws the bounds of other questions privately; None where there is none."""
+DRAWING = next((question for question in QUESTIONS.values() if question.draws_bounds), None)
+"""The step that chooses the bounds of other questions privately; None where there is none."""
 PLANNING = next((question for question in PAGES if question.takes_releases), None)
 """The question that takes the releases of other questions into a plan; None where there is none."""
 STATING = next((question for question in PAGES if question.states_releases), None)

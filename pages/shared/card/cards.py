@@ -220,12 +220,12 @@ def draw_answer(card: Answer, key: str, is_final: bool = True) -> None:
             card = selection_module.with_range((selection and selection.card) or card)
     if run is not None and run.shown_card is None:
         run.shown_card = card
-    if selection is not None and selection.has_button and selection.is_open(f"{key}_draw"):
+    if selection is not None and selection.is_open(f"{key}_draw"):
         # The open choice stands where its button stood, with all of it in sight.
-        card = replace(card, detail="", near_optimal="", alternative=None)
+        card = replace(card, detail="", near_optimal="", numbers=(), alternative=None)
     # As high as the column of the figure, so that what stands below it stays in place while a slider moves.
     with st.container(key=key, height="stretch"):
-        _draw_words(card, key, run is not None and run.question.draws_bounds, is_final)
+        _draw_words(card, key, is_final)
         if selection is not None and run is not None and run.selected_excess is not None:
             st.markdown(selection.write_excess(run.selected_excess))
         is_undrawn = selection is not None and selection.card is None
@@ -242,7 +242,7 @@ def draw_answer(card: Answer, key: str, is_final: bool = True) -> None:
             if reasons := list(filter(None, (card.detail, facts_text))):
                 with st.popover("Why?", type="tertiary", key=f"{key}_why"):
                     st.markdown("\n\n".join(reasons))
-        if selection is not None and not is_undrawn and selection.has_button:
+        if selection is not None and not is_undrawn:
             selection.draw_step(f"{key}_draw", "tertiary")
         near_optimal_text = f"**Near-optimal:** {card.near_optimal}" if card.near_optimal else ""
         alternative_text = card.alternative.sentence if card.alternative else ""
@@ -263,8 +263,8 @@ def _open_code(card: Answer, key: str, form_name: str = "") -> None:
     page_run.request_dialog(_code_dialog, card.code, card.disclosure, key)
 
 
-def _draw_words(card: Answer, key: str, selects_privately: bool, is_final: bool) -> None:
-    """Draw instruction, number, verdict and badge; a page that selects privately offers no copy before.
+def _draw_words(card: Answer, key: str, is_final: bool) -> None:
+    """Draw instruction, number, verdict and badge.
 
     Nothing is said twice: a number that the instruction holds has no label.
     """
@@ -273,13 +273,11 @@ def _draw_words(card: Answer, key: str, selects_privately: bool, is_final: bool)
         number, *errors = card.numbers
         error_texts = (errors[0].label, errors[0].text, errors[0].note) if errors else None
         part_texts = [(p.name, p.text, LINE_STYLES[PART_STYLES[p.name]]["color"]) for p in card.error_parts]
-        # Where the page draws its bound, what stands here before is a cost: nobody's library takes it.
-        is_cost = selects_privately and not isinstance(card.disclosure, ReleaseFacts)
-        copied_text = "" if is_cost else number.text_to_copy
         is_in_headline = set(re.findall(r"[\d.,]*\d", number.text)) <= set(
             re.findall(r"[\d.,]*\d", card.headline)
         )
         label_text = "" if is_in_headline else number.label
+        copied_text = number.text_to_copy
         draw_number(label_text, number.text, number.note, copied_text, key, error_texts, part_texts, is_final)
     chips, help_text = [write_badge(card.disclosure)], f"{wording.capital(card.disclosure.label)}."
     if not is_final:
@@ -302,14 +300,14 @@ def get_private_selection(card: Answer) -> Any | None:
     return run.card_and_selection[1]
 
 
-def import_selection_module() -> Any | None:
-    """Return the module ``on_card`` of the question that selects bounds privately; None without such a question.
+def import_selection_module(name: str = "on_card") -> Any | None:
+    """Return the module of this name of the question that selects bounds privately; None without such a question.
 
     Its ``build_selection(card)`` returns the ``BoundSelection`` of a card, or None. ``with_range(card)`` adds the cost
     of the card's drawn range to the card, and ``divide_total`` replaces a total epsilon in a page's parameters.
     """
-    selection_page = catalogue.DRAWING
-    return None if selection_page is None else importlib.import_module(f"pages.{selection_page.name}.on_card")
+    step = catalogue.DRAWING
+    return None if step is None else importlib.import_module(f"pages.{step.name}.{name}")
 
 
 def divide_total(question: Question, data: Any, parameters: Any) -> tuple[Any, str]:
@@ -327,6 +325,12 @@ def offer_range(dataset: Dataset) -> None:
     """Draw the button that leads to a private draw of the range, if the data are private and have values."""
     if (selection_module := import_selection_module()) is not None:
         selection_module.offer_range(dataset)
+
+
+def offer_histogram(dataset: Dataset) -> None:
+    """Draw the step that releases a DP histogram in place of the data, and what was chosen with DP so far."""
+    if (selection_module := import_selection_module("on_data")) is not None:
+        selection_module.draw(dataset)
 
 
 @page_run.build_dialog("Code", "code")

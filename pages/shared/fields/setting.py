@@ -33,7 +33,7 @@ def note_proposals() -> None:
     """
     value_sets_by_piece: dict[str, set[Any]] = {}
     last_values = {}
-    for question in catalogue.PAGES:
+    for question in catalogue.QUESTIONS.values():
         for piece, key in _list_keys(question).items():
             last_values[key] = st.session_state.get(key)
             value_sets_by_piece.setdefault(piece, set()).add(last_values[key])
@@ -74,7 +74,7 @@ def enter(values_by_piece: Mapping[str, Any]) -> None:
     """Enter values for all pages, also for fields that a person had cleared."""
     entries_by_piece = {**_read_mapping(ENTRIES_KEY), **values_by_piece}
     last_values = dict(_read_mapping(LAST_VALUES_KEY))
-    for question in catalogue.PAGES:
+    for question in catalogue.QUESTIONS.values():
         for piece, key in _list_keys(question).items():
             if piece in values_by_piece:
                 last_values[key] = st.session_state.get(key)

@@ -150,7 +150,7 @@ def list_unused_fields(question: Question) -> list[str]:
 def _keep_release(question: Question, answer: Answer, card: Answer, card_key: str) -> None:
     """Keep what a page releases for the page that states it, as the newest."""
     assert catalogue.STATING is not None
-    if question.group == catalogue.STATING.group and not question.draws_bounds:
+    if question.group == catalogue.STATING.group:
         releases = st.session_state.get(keys.SHOWN_RELEASES, {})
         others = {name: release for name, release in releases.items() if name != question.name}
         st.session_state[keys.SHOWN_RELEASES] = {**others, question.name: (answer, card, card_key)}
@@ -240,6 +240,13 @@ class Page:
         """Return the name, without its ending, of the Markdown file that explains how the answer is computed."""
         return "formula"
 
+    def draw_method(self, answer: Answer) -> None:
+        """Draw how the answer is computed, and how its bound is chosen with DP if the data are private."""
+        st.markdown(self.question.read_formula(self.choose_formula_file(answer)))
+        if cards.get_private_selection(answer) is not None and catalogue.DRAWING is not None:
+            with st.expander("How a bound is chosen with DP", icon=":material/casino:"):
+                st.markdown(catalogue.DRAWING.read_formula())
+
     def list_tabs(self, answer: Answer) -> Mapping[str, layout.Content]:
         """Return tabs that the page draws itself; a group of tabs joins the sections of its name."""
         return {}
@@ -267,8 +274,9 @@ class Page:
         return None
 
     def list_releases(self, answer: Answer, data: Any) -> tuple[Line, ...]:
-        """List what this page has released and spent, as lines of the report."""
-        return ()
+        """List what was released and spent on these data, as lines of the report."""
+        selection_module = cards.import_selection_module() if self.question.chooses_bound else None
+        return () if selection_module is None else selection_module.list_lines()
 
     def name_variant(self, answer: Answer) -> str:
         """Return the name of the answer's variant, which gets tabs and files of its own; empty for the only one."""
@@ -402,7 +410,7 @@ class Page:
             BEHIND: show_behind,
             **list_contents(renderer, sections, self.list_tabs(answer)),
             DOWNLOADS: show_files,
-            layout.COMPUTED: lambda: st.markdown(question.read_formula(self.choose_formula_file(answer))),
+            layout.COMPUTED: lambda: self.draw_method(answer),
         }
         with slots.answer:
             cards.draw_answer(answer, key, is_final)

@@ -98,7 +98,7 @@ def list_private_settings(question: Question, parameters: Any) -> tuple[str, ...
 
 WITHHELD = (
     "Bound and error are left out: they were computed from your private data, and ε does not cover them. A bound "
-    "chosen without these data, or under *Choose privately*, may be printed."
+    "chosen without these data, or with *Choose with DP…*, may be printed."
 )
 
 

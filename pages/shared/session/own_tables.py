@@ -113,7 +113,7 @@ def find_upload(name: str) -> TableUpload:
 def list_tables(values_by_key: Mapping[Any, Any]) -> dict[str, OwnTable]:
     """Return the tables in use in a session, by name of the page."""
     tables_by_page: dict[str, OwnTable] = {}
-    for question in catalogue.PAGES:
+    for question in catalogue.QUESTIONS.values():
         if not question.file_key or (table_entry := values_by_key.get(question.file_key)) is None:
             continue
         prefix = find_upload(question.name).column_field_prefix
@@ -170,7 +170,10 @@ def to_json(tables_by_page: Mapping[str, OwnTable], room_bytes: int) -> tuple[di
 
 def from_json(node: JsonValue) -> dict[str, OwnTable]:
     """Return the tables that `to_json` wrote, by name of the page; problems are added to ``node``."""
-    members = node.get_members((), tuple(page.name for page in catalogue.PAGES if page.own_file_name)) or {}
+    members = (
+        node.get_members((), tuple(page.name for page in catalogue.QUESTIONS.values() if page.own_file_name))
+        or {}
+    )
     tables_by_page = {name: _read_table(entry, find_upload(name)) for name, entry in members.items()}
     return {name: own_table for name, own_table in tables_by_page.items() if own_table is not None}
 
@@ -241,7 +244,7 @@ def _import_saved(name: str) -> Any:
 
 def list_releases(values_by_key: Mapping[Any, Any]) -> dict[str, Any]:
     """Return the releases in a session, by name of the page."""
-    pages = [page for page in catalogue.PAGES if RELEASES in page.other_origins]
+    pages = [page for page in catalogue.QUESTIONS.values() if RELEASES in page.other_origins]
     return {page.name: releases for page in pages if (releases := values_by_key.get(page.key(RELEASES)))}
 
 
@@ -252,7 +255,10 @@ def releases_to_json(releases_by_page: Mapping[str, Any]) -> dict[str, Any]:
 
 def releases_from_json(node: JsonValue, accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, Any]:
     """Return the releases of a file, by name of the page; problems are added to ``node``."""
-    pages, releases_by_page = [page.name for page in catalogue.PAGES if RELEASES in page.other_origins], {}
+    pages, releases_by_page = (
+        [page.name for page in catalogue.QUESTIONS.values() if RELEASES in page.other_origins],
+        {},
+    )
     for name, entry in (node.get_members((), tuple(pages)) or {}).items():
         account = name if catalogue.QUESTIONS[name].account_key else ""
         releases_by_page[name] = _import_saved(name).from_json(entry, accounts.get(account, {}))

@@ -72,7 +72,11 @@ def put_aside(loaded_data: Any) -> SavedState:
         loaded_data: The data in use.
     """
     state = st.session_state
-    settings = {key: state[key] for question in catalogue.PAGES for key in list_entered_keys(question, state)}
+    settings = {
+        key: state[key]
+        for question in catalogue.QUESTIONS.values()
+        for key in list_entered_keys(question, state)
+    }
     settings[setting.ENTRIES_KEY] = state.get(setting.ENTRIES_KEY, {})
     saved_state = SavedState(loaded_data, state.get(keys.EPSILON), settings, figures.list_all_pins())
     _clear_all()
@@ -107,7 +111,7 @@ def clear(question: Question) -> None:
 def _clear_all() -> None:
     """Reset every question, and forget the shared setting."""
     setting.forget()
-    for question in catalogue.PAGES:
+    for question in catalogue.QUESTIONS.values():
         clear(question)
 
 
@@ -233,7 +237,7 @@ def put_in_use(loaded_data: LoadedData, has_same_rows: bool = False) -> None:
     state[keys.DATA_VERSION] = state.get(keys.DATA_VERSION, 0) + 1
     state[keys.LINK_PROBLEMS] = ()
     link_problems: list[InputProblem] = []
-    for question in catalogue.PAGES:
+    for question in catalogue.QUESTIONS.values():
         for name, declaration in question.fields.items():
             if declaration.renewed and not has_same_rows and declaration.origin is not FieldOrigin.OWN_DATA:
                 state[question.key(name)] = question.get_initial_value(name)
@@ -255,7 +259,7 @@ def _clear_settings(awaited: Mapping[str, Any]) -> None:
     """
     state = st.session_state
     cleared_pieces = set()
-    for question in catalogue.PAGES:
+    for question in catalogue.QUESTIONS.values():
         for name in (*question.fields, *question.other_origins):
             if question.get_origin(name) not in (FieldOrigin.DATA, FieldOrigin.VALUES):
                 continue
@@ -378,7 +382,7 @@ def _read_public_fields() -> dict[str, Any]:
     state = st.session_state
     return {
         key: state[key]
-        for question in catalogue.PAGES
+        for question in catalogue.QUESTIONS.values()
         for name, declaration in question.fields.items()
         if declaration.origin is FieldOrigin.PUBLIC and (key := question.key(name)) in state
     }

@@ -111,13 +111,17 @@ def read_session(values_by_key: Mapping[Any, Any] | None = None) -> Content:
     """
     values_by_key = st.session_state.to_dict() if values_by_key is None else values_by_key
     settings = {key: value for key, value in values_by_key.items() if key in catalogue.FIELD_KEYS}
-    accounts = {q.name: values_by_key.get(q.account_key, {}) for q in catalogue.PAGES if q.account_key}
+    accounts = {
+        q.name: values_by_key.get(q.account_key, {}) for q in catalogue.QUESTIONS.values() if q.account_key
+    }
     tour: session.Tour | None = values_by_key.get(keys.TOUR)
     if tour is None:
         saved_state = session.SavedState(values_by_key[keys.LOADED_DATA], values_by_key.get(keys.EPSILON))
     else:
         saved_state = tour.saved_state
-        tour_keys = {key for q in catalogue.PAGES for key in session.list_entered_keys(q, values_by_key)}
+        tour_keys = {
+            key for q in catalogue.QUESTIONS.values() for key in session.list_entered_keys(q, values_by_key)
+        }
         settings = {key: value for key, value in settings.items() if key not in tour_keys}
         former_settings = saved_state.settings
         settings |= {key: former_settings[key] for key in former_settings if key in catalogue.FIELD_KEYS}
@@ -138,7 +142,7 @@ def read_session(values_by_key: Mapping[Any, Any] | None = None) -> Content:
 
 def _list_undownloaded_releases(values_by_key: Mapping[Any, Any]) -> Iterator[str]:
     """Yield a sentence for each page whose releases the file leaves out; the file holds only their cost."""
-    for question in catalogue.PAGES:
+    for question in catalogue.QUESTIONS.values():
         draws: Any = values_by_key.get(f"{question.name}.draws", {}) if question.account_key else {}
         if num_releases := sum(map(len, draws.values())):
             releases_text = wording.counted(num_releases, "release")
@@ -340,7 +344,7 @@ def _read_data(problems: Problems, node: JsonValue, is_original: bool = False) -
 
 def _read_accounts(node: JsonValue) -> dict[str, dict[str, Ledger]]:
     """Return the ledgers of a file, by question and by digest of the data."""
-    questions_by_name = {"": None} | {q.name: q for q in catalogue.PAGES if q.account_key}
+    questions_by_name = {"": None} | {q.name: q for q in catalogue.QUESTIONS.values() if q.account_key}
     accounts: dict[str, dict[str, Ledger]] = {}
     for name, ledgers_node in (node.get_members((), tuple(questions_by_name)) or {}).items():
         for digest, ledger_node in (ledgers_node.get_named(MAX_DATASETS) or {}).items():

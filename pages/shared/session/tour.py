@@ -58,9 +58,7 @@ class Step:
 
 def list_questions() -> tuple[Question, ...]:
     """Return the questions that the tour visits, in order."""
-    stops = [q for q in catalogue.PAGES if find_spec(f"pages.{q.name}.tour") is not None]
-    # To draw a bound comes last: it asks what the best bound, which the other steps find, gives away.
-    return tuple(sorted(stops, key=lambda question: question is catalogue.DRAWING))
+    return tuple(q for q in catalogue.PAGES if find_spec(f"pages.{q.name}.tour") is not None)
 
 
 def import_step(question: Question) -> Step:

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.shared import shell
-from pages.shared.base.catalogue import PAGES
+from pages.shared.base.catalogue import QUESTIONS
 from pages.shared.server import server
 
 SIDEBAR_WIDTH = 240
@@ -18,9 +18,10 @@ st.set_page_config(
 )
 
 pages = [
-    st.Page(q.path, title=q.title, icon=q.icon, url_path=q.url_path, default=not q.url_path) for q in PAGES
+    st.Page(q.path, title=q.title, icon=q.icon, url_path=q.url_path, default=not q.url_path)
+    for q in QUESTIONS.values()
 ]
-questions = {q.url_path: q for q in PAGES}
+questions = {q.url_path: q for q in QUESTIONS.values()}
 # The shell draws the links: Streamlit's own would stand above the data in use, and no group of them starts closed.
 current_page = st.navigation(pages, position="hidden")
 shell.show(questions[current_page.url_path])

@@ -330,3 +330,14 @@ def test_users_are_some_of_all_from_the_heaviest_to_the_lightest():
     few = some_of(np.array([3, 1, 2]))
     assert few.contributions.tolist() == [3.0, 2.0, 1.0]
     assert few.title == "3 users"
+
+
+@pytest.mark.parametrize("bound", [20.0, 140.0, 400.0])
+def test_a_bound_that_was_chosen_with_dp_errs_so_much_more_than_the_best(bound):
+    answer = total_answer.build_answer(samples.load("shop-events"), TotalParameters(1.0))
+    plot = answer.plots["total-error"]()
+    assert plot.find_selected_excess() is None
+    solution = answer.solution
+    least_error = min(solution.compute_error(float(other)) for other in range(1, 500))
+    excess = plot.with_selected_bound(bound).find_selected_excess()
+    assert excess == pytest.approx(solution.compute_error(bound) / least_error - 1.0, rel=0.02, abs=2e-3)

@@ -1,4 +1,4 @@
-"""Parameters and comparison of the page Choose privately."""
+"""Parameters and comparison of a private choice."""
 
 import numpy as np
 import opendp.prelude as opendp

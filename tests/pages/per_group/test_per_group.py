@@ -246,9 +246,9 @@ def test_private_data_are_labelled_and_their_groups_as_well() -> None:
     assert "**the groups and the pair were computed from them**" in told.detail
     assert told.disclosure is Disclosure.PRIVATE
     with_list = answer_from(solve(private, build_parameters(num_groups=40)), private)
-    assert with_list.facts["Choose privately offers"].startswith("the pair")
+    assert with_list.facts["Choosing with DP offers"].startswith("the pair")
     signed = answer_from(solve(private, build_parameters(Statistic.SIGNED_SUM)), private)
-    assert dict(signed.facts)["Choose privately offers"].startswith("no pair")
+    assert dict(signed.facts)["Choosing with DP offers"].startswith("no pair")
     assert "the groups" not in with_list.detail
     assert "**this pair was computed from them**" in with_list.detail
     assert "Choose it with differential privacy" in with_list.detail

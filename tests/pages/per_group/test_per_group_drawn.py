@@ -1,4 +1,4 @@
-"""The pair drawn privately: from the card of Group by, its account, its code, its file."""
+"""The pair chosen with DP: from the card of Group by, its account, its code, its file."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_pair_is_drawn_on_the_card_and_carried_away() -> None:
     assert kind is NumberPair.PAIR
     assert drawn.column == SHOP.pairs.label
     page_text = shown_texts(app)
-    assert "Pair, chosen with DP" in words_of_numbers(app)
+    assert words.format_selection(drawn) in words_of_numbers(app)
     (across,), (upwards,) = trace(chart(app, "per_group_error"), "Chosen with DP")
     assert (across, upwards) == (drawn.max_groups, drawn.max_amount)
     assert "ε = 1.5 in all" in page_text
@@ -69,19 +69,19 @@ def test_the_pair_is_drawn_on_the_card_and_carried_away() -> None:
     opened = check(app.button(key="per_group_card_code").click().run())
     bounds_code = f"MAX_GROUPS, MAX_ROWS = {drawn.max_groups}, {int(drawn.max_amount)} "
     assert bounds_code in "".join(block.value for block in opened.code)
-    # For other settings it is not theirs; it stays on Choose privately.
+    # For other settings it is not theirs; it stays on Data.
     app.session_state["per_group.num_groups"] = 70.0
     check(app.run())
-    assert "Pair, chosen with DP" not in words_of_numbers(app)
+    assert drawn.facts.label not in shown_texts(app)
     app.session_state["per_group.num_groups"] = 60.0
-    assert "Pair, chosen with DP" in words_of_numbers(check(app.run()))
-    go(app, "Choose privately")
+    assert drawn.facts.label in shown_texts(check(app.run()))
+    go(app, "Data")
     assert f"Pair of bounds per group: **{words.format_selection(drawn)}**" in shown_texts(app)
     # Other data do not have it.
     other = replace(
         SECRET, histogram=replace(SHOP.histogram, users=SHOP.histogram.users * 2), values=None, pairs=None
     )
-    assert "chosen with DP" not in shown_texts(check(with_data(app, other).run()))
+    assert drawn.facts.label not in shown_texts(check(with_data(app, other).run()))
 
 
 @pytest.mark.parametrize("statistic", [Statistic.ROWS, Statistic.USERS, Statistic.SUM])

@@ -15,14 +15,13 @@ import streamlit as st
 import dpcore
 from dpcore.common.checks import Problems
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import Disclosure, Ledger, Neighbours, ReleaseFacts
+from dpcore.common.privacy import Disclosure, Ledger, ReleaseFacts
 from dpcore.common.strict_json import JsonValue
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Totals, Values
 from dpcore.mean.parameters import Counts
-from dpcore.private_choice.budget import divide_budget
-from dpcore.private_choice.parameters import BoundPurpose, OtherBound
+from dpcore.private_choice.parameters import OtherBound
 from dpcore.quantile.parameters import Weighting
 from dpcore.total.parameters import Summed
 from pages.private_choice import saved
@@ -215,20 +214,6 @@ def test_a_page_is_computed_for_what_a_total_leaves_for_its_release() -> None:
     drawn = np.isfinite(errors_by_bound)
     expected_errors = [solution.compute_error(bound) for bound in bounds[drawn]]
     np.testing.assert_allclose(errors_by_bound[drawn], expected_errors, rtol=1e-3)
-    # *Choose privately* has the costs of a draw from what is left: 15 % of 0.7.
-    go(app, "Choose privately")
-    app.session_state["private_choice.purpose"] = BoundPurpose.QUANTILE
-    check(app.run())
-    shares = divide_budget(1.0, 0.15, Neighbours.ADD_OR_REMOVE_USER, ledger)
-    settings = {
-        "purpose": "quantile",
-        "epsilon": shares.release_epsilon,
-        "selection_epsilon": shares.selection_epsilon,
-    }
-    assert 0.08 < shares.selection_epsilon <= 0.105
-    apart = dpcore.private_bound(SECRET, **settings).answer
-    assert answer_of(app, "private_card")["value"] == apart.numbers[0].text
-    assert "0.3 was spent" in shown_texts(app)
     # A mean with public counts needs no draw: all that is left is its release's.
     go(app, "Mean")
     for name, value in {"lower": 0.0, "upper": 100.0, "counts": Counts.PUBLIC}.items():

@@ -1,10 +1,9 @@
-"""The range drawn privately: from Mean and on Choose privately, its account, and what the pages do with it."""
+"""The range chosen with DP: from Mean, its account, and what the pages do with it."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
-from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
@@ -14,7 +13,7 @@ from dpcore.common.strict_json import JsonValue
 from dpcore.data import samples
 from dpcore.mean import Clamp
 from dpcore.private_choice.answer import words
-from dpcore.private_choice.parameters import BoundPurpose, NumberPair
+from dpcore.private_choice.parameters import NumberPair
 from dpcore.private_choice.private_range import PrivateRange, RangeProblem
 from pages.private_choice import saved
 from pages.private_choice.question import KnownValue
@@ -24,10 +23,7 @@ from tests.pages.driving import (
     check,
     confirm,
     go,
-    link_of,
-    new_app,
     open_app,
-    open_tab,
     shown_texts,
     with_data,
 )
@@ -85,17 +81,17 @@ def test_from_the_missing_range_of_a_mean_to_range_and_bound_both_drawn() -> Non
     assert f"{drawn.upper:g}" in code
     label = " ".join(line.lstrip("# ") for line in code.splitlines())
     assert "In all epsilon = 0.2 (bound) + 0.5 (range) + 1 (this release) = 1.7." in label
-    # Other pages clamp to it, too, and Choose privately lists both.
+    # Other pages clamp to it, too, and Data lists both.
     go(app, "Quantile")
     assert app.number_input(key="quantile.high").value == drawn.upper
     # Its bound is not drawn: the card says what range and release come to.
     assert RANGE_COST in shown_texts(app)
-    go(app, "Choose privately")
+    go(app, "Data")
     assert f"Range of a value, L and U: **{words.format_selection(drawn)}**" in shown_texts(app)
     # Where another range is entered, it is not the drawn one any more; a press takes it back.
     app.session_state["release_setting"] = {"lower": 0.0, "upper": 50.0}
     assert RANGE_COST not in shown_texts(go(app, "Quantile"))
-    check(go(app, "Choose privately").button(key="private_take_0").click().run())
+    check(go(app, "Data").button(key="private_take_0").click().run())
     assert RANGE_COST in shown_texts(go(app, "Quantile"))
     # Other data have no drawn range, and none to clamp to.
     check(
@@ -113,74 +109,56 @@ def test_from_the_missing_range_of_a_mean_to_range_and_bound_both_drawn() -> Non
     assert RANGE_COST not in shown_texts(go(app, "Quantile"))
 
 
-def test_the_tab_says_whether_a_draw_is_of_use_before_anything_is_drawn() -> None:
-    app = new_app("Choose privately")
-    with_data(app, SECRET)
-    open_tab(app, "private_choice", "A value range")
-    assert "Fill in the fields" in shown_texts(app)
-    fill_form(app, users=50.0)
-    page_text = shown_texts(check(app.run()))
+def open_form(app, **form: object):
+    """Fill in the form of a range and open its dialog on Mean."""
+    fill_form(app, **form)
+    return check(app.button(key="private_range_ask").click().run())
+
+
+def test_the_dialog_says_whether_a_draw_is_of_use_before_anything_is_drawn() -> None:
+    app = check(with_data(open_app("Mean"), SECRET).run())
+    assert "Fill in the fields" in shown_texts(check(app.button(key="private_range_ask").click().run()))
+    page_text = shown_texts(open_form(app, users=50.0))
     assert "Not recommended" in page_text
     assert "which is free" in page_text
-    fill_form(app, users=None)
-    assert "Enter about how many users" in shown_texts(check(app.run()))
-    fill_form(app, known=KnownValue.LOWEST, lower=0.0, users=5000.0)
-    check(app.run())
-    assert app.button(key="private_range_draw").label.startswith("Draw U")
-    fill_form(app, known=KnownValue.NEITHER)
-    check(app.run())
-    assert app.button(key="private_range_draw").label.startswith("Draw L and U")
-    fill_form(app, unit=5.0, largest=1.0)
-    assert "unit must lie below largest" in shown_texts(check(app.run())).lower()
+    assert "Enter about how many users" in shown_texts(open_form(app, users=None))
+    opened = open_form(app, known=KnownValue.LOWEST, lower=0.0, users=5000.0)
+    assert opened.button(key="private_range_draw").label.startswith("Draw U")
+    opened = open_form(app, known=KnownValue.NEITHER)
+    assert opened.button(key="private_range_draw").label.startswith("Draw L and U")
+    assert "unit must lie below largest" in shown_texts(open_form(app, unit=5.0, largest=1.0)).lower()
     assert "private_choice.choices" not in app.session_state
 
 
 def test_a_bound_that_was_drawn_before_is_that_of_the_range() -> None:
-    app = with_data(new_app("Choose privately"), SECRET)
-    app.session_state["private_choice.purpose"] = BoundPurpose.CAP
-    app.session_state["private_choice.tabs"] = "A value range"
-    fill_form(app)
+    app = check(with_data(open_app("Mean"), SECRET).run())
+    app.session_state["mean.lower"], app.session_state["mean.upper"] = 0.0, 100.0
     check(app.run())
-    confirm(app, "private_choose")
-    confirm(app, "private_range_draw")
-    ((_, held),) = app.session_state["private_choice.choices"].items()
-    (_, bound), (_, drawn) = held
-    assert drawn.problem.max_contributions == bound.value
+    confirm(app, "mean_card_draw")
+    ((_, ((_, bound),)),) = app.session_state["private_choice.choices"].items()
+    app.session_state["mean.lower"] = app.session_state["mean.upper"] = None
+    app.session_state["release_setting"] = {}
+    check(app.run())
+    opened = open_form(app)
     if bound.value > 1:
-        assert f"Users with {bound.value:,.0f} rows or more, about" in [one.label for one in app.number_input]
+        labels = [one.label for one in opened.number_input]
+        assert f"Users with {bound.value:,.0f} rows or more, about" in labels
     app.session_state["private_choice.range_bound"] = 5  # One that is public stands in its place.
-    assert "Users with 5 rows or more, about" in [one.label for one in check(app.run()).number_input]
-    problem = replace(drawn.problem, max_contributions=7)
+    opened = check(app.button(key="private_range_ask").click().run())
+    assert "Users with 5 rows or more, about" in [one.label for one in opened.number_input]
+    problem = RangeProblem(1.0, 0.5, 1.0, 1000.0, centre=0.0, users=5000.0, max_contributions=7)
     assert "of at least 7 rows" in words.describe_range_cost(problem)
 
 
-def test_what_stands_in_the_forms_is_in_links_and_session_files() -> None:
-    app = with_data(new_app("Choose privately"), SECRET)
+def test_what_stands_in_the_form_is_in_session_files() -> None:
+    app = check(with_data(open_app("Mean"), SECRET).run())
     fill_form(app)
-    app.session_state["private_choice.pair_unit"] = 0.25
-    open_tab(app, "private_choice", "A value range")
-    held = dict(parse_qsl(urlsplit(link_of(app)).query))
-    assert (held["range_known"], held["range_centre"], held["range_users"]) == ("typical", "20", "400")
-    assert held["pair_unit"] == "0.25"
+    check(app.run())
     content = session_file.read_file(
         session_file.write_file(app.session_state[keys.SESSION_FILE].content).encode()
     ).content
     assert content.values_by_key["private_choice.range_largest"] == 1000.0
     assert content.values_by_key["private_choice.range_known"] is KnownValue.TYPICAL
-    # A link sets them; what is no number of users is named, and all else is followed.
-    of = {"link": "1", "epsilon": "1", "range_known": "lowest", "range_lower": "2.5", "range_users": "0.5"}
-    followed = open_app("Choose privately", **of)
-    assert followed.session_state["private_choice.range_known"] is KnownValue.LOWEST
-    assert followed.session_state["private_choice.range_lower"] == 2.5
-    assert followed.session_state["private_choice.range_users"] is None
-    said = [item.message for item in followed.session_state[keys.LINK_PROBLEMS]]
-    assert any("range_users" in item for item in said)
-    # A bad one in a tab keeps nobody from the answer.
-    fill_form(app, unit=-1.0)
-    page_text = shown_texts(check(app.run()))
-    assert "Smallest distance of an end must lie between" in page_text
-    assert "Choose the number directly" in page_text
-    assert "private_range_draw" not in {button.key for button in app.button}
 
 
 def test_nothing_of_private_data_is_in_what_is_said_before() -> None:

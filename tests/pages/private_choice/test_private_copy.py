@@ -96,7 +96,7 @@ def test_the_copy_is_the_data_with_its_label() -> None:
     app = draw_release(open_private_file())
     assert data(app).disclosure is Disclosure.DP_RELEASE
     assert data(app).values is None
-    assert data(app).name == "Private copy of secret.csv"
+    assert data(app).name == "DP histogram of secret.csv"
     assert data(app).notes == ()
     label = "DP release (epsilon = 1, add or remove one user, discrete Laplace)"
     assert label in shown_texts(app)
@@ -225,7 +225,7 @@ def test_epsilons_add_up_and_stay_on_screen() -> None:
     app = draw_release(app, PrivateCopyParameters(0.5))
     assert "ε = 1.5 in 2 releases" in read_spent(app)
     assert app.session_state[keys.LOADED_DATA].original.dataset.disclosure is Disclosure.PRIVATE
-    assert data(app).name == "Private copy of secret.csv"
+    assert data(app).name == "DP histogram of secret.csv"
     assert "ε = 1.5 in 2 releases" in read_spent(go(app, "Mean"))
     # Back on the private data it is still spent.
     app.session_state[BACK] = True

@@ -35,7 +35,6 @@ CASES = [
     ("Recommender", {}, {}),
     ("Join or train alone", {}, {"data_owners.tabs": "Bounds"}),
     ("Weights vs. caps", {}, {}),
-    ("Choose privately", {}, {}),
 ]
 NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:e[-−]?\d+)?")
 

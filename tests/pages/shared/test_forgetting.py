@@ -1,4 +1,4 @@
-"""What a private copy leaves in the session: only what is declared public; and what returns with the original data."""
+"""What a DP histogram leaves in the session: only what is declared public; and what returns with the original data."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def everything_entered() -> None:
 
     entries = {
         question.key(name) + ("7" if name.endswith("_") else ""): question
-        for question in catalogue.PAGES
+        for question in catalogue.QUESTIONS.values()
         for name in (*question.fields, *question.other_origins)
     }
     shells = [
@@ -77,7 +77,7 @@ def everything_entered() -> None:
     seen["answer stays"] = answer(secret.digest) is answer_before
     seen["links"] = {
         q.title: links.write_link("http://a", q.url_path, session.get_loaded().origin, {})
-        for q in catalogue.PAGES
+        for q in catalogue.QUESTIONS.values()
     }
     state["mean.upper"] = state["learning.loss_variance"] = 7.0
     session.use_release(copy.to_dataset("secret.csv"))
@@ -106,7 +106,7 @@ def declared(key: str) -> FieldOrigin:
 def entries() -> dict[str, Question]:
     return {
         question.key(name) + ("7" if name.endswith("_") else ""): question
-        for question in catalogue.PAGES
+        for question in catalogue.QUESTIONS.values()
         for name in (*question.fields, *question.other_origins)
     }
 
@@ -125,7 +125,9 @@ def test_nothing_stays_beside_a_copy_that_is_not_declared_public(
     assert {key for key in stayed if declared(key) not in kept} == set()
     # The other way round: what is public was not lost, and the test did fill the session.
     # A public number that is about the data, such as how many rows there are, is asked for anew.
-    anew = {q.key(name) for q in catalogue.PAGES for name, field in q.fields.items() if field.renewed}
+    anew = {
+        q.key(name) for q in catalogue.QUESTIONS.values() for name, field in q.fields.items() if field.renewed
+    }
     should = {key for key in entries() if declared(key) in KEPT} - anew
     assert should <= stayed
     assert len(should) > 60
@@ -136,7 +138,7 @@ def test_no_answer_and_no_link_stays(filled_session: tuple[bool, dict[str, Any]]
     _, seen = filled_session
     assert not seen["answer stays"]
     assert keys.PAGE_PARAMETERS not in seen["copy"]
-    for question in catalogue.PAGES:  # what a link of the page could carry
+    for question in catalogue.QUESTIONS.values():  # what a link of the page could carry
         for key in question.widgets.values():
             value = seen["copy"].get(key)
             assert "secret of" not in str(value) or declared(key) in (*KEPT, FieldOrigin.VALUES), key
@@ -145,7 +147,7 @@ def test_no_answer_and_no_link_stays(filled_session: tuple[bool, dict[str, Any]]
 
 def test_forgotten_fields_hold_what_they_begin_with(filled_session: tuple[bool, dict[str, Any]]) -> None:
     with_values, seen = filled_session
-    for question in catalogue.PAGES:
+    for question in catalogue.QUESTIONS.values():
         for name, field in question.fields.items():
             key = question.key(name)
             if field.origin is FieldOrigin.VALUES and with_values:
@@ -160,7 +162,7 @@ def test_fields_return_with_the_original_data_even_after_two_copies(
     _, seen = filled_session
     assert seen["second copy"]["learning.loss_variance"] != 7.0
     back = seen["original"]
-    for question in catalogue.PAGES:
+    for question in catalogue.QUESTIONS.values():
         for name in question.fields:
             key = question.key(name)
             if question.name != "mean" or name in ("value_variance", "own_bound", "counts"):
@@ -177,26 +179,25 @@ def test_regression_s_own_data_and_account_are_untouched(filled_session: tuple[b
 
 
 def test_a_variance_entered_beside_private_data_is_in_neither_session_nor_link() -> None:
-    app = go(use(upload(open_app("Data"), SHOP_EVENTS, "shop_events.csv")), "Choose privately")
+    app = go(use(upload(open_app("Data"), SHOP_EVENTS, "shop_events.csv")), "Weights vs. caps")
     assert data(app).is_private
     # So many digits that no figure has them by chance.
-    check(app.number_input(key="private_choice.variance_share").set_value(0.1371379).run())
+    key = "gap_examples.value_variance"
+    check(app.segmented_control(key="gap_examples.variance_source").set_value("Entered").run())
+    check(app.number_input(key=key).set_value(0.1371379).run())
     assert "0.1371379" in link_of(app)
     release_copy(app)
     assert data(app).release is not None
-    assert "0.1371379" not in link_of(app)
-    assert "0.1371379" not in shown_texts(app)
     # What was set aside stands with the original data, where no widget or link looks; of files only a session does.
     state = dict(app.session_state.items())
-    assert "private_choice.variance_share" in state
     aside = (keys.LOADED_DATA, keys.SESSION_FILE)
     assert state[keys.SESSION_FILE].content.disclosure is Disclosure.PRIVATE
     assert not [key for key, value in state.items() if "0.1371379" in str(value) and key not in aside]
-    app = go(app, "Mean")
+    app = go(app, "Weights vs. caps")
     assert "0.1371379" not in link_of(app)
-    app = go(app, "Choose privately")
-    check(app.button(key="private_back").click().run())
-    assert app.number_input(key="private_choice.variance_share").value == 0.1371379
+    assert "0.1371379" not in shown_texts(app)
+    check(go(app, "Data").button(key="private_back").click().run())
+    assert go(app, "Weights vs. caps").number_input(key=key).value == 0.1371379
 
 
 @dataclass(frozen=True)

@@ -478,9 +478,6 @@ def assert_link_tells_nothing(link, title, computed):
             likeness=mean.Likeness.ENTERED,
         )
         assert link_fields == {**links.list_parameter_fields(parameters), **expected}
-    elif title == "Choose privately":  # What is usually assumed of users, as on Mean.
-        parameters = catalogue.find_page(title).parameters(setting.DEFAULT_EPSILON, user_share=0.2)
-        assert link_fields == {**links.list_parameter_fields(parameters), **expected}
     else:
         assert link_fields == {
             **links.list_parameter_fields(catalogue.find_page(title).parameters(setting.DEFAULT_EPSILON)),

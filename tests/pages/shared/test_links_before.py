@@ -103,13 +103,13 @@ BEFORE: dict[str, tuple[str, dict[str, Any], str]] = {
         {"target": "population", "variance_source": "values", "likeness": "none"},
         "",
     ),
-    "Choose privately": (
+    "Choose with DP": (
         "wanted=sum&epsilon_choice=0.1&relation=add-or-remove&noise=discrete Laplace&largest=10000&margin=3",
         {"user_share": 0.0, "release_delta": None, "margin": 3.0},
         "",
     ),
 }
-PAGES = [spec for spec in catalogue.PAGES if spec.parameters is not None]
+PAGES = [spec for spec in catalogue.QUESTIONS.values() if spec.parameters is not None]
 
 
 def plain(value: Any) -> Any:

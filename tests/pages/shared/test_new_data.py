@@ -31,12 +31,12 @@ def two_files() -> None:
 
     def fill() -> None:
         session.use(session.LoadedData(file("first.csv", 2), session.Origin(session.UPLOADED)))
-        for question in catalogue.PAGES:
+        for question in catalogue.QUESTIONS.values():
             for name in (*question.fields, *question.other_origins):
                 state[question.key(name)] = f"of first.csv: {name}"
         setting.enter(
             {field.shared: f"of first.csv: {field.shared}"
-             for question in catalogue.PAGES for field in question.fields.values() if field.shared}
+             for question in catalogue.QUESTIONS.values() for field in question.fields.values() if field.shared}
         )  # fmt: skip
 
     fill()
@@ -61,7 +61,7 @@ def seen() -> dict[str, Any]:
 
 def test_no_setting_that_is_not_declared_public_answers_for_other_data(seen: dict[str, Any]) -> None:
     state, cleared, kept = seen["second"], 0, 0
-    for question in catalogue.PAGES:
+    for question in catalogue.QUESTIONS.values():
         for name in (*question.fields, *question.other_origins):
             value_text = str(state.get(question.key(name)))
             declared = question.fields.get(name)

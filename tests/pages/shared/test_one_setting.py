@@ -94,7 +94,7 @@ def test_all_pages_find_one_number_for_one_setting(histogram):
             assert (release is None) is (counts is mean.Counts.PUBLIC)
             if release is not None:
                 assert not on_mean.setting.list_differences(release.setting)
-                bounds["Choose privately"] = release.condition.best_bound(histogram)
+                bounds["with DP"] = release.condition.best_bound(histogram)
             # Where the error is the same at two bounds, either is best.
             costs = {
                 page: float(mean.capped_variance(on_mean.solution.problem, h)) for page, h in bounds.items()
@@ -242,26 +242,12 @@ def test_private_data_get_the_private_side_and_every_page_the_same_number():
     )
     differ = mean.best_cap(parameters.problem(SECRET.histogram)).max_contributions
     assert f"Keep at most {differ} rows" in shown_texts(app)
-    app.session_state["private_choice.purpose"] = BoundPurpose.CAP
-    go(app, "Choose privately")
-    assert f"would be {differ}" in shown_texts(app)
-    assert "*Mean* finds" not in shown_texts(app)
-    assert app.session_state["private_choice.user_share"] == 0.2
-    check(app.number_input(key="private_choice.user_share").set_value(0.5).run())
-    assert f"*Mean* finds {differ} for this release" in shown_texts(app)
-    assert "its share ρ of the variance between users is 0.20, here it is 0.50" in shown_texts(app)
-    check(app.number_input(key="private_choice.user_share").set_value(0.2).run())
-    go(app, "Mean")
     check(app.segmented_control(key="mean.likeness").set_value("Not at all").run())
     assert app.session_state["mean.counts"] is mean.Counts.PRIVATE
     assert app.session_state["mean.variance_source"] is mean.VarianceSource.WORST_CASE
     cap = mean.best_cap(mean.MeanParameters(1.0, 0.0, 100.0).problem(SECRET.histogram)).max_contributions
     assert f"Keep at most {cap} rows" in shown_texts(app)
-    go(app, "Choose privately")
-    assert f"would be {cap}" in shown_texts(app)
-    assert "*Mean* finds" not in shown_texts(app)
-
-    # A look at the values is a choice of the person's own, and both pages then say both numbers.
+    # A look at the values is a choice of the person's own.
     app.session_state["mean.variance_source"] = mean.VarianceSource.FROM_VALUES
     app.session_state["mean.counts"] = mean.Counts.PUBLIC
     go(app, "Mean")
@@ -273,8 +259,6 @@ def test_private_data_get_the_private_side_and_every_page_the_same_number():
     assert max_contributions != cap
     assert f"Keep at most {max_contributions} rows" in shown_texts(app)
     assert f"private counts the best bound is **{cap} rows**" in shown_texts(app)
-    go(app, "Choose privately")
-    assert f"*Mean* finds {max_contributions} for this release, this page {differ}" in shown_texts(app)
 
 
 def test_where_a_page_finds_another_number_on_purpose_a_sentence_says_both():
@@ -333,21 +317,11 @@ def test_a_range_of_private_values_is_forgotten_with_them():
     app = check(with_data(open_app("Mean"), SECRET).run())
     enter_range(app, 2.0, 80.0)
 
-    release_copy(go(app, "Choose privately"))
+    release_copy(app)
     go(app, "Group by")
     assert 80.0 not in app.session_state["release_setting"].values()
     assert 80.0 not in app.session_state["release_setting_seen"].values()
     assert app.session_state["per_group.upper"] is None
-
-
-def test_a_variance_of_public_data_is_followed():
-    app = with_data(open_app("Mean"), SHOP)
-    app.session_state["private_choice.purpose"] = BoundPurpose.CAP
-    check(app.run())
-    go(app, "Choose privately")
-    assert "it goes by the values of this table, here only σ² and ρ are known" in shown_texts(app)
-    expected = np.clip(SHOP.values.values, 0.0, 100.0).var(ddof=1) / 100.0**2
-    assert math.isclose(app.session_state["private_choice.variance_share"], expected, rel_tol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -371,13 +345,13 @@ def test_a_bound_is_drawn_on_the_page_that_asks_for_it(title, name, wanted):
     assert app.button(key=f"{name}_card_code").label == "Get code"
     shown = check(app.button(key=f"{name}_card_code").click().run())
     assert f"{drawn.value:.0f}" in "".join(block.value for block in shown.code)
-    # For other settings another number is best: what was drawn stands on Choose privately, and is not called theirs.
+    # For other settings another number is best: what was drawn stands on Data, and is not called theirs.
     check(app.number_input(key="epsilon").set_value(3.0).run())
     assert app.button(key=f"{name}_card_draw").label == "Choose with DP…"
     check(app.button(key=f"{name}_card_draw").click().run())
     assert "With what was spent before in this window, **ε = 0.2**" in shown_texts(app)
     assert drawn.facts.label not in shown_texts(app)
-    assert shown_texts(go(app, "Choose privately")).count(drawn.facts.label) == 1
+    assert shown_texts(go(app, "Data")).count(drawn.facts.label) == 1
 
 
 def test_nothing_is_drawn_where_nothing_needs_it():
@@ -407,25 +381,6 @@ def test_what_a_draw_costs_stands_beside_its_button_and_says_nothing_of_the_data
     assert "a bound that you know does better" in cost
     confirm(app, "total_card_draw")
     assert "On public samples" not in shown_texts(app)
-
-
-def test_on_choose_privately_the_bound_is_the_large_number_once_it_is_drawn():
-    app = with_data(open_app("Choose privately"), SECRET)
-    app.session_state["private_choice.purpose"] = BoundPurpose.CAP
-    check(app.run())
-    app.session_state["mean.lower"], app.session_state["mean.upper"] = 0.0, 100.0
-    check(app.run())
-    confirm(app, "private_choose")
-    ((_, choices),) = app.session_state["private_choice.choices"].items()
-    rows = wording.counted(int(choices[-1][1].value), "row")
-    assert f"Keep at most {rows} per user." in shown_texts(app)
-    shown = check(app.button(key="private_card_code").click().run())
-    assert f"{int(choices[-1][1].value)}" in "".join(block.value for block in shown.code)
-    # What it costs to draw is computed from the private data: never under the label of the release.
-    assert "against choosing in the clear" not in shown_texts(app).split(choices[-1][1].facts.label)[0]
-    # For a count nothing is asked of values.
-    app.session_state["private_choice.purpose"] = BoundPurpose.SUM
-    assert rows not in shown_texts(check(app.run()))
 
 
 def test_a_bound_of_ones_own_is_compared_under_the_card():

@@ -168,7 +168,7 @@ def test_a_page_without_tabs_lists_its_pins_below() -> None:
 def test_pins_of_private_data_go_with_them_and_come_back() -> None:
     app = on_file(SHOP_EVENTS, "Sum and count", "shop_events.csv")
     app = pin_answer(app, "total")
-    app = go(app, "Choose privately")
+    app = go(app, "Data")
     release_copy(app)
     assert app.session_state[keys.PINS] == ()
     app = pin_answer(go(app, "Sum and count"), "total")
@@ -176,6 +176,6 @@ def test_pins_of_private_data_go_with_them_and_come_back() -> None:
     assert isinstance(beside.disclosure, ReleaseFacts)
     saved_session = session_file.write_file(app.session_state[keys.SESSION_FILE].content)
     assert len(json.loads(saved_session)["pins"]) == 2
-    app = go(app, "Choose privately")
+    app = go(app, "Data")
     check(app.button(key="private_back").click().run())
     assert [one.disclosure for one in app.session_state[keys.PINS]] == [Disclosure.PRIVATE, beside.disclosure]

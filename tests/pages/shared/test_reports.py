@@ -79,7 +79,7 @@ def test_report_json_and_script_say_what_the_page_says_and_the_report_is_whole(
         assert numbers[label] == value
         assert " ".join(f"{label} {value}".split()) in page.text
     # A Python of its own simulates as many copies as a person's, where the tests' pages make few.
-    simulated = "Private copy" if name in AS_A_PERSON else "nothing"
+    simulated = "DP histogram" if name in AS_A_PERSON else "nothing"
     missing = [
         label
         for label, value in numbers.items()

@@ -39,7 +39,7 @@ from pages.shared.base import keys
 from pages.shared.report import report_content
 from pages.shared.session import session
 from pages.training import release as training_report
-from tests.pages.driving import check, confirm, data, on_file, open_app, release_copy, shown_texts
+from tests.pages.driving import check, confirm, data, on_file, open_app, shown_texts
 from tests.pages.reporting import (
     HOSTILE,
     PRIVATE_FILE,
@@ -93,12 +93,12 @@ def test_private_numbers_are_left_out_and_that_is_said(report_contents):
 
 
 def test_a_public_report_of_a_private_choice_holds_what_was_drawn_and_what_it_cost(report_contents):
-    app = private_page("Choose privately")
-    before = report_contents["private"]()
+    app = private_page("Sum and count")
+    before = report_contents["total"]()
     assert before.release_lines == ()
-    confirm(app, "private_choose")
-    confirm(app, "private_choose")
-    content = report_contents["private"]()
+    confirm(app, "total_card_draw")
+    confirm(app, "total_card_draw")
+    content = report_contents["total"]()
     (first, second) = (
         drawn.value
         for selections in app.session_state["private_choice.choices"].values()
@@ -120,23 +120,6 @@ def test_a_public_report_of_a_private_choice_holds_what_was_drawn_and_what_it_co
     for number in (f"{private.histogram.num_users:,}", f"{private.histogram.num_rows:,}"):
         assert number in Reader(report_content.write_html(content, REPORT_TIME, public_only=False)).text
     assert f"{private.histogram.num_rows:,}" not in public
-
-
-def test_a_report_of_a_private_choice_on_a_copy_is_that_of_the_copy(report_contents, tmp_path):
-    app = private_page("Choose privately")
-    wait_for_searches(release_copy(app, 3.0))
-    content, copy = report_contents["private"](), data(app)
-    assert copy.release is not None
-    assert content.disclosure == copy.release
-    document = json.loads(report_content.write_json(content, REPORT_TIME, public_only=True))
-    assert document["answers"][0]["numbers"]  # nothing is left out: all of it rests on the release
-    assert "ε = 3, in 1 release" in document["releases"][0]["value"]
-    printed = run_script(
-        report_content.write_script(content, REPORT_TIME, public_only=True), tmp_path
-    ).splitlines()
-    for label, value in card_numbers(app, "private_card"):
-        assert f"{label}: {value}" in printed
-    assert_script_has_what_the_page_has(app, content, answer_of_script(content, tmp_path))
 
 
 def test_a_public_report_does_not_depend_on_the_private_data(report_contents):

@@ -200,7 +200,7 @@ def entered(question: Question, name: str) -> st.SearchStrategy[Any]:
 
 @st.composite
 def sessions(draw: st.DrawFn) -> tuple[Question, dict[str, Any]]:
-    question = draw(st.sampled_from([q for q in catalogue.PAGES if q.parameters is not None]))
+    question = draw(st.sampled_from([q for q in catalogue.QUESTIONS.values() if q.parameters is not None]))
     return question, {name: draw(entered(question, name)) for name in question.fields}
 
 
@@ -231,7 +231,7 @@ def test_settings_come_back_or_are_said_and_a_good_question_comes_back_whole(
 def test_the_apps_own_first_values_of_all_pages_come_back() -> None:
     first_values = {
         question.key(name): question.get_initial_value(name)
-        for question in catalogue.PAGES
+        for question in catalogue.QUESTIONS.values()
         if question.parameters is not None
         for name in question.widgets
         if name != "epsilon"

@@ -57,7 +57,7 @@ def answer_at(name: str, value: Any = None) -> str:
 
 
 def test_the_tour_goes_through_the_pages_in_order_and_begins_on_the_first_one() -> None:
-    names = ["start", "mean", "total", "per_group", "plan", "learning", "private_choice"]
+    names = ["start", "mean", "total", "per_group", "plan", "learning"]
     assert [q.name for q in STOPS] == names
     assert not STOPS[0].url_path
 
@@ -198,19 +198,6 @@ def test_learning_says_that_the_cap_rises_as_soon_as_it_is_asked() -> None:
         assert step.is_enough(variance)
         assert answer_at("learning", variance).startswith("**It rises**")
     assert answer_at("learning", 0.0).startswith("**It stays**")
-
-
-def test_a_private_choice_costs_less_with_more_of_its_own_budget_and_a_sum_takes_the_heaviest_user() -> None:
-    heaviest = samples.load("shop-events").histogram.max_size
-    costs = [
-        float(
-            answer_at("private_choice", e).split("more error")[0].split(",")[-1].strip(" %\N{NO-BREAK SPACE}")
-        )
-        for e in (0.05, 0.1, 0.3)
-    ]
-    assert costs == sorted(costs, reverse=True)
-    assert costs[0] > 2 * costs[-1]
-    assert f"whose best bound is {heaviest} rows" in answer_at("private_choice")
 
 
 # --- What is put aside ------------------------------------------------------------------------------------------------
@@ -373,12 +360,12 @@ def test_a_reload_brings_the_data_back_that_an_address_can_name(state: dict[str,
     assert session.dataset().histogram.digest == generated.load().histogram.digest
 
 
-@pytest.mark.parametrize("wanted", ["0", "8", "-1", "two", "1.0", "٢", "9" * 5000])
+@pytest.mark.parametrize("wanted", ["0", "7", "-1", "two", "1.0", "٢", "9" * 5000])
 def test_a_step_that_is_none_is_refused_in_a_sentence(state: dict[str, Any], wanted: str) -> None:
     problems = Problems()
     tour.resume({tour.MARK: wanted}, False, problems)
     (problem,) = problems.entries
-    assert "the tour has 7 steps" in problem.sentence.lower()
+    assert "the tour has 6 steps" in problem.sentence.lower()
     assert len(problem.sentence) < 120
     assert session.get_tour() is None
     assert session.dataset() is SECRET
@@ -405,7 +392,7 @@ def test_the_tour_on_the_real_pages() -> None:
         step = tour.import_step(question)
         follow(app)
         assert [title.value for title in app.title] == [question.heading or question.title]
-        assert f"step {number} of 7" in shown_texts(app)
+        assert f"step {number} of 6" in shown_texts(app)
         assert "brings back: secret.csv" in shown_texts(app)
         # As declared, or the answer would say that it is about other settings.
         assert app.session_state[keys.PAGE_PARAMETERS] == step.parameters
@@ -427,13 +414,12 @@ def test_the_tour_on_the_real_pages() -> None:
         assert tour.OTHERWISE not in shown_texts(app)
         if number < len(STOPS):
             check(app.button(key="tour_next").click().run())
-    release_copy(app)
-    check(app.run())
+    go(release_copy(app), STOPS[-1].title)
     assert "Other data are in use than those of this step" in shown_texts(app)
     check(app.button(key="tour_again").click().run())
     assert data(app).release is None
     check(go(app, "Quantile"))
-    assert "The tour waits on **Choose privately**" in shown_texts(app)
+    assert "The tour waits on **Bias curves over τ₀**" in shown_texts(app)
     follow(check(app.button(key="tour_end").click().run()))
     assert app.title[0].value == STOPS[0].heading
     assert data(app) is SECRET
@@ -447,12 +433,12 @@ def test_an_address_leads_to_a_step() -> None:
     app.query_params["tour"] = "3"
     follow(check(app.run()))
     assert app.title[0].value == STOPS[2].title
-    assert "step 3 of 7" in shown_texts(app)
+    assert "step 3 of 6" in shown_texts(app)
     app = open_app(
         "Mean", link="1", data="online-retail-lines", epsilon="0.5", lower="0", upper="1", tour="2"
     )
     assert app.session_state[keys.EPSILON] == 0.5  # The step as it was left, not as it begins.
-    assert "Step 2 of 7".lower() in shown_texts(app)
+    assert "Step 2 of 6".lower() in shown_texts(app)
     assert tour_bar.HINT not in shown_texts(app)
     app = open_app("Home", tour="nine")
-    assert "The tour has 7 steps" in errors(app)
+    assert "The tour has 6 steps" in errors(app)

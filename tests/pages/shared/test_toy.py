@@ -52,7 +52,8 @@ def toy() -> Iterator[Any]:
         patch.setattr(dpcore, "__path__", [*dpcore.__path__, str(TOY / "dpcore")])
         questions = catalogue.read_questions((*catalogue.ORDER, "toy"))
         patch.setattr(catalogue, "PAGES", questions)
-        patch.setattr(catalogue, "QUESTIONS", {question.name: question for question in questions})
+        all_questions = (*questions, *catalogue.read_questions(catalogue.STEPS))
+        patch.setattr(catalogue, "QUESTIONS", {question.name: question for question in all_questions})
         yield catalogue.find_page("Heavy users")
     cache._FUNCTIONS_OF_DATA[:] = about_data
     for name in [name for name in sys.modules if name.startswith(("pages.toy", "dpcore.toy"))]:

@@ -137,7 +137,7 @@ def test_the_figure_has_every_method_with_its_band_and_the_references(full_solut
                          (Method.CLIPPED_SUM, "Clipped sum"), (Method.OUTPUT, "Output perturbation")):  # fmt: skip
         cells = full_solution.table.find_cell_indices(method)
         x, y = read_curve(figure, name)
-        assert x == pytest.approx(full_solution.bounds_in_rows[cells])
+        assert x == pytest.approx(full_solution.reaches[cells])
         assert y == pytest.approx(summary.means[cells])
         (band,) = [t for t in figure.data if t.legendgroup == name and t.fill == "toself"]
         assert np.asarray(band.y)[: cells.size] == pytest.approx((summary.means + summary.half_widths)[cells])

@@ -13,7 +13,7 @@ from dpcore.data.column_roles import TableKind
 from dpcore.private_choice.parameters import Relation
 from dpcore.private_choice.private_histogram import CopyNoise
 from dpcore.report import content as report_content
-from pages.private_choice import actions
+from pages.private_choice import on_data
 from pages.shared.base import keys
 from pages.shared.session import session
 from tests.pages.driving import (
@@ -39,8 +39,8 @@ RELEASED = f'size,users,label\n1,200,"{LABEL}"\n3,20,"{LABEL}"\n10,1,"{LABEL}"\n
 
 
 def open_release(epsilon: float = PLENTY, **settings) -> AppTest:
-    """The app with a private copy of the secret in use, drawn on the page."""
-    app = on_file(SECRET.encode(), "Choose privately")
+    """The app with a DP histogram of the secret in use."""
+    app = on_file(SECRET.encode(), "Data")
     for key, value in settings.items():
         app.session_state[key] = value
     return release_copy(app, epsilon)
@@ -169,11 +169,11 @@ def test_a_loaded_release_lasts_as_long_as_the_page_and_is_named_in_no_link():
 
 
 def test_nothing_can_be_drawn_from_a_loaded_release():
-    app = go(use(upload(open_app("Data"), RELEASED.encode())), "Choose privately")
+    app = use(upload(open_app("Data"), RELEASED.encode()))
     texts = shown_texts(app)
-    assert actions.FROM_FILE_TEXT in texts
-    assert actions.DEMONSTRATION_TEXT not in texts
-    assert not [b for b in app.button if b.key in ("private_release", "private_choose", "private_back")]
+    assert on_data.FROM_FILE_TEXT in texts
+    assert on_data.PUBLIC_TEXT not in texts
+    assert not [b for b in app.button if b.key in ("private_release", "private_back")]
     assert LABEL in texts
     assert "may be published" in texts
     assert "Spent on these data" not in texts
