@@ -51,6 +51,7 @@ QUESTION = Question(
     lead="You release the mean of a column, with ε-differential privacy for every user. **How many rows may one user "
     "contribute?**",
     chooses_bound=True,
+    is_quick=True,
     sentence="I release a mean: how many rows may one user contribute, or how should rows be weighted?",
     release_phrase="A mean (an average over rows)",
     answers_from=(Facet.ROWS, Facet.VALUES),

@@ -11,7 +11,7 @@ from dpcore.start.parameters import StartParameters
 from pages.shared.base import keys
 from pages.shared.card import cards
 from pages.shared.fields import fields
-from pages.shared.screen import layout, sections
+from pages.shared.screen import layout, other_bounds, sections
 from pages.shared.session import session
 from pages.start import contents
 from pages.start.question import QUESTION
@@ -55,6 +55,8 @@ def show(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset)
         sections.show_plot(answer.plots["start-tradeoff"](), get_field_key=QUESTION.key)
     with slots.answer:
         cards.draw_answer(answer, key="start_card")
+        if dataset is session.dataset():
+            other_bounds.draw(QUESTION, answer)
 
 
 layout.show(QUESTION, draw_body)

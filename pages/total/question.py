@@ -26,6 +26,7 @@ QUESTION = Question(
     group="Choose a bound",
     lead="You release a count of rows or a sum with user-level differential privacy. **How much may one user add?**",
     chooses_bound=True,
+    is_quick=True,
     sentence="I release a sum or a count: how much may one user add?",
     release_phrase="A sum or a count",
     answers_from=(Facet.ROWS, Facet.VALUES),

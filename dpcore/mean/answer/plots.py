@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from dpcore import mean
 from dpcore.answer.answer import BIAS, NOISE, PART_STYLES, SAMPLING
 from dpcore.answer.axes import ROWS_UNIT, build_bound_axis, choose_bound_limits, choose_curve_bounds
 from dpcore.answer.limits import fit_limits
-from dpcore.answer.plot import Axis, Band, Curve, Item, Mark, Plot, Scale, Style, linear_axis
+from dpcore.answer.plot import Axis, Band, Curve, Item, Mark, Plot, Scale, Style, Toggle, linear_axis
 from dpcore.common import wording
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
@@ -30,6 +30,9 @@ from dpcore.mean.clamped_users import ClampedUsersProblem
 from dpcore.mean.parameters import MeanParameters
 from dpcore.mean.table_values import ClampedValues, bounded_mean
 from dpcore.mean.value_range import RangeChoice, ValueRangeProblem, WeightedRows
+
+WEIGHTS_GAIN = 0.02
+"""Share of the error that smooth weights have to save for their curve to be shown at first."""
 
 
 def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None) -> Plot:
@@ -57,19 +60,19 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
     # The stretches of more than one bound, the best one's first, and not too many.
     wide_stretches = [stretch for stretch in solution.stretches if stretch[0] < stretch[1]]
     wide_stretches.sort(key=lambda stretch: stretch != solution.near_optimal)
+    smooth_curve = Curve("Total, smooth weights", bounds, columns["smooth_standard_error"], Style.ENTERED)
     items: list[Item] = [
-        Curve("Total, bounded rows", bounds, columns["cap_standard_error"], Style.CAP),
-        Curve("Total, smooth weights", bounds, columns["smooth_standard_error"], Style.SMOOTH),
+        Curve("Total, bounded rows", bounds, columns["cap_standard_error"], Style.CAP, label="Bounded rows"),
+        replace(smooth_curve, dash="solid", width=2.0, label="Smooth weights"),
         *(Curve(name, bounds, errors, PART_STYLES[name]) for name, errors in errors_by_part.items()),
         *split_curves,
         *(Band(f"Within 5{wording.PERCENT}", *stretch) for stretch in wide_stretches[:MAX_LISTED_INTERVALS]),
     ]
     cap, cap_error = cap_choice.max_contributions, cap_choice.standard_error
     threshold, smooth_error = smooth_choice.threshold, smooth_choice.standard_error
-    marks = [
-        Mark("Best bound", cap, cap_error, Style.CAP),
-        Mark("Best smooth weights", threshold, smooth_error, Style.SMOOTH, "circle"),
-    ]
+    shows_weights = smooth_error <= (1.0 - WEIGHTS_GAIN) * cap_error
+    smooth_mark = Mark("Best smooth weights", threshold, smooth_error, Style.ENTERED, "circle")
+    marks = [Mark("Best bound", cap, cap_error, Style.CAP), smooth_mark]
     if own_bound is not None:
         own_error = float(solution.standard_errors(own_bound))
         marks.append(Mark("Your own bound", own_bound, own_error, Style.ENTERED, "square"))
@@ -90,6 +93,11 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
         is_main=True,
         handle=users.build_handle(
             problem, bounds, solution.capped_errors, errors_by_part, own_bound or cap, cap_error
+        ),
+        toggles=(
+            Toggle("Parts of the error", tuple(errors_by_part)),
+            Toggle("Smooth weights", (smooth_curve.name, smooth_mark.name), shows_weights),
+            *(Toggle("Usual split of ε", (curve.name,)) for curve in split_curves),
         ),
     )
 

@@ -21,7 +21,7 @@ from dpcore.answer.axes import ROWS_UNIT, build_bound_axis, sample_users
 from dpcore.answer.handle import Dots, Handle, Spread, draw_normal, draw_unit_noise
 from dpcore.answer.limits import fit_limits
 from dpcore.answer.methods import Methods, cite_noise
-from dpcore.answer.plot import Axis, Curve, Mark, Plot, Style
+from dpcore.answer.plot import Axis, Curve, Mark, Plot, Style, Toggle
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.programs import SPLITS_MEANS
@@ -321,13 +321,14 @@ def plot_user_errors(
                 Curve(part, bounds, part_errors, PART_STYLES[part])
                 for part, part_errors in errors_by_part.items()
             ),
-            Curve("Rows clamped", bounds, rows_errors, Style.SMOOTH),
+            Curve("Rows clamped", bounds, rows_errors, Style.ENTERED, dash="solid", width=2.0),
             *marks,
         ),
         dataset.provenance,
         {**columns, "contribution_counts": counts_texts},
         is_main=True,
         handle=build_handle(problem, bounds, mean_errors, errors_by_part, start_bound, best_error),
+        toggles=(Toggle("Parts of the error", tuple(errors_by_part)),),
     )
 
 

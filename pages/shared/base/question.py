@@ -112,6 +112,7 @@ class Question:
         sentence: The question that the page answers, in one sentence, for Home and the sidebar.
         lead: The sentence under the page's title, Markdown.
         chooses_bound: True if the page chooses the bound of a release about the data in use.
+        is_quick: True if its bound is found fast enough to stand on the cards of other pages, too.
         heading: The page's title, if that is not the title in the sidebar.
         release_phrase: What users say they want to release if this page is the answer; empty for none.
         answers_from: Facets of the data that it answers from: one of them suffices, and no facet means any data. *Data*
@@ -138,6 +139,7 @@ class Question:
     sentence: str
     lead: str = ""
     chooses_bound: bool = False
+    is_quick: bool = False
     heading: str = ""
     release_phrase: str = ""
     answers_from: tuple[Facet, ...] = ()

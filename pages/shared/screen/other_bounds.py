@@ -1,0 +1,77 @@
+"""The best bounds of other releases of the same data at the same epsilon, in one line below a card."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+
+import streamlit as st
+
+from dpcore.answer import Answer
+from dpcore.common.checks import InvalidInput
+from dpcore.common.parameters import list_unused
+from dpcore.common.privacy import ReleaseFacts
+from dpcore.dataset import Dataset
+from pages.shared.base import catalogue, keys
+from pages.shared.base.question import Question
+from pages.shared.fields import fields, jobs, setting
+from pages.shared.session import session
+
+
+def draw(question: Question, card: Answer) -> None:
+    """Draw a line with the bounds of other quick pages, each a link; nothing without such a bound.
+
+    Under a bound that was chosen with DP there is none: these are computed from the private data themselves.
+    """
+    dataset = session.dataset()
+    if dataset.is_private and isinstance(card.disclosure, ReleaseFacts):
+        return
+    if not (bounds := list(_list_bounds(question, dataset))):
+        return
+    warning = ", not to be published either" if dataset.is_private else ""
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="small", key=f"{question.name}_others"
+    ):
+        st.caption(
+            f"The best bound depends on what you release. Others for these data{warning}:", width="content"
+        )
+        for other, bound_text in bounds:
+            st.page_link(other.path, label=f"{other.title}: {bound_text}", width="content")
+
+
+def _list_bounds(question: Question, dataset: Dataset) -> Iterator[tuple[Question, str]]:
+    """Yield the other quick pages with their best bounds; a page whose settings are refused is left out."""
+    for other in catalogue.PAGES:
+        if not other.is_quick or other is question:
+            continue
+        core = importlib.import_module(f"dpcore.{other.name}.answer.answer")
+        try:
+            parameters = _read_parameters(other)
+            solver = core.solve_beside_page(dataset, parameters)
+            solution = jobs.solve(solver, other, dataset, session.is_same_for_all())[0].value
+            yield other, core.build_answer(dataset, parameters, solution).numbers[0].text
+        except InvalidInput:
+            continue
+
+
+def _read_parameters(question: Question) -> object:
+    """Build the parameters of a page as it would open now.
+
+    Raises:
+        InvalidInput: The page would ask for something first, or refuse its settings.
+    """
+    assert question.parameters is not None
+    state = st.session_state
+    values_by_name = {"epsilon": state.get(keys.EPSILON)}
+    for name, field in question.fields.items():
+        is_set = question.widgets[name] in state
+        values_by_name[name] = setting.read_value(question, name) if is_set else field.initial
+    unused_names = list_unused(question.declarations, values_by_name, question.get_initial_value)
+    used_values = {name: value for name, value in values_by_name.items() if name not in unused_names}
+    labels = {name: field.name for name, field in question.declarations.items() if field.is_required}
+    parameters, problems = fields.build_parameters(
+        question.parameters, used_values, labels, subjects=question.subjects
+    )
+    if parameters is None:
+        raise InvalidInput(problems)
+    return parameters
