@@ -63,6 +63,7 @@ BUILT_ON = {
 UI_PACKAGES = {"streamlit", "plotly", "altair", "matplotlib", "pages", "app"}
 RENDERERS = (
     "dpcore.report.charts",
+    "dpcore.report.labels",
     "dpcore.report.plotly_figures",
     "dpcore.report.plotly_script",
     "dpcore.report.report_html",

@@ -18,6 +18,7 @@ from dpcore.answer.plot import (
     Regions,
     Scale,
     Style,
+    Toggle,
     linear_axis,
     names_axis,
     share_axis,

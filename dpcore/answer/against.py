@@ -269,7 +269,7 @@ def plot_best(
             Level("ε in use", epsilon, is_vertical=True),
         ]
         if value_in_use > 0.0:
-            items.append(Mark("ε in use", epsilon, value_in_use, Style.SMOOTH, is_unnamed=True))
+            items.append(Mark("ε in use", epsilon, value_in_use, Style.TOTAL, is_unnamed=True))
         ends = [(curve_values[i], curves.epsilons[i]) for i in (0, -1) if curve_values.size]
         end_texts = [f"{wording.number(value)} at ε = {wording.entered(end)}" for value, end in ends]
         plot = Plot(
@@ -305,7 +305,7 @@ def plot_methods(name: str, comparison: MethodComparison, epsilon: float, proven
     for crossing_epsilon, text in comparison.labelled_crossings:
         if crossing_epsilon in epsilons:
             cost = float(method_costs[0, np.searchsorted(epsilons, crossing_epsilon)])
-            items.append(Mark(text, crossing_epsilon, cost, Style.ENTERED, "diamond-open", is_unnamed=True))
+            items.append(Mark(text, crossing_epsilon, cost, Style.ENTERED, "circle-open", is_unnamed=True))
     return Plot(
         f"{name}-ways-over-epsilon",
         "What each way costs over ε",

@@ -85,7 +85,7 @@ def plot_classes(dataset: Dataset) -> Plot:
     columns = tabulate_classes(dataset.histogram)
     names = columns["rows_per_user"]
     user_shares, row_shares = np.asarray(columns["share_of_users"]), np.asarray(columns["share_of_rows"])
-    axis_end = 1.08 * float(max(user_shares.max(), row_shares.max()))
+    axis_end = 1.2 * float(max(user_shares.max(), row_shares.max()))
     bars = [
         Bars(name, names, shares, style, hover_numbers=((noun, columns[noun]),))
         for name, shares, style, noun in (

@@ -150,15 +150,14 @@ class Curve(Series):
 
     Attributes:
         color_style: The style of its colour, where that is not its own style's.
-        shared_legend_name: Entry of the legend that it shares with others of the same style; empty for its own.
         dash: A dash pattern of its own; empty for that of its style.
         width: In pixels, where that is not its style's.
-        begins_legend: True if it begins the legend, wherever it lies.
         line_shape: Empty for straight lines from point to point. "hv": it keeps the value of each point up to the next
             one. "vh": it has the value of each point from the one before on. "hvh": its points are the middles of bins.
         symbol: Shape of its points; empty for a line without.
         hover_number: (words, values) of one more number at the pointer.
         shades_between_ends: True if the area from `low_ends` to `high_ends` is shaded, in place of whiskers.
+        label: The text at it; its name if this is empty.
 
     Examples:
         >>> Curve("Error", [1, 2, 4], [3.0, 2.0, 5.0], Style.CAP).name
@@ -166,14 +165,13 @@ class Curve(Series):
     """
 
     color_style: Style | None = None
-    shared_legend_name: str = ""
     dash: str = ""
     width: float | None = None
-    begins_legend: bool = False
     line_shape: str = ""
     symbol: str = ""
     hover_number: tuple[str, npt.ArrayLike] | None = None
     shades_between_ends: bool = False
+    label: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,6 +296,7 @@ class Mark:
         symbol: Its shape.
         is_unnamed: True if the legend leaves it out.
         hover_text: A further line of words at the pointer; empty for none.
+        label: The text below it; its name and ``x`` if this is empty.
     """
 
     name: str
@@ -307,6 +306,7 @@ class Mark:
     symbol: str = "diamond"
     is_unnamed: bool = False
     hover_text: str = ""
+    label: str = ""
 
 
 @dataclass(frozen=True)
@@ -328,7 +328,7 @@ class Level:
         is_vertical: True if it runs over the whole height.
         style: Whose colour an upright one has.
         dash: Its dash pattern.
-        shared_legend_name: Entry of the legend that upright ones share; empty for one of its own.
+        label: The text at it; its name if this is empty.
     """
 
     name: str
@@ -336,7 +336,16 @@ class Level:
     is_vertical: bool = False
     style: Style = Style.ENTERED
     dash: str = "dot"
-    shared_legend_name: str = ""
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Toggle:
+    """A switch at a figure that shows and hides some of its items, by their names; True if they are shown at first."""
+
+    name: str
+    item_names: tuple[str, ...]
+    is_on: bool = False
 
 
 Item = Curve | Points | Bars | Cells | Regions | Hatching | Border | Mark | Band | Level
@@ -363,6 +372,7 @@ class Plot:
         lower_height_share: Of the height, for that.
         note: Words in the middle of it; empty for none.
         handle: What a person may move by hand on a page; None for nothing.
+        toggles: Switches for the items beyond the first three curves.
 
     Examples:
         >>> from dpcore.common.privacy import Disclosure
@@ -387,6 +397,7 @@ class Plot:
     lower_height_share: float = 0.22
     note: str = ""
     handle: Handle | None = None
+    toggles: tuple[Toggle, ...] = ()
 
     def __post_init__(self) -> None:
         values_by_column_name = dict(self.columns)
@@ -411,6 +422,10 @@ class Plot:
                 drawn_values += [getattr(item, name, None) for name in attribute_names]
         vectors = [np.ravel(np.asarray(v, dtype=np.float64)) for v in drawn_values if v is not None]
         return np.concatenate(vectors)
+
+    def is_hidden(self, item_name: str) -> bool:
+        """Return True if an item is hidden until a toggle is switched on."""
+        return any(item_name in toggle.item_names and not toggle.is_on for toggle in self.toggles)
 
     def with_limits(self, x: Limits | None = None, y: Limits | None = None) -> Plot:
         """Return the plot with other limits of its axes; None keeps those of an axis."""

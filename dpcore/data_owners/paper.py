@@ -41,10 +41,10 @@ GROUP_DIFFERENCES = (
 )
 FORM_STYLES = {
     Form.SEPARATE: ("Alone", Style.ENTERED, "square"),
-    Form.JOINT: ("Joint privacy", Style.CAP, "diamond"),
+    Form.JOINT: ("Joint privacy", Style.CAP, "triangle-up"),
     Form.FULL: ("Full privacy", Style.PRIVACY, "triangle-up"),
     Form.NON_PRIVATE: ("No privacy", Style.SAMPLING, "circle"),
-    Form.NON_PRIVATE_PERSONAL: ("No privacy, with a personal part", Style.CUSTOMARY, "star"),
+    Form.NON_PRIVATE_PERSONAL: ("No privacy, with a personal part", Style.CUSTOMARY, "cross"),
 }
 """Name, style and symbol of each form."""
 PUBLIC_FORMS, PRIVATE_FORMS = (Form.SEPARATE, Form.NON_PRIVATE), (Form.FULL, Form.JOINT)
@@ -159,7 +159,7 @@ TABLE_1_FIGURE = PaperFigure(
     share_axis("test accuracy", (0.0, 1.0), number_format=".1%"),
     NUMBERS_OF_OWNERS,
     (
-        Line(OWNERS_LINE_KEY, "Joint privacy of a whole owner", Style.CAP, "diamond", "dash"),
+        Line(OWNERS_LINE_KEY, "Joint privacy of a whole owner", Style.CAP, "triangle-up", "dash"),
         *(
             replace(line, paper_values=PRINTED_ACCURACIES_1[form], paper_spreads=PRINTED_SPREADS_1[form])
             for form, line in FORM_LINES.items()

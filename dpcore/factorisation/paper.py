@@ -164,11 +164,11 @@ SONGS_SETTING = (
     f"10,000 generated users of 720 songs for the Million Song Data, 59 choices each {CHOICES_SETTING}"
 )
 UNIFORM_LINE = Line("uniform", "Uniform sampling", Style.ENTERED, "square")
-TAIL_LINE = Line("tail", "Tail sampling", Style.CAP, "diamond")
+TAIL_LINE = Line("tail", "Tail sampling", Style.CAP, "triangle-up")
 ADAPTIVE_LINE = Line("adaptive", "Adaptive weights", Style.SMOOTH, "circle")
 NO_PRIVACY_LINE = Line("no_privacy", "Factorisation, no privacy", Style.SAMPLING, "triangle-up")
-OFFSETS_LINE = Line("private_offsets", "DP item means, users' own offsets", Style.PRIVACY, "star")
-POPULAR_LINE = Line("private_popular", "DP most popular", Style.PRIVACY, "star")
+OFFSETS_LINE = Line("private_offsets", "DP item means, users' own offsets", Style.PRIVACY, "cross")
+POPULAR_LINE = Line("private_popular", "DP most popular", Style.PRIVACY, "cross")
 
 
 def _derive_line(line: Line, epsilon: float, dash: str) -> Line:

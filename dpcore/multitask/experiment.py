@@ -304,7 +304,7 @@ def draw_examples(
 
 FIGURE_LINES = {
     Algorithm.SUFFICIENT_STATISTICS: ("sums", "AdaDPALS", Style.SMOOTH, "circle"),
-    Algorithm.GRADIENT_DESCENT: ("descent", "AdaDPSGD", Style.CAP, "diamond"),
+    Algorithm.GRADIENT_DESCENT: ("descent", "AdaDPSGD", Style.CAP, "triangle-up"),
 }
 """Key, name, style and symbol in figure 6."""
 

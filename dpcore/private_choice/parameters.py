@@ -90,7 +90,7 @@ def find_share(number: NumberKind) -> float:
     """Return the share of a total epsilon that a selection takes."""
     if number is NumberPair.RANGE:
         return RANGE_SHARE
-    sum_numbers = BoundPurpose.SUM, OtherBound.TOTAL, OtherBound.MODEL, NumberPair.PAIR
+    sum_numbers = BoundPurpose.SUM, OtherBound.TOTAL, NumberPair.PAIR
     return SUM_SHARE if number in sum_numbers else MEAN_SHARE
 
 

@@ -174,12 +174,12 @@ class CandidateBase:
 
     def log_mass(self, lows: npt.ArrayLike, highs: npt.ArrayLike) -> FloatArray:
         """Return the log probability of each interval from ``lows`` to ``highs``; ends may be infinite."""
-        cumulated = np.concatenate(([0.0], np.cumsum(self.weights)))
+        cumulated_weights = np.concatenate(([0.0], np.cumsum(self.weights)))
         first_indices = np.searchsorted(self.points, lows, side="left")
         stop_indices = np.searchsorted(self.points, highs, side="left")
         stop_indices = np.maximum(stop_indices, np.searchsorted(self.points, lows, side="right"))
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(cumulated[stop_indices] - cumulated[first_indices]))
+            return np.asarray(np.log(cumulated_weights[stop_indices] - cumulated_weights[first_indices]))
 
     def mean_between(self, lows: npt.ArrayLike, highs: npt.ArrayLike) -> FloatArray:
         """Return the lower end of each interval that begins at a candidate; 0 for infinite ones."""
@@ -269,8 +269,8 @@ class NormalBase:
         log_masses = np.empty(a.shape)
         midpoints, half_widths, node_densities = self._evaluate_nodes(a[narrow_mask], b[narrow_mask])
         with np.errstate(divide="ignore"):
-            log_middles = np.log(half_widths) - midpoints**2 / 2.0 - math.log(2.0 * math.pi) / 2.0
-            log_masses[narrow_mask] = log_middles + np.log(node_densities @ _WEIGHTS)
+            log_middle_masses = np.log(half_widths) - midpoints**2 / 2.0 - math.log(2.0 * math.pi) / 2.0
+            log_masses[narrow_mask] = log_middle_masses + np.log(node_densities @ _WEIGHTS)
         # log(Phi(b) - Phi(a)) in logs throughout, as both may underflow. They are far enough apart here not to
         # cancel.
         log_upper, log_lower = log_ndtr(b[~narrow_mask]), log_ndtr(a[~narrow_mask])
@@ -304,5 +304,5 @@ class NormalBase:
             # The z sought has Phi(z) = (1 - u) Phi(a) + u Phi(b), at most 1/2 as b <= 0.
             log_shares = np.logaddexp(log_ndtr(a) + np.log1p(-u), log_ndtr(b) + np.log(u))
         z = np.clip(ndtri_exp(np.minimum(log_shares, math.log(0.5))), a, b)
-        answers = self.mean + self.standard_deviation * np.where(mirrored_mask, -z, z)
-        return np.clip(answers, lows, highs)
+        points = self.mean + self.standard_deviation * np.where(mirrored_mask, -z, z)
+        return np.clip(points, lows, highs)

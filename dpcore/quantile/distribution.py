@@ -114,9 +114,9 @@ class QuantileOutput:
     def compute_probability_within(self, distances: npt.ArrayLike) -> FloatArray:
         """Return P(|F(answer) - q| <= t), for t of any shape; t may fall short by 1e-12."""
         order = np.argsort(self._rank_errors, kind="stable")
-        cumulated = np.concatenate(([0.0], np.minimum(np.cumsum(self.probabilities[order]), 1.0)))
+        cumulated_masses = np.concatenate(([0.0], np.minimum(np.cumsum(self.probabilities[order]), 1.0)))
         t = np.asarray(distances, dtype=np.float64) + SLACK
-        return np.asarray(cumulated[np.searchsorted(self._rank_errors[order], t, side="right")])
+        return np.asarray(cumulated_masses[np.searchsorted(self._rank_errors[order], t, side="right")])
 
     def compute_binned_density(self, edges: FloatArray) -> FloatArray:
         """Return the mean density on bins between ascending edges, shape (bins,), for drawing."""
@@ -135,13 +135,13 @@ class QuantileOutput:
         Returns:
             Shape (size,), in the values' unit.
         """
-        logs = self.log_probabilities
-        possible_indices = np.flatnonzero(logs > -np.inf)
+        log_masses = self.log_probabilities
+        possible_indices = np.flatnonzero(log_masses > -np.inf)
         block_size = max(1, _CELLS // possible_indices.size)
         intervals = np.empty(size, dtype=np.int64)
         for start in range(0, size, block_size):
             gumbel_noise = generator.gumbel(size=(min(block_size, size - start), possible_indices.size))
-            drawn_indices = np.argmax(logs[possible_indices] + gumbel_noise, axis=1)
+            drawn_indices = np.argmax(log_masses[possible_indices] + gumbel_noise, axis=1)
             intervals[start : start + block_size] = possible_indices[drawn_indices]
         interval_shares = generator.random(size)
         return self.base.draw_between(self.edges[intervals], self.edges[intervals + 1], interval_shares)

@@ -193,7 +193,7 @@ class QuantileProblem:
 
     @property
     def trial_name(self) -> str:
-        """Return what an error is averaged over: a random choice of rows, or also the noise of a tree."""
+        """Return the noun for what an error is averaged over: a "simulated release" of a tree, else a "subsample"."""
         return "simulated release" if self.program in TREE_PROGRAMS else "subsample"
 
     def count_trials(self, weighting: WeightKind, bound: float) -> int:
@@ -220,7 +220,7 @@ class QuantileProblem:
         return bound * reach / float(self.histogram.kept_rows(bound))
 
     def with_thin_rows(self) -> QuantileProblem:
-        """Return the same question for weights by user, on `ThinRows`."""
+        """Return the same question on `ThinRows`, far fewer rows, which serve smooth weights alone."""
         return self.with_changes(ThinRows(self.values, self.base, self.quantile))
 
     def with_search_subsamples(self) -> QuantileProblem:
@@ -261,7 +261,7 @@ def outputs(
     num_subsamples = rows.count_subsamples(weighting, bound)
     rank_sums = np.zeros(rows.shares_below.shape)
     log_density_sums = [np.full(rows.shares_below.shape, -np.inf) for _ in problems]
-    problem_errors: list[list[FloatArray]] = [[] for _ in problems]
+    error_blocks: list[list[FloatArray]] = [[] for _ in problems]
     # Steps 1 and 2 give the ranks. Step 5. Invariant after each block: the sums hold the ranks and the normalised
     # densities (as logs, over the base density) of all subsamples so far, and `problem_errors` one expected rank error
     # of each.
@@ -269,7 +269,7 @@ def outputs(
         rank_sums += ranks.sum(axis=0)
         for k, problem in enumerate(problems):
             log_tilts, log_total_masses, block_errors = _compute_tilts(problem, ranks, bound)
-            problem_errors[k].append(block_errors)
+            error_blocks[k].append(block_errors)
             # Summed in log space: far from the quantile every subsample's density may underflow.
             log_block_sum = np.logaddexp.reduce(log_tilts - log_total_masses[:, None], axis=0)
             log_density_sums[k] = np.logaddexp(log_density_sums[k], log_block_sum)
@@ -285,7 +285,7 @@ def outputs(
             largest_user_weight=rows.compute_largest_user_weight(bound),
             subsample_errors=np.concatenate(errors),
         )
-        for problem, log_density_sum, errors in zip(problems, log_density_sums, problem_errors, strict=True)
+        for problem, log_density_sum, errors in zip(problems, log_density_sums, error_blocks, strict=True)
     )
 
 
@@ -303,8 +303,8 @@ def compute_errors_over_epsilon(
     problem: QuantileProblem, weighting: WeightKind, bound: float, epsilons: FloatArray
 ) -> FloatArray:
     """Return E|F(answer) - q| at each epsilon under a bound, the mean over subsamples, shape (k,), from one ranking."""
-    problems_by_epsilon = [problem.with_changes(epsilon=float(e)) for e in epsilons]
-    return np.asarray(_compute_errors(problems_by_epsilon, weighting, bound).mean(axis=1))
+    epsilon_problems = [problem.with_changes(epsilon=float(e)) for e in epsilons]
+    return np.asarray(_compute_errors(epsilon_problems, weighting, bound).mean(axis=1))
 
 
 def _compute_errors(problems: Sequence[QuantileProblem], weighting: WeightKind, bound: float) -> FloatArray:
@@ -314,12 +314,12 @@ def _compute_errors(problems: Sequence[QuantileProblem], weighting: WeightKind, 
         return np.array([_simulate(problem, bound)[1] for problem in problems])
     if _differ_in_ties(problems):
         return np.vstack([_compute_errors([problem], weighting, bound) for problem in problems])
-    blocks = problems[0].rows.compute_weighted_ranks(weighting, bound, problems[0].uncounted_share)
-    block_errors = [
+    rank_blocks = problems[0].rows.compute_weighted_ranks(weighting, bound, problems[0].uncounted_share)
+    error_blocks = [
         [_compute_tilts(problem, ranks, bound, needs_tilts=False)[2] for problem in problems]
-        for ranks in blocks
+        for ranks in rank_blocks
     ]
-    return np.hstack(block_errors)
+    return np.hstack(error_blocks)
 
 
 def _differ_in_ties(quantile_problems: Sequence[QuantileProblem]) -> bool:
@@ -336,19 +336,19 @@ def _simulate(problem: QuantileProblem, bound: float) -> tuple[FloatArray, Float
     # A row of a user is counted on every one of the four levels.
     noise_scale = 4.0 * sensitivity_rows / problem.epsilon
     answers = simulate_tree(problem.rows, base_ends, problem.quantile, noise_scale, max_rows)
-    values = problem.rows.ordered_values
-    shares_below = np.searchsorted(values, answers, side="right") / values.size
+    ordered_values = problem.rows.ordered_values
+    shares_below = np.searchsorted(ordered_values, answers, side="right") / ordered_values.size
     return answers, np.abs(shares_below - problem.quantile)
 
 
 def _simulate_output(problem: QuantileProblem, bound: float) -> QuantileOutput:
     """Build the distribution of simulated answers, each as likely as the others."""
     answers, errors = _simulate(problem, bound)
-    points, counts = np.unique(answers, return_counts=True)
-    base = CandidateBase(points, counts / answers.size)
-    edges = np.concatenate(([-np.inf], points, [np.inf]))
-    values = problem.rows.ordered_values
-    shares_below = np.searchsorted(values, edges[:-1], side="right") / values.size
+    distinct_answers, answer_counts = np.unique(answers, return_counts=True)
+    base = CandidateBase(distinct_answers, answer_counts / answers.size)
+    edges = np.concatenate(([-np.inf], distinct_answers, [np.inf]))
+    ordered_values = problem.rows.ordered_values
+    shares_below = np.searchsorted(ordered_values, edges[:-1], side="right") / ordered_values.size
     return QuantileOutput(
         quantile=problem.quantile,
         base=base,
@@ -376,7 +376,7 @@ def standard_error(errors: FloatArray, weighting: WeightKind, bound: float, rows
 def _compute_tilts(
     problem: QuantileProblem, ranks: FloatArray, bound: float, needs_tilts: bool = True
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the log tilt, the log of its total mass, and E|F(answer) - q|, per subsample.
+    """Return the log tilt on each interval, the log of its total mass, and E|F(answer) - q|, per subsample.
 
     Args:
         problem: The question.
@@ -404,11 +404,11 @@ def _compute_tilts(
     log_masses = log_tilts + rows.log_base_masses
     largest_log_masses = np.max(log_masses, axis=1)
     log_masses -= largest_log_masses[:, None]
-    masses = np.exp(log_masses, out=log_masses)
-    total_masses = masses.sum(axis=1)
+    scaled_masses = np.exp(log_masses, out=log_masses)
+    scaled_totals = scaled_masses.sum(axis=1)
     # Step 6 for the error: F is constant on each interval, so that the expectation is a sum over intervals.
-    errors = (masses @ rank_distances) / total_masses
-    return log_tilts, largest_log_masses + np.log(total_masses), errors
+    errors = (scaled_masses @ rank_distances) / scaled_totals
+    return log_tilts, largest_log_masses + np.log(scaled_totals), errors
 
 
 def check_bound(weighting: WeightKind, bound: float) -> None:

@@ -142,7 +142,7 @@ def best_bound(
     quantiles: Sequence[float] | None = None,
     max_tried_caps: int = ALL_CAPS,
 ) -> QuantileChoice:
-    """Find the bound with the least expected rank error among the candidates.
+    """Find the bound with the least expected rank error of those tried: all of few caps, else two log-spaced grids.
 
     The error has no known shape in h. All whole caps are tried where there are at most `ALL_CAPS`; otherwise
     a log-spaced grid from the lightest user's rows to the heaviest's, then a finer one between the neighbours
@@ -169,7 +169,7 @@ def best_bound(
     tries_all = weighting is WeightKind.CAP and high - low < max_tried_caps
 
     def evaluate(bounds: FloatArray, begin_share: float) -> RankErrors:
-        """Compute the errors of the bounds on the subsamples of the search; ``begin`` is the progress before it."""
+        """Compute the errors of the bounds on the subsamples of the search; ``begin_share`` is the progress before."""
 
         def report(share: float) -> None:
             """Report the share of the whole search that is done."""
@@ -186,9 +186,9 @@ def best_bound(
     if not (tries_all or coarse_errors.is_cancelled or grid_bounds.size < 3):
         best_index = int(np.argmin(coarse_errors.expected_errors))
         # `coarse_errors` runs from the largest bound down.
-        next_smaller = coarse_errors.bounds[min(best_index + 1, grid_bounds.size - 1)]
-        next_larger = coarse_errors.bounds[max(best_index - 1, 0)]
-        finer_grid = _build_grid(weighting, next_smaller, next_larger, num_points)
+        next_smaller_bound = coarse_errors.bounds[min(best_index + 1, grid_bounds.size - 1)]
+        next_larger_bound = coarse_errors.bounds[max(best_index - 1, 0)]
+        finer_grid = _build_grid(weighting, next_smaller_bound, next_larger_bound, num_points)
         finer_bounds = np.setdiff1d(finer_grid, grid_bounds)
         if finer_bounds.size:
             tried_errors = coarse_errors.with_more(evaluate(finer_bounds, 0.5))
@@ -215,8 +215,8 @@ def best_bound(
 
 def _build_grid(weighting: WeightKind, low: float, high: float, num_points: int) -> FloatArray:
     """Return log-spaced bounds between two ends, ascending; whole ones for a cap."""
-    grid = log_spaced(low, high, num_points)
-    return np.unique(np.round(grid)) if weighting is WeightKind.CAP else grid
+    grid_bounds = log_spaced(low, high, num_points)
+    return np.unique(np.round(grid_bounds)) if weighting is WeightKind.CAP else grid_bounds
 
 
 def _build_choice(
@@ -281,14 +281,14 @@ def compute_base_errors(
     Raises:
         InvalidInput: ``bound`` cannot be one of its kind.
     """
-    errors = np.full(len(bases), np.nan)
+    base_errors = np.full(len(bases), np.nan)
     for k, base in enumerate(bases):
         if should_stop():
             break
         base_problem = problem.with_base(base)
-        errors[k] = rank_errors(base_problem, weighting, bound, quantiles=quantiles).expected_errors[0]
+        base_errors[k] = rank_errors(base_problem, weighting, bound, quantiles=quantiles).expected_errors[0]
         progress((k + 1) / len(bases))
-    return errors
+    return base_errors
 
 
 def compute_base_mass(problem: QuantileProblem, alpha: float) -> float:
@@ -379,19 +379,19 @@ class RankBound:
         h = np.asarray(bounds, dtype=np.float64)
         # Heaviest row: one of the lightest user's, min(h, s_1) / (s_1 n_h); under a cap every kept row.
         min_size = float(self.histogram.min_size)
-        row_weights = 1.0 / self.histogram.kept_rows(h)
+        max_row_weights = 1.0 / self.histogram.kept_rows(h)
         if weighting is WeightKind.SMOOTH:
             losses = weights.smooth_losses(self.histogram, h)
-            row_weights = row_weights * np.minimum(h, min_size) / min_size
+            max_row_weights = max_row_weights * np.minimum(h, min_size) / min_size
         else:
             losses = weights.capped_losses(self.histogram, h)
         # A user with h rows or more weighs most; above s_m nobody has h rows.
-        user_weights = losses.largest_weight * np.minimum(h, self.histogram.max_size) / h
+        max_user_weights = losses.largest_weight * np.minimum(h, self.histogram.max_size) / h
         log_rows = math.log(2.0 * self.histogram.num_rows) - math.log(self.gamma)
-        eta = np.sqrt(log_rows / 2.0 * losses.squared_weights) + row_weights
+        eta = np.sqrt(log_rows / 2.0 * losses.squared_weights) + max_row_weights
         log_inverse_mass = -math.log(self.gamma) - math.log(self.beta)
         total_eta = eta * (2.0 if self.is_for_population else 1.0)
-        return np.asarray(self.alpha + total_eta + 2.0 * user_weights / self.epsilon * log_inverse_mass)
+        return np.asarray(self.alpha + total_eta + 2.0 * max_user_weights / self.epsilon * log_inverse_mass)
 
     def find_best(self, weighting: WeightKind) -> weights.Optimum:
         """Return the h that minimises the trade-off form, exactly, with a certificate for that form."""

@@ -156,6 +156,7 @@ class QuantileParameters(Parameters):
     """Adds the sampling error of the rows (claim 5)."""
 
     def __post_init__(self) -> None:
+        """Set a cap and users who come and go for a program that knows nothing else, and check the settings."""
         # Links and calls may have been written for another program.
         if isinstance(self.program, Program) and self.program not in WEIGHTED_PROGRAMS:
             object.__setattr__(self, "weighting", Weighting.CAP)
@@ -186,17 +187,17 @@ class QuantileParameters(Parameters):
     def _check_base(self, problems: Problems) -> None:
         """Check that the settings of the base distribution fit its kind and make a distribution."""
         num_problems = len(problems.entries)
-        ends_by_name: dict[str, float | None] = {}
+        values_by_name: dict[str, float | None] = {}
         if self.base is BaseKind.HISTOGRAM:
             edges = _read_numbers(problems, "edges", self.edges)
             _read_numbers(problems, "masses", self.masses)
-            ends_by_name = {f"edge {k + 1}": edge for k, edge in enumerate(edges or ())}
+            values_by_name = {f"edge {k + 1}": edge for k, edge in enumerate(edges or ())}
         elif self.base is BaseKind.UNIFORM:
-            ends_by_name = dict(zip(("lowest answer", "highest answer"), self._range_ends, strict=True))
+            values_by_name = dict(zip(("lowest answer", "highest answer"), self._range_ends, strict=True))
         for name, end in (("the lowest value L", self.low), ("the highest value U", self.high)):
             if end is not None and self.base is not BaseKind.UNIFORM:
                 problems.add(f"{name} goes only with a uniform base distribution")
-        problems.between(-LARGEST_VALUE, LARGEST_VALUE, **ends_by_name)
+        problems.between(-LARGEST_VALUE, LARGEST_VALUE, **values_by_name)
         if self.base is not BaseKind.NORMAL and len(problems.entries) == num_problems:
             with problems.collecting():
                 self.build_base()
@@ -224,8 +225,8 @@ class QuantileParameters(Parameters):
         """Return (lowest, highest) answer that can come out, or None if any can."""
         if self.base is BaseKind.NORMAL and self.program is Program.BEST:
             return None
-        edges = self.build_base().breaks
-        return float(edges[0]), float(edges[-1])
+        breaks = self.build_base().breaks
+        return float(breaks[0]), float(breaks[-1])
 
     @property
     def base_range(self) -> tuple[float, float]:
@@ -306,7 +307,7 @@ class QuantileParameters(Parameters):
         return lay_base(program, *changed_ends)
 
     def _build_line_base(self, stretch: float, shift: float) -> Base:
-        """Return the base distribution on the whole line; arguments as of `base_distribution`."""
+        """Return the base distribution on the whole line, stretched about its middle, then moved as by `build_base`."""
         if self.base is BaseKind.NORMAL:
             assert self.center is not None
             assert self.spread is not None
@@ -344,7 +345,7 @@ class QuantileParameters(Parameters):
 
 
 def _read_numbers(problems: Problems, name: str, text: str | None) -> list[float] | None:
-    """Parse numbers between commas, semicolons or blanks; return None, and record the problem, if that fails."""
+    """Parse numbers between commas, semicolons or blanks; return None, and add a problem of ``name``, if it fails."""
     if text is not None and not isinstance(text, str):
         problems.add(f"{name} must be text, such as '0.25, 0.5'; got {quote(text)}")
         return None

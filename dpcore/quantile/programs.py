@@ -48,13 +48,13 @@ def lay_base(program: Program, low: float, high: float) -> Base:
     """Build a program's base between two ends: its candidates, equally likely, or the uniform one if it has none."""
     if program is Program.OPENDP:
         num_steps = with_opendp.CANDIDATES - 1
-        candidate_steps = np.arange(num_steps + 1.0)
+        step_positions = np.arange(num_steps + 1.0)
     elif program is Program.PYTHON:
         num_steps = with_python.CANDIDATES
-        candidate_steps = np.arange(num_steps) + 0.5
+        step_positions = np.arange(num_steps) + 0.5
     else:
         return uniform_base(low, high)
-    return CandidateBase.build_even(np.unique(low + (high - low) * candidate_steps / num_steps))
+    return CandidateBase.build_even(np.unique(low + (high - low) * step_positions / num_steps))
 
 
 def divide_epsilon(program: Program, epsilon: float, num_quantiles: int) -> float:
@@ -105,17 +105,17 @@ def permute_and_flip(log_ratios: FloatArray) -> FloatArray:
     knot_indices = np.minimum(knot_positions.astype(np.int64), _NUM_KNOTS - 2)
     knot_shares = knot_positions - knot_indices
     knot_indices += (np.arange(ratios.shape[0]) * _NUM_KNOTS)[:, None]
-    flat_indices, num_knots = knot_indices.ravel(), ratios.shape[0] * _NUM_KNOTS
-    upper_counts = np.bincount(flat_indices, knot_shares.ravel(), num_knots)
-    knot_counts = np.bincount(flat_indices, minlength=num_knots) - upper_counts
+    flat_indices, num_flat_knots = knot_indices.ravel(), ratios.shape[0] * _NUM_KNOTS
+    upper_counts = np.bincount(flat_indices, knot_shares.ravel(), num_flat_knots)
+    knot_counts = np.bincount(flat_indices, minlength=num_flat_knots) - upper_counts
     knot_counts[1:] += upper_counts[:-1]
-    ratio_sums, ratio_squares = ratios.sum(axis=1), np.einsum("ij,ij->i", ratios, ratios)
+    ratio_sums, squared_ratio_sums = ratios.sum(axis=1), np.einsum("ij,ij->i", ratios, ratios)
     log_products = knot_counts.reshape(-1, _NUM_KNOTS) @ _LOG_BEYOND_SQUARES
-    log_products -= ratio_sums[:, None] * _U + ratio_squares[:, None] * (_U**2 / 2.0)
+    log_products -= ratio_sums[:, None] * _U + squared_ratio_sums[:, None] * (_U**2 / 2.0)
     integrals = ((np.exp(log_products) * _U_WEIGHTS) @ _INVERSE).ravel()
-    knot_steps = np.diff(integrals, append=0.0)
+    integral_steps = np.diff(integrals, append=0.0)
     probabilities = np.zeros(log_ratios.shape)
-    interpolated_integrals = integrals[knot_indices] + knot_shares * knot_steps[knot_indices]
+    interpolated_integrals = integrals[knot_indices] + knot_shares * integral_steps[knot_indices]
     probabilities[:, first_index:stop_index] = ratios * interpolated_integrals
     probabilities /= probabilities.sum(axis=1, keepdims=True)
     return probabilities
@@ -141,20 +141,20 @@ def simulate_tree(
 
     Source: google/differential-privacy, cc/algorithms/quantile-tree.h, `GetQuantile`.
     """
-    leaf_rows = _find_leaves(rows, *ends)
+    rows_before = _find_leaves(rows, *ends)
     num_trials_per_subsample = count_trials(rows)
-    unit_draws = _draw_noise(rows.draws.first_seed, rows.draws.num_orders * num_trials_per_subsample)
-    share_blocks, first_trial = [], 0
+    unit_noise = _draw_noise(rows.draws.first_seed, rows.draws.num_orders * num_trials_per_subsample)
+    place_blocks, first_trial = [], 0
     for kept_counts in rows.count_kept(max_rows):
         # With no bound to draw for there is one choice of rows, for all trials.
         subsample_indices = np.repeat(np.arange(kept_counts.shape[0]), num_trials_per_subsample)
         if max_rows >= rows.histogram.max_size:
-            subsample_indices = np.zeros(unit_draws.shape[0], dtype=np.int64)
-        block_noise = np.rint(noise_scale * unit_draws[first_trial : first_trial + subsample_indices.size])
-        share_blocks.append(_walk_tree(leaf_rows, kept_counts, subsample_indices, quantile, block_noise))
+            subsample_indices = np.zeros(unit_noise.shape[0], dtype=np.int64)
+        block_noise = np.rint(noise_scale * unit_noise[first_trial : first_trial + subsample_indices.size])
+        place_blocks.append(_walk_tree(rows_before, kept_counts, subsample_indices, quantile, block_noise))
         first_trial += subsample_indices.size
-    answer_shares = np.concatenate(share_blocks)
-    return np.asarray((1.0 - answer_shares) * ends[0] + answer_shares * ends[1])
+    answer_places = np.concatenate(place_blocks)
+    return np.asarray((1.0 - answer_places) * ends[0] + answer_places * ends[1])
 
 
 def count_trials(rows: Rows) -> int:
@@ -163,10 +163,10 @@ def count_trials(rows: Rows) -> int:
 
 
 def _find_leaves(rows: Rows, low: float, high: float) -> IntArray:
-    """Return the number of rows in the leaves before each leaf, shape (leaves + 1,)."""
-    leaf_shares = np.clip((rows.ordered_values - low) / (high - low), 0.0, 1.0)
-    leaves = (leaf_shares * (_NUM_LEAVES - 1)).astype(np.int64)
-    return np.searchsorted(leaves, np.arange(_NUM_LEAVES + 1))
+    """Return the number of rows in the leaves before each leaf and, last, in all leaves, shape (leaves + 1,)."""
+    row_places = np.clip((rows.ordered_values - low) / (high - low), 0.0, 1.0)
+    row_leaves = (row_places * (_NUM_LEAVES - 1)).astype(np.int64)
+    return np.searchsorted(row_leaves, np.arange(_NUM_LEAVES + 1))
 
 
 @functools.lru_cache(maxsize=2)
@@ -176,7 +176,7 @@ def _draw_noise(seed: int, num_trials: int) -> FloatArray:
 
 
 def _walk_tree(
-    leaf_rows: IntArray,
+    rows_before: IntArray,
     kept_counts: npt.NDArray[np.int32],
     subsample_indices: IntArray,
     quantile: float,
@@ -185,7 +185,7 @@ def _walk_tree(
     """Walk from the root to the quantile, and return its place between the ends, from 0 to 1, shape (trials,).
 
     Args:
-        leaf_rows: Number of rows in the leaves before each leaf, shape (leaves + 1,).
+        rows_before: Number of rows in the leaves before each leaf, as of `_find_leaves`, shape (leaves + 1,).
         kept_counts: How many of the first i rows each subsample keeps, shape (subsamples, n + 1).
         subsample_indices: The subsample of each trial, shape (trials,).
         quantile: q.
@@ -199,9 +199,9 @@ def _walk_tree(
     for level in range(_HEIGHT):
         child_size = _NUM_LEAVES // _BRANCHES ** (level + 1)
         child_ends = node_starts[:, None] + child_size * np.arange(_BRANCHES + 1)
-        end_rows = leaf_rows[np.minimum(child_ends, _NUM_LEAVES)]
+        rows_before_end = rows_before[np.minimum(child_ends, _NUM_LEAVES)]
         noisy_counts = (
-            np.diff(kept_counts[subsample_indices[:, None], end_rows], axis=1) + level_noise[:, level]
+            np.diff(kept_counts[subsample_indices[:, None], rows_before_end], axis=1) + level_noise[:, level]
         )
         total_counts = noisy_counts.sum(axis=1)
         filled_counts = np.where(noisy_counts >= total_counts[:, None] * _EMPTY_SHARE, noisy_counts, 0.0)
@@ -211,7 +211,7 @@ def _walk_tree(
         target_counts = filled_total * (node_quantiles - _TOLERANCE)
         child_indices = np.argmax(cumulated_counts >= target_counts[:, None], axis=1)
         counts_up_to_child, child_counts = (
-            array[np.arange(num_trials), child_indices] for array in (cumulated_counts, noisy_counts)
+            counts[np.arange(num_trials), child_indices] for counts in (cumulated_counts, noisy_counts)
         )
         counts_before_child = counts_up_to_child - child_counts
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -69,8 +69,8 @@ class Draws:
     @cached_property
     def search_draws(self) -> Draws:
         """Return the draws of a search: other seeds than these, and at most `SEARCH_SUBSAMPLES` of them."""
-        limit = min(SEARCH_SUBSAMPLES, self.num_orders)
-        num_orders = choose_num_subsamples(_ROWS_OF_SEARCH, self.value_order.size, limit)
+        max_orders = min(SEARCH_SUBSAMPLES, self.num_orders)
+        num_orders = choose_num_subsamples(_ROWS_OF_SEARCH, self.value_order.size, max_orders)
         return replace(self, first_seed=self.first_seed + self.num_orders, num_orders=num_orders)
 
     def find_positions(self, first: int, stop: int) -> npt.NDArray[np.int32]:
@@ -90,16 +90,16 @@ class Draws:
     def _sample_orders(self, first: int, stop: int) -> npt.NDArray[np.int32]:
         """Draw the random position of each row within its user for the seeds from first to stop, shape (seeds, n)."""
         user_indices = np.repeat(np.arange(self.rows_per_user.size), self.rows_per_user)
-        ranks = np.arange(user_indices.size) - np.repeat(self.starts, self.rows_per_user)
-        orders = np.empty((stop - first, user_indices.size), dtype=np.int32)
+        indices_in_user = np.arange(user_indices.size) - np.repeat(self.starts, self.rows_per_user)
+        sorted_positions = np.empty((stop - first, user_indices.size), dtype=np.int32)
         positions = np.empty(user_indices.size, dtype=np.int32)
         for k in range(first, stop):
             # 1e-6 off the draw, so that user + draw never rounds up to the next user (codes stay below 2e7).
-            draws = np.random.default_rng(self.first_seed + k).random(user_indices.size)
-            order = np.argsort(user_indices + draws * (1.0 - 1e-6))
-            positions[order] = ranks
-            orders[k - first] = positions[self.value_order]
-        return orders
+            uniform_draws = np.random.default_rng(self.first_seed + k).random(user_indices.size)
+            shuffled_rows = np.argsort(user_indices + uniform_draws * (1.0 - 1e-6))
+            positions[shuffled_rows] = indices_in_user
+            sorted_positions[k - first] = positions[self.value_order]
+        return sorted_positions
 
 
 class Rows:
@@ -116,17 +116,18 @@ class Rows:
         draws: Random orders of each user's rows, by which caps choose.
     """
 
-    def __init__(self, values: Values, base: Base, subsample: int, num_subsamples: int) -> None:
-        """Sort the rows of ``values``; ``base`` and ``subsample`` as in `QuantileProblem`."""
+    def __init__(self, values: Values, base: Base, first_seed: int, num_subsamples: int) -> None:
+        """Sort the rows of ``values``; ``base`` and ``first_seed`` as in `QuantileProblem`."""
         n, starts, rows_per_user = self._count_users(values)
-        order = np.argsort(values.values)  # Not stable, but several times as fast; equal values are one step.
-        self.ordered_values = ordered_values = values.values[order]
-        last_indices = np.flatnonzero(np.concatenate((np.diff(ordered_values) > 0, [True])))
-        distinct_values = ordered_values[last_indices]
+        # Not stable, but several times as fast; equal values are one step.
+        value_order = np.argsort(values.values)
+        self.ordered_values = ordered_values = values.values[value_order]
+        last_row_indices = np.flatnonzero(np.concatenate((np.diff(ordered_values) > 0, [True])))
+        distinct_values = ordered_values[last_row_indices]
         size_indices = np.searchsorted(self.histogram.sizes, rows_per_user)
-        self._size_index = np.repeat(size_indices, rows_per_user)[order]
-        self.draws = Draws(starts, rows_per_user, order, subsample, num_subsamples)
-        num_rows_up_to = np.concatenate(([0], last_indices + 1))
+        self._size_index = np.repeat(size_indices, rows_per_user)[value_order]
+        self.draws = Draws(starts, rows_per_user, value_order, first_seed, num_subsamples)
+        num_rows_up_to = np.concatenate(([0], last_row_indices + 1))
         self._num_rows_below = num_rows_up_to[self._cut(distinct_values, base)]
         # Shared by copies with other draws, as the seed is part of a key.
         self._kept_blocks: dict[tuple[int, int, float], list[tuple[npt.NDArray[Any], ...]]] = {}
@@ -176,7 +177,7 @@ class Rows:
     def compute_weighted_ranks(
         self, weighting: WeightKind, bound: float, uncounted_share: float = 0.0
     ) -> Iterator[FloatArray]:
-        """Yield the rank on each interval for one bound, in blocks of shape (subsamples in the block, k).
+        """Yield the weighted rank on each interval for one bound, in blocks of shape (subsamples in the block, k).
 
         Args:
             weighting: Smooth weights or a cap.
@@ -185,10 +186,10 @@ class Rows:
         """
         sizes = self.histogram.sizes.astype(np.float64)
         if weighting is WeightKind.SMOOTH or bound >= sizes[-1]:
-            weights = (np.minimum(bound, sizes) / sizes)[self._size_index]
-            cumulated = np.concatenate(([0.0], np.cumsum(weights)))
+            row_weights = (np.minimum(bound, sizes) / sizes)[self._size_index]
+            cumulated_weights = np.concatenate(([0.0], np.cumsum(row_weights)))
             # Divided by the last entry itself, so that the rank ends at 1 exactly.
-            blocks: Iterable[tuple[npt.NDArray[Any], ...]] = (self._take_below(cumulated[None, :]),)
+            blocks: Iterable[tuple[npt.NDArray[Any], ...]] = (self._take_below(cumulated_weights[None, :]),)
         else:
             blocks = self._count_kept_below(bound)
         for weights_below, strictly_below, total_weights in blocks:
@@ -197,7 +198,7 @@ class Rows:
             yield np.divide(weights_below, total_weights, dtype=np.float64)
 
     def _take_below(self, cumulated_weights: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
-        """Return the weights up to each interval and strictly below it, shape (subsamples, k), and their total."""
+        """Return the weight at or below each interval's lower end and strictly below it, (subsamples, k), and all."""
         weights_below = np.take(cumulated_weights, self._num_rows_below, axis=1)
         strictly_below = weights_below
         if self.has_ties:
@@ -212,7 +213,7 @@ class Rows:
         num_cells = self.draws.num_orders * self._num_rows_below.size
         if (len(self._kept_blocks) + 1) * num_cells > _KEPT_COUNTS or self._size_index.size > _LARGEST_COUNT:
             return map(self._take_below, self.count_kept(bound))
-        blocks = [self._take_below(kept.astype(np.uint16)) for kept in self.count_kept(bound)]
+        blocks = [self._take_below(kept_counts.astype(np.uint16)) for kept_counts in self.count_kept(bound)]
         self._kept_blocks[block_key] = blocks
         return blocks
 
@@ -241,22 +242,22 @@ class ThinRows(Rows):
         # changes by more. The smallest value is among them, so that every row has one at or below it.
         distance_steps = np.unique(np.round(np.geomspace(1.0, n, math.ceil(math.log(n) / 0.01) + 1)))
         target_position = quantile * n
-        distances = np.concatenate((-distance_steps, [-target_position, 0.0], distance_steps))
-        row_positions = np.clip(target_position + distances, 0.0, n - 1.0)
+        row_distances = np.concatenate((-distance_steps, [-target_position, 0.0], distance_steps))
+        row_positions = np.clip(target_position + row_distances, 0.0, n - 1.0)
         lowered_values = np.unique(ordered_values[row_positions.astype(np.int64)])
-        lowered_indices = np.searchsorted(lowered_values, values.values, side="right") - 1
-        size_indices = np.repeat(np.searchsorted(self.histogram.sizes, rows_per_user), rows_per_user)
+        value_codes = np.searchsorted(lowered_values, values.values, side="right") - 1
+        row_size_codes = np.repeat(np.searchsorted(self.histogram.sizes, rows_per_user), rows_per_user)
         num_sizes = self.histogram.sizes.size
-        cell_codes, self._counts = np.unique(lowered_indices * num_sizes + size_indices, return_counts=True)
+        cell_codes, self._counts = np.unique(value_codes * num_sizes + row_size_codes, return_counts=True)
         self._value_index, self._size_index = np.divmod(cell_codes, num_sizes)
         self._num_rows_below = self._cut(lowered_values, base)  # Here it counts values, not rows.
-        num_rows_up_to = np.cumsum(np.bincount(lowered_indices, minlength=lowered_values.size))
+        num_rows_up_to = np.cumsum(np.bincount(value_codes, minlength=lowered_values.size))
         self.shares_below = np.concatenate(([0.0], num_rows_up_to))[self._num_rows_below] / n
 
     def compute_weighted_ranks(
         self, weighting: WeightKind, bound: float, uncounted_share: float = 0.0
     ) -> Iterator[FloatArray]:
-        """Yield the rank on each interval under smooth weights, one block of shape (1, k).
+        """Yield the weighted rank on each interval under smooth weights, one block of shape (1, k).
 
         Raises:
             ValueError: ``weighting`` is a cap, which needs single rows.
@@ -264,6 +265,6 @@ class ThinRows(Rows):
         if weighting is not WeightKind.SMOOTH:
             raise ValueError("a cap needs single rows")
         sizes = self.histogram.sizes.astype(np.float64)
-        weights = (np.minimum(bound, sizes) / sizes)[self._size_index] * self._counts
-        cumulated = np.concatenate(([0.0], np.cumsum(np.bincount(self._value_index, weights))))
-        yield (cumulated[self._num_rows_below] / cumulated[-1])[None, :]
+        cell_weights = (np.minimum(bound, sizes) / sizes)[self._size_index] * self._counts
+        cumulated_weights = np.concatenate(([0.0], np.cumsum(np.bincount(self._value_index, cell_weights))))
+        yield (cumulated_weights[self._num_rows_below] / cumulated_weights[-1])[None, :]

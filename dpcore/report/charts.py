@@ -100,9 +100,9 @@ class Sketch:
 
 LABEL_WIDTH = 34
 """Characters of a label that fit in one line above the narrowest figure, a third of a page beside a wide axis."""
+LABEL_SIZE = 16
 
-
-BUTTONS_HEIGHT, LABEL_LINE_HEIGHT = 30, 14
+BUTTONS_HEIGHT, LABEL_LINE_HEIGHT = 30, 20
 """Height in pixels of Plotly's row of buttons at the top, and of a line of a label."""
 
 
@@ -111,11 +111,11 @@ def add_label(fig: go.Figure, text: str) -> go.Figure:
 
     It stands below the buttons, which on a narrow figure take more than half of the width.
     """
-    label_lines = _wrap_evenly(text, LABEL_WIDTH)
+    label_lines = wrap_evenly(text, LABEL_WIDTH)
     fig.add_annotation(
         x=0, y=1, xref="paper", yref="paper", xanchor="left", yanchor="bottom", showarrow=False,
         text="<br>".join(label_lines), align="left",
-        font={"size": 11},
+        font={"size": LABEL_SIZE, "weight": 600},
     )  # fmt: skip
     top_margin, height = BUTTONS_HEIGHT + LABEL_LINE_HEIGHT * len(label_lines), fig.layout.height
     # The plot itself stays as high as that of a figure without a label.
@@ -124,7 +124,7 @@ def add_label(fig: go.Figure, text: str) -> go.Figure:
     return fig.update_layout(margin={"t": top_margin})
 
 
-def _wrap_evenly(text: str, width: int) -> list[str]:
+def wrap_evenly(text: str, width: int) -> list[str]:
     """Wrap a text into as few lines as possible, none much shorter than the others."""
     min_num_lines = len(textwrap.wrap(text, width))
     return next(

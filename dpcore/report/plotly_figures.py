@@ -31,7 +31,7 @@ from dpcore.answer.plot import (
     Style,
 )
 from dpcore.common.privacy import Disclosure
-from dpcore.report import charts
+from dpcore.report import charts, labels
 from dpcore.report.charts import LINE_STYLES as LINE_STYLES
 
 HEIGHT = 380
@@ -50,12 +50,15 @@ AXIS_MARGIN = 0.02
 
 def draw(plot: Plot) -> go.Figure:
     """Draw a plot, with its note and its lower plot, as a Plotly figure; equal plots give equal figures."""
-    fig = _draw_items(plot)
+    fig = _draw_items(plot, 1.0 if plot.lower_plot is None else 1.0 - plot.lower_height_share)
     if plot.note:
         note_position = {"xref": "paper", "yref": "paper", "x": 0.5, "y": 0.62}
-        fig.annotations.append({"text": plot.note, "showarrow": False, **note_position, "font": {"size": 12}})
+        fig.annotations.append({"text": plot.note, "showarrow": False, **note_position, "font": {"size": 14}})
     if plot.lower_plot is not None:
-        lower_share, lower_fig = plot.lower_height_share, _draw_items(plot.lower_plot)
+        lower_share, lower_fig = (
+            plot.lower_height_share,
+            _draw_items(plot.lower_plot, plot.lower_height_share),
+        )
         lower_axis = {"domain": [0.0, lower_share], "nticks": 4, "automargin": True, "zeroline": False}
         fig.layout |= {
             "xaxis": {**_build_axis(plot.x), "anchor": "y2"},
@@ -64,9 +67,11 @@ def draw(plot: Plot) -> go.Figure:
         }
         traces_by_name = {trace["name"]: trace for trace in fig.data if "name" in trace}
         for trace in lower_fig.data:
-            trace_name = trace.get("name")
+            trace_name = trace.get("name", "")
             if trace_name in traces_by_name:
                 traces_by_name[trace_name]["legendgroup"] = trace["legendgroup"] = trace_name
+            elif trace_name.removesuffix(labels.SUFFIX) in traces_by_name:
+                continue  # The curve of the same name above has the label.
             is_level = trace["x"] is charts.EMPTY_TRACE["x"]  # Its entry in the legend; the line is a shape.
             fig.data.append(trace | {"yaxis": "y2"} | ({} if is_level else {"showlegend": False}))
         for shape in lower_fig.shapes:
@@ -74,22 +79,17 @@ def draw(plot: Plot) -> go.Figure:
     return fig.to_figure()
 
 
-def _draw_items(plot: Plot) -> charts.Sketch:
+def _draw_items(plot: Plot, height_share: float = 1.0) -> charts.Sketch:
     """Draw the items of one plot on its axes, without its note and its lower plot."""
     height = HANDLE_HEIGHT if plot.handle is not None else charts.MAIN_HEIGHT if plot.is_main else HEIGHT
-    fig = charts.Sketch(_build_axis(plot.x), _build_axis(plot.y), plot.height or height)
-    shared_styles: dict[str, dict[str, Any]] = {}
+    height = plot.height or height
+    fig = charts.Sketch(_build_axis(plot.x), _build_axis(plot.y), height)
     for item in plot.items:
-        if shared_styles and not getattr(item, "shared_legend_name", ""):
-            _add_shared_entries(fig, shared_styles)
         match item:
             case Curve():
                 if item.shades_between_ends:
                     _add_shading(fig, item)
                 fig.data.append(_build_curve(plot, item))
-                if item.shared_legend_name:
-                    dash_option = {"dash": item.dash} if item.dash else {}
-                    shared_styles[item.shared_legend_name] = {**LINE_STYLES[item.style], **dash_option}
             case Points():
                 fig.data.append(_build_points(plot, item))
             case Bars():
@@ -112,19 +112,28 @@ def _draw_items(plot: Plot) -> charts.Sketch:
             case Level(is_vertical=True):
                 line_style = {"color": LINE_STYLES[item.style]["color"], "dash": item.dash, "width": 1.5}
                 hover_text = f"{item.name}<br>{plot.x.label}: %{{x:{plot.x.number_format}}}"
-                options = {"line": line_style, "opacity": 1.0, "mode": "lines"}
-                if item.shared_legend_name:
-                    options |= {"showlegend": False, "legendgroup": item.shared_legend_name}
-                    shared_styles[item.shared_legend_name] = line_style
                 level_xs = [item.value, item.value]
+                options: dict[str, Any] = {"line": line_style, "opacity": 1.0, "mode": "lines"}
                 fig.data.append(build_trace(item.name, level_xs, plot.y.limits, hover_text, **options))
             case Level():
                 charts.add_horizontal_line(fig, item.value, item.name, item.dash)
-    _add_shared_entries(fig, shared_styles)
-    legend_items = [item for item in plot.items if not isinstance(item, Band)]
-    if len(legend_items) == 1 and not isinstance(legend_items[0], Cells):
-        fig.layout["showlegend"] = False
+    num_curves = sum(1 + isinstance(item, Cells) for item in plot.items if not isinstance(item, Band))
+    if num_curves > 1:
+        labels.label_items(fig, plot, height * height_share)
+    _add_toggles(fig, plot)
+    fig.layout["showlegend"] = num_curves > 1 and any(trace.get("showlegend", True) for trace in fig.data)
     return fig
+
+
+def _add_toggles(fig: charts.Sketch, plot: Plot) -> None:
+    """Group the traces of each toggle and add an entry of the legend that shows and hides them together."""
+    for toggle in plot.toggles:
+        options = {"legendgroup": toggle.name, "visible": True if toggle.is_on else "legendonly"}
+        for trace in fig.data:
+            if trace.get("name", "").removesuffix(labels.SUFFIX) in toggle.item_names:
+                trace |= {**options, "showlegend": False}
+        line = {"mode": "lines", "line": {"color": charts.NEUTRAL_COLOR}}
+        fig.data.append({**charts.EMPTY_TRACE, **line, "name": toggle.name, "meta": "toggle", **options})
 
 
 def draw_on_white(plot: Plot) -> go.Figure:
@@ -132,7 +141,17 @@ def draw_on_white(plot: Plot) -> go.Figure:
     fig = draw(plot)
     if plot.disclosure is not Disclosure.PUBLIC:
         charts.add_label(fig, plot.disclosure.label)
-    return fig.update_layout(template=load_white_template(), title={"text": plot.title})
+    title = {
+        "text": plot.title,
+        "x": 0,
+        "y": 1,
+        "yref": "container",
+        "yanchor": "top",
+        "pad": {"t": 8, "l": 10},
+    }
+    fig.update_layout(template=load_white_template(), title=title | {"font": {"size": charts.LABEL_SIZE}})
+    top_margin = (fig.layout.margin.t or charts.BUTTONS_HEIGHT) + charts.LABEL_LINE_HEIGHT
+    return fig.update_layout(margin={"t": top_margin}, height=fig.layout.height + charts.LABEL_LINE_HEIGHT)
 
 
 @functools.cache
@@ -176,14 +195,6 @@ def _to_json_value(value: Any) -> Any:
     return typed_array | ({"shape": ", ".join(map(str, value.shape))} if value.ndim > 1 else {})
 
 
-def _add_shared_entries(fig: charts.Sketch, shared_styles: dict[str, dict[str, Any]]) -> None:
-    """Add a legend entry in a neutral colour for each name with its line style, and empty the dict of these."""
-    for shared_name, line_style in shared_styles.items():
-        options = {"mode": "lines", "line": {**line_style, "color": charts.NEUTRAL_COLOR}}
-        fig.data.append({**charts.EMPTY_TRACE, "name": shared_name, "legendgroup": shared_name, **options})
-    shared_styles.clear()
-
-
 def write_hover(plot: Plot, name: str) -> str:
     """Write the text at the pointer, in Plotly's template language: the name, then both numbers with their units."""
     return f"{name}<br>{_write_coordinate(plot.x, 'x')}<br>{_write_coordinate(plot.y, 'y')}"
@@ -199,7 +210,7 @@ def _write_coordinate(axis: Axis, axis_letter: str) -> str:
 def _build_axis(axis: Axis) -> dict[str, object]:
     """Build the properties of an axis of names, of a log axis or of a linear one."""
     if axis.scale is Scale.NAMES:
-        return {"title": {"text": axis.heading}, "type": "category", "tickangle": 0, "tickfont": {"size": 11}}
+        return {"title": {"text": axis.heading}, "type": "category", "tickangle": 0}
     if axis.scale is Scale.LOG:
         axis_options = build_log_axis(axis.heading, axis.limits)
         if axis.number_format.endswith("%"):
@@ -208,7 +219,6 @@ def _build_axis(axis: Axis) -> dict[str, object]:
         axis_options = build_linear_axis(axis.heading, axis.limits, is_percent=axis.scale is Scale.PERCENT)
     if axis.named_ticks:
         tick_values, tick_texts = zip(*axis.named_ticks, strict=True)
-        axis_options.pop("minor", None)
         axis_options |= {"tickvals": tick_values, "ticktext": tick_texts}
     return axis_options
 
@@ -230,7 +240,6 @@ def build_log_axis(title: str, limits: tuple[float, float]) -> dict[str, object]
         "range": [math.log10(low) - margin_decades, math.log10(high) + margin_decades],
         "dtick": dtick,
         **tick_options,
-        "minor": {"ticks": "inside", "ticklen": 3},
     }
 
 
@@ -263,12 +272,8 @@ def _build_curve(plot: Plot, curve: Curve) -> dict[str, Any]:
         line_style["shape"] = curve.line_shape
     y_values = _read_heights(plot, curve)
     options: dict[str, Any] = {"line": line_style, "mode": "lines", "opacity": curve.opacity}
-    if curve.shared_legend_name or curve.is_unnamed:
+    if curve.is_unnamed:
         options["showlegend"] = False
-    if curve.shared_legend_name:
-        options["legendgroup"] = curve.shared_legend_name
-    if curve.begins_legend:
-        options["legendrank"] = 1
     hover_text = write_hover(plot, curve.name)
     if curve.hover_number is not None:
         hover_text += f"<br>{curve.hover_number[0]}: %{{customdata:.3g}}"
@@ -354,7 +359,7 @@ def _build_cells(plot: Plot, cells: Cells) -> list[dict[str, Any]]:
     """Build the trace of cells, coloured by their ratio to the lightest value, and that of their contour, if any."""
     x, y = (np.asarray(values, dtype=np.float64) for values in (cells.x, cells.y))
     ratios = cells.values / max(cells.lightest_value, np.finfo(np.float64).tiny)
-    color_bar = {"title": {"text": "times the best", "side": "right"}, "thickness": 12, "len": 0.9}
+    color_bar = {"title": {"text": "error ÷ best error", "side": "right"}, "thickness": 12, "len": 0.9}
     tick_texts = [*map("{:g}".format, CELL_TICKS[:-1]), "≥ 4"]
     hover_text = f"{write_hover(plot, cells.name)}<br>{cells.name}: %{{customdata:,.3~g}}<extra></extra>"
     # Readable without colours: it goes from light to dark.

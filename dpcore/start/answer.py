@@ -137,7 +137,7 @@ def plot_tradeoff(solution: Tradeoff, bound: int | None, provenance: Provenance)
     ]
     if best_choice.max_total > 0:
         best_error = float(best_choice.errors.absolute_errors) / num_rows
-        items.append(Mark("Sweet spot", best_choice.max_total, best_error, Style.SMOOTH, "star"))
+        items.append(Mark("Sweet spot", best_choice.max_total, best_error, Style.TOTAL))
     if bound is not None:
         items.append(Mark("Your own bound", bound, solution.evaluate_error(bound), Style.ENTERED, "square"))
     noise_draws = draw_unit_noise(solution.problem.mechanism)

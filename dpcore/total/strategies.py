@@ -65,7 +65,7 @@ class Strategy:
 
 BEST = Strategy(None, "best", Style.TOTAL, "circle", "")
 MEDIAN = Strategy(0.5, "median", Style.SAMPLING, "square", "")
-NINETY_FIVE = Strategy(0.95, "quantile_95", Style.SMOOTH, "diamond", "dash")
+NINETY_FIVE = Strategy(0.95, "quantile_95", Style.SMOOTH, "triangle-up", "dash")
 PAPER_STRATEGIES = (BEST, MEDIAN, NINETY_FIVE)
 
 

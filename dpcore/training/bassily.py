@@ -194,7 +194,7 @@ FIGURES = (
             Line(f"{key}_{epsilon}", f"{name}, ε = {epsilon}", style, symbol, dash, printed_losses[epsilon])
             for epsilon, dash in DASHES.items()
             for key, name, style, symbol, printed_losses in (
-                ("cap", "Cap", Style.CAP, "diamond", PRINTED_CAP_LOSSES),
+                ("cap", "Cap", Style.CAP, "triangle-up", PRINTED_CAP_LOSSES),
                 ("weights", "Weights", Style.SMOOTH, "circle", PRINTED_WEIGHT_LOSSES),
             )
         ),

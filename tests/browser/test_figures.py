@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, WebSocket, expect
 
 from dpcore.answer import Style
 from dpcore.report import charts
-from pages.shared.figure import FIGURE, PLOTLY, STRIP
+from pages.shared.figure import FIGURE, PLOTLY, STRIP, TOGGLES
 from pages.shared.speed import ADDRESS as AHEAD
 from tests.browser.browser import settle
 from tests.browser.test_journeys import NARROW, WIDE, go_to, short_axes, short_axes_are_drawn
@@ -104,18 +104,18 @@ def zoom_place_and_element_are_kept(page: Page, plot: Locator) -> None:
     plot.scroll_into_view_if_needed()
     full_place = place(page, plot)
     area = plot.locator(".nsewdrag").first.bounding_box()
-    # A box over the middle of the plot, and a curve hidden in the legend.
+    # A box over the middle of the plot, and curves that a toggle shows.
     page.mouse.move(area["x"] + 0.3 * area["width"], area["y"] + 0.3 * area["height"])
     page.mouse.down()
     page.mouse.move(area["x"] + 0.6 * area["width"], area["y"] + 0.8 * area["height"], steps=4)
     page.mouse.up()
-    plot.locator(".legendtoggle").first.click()
-    page.wait_for_function(
-        "e => e._fullData.some(t => t.visible === 'legendonly')", arg=plot.element_handle()
-    )
+    assert {"Noise", "Noise (label)"} < set(full_place["hidden"])
+    toggle = page.locator(".st-key-mean_error").get_by_role("button", name="Parts of the error")
+    toggle.click()
+    expect(toggle).to_have_attribute("aria-pressed", "true")
     settle(page)
     before = place(page, plot)
-    assert before["hidden"] == ["Total, bounded rows"]
+    assert "Noise" not in before["hidden"]
     for axis in ("x", "y"):
         low, high = before[axis]
         assert full_place[axis][0] < low < high < full_place[axis][1]
@@ -132,7 +132,7 @@ def zoom_place_and_element_are_kept(page: Page, plot: Locator) -> None:
         assert code.bounding_box() == box
     # The curves of the next range are drawn over the pale ones of the last movement, which no legend names.
     names = plot.evaluate("e => e._fullData.map(t => [t.name, t.showlegend])")
-    assert ["Total, smooth weights, before", False] in names
+    assert ["Total, bounded rows, before", False] in names
     # The sidebar folds: the figure takes the room, and keeps the zoom.
     page.get_by_test_id("stSidebarCollapseButton").locator("button").evaluate("e => e.click()")
     page.wait_for_function(
@@ -224,15 +224,16 @@ def dark_comes_in_place_what_is_saved_is_white_and_paper_is_white_and_narrower(
     assert ElementTree.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
     assert "rgb(255, 255, 255)" in text
     assert "rgb(16, 25, 29)" not in text  # the dark page
-    assert "Bound (rows per user)" in text
+    for part in ("Bound (rows per user)", "against the bound", "Bounded rows", "@font-face"):
+        assert part in text
     csv = download(page, around.get_by_role("button", name="Save the data of this figure as CSV"))
     assert csv.name == "mean-error.csv"
     assert "# public input: epsilon = 1\n" in csv.read_text(encoding="utf-8")
     # Saving has changed nothing of what is seen.
     assert grounds() == ["#10191D", "#E8EEF0", "yes"]
     before = place(page, plot)
-    # The blue of the cap is drawn on paper: its curve, its sampling error, their entries in the legend.
-    assert strokes(page.pdf(), charts.LINE_STYLES[Style.CAP]["color"]) >= 2
+    # The blue of the cap is drawn on paper.
+    assert strokes(page.pdf(), charts.LINE_STYLES[Style.CAP]["color"]) >= 1
     assert place(page, plot) == before
     # What is printed: white, and no wider than the paper.
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
@@ -263,7 +264,7 @@ def test_a_figure_from_its_room_to_its_leave(page: Page, app_url: str) -> None:
     settle(page)
     plot = figure(page)
     # What stands below it while its bound is dragged has its room, too.
-    assert plot.evaluate("e => e._fullLayout.height") + STRIP == early
+    assert plot.evaluate("e => e._fullLayout.height") + TOGGLES + STRIP == early
     assert room.evaluate("e => e.getBoundingClientRect().height") == early
     value = page.evaluate(CALLED_BY_HAND, [f"{app_url}{FIGURE.address}", f"{app_url}{PLOTLY.address}"])
     # One figure stands until its place has left the page and its last call ends; pale curves come with what a person

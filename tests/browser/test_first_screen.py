@@ -85,7 +85,7 @@ def main_figure(page: Page) -> Locator:
     return page.get_by_test_id("stMain").locator(".js-plotly-plot").first
 
 
-WITHOUT_FIGURE = ("Budget plan",)
+WITHOUT_FIGURE = ("Budget plan", "Release sheet")
 """Pages whose first screen has a table in place of a figure."""
 
 

@@ -99,10 +99,10 @@ def _mark_person(solution: OwnersSolution) -> Mark:
     coordinate_by_axis = {map_axis: solution.get_coordinate(map_axis) for map_axis in map_axes}
     x, y = (float(np.clip(coordinate_by_axis[map_axis], *AXIS_RANGES[map_axis])) for map_axis in map_axes)
     if [x, y] == list(coordinate_by_axis.values()):
-        return Mark("You", x, y, Style.SMOOTH)
+        return Mark("You", x, y, Style.ENTERED, "square", label="You")
     hover_lines = (f"{map_axis.label}: {wording.number(c)}" for map_axis, c in coordinate_by_axis.items())
     hover_text = "<br>".join(("In fact:", *hover_lines))
-    return Mark("You (outside the map)", x, y, Style.SMOOTH, "diamond-open", hover_text=hover_text)
+    return Mark("You (outside the map)", x, y, Style.ENTERED, "square-open", hover_text=hover_text)
 
 
 def plot_bounds(solution: OwnersSolution) -> Plot:
@@ -117,6 +117,7 @@ def plot_bounds(solution: OwnersSolution) -> Plot:
     bounds_on_axis = np.r_[alone_bounds, no_privacy_bounds, solution.trivial_bound]
     limits = float(bounds_on_axis.min()), 4.0 * float(bounds_on_axis.max())
     x = Column("owners", owner_numbers)
+    num_owners = solution.get_coordinate(MapAxis.OWNERS)
     return Plot(
         "owners-bounds",
         "Bounds against the number of owners",
@@ -129,7 +130,7 @@ def plot_bounds(solution: OwnersSolution) -> Plot:
             Curve("Together, joint privacy", x, Column("joint_privacy", joint_bounds), Style.CAP),
             Curve("Together, full privacy", x, Column("full_privacy", full_bounds), Style.PRIVACY),
             Level("Above: nothing is said", solution.trivial_bound),
-            Mark("You", solution.get_coordinate(MapAxis.OWNERS), solution.bound_joint, Style.SMOOTH),
+            Mark("You", num_owners, solution.bound_joint, Style.ENTERED, "square", label="You"),
         ),
         solution.disclosure,
         height=420,

@@ -173,7 +173,7 @@ def plot_two_groups(num_light_users: int, heavy_size: int, light_size: int) -> P
             Curve(f"R = {heavy_size:,}, s = {light_size:,}", SHARES, ratios, Style.CAP, dash="dot", width=2),
             _build_supremum_line(),
             Mark("The paper's, 3/2", 0.5, paper_ratio, Style.ENTERED, "square"),
-            Mark("Maximum, 25/16", 0.4, largest_ratio, Style.CUSTOMARY, "star"),
+            Mark("Maximum, 25/16", 0.4, largest_ratio, Style.CUSTOMARY, "circle"),
             Mark("Here", light_share, float(chosen_ratio.ratio), Style.CAP),
         ),
         Disclosure.PUBLIC,
@@ -215,7 +215,7 @@ def plot_any_noise(noise_per_user: float) -> Plot:
             Curve(f"t = {wording.entered(noise_per_user)}", SHARES, integer_cap_limit.ratio, Style.CAP),
             Curve(worst_name, SHARES, ratios, Style.CUSTOMARY, dash="dash", width=2, hover_number=hover),
             Mark("Worst p at this t", worst_share, worst_share_ratio, Style.CAP),
-            Mark(largest_name, supremum.light_share, supremum.ratio, Style.CUSTOMARY, "star"),
+            Mark(largest_name, supremum.light_share, supremum.ratio, Style.CUSTOMARY, "circle"),
         ),
         Disclosure.PUBLIC,
         {

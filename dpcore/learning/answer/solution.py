@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import Axis, Band, Curve, Item, Level, Mark, Plot, Style, standard
+from dpcore.answer import Axis, Band, Curve, Item, Level, Mark, Plot, Style, Toggle, standard
 from dpcore.answer.against import BoundComparison
 from dpcore.answer.answer import BIAS, NOISE, PART_STYLES, SAMPLING, Number
 from dpcore.answer.axes import ROWS_UNIT, sample_users
@@ -193,6 +193,7 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, parameters: Learnin
         columns,
         is_main=True,
         handle=handle,
+        toggles=(Toggle("Parts of the bound", tuple(parts)),),
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from dpcore import mean
 from dpcore.answer.answer import BIAS, NOISE, PART_STYLES, SAMPLING
 from dpcore.answer.axes import ROWS_UNIT, build_bound_axis, choose_bound_limits, choose_curve_bounds
 from dpcore.answer.limits import fit_limits
-from dpcore.answer.plot import Axis, Band, Curve, Item, Mark, Plot, Scale, Style, linear_axis
+from dpcore.answer.plot import Axis, Band, Curve, Item, Mark, Plot, Scale, Style, Toggle, linear_axis
 from dpcore.common import wording
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
@@ -30,6 +30,9 @@ from dpcore.mean.clamped_users import ClampedUsersProblem
 from dpcore.mean.parameters import MeanParameters
 from dpcore.mean.table_values import ClampedValues, bounded_mean
 from dpcore.mean.value_range import RangeChoice, ValueRangeProblem, WeightedRows
+
+WEIGHTS_GAIN = 0.02
+"""Share of the error that smooth weights have to save for their curve to be shown at first."""
 
 
 def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None) -> Plot:
@@ -57,19 +60,19 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
     # The stretches of more than one bound, the best one's first, and not too many.
     wide_stretches = [stretch for stretch in solution.stretches if stretch[0] < stretch[1]]
     wide_stretches.sort(key=lambda stretch: stretch != solution.near_optimal)
+    smooth_curve = Curve("Total, smooth weights", bounds, columns["smooth_standard_error"], Style.ENTERED)
     items: list[Item] = [
-        Curve("Total, bounded rows", bounds, columns["cap_standard_error"], Style.CAP),
-        Curve("Total, smooth weights", bounds, columns["smooth_standard_error"], Style.SMOOTH),
+        Curve("Total, bounded rows", bounds, columns["cap_standard_error"], Style.CAP, label="Bounded rows"),
+        replace(smooth_curve, dash="solid", width=2.0, label="Smooth weights"),
         *(Curve(name, bounds, errors, PART_STYLES[name]) for name, errors in errors_by_part.items()),
         *split_curves,
         *(Band(f"Within 5{wording.PERCENT}", *stretch) for stretch in wide_stretches[:MAX_LISTED_INTERVALS]),
     ]
     cap, cap_error = cap_choice.max_contributions, cap_choice.standard_error
     threshold, smooth_error = smooth_choice.threshold, smooth_choice.standard_error
-    marks = [
-        Mark("Best bound", cap, cap_error, Style.CAP),
-        Mark("Best smooth weights", threshold, smooth_error, Style.SMOOTH, "circle"),
-    ]
+    shows_weights = smooth_error <= (1.0 - WEIGHTS_GAIN) * cap_error
+    smooth_mark = Mark("Best smooth weights", threshold, smooth_error, Style.ENTERED, "circle")
+    marks = [Mark("Best bound", cap, cap_error, Style.CAP), smooth_mark]
     if own_bound is not None:
         own_error = float(solution.standard_errors(own_bound))
         marks.append(Mark("Your own bound", own_bound, own_error, Style.ENTERED, "square"))
@@ -91,6 +94,11 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
         handle=users.build_handle(
             problem, bounds, solution.capped_errors, errors_by_part, own_bound or cap, cap_error
         ),
+        toggles=(
+            Toggle("Parts of the error", tuple(errors_by_part)),
+            Toggle("Smooth weights", (smooth_curve.name, smooth_mark.name), shows_weights),
+            *(Toggle("Usual split of ε", (curve.name,)) for curve in split_curves),
+        ),
     )
 
 
@@ -105,7 +113,7 @@ def plot_weights(solution: MeanSolution, dataset: Dataset) -> Plot:
     # No bound leads beyond these limits.
     mean_size = histogram.num_rows / histogram.num_users
     weight_limits = mean_size / histogram.max_size / 1.5, 1.5 * mean_size / histogram.min_size
-    on_average = "Bounded rows (average over kept and dropped)"
+    capped_name = "Bounded rows (average over kept and dropped)"
     return Plot(
         "mean-weights",
         "Weight of one row",
@@ -114,7 +122,7 @@ def plot_weights(solution: MeanSolution, dataset: Dataset) -> Plot:
         Axis("weight of one row", "1 = its share without any bound", weight_limits),
         (
             Curve("Smooth weights", sizes, row_weights, Style.SMOOTH),
-            Curve(on_average, sizes, capped_row_weights, Style.CAP, dash="dot"),
+            Curve(capped_name, sizes, capped_row_weights, Style.CAP, dash="dot"),
         ),
         dataset.provenance,
         add_counts_column(columns, solution.has_private_counts),
@@ -221,8 +229,8 @@ def choose_ranges(dataset: Dataset, solution: MeanSolution, parameters: MeanPara
     if float(dataset.values.values.max()) > parameters.lower:
         best_range_at_lower = value_range.best_range(problem, weighted_rows.threshold, parameters.lower)
     # The noise is in proportion to the largest weight of a user.
-    mean_size = noise_kind.mean_magnitude / math.sqrt(noise_kind.unit_variance)
-    low, high = weighted_rows.range_at_quantile(min(weighted_rows.noise * mean_size, 0.5), None)
+    relative_magnitude = noise_kind.mean_magnitude / math.sqrt(noise_kind.unit_variance)
+    low, high = weighted_rows.range_at_quantile(min(weighted_rows.noise * relative_magnitude, 0.5), None)
 
     best_range = value_range.best_range(problem, weighted_rows.threshold)
     current_ends = (parameters.lower, parameters.upper)
@@ -236,7 +244,7 @@ def choose_ranges(dataset: Dataset, solution: MeanSolution, parameters: MeanPara
         best_range,
         best_range_at_lower,
         solution.has_private_counts,
-        problem.unit_deviation * mean_size,
+        problem.unit_deviation * relative_magnitude,
         (low + problem.mean, high + problem.mean),
         users_problem,
         current_users_range,
@@ -260,8 +268,8 @@ def round_outward(range_choice: RangeChoice) -> tuple[float, float]:
     step = 10.0 ** math.floor(math.log10(range_choice.upper - range_choice.lower) - 2.0)
     low, high = math.floor(range_choice.lower / step) * step, math.ceil(range_choice.upper / step) * step
     # A multiple of 0.01 has digits behind the second only by rounding.
-    digits = max(-math.floor(math.log10(step)), 0)
-    return round(low, digits), round(high, digits)
+    num_digits = max(-math.floor(math.log10(step)), 0)
+    return round(low, num_digits), round(high, num_digits)
 
 
 def plot_upper(ranges: Ranges, dataset: Dataset) -> Plot:
@@ -281,10 +289,10 @@ def plot_lower(ranges: Ranges, dataset: Dataset) -> Plot:
     row_values = ranges.weighted_rows.problem.values.values
     lower, upper = ranges.current_range.lower, ranges.current_range.upper
     # The same seen from above: distances from U.
-    largest = max(upper - min(float(row_values.min()), lower), 1e-9 * max(abs(upper), 1.0))
-    smallest = min(max(upper - float(np.median(row_values)), _SPAN * largest), largest)
+    max_distance = max(upper - min(float(row_values.min()), lower), 1e-9 * max(abs(upper), 1.0))
+    min_distance = min(max(upper - float(np.median(row_values)), _SPAN * max_distance), max_distance)
     # Subtracted from 0, so that no end is −0.
-    ends = 0.0 - _choose_ends(-upper, -upper + smallest, -upper + largest, -lower)[::-1]
+    ends = 0.0 - _choose_ends(-upper, -upper + min_distance, -upper + max_distance, -lower)[::-1]
     return _plot_range_end("lower", ends, (ends, upper), ranges, dataset, None)
 
 

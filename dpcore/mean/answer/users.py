@@ -21,7 +21,7 @@ from dpcore.answer.axes import ROWS_UNIT, build_bound_axis, sample_users
 from dpcore.answer.handle import Dots, Handle, Spread, draw_normal, draw_unit_noise
 from dpcore.answer.limits import fit_limits
 from dpcore.answer.methods import Methods, cite_noise
-from dpcore.answer.plot import Axis, Curve, Mark, Plot, Style
+from dpcore.answer.plot import Axis, Curve, Mark, Plot, Style, Toggle
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.programs import SPLITS_MEANS
@@ -110,7 +110,7 @@ def solve_users(
         noise_arguments = float(problem.noise.variance(1.0)), problem.num_aggregates == 2
         threshold = user_deviations.find_threshold(*noise_arguments)
         compute_error = partial(_measure_table_error, user_deviations, noise_arguments)
-    errors = (
+    error_fields = (
         compute_error(threshold),
         compute_error(bounds),
         compute_error,
@@ -118,7 +118,7 @@ def solve_users(
         np.asarray(rows_errors),
     )
     deviation_limit = threshold * problem.value_bound / 2.0
-    return UsersSolution(threshold, deviation_limit, *errors, user_deviations, user_model)
+    return UsersSolution(threshold, deviation_limit, *error_fields, user_deviations, user_model)
 
 
 def _measure_table_error(
@@ -274,8 +274,8 @@ def build_user_facts(
     )
     fact_texts = {"Half or double": half_and_double_text}
     if own_bound is not None:
-        errors = float(compute_errors([float(own_bound)])[0]), solution.standard_error
-        own_text = standard.compare_own_bound("error", *errors, format_number)
+        own_and_best_errors = float(compute_errors([float(own_bound)])[0]), solution.standard_error
+        own_text = standard.compare_own_bound("error", *own_and_best_errors, format_number)
         fact_texts[f"Your own bound, {wording.counted(own_bound, 'row')}"] = own_text
     if user_deviations is not None:
         num_clamped = user_deviations.count_cut(threshold)
@@ -321,13 +321,14 @@ def plot_user_errors(
                 Curve(part, bounds, part_errors, PART_STYLES[part])
                 for part, part_errors in errors_by_part.items()
             ),
-            Curve("Rows clamped", bounds, rows_errors, Style.SMOOTH),
+            Curve("Rows clamped", bounds, rows_errors, Style.ENTERED, dash="solid", width=2.0),
             *marks,
         ),
         dataset.provenance,
         {**columns, "contribution_counts": counts_texts},
         is_main=True,
         handle=build_handle(problem, bounds, mean_errors, errors_by_part, start_bound, best_error),
+        toggles=(Toggle("Parts of the error", tuple(errors_by_part)),),
     )
 
 
@@ -441,8 +442,8 @@ def describe_choice(
     """
     error_parts = problem.measure_parts(threshold, (lower + upper) / 2.0, threshold * (upper - lower) / 2.0)
     certificate = certificate or Certificate(error_parts.error, 0.0, "it is not claimed to be the best")
-    errors = error_parts.clamping, error_parts.bounding, error_parts.noise, error_parts.error
-    return RangeChoice(lower, upper, threshold, *errors, certificate)
+    error_fields = error_parts.clamping, error_parts.bounding, error_parts.noise, error_parts.error
+    return RangeChoice(lower, upper, threshold, *error_fields, certificate)
 
 
 def find_best_choice(

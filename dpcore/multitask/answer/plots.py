@@ -49,14 +49,14 @@ def plot_buckets(solution: MultitaskSolution) -> Plot:
         "Error bounds from tail to head",
         f"{describe_tail_and_head(comparison)}, beside uniform weights.",
         comparison,
-        [(name_sampling(comparison.best_sampling), comparison.sampling_buckets, SAMPLING_STYLE, "diamond")],
+        [(name_sampling(comparison.best_sampling), comparison.sampling_buckets, SAMPLING_STYLE, "cross")],
         f"{UNIFORM_WEIGHTS}, all with β = {wording.number(solution.budgets.exact_budget)}",
     )
 
 
 def plot_optimum(comparison: WeightComparison, optima: Optima) -> Plot:
     """Plot the weights from tail to head, with both exact optima for comparison."""
-    styles_and_symbols = ((TASK_OPTIMUM_STYLE, "square"), (USER_OPTIMUM_STYLE, "diamond"))
+    styles_and_symbols = ((TASK_OPTIMUM_STYLE, "square"), (USER_OPTIMUM_STYLE, "triangle-up"))
     compared_series = [
         (wording.capital(name), slice_by_size(optimum, comparison.uniform_allocation), *style_and_symbol)
         for (name, optimum), style_and_symbol in zip(optima.by_name.items(), styles_and_symbols, strict=True)
@@ -194,7 +194,7 @@ def plot_skew(comparison: WeightComparison, optimum_skews: FloatArray) -> Plot:
     items: list[Item] = []
     for name, task_skews, style, symbol in (
         (name_weights(comparison), comparison.task_skews, WEIGHTS_STYLE, "circle"),
-        ("Free weights", optimum_skews, USER_OPTIMUM_STYLE, "diamond"),
+        ("Free weights", optimum_skews, USER_OPTIMUM_STYLE, "triangle-up"),
     ):
         sizes, mean_skews = average_by_size(comparison.tasks.graph.task_sizes, task_skews)
         x, y = Column("users_of_task", sizes), Column(name, mean_skews)

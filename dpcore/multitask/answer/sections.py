@@ -37,7 +37,7 @@ COVERED_SHARE = 0.1
 """Share of the counts' budget for the slack of uncounted tasks."""
 EPSILON_STYLES = (
     (Style.CAP, "solid", "circle"),
-    (Style.SMOOTH, "dash", "diamond"),
+    (Style.SMOOTH, "dash", "triangle-up"),
     (Style.SAMPLING, "dot", "square"),
     (Style.PRIVACY, "dashdot", "triangle-up"),
 )

@@ -42,8 +42,8 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
     marked_pairs = [
         (name, pair, style, symbol)
         for name, pair, style, symbol in (
-            ("Best pair", solution.pair, Style.SMOOTH, "diamond"),
-            ("PipelineDP's rule", solution.tuner_pair, Style.SAMPLING, "circle"),
+            ("Best pair", solution.pair, Style.CAP, "diamond"),
+            ("PipelineDP's rule", solution.tuner_pair, Style.ENTERED, "circle"),
             ("Your own pair", solution.own_pair, Style.ENTERED, "square"),
         )
         if pair is not None
@@ -70,7 +70,9 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
         ]
         for name, pair, style, symbol in marked_pairs:
             hover_text = f"error: {format_error(parameters, pair.error)}"
-            items.append(Mark(name, pair.max_groups, pair.max_amount, style, symbol, hover_text=hover_text))
+            x_text, y_text = wording.number(pair.max_groups), wording.number(pair.max_amount)
+            texts: dict[str, Any] = {"hover_text": hover_text, "label": f"{name}: {x_text} × {y_text}"}
+            items.append(Mark(name, pair.max_groups, pair.max_amount, style, symbol, **texts))
     else:  # Distinct users, or one group for everybody.
         is_over_groups = amount_bounds.size == 1
         bound_values = columns["max_groups" if is_over_groups else "max_amount"]
@@ -136,8 +138,8 @@ def plot_norm_errors(solution: PerGroupSolution, provenance: Provenance) -> Plot
         Curve("Cut at one level", norm_column, cap_column, Style.SAMPLING, dash="solid", width=2.5),
         Curve("All groups scaled alike", norm_column, radial_column, Style.SMOOTH, dash="dash", width=2.5),
         Curve(pair_name, max_norms[[0, -1]], [pair_error] * 2, Style.CAP, dash="dot", width=2.0),
-        Mark("Best level", cap_choice.max_norm, cap_choice.error, Style.SAMPLING, "circle"),
-        Mark("Best scaling", radial_choice.max_norm, radial_choice.error, Style.SMOOTH, "diamond"),
+        Mark("Best level", cap_choice.max_norm, cap_choice.error, Style.SAMPLING),
+        Mark("Best scaling", radial_choice.max_norm, radial_choice.error, Style.SMOOTH),
     ]
     # A bound of 0 lies beyond the axis.
     items = [item for item in items if not (isinstance(item, Mark) and item.x == 0.0)]
@@ -170,8 +172,8 @@ def plot_groups(solution: PerGroupSolution, provenance: Provenance) -> Plot:
     items: list[Item] = []
     for name, column_name, errors, style, symbol in (
         (pair_name, "error_of_pair", solution.group_errors, Style.CAP, "circle"),
-        ("Users scaled", "error_scaled", solution.vector_group_errors, Style.SMOOTH, "diamond"),
-        ("One mean for all groups", "error_of_one_mean", one_mean_errors, Style.SAMPLING, "diamond"),
+        ("Users scaled", "error_scaled", solution.vector_group_errors, Style.SMOOTH, "triangle-up"),
+        ("One mean for all groups", "error_of_one_mean", one_mean_errors, Style.SAMPLING, "triangle-up"),
     ):
         if errors is not None:
             errors_column = Column(column_name, errors[indices] / error_divisors)
@@ -203,7 +205,7 @@ def plot_survival(solution: PerGroupSolution, provenance: Provenance) -> Plot:
     items = []
     for name, column_name, bounds_name, style, symbol, size in (
         ("Best pair", "kept_at_pair", "pair", Style.CAP, "circle", 6),
-        ("Users scaled", "kept_where_scaled", "scaled", Style.SMOOTH, "diamond-open", 9),
+        ("Users scaled", "kept_where_scaled", "scaled", Style.SMOOTH, "triangle-up-open", 9),
         ("PipelineDP's rule", "kept_at_tuner", "tuner", Style.SAMPLING, "square-open", 12),
     ):
         if selected_groups := selection_solution.groups_by_bounds.get(bounds_name):

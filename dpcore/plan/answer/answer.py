@@ -11,6 +11,7 @@ import numpy as np
 
 from dpcore.answer import Axis, Bars, Column, Curve, Item, Level, Mark, Plot, Style, names_axis, share_axis
 from dpcore.answer.answer import Answer, add_choice
+from dpcore.answer.plot import Toggle
 from dpcore.answer.section import Cached, Figures, Label, Parts, SearchResult, Sections, Solver
 from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
@@ -66,8 +67,8 @@ def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
     lines_with_ratios = list(zip(lines, plan_ratio_arrays, equal_ratio_arrays, strict=True))
     lines_with_ratios.sort(key=lambda line_with_ratios: -line_with_ratios[0].num_parts)
     visible_lines = list(zip(LINE_STYLES, lines_with_ratios, strict=False))
-    dotted_options: dict[str, Any] = {"shared_legend_name": "Equal shares", "dash": "dot", "opacity": 0.7}
-    items: list[Item] = [  # One after the other: they share an entry of the legend.
+    dotted_options: dict[str, Any] = {"dash": "dot", "opacity": 0.7, "is_unnamed": True}
+    items: list[Item] = [
         Curve(f"{line.label}, equal share", epsilons, equal_ratios, style, width=1.5, **dotted_options)
         for style, (line, _, equal_ratios) in visible_lines
         if len(lines) > 1
@@ -77,6 +78,7 @@ def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
             Curve(line.label, epsilons, plan_ratios, style, dash="solid", width=2.5),
             Mark(f"{line.label}, this plan", plan_epsilon, line.error_ratio, style, is_unnamed=True),
         ]
+    equal_names = tuple(item.name for item in items if isinstance(item, Curve) and item.is_unnamed)
     items += [
         Level("Target error", 1.0),
         Level("ε of this plan", plan_epsilon, is_vertical=True, style=Style.TOTAL),
@@ -95,6 +97,7 @@ def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
         dataset.provenance,
         columns,
         is_main=True,
+        toggles=(Toggle("Equal shares", equal_names),) if equal_names else (),
     )
 
 
@@ -189,7 +192,10 @@ def build_answer(
             "plan-errors": lambda: plot_errors(solution, dataset),
             "plan-shares": lambda: plot_shares(solution, dataset),
         },
-        make_methods=lambda: words.write_methods(solution, dataset),
+        # The least epsilon of private data is one more number that was computed from them.
+        make_methods=None
+        if dataset.is_private and parameters.objective is Objective.REACH
+        else lambda: words.write_methods(solution, dataset),
         bound=lambda: _tabulate(solution),
         error=numbers[1].value,
         sections=SECTIONS,

@@ -97,13 +97,13 @@ def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
     """Search for the best bounds, and evaluate them; until then a first answer stands if the rows are few enough."""
     core.refuse_public_counts(dataset, parameters)
     # The sorted rows depend neither on these fields nor on epsilon, which is all that a slider moves.
-    base_parameters = replace(parameters.without(*NOT_SEARCHED, "quantiles"), epsilon=1.0)
-    base_parameters = replace(base_parameters, neighbours=Neighbours.ADD_OR_REMOVE_USER)
-    sort_arguments = dataset, base_parameters, parameters.mechanisms
+    sort_parameters = replace(parameters.without(*NOT_SEARCHED, "quantiles"), epsilon=1.0)
+    sort_parameters = replace(sort_parameters, neighbours=Neighbours.ADD_OR_REMOVE_USER)
+    sort_arguments = dataset, sort_parameters, parameters.mechanisms
     sorted_problems, few_problem = yield Cached(sort_rows, sort_arguments, num_kept=2)
     num_rows = sorted_problems[0].values.values.size
-    changes = {"neighbours": parameters.neighbours, "epsilon": parameters.epsilon}
-    quantile_problems = [problem.with_changes(**changes) for problem in sorted_problems]
+    problem_changes = {"neighbours": parameters.neighbours, "epsilon": parameters.epsilon}
+    quantile_problems = [problem.with_changes(**problem_changes) for problem in sorted_problems]
     choices_search = Search(
         "choices",
         (parameters.without(*NOT_SEARCHED), parameters.mechanisms),
@@ -119,7 +119,7 @@ def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
 
     def compute_first(choices: Sequence[Choices] | None) -> QuantileSolution:
         """Compute a first solution from few subsamples: for the first of these choices, or if None from few bounds."""
-        first_problem, quantiles = few_problem.with_changes(**changes), parameters.quantile_levels
+        first_problem, quantiles = few_problem.with_changes(**problem_changes), parameters.quantile_levels
         first_choices = choices[0] if choices else choose_first_bounds(first_problem, quantiles)
         return core.compute_one(parameters, first_problem, first_choices)
 
@@ -165,8 +165,8 @@ def _show_density(solution: QuantileSolution, dataset: Dataset) -> Parts:
 def _choose_values(solution: QuantileSolution, tab: str, draw: Callable[[Limits], Plot]) -> Window:
     """Build a plot over a range of values that the user can change."""
     initial_range, widest_range = core.find_shown_ranges(solution)
-    key = f"quantile_values_{tab}_{solution.parameters.quantiles}"
-    return Window(draw, initial_range, widest_range, key, "Values shown", "From and to")
+    widget_key = f"quantile_values_{tab}_{solution.parameters.quantiles}"
+    return Window(draw, initial_range, widest_range, widget_key, "Values shown", "From and to")
 
 
 def show_poorer_bases(answer: Answer, dataset: Dataset) -> Parts:
@@ -211,8 +211,8 @@ def show_paper_bound(answer: Answer, dataset: Dataset) -> Parts:
 def show_samples(answer: Answer, dataset: Dataset) -> Parts:
     """Show simulated answers beside the exact distribution."""
     yield f"**{standard.SIMULATION}**"
-    note = f"From 10 to {MAX_DRAWS:,}."
-    num_requested = yield Integer("draws", "Answers to draw", (10, MAX_DRAWS), DEFAULT_DRAWS, 100, note)
+    note_text = f"From 10 to {MAX_DRAWS:,}."
+    num_requested = yield Integer("draws", "Answers to draw", (10, MAX_DRAWS), DEFAULT_DRAWS, 100, note_text)
     if num_requested is None:
         return
     current_solution = answer.solution
@@ -352,7 +352,7 @@ def build_answer(
 def write_weights_csv(
     histogram: ContributionHistogram, weighting: WeightKind, bound: float, provenance: Provenance
 ) -> str:
-    """Return the weights per distinct size for a quantile.
+    """Return the weights of rows for each distinct number of rows per user, as the text of a CSV file.
 
     Columns: ``size`` (rows per user), ``users``, ``rows_kept`` (of each such user, at random),
     ``row_weight`` (of a kept row), ``label``. Over the file, the sum of users * rows_kept * row_weight is 1.
@@ -368,21 +368,21 @@ def write_weights_csv(
     sizes = histogram.sizes
     is_cap = weighting is WeightKind.CAP
     kept_rows = np.minimum(sizes, int(bound)) if is_cap else sizes
-    row_weights = np.ones(sizes.shape) if is_cap else np.minimum(bound, sizes.astype(np.float64)) / sizes
+    relative_weights = np.ones(sizes.shape) if is_cap else np.minimum(bound, sizes.astype(np.float64)) / sizes
     columns = {
         "size": sizes,
         "users": histogram.users,
         "rows_kept": kept_rows,
-        "row_weight": row_weights / float(histogram.kept_rows(bound)),
+        "row_weight": relative_weights / float(histogram.kept_rows(bound)),
     }
     return write_columns(columns, provenance)
 
 
-def _list_details(solution: QuantileSolution, label: str) -> dict[str, object]:
+def _list_details(solution: QuantileSolution, disclosure_label: str) -> dict[str, object]:
     """List the numbers of the file of the choice."""
     return {
         "bound": solution.bound,
-        "bound_label": label,
+        "bound_label": disclosure_label,
         "rank_errors_by_mechanism": {
             words.SHORT_NAMES[program]: error for program, error in solution.errors_by_mechanism.items()
         },

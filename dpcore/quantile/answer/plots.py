@@ -37,7 +37,7 @@ STYLES = (
 )
 WIDTH = 2.5  # In pixels, of a quantile's line.
 KIND_STYLES = (
-    (WeightKind.SMOOTH, "Smooth weights", Style.SMOOTH, "circle"),
+    (WeightKind.SMOOTH, "Smooth weights", Style.SMOOTH, "diamond"),
     (WeightKind.CAP, "Bounded rows", Style.CAP, "diamond"),
 )
 
@@ -51,13 +51,13 @@ def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
         if quantile_choice.weight_kind is not weighting:
             continue
         tried_errors = quantile_choice.search_errors
-        column_values = {
+        values_by_column = {
             "weights": np.full(tried_errors.bounds.size, name.lower()),
             "bound": tried_errors.bounds,
             "expected_rank_error": tried_errors.expected_errors,
             "standard_error_over_subsamples": tried_errors.standard_errors,
         }
-        for column_name, values in column_values.items():
+        for column_name, values in values_by_column.items():
             columns[column_name] = np.append(columns.get(column_name, values[:0]), values)
         # Often one lies on the other: both are to be seen.
         dash = "dash" if weighting is WeightKind.CAP else ""
@@ -102,25 +102,21 @@ def plot_density(
     low, high = find_shown_ranges(solution)[0] if shown_range is None else shown_range
     edges = _cut_bins(solution, low, high)
     centers = (edges[:-1] + edges[1:]) / 2.0
-    curves, means, quantiles = list[Curve](), list[Level](), list[Level]()
-    for output, (style, dash), quantile in zip(
+    curves, mean_levels, quantile_levels = list[Curve](), list[Level](), list[Level]()
+    for output, (style, dash), exact_quantile in zip(
         solution.outputs, STYLES, solution.exact_quantiles, strict=False
     ):
         name, column_name = name_quantile(output.quantile), f"density_q{wording.digits(output.quantile)}"
         density_column = Column(column_name, output.compute_binned_density(edges))
         curves.append(Curve(name, centers, density_column, style, dash=dash, width=WIDTH, line_shape="hvh"))
         for level_items, level_label, level_value, level_dash in (
-            (means, "Mean of the answer", output.mean, "dot"),
-            (quantiles, "Quantile of the rows", quantile, "solid"),
+            (mean_levels, "Mean of the answer", output.mean, "dot"),
+            (quantile_levels, "Quantile of the rows", exact_quantile, "solid"),
         ):
             if low <= level_value <= high:
-                options: dict[str, Any] = {
-                    "style": style,
-                    "dash": level_dash,
-                    "shared_legend_name": level_label,
-                }
+                level_options: dict[str, Any] = {"style": style, "dash": level_dash, "label": level_label}
                 level_name = f"{name}: {level_label.lower()}"
-                level_items.append(Level(level_name, level_value, is_vertical=True, **options))
+                level_items.append(Level(level_name, level_value, is_vertical=True, **level_options))
     if len(solution.outputs) == 1:
         if solution.own_outputs:
             own_density = solution.own_outputs[0].compute_binned_density(edges)
@@ -134,7 +130,7 @@ def plot_density(
     alt = " ".join(f"{name}: {sentence}" for name, sentence in describe_answers(solution).items())
     x, columns = _build_value_axis((low, high)), {"from": edges[:-1], "to": edges[1:]}
     y = linear_axis("density", _fit_from_zero(curves), "per unit of the values", number_format=".3~g")
-    items: tuple[Item, ...] = (*curves, *means, *quantiles)
+    items: tuple[Item, ...] = (*curves, *mean_levels, *quantile_levels)
     key, title = "quantile-density", "Where the answer falls"
     return Plot(key, title, alt, x, y, items, dataset.provenance, columns, height=400)
 
@@ -148,10 +144,10 @@ def _cut_bins(solution: QuantileSolution, low: float, high: float) -> FloatArray
     base = solution.problem.base
     if solution.is_simulated:
         return np.linspace(low, high, BINS // 4 + 1)
-    first, stop = np.searchsorted(base.breaks, (low, high))
-    if not base.is_discrete or stop - first < 4:
+    first_index, stop_index = np.searchsorted(base.breaks, (low, high))
+    if not base.is_discrete or stop_index - first_index < 4:
         return np.linspace(low, high, BINS + 1)
-    midpoints = (base.breaks[first : stop - 1] + base.breaks[first + 1 : stop]) / 2.0
+    midpoints = (base.breaks[first_index : stop_index - 1] + base.breaks[first_index + 1 : stop_index]) / 2.0
     return midpoints[:: -(-midpoints.size // BINS)]
 
 
@@ -170,8 +166,8 @@ def _compute_base_density(solution: QuantileSolution, edges: FloatArray) -> Floa
     # Between two edges the base may change its form: its mass there is that of the pieces.
     base = solution.problem.base
     cuts = np.union1d(edges, base.breaks[(base.breaks > edges[0]) & (base.breaks < edges[-1])])
-    cumulated = np.concatenate(([0.0], np.cumsum(np.exp(base.log_mass(cuts[:-1], cuts[1:])))))
-    return np.diff(cumulated[np.searchsorted(cuts, edges)]) / np.diff(edges)
+    cumulated_masses = np.concatenate(([0.0], np.cumsum(np.exp(base.log_mass(cuts[:-1], cuts[1:])))))
+    return np.diff(cumulated_masses[np.searchsorted(cuts, edges)]) / np.diff(edges)
 
 
 def plot_rank_distance(solution: QuantileSolution, dataset: Dataset) -> Plot:
@@ -189,8 +185,7 @@ def plot_rank_distance(solution: QuantileSolution, dataset: Dataset) -> Plot:
         columns[column_name] = bounded_probabilities
         columns[f"{column_name}_without_bound"] = unbounded_probabilities
         curves.append(Curve(name, distance_column, bounded_probabilities, style, dash=dash, width=WIDTH))
-        legend_entry = "Without a bound" if len(solution.outputs) > 1 else ""
-        options: dict[str, Any] = {"color_style": style, "shared_legend_name": legend_entry}
+        options: dict[str, Any] = {"color_style": style, "label": "Without a bound"}
         unbounded_name = f"{name}, without a bound"
         unbounded_curves.append(
             Curve(unbounded_name, distance_column, unbounded_probabilities, Style.ENTERED, **options)
@@ -209,11 +204,11 @@ def plot_paper_bound(solution: QuantileSolution, dataset: Dataset) -> Plot:
     rank_bound, bounds = solution.parameters.build_rank_bound(histogram), choose_curve_bounds(histogram)
     items: list[Item] = []
     for weighting, name, style, symbol in KIND_STYLES:
-        bound_column = Column(f"{weighting.name.lower()}_paper_bound", rank_bound.compute(weighting, bounds))
+        paper_column = Column(f"{weighting.name.lower()}_paper_bound", rank_bound.compute(weighting, bounds))
         best_bound = rank_bound.find_best(weighting).bound
-        least_value = float(rank_bound.compute(weighting, best_bound))
-        items.append(Curve(name, Column("bound", bounds), bound_column, style))
-        items.append(Mark(f"Best, {name.lower()}", best_bound, least_value, style, symbol))
+        value_at_best = float(rank_bound.compute(weighting, best_bound))
+        items.append(Curve(name, Column("bound", bounds), paper_column, style))
+        items.append(Mark(f"Best, {name.lower()}", best_bound, value_at_best, style, symbol))
     items.append(Level("Vacuous above 1", 1.0, dash="longdash"))
     title, alt = "The paper's bound", f"Least near {wording.counted(solution.counts_bound, 'row')}."
     x = build_bound_axis(histogram)
@@ -224,8 +219,8 @@ def plot_paper_bound(solution: QuantileSolution, dataset: Dataset) -> Plot:
 def plot_poorer(
     solution: QuantileSolution,
     base_change: BaseChange,
-    sizes: FloatArray,
-    errors: FloatArray,
+    change_sizes: FloatArray,
+    base_errors: FloatArray,
     dataset: Dataset,
 ) -> Plot:
     """Plot the expected rank error as the base distribution gets poorer.
@@ -233,8 +228,8 @@ def plot_poorer(
     Args:
         solution: The solution for the base as entered.
         base_change: How the base gets poorer.
-        sizes: By how much, shape (k,): shifts in widths of the base, or how many times as wide it is.
-        errors: Expected rank errors there, shape (k,).
+        change_sizes: By how much, shape (k,): shifts in widths of the base, or how many times as wide it is.
+        base_errors: Expected rank errors there, shape (k,).
         dataset: What it is about.
     """
     unit_text, column_name = "its widths; 0 = as entered", "moved_by_widths"
@@ -244,7 +239,7 @@ def plot_poorer(
         x = Axis("width of ν", "1 = as entered", (1.0, 1e4), number_format=",.3~g")
         column_name = "times_as_wide"
     y = Axis("expected rank error", SHARE, (1e-4, 1.0), number_format=".3~%")
-    size_column, error_column = Column(column_name, sizes), Column("expected_rank_error", errors)
+    size_column, error_column = Column(column_name, change_sizes), Column("expected_rank_error", base_errors)
     items = [Curve("Expected rank error", size_column, error_column, Style.TOTAL, symbol="circle")]
     alt = f"For the base as entered the error is {wording.percent(solution.rank_error)}."
     return Plot("quantile-poorer", "Poorer bases", alt, x, y, items, dataset.provenance)

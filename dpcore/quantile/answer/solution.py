@@ -293,12 +293,12 @@ def compute_one(
 ) -> QuantileSolution:
     """Build the solution of one mechanism from its best bounds, with the distributions at the bound in use."""
     quantiles, weighting, histogram = parameters.quantile_levels, parameters.weight_kind, problem.histogram
-    max_bound = float(histogram.max_size)
+    max_size = float(histogram.max_size)
     paper_optimum = parameters.build_rank_bound(histogram).find_best(weighting)
     if parameters.fixed_bound is not None:
         bound = parameters.fixed_bound
     elif parameters.weighting is Weighting.NONE:
-        bound = max_bound
+        bound = max_size
     elif parameters.bound_from is BoundFrom.COUNTS:
         bound = paper_optimum.bound
     else:
@@ -313,7 +313,7 @@ def compute_one(
         choices=choices,
         bound=bound,
         outputs=compute_at(weighting, bound),
-        unbounded_outputs=compute_at(WeightKind.SMOOTH, max_bound),
+        unbounded_outputs=compute_at(WeightKind.SMOOTH, max_size),
         counts_bound=counts_bound,
         counts_error=float(counts_rank_errors.expected_errors[0]),
         counts_standard_error=float(counts_rank_errors.standard_errors[0]),
@@ -349,13 +349,13 @@ def find_shown_ranges(solution: QuantileSolution) -> tuple[tuple[float, float], 
     rows, p = solution.problem.rows, solution.parameters
     low = rows.find_quantile(max(p.quantile_levels[0] - WINDOW, 1e-9))
     high = rows.find_quantile(min(p.quantile_levels[-1] + WINDOW, 1.0))
-    first_value, last_value = solution.base_range
+    base_low, base_high = solution.base_range
     low, high = (min(max(end, -FARTHEST), FARTHEST) for end in (low, high))
     # The values tie, or are so close that a plot could not tell them apart.
-    if high - low <= 1e-9 * max(abs(low), abs(high), last_value - first_value):
-        margin = 0.05 * (max(last_value, high) - min(first_value, low))
+    if high - low <= 1e-9 * max(abs(low), abs(high), base_high - base_low):
+        margin = 0.05 * (max(base_high, high) - min(base_low, low))
         low, high = low - margin, high + margin
-    return (low, high), (min(first_value, low), max(last_value, high))
+    return (low, high), (min(base_low, low), max(base_high, high))
 
 
 class BaseChange(enum.Enum):
@@ -402,13 +402,13 @@ def simulate_answers(
     require.whole(1, MAX_DRAWS, size=size)
     generator = np.random.default_rng(seed)
     block_size = max(1, _BLOCK_CELLS // outputs[0].probabilities.size)
-    ascending_ranks = np.argsort(np.argsort([output.quantile for output in outputs]))
+    quantile_ranks = np.argsort(np.argsort([output.quantile for output in outputs]))
     answer_blocks = [np.empty((0, len(outputs)))]
     for start in range(0, size, block_size):
         if should_stop():
             break
         num_answers = min(block_size, size - start)
-        answers = [output.sample(num_answers, generator) for output in outputs]
-        answer_blocks.append(np.sort(answers, axis=0)[ascending_ranks].T)
+        block_answers = [output.sample(num_answers, generator) for output in outputs]
+        answer_blocks.append(np.sort(block_answers, axis=0)[quantile_ranks].T)
         progress((start + num_answers) / size)
     return np.concatenate(answer_blocks)

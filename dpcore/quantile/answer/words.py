@@ -44,8 +44,8 @@ def write_headline(solution: QuantileSolution) -> str:
         rows_text = wording.counted(solution.choices.get(WeightKind.SMOOTH).bound, "row")
         return f"Set a bound: cap each user's total weight at {rows_text}."
     is_cap = solution.weight_kind is WeightKind.CAP
-    instruct = standard.instruct_to_cap if is_cap else standard.instruct_to_weight
-    return instruct(wording.counted(solution.bound, "row"))
+    write_instruction = standard.instruct_to_cap if is_cap else standard.instruct_to_weight
+    return write_instruction(wording.counted(solution.bound, "row"))
 
 
 def build_numbers(solution: QuantileSolution) -> tuple[Number, ...]:
@@ -125,8 +125,8 @@ def build_facts(solution: QuantileSolution) -> dict[str, str]:
     )
     fact_texts["Mechanism"] = describe_mechanism(solution)
     if parameters.own_bound is not None:
-        errors = compute_mean_error(solution.own_outputs), solution.rank_error
-        own_bound_sentence = standard.compare_own_bound("rank error", *errors, wording.percent)
+        own_and_used_errors = compute_mean_error(solution.own_outputs), solution.rank_error
+        own_bound_sentence = standard.compare_own_bound("rank error", *own_and_used_errors, wording.percent)
         fact_texts[f"Your own bound, {wording.counted(parameters.own_bound, 'row')}"] = own_bound_sentence
     if max(cap_choice.standard_error, solution.standard_error) > 0.0:
         num_trials_text = wording.number(max(cap_choice.num_subsamples, solution.subsample_errors.size))
@@ -200,16 +200,16 @@ SHORT_NAMES = {
 def describe_mechanism(solution: QuantileSolution) -> str:
     """Describe what draws the answer, what is peculiar to it, and which mechanisms it is the best of."""
     parameters = solution.parameters
-    sentences = _MECHANISM_TEXTS[solution.mechanism]
+    mechanism_text = _MECHANISM_TEXTS[solution.mechanism]
     if solution.is_simulated and not all(0.005 <= q <= 0.995 for q in parameters.quantile_levels):
-        sentences += " It holds quantiles between 0.005 and 0.995."
+        mechanism_text += " It holds quantiles between 0.005 and 0.995."
     if len(solution.errors_by_mechanism) > 1:
         error_texts = (
             f"{SHORT_NAMES[program]} {wording.percent(error, 3)}"
             for program, error in solution.errors_by_mechanism.items()
         )
-        sentences += f" It errs least of those compared, on these values: {', '.join(error_texts)}."
-    return sentences
+        mechanism_text += f" It errs least of those compared, on these values: {', '.join(error_texts)}."
+    return mechanism_text
 
 
 def describe_answers(solution: QuantileSolution) -> dict[str, str]:

@@ -54,15 +54,15 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
             Points(part_name, method_labels, Column(column_name, part_errors), style, symbol=symbol, size=9)
             for part_name, column_name, part_errors, style, symbol in (
                 ("Sampling error", "sampling_error", stacked_errors[0], Style.SAMPLING, "circle"),
-                ("Privacy noise", "privacy_noise", stacked_errors[1], Style.PRIVACY, "diamond"),
+                ("Privacy noise", "privacy_noise", stacked_errors[1], Style.PRIVACY, "circle"),
             )
         ]
     limits = fit_limits(method_errors, stacked_errors)
     best_weights_mask = np.array([method is best_weights_method for method in shown_methods])
     bars = []
     for group_name, group_mask, style, opacity in (
-        (OURS, best_weights_mask, Style.SMOOTH, 1.0),
-        ("Other ways", ~best_weights_mask, Style.CAP, 0.6),
+        (OURS, best_weights_mask, Style.CAP, 1.0),
+        ("Other ways", ~best_weights_mask, Style.ENTERED, 0.6),
     ):
         group_bars = Bars(
             group_name,
@@ -73,6 +73,7 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
             base_value=limits[0],
             gap_share=0.4,
             is_overlaid=True,
+            is_unnamed=True,
             opacity=opacity,
         )
         bars.append(group_bars)
@@ -188,7 +189,7 @@ def plot_gap(search_steps: Sequence[SearchStep], provenance: Provenance) -> Plot
 
 METHOD_STYLES = {
     "no bound": ("No bound", Style.ENTERED, "square-open"),
-    "best bound": ("Best bound (one draw)", Style.CAP, "diamond-open"),
+    "best bound": ("Best bound (one draw)", Style.CAP, "triangle-up-open"),
     "ours": (OURS, Style.SMOOTH, "circle"),
 }
 
@@ -206,7 +207,7 @@ def tabulate_weights(sizes: IntArray, weights_by_method: Mapping[str, FloatArray
 
 
 def plot_weights(solution: RegressionSolution) -> Plot:
-    """Plot how much a user's labels weigh, against the user's rows; the heaviest user sets the noise."""
+    """Plot the mean weight of the users of each size, by method; the heaviest user sets the noise."""
     problem, estimate_by_method = solution.problem, {"no bound": solution.uncapped_estimate}
     if solution.cap_curve is not None:
         cap = solution.cap_curve.max_contributions

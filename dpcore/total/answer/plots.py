@@ -42,7 +42,7 @@ def plot_errors(solution: TotalSolution, dataset: Dataset, own_bound: float | No
     """Plot the error against T by the chosen measure, with its two parts: the main figure."""
     choice, problem, unit = solution.choice, solution.problem, solution.unit
     columns, measure = _list_columns(solution.errors), solution.measure
-    error_curve = _build_curve(columns, measure, CHOSEN_WIDTH, begins_legend=True)
+    error_curve = _build_curve(columns, measure, CHOSEN_WIDTH)
     items: list[Item] = [*_build_parts(columns, measure), error_curve]
     if 0.0 < solution.near_optimal_bounds[0] < solution.near_optimal_bounds[1]:
         items.append(Band(f"Within 5{wording.PERCENT}", *solution.near_optimal_bounds))

@@ -67,11 +67,12 @@ def plot_methods(solution: TrainingSolution, measure: Measure, score_unit: Score
     axis_labels = np.array([*map(_label_method, listed_methods, reaches_by_method)])
     items: list[Item] = []
     for legend, mask, style, symbol in (
-        ("The answer", answer_mask, Style.SMOOTH, "diamond"),
-        ("Other methods, at their best bounds", ~answer_mask, Style.CAP, ""),
+        ("The answer", answer_mask, Style.CAP, "diamond"),
+        ("Other methods, at their best bounds", ~answer_mask, Style.ENTERED, ""),
     ):
         x, y, half_widths = axis_labels[mask], visible_means[mask], half_widths_by_method[mask]
-        items.append(Points(legend, x, y, style, y - half_widths, y + half_widths, symbol=symbol, size=12))
+        options: dict[str, Any] = {"symbol": symbol, "size": 12, "is_unnamed": not symbol}
+        items.append(Points(legend, x, y, style, y - half_widths, y + half_widths, **options))
     if far_mask.any():
         symbol, axis_end = ("triangle-up", limits[1]) if worse_sign > 0.0 else ("triangle-down", limits[0])
         edge_scores = np.where(far_mask, axis_end - worse_sign * margin / 3.0, np.nan)
@@ -169,7 +170,6 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreU
             dash="solid",
             width=3.0,
             shades_between_ends=True,
-            begins_legend=True,
         )
     ]
     # Methods without runs are listed too, since the figure is updated in place, curve by curve.

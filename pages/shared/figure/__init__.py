@@ -122,6 +122,8 @@ HEIGHT = 420
 STRIP, NOTE = 112, 22
 """Heights in pixels, below a figure with a handle: of the strip with cut users and simulated releases, and of a line
 that explains them for private data."""
+TOGGLES = 36
+"""Height in pixels of the row of toggles below a figure."""
 
 KEY_BEGINS = "figure_"
 """Prefix of a figure's key in the session state."""
@@ -160,6 +162,7 @@ def draw(
     fig: go.Figure,
     key: str,
     alt: str,
+    title: str,
     file_name: str,
     csv_key: str,
     handle_and_keys: tuple[Mapping[str, Any], tuple[str, ...]] | None,
@@ -170,6 +173,7 @@ def draw(
         fig: The figure; its height is kept.
         key: Unique on the page, and the same from run to run: the browser recognises the figure by it.
         alt: What the figure shows, its takeaway first, for a screen reader.
+        title: The title of saved pictures.
         file_name: Name of saved pictures, without the ending.
         csv_key: Key of the download button of the figure's data, which the figure's own button presses.
         handle_and_keys: Description of the handle, and session keys of the numbers that it moves; None for no handle.
@@ -177,7 +181,8 @@ def draw(
     channel = speed.get_channel()
     handle_json, field_keys = handle_and_keys or (None, ())
     height = int(fig.layout.height or HEIGHT) + compute_strip_height(handle_json)
-    message_texts = {"alt": alt, "fileName": file_name, "csv": csv_key, "key": key}
+    height += TOGGLES * any(trace.meta == "toggle" for trace in fig.data)
+    message_texts = {"alt": alt, "title": title, "fileName": file_name, "csv": csv_key, "key": key}
     token = channel.token if speed.IS_ON else ""
     message = build_message(fig, handle_json, ghost=True, channel=token, **message_texts)
     channel.send(key, message)

@@ -31,23 +31,22 @@ function readTheme(element) {
 const SIDE_MARGINS = 90;
 const textContext = document.createElement("canvas").getContext("2d");
 
-// Slants the names along an axis if they would overlap, as on a phone; names of three lines would overlap even then.
+// Slants the names along an axis if they would overlap, as on a phone; names of three lines stand upright.
 function slantNames(axis, data, name, width, family) {
   if (axis?.type !== "category" || !name.startsWith("xaxis")) return;
   const traceAxis = name.replace("axis", "");
   const names = [...new Set(data.filter((trace) => (trace.xaxis ?? "x") === traceAxis).flatMap((trace) => Array.from(trace.x ?? [])))];
   const lines = names.map((text) => String(text).split("<br>"));
-  if (lines.some((line) => line.length > 2)) return;
   const room = (width - SIDE_MARGINS) / names.length;
   textContext.font = `${axis.tickfont?.size ?? 12}px ${family || "sans-serif"}`;
   const measure = (text) => (text ? textContext.measureText(text).width : 0);
   const overlap = (text, next) => text && next && (measure(text) + measure(next)) / 2 + 4 > room;
-  if (lines.some((line, k) => line.some((text, row) => overlap(text, lines[k + 1]?.[row])))) axis.tickangle = -40;
+  if (lines.some((line, k) => line.some((text, row) => overlap(text, lines[k + 1]?.[row])))) axis.tickangle = lines.some((line) => line.length > 2) ? -90 : -40;
 }
 
 // Returns the figure's template, completed by the page's theme; what the template sets itself is kept.
 function completeTemplate(template, theme) {
-  const font = { color: theme.text, size: 12 * theme.scale };
+  const font = { color: theme.text, size: 13 * theme.scale };
   const axis = {
     gridcolor: theme.line,
     zerolinecolor: theme.line,
@@ -81,6 +80,53 @@ function enlarge(data, layout, scale) {
   for (const note of layout.annotations ?? []) if (note.font?.size) note.font = { ...note.font, size: note.font.size * scale };
 }
 
+// Gives labels the colour of the ground around their letters, so that they are legible on a line.
+function addHalos(data, theme) {
+  for (const { mode, textfont } of data) if (mode === "text") textfont.shadow = `0 0 3px ${theme.ground}, 0 0 3px ${theme.ground}`;
+}
+
+const TITLE_SIZE = 18; // Of a saved picture, in pixels.
+const PIXELS_PER_PIXEL = 3; // Of a saved PNG: 300 dots per inch in a column of a paper.
+
+// Returns the rules of the page's style sheets for the first font of a list, with the font itself: a picture loads no files.
+async function readFontFaces(family) {
+  const name = family.split(",")[0].replaceAll('"', "").trim();
+  const rules = [...document.styleSheets].flatMap((sheet) => {
+    try {
+      return [...sheet.cssRules];
+    } catch {
+      return []; // Of another origin.
+    }
+  });
+  const faces = rules.filter((rule) => rule instanceof CSSFontFaceRule && rule.style.getPropertyValue("font-family").replaceAll('"', "") === name && rule.style.getPropertyValue("font-style") !== "italic");
+  const texts = await Promise.all(faces.map(async (face) => {
+    const [, path] = face.cssText.match(/url\("?([^")]+)"?\)/) ?? [];
+    if (!path) return "";
+    const blob = await (await fetch(new URL(path, face.parentStyleSheet.href ?? document.baseURI))).blob();
+    const reader = new FileReader();
+    await new Promise((resolve) => ((reader.onload = resolve), reader.readAsDataURL(blob)));
+    return face.cssText.replace(path, reader.result);
+  }));
+  return texts.join("\n");
+}
+
+// Returns an SVG picture as a PNG.
+async function drawPixels(svgBlob, { width, height }) {
+  const image = new Image();
+  image.src = URL.createObjectURL(svgBlob);
+  await image.decode();
+  const canvas = Object.assign(document.createElement("canvas"), { width: width * PIXELS_PER_PIXEL, height: height * PIXELS_PER_PIXEL });
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+  URL.revokeObjectURL(image.src);
+  return new Promise((resolve) => canvas.toBlob(resolve));
+}
+
+function download(blob, name) {
+  const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
 // Returns the text broken into this many lines of about the same length; a text with line breaks stays as it is.
 function breakLines(text, numLines) {
   if (/[<$]/.test(text)) return text;
@@ -109,6 +155,7 @@ function prepareTraces(data) {
   return data;
 }
 
+const isToggle = ({ meta }) => meta === "toggle";
 const isMainCurve = (trace) => trace.mode === "lines" && (trace.line?.width ?? 0) >= 2;
 // An axis with other limits is still the same axis.
 const identifyAxis = (axis) => [axis?.title?.text, axis?.type];
@@ -136,7 +183,7 @@ function buildGhosts(previous, current) {
 
 // Returns a note above the curves, at the left for x = 0 and at the right for x = 1.
 const buildNote = (text, name, x) => ({
-  text, name, x, y: 1, xref: "paper", yref: "paper", yanchor: "top", xanchor: x ? "right" : "left", showarrow: false, font: { size: 11 },
+  text, name, x, y: 1, xref: "paper", yref: "paper", yanchor: "top", xanchor: x ? "right" : "left", showarrow: false, font: { size: 13 },
 });
 const GHOST_NOTE = buildNote("Pale: before the last change", "before", 1);
 const HIDDEN_NOTE_NAME = "outside";

@@ -20,11 +20,20 @@ const STYLE = `
 @media (prefers-reduced-motion: no-preference) {
   .sweetspot-figure.moving :is(.scatterlayer, .barlayer, .shapelayer) path { transition: d ${TRANSITION_MILLISECONDS}ms, transform ${TRANSITION_MILLISECONDS}ms; }
 }
+.sweetspot-figure.hides-parts .sweetspot-along { display: none; }
+.sweetspot-toggles { display: flex; gap: 0.5rem; height: 36px; align-items: center; }
+.sweetspot-toggles:empty { display: none; }
+.sweetspot-toggles button { font: 0.8125rem var(--st-font, sans-serif); min-height: 26px; padding: 0 0.7rem; border-radius: 13px;
+  border: 1px solid var(--st-border-color); background: none; color: var(--st-text-color); cursor: pointer; }
+.sweetspot-toggles button::before { content: "+ "; }
+.sweetspot-toggles button[aria-pressed="true"] { background: var(--st-secondary-background-color); border-color: var(--st-text-color); }
+.sweetspot-toggles button[aria-pressed="true"]::before { content: "✓ "; }
+.sweetspot-toggles button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
 .plotly-notifier { top: auto !important; bottom: 1rem !important; } /* At the top it covers the page's link. */
 .sweetspot-figure-problem { padding: 1rem; color: var(--st-text-color); }
 @media print {
   .sweetspot-figure { break-inside: avoid; }
-  .sweetspot-figure .modebar-container { display: none; }
+  .sweetspot-figure .modebar-container, .sweetspot-toggles { display: none; }
   .sweetspot-figure .svg-container, .sweetspot-figure .js-plotly-plot { max-width: 100% !important; }
   .sweetspot-figure .main-svg { max-width: 100% !important; height: auto !important; }
 }`;
@@ -85,10 +94,13 @@ class Figure {
     this.frame.className = "sweetspot-figure";
     this.frame.setAttribute("role", "figure");
     this.element = document.createElement("div");
-    this.frame.append(this.element);
+    this.toggleRow = document.createElement("div");
+    this.toggleRow.className = "sweetspot-toggles";
+    this.frame.append(this.element, this.toggleRow);
     host.append(this.frame);
     this.lastChangeTime = -Infinity;
     this.zoomedRanges = new Map(); // Axes that the person has zoomed or moved, with their limits.
+    this.toggleStates = new Map(); // Toggles that the person has pressed, by their names, with true for shown.
     this.titleLineCounts = new Map(); // Axis titles that are too long for one line, with their number of lines.
     this.earlyTexts = []; // Messages that came ahead and that Streamlit has not brought yet, the oldest first.
     this.observer = new ResizeObserver((sizes) => this.resize(Math.floor(sizes.at(-1).contentRect.width)));
@@ -137,6 +149,7 @@ class Figure {
       this.frame.setAttribute("aria-label", message.alt);
       this.element.style.minHeight = `${message.height}px`;
       this.updateHandle();
+      this.updateToggles();
     }
     this.draw(isNew);
     if (compareLater) requestAnimationFrame(() => (this.compareTimer = setTimeout(() => this.updateTheme() && this.draw())));
@@ -151,6 +164,32 @@ class Figure {
     }
     this.handle ??= new Handle(this.frame, this.element, (bound) => this.sendValue?.("moved", bound));
     this.handle.update(handle, strip);
+  }
+
+  // Draws the figure's toggles, which take the place of their entries in the legend.
+  updateToggles() {
+    const toggles = this.message.figure.data.filter(isToggle);
+    const isShown = ({ name, visible }) => this.toggleStates.get(name) ?? visible !== "legendonly";
+    const names = toggles.map(({ name }) => name);
+    if (JSON.stringify(names) !== JSON.stringify([...this.toggleRow.children].map(({ textContent }) => textContent)))
+      this.toggleRow.replaceChildren(
+        ...names.map((name) => {
+          const button = document.createElement("button");
+          button.type = "button";
+          button.textContent = name;
+          button.addEventListener("click", () => {
+            this.toggleStates.set(name, button.getAttribute("aria-pressed") !== "true");
+            this.updateToggles();
+            this.draw();
+          });
+          return button;
+        }),
+      );
+    toggles.forEach((toggle, k) => this.toggleRow.children[k].setAttribute("aria-pressed", isShown(toggle)));
+    for (const trace of this.message.figure.data)
+      if (names.includes(trace.legendgroup) && !isToggle(trace)) trace.visible = isShown(toggles[names.indexOf(trace.legendgroup)]) || "legendonly";
+    const parts = this.message.handle?.error_parts.map(({ name }) => name) ?? [];
+    this.frame.classList.toggle("hides-parts", this.message.figure.data.some(({ name, visible }) => visible === "legendonly" && parts.includes(name)));
   }
 
   // Stores the page's theme; returns true if it has changed.
@@ -186,7 +225,9 @@ class Figure {
     if (ghosts.length) layout.annotations = [...(layout.annotations ?? []), GHOST_NOTE];
     const hiddenMarks = this.zoomedRanges.size ? listHiddenMarks({ data: figure.data, layout }) : [];
     if (hiddenMarks.length) layout.annotations = [...(layout.annotations ?? []), buildHiddenNote(hiddenMarks)];
-    const data = structuredClone([...ghosts, ...figure.data]);
+    const data = structuredClone([...ghosts.filter(({ visible }) => visible !== "legendonly"), ...figure.data.filter((trace) => !isToggle(trace))]);
+    layout.showlegend &&= figure.data.some((trace) => !isToggle(trace) && trace.showlegend !== false);
+    addHalos(data, theme);
     if (theme.scale !== 1) enlarge(data, layout, theme.scale);
     for (const [name, axis] of Object.entries(layout)) slantNames(axis, figure.data, name, this.width, theme.font);
     return { data, layout };
@@ -371,17 +412,25 @@ class Figure {
     return { ...JSON.parse(this.themeText), ...PAPER_COLOURS };
   }
 
-  // Saves the picture as it is zoomed, on white and without the pale curves.
-  save(format) {
-    const { figure, fileName, height } = this.message;
-    const size = { width: this.width, height };
-    const layout = { ...this.element.layout, ...size, template: completeTemplate(figure.layout.template, this.readPaperTheme()) };
+  // Saves the picture as it is zoomed, on white, with its title and typeface, and without the pale curves.
+  async save(format) {
+    const { figure, fileName, title } = this.message;
+    const theme = this.readPaperTheme();
+    textContext.font = `600 ${TITLE_SIZE}px ${theme.font}`;
+    const numLines = Math.ceil(textContext.measureText(title).width / (this.width - 2 * TITLE_SIZE));
+    const size = { width: this.width, height: this.message.height + (numLines - 1) * 1.4 * TITLE_SIZE };
+    const layout = structuredClone({ ...this.element.layout, ...size, template: completeTemplate(figure.layout.template, theme) });
     layout.annotations = layout.annotations?.filter(({ name }) => name !== GHOST_NOTE.name && name !== HIDDEN_NOTE_NAME);
-    const data = this.element.data.filter((trace) => trace.meta !== "before");
-    return window.Plotly.downloadImage(
-      structuredClone({ data, layout }),
-      { ...size, format, filename: fileName, scale: format === "png" ? 2 : 1 },
-    );
+    // The first line has the room of the buttons.
+    layout.margin = { ...layout.margin, t: (layout.margin?.t ?? 30) + size.height - this.message.height };
+    layout.title = { text: breakLines(title, numLines), font: { size: TITLE_SIZE }, x: 0, y: 1, yref: "container", yanchor: "top", pad: { t: 4, l: 10 } };
+    const data = structuredClone(this.element.data.filter((trace) => trace.meta !== "before"));
+    addHalos(data, theme);
+    const fontFaces = await readFontFaces(theme.font);
+    const address = await window.Plotly.toImage({ data, layout }, { ...size, format: "svg" });
+    const text = decodeURIComponent(address.slice(address.indexOf(",") + 1)).replace(/(<svg[^>]*>)/, (tag) => `${tag}<style>${fontFaces}</style>`);
+    const blob = new Blob([text], { type: "image/svg+xml" });
+    download(format === "svg" ? blob : await drawPixels(blob, size), `${fileName}.${format}`);
   }
 
   remove() {

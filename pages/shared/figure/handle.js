@@ -17,7 +17,7 @@ const HANDLE_STYLE = `
   border-radius: 50%; pointer-events: none; z-index: 4; visibility: hidden; }
 .sweetspot-handle.moved ~ .sweetspot-along { visibility: visible; }
 .sweetspot-seen { display: flex; flex-direction: column; width: 100%; overflow: hidden; color: var(--st-text-color);
-  font: 0.75rem var(--st-font, sans-serif); }
+  font: 0.8125rem var(--st-font, sans-serif); }
 .sweetspot-seen > .panels { flex: 1 1 0; min-height: 0; display: flex; gap: 1.5rem; }
 .sweetspot-seen > .panels > div { flex: 1 1 0; min-width: 0; display: flex; flex-direction: column; }
 @media (max-width: 640px) {

@@ -220,7 +220,7 @@ def draw(
         charts.add_label(fig, disclosure.label)
     file_name = write_file_name(key, disclosure)
     with figure_place or contextlib.nullcontext():
-        figure.draw(fig, key, alt, file_name, f"{key}_csv", handle_and_keys)
+        figure.draw(fig, key, alt, plot.title, file_name, f"{key}_csv", handle_and_keys)
     if question_name and button_place is None:
         button_place = st.container(horizontal=True, vertical_alignment="center")
     fields.download_button(

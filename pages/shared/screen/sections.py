@@ -90,7 +90,7 @@ def choose_limits(axis: Axis, key: str) -> tuple[float, float]:
         # Before the widget is drawn: afterwards Streamlit lets nobody set what it holds.
         state[key] = saved_ends
     label = wording.capital(axis.name) + (f", {axis.unit}" if axis.unit else "")
-    number_format = wording.percent if axis.number_format.endswith("%") else "{:,g}".format
+    number_format = wording.percent if axis.number_format.endswith("%") else "{:,.12g}".format
     low, high = st.select_slider(
         label, stops, default_ends, key=key, format_func=number_format, persist_state="session"
     )

@@ -88,7 +88,7 @@ def test_bars_begin_at_their_base_and_lie_where_the_vertical_axis_has_names() ->
     assert (list(drawn_trace.error_x.array), figure.layout.barmode) == ([0.5], "overlay")
 
 
-def test_levels_cross_the_figure_each_with_its_own_entry_in_the_legend() -> None:
+def test_levels_cross_the_figure_each_with_its_own_label() -> None:
     whole_plot = plot(
         Level("one", 1.0),
         Level("two", 2.0, dash="longdash"),
@@ -99,8 +99,9 @@ def test_levels_cross_the_figure_each_with_its_own_entry_in_the_legend() -> None
     assert [(s.y0, s.y1, s.x0, s.x1, s.line.dash) for s in figure.layout.shapes] == [
         (1.0, 1.0, 0, 1, "dot"), (2.0, 2.0, 0, 1, "longdash"),
     ]  # fmt: skip
-    one, two, upright = figure.data
-    assert one.legendgroup != two.legendgroup
+    _, _, upright, *labels = figure.data
+    assert sorted(label.name for label in labels) == ["cap (label)", "one (label)", "two (label)"]
+    assert not figure.layout.showlegend
     assert (list(upright.x), list(upright.y)) == ([4.0, 4.0], [0.1, 90.0])
 
 
@@ -114,7 +115,7 @@ def test_cells_have_the_colour_of_their_multiple() -> None:
         named_contour_multiple=("near", 1.2),
     )
     whole_plot = Plot("p", "", "", Axis("a", "", (1, 2)), Axis("b", "", (3, 5)), (cells,), Disclosure.PUBLIC)
-    colours, edge = plotly_figures.draw(whole_plot).data
+    colours, edge, _ = plotly_figures.draw(whole_plot).data
     assert (list(colours.x), list(colours.y)) == ([1.0, 2.0], [3.0, 5.0])
     assert colours.customdata.tolist() == [[15.0, 10.0], [80.0, 20.0]]
     # 80 is eight times the least, and the darkest colour stands for four times and more.
@@ -122,7 +123,7 @@ def test_cells_have_the_colour_of_their_multiple() -> None:
     assert colours.zmax == colours.colorbar.tickvals[-1] == pytest.approx(np.log10(4.0))
     assert colours.hovertemplate == "a: %{x:.3g}<br>b: %{y:.3g}<br>error: %{customdata:,.3~g}<extra></extra>"
     np.testing.assert_array_equal(edge.z, [[1.5, 1.0], [8.0, 2.0]])
-    assert (edge.name, edge.contours.value, edge.showlegend) == ("near", 1.2, True)
+    assert (edge.name, edge.contours.value, edge.showlegend) == ("near", 1.2, False)
 
 
 def test_regions_are_named_where_they_are_and_hatched_where_a_column_says_so() -> None:
@@ -139,8 +140,9 @@ def test_regions_are_named_where_they_are_and_hatched_where_a_column_says_so() -
         Border("Never", x, y, grid_x, Style.CAP),
     )
     figure = plotly_figures.draw(plot(*items))
-    colours, corner, odd, zero = figure.data
+    colours, corner, odd, zero, *labels = figure.data
     assert [corner.name, odd.name, zero.name] == ["Corner", "Odd", "Zero"]
+    assert {label.name for label in labels} == {"Odd (label)", "Zero (label)"}
     np.testing.assert_array_equal(colours.z, kinds.astype(np.float32))
     assert "gain: %{customdata:.3~g}" in colours.hovertemplate
     words = {note.text: (note.x, note.y) for note in figure.layout.annotations}
