@@ -153,7 +153,7 @@ def draw_estimate(problem: RegressionProblem, max_contributions: int, seed: int 
 
 
 def _list_caps(problem: RegressionProblem, caps: Sequence[int]) -> IntArray:
-    """Return the caps to try: ascending, the largest user's size among them."""
+    """Return the caps to try, ascending: those given, or up to 25, and the largest user's size."""
     largest_size = problem.histogram.max_size
     if not caps:
         return np.unique(np.round(log_spaced(1.0, float(largest_size), 25)).astype(np.int64))
@@ -169,7 +169,7 @@ def try_caps(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> CapDraws:
-    """Draw for every cap; the result serves every sigma^2, B and epsilon (see `average_draws`).
+    """Draw the rows that each cap keeps and fit them; the result serves every sigma^2, B and epsilon.
 
     Args:
         problem: Its features and owners are used, nothing else.
