@@ -423,8 +423,8 @@ def check_shared(problems: Problems, parameters_type: Any, settings: Any) -> Non
 def list_fields_beside_data(parameters_type: Any) -> tuple[str, ...]:
     """Return the names of the fields that do not change the answer for the data."""
     places_of_data = (LINE, MORE, SOURCE)
-    declarations = declared_fields(parameters_type).items()
-    return tuple(name for name, declaration in declarations if declaration.place not in places_of_data)
+    declared_items = declared_fields(parameters_type).items()
+    return tuple(name for name, declaration in declared_items if declaration.place not in places_of_data)
 
 
 def describe(parameters_type: Any) -> dict[str, str]:

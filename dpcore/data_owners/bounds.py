@@ -130,19 +130,19 @@ class Collaboration:
 
 
 def bound_alone(collaboration: Collaboration) -> Numbers:
-    """Bound the loss if every owner learns alone (appendix A.1): L √((D_X² + D_U²)/m)."""
+    """Bound the excess loss if every owner learns alone (appendix A.1): c_a κ L √((D_X² + D_U²)/m), κ the evenness."""
     lipschitz_factor = collaboration.alone_constant * collaboration.evenness * collaboration.lipschitz
     return lipschitz_factor * collaboration.owner_diameter / np.sqrt(collaboration.records)
 
 
 def bound_without_privacy(collaboration: Collaboration) -> Numbers:
-    """Bound the loss if all learn together without privacy (appendix A.2): L R/√(mn)."""
+    """Bound the excess loss if all learn together without privacy (appendix A.2): c_s L R/√(mn)."""
     diameter_factor = collaboration.sampling_constant * collaboration.lipschitz * collaboration.joint_diameter
     return diameter_factor / np.sqrt(collaboration.num_all_records)
 
 
 def bound_together(collaboration: Collaboration, protected_part: ProtectedPart) -> Numbers:
-    """Bound the loss if all learn together with privacy (theorem 3.1, appendix A.3): L R (1/√(mn) + s √d/(mn)).
+    """Bound the excess loss if all learn together with privacy (theorem 3.1): L R (c_s/√(mn) + c_p s √d/(mn)).
 
     Args:
         collaboration: The owners.
@@ -153,7 +153,7 @@ def bound_together(collaboration: Collaboration, protected_part: ProtectedPart) 
 
 
 def bound_smooth_joint(collaboration: Collaboration) -> Numbers:
-    """Bound joint privacy for smooth losses (theorem B.1): L R (1/√(mn) + ℓ/(ε n √(mr))), its logs left out.
+    """Bound joint privacy for smooth losses (theorem B.1): L R (c_s/√(mn) + c_p ℓ/(ε n √(mr))), without logs.
 
     With records_per_unit = m/r the root is √(mr) = m/√(records_per_unit).
     """
@@ -170,7 +170,7 @@ def bound_trivially(collaboration: Collaboration) -> Numbers:
 
 
 def compute_printed_alone(collaboration: Collaboration) -> Numbers:
-    """Compute the bound of the table of section 3.2: L (D_X + D_U)/√m. The root of A.1 is smaller, by up to √2.
+    """Compute the bound of the table of section 3.2: c_a L (D_X + D_U)/√m. The root of A.1 is smaller, by up to √2.
 
     With the sum, working together without privacy would beat working alone for a single owner, which is the
     same.
@@ -193,7 +193,7 @@ def compute_printed_of_users(collaboration: Collaboration) -> Numbers:
 
 
 def compute_saving(collaboration: Collaboration) -> Numbers:
-    """Compute by how much joint privacy is below full privacy: L R s (√(nk + ℓ) − √ℓ)/(mn)."""
+    """Compute by how much joint privacy is below full privacy: c_p L R s (√(nk + ℓ) − √ℓ)/(mn)."""
     bound_full = bound_together(collaboration, ProtectedPart.FULL)
     return bound_full - bound_together(collaboration, ProtectedPart.JOINT)
 

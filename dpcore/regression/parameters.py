@@ -155,7 +155,7 @@ class RegressionGenerator:
 
     def build_dataset(self) -> tuple[Dataset, FloatArray]:
         """Generate the table as a public data set, and return its true coefficients, too."""
-        sample = self.generate()
+        table = self.generate()
         feature_names = tuple(f"x{j + 1}" for j in range(self.num_features))
         dataset = Dataset(
             name=f"Generated, {self.num_rows:,} rows",
@@ -166,10 +166,10 @@ class RegressionGenerator:
                 f"{wording.entered(self.exponent)}, seed {self.seed}."
             ),
             disclosure=Disclosure.PUBLIC,
-            histogram=ContributionHistogram.from_counts(np.bincount(sample.user_codes)),
-            table=LabelledRows(sample.features, sample.labels, sample.user_codes, feature_names, "y"),
+            histogram=ContributionHistogram.from_counts(np.bincount(table.user_codes)),
+            table=LabelledRows(table.features, table.labels, table.user_codes, feature_names, "y"),
         )
-        return dataset, sample.coefficients
+        return dataset, table.coefficients
 
 
 def round_outwards(least_value: float, largest_value: float) -> tuple[float, float]:

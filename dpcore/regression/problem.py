@@ -296,8 +296,8 @@ class RegressionProblem(ByDigest):
         """Return the SHA-256 hash of the content, hexadecimal."""
         sha256 = hashlib.sha256(b"regression/1")
         # The shape too: bytes alone do not tell rows from columns.
-        parameters = (self.features.shape, self.epsilon, self.value_bound, self.residual_variance)
-        sha256.update(repr((*parameters, self.feature_names)).encode())
+        shape_and_settings = (self.features.shape, self.epsilon, self.value_bound, self.residual_variance)
+        sha256.update(repr((*shape_and_settings, self.feature_names)).encode())
         sha256.update(self.features.tobytes())
         sha256.update(self.user_codes.tobytes())
         return sha256.hexdigest()

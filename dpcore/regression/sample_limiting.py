@@ -83,7 +83,7 @@ class CapCurve:
         return np.asarray(self.sampling_variances + self.privacy_variances)
 
     @property
-    def has_estimate(self) -> npt.NDArray[np.bool_]:
+    def valid_mask(self) -> npt.NDArray[np.bool_]:
         """Return True for each cap at which every draw gave an estimate; the largest one keeps all rows and does."""
         return np.asarray((self.num_rank_deficient_draws == 0) & (self.num_full_rank_draws > 0))
 
@@ -101,7 +101,7 @@ class CapCurve:
         For predictions it is the paper's choice, which looks at labels.
         """
         errors = self.get_errors(target)
-        return int(np.argmin(np.where(self.has_estimate & ~np.isnan(errors), errors, np.inf)))
+        return int(np.argmin(np.where(self.valid_mask & ~np.isnan(errors), errors, np.inf)))
 
     @property
     def best_index(self) -> int:
@@ -153,7 +153,7 @@ def draw_estimate(problem: RegressionProblem, max_contributions: int, seed: int 
 
 
 def _list_caps(problem: RegressionProblem, caps: Sequence[int]) -> IntArray:
-    """Return the caps to try: ascending, the largest user's size among them."""
+    """Return the caps to try, ascending: those given, or up to 25, and the largest user's size."""
     largest_size = problem.histogram.max_size
     if not caps:
         return np.unique(np.round(log_spaced(1.0, float(largest_size), 25)).astype(np.int64))
@@ -169,7 +169,7 @@ def try_caps(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> CapDraws:
-    """Draw for every cap; the result serves every sigma^2, B and epsilon (see `average_draws`).
+    """Draw the rows that each cap keeps and fit them; the result serves every sigma^2, B and epsilon.
 
     Args:
         problem: Its features and owners are used, nothing else.

@@ -128,10 +128,10 @@ def compute_errors(num_rows: float, exponent: float, epsilon: float, seed: int) 
     Source: Epasto et al. 2020, figures 1 to 3 (which average 10 draws of noise; here its expectation is exact).
     """
     data_generator = RegressionGenerator(num_rows=int(num_rows), exponent=exponent, seed=seed + 1)
-    sample, residual_variance = data_generator.generate(), data_generator.label_noise**2
-    value_bound = float(np.ptp(sample.labels))
-    problem = RegressionProblem(sample.features, sample.user_codes, epsilon, value_bound, residual_variance)
-    return _compare_predictions(problem, sample.labels)
+    table, residual_variance = data_generator.generate(), data_generator.label_noise**2
+    value_bound = float(np.ptp(table.labels))
+    problem = RegressionProblem(table.features, table.user_codes, epsilon, value_bound, residual_variance)
+    return _compare_predictions(problem, table.labels)
 
 
 def compute_errors_on_rows(rows: RegressionRows, epsilon: float) -> dict[str, float]:

@@ -347,7 +347,7 @@ MAX_CVXPY_ENTRIES = 60_000
 def solve_with_cvxpy(
     problem: RegressionProblem, solver: str = "CLARABEL", **solver_options: object
 ) -> LinearEstimate:
-    """Return the linear unbiased estimator of least total variance, by a general solver; small problems only.
+    """Return the linear unbiased estimator of least total variance, by a general solver; least squares if it fails.
 
     Args:
         problem: The question.

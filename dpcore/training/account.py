@@ -45,7 +45,7 @@ FIRST_BOUND = 0.25
 
 @dataclass(frozen=True)
 class Cell:
-    """One row of the table: a method at a bound.
+    """One row of the table: a method at a bound, with the clip of rows' gradients.
 
     Attributes:
         method: How a user is bounded, and what trains the model.
@@ -75,7 +75,7 @@ class Cell:
 
     @property
     def reach(self) -> float:
-        """Return the sensitivity of a step's summed gradient to one user, in rows: bound times clip."""
+        """Return the most that one user adds to a step's summed gradient, in rows: bound times clip."""
         return self.bound * self.clip
 
 

@@ -51,7 +51,7 @@ def fit_model(
     regularisation: float = 0.0,
     should_stop: ShouldStop = never,
 ) -> FittedModel:
-    """Find the θ of smallest weighted mean loss in a ball, by Newton's method.
+    """Find the θ of smallest weighted mean loss plus Λ/2 |θ|² in a ball, by Newton's method, with a certificate.
 
     If the global minimiser is outside of the ball, bisection finds the multiplier of |θ|² at which the
     minimiser is on the sphere.
@@ -265,7 +265,7 @@ def perturb_minimiser(
     run_numbers: Sequence[int],
     should_stop: ShouldStop = never,
 ) -> FloatArray | None:
-    """Release the minimiser with noise in several runs, smooth weights of h = ``cell.bound``, as `descent.train_cells`.
+    """Simulate output perturbation with smooth weights of h = ``cell.bound``; return θ, or None if stopped.
 
     Returns:
         θ, shape (num_features, runs), projected onto the ball; None where it was stopped.

@@ -48,7 +48,7 @@ class Scaling:
             problems.positive(norm=self.norm)
 
     def apply(self, features: FloatArray) -> FloatArray:
-        """Scale features to norm at most 1 (within rounding of float64), shape of ``features``.
+        """Clip features to their ranges and scale rows to norm at most 1 (within rounding), shape of ``features``.
 
         Raises:
             InvalidInput: There is not one range per column.
@@ -174,7 +174,7 @@ class ClassifierRows:
 
 
 def prepare_rows(labelled_rows: LabelledRows, scaling: Scaling, positive_above: float) -> ClassifierRows:
-    """Scale the rows of a table and sort them by user; a label above the threshold is 1, any other -1.
+    """Clip and scale the rows of a table and sort them by user; a label above the threshold is 1, any other -1.
 
     Args:
         labelled_rows: Features, labels and owners.

@@ -207,7 +207,7 @@ def tabulate_weights(sizes: IntArray, weights_by_method: Mapping[str, FloatArray
 
 
 def plot_weights(solution: RegressionSolution) -> Plot:
-    """Plot how much a user's labels weigh, against the user's rows; the heaviest user sets the noise."""
+    """Plot the mean weight of the users of each size, by method; the heaviest user sets the noise."""
     problem, estimate_by_method = solution.problem, {"no bound": solution.uncapped_estimate}
     if solution.cap_curve is not None:
         cap = solution.cap_curve.max_contributions

@@ -241,7 +241,7 @@ def show_bounds(answer: Answer, data: TrainingData) -> section.Parts:
 
 
 def show_sides(answer: Answer, data: TrainingData) -> section.Parts:
-    """Show the means over rows and over users, trained on and held out."""
+    """Show the loss of clipped sums, mean over rows and over users, trained on and held out."""
     yield (
         "**Look at** the two colours: where heavy users differ from light ones, a bound moves the model from the mean "
         "over rows toward that over users."
