@@ -132,9 +132,10 @@ def plot_tradeoff(solution: Tradeoff, bound: int | None, provenance: Provenance)
     bounds, bias_shares, noise_shares, error_shares = columns.values()
     items: list[Item] = [
         Curve("Expected error", bounds, error_shares, Style.TOTAL),
-        Curve(BIAS, bounds, bias_shares, PART_STYLES[BIAS]),
         Curve(NOISE, bounds, noise_shares, PART_STYLES[NOISE]),
     ]
+    if np.any(is_cut := bias_shares > 0.0):  # A log axis has no place for 0.
+        items.append(Curve(BIAS, bounds[is_cut], bias_shares[is_cut], PART_STYLES[BIAS]))
     if best_choice.max_total > 0:
         best_error = float(best_choice.errors.absolute_errors) / num_rows
         items.append(Mark("Sweet spot", best_choice.max_total, best_error, Style.TOTAL))

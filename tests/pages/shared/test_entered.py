@@ -79,4 +79,4 @@ def test_the_part_of_epsilon_that_a_quantile_takes_is_not_rounded_down():
 
 
 def test_start_says_epsilon_as_it_was_entered():
-    assert "ε = 0.00001:" in read_all_texts(open_case("Home", {}, {}, 1e-5))
+    assert "ε = 0.00001." in read_all_texts(open_case("Home", {}, {}, 1e-5))

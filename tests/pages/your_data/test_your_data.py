@@ -79,7 +79,7 @@ def test_the_distribution_is_drawn_as_the_field_draws_it():
     # Shares of the 10 users with at least 1, 2 and 10 rows.
     assert numbers(tail["x"]).tolist() == [1, 2, 10]
     assert numbers(tail["y"]) == pytest.approx([1.0, 0.4, 0.2])
-    shares, _ = chart(app, "distribution_shares")["data"]
+    shares = chart(app, "distribution_shares")["data"][0]
     # The heaviest fifth (two users with 10 rows each) hold 20 of the 30 rows.
     at_a_fifth = np.searchsorted(numbers(shares["x"]), 0.2, side="right") - 1
     assert numbers(shares["y"])[[at_a_fifth, -1]] == pytest.approx([20 / 30, 1.0])
