@@ -91,7 +91,23 @@ FIELDS = {
     "quantile": {"data": "shop-events", "epsilon": "1"},
     "per_group": {"data": "shop-events", "epsilon": "1"},
     "total": {"data": "shop-events", "epsilon": "1"},
+    "plan": {
+        "data": "shop-events",
+        "epsilon": "2",
+        "lines": "users within 10%; rows within 20%; sum within 20%; mean within 10%",
+        "lower": "0",
+        "upper": "100",
+    },
 }
+WITHOUT_FIGURE = ("plan", "release_sheet")
+
+
+def _state_count(page: Page) -> None:
+    for name in ("Sum and count", "Release sheet"):
+        page.locator(".st-key-navigation").get_by_role("link", name=name).click()
+        helpers.settle(page)
+
+
 STEPS = (
     Picture("what-data-answer", "your-data", then=_upload),
     Picture("first-answer", "your-data", then=_range),
@@ -101,7 +117,8 @@ STEPS = (
 
 def pictures() -> list[Picture]:
     """List every page by the name of its folder, then the steps."""
-    found = [Picture(spec.name, spec.url_path, FIELDS.get(spec.name, {})) for spec in catalogue.PAGES]
+    steps = {"release_sheet": _state_count}
+    found = [Picture(q.name, q.url_path, FIELDS.get(q.name, {}), steps.get(q.name)) for q in catalogue.PAGES]
     return [*found, *STEPS]
 
 
@@ -112,7 +129,8 @@ def shoot(page: Page, url: str, picture: Picture) -> bytes:
     helpers.settle(page)
     if picture.then is not None:
         picture.then(page)
-    page.locator("[data-testid='stMain'] .js-plotly-plot .main-svg").first.wait_for()
+    if picture.name not in WITHOUT_FIGURE:
+        page.locator("[data-testid='stMain'] .js-plotly-plot .main-svg").first.wait_for()
     helpers.stop_button(page).wait_for(state="hidden", timeout=WORK_LIMIT)  # of work in the background
     helpers.settle(page)
     wrong = page.locator("[data-testid='stException'], .st-key-link_problems").all_inner_texts()
@@ -144,7 +162,9 @@ def main() -> None:
         app = helpers.start_app(Path(folder) / "server.log")
         try:
             # The first run registers the pages; before it, a deep link finds no page.
-            helpers.launcher.answers(f"{app.url}/_stcore/script-health-check", timeout=helpers.START_LIMIT)
+            helpers.launcher.is_answering(
+                f"{app.url}/_stcore/script-health-check", timeout=helpers.START_LIMIT
+            )
             browser = playwright.chromium.launch(
                 executable_path=helpers.find_browser(),
                 args=["--disable-gpu", *(["--no-sandbox"] if as_root else [])],

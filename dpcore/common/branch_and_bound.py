@@ -97,13 +97,13 @@ class _Intervals(NamedTuple):
 
 def _select(split: Split, indices: np.ndarray | slice) -> Split:
     """Return the parts of an objective at some of its points."""
-    return Split(*(values[..., indices] for values in split))
+    return Split(*(part[..., indices] for part in split))
 
 
 def _concatenate(first_split: Split, second_split: Split) -> Split:
     """Return the parts of an objective at the points of two splits."""
-    value_pairs = zip(first_split, second_split, strict=True)
-    return Split(*(np.concatenate(both_values, axis=-1) for both_values in value_pairs))
+    part_pairs = zip(first_split, second_split, strict=True)
+    return Split(*(np.concatenate(part_pair, axis=-1) for part_pair in part_pairs))
 
 
 def minimise(
@@ -118,7 +118,7 @@ def minimise(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> Minimum:
-    """Minimise a falling plus a rising part on [low, high], to a relative tolerance.
+    """Minimise a falling plus a rising part on [low, high], to a relative tolerance unless it is stopped before.
 
     Args:
         compute_split: The objective in its parts, vectorised over ascending points.
@@ -204,7 +204,7 @@ def move_to_kink(
     low: float,
     high: float,
 ) -> Minimum:
-    """Move a minimum on real numbers to the lowest point near it, then onto a kink beside that if it is no higher.
+    """Move a minimum inside the range to the lowest point near it, then onto a kink beside that if it is no higher.
 
     A search ends within its tolerance of the smallest value, hence a little beside a kink that has it. A
     quantity that jumps at kinks, such as a number of users above the cap, would be off by one there.
@@ -250,7 +250,7 @@ def move_to_kink(
 def find_interval_within(
     compute_split: Callable[[FloatArray], Split], minimiser: float, low: float, high: float, limit: float
 ) -> tuple[float, float]:
-    """Find the integers around the minimiser on which the objective stays within a limit, proved.
+    """Find the lowest and highest integer around the minimiser up to which the objective is proved within a limit.
 
     On [a, b] the objective is at most fall(a) + rise(b), so that no single valley has to be assumed.
 

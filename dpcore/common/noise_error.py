@@ -208,7 +208,7 @@ ASSUMPTION_LABEL = "Users who differ"
 def design_effect(
     sizes: npt.ArrayLike, user_counts: npt.ArrayLike, user_share: float = ASSUMED_SHARE
 ) -> float:
-    """Compute the variance of the mean of all rows over that of independent rows.
+    """Compute the variance of the mean of all rows at the user share rho, over that of independent rows.
 
     Args:
         sizes: Rows per user, shape (k,).

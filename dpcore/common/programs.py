@@ -129,9 +129,9 @@ def _half_inverse(scale: FloatArray) -> FloatArray:
 def _list_gaussian(scale: float) -> tuple[FloatArray, FloatArray]:
     """List the whole numbers within 40 deviations, and their probabilities under a discrete Gaussian."""
     max_magnitude = math.ceil(40.0 * scale) + 1
-    values = np.arange(-max_magnitude, max_magnitude + 1, dtype=np.float64)
-    weights = np.exp(-0.5 * (values / scale) ** 2)
-    return values, weights / weights.sum()
+    whole_numbers = np.arange(-max_magnitude, max_magnitude + 1, dtype=np.float64)
+    relative_weights = np.exp(-0.5 * (whole_numbers / scale) ** 2)
+    return whole_numbers, relative_weights / relative_weights.sum()
 
 
 def _cumulate_magnitudes(values: FloatArray, probabilities: FloatArray) -> FloatArray:
@@ -149,12 +149,12 @@ Maclaurin: the kink of |a + z| at -a takes a sixth of the density there."""
 def _mean_gaussian(scale: FloatArray, shifts: FloatArray) -> FloatArray:
     """Compute E|shift + z| over a discrete Gaussian z, per scale; shapes are equal."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        density = np.exp(-0.5 * (shifts / scale) ** 2) / (scale * math.sqrt(2.0 * math.pi))
+        densities = np.exp(-0.5 * (shifts / scale) ** 2) / (scale * math.sqrt(2.0 * math.pi))
     continuous_means = noise_error.expected_absolute(NoiseKind.GAUSSIAN, shifts, scale)
-    means = np.where(scale > _LARGE_SIGMA, continuous_means - density / 6.0, continuous_means)
-    for position in map(tuple, np.argwhere((scale > 0.0) & (scale <= _LARGE_SIGMA))):
-        values, probabilities = _list_gaussian(float(scale[position]))
-        means[position] = float((np.abs(values + shifts[position]) * probabilities).sum())
+    means = np.where(scale > _LARGE_SIGMA, continuous_means - densities / 6.0, continuous_means)
+    for index in map(tuple, np.argwhere((scale > 0.0) & (scale <= _LARGE_SIGMA))):
+        whole_numbers, probabilities = _list_gaussian(float(scale[index]))
+        means[index] = float((np.abs(whole_numbers + shifts[index]) * probabilities).sum())
     return means
 
 
@@ -222,10 +222,10 @@ def find_share_noise(
     Source: Dong, Roth, Su 2022, corollary 3.3; Bun and Steinke 2016, lemma 2.3 and proposition 1.6.
     """
     accountant = Program.OPENDP if has_quantile and kind is NoiseKind.GAUSSIAN else program
-    whole_noise = find_noise(accountant, kind, epsilon, delta, num_aggregates=num_aggregates)
-    scale_divisor = share if whole_noise.kind is NoiseKind.LAPLACE else math.sqrt(share)
+    undivided_noise = find_noise(accountant, kind, epsilon, delta, num_aggregates=num_aggregates)
+    scale_divisor = share if undivided_noise.kind is NoiseKind.LAPLACE else math.sqrt(share)
     is_discrete = of_counts and program in _WHOLE_COUNTS
-    return DrawnNoise(whole_noise.kind, whole_noise.unit_scale / scale_divisor, is_discrete)
+    return DrawnNoise(undivided_noise.kind, undivided_noise.unit_scale / scale_divisor, is_discrete)
 
 
 def find_total(
@@ -236,11 +236,11 @@ def find_total(
     It has 32 binary digits, rounded down, so that its parts of 2^20 and their sums are exact in float64. Arguments are
     those of `find_share_noise`.
     """
-    whole_noise = find_share_noise(program, kind, epsilon, delta, has_quantile=has_quantile)
+    undivided_noise = find_share_noise(program, kind, epsilon, delta, has_quantile=has_quantile)
     epsilon_or_rho = epsilon
-    if whole_noise.kind is NoiseKind.GAUSSIAN:
+    if undivided_noise.kind is NoiseKind.GAUSSIAN:
         # The search for sigma ends at 1e-9 of it: what is lost here keeps rho on its safe side.
-        epsilon_or_rho = 0.5 / whole_noise.unit_scale**2 * (1.0 - 2.0**-32)
+        epsilon_or_rho = 0.5 / undivided_noise.unit_scale**2 * (1.0 - 2.0**-32)
     mantissa, exponent = math.frexp(epsilon_or_rho)
     return math.ldexp(math.floor(mantissa * 2.0**32), exponent - 32)
 
@@ -263,11 +263,11 @@ def describe_program(
 ) -> str:
     """Describe the noise that the errors are of; arguments as of `find_noise`."""
     if program is Program.BIGQUERY:
-        noise_text = ", whatever noise is chosen" if kind is NoiseKind.GAUSSIAN else ""
+        noise_phrase = ", whatever noise is chosen" if kind is NoiseKind.GAUSSIAN else ""
         epsilon_share = {1: "half", 2: "two thirds"}[num_aggregates]
         return (
-            f"Laplace, as BigQuery draws it{noise_text}, with {epsilon_share} of ε; the rest goes to a hidden count of "
-            "users. It was read in the source of ZetaSQL; nobody ran BigQuery."
+            f"Laplace, as BigQuery draws it{noise_phrase}, with {epsilon_share} of ε; the rest goes to a hidden count "
+            "of users. It was read in the source of ZetaSQL; nobody ran BigQuery."
         )
     if program is Program.BEST and kind is NoiseKind.GAUSSIAN and of_counts:
         return "exact Gaussian, in whole numbers. No library draws it; plain Python's is in real numbers."

@@ -106,15 +106,15 @@ def read_good_fields(
         The validated object, the names of fields that it does not have from the texts though they stand there or
         have to, and every problem: those of these fields, and unknown ones.
     """
-    read_values, problems = _read_values(parameters_type, texts)
+    field_values, problems = _read_values(parameters_type, texts)
     known_fields = [field for field in fields(parameters_type) if field.init]  # type: ignore[arg-type]
     required_names = {f.name for f in known_fields if f.default is MISSING and f.default_factory is MISSING}
     accepted_values = {name: value for name, value in stand_ins.items() if name in required_names}
-    parameters, refused_problems = _try_build(parameters_type, accepted_values | read_values)
+    parameters, refused_problems = _try_build(parameters_type, accepted_values | field_values)
     problems.extend(refused_problems)
     if parameters is None:
         parameters = parameters_type(**accepted_values)
-        remaining_values, group_size = dict(read_values), 1
+        remaining_values, group_size = dict(field_values), 1
         while group_size <= min(3, len(remaining_values)):
             for tried_names in itertools.combinations(remaining_values, group_size):
                 tried_values = {name: remaining_values[name] for name in tried_names}
@@ -125,8 +125,8 @@ def read_good_fields(
                     accepted_values |= {name: remaining_values.pop(name) for name in tried_names}
                     break
             group_size += 1
-        read_values = {name: value for name, value in read_values.items() if name not in remaining_values}
-    unread_names = ({*texts} | required_names) - set(read_values)
+        field_values = {name: value for name, value in field_values.items() if name not in remaining_values}
+    unread_names = ({*texts} | required_names) - set(field_values)
     missing_names = tuple(field.name for field in known_fields if field.name in unread_names)
     return parameters, missing_names, problems.entries
 
@@ -167,7 +167,7 @@ def _parse_value(type_hint: Any, text: str, max_characters: int = MAX_TEXT) -> A
     if len(text) > max_characters:
         raise ValueError("too long")
     if isinstance(type_hint, types.UnionType):
-        type_hint = next(option for option in typing.get_args(type_hint) if option is not type(None))
+        type_hint = next(hint for hint in typing.get_args(type_hint) if hint is not type(None))
     if type_hint is bool:
         if text not in ("yes", "no"):
             raise ValueError(text)
@@ -186,8 +186,8 @@ def build_from(parameters_type: type[P], parameters: Any, **overrides: Any) -> P
         **overrides: Fields of the new object that differ.
     """
     field_names = {field.name for field in fields(parameters_type) if field.init} - set(overrides)  # type: ignore[arg-type]
-    own_values = {name: getattr(parameters, name) for name in field_names if hasattr(parameters, name)}
-    return parameters_type(**own_values, **overrides)
+    shared_values = {name: getattr(parameters, name) for name in field_names if hasattr(parameters, name)}
+    return parameters_type(**shared_values, **overrides)
 
 
 def parse_numbers(text: str) -> tuple[float, ...]:
@@ -220,7 +220,7 @@ MAX_OPTION_LENGTH = 20
 def find_options_type(type_hint: Any) -> type[enum.Enum] | None:
     """Return the enumeration that a type hint names, optional or not; None if it is of another type."""
     if isinstance(type_hint, types.UnionType):
-        type_hint = next(option for option in typing.get_args(type_hint) if option is not type(None))
+        type_hint = next(hint for hint in typing.get_args(type_hint) if hint is not type(None))
     return type_hint if isinstance(type_hint, type) and issubclass(type_hint, enum.Enum) else None
 
 
@@ -265,9 +265,9 @@ def rename_former(call_name: str, parameters_type: type[Any], settings: Mapping[
     Raises:
         InvalidInput: A setting stands under both names.
     """
-    former_names, current_settings = list_former_names(parameters_type), dict(settings)
-    for former_name in sorted(set(former_names) & set(settings)):
-        current_name = former_names[former_name]
+    current_by_former, current_settings = list_former_names(parameters_type), dict(settings)
+    for former_name in sorted(set(current_by_former) & set(settings)):
+        current_name = current_by_former[former_name]
         if settings.get(current_name) is not None:
             message = f"{current_name} stands here under its former name {former_name}, too"
             raise refuse(message, remedy=f"Leave out {former_name}")

@@ -111,8 +111,8 @@ class EffectiveSizes:
         converted_sizes = self.convert(histogram.sizes)
         self.sizes: FloatArray
         self.sizes, size_indices = np.unique(converted_sizes, return_inverse=True)
-        user_sums = np.bincount(size_indices, weights=histogram.users.astype(np.float64))
-        self.users = np.asarray(user_sums, dtype=np.float64)
+        users_by_size = np.bincount(size_indices, weights=histogram.users.astype(np.float64))
+        self.users = np.asarray(users_by_size, dtype=np.float64)
         self.num_users = histogram.num_users
         self.min_size, self.max_size = float(self.sizes[0]), float(self.sizes[-1])
 
@@ -203,7 +203,7 @@ def smooth_root(histogram: Sizes, trade_off: float) -> float:
     # Sign of the function at each size, as a comparison: a difference would cancel near the root.
     reached_mask = sizes * (trade_off * inverse_above + 1.0) >= trade_off * users_above
     k = int(np.argmax(reached_mask))  # The largest size always qualifies: nobody lies above it.
-    _, q, i = (float(sums) for sums in histogram.pieces(sizes[k - 1] if k else 0.0))
+    _, q, i = (float(piece_sum) for piece_sum in histogram.pieces(sizes[k - 1] if k else 0.0))
     root = trade_off * q / (trade_off * i + 1.0)
     # The root may round just outside the piece on which its formula holds.
     return min(max(root, float(sizes[k - 1]) if k else 0.0), float(sizes[k]))
@@ -275,7 +275,7 @@ def best_cap(histogram: ContributionHistogram, trade_off: float) -> Optimum:
     while low_index < high_index:
         middle_index = (low_index + high_index) // 2
         sums_at_sizes = sizes, rows_at_or_below, users_above_sizes
-        h, rows_below, users_above = (float(values[middle_index]) for values in sums_at_sizes)
+        h, rows_below, users_above = (float(sums[middle_index]) for sums in sums_at_sizes)
         if 2.0 * h * rows_below >= trade_off * users_above * (rows_below + h * users_above):
             high_index = middle_index
         else:
@@ -363,7 +363,7 @@ def find_interval_within(
 
     Args:
         objective: Quasi-convex on [low, high]; of arrays, value by value.
-        minimiser: Its minimiser, in [low, high]; objective(best) <= limit.
+        minimiser: Its minimiser, in [low, high]; objective(minimiser) <= limit.
         low: Smallest argument allowed.
         high: Largest argument allowed.
         limit: Largest value tolerated.
@@ -389,10 +389,10 @@ def find_interval_within(
             indices_beyond = np.flatnonzero(~(objective(probe_points) <= limit))
             if not indices_beyond.size:
                 return outer_point
-            first_beyond = int(indices_beyond[0])
-            if first_beyond > 0:
-                inner_point = float(probe_points[first_beyond - 1])
-            outer_point = float(probe_points[first_beyond])
+            first_index_beyond = int(indices_beyond[0])
+            if first_index_beyond > 0:
+                inner_point = float(probe_points[first_index_beyond - 1])
+            outer_point = float(probe_points[first_index_beyond])
             if abs(outer_point - inner_point) <= (1.0 if is_integer else 1e-9 * abs(inner_point)):
                 return inner_point
 

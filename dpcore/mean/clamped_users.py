@@ -321,12 +321,12 @@ class _Objective:
                 left_tangent = middle_tangent
             else:
                 right_tangent = middle_tangent
-            crossing, height = left_tangent.cross(right_tangent)
+            crossing_offset, height = left_tangent.cross(right_tangent)
             lower_bound = max(lower_bound, height)
             if best_tangent.squared_error - lower_bound <= tolerance * best_tangent.squared_error:
                 break
             # The crossing is good near kinks; every third step halves the interval, whatever the curve is.
-            offset = crossing if step % 3 else 0.5 * (left_tangent.offset + right_tangent.offset)
+            offset = crossing_offset if step % 3 else 0.5 * (left_tangent.offset + right_tangent.offset)
         return best_tangent, min(max(lower_bound, 0.0), best_tangent.squared_error)
 
 
@@ -355,7 +355,7 @@ class _Tangent:
 
 @dataclass(frozen=True)
 class DeviationLimit:
-    """The best centre and limit.
+    """The best centre and limit at one threshold, or the best of all thresholds.
 
     Attributes:
         centre: M, in the values' unit.
@@ -439,13 +439,13 @@ def best_joint(
     """
     _check_means_differ(problem)
     tangents_by_threshold: dict[float, _Tangent] = {}
-    lower_bounds: list[float] = []
+    f_lower_bounds: list[float] = []
 
     def solve(threshold: float) -> float:
         """Return the root of the least f at one h; keep its tangent, and the lower bound on f at that h."""
         objective = _build_objective(problem, threshold)
         tangents_by_threshold[threshold], lower_bound = objective.find_optimum(_CELL_TOLERANCE)
-        lower_bounds.append(lower_bound)
+        f_lower_bounds.append(lower_bound)
         return math.sqrt(tangents_by_threshold[threshold].squared_error)
 
     def bound_cell(h1: float, h2: float) -> float:
@@ -462,7 +462,7 @@ def best_joint(
 
     threshold, cells_bound = search_thresholds(problem.sizes, solve, bound_cell, progress, should_stop)
     deviation_limit = best_limit(problem, threshold)
-    lower_bound = min(deviation_limit.certificate.lower_bound, math.sqrt(min(lower_bounds)), cells_bound)
+    lower_bound = min(deviation_limit.certificate.lower_bound, math.sqrt(min(f_lower_bounds)), cells_bound)
     error = deviation_limit.error_parts.error
     argument = "every centre and limit and, by intervals, every bound on rows is covered"
     return replace(deviation_limit, certificate=Certificate(error, min(lower_bound, error), argument))

@@ -49,7 +49,7 @@ class MeanError:
 
     Attributes:
         sampling_variance: Variance of the (weighted) mean before noise, (unit of the values)^2.
-        privacy_variance: Variance of the Laplace noise, (unit of the values)^2.
+        privacy_variance: Variance of the noise, (unit of the values)^2.
         shift: Bias before noise with its sign, in the values' unit; 0 where it is not known.
     """
 
@@ -171,8 +171,8 @@ class BoundCurve:
         sizes = self.histogram.sizes.astype(np.float64)
         left_sizes, right_sizes = sizes[piece_indices], sizes[piece_indices + 1]
         rows_below, users_above, _ = self.histogram.pieces_after(piece_indices + 1)
-        left_rows, right_rows = (rows_below + users_above * ends for ends in (left_sizes, right_sizes))
-        middle_bounds = (2.0 / (1.0 / left_rows + 1.0 / right_rows) - rows_below) / users_above
+        kept_left, kept_right = (rows_below + users_above * ends for ends in (left_sizes, right_sizes))
+        middle_bounds = (2.0 / (1.0 / kept_left + 1.0 / kept_right) - rows_below) / users_above
         middle_bounds = np.clip(middle_bounds, left_sizes, right_sizes)
         left_errors, right_errors = (self._errors_at_sizes[piece_indices + i] for i in (0, 1))
         middle_errors = self.compute_error(middle_bounds, piece_indices + 1)
@@ -244,8 +244,8 @@ class BoundCurve:
             # With its two ends among the probes: the error is within the limit up to one of them and beyond it from the
             # next.
             ordered_bounds = np.column_stack((inner_bounds, probes, outer_bounds))
-            last_within = np.where(is_within.all(axis=1), PROBES, np.argmin(is_within, axis=1))
-            new_inner, new_outer = (ordered_bounds[pair_indices, last_within + i] for i in (0, 1))
+            last_index_within = np.where(is_within.all(axis=1), PROBES, np.argmin(is_within, axis=1))
+            new_inner, new_outer = (ordered_bounds[pair_indices, last_index_within + i] for i in (0, 1))
             if np.array_equal(new_inner, inner_bounds) and np.array_equal(new_outer, outer_bounds):
                 break
             inner_bounds, outer_bounds = new_inner, new_outer
@@ -328,10 +328,10 @@ class CountsOnly(CountsModel):
         nu, t = self._weight_coefficients(h, user_sums)
 
         inverse_sum, share_sum = self._sum_inverse_sizes(user_sums)
-        square_sum = (1.0 - rho) * user_sums.rows_above + rho * user_sums.squares_above
+        scaled_square_sum = (1.0 - rho) * user_sums.rows_above + rho * user_sums.squares_above
         # The sum over the users above of (t - p)^2 / x, as three terms; rounding can make it negative if t is near
         # every p.
-        terms_above = np.maximum(t * (t * inverse_sum - 2.0 * share_sum) + square_sum / n**2, 0.0)
+        terms_above = np.maximum(t * (t * inverse_sum - 2.0 * share_sum) + scaled_square_sum / n**2, 0.0)
         sampling_variances = self.value_variance * (nu * (nu * user_sums.effective_below) + terms_above)
         return MeanError(np.asarray(sampling_variances), self.unit_noise_variance * t**2)
 
@@ -416,7 +416,7 @@ class CountsOnly(CountsModel):
             nu, t = self._weight_coefficients(sizes[size_slice], user_sums)
             inverse_sum, share_sum = self._sum_inverse_sizes(user_sums)
             meets_condition[size_slice] = t >= a * (nu * user_sums.users_above - t * inverse_sum + share_sum)
-        # Step 1. Invariant: `is_reached` is False before size k and True from it on, so the optimum lies in (k - 1, k].
+        # Step 1. Invariant: `meets_condition` is False before size k and True from it on; the optimum is in (k - 1, k].
         meets_condition[-1] = True  # No user lies above the largest size.
         k = int(np.argmax(meets_condition))
         if k == 0:

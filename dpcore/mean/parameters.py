@@ -144,6 +144,7 @@ class MeanParameters(Parameters):
     """The errors are those of its noise, and *Get code* opens with it."""
 
     def _check_together(self, problems: Problems) -> None:
+        """Check the range, the variance for it, and that the program can clamp users if they are clamped."""
         if self.clamp is Clamp.USERS and self.program in SPLITS_MEANS:
             problems.add(
                 f"{self.program.value} cannot clamp users' deviations",
@@ -155,6 +156,7 @@ class MeanParameters(Parameters):
                 self._check_variance(problems, self.value_variance)
 
     def _check_variance(self, problems: Problems, variance: float) -> None:
+        """Check that the entered variance is at least 0 and, if rows are clamped, possible for values in [L, U]."""
         if problems.non_negative(**{"σ²": variance}):
             # If users' deviations are clamped, the variance is that of values that may lie outside [L, U].
             max_variance = self.largest_variance
@@ -167,7 +169,7 @@ class MeanParameters(Parameters):
 
     @cached_property
     def value_bound(self) -> float:
-        """B = U - L, in the values' unit."""
+        """Return B = U - L, in the values' unit."""
         return self.upper - self.lower
 
     @cached_property
@@ -193,14 +195,14 @@ class MeanParameters(Parameters):
             variance = min(summary.clamped_values.variance, variance)
             mean_above_lower = min(max(summary.clamped_values.mean - self.lower, 0.0), self.value_bound)
         table_values = summary.table_values if summary is not None and self.reads_table(summary) else None
-        fields: dict[str, Any] = {"target": self.target, "table_values": table_values}
-        fields["user_share"] = self._choose_share(summary) if table_values is None else 0.0
-        fields |= {"mechanism": self.mechanism, "delta": self.delta, "program": self.program}
+        problem_fields: dict[str, Any] = {"target": self.target, "table_values": table_values}
+        problem_fields["user_share"] = self._choose_share(summary) if table_values is None else 0.0
+        problem_fields |= {"mechanism": self.mechanism, "delta": self.delta, "program": self.program}
         arguments = histogram, self.epsilon, self.value_bound, variance
         if self.counts is Counts.PUBLIC:
-            return MeanProblem(*arguments, **fields)
-        fields["released_sums"] = private_counts.choose_released_sums(self.program)
-        return PrivateCountsProblem(*arguments, mean_above_lower, **fields)
+            return MeanProblem(*arguments, **problem_fields)
+        problem_fields["released_sums"] = private_counts.choose_released_sums(self.program)
+        return PrivateCountsProblem(*arguments, mean_above_lower, **problem_fields)
 
     @property
     def reads_values(self) -> bool:

@@ -72,12 +72,12 @@ def clamp(values: Values, lower: float, upper: float) -> ClampedValues:
         InvalidInput: Bounds not finite or not in order.
     """
     require.ascending(**{"the lower value bound": lower, "the upper one": upper})
-    row_values = np.clip(values.values, lower, upper)
+    clamped_rows = np.clip(values.values, lower, upper)
     first_rows = np.flatnonzero(np.diff(values.user_codes, prepend=values.user_codes[0] - 1))
-    sizes = np.diff(np.append(first_rows, row_values.size)).astype(np.float64)
-    user_means = np.add.reduceat(row_values, first_rows) / sizes
-    distances = row_values - np.repeat(user_means, sizes.astype(np.int64))
-    variance = float(row_values.var(ddof=1)) if row_values.size > 1 else 0.0
+    sizes = np.diff(np.append(first_rows, clamped_rows.size)).astype(np.float64)
+    user_means = np.add.reduceat(clamped_rows, first_rows) / sizes
+    distances = clamped_rows - np.repeat(user_means, sizes.astype(np.int64))
+    variance = float(clamped_rows.var(ddof=1)) if clamped_rows.size > 1 else 0.0
     # The mean may overflow; callers check that it is finite before they use it.
     with np.errstate(over="ignore", invalid="ignore"):
         unclamped_mean = float(values.values.mean())
@@ -87,7 +87,7 @@ def clamp(values: Values, lower: float, upper: float) -> ClampedValues:
         num_below=int(np.count_nonzero(values.values < lower)),
         num_above=int(np.count_nonzero(values.values > upper)),
         variance=min(variance, (upper - lower) ** 2 / 4.0),
-        mean=float(row_values.mean()),
+        mean=float(clamped_rows.mean()),
         sizes=sizes,
         user_means=user_means,
         within_variances=np.add.reduceat(distances * distances, first_rows) / np.maximum(sizes - 1.0, 1.0),
@@ -343,7 +343,7 @@ class UserDeviations:
         offset: M less the mean of the table.
         sizes: Rows of each user, shape (users,).
         distances: d of each user, in the same order.
-        row_cuts: Mean of what clamping each of their rows to [L, U] would cut.
+        mean_row_cuts: Mean of what clamping each of their rows to [L, U] would cut.
     """
 
     histogram: ContributionHistogram
@@ -353,7 +353,7 @@ class UserDeviations:
     offset: float
     sizes: FloatArray
     distances: FloatArray
-    row_cuts: FloatArray
+    mean_row_cuts: FloatArray
 
     @classmethod
     def from_values(
@@ -368,12 +368,12 @@ class UserDeviations:
             distances = np.add.reduceat(values.values, first_rows) / sizes - middle
             clamped_distances = np.clip(distances, -width / 2.0, width / 2.0)
             cuts = np.abs(values.values - np.clip(values.values, lower, upper))
-            row_cuts = np.add.reduceat(cuts, first_rows) / sizes
+            mean_row_cuts = np.add.reduceat(cuts, first_rows) / sizes
             ones, is_off = np.ones_like(distances), clamped_distances != 0.0
             growth_ends = sizes * np.divide(distances, clamped_distances, out=ones, where=is_off)
         order, offset = np.argsort(growth_ends), middle - clamped_values.unclamped_mean
         sorted_arrays = growth_ends[order], clamped_distances[order]
-        return cls(histogram, *sorted_arrays, width, offset, sizes, distances, row_cuts)
+        return cls(histogram, *sorted_arrays, width, offset, sizes, distances, mean_row_cuts)
 
     @cached_property
     def _sums(self) -> tuple[FloatArray, FloatArray]:
@@ -403,7 +403,7 @@ class UserDeviations:
         """
         weights = np.minimum(threshold, self.sizes)
         deviations, limit = weights * self.distances, threshold * self.width / 2.0
-        cuts = np.maximum(np.abs(deviations) - limit, 0.0) if clamps_users else weights * self.row_cuts
+        cuts = np.maximum(np.abs(deviations) - limit, 0.0) if clamps_users else weights * self.mean_row_cuts
         sum_weights = float(weights.sum())
         return abs(self.offset + float(deviations.sum()) / sum_weights) + float(cuts.sum()) / sum_weights
 

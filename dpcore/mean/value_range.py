@@ -85,9 +85,9 @@ class ValueRangeProblem:
     def _sizes_of_rows(self) -> tuple[IntArray, IntArray, IntArray]:
         """Return the distinct sizes, the number of users of each, and for every row the index of its user's size."""
         first_rows = np.flatnonzero(np.r_[True, np.diff(self.values.user_codes) != 0])
-        row_counts = np.diff(np.r_[first_rows, self.values.user_codes.size])
-        sizes, size_indices, users = np.unique(row_counts, return_inverse=True, return_counts=True)
-        return sizes.astype(np.int64), users.astype(np.int64), np.repeat(size_indices, row_counts)
+        rows_per_user = np.diff(np.r_[first_rows, self.values.user_codes.size])
+        sizes, size_indices, users = np.unique(rows_per_user, return_inverse=True, return_counts=True)
+        return sizes.astype(np.int64), users.astype(np.int64), np.repeat(size_indices, rows_per_user)
 
     @property
     def sizes(self) -> IntArray:
@@ -104,7 +104,7 @@ class ValueRangeProblem:
         return self.values.values[order] - self.mean, self._sizes_of_rows[2][order].astype(np.int32)
 
     @cached_property
-    def _means_by_size(self) -> FloatArray:
+    def _mean_sums_by_size(self) -> FloatArray:
         """Return per size the sum of its users' centred means, shape (K,)."""
         size_indices = self._sizes_of_rows[2]
         return np.bincount(size_indices, self.values.values - self.mean, self.sizes.size) / self.sizes
@@ -117,7 +117,7 @@ class ValueRangeProblem:
     def shifts(self, thresholds: npt.ArrayLike) -> FloatArray:
         """Return D, the weighted mean minus that of the table, both before clamping, in the values' unit; any shape."""
         h = np.asarray(thresholds, dtype=np.float64)
-        return np.asarray(np.minimum(h[..., None], self.sizes) @ self._means_by_size / self.kept_rows(h))
+        return np.asarray(np.minimum(h[..., None], self.sizes) @ self._mean_sums_by_size / self.kept_rows(h))
 
     def noise_deviations(self, thresholds: npt.ArrayLike) -> FloatArray:
         """Return the root of kappa, the standard deviation of the noise for a range of width 1; any shape."""
@@ -147,7 +147,7 @@ class RangeParts:
 
 @dataclass(frozen=True)
 class RangeChoice:
-    """The best range.
+    """A range with the parts of its error: the best one, or one that is compared with it.
 
     Attributes:
         lower: L, in the values' unit.
@@ -192,10 +192,10 @@ class WeightedRows:
         self.problem, self.threshold = problem, float(threshold)
         self.values, row_size_index = problem._sorted_values
         self.kept_rows = float(problem.kept_rows(threshold))
-        weights = (np.minimum(threshold, problem.sizes) / problem.sizes / self.kept_rows)[row_size_index]
-        weighted_values = weights * self.values
+        row_weights = (np.minimum(threshold, problem.sizes) / problem.sizes / self.kept_rows)[row_size_index]
+        weighted_values = row_weights * self.values
         # Weight of the first i rows and of the last n - i rows, in separate sums: a difference would cancel.
-        self._weights_below, self._weights_above = prefix_sums(weights), suffix_sums(weights)
+        self._weights_below, self._weights_above = prefix_sums(row_weights), suffix_sums(row_weights)
         self._sums_below, self._sums_above = prefix_sums(weighted_values), suffix_sums(weighted_values)
         self.bounding = abs(float(problem.shifts(threshold)))
         self.noise = float(problem.noise_deviations(threshold))
@@ -239,8 +239,8 @@ class WeightedRows:
         """Return centred L and U that cut off this weight at either end; only above if L is fixed (not None)."""
         last_index = self.values.size - 1
         num_below, num_above = (
-            min(int(np.searchsorted(sums[1:], tail_weight, side="left")), last_index)
-            for sums in (self._weights_below, self._weights_above[::-1])
+            min(int(np.searchsorted(weight_sums[1:], tail_weight, side="left")), last_index)
+            for weight_sums in (self._weights_below, self._weights_above[::-1])
         )
         low = float(self.values[num_below]) if fixed_lower is None else fixed_lower
         return low, max(float(self.values[last_index - num_above]), low)
@@ -345,8 +345,8 @@ def _check_lower(problem: ValueRangeProblem, lower: float | None) -> float | Non
 def _best_choice(weighted_rows: WeightedRows, fixed_lower: float | None) -> RangeChoice:
     """Return the best range at the rows' threshold; ``fixed_lower`` is a centred L, or None to choose both ends."""
     low, high, _, squared_lower_bound = _solve_range(weighted_rows, weighted_rows.bounding, 1.0, fixed_lower)
-    centre = weighted_rows.problem.mean
-    return weighted_rows.choose(low + centre, high + centre, math.sqrt(squared_lower_bound))
+    values_mean = weighted_rows.problem.mean
+    return weighted_rows.choose(low + values_mean, high + values_mean, math.sqrt(squared_lower_bound))
 
 
 def best_joint(

@@ -55,9 +55,9 @@ def _largest_weights(problem: MeanProblem, bounds: npt.ArrayLike) -> FloatArray:
     return np.asarray(h / problem.histogram.kept_rows(h))
 
 
-def _add_noise(problem: MeanProblem, lost_shares: npt.ArrayLike, weights: npt.ArrayLike) -> FloatArray:
-    """Return the root mean square error: a bias of the share ``lost_shares`` of B, and noise for largest weights."""
-    noise_shares = math.sqrt(problem.relative_noise) * np.asarray(weights, dtype=np.float64)
+def _add_noise(problem: MeanProblem, lost_shares: npt.ArrayLike, max_weights: npt.ArrayLike) -> FloatArray:
+    """Return the root mean square error: a bias of the share ``lost_shares`` of B, and noise at the largest weights."""
+    noise_shares = math.sqrt(problem.relative_noise) * np.asarray(max_weights, dtype=np.float64)
     return np.asarray(problem.value_bound * np.hypot(lost_shares, noise_shares))
 
 
@@ -86,8 +86,8 @@ def any_weights_error(problem: MeanProblem, weights: npt.ArrayLike) -> float:
         In the values' unit: B sum (p - u)_+ and the noise of the largest weight together.
     """
     u = np.asarray(weights, dtype=np.float64)
-    losses = np.maximum(problem.histogram.sizes / problem.histogram.num_rows - u, 0.0)
-    return float(_add_noise(problem, losses @ problem.histogram.users, u.max()))
+    lost_shares = np.maximum(problem.histogram.sizes / problem.histogram.num_rows - u, 0.0)
+    return float(_add_noise(problem, lost_shares @ problem.histogram.users, u.max()))
 
 
 def caps_error_bound(problem: MeanProblem, cap: int) -> float:

@@ -39,12 +39,12 @@ def write_report_html(report: Report, created: datetime) -> str:
         report=report,
         created=created.strftime("%d %B %Y, %H:%M %Z").lstrip("0").strip(),
         policy=Markup(POLICY),
-        style=Markup(_read_file("report.css").replace("FOOT", foot_text)),
+        style=Markup(read_file("report.css").replace("FOOT", foot_text)),
         plotly=_load_plotly_script() if report.figures else "",
         formulae=Markup(render_block(report.formulae_markdown)),
         versions=read_versions(),
         drawings=[_embed_figure(plot, _draw_labelled(plot, report.figure_label)) for plot in report.figures],
-        script=Markup(_read_file("report.js")),
+        script=Markup(read_file("report.js")),
     )
 
 
@@ -58,10 +58,10 @@ def _load_template() -> jinja2.Template:
     jinja_environment.filters["markdown"] = lambda text: Markup(render_inline(text))
     jinja_environment.filters["css"] = lambda disclosure: _CSS_CLASSES[classify(disclosure)]
     jinja_environment.filters |= {"helps": _group_helps, "numbers": list_numbers, "facts": list_facts}
-    return jinja_environment.from_string(re.sub(r"\n +", "", _read_file("report.html")))
+    return jinja_environment.from_string(re.sub(r"\n +", "", read_file("report.html")))
 
 
-def _read_file(name: str) -> str:
+def read_file(name: str) -> str:
     """Read a text file of this folder."""
     return (Path(__file__).parent / name).read_text(encoding="utf-8")
 

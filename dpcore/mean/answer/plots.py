@@ -113,7 +113,7 @@ def plot_weights(solution: MeanSolution, dataset: Dataset) -> Plot:
     # No bound leads beyond these limits.
     mean_size = histogram.num_rows / histogram.num_users
     weight_limits = mean_size / histogram.max_size / 1.5, 1.5 * mean_size / histogram.min_size
-    on_average = "Bounded rows (average over kept and dropped)"
+    capped_name = "Bounded rows (average over kept and dropped)"
     return Plot(
         "mean-weights",
         "Weight of one row",
@@ -122,7 +122,7 @@ def plot_weights(solution: MeanSolution, dataset: Dataset) -> Plot:
         Axis("weight of one row", "1 = its share without any bound", weight_limits),
         (
             Curve("Smooth weights", sizes, row_weights, Style.SMOOTH),
-            Curve(on_average, sizes, capped_row_weights, Style.CAP, dash="dot"),
+            Curve(capped_name, sizes, capped_row_weights, Style.CAP, dash="dot"),
         ),
         dataset.provenance,
         add_counts_column(columns, solution.has_private_counts),
@@ -229,8 +229,8 @@ def choose_ranges(dataset: Dataset, solution: MeanSolution, parameters: MeanPara
     if float(dataset.values.values.max()) > parameters.lower:
         best_range_at_lower = value_range.best_range(problem, weighted_rows.threshold, parameters.lower)
     # The noise is in proportion to the largest weight of a user.
-    mean_size = noise_kind.mean_magnitude / math.sqrt(noise_kind.unit_variance)
-    low, high = weighted_rows.range_at_quantile(min(weighted_rows.noise * mean_size, 0.5), None)
+    relative_magnitude = noise_kind.mean_magnitude / math.sqrt(noise_kind.unit_variance)
+    low, high = weighted_rows.range_at_quantile(min(weighted_rows.noise * relative_magnitude, 0.5), None)
 
     best_range = value_range.best_range(problem, weighted_rows.threshold)
     current_ends = (parameters.lower, parameters.upper)
@@ -244,7 +244,7 @@ def choose_ranges(dataset: Dataset, solution: MeanSolution, parameters: MeanPara
         best_range,
         best_range_at_lower,
         solution.has_private_counts,
-        problem.unit_deviation * mean_size,
+        problem.unit_deviation * relative_magnitude,
         (low + problem.mean, high + problem.mean),
         users_problem,
         current_users_range,
@@ -268,8 +268,8 @@ def round_outward(range_choice: RangeChoice) -> tuple[float, float]:
     step = 10.0 ** math.floor(math.log10(range_choice.upper - range_choice.lower) - 2.0)
     low, high = math.floor(range_choice.lower / step) * step, math.ceil(range_choice.upper / step) * step
     # A multiple of 0.01 has digits behind the second only by rounding.
-    digits = max(-math.floor(math.log10(step)), 0)
-    return round(low, digits), round(high, digits)
+    num_digits = max(-math.floor(math.log10(step)), 0)
+    return round(low, num_digits), round(high, num_digits)
 
 
 def plot_upper(ranges: Ranges, dataset: Dataset) -> Plot:
@@ -289,10 +289,10 @@ def plot_lower(ranges: Ranges, dataset: Dataset) -> Plot:
     row_values = ranges.weighted_rows.problem.values.values
     lower, upper = ranges.current_range.lower, ranges.current_range.upper
     # The same seen from above: distances from U.
-    largest = max(upper - min(float(row_values.min()), lower), 1e-9 * max(abs(upper), 1.0))
-    smallest = min(max(upper - float(np.median(row_values)), _SPAN * largest), largest)
+    max_distance = max(upper - min(float(row_values.min()), lower), 1e-9 * max(abs(upper), 1.0))
+    min_distance = min(max(upper - float(np.median(row_values)), _SPAN * max_distance), max_distance)
     # Subtracted from 0, so that no end is −0.
-    ends = 0.0 - _choose_ends(-upper, -upper + smallest, -upper + largest, -lower)[::-1]
+    ends = 0.0 - _choose_ends(-upper, -upper + min_distance, -upper + max_distance, -lower)[::-1]
     return _plot_range_end("lower", ends, (ends, upper), ranges, dataset, None)
 
 

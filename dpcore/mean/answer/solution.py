@@ -221,10 +221,10 @@ LARGEST_CONVERSION = 1.6
 
 def choose_error_limits(problem: mean.MeanProblem) -> tuple[float, float]:
     """Choose (lowest, highest) error of the axis, between which the best error lies at any epsilon and sigma^2."""
-    histogram, program, conversion = problem.histogram, problem.program, 1.0
+    histogram, program, noise_factor = problem.histogram, problem.program, 1.0
     if problem.noise.kind is NoiseKind.GAUSSIAN:
         # A conversion takes a second at the ends of the range.
-        program, conversion = Program.PYTHON, LARGEST_CONVERSION
+        program, noise_factor = Program.PYTHON, LARGEST_CONVERSION
     variance_factor = problem.relative_noise / float(problem.noise.variance(1.0))
 
     def noise_deviation(epsilon: float) -> float:
@@ -235,7 +235,7 @@ def choose_error_limits(problem: mean.MeanProblem) -> tuple[float, float]:
 
     # Lowest without sampling error: every user weighs the same, and noise is the whole error. Highest if all rows are
     # kept and values have the largest variance, B^2 / 4: claim 2.
-    largest_noise = noise_deviation(EPSILON_RANGE[0]) * conversion * histogram.max_size / histogram.num_rows
+    largest_noise = noise_deviation(EPSILON_RANGE[0]) * noise_factor * histogram.max_size / histogram.num_rows
     least_error = noise_deviation(EPSILON_RANGE[1]) / histogram.num_users
     return least_error, math.hypot(problem.value_bound / 2.0 / math.sqrt(histogram.num_rows), largest_noise)
 
@@ -289,8 +289,8 @@ def write_detail(solution: MeanSolution, dataset: Dataset, parameters: MeanParam
     sentences, problem, clamped_values = [], solution.problem, solution.clamped_values
     cap_choice, smooth_choice = solution.cap_choice, solution.smooth_choice
     if clamped_values is not None:
-        num_outside = clamped_values.num_below, clamped_values.num_above
-        outside_counts = OutsideCounts(*num_outside, problem.histogram.num_rows)
+        below_and_above = clamped_values.num_below, clamped_values.num_above
+        outside_counts = OutsideCounts(*below_and_above, problem.histogram.num_rows)
         if outside_counts.exceeds_warning:
             caveat = ", and no number here counts that error" if problem.table_values is None else ""
             sentences.append(
@@ -389,10 +389,10 @@ def describe_near_optimal(solution: MeanSolution) -> str:
         intervals_text = f"{len(solution.stretches)} stretches of bounds"
     elif len(solution.stretches) > 1:
         format_number = wording.number
-        texts = [
+        interval_texts = [
             format_number(a) + (f" to {format_number(b)}" if b > a else "") for a, b in solution.stretches
         ]
-        intervals_text = f"{', '.join(texts)} rows"
+        intervals_text = f"{', '.join(interval_texts)} rows"
     else:
         smaller_text = "smaller bounds" if low > 1 else ""
         worse_text = "all other bounds" if high < solution.problem.histogram.max_size else smaller_text
@@ -436,8 +436,8 @@ def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParame
     if dataset.is_private and not solution.has_private_counts:
         fact_texts["Where counts are private"] = "choose *Private too* under *Contribution counts are*."
     if parameters.own_bound is not None:
-        errors = float(compute_errors(parameters.own_bound)), best_error
-        own_text = standard.compare_own_bound(error_name, *errors, format_number)
+        own_and_best_errors = float(compute_errors(parameters.own_bound)), best_error
+        own_text = standard.compare_own_bound(error_name, *own_and_best_errors, format_number)
         fact_texts[f"Your own bound, {wording.counted(parameters.own_bound, 'row')}"] = own_text
     linearised_text = ", linearised" if solution.has_private_counts else ""
     if (worst_case := solution.worst_case) is not None:

@@ -110,7 +110,7 @@ def solve_users(
         noise_arguments = float(problem.noise.variance(1.0)), problem.num_aggregates == 2
         threshold = user_deviations.find_threshold(*noise_arguments)
         compute_error = partial(_measure_table_error, user_deviations, noise_arguments)
-    errors = (
+    error_fields = (
         compute_error(threshold),
         compute_error(bounds),
         compute_error,
@@ -118,7 +118,7 @@ def solve_users(
         np.asarray(rows_errors),
     )
     deviation_limit = threshold * problem.value_bound / 2.0
-    return UsersSolution(threshold, deviation_limit, *errors, user_deviations, user_model)
+    return UsersSolution(threshold, deviation_limit, *error_fields, user_deviations, user_model)
 
 
 def _measure_table_error(
@@ -274,8 +274,8 @@ def build_user_facts(
     )
     fact_texts = {"Half or double": half_and_double_text}
     if own_bound is not None:
-        errors = float(compute_errors([float(own_bound)])[0]), solution.standard_error
-        own_text = standard.compare_own_bound("error", *errors, format_number)
+        own_and_best_errors = float(compute_errors([float(own_bound)])[0]), solution.standard_error
+        own_text = standard.compare_own_bound("error", *own_and_best_errors, format_number)
         fact_texts[f"Your own bound, {wording.counted(own_bound, 'row')}"] = own_text
     if user_deviations is not None:
         num_clamped = user_deviations.count_cut(threshold)
@@ -442,8 +442,8 @@ def describe_choice(
     """
     error_parts = problem.measure_parts(threshold, (lower + upper) / 2.0, threshold * (upper - lower) / 2.0)
     certificate = certificate or Certificate(error_parts.error, 0.0, "it is not claimed to be the best")
-    errors = error_parts.clamping, error_parts.bounding, error_parts.noise, error_parts.error
-    return RangeChoice(lower, upper, threshold, *errors, certificate)
+    error_fields = error_parts.clamping, error_parts.bounding, error_parts.noise, error_parts.error
+    return RangeChoice(lower, upper, threshold, *error_fields, certificate)
 
 
 def find_best_choice(

@@ -192,7 +192,10 @@ def build_answer(
             "plan-errors": lambda: plot_errors(solution, dataset),
             "plan-shares": lambda: plot_shares(solution, dataset),
         },
-        make_methods=lambda: words.write_methods(solution, dataset),
+        # The least epsilon of private data is one more number that was computed from them.
+        make_methods=None
+        if dataset.is_private and parameters.objective is Objective.REACH
+        else lambda: words.write_methods(solution, dataset),
         bound=lambda: _tabulate(solution),
         error=numbers[1].value,
         sections=SECTIONS,

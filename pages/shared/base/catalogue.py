@@ -15,6 +15,7 @@ ORDER = (
     "per_group",
     "quantile",
     "plan",
+    "release_sheet",
     "gap_examples",
     "learning",
     "multitask",
@@ -55,6 +56,8 @@ DRAWING = next((question for question in QUESTIONS.values() if question.draws_bo
 """The step that chooses the bounds of other questions privately; None where there is none."""
 PLANNING = next((question for question in PAGES if question.takes_releases), None)
 """The question that takes the releases of other questions into a plan; None where there is none."""
+STATING = next((question for question in PAGES if question.states_releases), None)
+"""The question that states what other questions release; None where there is none."""
 
 
 def find_page(title: str) -> Question:

@@ -24,6 +24,8 @@ LINK_SAID = "link_said"
 AWAITED = "awaited_settings"
 # The parameters that the current page offers to a link; set by the page, read by the shell.
 PAGE_PARAMETERS = "page_parameters"
+# Answer, shown card and the card's key of each release that was shown on these data, by page, the newest last.
+SHOWN_RELEASES = "shown_releases"
 # What is wrong with fields that the page's question goes on without, by session key; set by the page.
 ASIDE = "aside"
 

@@ -125,6 +125,7 @@ class Question:
         proposed_fields: Fields that ``propose_values`` may set. A page that nobody has seen has these and no others.
         draws_bounds: True if its folder has ``on_card.py``, which selects the bounds of other cards privately.
         takes_releases: True if its folder has ``on_card.py``, which takes the releases of other cards into a plan.
+        states_releases: True if it states what the cards of other pages release.
         former_fields: Fields of earlier links and session files: the new name of each, or the values that later fields
             have if a link or file lacks them, by name. A field that has only another name says so in its declaration.
         symbols: The paper's symbols by the words on the page's plots, for the switch *Paper notation*; empty for none.
@@ -150,6 +151,7 @@ class Question:
     proposed_fields: tuple[str, ...] = ()
     draws_bounds: bool = False
     takes_releases: bool = False
+    states_releases: bool = False
     former_fields: Mapping[str, str | Mapping[str, Any]] = field(default_factory=dict)
     symbols: Mapping[str, str] = field(default_factory=dict)
 

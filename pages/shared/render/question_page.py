@@ -147,6 +147,15 @@ def list_unused_fields(question: Question) -> list[str]:
     return list_unused(question.declarations, values_by_name, question.get_initial_value)
 
 
+def _keep_release(question: Question, answer: Answer, card: Answer, card_key: str) -> None:
+    """Keep what a page releases for the page that states it, as the newest."""
+    assert catalogue.STATING is not None
+    if question.group == catalogue.STATING.group:
+        releases = st.session_state.get(keys.SHOWN_RELEASES, {})
+        others = {name: release for name, release in releases.items() if name != question.name}
+        st.session_state[keys.SHOWN_RELEASES] = {**others, question.name: (answer, card, card_key)}
+
+
 PROGRESS_HEIGHT, STATE_HEIGHT = 44, 56
 """In pixels: kept free for a line of progress below the figure or the answer, so that nothing moves when it comes."""
 
@@ -386,6 +395,13 @@ class Page:
 
         def show_files() -> None:
             """Draw the tab of downloads, with the answer's own section."""
+            if catalogue.STATING is not None and question.name in st.session_state.get(
+                keys.SHOWN_RELEASES, {}
+            ):
+                sheet = catalogue.STATING
+                st.page_link(
+                    sheet.path, label="Release sheet: what to state with the number", icon=sheet.icon
+                )
             self.show_files(answer, data, demo_label)
             if downloads_section is not None:
                 renderer.show(downloads_section)
@@ -397,9 +413,13 @@ class Page:
             layout.COMPUTED: lambda: self.draw_method(answer),
         }
         with slots.answer:
+            if demo_label:
+                st.markdown(f":small[**{demo_label}.**]")
             cards.draw_answer(answer, key, is_final)
             if question.chooses_bound and not is_demonstration:
                 other_bounds.draw(question, run.shown_card or answer)
+            if is_final and not is_demonstration and catalogue.STATING is not None:
+                _keep_release(question, answer, run.shown_card or answer, key)
             # Right below the card: what a bound of the person's own costs.
             if own_fields := question.list_fields(Place.OWN):
                 fields.draw_row(question, *own_fields)

@@ -232,6 +232,7 @@ def put_in_use(loaded_data: LoadedData, has_same_rows: bool = False) -> None:
     if not has_same_rows and keys.LOADED_DATA in state:
         _clear_settings(state.get(keys.AWAITED, {}))
     state[keys.AWAITED] = {}
+    state[keys.SHOWN_RELEASES] = {}
     state[keys.LOADED_DATA] = loaded_data
     state[keys.DATA_VERSION] = state.get(keys.DATA_VERSION, 0) + 1
     state[keys.LINK_PROBLEMS] = ()

@@ -44,6 +44,7 @@ from pages.shared.base import catalogue
 PAGES = Path(__file__).parents[3] / "pages"
 WITHOUT = {
     "papers": "it collects figures of papers and gives no bound",
+    "release_sheet": "it states what other pages release",
     "start": "its card teaches a trade-off",
     "your_data": "it holds data and answers nothing",
 }

@@ -1,0 +1,206 @@
+"""The release sheet: what to state with released numbers, from what was entered, public or released."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dpcore.answer.answer import Answer
+from dpcore.answer.methods import NEIGHBOUR_TEXTS, ChoiceSource, Methods
+from dpcore.code import LIBRARIES, protect_replaced_user, write
+from dpcore.code.choice import Choice, Code, Quantity
+from dpcore.code.release_noise import find_release_noise
+from dpcore.code.several import ReleaseShare, Several
+from dpcore.common import wording
+from dpcore.common.privacy import Disclosure, Ledger, Neighbours, ReleaseFacts, format_rounded_up
+from dpcore.common.programs import Program
+from dpcore.common.text_fields import parse_numbers
+from dpcore.report.markup import render_block
+
+NOT_STATED = "not stated"
+PRINTED = "as the program prints it"
+"""In place of the standard error of a mean: it depends on a released number of rows."""
+
+
+@dataclass(frozen=True)
+class ReleaseSheet:
+    """What to state with released numbers.
+
+    Attributes:
+        title: The title of the page that chose the bound.
+        statistics: Name, standard error of the noise, and bound of each released statistic, texts.
+        facts: The guarantee and the source of the bound, texts by name.
+        methods: Sentences for a methods section.
+        code: The program that releases; None if the bound is not stated or no library has one.
+    """
+
+    title: str
+    statistics: tuple[tuple[str, str, str], ...]
+    facts: Mapping[str, str]
+    methods: Methods
+    code: Code | None = None
+
+    def write_tables(self, released_texts: Mapping[str, str]) -> str:
+        """Write statistics and guarantee as Markdown.
+
+        Args:
+            released_texts: Released numbers as pasted, by name of the statistic; under ``± name`` the standard errors
+                that programs printed.
+        """
+        rows = [
+            (name, released_texts.get(name) or "…", released_texts.get(f"± {name}") or noise_text, bound_text)
+            for name, noise_text, bound_text in self.statistics
+        ]
+        rows = [("Statistic", "Released", "± (noise)", "Bound"), *rows]
+        lines = ["| " + " | ".join(map(_escape, row)) + " |" for row in rows]
+        facts = [f"| {name} | {_escape(text)} |" for name, text in self.facts.items()]
+        note = "± is the standard error of the noise; the bias of the bound is not included."
+        return "\n".join(
+            (lines[0], "|-|-|-|-|", *lines[1:], "", note, "", "| Guarantee | |", "|-|-|", *facts)
+        )
+
+    def write_markdown(self, released_texts: Mapping[str, str]) -> str:
+        """Write the whole sheet as Markdown; the argument is that of `write_tables`."""
+        parts = [f"# Release sheet: {self.title}", self.write_tables(released_texts), "## Methods"]
+        parts.append(_escape(self.methods.text))
+        if self.code is not None:
+            parts.append(f"## Code\n\n```{self.code.language}\n{self.code.text.rstrip()}\n```")
+        return "\n\n".join((*parts, f"## Citation\n\n```\n{self.methods.bibtex.rstrip()}\n```\n"))
+
+    def write_html(self, released_texts: Mapping[str, str]) -> str:
+        """Write the whole sheet as one HTML file that loads nothing; the argument is that of `write_tables`."""
+        from dpcore.report.report_html import POLICY, read_file  # It loads Plotly.
+
+        style = read_file("report.css").replace("FOOT", "Made with Sweet Spot")
+        return (
+            '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Release sheet</title>'
+            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">'
+            f"<style>{style} th {{ width: 22%; }}</style></head><body><main class='methods'>"
+            f"{render_block(self.write_markdown(released_texts))}</main></body></html>\n"
+        )
+
+
+def build_sheet(
+    title: str, answer: Answer, card: Answer, ledger: Ledger, form_index: int = 0
+) -> ReleaseSheet | None:
+    """Build the sheet of an answer; None if it releases nothing, or what it releases depends on private data.
+
+    Args:
+        title: The title of the page.
+        answer: The answer.
+        card: The same with a privately selected bound in place of its own, if there is one.
+        ledger: What was spent on the data before.
+        form_index: Which form of the bound is applied.
+    """
+    methods, parameters, is_private = answer.methods, answer.parameters, card.disclosure is Disclosure.PRIVATE
+    form = None
+    if card.code is not None and not is_private:
+        form_index = form_index if form_index < len(card.code.forms) else 0  # It may be of an earlier answer.
+        form = card.code.forms[form_index][1]
+    if methods is None or not (is_private or isinstance(form, Choice | Several)):
+        return None
+    neighbours = Neighbours.ADD_OR_REMOVE_USER if answer.setting is None else answer.setting.neighbours
+    epsilon = form.epsilon if isinstance(form, Several) else parameters.epsilon
+    delta = (getattr(parameters, "delta", None) or 0.0) + (
+        getattr(parameters, "selection_delta", None) or 0.0
+    )
+    bound_facts = [card.disclosure] if isinstance(card.disclosure, ReleaseFacts) else []
+    range_facts = [form.range_facts] if isinstance(form, Choice) and form.range_facts is not None else []
+    spent = [
+        *ledger.releases,
+        *(facts for facts in (*bound_facts, *range_facts) if facts not in ledger.releases),
+    ]
+    total = Ledger((*spent, ReleaseFacts(epsilon, delta, neighbours, "this release"))).total
+    assert total is not None
+    source_text = "from public data"
+    if is_private:
+        source_text = f"from the private data: {NOT_STATED}. Choose it with DP, or without these data"
+    elif bound_facts:
+        source_text = f"with DP ({bound_facts[0].guarantee}; {bound_facts[0].mechanism})"
+    this_text = f" ({format_rounded_up(epsilon)} for this release)" if spent else ""
+    facts_by_name = {
+        "ε in all": f"{format_rounded_up(total.epsilon)}{this_text}",
+        "δ in all": format_rounded_up(total.delta),
+        "Relation": f"Two data sets are neighbours {NEIGHBOUR_TEXTS[total.neighbours]}",
+        "Unit of protection": "a user's values"
+        if total.neighbours is Neighbours.REPLACE_VALUES
+        else "a user with all their rows",
+        "Bound chosen": source_text,
+    }
+    if not isinstance(form, Choice | Several):
+        statistics = tuple((name, NOT_STATED, NOT_STATED) for name in _list_names(answer))
+        return ReleaseSheet(title, statistics, facts_by_name, methods)
+    if card.disclosure is not Disclosure.PUBLIC:
+        form = _remove_names(form)
+    library = (card.code and card.code.library) or Program.OPENDP
+    programs = ((program, write(form, program)) for program in (library, *LIBRARIES))
+    library, code = next(((program, code) for program, code in programs if code.text), (library, None))
+    statistics = _describe_statistics(form, library)
+    bounds_text = "; ".join(f"{name}: {bound_text}" for name, _, bound_text in statistics)
+    has_own_bound = card.disclosure == answer.disclosure
+    methods = replace(
+        methods,
+        procedure=f"{methods.public_procedure} Bound of {bounds_text}.",
+        rule_sentence=methods.rule_sentence if has_own_bound and not form_index else "",
+        disclosure=card.disclosure,
+        choice_source=methods.choice_source if has_own_bound else ChoiceSource.DRAWN,
+    )
+    return ReleaseSheet(title, statistics, facts_by_name, methods, code)
+
+
+def _escape(text: str) -> str:
+    """Escape what Markdown would read in a sentence or a cell, and no more: people read the file, too."""
+    return re.sub(r"([\\`*_\[\]<>|~$&])", r"\\\1", " ".join(text.split()))
+
+
+def _list_names(answer: Answer) -> list[str]:
+    """List what an answer releases, as it was entered."""
+    if answer.setting is None:
+        return [line.label for line in answer.parameters.parsed_lines]
+    if answer.setting.statistic is Quantity.QUANTILE:
+        return [_name_quantile(q) for q in parse_numbers(answer.parameters.quantiles)]
+    return [answer.setting.statistic.value]
+
+
+def _name_quantile(q: float) -> str:
+    """Name a quantile."""
+    return f"quantile {wording.digits(q)}"
+
+
+def _describe_statistics(form: Choice | Several, library: Program) -> tuple[tuple[str, str, str], ...]:
+    """Describe each statistic of a form: its name, the standard error of the library's noise, and its bound."""
+    if isinstance(form, Several):
+        dropped = [(name, "0", "none: 0 is published") for name in form.zero_names]
+        return (*(_describe_statistic(release, library, form) for release in form.releases), *dropped)
+    if form.quantity is Quantity.QUANTILE:
+        return tuple((_name_quantile(q), "none", form.bound_text) for q in form.quantiles)
+    return (_describe_statistic(ReleaseShare(form.quantity.value, form, 1), library),)
+
+
+def _describe_statistic(
+    release: ReleaseShare, library: Program, several: Several | None = None
+) -> tuple[str, str, str]:
+    """Describe one release, alone or one of several."""
+    shared_noise = None if several is None else several.find_noise(release, library)
+    noise = find_release_noise(protect_replaced_user(release.choice, library), library, shared_noise)
+    noise_text = "none" if noise is None else wording.number(noise.deviation, 4)
+    if release.choice.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS):
+        noise_text = PRINTED
+    return release.name, noise_text, release.choice.bound_text
+
+
+def _remove_names(form: Choice | Several) -> Choice | Several:
+    """Return the form with placeholders for the names of file and columns."""
+    if isinstance(form, Several):
+        releases = (replace(release, choice=_hide_columns(release.choice)) for release in form.releases)
+        return replace(form, releases=tuple(releases))
+    return _hide_columns(form)
+
+
+def _hide_columns(choice: Choice) -> Choice:
+    """Return a choice with placeholders for the names of file and columns."""
+    columns: dict[str, Any] = {"privacy_unit": ("user_id",), "value_column": "value", "group_column": "group"}
+    return replace(choice, file="events.csv", layout=None, has_known_columns=False, **columns)

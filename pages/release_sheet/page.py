@@ -1,0 +1,90 @@
+"""Release sheet: what to state with the releases whose pages were seen last, with fields for the released numbers."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from dpcore.common.privacy import Disclosure, write_file_name
+from dpcore.report.release_sheet import PRINTED, ReleaseSheet, build_sheet
+from pages.release_sheet.question import QUESTION
+from pages.shared.base import catalogue, keys
+from pages.shared.card import cards, code_panel
+from pages.shared.fields import fields
+from pages.shared.screen import layout
+from pages.shared.session import session
+
+
+def draw_body(slots: layout.PageSlots) -> None:
+    """Draw the sheet of a release that a page has shown, or the way to these pages."""
+    releases, ledger = st.session_state.get(keys.SHOWN_RELEASES, {}), session.get_ledger()
+    sheets = {}
+    for name, (answer, card, card_key) in reversed(releases.items()):
+        form_index = st.session_state.get(keys.CODE_FORM + card_key) or 0
+        sheets[name] = build_sheet(catalogue.QUESTIONS[name].title, answer, card, ledger, form_index)
+    sheets_by_name = {name: sheet for name, sheet in sheets.items() if sheet is not None}
+    if not sheets_by_name:
+        with slots.notes:
+            st.markdown("**Nothing to state yet.** Open the page of the number that you release:")
+            for question in catalogue.PAGES:
+                if question.group == QUESTION.group and question is not QUESTION:
+                    st.page_link(question.path, label=question.title, icon=question.icon)
+        return
+    newest_name = next(iter(sheets_by_name))
+    titles = {name: sheet.title for name, sheet in sheets_by_name.items()}
+    with slots.line:
+        name = (
+            newest_name
+            if len(titles) == 1
+            else fields.choice("Release", titles, f"{QUESTION.key('release_')}{newest_name}") or newest_name
+        )
+    sheet = sheets_by_name[name]
+    with slots.answer, st.container(key="release_sheet_card"):
+        released_texts = _ask_for_numbers(name, sheet)
+        _draw_files(sheet, released_texts)
+        st.page_link(
+            catalogue.QUESTIONS[name].path, label=f"Change it on {sheet.title}", icon=":material/edit:"
+        )
+    with slots.figure, st.container(key="release_sheet_tables"):
+        st.markdown(sheet.write_tables(released_texts))
+    tabs = {"Methods": partial(st.code, sheet.methods.text, language=None, wrap_lines=True)}
+    if sheet.code is not None:
+        tabs["Code"] = partial(
+            st.code, sheet.code.text, language=sheet.code.language, height=code_panel.HEIGHT
+        )
+    tabs["Citation"] = partial(st.code, sheet.methods.bibtex, language=None)
+    with slots.bottom:
+        layout.draw_tabs(tabs, QUESTION.key("tabs"))
+
+
+def _ask_for_numbers(name: str, sheet: ReleaseSheet) -> dict[str, str]:
+    """Draw empty fields for the released numbers, and for the errors that a program prints; return their texts."""
+    texts = {}
+    for statistic, noise_text, _ in sheet.statistics:
+        for label in (statistic, f"± {statistic}")[: 1 + (noise_text == PRINTED)]:
+            key = f"{QUESTION.key('number_')}{name}_{label}"
+            field_label = f"Released {label}" if label == statistic else f"{label}, as printed"
+            texts[label] = st.text_input(field_label, key=key, max_chars=200, persist_state="session")
+    return texts
+
+
+def _draw_files(sheet: ReleaseSheet, released_texts: dict[str, str]) -> None:
+    """Draw the sheet's files, and what may be published."""
+    if sheet.methods.is_withheld:
+        st.caption(
+            ":material/lock: Choose the bound with DP, or without these data. Then the sheet states it, and ±."
+        )
+    cards.label(sheet.methods.shown_disclosure)
+    with st.container(horizontal=True):
+        for label, ending, write in (
+            ("HTML, to print", "html", sheet.write_html),
+            ("Markdown", "md", sheet.write_markdown),
+        ):
+            file_name = f"{write_file_name('release_sheet', Disclosure.PUBLIC)}.{ending}"
+            button_type = fields.main_button() if ending == "html" else "secondary"
+            make_file = partial(write, released_texts)
+            fields.download_button(label, file_name, make_file, f"release_sheet_{ending}", type=button_type)
+
+
+layout.show(QUESTION, draw_body, has_budget=False)

@@ -1,0 +1,17 @@
+"""Release sheet: the declaration of the page."""
+
+from __future__ import annotations
+
+from pages.shared.base.question import FieldOrigin, Question
+
+QUESTION = Question(
+    name="release_sheet",
+    title="Release sheet",
+    icon=":material/assignment:",
+    url_path="release-sheet",
+    group="Choose a bound",
+    lead="You have released a number. **What do you state with it?**",
+    sentence="What do I state with a released number, so that readers can judge it?",
+    other_origins=FieldOrigin.PUBLIC.each("release_", "tabs") | FieldOrigin.DATA.each("number_"),
+    states_releases=True,
+)
