@@ -124,13 +124,13 @@ class Series:
     """The attributes that curves, points and bars share.
 
     Attributes:
-        name: Shown at the pointer and in the legend.
+        name: Shown at the pointer, and as a label.
         x: Along the horizontal axis, shape (k,).
         y: Along the vertical axis, shape (k,).
         style: What it stands for; its colour follows from that.
         low_ends: Lower ends of whiskers, shape (k,); None for no whiskers.
         high_ends: Upper ends of whiskers, shape (k,).
-        is_unnamed: True if the legend leaves it out.
+        is_unnamed: True if it has no label.
         opacity: Less than 1 where something is to be seen through it.
     """
 
@@ -249,7 +249,7 @@ class Hatching:
     """The places of a grid, as of `Regions`, at which ``values`` are not 0, hatched.
 
     Attributes:
-        name: Shown in the legend.
+        name: Shown as a label.
         x: As in `Regions`.
         y: As in `Regions`.
         values: Numbers or booleans, shape (rows, columns).
@@ -268,7 +268,7 @@ class Border:
     """A line where numbers on a grid pass through 0; there is no line if all lie on one side.
 
     Attributes:
-        name: Shown in the legend.
+        name: Shown as a label.
         x: As in `Regions`.
         y: As in `Regions`.
         values: Numbers, shape (rows, columns).
@@ -294,7 +294,7 @@ class Mark:
         y: Where, in that of the vertical one.
         style: Whose colour it has.
         symbol: Its shape.
-        is_unnamed: True if the legend leaves it out.
+        is_unnamed: True if it has no label.
         hover_text: A further line of words at the pointer; empty for none.
         label: The text below it; its name and ``x`` if this is empty.
     """
@@ -311,7 +311,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Band:
-    """A shaded interval of the horizontal axis: its name in the legend, where it begins and where it ends."""
+    """A shaded interval of the horizontal axis: its name, where it begins and where it ends."""
 
     name: str
     low: float
@@ -323,7 +323,7 @@ class Level:
     """A line over the whole width at one height, or over the whole height.
 
     Attributes:
-        name: Shown in the legend.
+        name: Shown as a label.
         value: Where, in the unit of the axis that it crosses.
         is_vertical: True if it runs over the whole height.
         style: Whose colour an upright one has.
@@ -464,7 +464,7 @@ class Plot:
             if second_bound is not None:
                 second_bound = replace(second_bound, initial_value=find_bound(second_bound.bounds))
             handle = replace(handle, initial_value=x, second_bound=second_bound)
-        return replace(self, items=(*items, Mark(SELECTED, x, y, Style.ENTERED, "star")), handle=handle)
+        return replace(self, items=(*items, Mark(SELECTED, x, y, Style.TOTAL)), handle=handle)
 
     def find_selected_excess(self, curve_name: str = "") -> float | None:
         """Return the share by which the selected bound errs more than the least on its curve, or in the cells of a map.

@@ -47,7 +47,7 @@ LINE_STYLES: Mapping[Style, Mapping[str, Any]] = {
     Style.PRIVACY: {"color": "#B0609C", "dash": "dash", "width": 1.5},
     Style.BIAS: {"color": "#B57A00", "dash": "dashdot", "width": 1.5},
     Style.ENTERED: {"color": "#7F7F7F", "dash": "longdash", "width": 1.5},
-    Style.CUSTOMARY: {"color": "#B57A00", "dash": "longdashdot", "width": 1.5},
+    Style.CUSTOMARY: {"color": "#5B7083", "dash": "longdashdot", "width": 1.5},
     Style.TOTAL: {"color": "#2C7FB8", "dash": "solid", "width": 2.5},
 }
 COLOR_ORDER = (Style.CAP, Style.SMOOTH, Style.SAMPLING, Style.PRIVACY, Style.CUSTOMARY, Style.ENTERED)

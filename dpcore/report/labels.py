@@ -183,7 +183,7 @@ class _Area:
         x, _ = self.to_pixels(item.x, item.y)
         heights = np.nan_to_num([self._scale(self.plot.y, end, self.height) for end in ends])
         half_width = 0.35 * WIDTH / x.size if isinstance(item, Bars) else 4.0
-        inside = np.linspace(heights.min(axis=0), heights.max(axis=0), 12)
+        inside = np.linspace(heights.min(axis=0), heights.max(axis=0), 30)
         return np.vstack(
             [np.column_stack([x + shift, row]) for shift in (-half_width, half_width) for row in inside]
         )

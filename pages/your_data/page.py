@@ -62,7 +62,7 @@ def show_offers(dataset: Dataset) -> None:
             with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
                 st.markdown(f"{plain(column)} →", width="content")
                 for page in pages:
-                    st.page_link(page.path, label=page.title, icon=page.icon)
+                    st.page_link(page.path, label=page.title)
     cards.offer_histogram(dataset)
 
 

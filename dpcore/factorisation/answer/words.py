@@ -175,7 +175,7 @@ def build_facts(solution: FactorisationSolution) -> dict[str, str]:
         "A factorisation clearly beats item means with own offsets": f"{winning_phrase}, of "
         f"{', '.join(wording.entered(v.epsilon) for v in trained_verdicts)}.",
         "Own offsets": "how far users rate above item means, computed locally, not released.",
-        "Good enough": f"{', '.join(near_optimal_names)}: within 1{wording.PERCENT} of the smallest error.",
+        "Near-optimal": f"{', '.join(near_optimal_names)}: within 1{wording.PERCENT} of the smallest error.",
         "Intervals": f"Student's at 95{wording.PERCENT}; all models of a seed share its split and noise.",
     }
 

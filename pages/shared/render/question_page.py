@@ -413,6 +413,8 @@ class Page:
             layout.COMPUTED: lambda: self.draw_method(answer),
         }
         with slots.answer:
+            if demo_label:
+                st.markdown(f":small[**{demo_label}.**]")
             cards.draw_answer(answer, key, is_final)
             if question.chooses_bound and not is_demonstration:
                 other_bounds.draw(question, run.shown_card or answer)

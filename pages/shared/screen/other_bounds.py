@@ -26,15 +26,16 @@ def draw(question: Question, card: Answer) -> None:
     dataset = session.dataset()
     if dataset.is_private and isinstance(card.disclosure, ReleaseFacts):
         return
-    if not (bounds := list(_list_bounds(question, dataset))):
+    # A page with the same bound, such as Sum and count on Home, says nothing new.
+    card_text = card.numbers[0].text if card.numbers else ""
+    bounds = [(other, text) for other, text in _list_bounds(question, dataset) if text != card_text]
+    if not bounds:
         return
-    warning = ", not to be published either" if dataset.is_private else ""
+    warning = " (do not publish)" if dataset.is_private else ""
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key=f"{question.name}_others"
     ):
-        st.caption(
-            f"The best bound depends on what you release. Others for these data{warning}:", width="content"
-        )
+        st.caption(f"Each release has its own best bound{warning}:", width="content")
         for other, bound_text in bounds:
             st.page_link(other.path, label=f"{other.title}: {bound_text}", width="content")
 
