@@ -82,7 +82,7 @@ _FOLDERS = ("dpcore", "pages", "sweet_spot", "tests")
 def _is_own_file(file_path: str) -> bool:
     """Return True if a file of code belongs to this project, and not to a library."""
     # Other packages lie in the same folder where this one is installed, and so does the environment in a checkout.
-    return any(Path(file_path).is_relative_to(_PROJECT / name) for name in _FOLDERS)
+    return any(Path(file_path).is_relative_to(_PROJECT / folder_name) for folder_name in _FOLDERS)
 
 
 def describe_error(error: Exception) -> tuple[InputProblem, ...]:

@@ -173,11 +173,11 @@ class Field:
         """Record a problem if a value that applies is missing, not an option, or outside the limits."""
         allowed_values = self.stops or tuple(self.options or ())
         if allowed_values and value not in allowed_values:
-            option_texts = ", ".join(
+            options_text = ", ".join(
                 f"{allowed_value:,}" if isinstance(allowed_value, int) else str(allowed_value.value)
                 for allowed_value in allowed_values
             )
-            problems.add(f"{self.name} must be one of {option_texts}; got {quote(value)}")
+            problems.add(f"{self.name} must be one of {options_text}; got {quote(value)}")
         elif value is None and self.only_with is not None and self.is_required:
             problems.add(f"{self.name} is missing", remedy="Enter a number")
         elif self.limits is not None and (value is not None or self.is_required):

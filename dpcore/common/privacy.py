@@ -165,10 +165,10 @@ def format_rounded_up(value: float, num_digits: int = 6) -> str:
     exact_decimal = Decimal(repr(float(value)))
     if not exact_decimal:
         return "0"
-    last_digit = Decimal(1).scaleb(exact_decimal.adjusted() - num_digits + 1)
-    rounded_decimal = exact_decimal.quantize(last_digit, rounding=ROUND_HALF_EVEN)
+    last_digit_unit = Decimal(1).scaleb(exact_decimal.adjusted() - num_digits + 1)
+    rounded_decimal = exact_decimal.quantize(last_digit_unit, rounding=ROUND_HALF_EVEN)
     if abs(rounded_decimal - exact_decimal) > exact_decimal * Decimal("1e-12"):
-        rounded_decimal = exact_decimal.quantize(last_digit, ROUND_CEILING)
+        rounded_decimal = exact_decimal.quantize(last_digit_unit, ROUND_CEILING)
     return wording.digits(float(rounded_decimal))
 
 
@@ -323,7 +323,7 @@ def bound_mixture_epsilon(
     delta: float,
     grid_distance: float,
 ) -> float:
-    """Bound epsilon of steps in which a user moves a Gaussian by a random number of sensitivities.
+    """Bound epsilon of steps in which a user moves a Gaussian by ``moves``, drawn with probabilities ``weights``.
 
     For neighbours that add or remove a user; rounding as in `bound_sampled_epsilon`.
 
@@ -443,7 +443,7 @@ class Ledger:
     def merge(self, other_ledger: Ledger) -> Ledger:
         """Merge all releases of both ledgers, each once; the total is never less than either.
 
-        A release of ``other`` is taken for one of these only if mark and facts are the same. If its mark stands
+        A release of ``other_ledger`` is taken for one of these only if mark and facts are the same. If its mark stands
         for another release here, it counts as a further one.
         """
         facts_by_mark = dict(zip(self.marks, self.releases, strict=True))

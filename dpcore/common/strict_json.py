@@ -108,7 +108,7 @@ class JsonValue:
     def get_members(
         self, needed: Collection[str], optional: Collection[str] = ()
     ) -> dict[str, JsonValue] | None:
-        """Return the members of an object by name; None, with problems, if a needed one lacks or others are there."""
+        """Return the members of an object by name; None, with problems, if one is missing or unknown."""
         # Room for unknown names, so that they can be told, and for no more than are told.
         members = self.get_named(len(needed) + len(optional) + MAX_PROBLEMS)
         if members is None:
@@ -235,7 +235,7 @@ class JsonValue:
         except (binascii.Error, ValueError):
             members[type_name].must_be("a text in base64")
             return None
-        if len(content) != math.prod(side_node or 0 for side_node in shape) * ARRAY_TYPES[type_name].itemsize:
+        if len(content) != math.prod(side or 0 for side in shape) * ARRAY_TYPES[type_name].itemsize:
             self.must_be("an array as long as its shape says")
             return None
         array = np.frombuffer(content, dtype=ARRAY_TYPES[type_name])
@@ -259,7 +259,7 @@ def read_text(max_characters: int) -> Reader:
 
 
 def read_texts(max_texts: int, max_characters: int) -> Reader:
-    """Make a reader of at most so many texts."""
+    """Make a reader of a list of at most so many texts, as a tuple; empty, with a problem, if there is none."""
     return lambda json_value: tuple(
         entry.get_text(max_characters) for entry in json_value.get_entries(max_texts) or ()
     )
@@ -396,14 +396,14 @@ class Codec:
 
     def list_readers(self, class_: Any) -> tuple[Members, Members]:
         """Return the readers of the fields of a dataclass by name: of required fields, and of the others."""
-        readers_by_default: tuple[Members, Members] = ({}, {})
+        required_and_optional: tuple[Members, Members] = ({}, {})
         for f in fields(class_):
             if f.init:
                 has_default = f.default is not MISSING or f.default_factory is not MISSING
                 type_reader = self.make_reader(list_field_types(class_)[f.name])
                 reader = self.readers.get((class_, f.name), type_reader)
-                readers_by_default[has_default][f.name] = reader
-        return readers_by_default
+                required_and_optional[has_default][f.name] = reader
+        return required_and_optional
 
     def make_reader(self, value_type: Any) -> Reader:
         """Return a reader of values of a type."""

@@ -21,9 +21,9 @@ def number(value: float, num_digits: int = 3) -> str:
         return "not defined" if math.isnan(value) else ("∞" if value > 0 else "−∞")
     if value == int(value) and abs(value) < 1e15:
         return f"{int(value):,}".replace("-", "−")
-    magnitude = math.floor(math.log10(abs(value)))
-    if -4 <= magnitude < num_digits + 3:
-        number_text = f"{value:,.{max(num_digits - 1 - magnitude, 0)}f}"
+    exponent = math.floor(math.log10(abs(value)))
+    if -4 <= exponent < num_digits + 3:
+        number_text = f"{value:,.{max(num_digits - 1 - exponent, 0)}f}"
     else:
         number_text = f"{value:.{num_digits - 1}e}"
     return number_text.replace("-", "−")

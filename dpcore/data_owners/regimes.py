@@ -79,8 +79,8 @@ class RegimeMap:
         joint_gains: log(bound alone / bound of joint privacy), shape (rows, columns); above 0 joining pays. NaN where a
             unit would have more records than its owner.
         full_gains: The same of full privacy.
-        is_vacuous: Where the bound of joint privacy is no smaller than what any choice of parameters has.
-        is_uncovered: Where the theorem says nothing: ε > 10 or δ ≥ 1/n.
+        vacuous_mask: Where the bound of joint privacy is no smaller than what any choice of parameters has.
+        uncovered_mask: Where the theorem says nothing: ε > 10 or δ ≥ 1/n.
     """
 
     x_axis: MapAxis
@@ -89,8 +89,8 @@ class RegimeMap:
     y_values: FloatArray
     joint_gains: FloatArray
     full_gains: FloatArray
-    is_vacuous: npt.NDArray[np.bool_]
-    is_uncovered: npt.NDArray[np.bool_]
+    vacuous_mask: npt.NDArray[np.bool_]
+    uncovered_mask: npt.NDArray[np.bool_]
 
     @property
     def regimes(self) -> FloatArray:
@@ -148,10 +148,10 @@ def compute_regime_map(
     full_bounds = bound_together(map_collaboration, ProtectedPart.FULL)
     both_gains = compute_gains(joint_bounds), compute_gains(full_bounds)
     trivial_bounds = bounds.bound_trivially(map_collaboration)
-    is_vacuous = np.broadcast_to((joint_bounds >= trivial_bounds) & valid_mask, shape)
-    has_large_epsilon = np.asarray(map_collaboration.epsilon) > LARGEST_EPSILON
-    is_uncovered = has_large_epsilon | (np.asarray(map_collaboration.delta) * map_collaboration.owners >= 1.0)
-    return RegimeMap(x_axis, y_axis, x, y, *both_gains, is_vacuous, np.broadcast_to(is_uncovered, shape))
+    vacuous_mask = np.broadcast_to((joint_bounds >= trivial_bounds) & valid_mask, shape)
+    epsilon_mask = np.asarray(map_collaboration.epsilon) > LARGEST_EPSILON
+    uncovered_mask = epsilon_mask | (np.asarray(map_collaboration.delta) * map_collaboration.owners >= 1.0)
+    return RegimeMap(x_axis, y_axis, x, y, *both_gains, vacuous_mask, np.broadcast_to(uncovered_mask, shape))
 
 
 TOLERANCE = 1e-6

@@ -131,9 +131,9 @@ class Population(CountsModel):
         k = self.histogram.count_sizes_up_to(h) if size_index is None else size_index
         rows_below, users_above, _ = self.histogram.pieces_after(k)
         kept_rows = rows_below + h * users_above
-        squared_kept_rows = self._squares_below[k] / kept_rows + h * (h / kept_rows) * users_above
+        scaled_square_sum = self._squares_below[k] / kept_rows + h * (h / kept_rows) * users_above
         rho = self.user_share
-        sampling_variances = self.value_variance * ((rho * squared_kept_rows + (1.0 - rho)) / kept_rows)
+        sampling_variances = self.value_variance * ((rho * scaled_square_sum + (1.0 - rho)) / kept_rows)
         return MeanError(np.asarray(sampling_variances), self.unit_noise_variance * (h / kept_rows) ** 2)
 
     def best_smooth(self) -> BoundOptimum:
@@ -244,7 +244,7 @@ class MeanProblem:
 
     @property
     def num_aggregates(self) -> int:
-        """Return how many aggregates the release has."""
+        """Return 1: one sum is released with noise."""
         return 1
 
     @cached_property
@@ -428,7 +428,7 @@ def _describe_optimum(
 
 
 def growth(problem: MeanProblem, threshold: float) -> Growth:
-    """Describe the growth of a user's weight with their rows below a threshold; above it, it is constant."""
+    """Return the growth of a user's weight with their rows up to a threshold, plain if rows are independent."""
     if not problem.user_share:
         return Growth()
     row_factor, effective_factor = problem.model.coefficients(threshold)
@@ -436,7 +436,7 @@ def growth(problem: MeanProblem, threshold: float) -> Growth:
 
 
 def user_weight(problem: MeanProblem, threshold: float, sizes: npt.ArrayLike) -> FloatArray:
-    """Return the weight of one row of a user of each size.
+    """Return the weight of one row of a user of each size; over all rows of all users weights sum to 1.
 
     Args:
         problem: The question.
@@ -444,8 +444,8 @@ def user_weight(problem: MeanProblem, threshold: float, sizes: npt.ArrayLike) ->
         sizes: Rows per user, at least 1, any shape.
 
     Returns:
-        min(h, s) / (s n_h), float64 of the shape of ``sizes``; over all rows of all users they sum to 1. Where users
-        differ, `Growth` of min(h, s) in the place of min(h, s).
+        min(h, s) / (s n_h), float64 of the shape of ``sizes``. Where users differ, `Growth` of
+        min(h, s) in the place of min(h, s).
 
     Source: Epasto et al. 2020, lemma 3.
     """

@@ -76,13 +76,13 @@ class UserModel:
 
     @cached_property
     def deviations(self) -> FloatArray:
-        """Return tau of each distinct size, shape (K,)."""
+        """Return tau, the standard deviation of a user's mean, for each distinct size, shape (K,)."""
         rho, sizes = self.problem.user_share, self.problem.histogram.sizes.astype(np.float64)
         return np.sqrt(self.problem.value_variance * (rho + (1.0 - rho) / sizes))
 
     @cached_property
     def row_cut(self) -> float:
-        """Return what clamping to [L, U] cuts of a row, in the values' unit."""
+        """Return what clamping to [L, U] cuts of a row in expectation, in the values' unit."""
         deviation, half_width = math.sqrt(self.problem.value_variance), self.problem.value_bound / 2.0
         return float(measure_clamp(np.array(deviation), np.array(half_width))[0])
 
@@ -95,8 +95,8 @@ class UserModel:
                 False for normal means.
         """
         h = np.minimum(np.asarray(thresholds, dtype=np.float64), float(self.problem.histogram.max_size))
-        parts = [self._measure(threshold, has_any_distribution) for threshold in h.ravel().tolist()]
-        shifts, sampling_variances = np.moveaxis(np.reshape(parts, (*h.shape, 2)), -1, 0)
+        measured_pairs = [self._measure(threshold, has_any_distribution) for threshold in h.ravel().tolist()]
+        shifts, sampling_variances = np.moveaxis(np.reshape(measured_pairs, (*h.shape, 2)), -1, 0)
         noise_variances = self.problem.model.smooth(h).privacy_variance
         if has_any_distribution and self.problem.num_aggregates == 2:
             # The clamped mean may lie off the middle, where the noise of the count matters.
@@ -104,7 +104,7 @@ class UserModel:
         return MeanError(sampling_variances, np.asarray(noise_variances), shifts)
 
     def _measure(self, threshold: float, has_any_distribution: bool) -> tuple[float, float]:
-        """Return what is cut at one threshold, and the variance before noise."""
+        """Return what is cut in expectation at one threshold, and the variance before noise."""
         histogram, deviations = self.problem.histogram, self.deviations
         sizes, users = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
         u = user_weight(self.problem, threshold, sizes) * sizes
@@ -115,8 +115,8 @@ class UserModel:
             cuts = (np.hypot(deviations, limits) - limits) / 2.0
             squares = np.maximum(p, np.abs(u - p)) ** 2
         else:
-            cuts, clamped, inside = measure_clamp(deviations, limits)
-            squares = u**2 * clamped - 2.0 * u * p * inside + p**2
+            cuts, variance_shares, inside = measure_clamp(deviations, limits)
+            squares = u**2 * variance_shares - 2.0 * u * p * inside + p**2
         return float(users @ (u * cuts)), float(users @ (np.maximum(squares, 0.0) * deviations**2))
 
     def find_threshold(self, bounds: FloatArray, variances: FloatArray) -> float:

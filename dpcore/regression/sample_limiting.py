@@ -83,7 +83,7 @@ class CapCurve:
         return np.asarray(self.sampling_variances + self.privacy_variances)
 
     @property
-    def has_estimate(self) -> npt.NDArray[np.bool_]:
+    def valid_mask(self) -> npt.NDArray[np.bool_]:
         """Return True for each cap at which every draw gave an estimate; the largest one keeps all rows and does."""
         return np.asarray((self.num_rank_deficient_draws == 0) & (self.num_full_rank_draws > 0))
 
@@ -101,7 +101,7 @@ class CapCurve:
         For predictions it is the paper's choice, which looks at labels.
         """
         errors = self.get_errors(target)
-        return int(np.argmin(np.where(self.has_estimate & ~np.isnan(errors), errors, np.inf)))
+        return int(np.argmin(np.where(self.valid_mask & ~np.isnan(errors), errors, np.inf)))
 
     @property
     def best_index(self) -> int:

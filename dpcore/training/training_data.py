@@ -167,8 +167,8 @@ def find_unnamed_class(table: Table, design: Design) -> list[InputProblem]:
     line_word = wording.agreeing(text_row_indices.size, "line", "lines")
     label_name = shorten(design.label)
     problem_text = f"the label {label_name} holds words ({line_word} {lines_text}): which one is 1?"
-    remedy = "Name the class that counts as 1 (positive), or correct these cells"
-    return [InputProblem(problem_text, remedy=remedy)]
+    remedy_text = "Name the class that counts as 1 (positive), or correct these cells"
+    return [InputProblem(problem_text, remedy=remedy_text)]
 
 
 def describe_positive(data: TrainingData, positive_above: float) -> str:

@@ -139,7 +139,9 @@ def _start_release(solution: TrainingSolution) -> None:
     def make(progress: jobs.Progress, should_stop: ShouldStop) -> ReleaseRecord | _Stopped:
         """Train once and return the record of the release, or how it was stopped or failed."""
         try:
-            model = train_once(rows, mechanism, cell, check_noted, progress, should_stop)
+            model = train_once(
+                rows, mechanism, cell, charge=check_noted, progress=progress, should_stop=should_stop
+            )
         except StoppedError as stopped_error:
             return _Stopped(stopped_error.was_drawn)
         except Exception as error:  # No second try of the same work: it would draw noise that nobody noted.

@@ -57,7 +57,7 @@ def release_copy(app: AppTest, epsilon: float = PLENTY) -> AppTest:
     """Release a DP histogram on Data; it becomes the data in use."""
     check(go(app, "Data").number_input(key="private_choice.histogram_epsilon").set_value(epsilon).run())
     confirm(app, "private_release")
-    assert data(app).release is not None, "no user is left in the copy"
+    assert data(app).release is not None, "no user is left in the histogram"
     return app
 
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from html.parser import HTMLParser
+from operator import itemgetter
 
 import numpy as np
 
@@ -194,9 +195,9 @@ def list_card_numbers(app, key):
 
 
 def card_numbers(app, key):
-    """Return (label, value) of the numbers of one card: the large one and its error, and further metrics."""
+    """Return (label, value) of the labelled numbers of one card; one that its instruction holds has no label there."""
     metrics = [(metric.label, metric.value) for metric in metrics_of(app.get_by_key(key))]
-    return [*list_card_numbers(app, key), *metrics]
+    return [*filter(itemgetter(0), list_card_numbers(app, key)), *metrics]
 
 
 class Reader(HTMLParser):

@@ -58,8 +58,8 @@ def plot_regime_map(solution: OwnersSolution) -> Plot:
         ],
         "alone_over_joint": np.exp(joint_gains[file_slices]).ravel(),
         "alone_over_full": np.exp(full_gains[file_slices]).ravel(),
-        "says_nothing": regime_map.is_vacuous[file_slices].ravel().astype(int),
-        "not_covered": regime_map.is_uncovered[file_slices].ravel().astype(int),
+        "says_nothing": regime_map.vacuous_mask[file_slices].ravel().astype(int),
+        "not_covered": regime_map.uncovered_mask[file_slices].ravel().astype(int),
     }
     point_phrase = " and ".join(
         f"{map_axis.label} = {wording.number(solution.get_coordinate(map_axis))}"
@@ -74,8 +74,8 @@ def plot_regime_map(solution: OwnersSolution) -> Plot:
     joint_border_label = "Joining begins to pay" if has_equal_gains else "Joint privacy begins to pay"
     items: list[Item] = [
         Regions(x, y, regime_map.regimes, regime_styles, ("bound alone : joint", np.exp(joint_gains))),
-        Hatching("The bound says nothing", x, y, regime_map.is_vacuous),
-        Hatching("Not covered: ε > 10 or δ ≥ 1/n", x, y, regime_map.is_uncovered, "."),
+        Hatching("The bound says nothing", x, y, regime_map.vacuous_mask),
+        Hatching("Not covered: ε > 10 or δ ≥ 1/n", x, y, regime_map.uncovered_mask, "."),
         Border(joint_border_label, x, y, joint_gains, Style.CAP),
     ]
     if not has_equal_gains:
@@ -200,11 +200,10 @@ def build_columns(result: StudyResult) -> dict[str, FloatArray]:
     columns: dict[str, FloatArray] = {"owners": np.array(result.study.numbers_of_owners, dtype=np.float64)}
     for _, column_name, form, epsilon_index in list_lines(result):
         accuracies_by_run = result.accuracies_by_form[form][epsilon_index]
+        # The extremes are NaN only where nothing ran.
         columns |= {
             column_name: result.average(form)[epsilon_index],
-            f"{column_name}_smallest": np.fmin.reduce(
-                accuracies_by_run, axis=1
-            ),  # NaN only where nothing ran.
+            f"{column_name}_smallest": np.fmin.reduce(accuracies_by_run, axis=1),
             f"{column_name}_largest": np.fmax.reduce(accuracies_by_run, axis=1),
         }
     return columns

@@ -80,8 +80,8 @@ def describe_inputs(answer: Answer, dataset: Dataset) -> section.Parts:
     users_text = rho_text if problem.table_values is None else "the values themselves"
     values_sentences = "There are no values to read."
     if clamped_values is not None:
-        num_outside = clamped_values.num_below, clamped_values.num_above
-        outside_counts = OutsideCounts(*num_outside, problem.histogram.num_rows)
+        below_and_above = clamped_values.num_below, clamped_values.num_above
+        outside_counts = OutsideCounts(*below_and_above, problem.histogram.num_rows)
         values_sentences = outside_counts.write_sentence("[L, U]", " and is clamped", " and are clamped")
     elif parameters.variance_source is VarianceSource.FROM_VALUES:
         values_sentences += " The worst case stands in for σ²."
@@ -156,9 +156,9 @@ def build_answer(
     def describe_errors() -> dict[str, object]:
         """Return the entries of the choice file on the errors: of clamped users, or of the cap and smooth weights."""
         if users_solution is not None:
-            names = "variance", "privacy_variance", "shift"
-            errors_by_part = {name: float(getattr(users_solution.mean_error, name)) for name in names}
-            return {"standard_error": users_solution.standard_error, **errors_by_part}
+            part_names = "variance", "privacy_variance", "shift"
+            part_entries = {name: float(getattr(users_solution.mean_error, name)) for name in part_names}
+            return {"standard_error": users_solution.standard_error, **part_entries}
         cap_entries, smooth_entries = (
             private_counts.list_choice_entries(choice, mean_solution.problem.noise.kind)
             for choice in (cap_choice, smooth_choice)

@@ -97,5 +97,5 @@ def _get_smooth_error(answer: Answer) -> float:
     """Return the error of the best smooth weights, of clamped users if these are chosen, else of clamped rows."""
     solution = answer.solution
     is_of_users = answer.parameters.clamp is Clamp.USERS and solution.users_solution is not None
-    best_weights = solution.users_solution if is_of_users else solution.smooth_choice
-    return float(best_weights.standard_error)
+    smooth_solution = solution.users_solution if is_of_users else solution.smooth_choice
+    return float(smooth_solution.standard_error)

@@ -27,6 +27,6 @@ def measure_relative_error(
 ) -> RelativeError:
     """Return the error over the mean; over half the range where the mean is 0, unknown or must not be read."""
     may_read = dataset.values is not None and (parameters.reads_values or not dataset.is_private)
-    if may_read and solution.clamped_values is not None and (mean_size := abs(solution.clamped_values.mean)):
-        return RelativeError(error / mean_size, "the mean")
+    if may_read and solution.clamped_values is not None and (abs_mean := abs(solution.clamped_values.mean)):
+        return RelativeError(error / abs_mean, "the mean")
     return RelativeError(error / (solution.problem.value_bound / 2.0), "half the range")

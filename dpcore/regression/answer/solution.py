@@ -117,7 +117,7 @@ class RegressionSolution:
             return None
         cap_curve, best_index = self.cap_curve, self.cap_curve.best_index
         standard_errors = np.sqrt(cap_curve.variances)
-        near_mask = cap_curve.has_estimate & (standard_errors <= 1.05 * standard_errors[best_index])
+        near_mask = cap_curve.valid_mask & (standard_errors <= 1.05 * standard_errors[best_index])
         excluded_indices = np.flatnonzero(~near_mask)
         low_index = excluded_indices[excluded_indices < best_index].max(initial=-1) + 1
         high_index = excluded_indices[excluded_indices > best_index].min(initial=standard_errors.size) - 1

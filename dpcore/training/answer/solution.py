@@ -271,8 +271,8 @@ def scale_rows(data: TrainingData, positive_above: float) -> ClassifierRows:
         InvalidInput: The data have no labels and features, or no ranges.
     """
     if data.dataset.table is None or data.scaling is None:
-        remedy = "See dpcore.training.training_data.TrainingData"
-        raise refuse("the data have no labels and features, or their ranges are missing", remedy=remedy)
+        remedy_text = "See dpcore.training.training_data.TrainingData"
+        raise refuse("the data have no labels and features, or their ranges are missing", remedy=remedy_text)
     return prepare_rows(data.dataset.table, data.scaling, positive_above)
 
 

@@ -304,10 +304,10 @@ def test_a_map_holds_the_regime_of_every_point(x: MapAxis, y: MapAxis) -> None:
                 assert math.isnan(regime_map.regimes[i, j])
                 continue
             assert regime_map.regimes[i, j] == find_regime(point)
-            assert regime_map.is_vacuous[i, j] == (
+            assert regime_map.vacuous_mask[i, j] == (
                 float(bound_together(point, ProtectedPart.JOINT)) >= float(bound_trivially(point))
             )
-            assert regime_map.is_uncovered[i, j] == (point.epsilon > 10 or point.delta >= 1 / point.owners)
+            assert regime_map.uncovered_mask[i, j] == (point.epsilon > 10 or point.delta >= 1 / point.owners)
     assert len(np.unique(regime_map.regimes[np.isfinite(regime_map.regimes)])) >= 2
     assert (regime_map.x_values[0], regime_map.x_values[-1]) == pytest.approx(AXIS_RANGES[x])
 

@@ -1,4 +1,4 @@
-"""An audit of the private copy: neighbouring histograms, many releases, and a lower bound on the real epsilon.
+"""An audit of the DP histogram: neighbouring histograms, many releases, and a lower bound on the real epsilon.
 
 For an event E chosen beforehand, epsilon-DP says P(E | D) <= e^epsilon P(E | D'). Clopper-Pearson bounds P(E | D)
 from below and P(E | D') from above: the log of their ratio bounds epsilon from below, wrongly with a chance of

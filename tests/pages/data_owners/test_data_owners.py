@@ -187,7 +187,7 @@ def test_the_map_has_the_point_its_regimes_and_its_hatched_areas() -> None:
     )
     # The areas cover exactly what the bounds say nothing about.
     mask, hatching = (
-        found.regime_map.is_vacuous,
+        found.regime_map.vacuous_mask,
         next(item for item in whole.items if isinstance(item, Hatching)),
     )
     np.testing.assert_array_equal(hatching.values != 0.0, mask)
