@@ -267,7 +267,7 @@ def drop_blank_rows(
 _PLAIN_PATTERN = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
 """Numbers whose marks are unambiguous."""
 _NOT_FINITE_PATTERN = r"(?i:[+-]?(?:nan|inf|infinity)|n/?a|null|none|#n/?a|<na>)"
-YES_WORDS, NO_WORDS = ("true", "yes", "y"), ("false", "no", "n")
+YES_WORDS, NO_WORDS = ("true", "yes"), ("false", "no")
 """Words that count as 1 and as 0 in a column of values, in any case."""
 _WORD_PATTERN = f"(?i:{'|'.join((*YES_WORDS, *NO_WORDS))})"
 _SPACES = " '\u2019\u00a0\u202f"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dpcore.answer.answer import Answer
-from dpcore.answer.methods import NEIGHBOUR_TEXTS, ChoiceSource, Methods
+from dpcore.answer.methods import ChoiceSource, Methods
 from dpcore.code import LIBRARIES, protect_replaced_user, write
 from dpcore.code.choice import Choice, Code, Quantity
 from dpcore.code.release_noise import find_release_noise
@@ -56,7 +56,7 @@ class ReleaseSheet:
         rows = [("Statistic", "Released", "± (noise)", "Bound"), *rows]
         lines = ["| " + " | ".join(map(_escape, row)) + " |" for row in rows]
         facts = [f"| {name} | {_escape(text)} |" for name, text in self.facts.items()]
-        note = "± is the standard error of the noise; the bias of the bound is not included."
+        note = "± is the standard error of the noise, bias not included."
         return "\n".join(
             (lines[0], "|-|-|-|-|", *lines[1:], "", note, "", "| Guarantee | |", "|-|-|", *facts)
         )
@@ -124,7 +124,7 @@ def build_sheet(
     facts_by_name = {
         "ε in all": f"{format_rounded_up(total.epsilon)}{this_text}",
         "δ in all": format_rounded_up(total.delta),
-        "Relation": f"Two data sets are neighbours {NEIGHBOUR_TEXTS[total.neighbours]}",
+        "Relation": total.neighbours.value,
         "Unit of protection": "a user's values"
         if total.neighbours is Neighbours.REPLACE_VALUES
         else "a user with all their rows",

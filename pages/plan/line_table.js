@@ -1,6 +1,7 @@
 // The lines of a plan as a table that is edited in place. Rows and their fields keep their elements, and with them the
 // focus, while numbers change.
 const NAMES = ["target", "reached", "share", "bound", "met"];
+const HELP = "5%, or 12 in the value's own unit; 5% weight 2 counts its squared error twice";
 const HEADS = { target: "Target ±", reached: "Reachable", share: "Share", bound: "Bound", met: "Met" };
 const create = (name, parent, props = {}) => parent.appendChild(Object.assign(document.createElement(name), props));
 
@@ -8,7 +9,7 @@ const createRow = (body) => {
   const row = create("tr", body);
   create("th", row, { scope: "row" });
   for (const name of NAMES) create("td", row, { className: name }).dataset.name = HEADS[name];
-  create("input", row.querySelector(".target"), { type: "text", placeholder: "5%", maxLength: 60 });
+  create("input", row.querySelector(".target"), { type: "text", placeholder: "5%", maxLength: 60, title: HELP });
   create("button", create("td", row), { type: "button", textContent: "Remove" });
 };
 

@@ -35,7 +35,8 @@ def draw(dataset: Dataset, solution: PlanSolution | None = None) -> None:
         labels = [{"label": label, "target": target} for label, target in line_texts]
         data = [label | row for label, row in zip(labels, rows, strict=True)]
         _mount_table(key=_KEY, data=data, height="content", on_edited_change=apply_edit)
-        st.caption(words.TABLE_NOTE)
+        if solution is not None and (missed_text := words.describe_all_missed(solution)):
+            st.markdown(missed_text)
     else:
         st.markdown("**The plan is empty.** Add each statistic that you will release; they share one ε.")
         if dataset.values is None:

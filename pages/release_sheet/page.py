@@ -55,7 +55,9 @@ def draw_body(slots: layout.PageSlots) -> None:
         )
     tabs["Citation"] = partial(st.code, sheet.methods.bibtex, language=None)
     with slots.bottom:
-        layout.draw_tabs(tabs, QUESTION.key("tabs"))
+        for tab_name, draw in tabs.items():
+            with st.expander(tab_name):
+                draw()
 
 
 def _ask_for_numbers(name: str, sheet: ReleaseSheet) -> dict[str, str]:

@@ -12,6 +12,6 @@ QUESTION = Question(
     group="Choose a bound",
     lead="You have released a number. **What do you state with it?**",
     sentence="What do I state with a released number, so that readers can judge it?",
-    other_origins=FieldOrigin.PUBLIC.each("release_", "tabs") | FieldOrigin.DATA.each("number_"),
+    other_origins=FieldOrigin.PUBLIC.each("release_") | FieldOrigin.DATA.each("number_"),
     states_releases=True,
 )

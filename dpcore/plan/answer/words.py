@@ -42,17 +42,23 @@ def write_headline(solution: PlanSolution) -> str:
 
 def write_detail(solution: PlanSolution, dataset: Dataset) -> str:
     """Write the sentences that qualify the headline: what each missed target would take, or what costs most."""
-    sentences = [
-        _describe_missed(line, epsilon) for line, epsilon in _list_missed(solution)[:MAX_LINES_IN_TEXT]
-    ]
-    if (num_hidden := len(_list_missed(solution)) - MAX_LINES_IN_TEXT) > 0:
-        sentences.append(f"{wording.counted(num_hidden, 'further target')}: see the table.")
+    missed_text = describe_all_missed(solution)
+    sentences = [missed_text] if missed_text else []
     if not sentences and len(solution.lines) > 1:
         sentences.append(_describe_most_expensive(solution))
     if dropped_labels := [line.label for line in solution.lines if line.is_dropped]:
         sentences.append(f"**Dropped:** {' and '.join(dropped_labels)}. 0 is published instead.")
     if dataset.is_private:
         sentences.append(LEAKS)
+    return " ".join(sentences)
+
+
+def describe_all_missed(solution: PlanSolution) -> str:
+    """Write what would do for the missed targets, those that need most first; empty if all targets are met."""
+    missed = _list_missed(solution)
+    sentences = [_describe_missed(line, epsilon) for line, epsilon in missed[:MAX_LINES_IN_TEXT]]
+    if (num_hidden := len(missed) - MAX_LINES_IN_TEXT) > 0:
+        sentences.append(f"{wording.counted(num_hidden, 'further target')}: see the table.")
     return " ".join(sentences)
 
 
@@ -182,9 +188,6 @@ def _write_remedy(line: AllocatedLine, epsilon: float) -> str:
     return f"ε = {format_rounded_up(epsilon, 3)}" if epsilon <= EPSILON_RANGE[1] else "no ε is enough"
 
 
-TABLE_NOTE = "Target: 5%, or 12 in the value's own unit. *Met* names the ε that is enough with these shares."
-
-
 def build_facts(solution: PlanSolution) -> dict[str, str]:
     """Build the facts behind the plan, a sentence each."""
     facts: dict[str, str] = {}
@@ -195,7 +198,7 @@ def build_facts(solution: PlanSolution) -> dict[str, str]:
     if len(solution.lines) > 1:
         extra_error_share = max(solution.equal_split_factor - 1.0, 0.0)
         facts["Equal split"] = (
-            f"its errors are {wording.percent(extra_error_share)} larger (root mean square over target errors); "
+            f"its errors are {wording.percent(extra_error_share)} larger; "
             f"{sum(line.is_reached for line in solution.equal_split_lines)} of {len(solution.lines)} meet theirs."
         )
     for line in solution.planned_lines:

@@ -25,7 +25,6 @@ USERS = [f"u{index}" for index in range(8)]
 TRUTHS = [True, False, True, True, False, True, True, False]
 SPELLINGS: dict[str, tuple[str, list[Any]]] = {
     "words": ("t.csv", [("Yes", "yes", "TRUE")[k % 3] if truth else "No" for k, truth in enumerate(TRUTHS)]),
-    "letters": ("t.csv", ["y" if truth else "N" for truth in TRUTHS]),
     "digits": ("t.csv", [str(int(truth)) for truth in TRUTHS]),
     "pandas": ("t.csv", list(TRUTHS)),
     "Arrow": ("t.parquet", list(TRUTHS)),

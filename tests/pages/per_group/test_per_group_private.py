@@ -113,7 +113,7 @@ def test_curves_go_through_what_is_asked(rows: Any) -> None:
 def test_the_card_says_what_is_kept_and_how_the_budget_is_split(rows: Any) -> None:
     told = answer_from(rows)
     assert told.headline.startswith("Keep at most")
-    assert ", of at most " in told.detail
+    assert ", of at most " in told.alternative.sentence
     facts = dict(told.facts)
     assert facts["Budget"].startswith(
         "ε = 1.5 and δ = 0.000001 to select groups (truncated geometric), ε = 1.5 for"
