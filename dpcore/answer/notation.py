@@ -21,12 +21,22 @@ def write_symbols(plot: Plot, symbols: Mapping[str, str]) -> Plot:
         """Return the axis with a symbol for its heading, or else for its name."""
         return replace(axis, title=symbols.get(axis.heading, symbols.get(axis.name, axis.title)))
 
-    items: list[Any] = list(plot.items)
+    def write_item(item: Any) -> Any:
+        """Return the item with a symbol for its name, which is then its label, too."""
+        if (symbol := symbols.get(getattr(item, "name", ""))) is None:
+            return item
+        return replace(item, name=symbol, **({"label": ""} if hasattr(item, "label") else {}))
+
+    toggles = [
+        replace(toggle, item_names=tuple(symbols.get(name, name) for name in toggle.item_names))
+        for toggle in plot.toggles
+    ]
     return replace(
         plot,
         title=symbols.get(plot.title, plot.title),
         x=write_axis(plot.x),
         y=write_axis(plot.y),
-        items=[replace(i, name=symbols.get(i.name, i.name)) if hasattr(i, "name") else i for i in items],
+        items=[write_item(item) for item in plot.items],
+        toggles=tuple(toggles),
         lower_plot=plot.lower_plot and write_symbols(plot.lower_plot, symbols),
     )

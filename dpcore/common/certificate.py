@@ -42,6 +42,7 @@ class Certificate:
     approximation: str = ""
 
     def __post_init__(self) -> None:
+        """Raise `CertificateError` if the lower bound lies above the value by more than rounding explains."""
         if self.relative_gap < IMPOSSIBLE_GAP:
             raise CertificateError(
                 f"the lower bound {self.lower_bound!r} lies above the value {self.value!r} it should bound "

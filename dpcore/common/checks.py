@@ -49,6 +49,7 @@ class InvalidInput(ValueError):
     """
 
     def __init__(self, problems: Iterable[InputProblem | str]) -> None:
+        """Store the problems, with a text as a problem of that message, and write their sentences as the message."""
         self.problems: tuple[InputProblem, ...] = tuple(
             problem if isinstance(problem, InputProblem) else InputProblem(problem) for problem in problems
         )
@@ -158,9 +159,11 @@ class Problems:
     entries: list[InputProblem] = field(default_factory=list)
 
     def __enter__(self) -> Problems:
+        """Return this collector."""
         return self
 
     def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
+        """Raise `InvalidInput` with the recorded problems, unless the block ended with an error of its own."""
         if error_type is None:
             self.raise_if_any()
 

@@ -341,6 +341,7 @@ class Parameters:
     epsilon: float
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with the problems of every field, of misplaced ones and of several together."""
         type_hints = list_field_types(type(self))
         with Problems() as problems:
             problems.between(*EPSILON_RANGE, epsilon=self.epsilon)

@@ -86,6 +86,7 @@ class ReleaseFacts:
     mechanism: str
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with every parameter that is out of its range."""
         with Problems() as problems:
             problems.positive(epsilon=self.epsilon)
             if problems.non_negative(delta=self.delta) and self.delta >= 1.0:
@@ -431,6 +432,7 @@ class Ledger:
     marks: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
+        """Draw the marks if none are given; raise ValueError unless each release has a mark of its own."""
         if not self.marks:
             object.__setattr__(self, "marks", tuple(draw_mark() for _ in self.releases))
         if not len(self.releases) == len(self.marks) == len(set(self.marks)):

@@ -107,6 +107,7 @@ class EffectiveSizes:
     """
 
     def __init__(self, histogram: ContributionHistogram, user_share: float) -> None:
+        """Convert the sizes, and count the users of each distinct effective size."""
         self.user_share = user_share
         converted_sizes = self.convert(histogram.sizes)
         self.sizes: FloatArray

@@ -37,15 +37,16 @@ class Workspace:
     """
 
     def __init__(self) -> None:
+        """Remove abandoned folders, and create this one with its lock; raise `InvalidInput` if none can be."""
         try:
             remove_abandoned()
-            self.folder, lock = _create_locked_folder()
+            self.folder, lock_handle = _create_locked_folder()
         except OSError as error:
             if is_full_disk(error):
                 raise InvalidInput([FULL_DISK]) from None
             message = "no temporary folder can be written to"
             raise refuse(message, remedy="Name one in TMPDIR and start again") from None
-        self._remove = weakref.finalize(self, _remove, self.folder, lock)
+        self._remove = weakref.finalize(self, _remove, self.folder, lock_handle)
         _OPEN.add(self)
 
     def close(self) -> None:
@@ -67,7 +68,7 @@ def close_all() -> None:
 
 
 def remove_abandoned() -> None:
-    """Remove the workspaces of killed processes, whatever their age."""
+    """Remove the workspaces of killed processes: at once if their lock is free, later if they have no lock."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
         with contextlib.suppress(OSError):
             folder_status = folder.lstat()
@@ -108,30 +109,30 @@ def _create_locked_folder() -> tuple[Path, int]:
     raise FileNotFoundError(f"no folder in {tempfile.gettempdir()} stays")
 
 
-def _take_lock(lock: int) -> bool:
+def _take_lock(lock_handle: int) -> bool:
     """Take the lock of an open file; return False if another process or another handle of the file holds it."""
     try:
         if sys.platform == "win32":
             import msvcrt
 
-            msvcrt.locking(lock, msvcrt.LK_NBLCK, 1)
+            msvcrt.locking(lock_handle, msvcrt.LK_NBLCK, 1)
         else:
             import fcntl
 
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock_handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return False
     return True
 
 
-def _remove(folder: Path, lock: int) -> None:
+def _remove(folder: Path, lock_handle: int) -> None:
     """Remove a folder with all in it, and close its lock."""
     # On Windows an open file cannot be removed. Elsewhere nobody shall see the folder unlocked.
     if sys.platform == "win32":
-        os.close(lock)
+        os.close(lock_handle)
     shutil.rmtree(folder, ignore_errors=True)
     if sys.platform != "win32":
-        os.close(lock)
+        os.close(lock_handle)
 
 
 def open_link(link: str, workspace: Workspace) -> bool:

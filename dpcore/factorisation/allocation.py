@@ -57,6 +57,7 @@ class Spending:
     gram_releases_per_sweep: int = 0
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with every number that is out of its range."""
         with Problems() as problems:
             problems.positive(budget=self.budget)
             problems.between(0.0, 0.99, count_share=self.count_share)

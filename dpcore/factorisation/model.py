@@ -149,6 +149,7 @@ class RatingRange:
     highest: float = 5.0
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` unless the ends are ascending and within `LARGEST_RATING`."""
         with Problems() as problems:
             ends_by_name = {"the lowest rating": self.lowest, "the highest": self.highest}
             if problems.ascending(**ends_by_name):

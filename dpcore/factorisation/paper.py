@@ -75,9 +75,9 @@ class PaperRuns:
     def run_over_epsilon(self, epsilon: float, seed: int) -> dict[str, float]:
         """Return the error or recall over all items at one ε, for each line of figures 1, 2 and 7."""
         private_kinds = tuple(model_kind for model_kind in self.study.model_kinds if model_kind.is_private)
-        scores_by_line = dict(_measure_models(self, epsilon, 0.25, seed, private_kinds))
-        scores_by_line |= _measure_models(self, 1.0, 0.25, seed, (ModelKind.NO_PRIVACY,))
-        return {line_key: scores[0] for line_key, scores in scores_by_line.items()}
+        score_lists_by_line = dict(_measure_models(self, epsilon, 0.25, seed, private_kinds))
+        score_lists_by_line |= _measure_models(self, 1.0, 0.25, seed, (ModelKind.NO_PRIVACY,))
+        return {line_key: scores[0] for line_key, scores in score_lists_by_line.items()}
 
     def run_over_exponent(self, exponent: float, seed: int) -> dict[str, float]:
         """Return the error or recall of adaptive weights at one μ, for each ε that is a line of figures 3 and 10."""
@@ -88,10 +88,10 @@ class PaperRuns:
 
     def run_over_fifths(self, fifth: float, seed: int, epsilon: float = 1.0) -> dict[str, float]:
         """Return the error or recall on one fifth of the items, 1 for the rarest, for each line of figure 4."""
-        scores_by_line = dict(_measure_models(self, epsilon, 0.25, seed, tuple(SCHEMES)))
-        half_exponent_scores = _measure_models(self, epsilon, 0.5, seed, (ModelKind.ADAPTIVE,))
-        scores_by_line["adaptive_half"] = half_exponent_scores["adaptive"]
-        return {line_key: scores[int(fifth)] for line_key, scores in scores_by_line.items()}
+        score_lists_by_line = dict(_measure_models(self, epsilon, 0.25, seed, tuple(SCHEMES)))
+        half_exponent_lists = _measure_models(self, epsilon, 0.5, seed, (ModelKind.ADAPTIVE,))
+        score_lists_by_line["adaptive_half"] = half_exponent_lists["adaptive"]
+        return {line_key: scores[int(fifth)] for line_key, scores in score_lists_by_line.items()}
 
     def run_gain(self, fifth: float, seed: int) -> dict[str, float]:
         """Return by which share adaptive weights' error is below tail sampling's on one fifth, by ε of figure 9."""

@@ -114,6 +114,7 @@ class FactorisationParameters(Parameters):
     """Against 1 for what was chosen."""
 
     def _check_together(self, problems: Problems) -> None:
+        """Check the range of the data's ratings, or the size of what is generated, and the epsilons to train at."""
         if self.source is RatingSource.DATA:
             problems.ascending(**{"the lowest rating": self.lowest, "the highest": self.highest})
         elif not problems.entries:

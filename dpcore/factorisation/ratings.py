@@ -43,6 +43,7 @@ class Ratings:
     num_items: int
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` if shapes do not fit, or codes, the order of items or ratings are wrong."""
         starts, items = self.starts, self.items
         with Problems() as problems:
             if starts.ndim != 1 or starts.size < 2 or starts[0] != 0 or np.any(starts[1:] < starts[:-1]):

@@ -119,6 +119,7 @@ class ClampedUsersProblem:
     has_private_counts: bool = True
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` if the values are none or the variance is out of its range."""
         with Problems() as problems:
             problems.of_kind(Values, values=self.values)
             problems.between(1e-12, 1e18, unit_noise_variance=self.unit_noise_variance)

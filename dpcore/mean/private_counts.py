@@ -92,6 +92,7 @@ class PrivateCountsProblem(public_counts.MeanProblem):
     released_sums: ReleasedSums = ReleasedSums.PAIR
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with every parameter that is out of its range, those of `MeanProblem` among them."""
         with Problems() as problems:
             is_release = problems.of_kind(ReleasedSums, released_sums=self.released_sums)
             with problems.collecting():

@@ -226,6 +226,7 @@ class MeanProblem:
     program: Program = field(default=Program.PYTHON, kw_only=True)
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with every parameter that is out of its range, or if their ratio leaves float64."""
         with Problems() as problems:
             noise_error.check_noise(problems, self.mechanism, self.epsilon, self.delta)
             problems.positive(value_bound=self.value_bound)

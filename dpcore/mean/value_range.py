@@ -65,6 +65,7 @@ class ValueRangeProblem:
     relative_noise: float | None = None
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with every parameter that is out of its range."""
         with Problems() as problems:
             problems.of_kind(Values, values=self.values)
             problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
@@ -187,6 +188,7 @@ class WeightedRows:
     """
 
     def __init__(self, problem: ValueRangeProblem, threshold: float) -> None:
+        """Weigh and sum the rows in the order of their values."""
         with Problems() as problems:
             problems.between(1.0, MAX_SIZE, threshold=threshold)
         self.problem, self.threshold = problem, float(threshold)

@@ -62,6 +62,7 @@ class HistogramBase:
     _densities: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        """Check edges and weights, scale the weights to a sum of 1, and store them with the densities, read-only."""
         edges, weights = np.array(self.edges, dtype=np.float64), np.array(self.weights, dtype=np.float64)
         is_ascending = edges.ndim == 1 and edges.size >= 2 and bool(np.all(edges[1:] > edges[:-1]))
         with Problems() as problems:
@@ -214,6 +215,7 @@ class NormalBase:
     standard_deviation: float
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` unless both numbers are finite and the standard deviation is positive."""
         with Problems() as problems:
             problems.finite(mean=self.mean)
             problems.positive(standard_deviation=self.standard_deviation)

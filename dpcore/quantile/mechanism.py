@@ -141,6 +141,7 @@ class QuantileProblem:
     program: Program = Program.BEST
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with every parameter that is out of its range or does not fit the program."""
         protects_values = self.neighbours is Neighbours.REPLACE_VALUES
         with Problems() as problems:
             if self.neighbours not in NEIGHBOURS:

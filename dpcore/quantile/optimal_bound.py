@@ -356,6 +356,7 @@ class RankBound:
     public_rows: int | None = None
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with every parameter that is out of its range."""
         with Problems() as problems:
             problems.of_kind(ContributionHistogram, histogram=self.histogram)
             problems.positive(epsilon=self.epsilon)

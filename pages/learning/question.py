@@ -23,7 +23,7 @@ QUESTION = Question(
         "Bound (rows per user)": "τ",
         "excess risk, at most": "L(h<sub>priv</sub>) − inf L(h) ≤",
         "Excess risk, all three": "Theorem 1",
-        "Bias": "2 sup |Σ (n<sub>jτ</sub>/n<sub>τ</sub> − n<sub>j</sub>/n) L<sub>j</sub>(h)| ≤",
+        "Bias": "2 × bias ≤",
         "Sampling": "√(d log(n/δ) / n<sub>τ</sub>)",
         "Noise": "F(τ/n<sub>τ</sub>, 1/ε, 3/δ)",
         "Prop. 1: share kept": "2√(½ log(n/n<sub>τ</sub>))",

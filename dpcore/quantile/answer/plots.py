@@ -90,7 +90,7 @@ def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
 def plot_density(
     solution: QuantileSolution, dataset: Dataset, shown_range: tuple[float, float] | None = None
 ) -> Plot:
-    """Plot where the answer falls: its exact density on equal bins, with its mean and the quantile of the rows.
+    """Plot where the answer falls: its mean density on each bin, with its mean and the quantile of the rows.
 
     The vertical axis moves with epsilon: a density has area 1.
 
