@@ -58,7 +58,7 @@ class ReleaseSheet:
         facts = [f"| {name} | {_escape(text)} |" for name, text in self.facts.items()]
         note = "± is the standard error of the noise, bias not included."
         return "\n".join(
-            (lines[0], "|-|-|-|-|", *lines[1:], "", note, "", "| Guarantee | |", "|-|-|", *facts)
+            (lines[0], "|-|-|-|-|", *lines[1:], "", note, "", "| Guarantee | Statement |", "|-|-|", *facts)
         )
 
     def write_markdown(self, released_texts: Mapping[str, str]) -> str:

@@ -56,8 +56,10 @@ def draw_body(slots: layout.PageSlots) -> None:
     tabs["Citation"] = partial(st.code, sheet.methods.bibtex, language=None)
     with slots.bottom:
         for tab_name, draw in tabs.items():
-            with st.expander(tab_name):
-                draw()
+            expander = st.expander(tab_name, key=f"release_sheet_{tab_name.lower()}", on_change="rerun")
+            if expander.open:
+                with expander:
+                    draw()
 
 
 def _ask_for_numbers(name: str, sheet: ReleaseSheet) -> dict[str, str]:
