@@ -22,7 +22,7 @@ QUESTION = Question(
     icon=":material/table_chart:",
     url_path="your-data",
     group="",
-    lead="Most questions need only **how many users have how many rows**.",
+    lead="**How many rows does each user have?**",
     sentence="How many rows does each user have, and how uneven is that?",
     other_origins=FieldOrigin.PUBLIC.each(*SAMPLE_NAMES)
     | FieldOrigin.OWN_DATA.each(*(f"upload_{name}" for name in UPLOAD_NAMES), *OTHER_NAMES),

@@ -25,6 +25,7 @@ WORDS = """(height) => {
   while (walk.nextNode()) {
     const node = walk.currentNode, text = node.textContent.trim();
     if (!text || node.parentElement.closest('.js-plotly-plot, .katex-mathml, script, style')) continue;
+    if (!node.parentElement.checkVisibility()) continue;  // In a closed section.
     const range = document.createRange();
     range.selectNodeContents(node);
     const box = range.getBoundingClientRect();
