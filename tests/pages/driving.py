@@ -341,9 +341,13 @@ def figure_keys(app: AppTest) -> list[str]:
     return [key.removeprefix(begins) for key in keys_of_all if key.startswith(begins)]
 
 
-def trace(figure: dict[str, Any], name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return (x, y) of the only trace of this name."""
-    (plot_trace,) = [t for t in figure["data"] if t.get("name") == name]
+def trace(figure: dict[str, Any], name: str, y_axis: str = "") -> tuple[np.ndarray, np.ndarray]:
+    """Return (x, y) of the only trace of this name, of those on an axis ("y", below it "y2") where one is given."""
+    (plot_trace,) = [
+        t
+        for t in figure["data"]
+        if t.get("name") == name and t.get("yaxis", "y") == (y_axis or t.get("yaxis", "y"))
+    ]
     return numbers(plot_trace["x"]), numbers(plot_trace["y"])
 
 

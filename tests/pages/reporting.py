@@ -194,10 +194,14 @@ def list_card_numbers(app, key):
     ]
 
 
-def card_numbers(app, key):
-    """Return (label, value) of the labelled numbers of one card; one that its instruction holds has no label there."""
+def card_numbers(app, key, label_in_headline=""):
+    """Return (label, value) of the labelled numbers of one card.
+
+    A number that the instruction holds has no label there. It is left out, unless its label is given.
+    """
     metrics = [(metric.label, metric.value) for metric in metrics_of(app.get_by_key(key))]
-    return [*filter(itemgetter(0), list_card_numbers(app, key)), *metrics]
+    large = [(label or label_in_headline, value) for label, value in list_card_numbers(app, key)]
+    return [*filter(itemgetter(0), large), *metrics]
 
 
 class Reader(HTMLParser):
@@ -311,9 +315,15 @@ def assert_script_has_what_the_page_has(app, content, script_answer):
             np.testing.assert_array_equal(values, page_columns[column])
     # And the page draws just that: every curve of its main figure is a column of the plot.
     main = next(iter(script_answer.plots.values()))()
+    for item in main.lower_plot.items if main.lower_plot else ():
+        if isinstance(item, Curve):
+            x, y = trace(chart(app, main.key.replace("-", "_")), item.name, "y2")
+            np.testing.assert_array_equal(x, np.asarray(item.x))
+            np.testing.assert_array_equal(y, np.asarray(item.y, dtype=np.float64))
     for item in main.items:
         if isinstance(item, Curve):
-            x, y = trace(chart(app, main.key.replace("-", "_")), item.name)
+            # The part below may have a curve of the same name.
+            x, y = trace(chart(app, main.key.replace("-", "_")), item.name, "y")
             np.testing.assert_array_equal(x, np.asarray(item.x))
             column = np.asarray(item.y, dtype=np.float64)
             # All main figures here have log axes, with gaps at 0 and at infinity.
