@@ -165,7 +165,8 @@ _FOLDER_PATTERN = re.compile(r"([^=]+)=(.*)")
 
 def _list_partitions(path: str) -> list[str]:
     """Return the files of a folder whose folders name cells, as in ``year=2024``; empty if it is none."""
-    if _is_in_delta_table(os.path.join(path, "file")):
+    # Unlike `Path.glob`, the function of `os` raises no error for a name that is too long.
+    if not os.path.isdir(path) or _is_in_delta_table(os.path.join(path, "file")):
         return []
     files = sorted(Path(path).glob("*=*/**/*"))
     return [str(file) for file in files if file.is_file() and not file.name.startswith(("_", "."))]

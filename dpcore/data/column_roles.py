@@ -426,7 +426,10 @@ def describe_two_people(columns: Sequence[str]) -> InputProblem:
 def refuse_wrong_columns(
     problems: Problems, columns: Sequence[str], role_pairs: Iterable[tuple[str, str | None]], table_name: str
 ) -> None:
-    """Add a problem for each role whose column is None, is not in the table, or has another role already."""
+    """Add a problem for each role whose column is None, is not in the table, or has another role already.
+
+    One column may be both value and task.
+    """
     role_of_column: dict[str, str] = {}
     for role, column in role_pairs:
         if column is None:

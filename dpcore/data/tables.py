@@ -1,10 +1,8 @@
 """Tables of text cells: their lines, how they were read out of files, and the numbers in their cells.
 
-Nothing is coerced on reading: a user called "NA" stays a user. Messages name the lines of a file; they never quote
-cells that may contain a user id.
-
-Numbers in text cells may have decimal points or commas, and thousands marks. The marks are determined once for a
-whole column, never cell by cell. The rules are SQL for DuckDB, both for a table in memory and for a file.
+Nothing is coerced on reading: a user called "NA" stays a user. Messages name lines, and never quote cells that may
+contain a user id. Numbers may have decimal points or commas, and thousands marks, which are determined once for a
+whole column. The rules are SQL for DuckDB, both for a table in memory and for a file.
 """
 
 from __future__ import annotations
@@ -27,7 +25,6 @@ from dpcore.data.column_names import check_header_row, check_names, refuse_other
 if TYPE_CHECKING:
     import duckdb
     import pandas as pd
-
 
 BLANKS = " \t\n\r\v\f"
 """Characters that are stripped from cells; no-break spaces are kept, as engines keep them, too."""

@@ -34,11 +34,8 @@ def draw_body(slots: layout.PageSlots) -> None:
     newest_name = next(iter(sheets_by_name))
     titles = {name: sheet.title for name, sheet in sheets_by_name.items()}
     with slots.line:
-        name = (
-            newest_name
-            if len(titles) == 1
-            else fields.choice("Release", titles, f"{QUESTION.key('release_')}{newest_name}") or newest_name
-        )
+        key = f"{QUESTION.key('release_')}{newest_name}"
+        name = newest_name if len(titles) == 1 else fields.pick("Release", titles, key, width=220)
     sheet = sheets_by_name[name]
     with slots.answer, st.container(key="release_sheet_card"):
         released_texts = _ask_for_numbers(name, sheet)

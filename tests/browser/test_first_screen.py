@@ -21,10 +21,11 @@ LEAST_FIGURE = 360
 WORDS = """(height) => {
   const main = document.querySelector("[data-testid='stMain']");
   const walk = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
+  const ICON = "[data-testid='stIconMaterial']";  // Its text is the name of a picture.
   let words = 0;
   while (walk.nextNode()) {
     const node = walk.currentNode, text = node.textContent.trim();
-    if (!text || node.parentElement.closest('.js-plotly-plot, .katex-mathml, script, style')) continue;
+    if (!text || node.parentElement.closest(`.js-plotly-plot, .katex-mathml, script, style, ${ICON}`)) continue;
     if (!node.parentElement.checkVisibility()) continue;  // In a closed section.
     const range = document.createRange();
     range.selectNodeContents(node);

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.answer import Answer, Number, standard
+from dpcore.answer import Answer
 from dpcore.code import Choice, Quantity, forms
 from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
@@ -29,12 +29,16 @@ from dpcore.learning import LearningParameters
 from dpcore.mean import MeanParameters
 from dpcore.per_group import private_pair
 from dpcore.per_group.answer.answer import write_private_forms
-from dpcore.per_group.answer.words import format_amount
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
 from dpcore.private_choice import choice, private_range, release_bounds
-from dpcore.private_choice.answer.words import Selection, describe_spending, format_selection
+from dpcore.private_choice.answer.words import (
+    Selection,
+    describe_spending,
+    write_number_texts,
+    write_pair_texts,
+)
 from dpcore.private_choice.budget import divide_budget
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.parameters import (
@@ -359,10 +363,10 @@ def build_answer(
         release, which has numbers that were read off private values.
     """
     if isinstance(selection, PrivatePair):
-        headline, card_number = _write_pair_texts(selection)
+        headline, card_number = write_pair_texts(selection)
     else:
         assert isinstance(selection, PrivateChoice)
-        headline, card_number = _write_number_texts(selection, request.number, dataset)
+        headline, card_number = write_number_texts(selection, request.number, dataset)
     code_arguments = request.number, dataset, request.release_epsilon, request.release_delta
     value_range = value_range or find_value_range(card, request.number)
     return Answer(
@@ -380,37 +384,6 @@ def build_answer(
         write_choice=lambda: write_json(selection, request.number, request),
         bound=selection if isinstance(selection, PrivatePair) else None,
     )
-
-
-def _write_pair_texts(selection: PrivatePair) -> tuple[str, Number]:
-    """Write the headline and the number of a selected pair of bounds."""
-    parameters, groups_text = selection.problem.parameters, wording.counted(selection.max_groups, "group")
-    if parameters.statistic is Statistic.USERS:
-        headline = f"Count each user in at most {groups_text}."
-        number_label, clipboard_text = "Bound, chosen with DP", f"{selection.max_groups}"
-    else:
-        amount_text = format_amount(parameters, selection.max_amount)
-        headline = f"Keep at most {groups_text} per user, and at most {amount_text} in each."
-        number_label = "Pair, chosen with DP"
-        clipboard_text = f"{selection.max_groups}, {selection.max_amount:.12g}"
-    return headline, Number(number_label, format_selection(selection), clipboard_text=clipboard_text)
-
-
-def _write_number_texts(selection: PrivateChoice, number: NumberKind, dataset: Dataset) -> tuple[str, Number]:
-    """Write the headline and the number of a selected bound or quantile."""
-    number_label, value_text, note = "Bound, chosen with DP", format_selection(selection), "per user"
-    unit_name = "rows per user"
-    if column_name := selection.column or (number is BoundPurpose.SUM and forms.find_summed_column(dataset)):
-        unit_name, note = f"{column_name} per user", note if number is BoundPurpose.SUM else ""
-        headline = f"Clamp each user's total of {wording.plain(column_name)} at {value_text}."
-    elif number in (BoundPurpose.SMOOTH, BoundPurpose.QUANTILE):
-        number_label, note = f"{wording.capital(NUMBER_NAMES[number])}, chosen with DP", ""
-        headline = f"Take {value_text} as the {NUMBER_NAMES[number]}."
-    else:
-        value_text, is_smooth = wording.counted(selection.value, "row"), number is OtherBound.QUANTILE_SMOOTH
-        headline = (standard.instruct_to_weight if is_smooth else standard.instruct_to_cap)(value_text)
-    number_value = int(selection.value) if number in (BoundPurpose.CAP, BoundPurpose.SUM) else selection.value
-    return headline, Number(number_label, value_text, note, value=number_value, unit=unit_name)
 
 
 def find_value_range(card: Answer, number: NumberKind) -> Ends:

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import math
 
-from dpcore.answer import Number
+from dpcore.answer import Number, standard
+from dpcore.code import forms
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Ledger, Neighbours, ReleaseFacts, format_rounded_up
 from dpcore.contributions import FloatArray
-from dpcore.per_group.answer.words import format_pair
+from dpcore.dataset import Dataset
+from dpcore.per_group.answer.words import format_amount, format_pair
+from dpcore.per_group.parameters import Statistic
 from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
 from dpcore.per_group.private_pair import find_expected_excess as expected_of_pair
 from dpcore.private_choice import choice
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.comparison import RUNS, PrivateSolution
-from dpcore.private_choice.parameters import NUMBER_NAMES, OF_MEAN, BoundPurpose, PrivateParameters, Relation
+from dpcore.private_choice.parameters import (
+    NUMBER_NAMES,
+    OF_MEAN,
+    BoundPurpose,
+    NumberKind,
+    OtherBound,
+    PrivateParameters,
+    Relation,
+)
 from dpcore.private_choice.private_range import PrivateRange, RangeProblem
 from dpcore.private_choice.release_bounds import SelectionRequest
 from dpcore.private_choice.table_scores import REACH
@@ -246,3 +257,34 @@ def list_facts(solution: PrivateSolution) -> dict[str, str]:
     if solution.direct_cost.median > 0.05 and not solution.is_rank_error:
         facts["What helps"] = "A larger ε of the choice, a public guess (*More settings*), or more users."
     return facts
+
+
+def write_pair_texts(selection: PrivatePair) -> tuple[str, Number]:
+    """Write the headline and the number of a selected pair of bounds."""
+    parameters, groups_text = selection.problem.parameters, wording.counted(selection.max_groups, "group")
+    if parameters.statistic is Statistic.USERS:
+        headline = f"Count each user in at most {groups_text}."
+        number_label, clipboard_text = "Bound, chosen with DP", f"{selection.max_groups}"
+    else:
+        amount_text = format_amount(parameters, selection.max_amount)
+        headline = f"Keep at most {groups_text} per user, and at most {amount_text} in each."
+        number_label = "Pair, chosen with DP"
+        clipboard_text = f"{selection.max_groups}, {selection.max_amount:.12g}"
+    return headline, Number(number_label, format_selection(selection), clipboard_text=clipboard_text)
+
+
+def write_number_texts(selection: PrivateChoice, number: NumberKind, dataset: Dataset) -> tuple[str, Number]:
+    """Write the headline and the number of a selected bound or quantile."""
+    number_label, value_text, note = "Bound, chosen with DP", format_selection(selection), "per user"
+    unit_name = "rows per user"
+    if column_name := selection.column or (number is BoundPurpose.SUM and forms.find_summed_column(dataset)):
+        unit_name, note = f"{column_name} per user", note if number is BoundPurpose.SUM else ""
+        headline = f"Clamp each user's total of {wording.plain(column_name)} at {value_text}."
+    elif number in (BoundPurpose.SMOOTH, BoundPurpose.QUANTILE):
+        number_label, note = f"{wording.capital(NUMBER_NAMES[number])}, chosen with DP", ""
+        headline = f"Take {value_text} as the {NUMBER_NAMES[number]}."
+    else:
+        value_text, is_smooth = wording.counted(selection.value, "row"), number is OtherBound.QUANTILE_SMOOTH
+        headline = (standard.instruct_to_weight if is_smooth else standard.instruct_to_cap)(value_text)
+    number_value = int(selection.value) if number in (BoundPurpose.CAP, BoundPurpose.SUM) else selection.value
+    return headline, Number(number_label, value_text, note, value=number_value, unit=unit_name)

@@ -11,6 +11,7 @@ from typing import Any
 
 import streamlit as st
 
+from dpcore.answer import selected_bound
 from dpcore.answer.answer import Answer
 from dpcore.answer.axes import RANGE_SOURCE
 from dpcore.answer.plot import Plot
@@ -223,10 +224,10 @@ class Page:
         """Draw the main figure, and return it as it is drawn."""
         main_plot, selection = next(iter(answer.plots.values()))(), cards.get_private_selection(answer)
         if selection is not None and selection.card is not None:
-            main_plot = main_plot.with_selected_bound(*selection.plot_position)
+            main_plot = selected_bound.mark_selected_bound(main_plot, *selection.plot_position)
             run = page_run.CURRENT_RUN.get()
             assert run is not None
-            run.selected_excess = main_plot.find_selected_excess(selection.plot_position[1])
+            run.selected_excess = selected_bound.find_selected_excess(main_plot, selection.plot_position[1])
         if self.has_axis_controls:
             return screen_sections.show_plot(main_plot, label=label, get_field_key=self.question.key)
         figures.draw(main_plot, label, get_field_key=self.question.key)

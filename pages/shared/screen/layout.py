@@ -105,7 +105,7 @@ def show(
             with line:
                 _draw_epsilon(question.name)
         notes = st.container(key=f"{question.name}_notes")
-        with st.container(key="figure_and_answer"):
+        with st.container(key="answer_beside_figure"):
             figure, answer = st.columns(FIGURE_SHARE, gap="medium")
         bottom = st.container()
         run = page_run.PageRun(question, is_private=dataset.is_private)

@@ -45,7 +45,7 @@ STYLE = """<style>
   .stSidebar [data-testid="stSidebarUserContent"] { padding-top: 0; }
 }
 @media screen and (max-width: 640px) {
-  .st-key-figure_and_answer > * > [data-testid="stHorizontalBlock"] > :first-child { order: 1; }
+  .st-key-answer_beside_figure > * > [data-testid="stHorizontalBlock"] > :first-child { order: 1; }
 }
 .st-key-navigation [data-testid="stPageLink-NavLink"] { margin-inline: -0.5rem; width: calc(100% + 1rem); }
 .st-key-navigation [data-testid="stElementContainer"] { margin-block: 1px; }

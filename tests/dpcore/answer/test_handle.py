@@ -11,6 +11,7 @@ from scipy import stats
 from dpcore import total
 from dpcore.answer import axes, handle
 from dpcore.answer.answer import PART_STYLES
+from dpcore.answer.selected_bound import find_selected_excess, mark_selected_bound
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
@@ -336,8 +337,8 @@ def test_users_are_some_of_all_from_the_heaviest_to_the_lightest():
 def test_a_bound_that_was_chosen_with_dp_errs_so_much_more_than_the_best(bound):
     answer = total_answer.build_answer(samples.load("shop-events"), TotalParameters(1.0))
     plot = answer.plots["total-error"]()
-    assert plot.find_selected_excess() is None
+    assert find_selected_excess(plot) is None
     solution = answer.solution
     least_error = min(solution.compute_error(float(other)) for other in range(1, 500))
-    excess = plot.with_selected_bound(bound).find_selected_excess()
+    excess = find_selected_excess(mark_selected_bound(plot, bound))
     assert excess == pytest.approx(solution.compute_error(bound) / least_error - 1.0, rel=0.02, abs=2e-3)

@@ -317,12 +317,12 @@ def test_more_users_than_memory_holds_are_counted(tmp_path):
 def test_parquet_is_held_to_the_limit_of_columns(parquet, small_bytes):
     path = parquet(**{f"c{at}": [1] for at in range(MAX_COLUMNS)})
     assert len(counting.open_files([path], small_bytes=small_bytes).columns) == MAX_COLUMNS
-    assert len(user_amounts._open_by_header([path], None).columns) == MAX_COLUMNS
+    assert len(user_amounts._open_by_header([path], None, "").columns) == MAX_COLUMNS
     path = parquet(**{f"c{at}": [1] for at in range(MAX_COLUMNS + 1)})
     with pytest.raises(InvalidInput, match="There are 1,001 columns; at most 1,000 are read"):
         counting.open_files([path], small_bytes=small_bytes)
     with pytest.raises(InvalidInput, match="The data cannot be read as a table"):
-        user_amounts._open_by_header([path], None)
+        user_amounts._open_by_header([path], None, "")
 
 
 def test_duckdb_does_not_compare_every_two_columns(tmp_path):

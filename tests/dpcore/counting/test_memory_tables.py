@@ -1,6 +1,7 @@
 """Tables in memory and Parquet files: durations, names that stand twice, and what is fetched of a table."""
 
 import datetime
+import json
 import subprocess
 import sys
 
@@ -192,4 +193,4 @@ def test_programs_read_a_pandas_index_in_parquet(tmp_path):
         check=False,
     )
     assert ran.returncode == 0, ran.stderr
-    assert np.isfinite(float(ran.stdout.split()[-1]))
+    assert np.isfinite(json.loads(ran.stdout)["released"])

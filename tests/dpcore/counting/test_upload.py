@@ -376,10 +376,10 @@ def test_suspicious_users_get_a_hint():
 
 
 def test_wrong_roles_are_all_named():
-    sentences_found = sentences(EVENTS, user="nobody", value="product", task="product")
+    sentences_found = sentences(EVENTS, user="product", value="nobody", task="product")
     assert len(sentences_found) == 2
     assert '"nobody"' in sentences_found[0]
-    assert "chosen for value and for task" in sentences_found[1]
+    assert "chosen for user and for task" in sentences_found[1]
     assert len(sentences(EVENTS, kind=TableKind.HISTOGRAM)) == 2
 
 

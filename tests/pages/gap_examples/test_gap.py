@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from dpcore import mean
 from dpcore.answer import Answer
+from dpcore.answer.selected_bound import mark_selected_bound
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import to_fields
 from dpcore.contributions import ContributionHistogram
@@ -239,7 +240,7 @@ def test_data_of_an_upload_and_mean_lead_here_with_one_click():
 
 def test_the_mark_of_a_private_choice_stands_on_the_curve_of_bounded_rows():
     plot = gap_answer.solution.plot_variances(compare(build_two_group_problem(40, 60, 50, 2)))
-    marked = plot.with_selected_bound(20.0, "Bounded rows")
+    marked = mark_selected_bound(plot, 20.0, "Bounded rows")
     assert marked.items[-1].x == 20.0
     kept = 40 * 2 + 60 * 20
     noise_ratio = 60 / 2  # q m / s in units of the variance, which is 1 here

@@ -19,7 +19,7 @@ def test_the_sheet_states_the_release_that_was_seen_last_until_the_data_change()
     assert "| mean | 43.97 | 0.75 * | at most" in unescaped(shown_texts(app))
     app = go(go(app, "Sum and count"), "Release sheet")
     assert "| count of rows | … |" in unescaped(shown_texts(app))
-    app = check(app.segmented_control[0].set_value("mean").run())
+    app = check(app.selectbox[0].set_value("mean").run())
     assert "43.97" in shown_texts(app)  # What was pasted stays with its release.
     private = replace(samples.load("shop-events"), name="mine.csv", disclosure=Disclosure.PRIVATE)
     app = go(with_data(app, private), "Release sheet")

@@ -1,0 +1,100 @@
+"""The mark of a bound that was selected privately, in the plot of an answer, and what that bound costs there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.answer.plot import IN_USE, Cells, Column, Curve, Mark, Plot, Style
+
+SELECTED = "Chosen with DP"
+
+
+def mark_selected_bound(
+    plot: Plot, selected_bound: float | Mapping[str, float], curve_name: str = ""
+) -> Plot:
+    """Return the plot with the mark of a privately selected bound in place of `IN_USE`, and with the handle there.
+
+    The handle stays where it is if the plot marks a bound of the user's own. A plot without the curve that the
+    bound stands on is returned as it is.
+
+    Args:
+        plot: The main figure of an answer.
+        selected_bound: The bound, or both bounds of a pair by their columns.
+        curve_name: Text in the name of the curve that the bound stands on, where no handle says that.
+    """
+    handle = plot.handle
+    second_bound = None if handle is None else handle.second_bound
+
+    def find_bound(axis_values: npt.ArrayLike) -> float:
+        """Return the selected bound; of a pair, the one whose column holds these values."""
+        if isinstance(selected_bound, Mapping):
+            return selected_bound[_name_column(plot, axis_values)]
+        return selected_bound
+
+    if handle and second_bound and any(isinstance(item, Cells) for item in plot.items):
+        x, y = find_bound(handle.bounds), find_bound(second_bound.bounds)
+    else:
+        curve = _find_bound_curve(plot, curve_name)
+        if curve is None:
+            return plot
+        x = find_bound(curve.x)
+        y = _read_error(curve, x)
+    items = [item for item in plot.items if not (isinstance(item, Mark) and item.name == IN_USE)]
+    if handle and not any(isinstance(item, Mark) and item.name.startswith("Your own") for item in items):
+        if second_bound is not None:
+            second_bound = replace(second_bound, initial_value=find_bound(second_bound.bounds))
+        handle = replace(handle, initial_value=x, second_bound=second_bound)
+    return replace(plot, items=(*items, Mark(SELECTED, x, y, Style.TOTAL)), handle=handle)
+
+
+def find_selected_excess(plot: Plot, curve_name: str = "") -> float | None:
+    """Return the share by which the selected bound errs more than the least on its curve, or in the cells of a map.
+
+    Return None without the mark of `mark_selected_bound`, which takes the same name. A pair has the error of the
+    cell that is nearest to it.
+    """
+    mark = next((item for item in plot.items if isinstance(item, Mark) and item.name == SELECTED), None)
+    if mark is None:
+        return None
+    cells = next((item for item in plot.items if isinstance(item, Cells)), None)
+    if cells is not None:
+        column, row = (
+            int(np.argmin(np.abs(np.log(np.asarray(ends) / end))))
+            for ends, end in ((cells.x, mark.x), (cells.y, mark.y))
+        )
+        error, errors = cells.values[row, column], cells.values
+    else:
+        curve = _find_bound_curve(plot, curve_name)
+        assert curve is not None
+        error, errors = mark.y, np.asarray(curve.y, dtype=np.float64)
+    return max(float(error / np.nanmin(errors)) - 1.0, 0.0)
+
+
+def _find_bound_curve(plot: Plot, curve_name: str) -> Curve | None:
+    """Return the curve that the handle follows, or without a handle one with this text in its name; or None."""
+    curves = [item for item in plot.items if isinstance(item, Curve)]
+    if (handle := plot.handle) is not None:
+        return next((curve for curve in curves if curve.y is handle.errors), None)
+    name = curve_name.lower()
+    return next((curve for curve in curves if name and name in curve.name.lower()), None)
+
+
+def _name_column(plot: Plot, values: npt.ArrayLike) -> str:
+    """Return the name of the column of the plot's file that holds these very values."""
+    if isinstance(values, Column):
+        return values.name
+    return next(name for name, column_values in plot.columns.items() if column_values is values)
+
+
+def _read_error(curve: Curve, bound: float) -> float:
+    """Return the error of a curve at a bound; beyond its end, where all is noise, go on by its last slope."""
+    bounds, errors = (np.asarray(values, dtype=np.float64) for values in (curve.x, curve.y))
+    if bound <= bounds[-1] or min(errors[-2:]) <= 0.0:
+        return float(np.interp(bound, bounds, errors))
+    slope = math.log(errors[-1] / errors[-2]) / math.log(bounds[-1] / bounds[-2])
+    return float(errors[-1] * (bound / bounds[-1]) ** slope)
