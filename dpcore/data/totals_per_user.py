@@ -220,10 +220,10 @@ class UserAmounts:
     Attributes:
         histogram: Numbers of users by size; empty for data that name no user.
         totals: Each user's sum of the values, of either sign, shape (num_users,); None if no values were read.
-        pair_users: Code of the user of every pair of user and group, ascending, shape (num_pairs,).
+        pair_user_codes: Code of the user of every pair of user and group, ascending, shape (num_pairs,).
         pair_rows: Rows of every pair, likewise.
         pair_sums: Sum of the values of every pair, likewise; None if no values were read.
-        pair_groups: Code of the group of every pair, likewise; None if each pair is of a group of its own.
+        pair_group_codes: Code of the group of every pair, likewise; None if each pair is of a group of its own.
         group_names: Name of each group by code, as `Dataset.task_names`; empty if it is not known.
         pair_sizes: Distribution of pairs, if the pairs themselves are not known.
         layout: Layout of the files; None for other data.
@@ -235,10 +235,10 @@ class UserAmounts:
 
     histogram: ContributionHistogram
     totals: FloatArray | None = None
-    pair_users: IntArray | None = None
+    pair_user_codes: IntArray | None = None
     pair_rows: IntArray | None = None
     pair_sums: FloatArray | None = None
-    pair_groups: IntArray | None = None
+    pair_group_codes: IntArray | None = None
     group_names: tuple[str, ...] = ()
     pair_sizes: PairSizes | None = None
     layout: TableLayout | None = None
@@ -287,7 +287,7 @@ def get_user_amounts(dataset: Dataset) -> UserAmounts:
     if (pairs := dataset.pairs) is None:
         return user_amounts
     pair_rows = np.ones_like(pairs.user_codes) if pairs.rows is None else pairs.rows
-    pair_fields: dict[str, Any] = {"pair_users": pairs.user_codes, "pair_groups": pairs.task_codes}
+    pair_fields: dict[str, Any] = {"pair_user_codes": pairs.user_codes, "pair_group_codes": pairs.task_codes}
     pair_fields |= {"pair_rows": pair_rows, "pair_sums": pairs.sums, "num_groups": pairs.num_tasks}
     return replace(user_amounts, group_names=dataset.task_names, **pair_fields)
 
