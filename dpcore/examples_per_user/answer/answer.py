@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dpcore.answer import section
 from dpcore.answer.answer import Answer, Number, add_choice
@@ -181,7 +182,7 @@ def tabulate_owners(selection: owners.RecordSelection) -> dict[str, list[Any]]:
     owner_counts = selection.ownership.owner_counts
     record_counts = np.bincount(owner_counts)
     kept_counts = np.bincount(owner_counts[selection.is_kept], minlength=record_counts.size)
-    columns = {"Owners": np.flatnonzero(record_counts)}
+    columns: dict[str, npt.NDArray[Any]] = {"Owners": np.flatnonzero(record_counts)}
     columns["Records"], columns["Kept"] = record_counts[columns["Owners"]], kept_counts[columns["Owners"]]
     columns["Share kept"] = columns["Kept"] / columns["Records"]
     return {name: column_values.tolist() for name, column_values in columns.items()}
