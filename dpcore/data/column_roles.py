@@ -452,12 +452,12 @@ _MANY_SINGLE = 0.95
 def write_user_hint(roles: Roles, columns: Sequence[str], histogram: ContributionHistogram) -> str:
     """Write a question to the person if the user column looks wrong; else return an empty text."""
     user_columns = roles.privacy_unit
-    users_text = " and ".join(map(shorten, user_columns))
+    columns_text = " and ".join(map(shorten, user_columns))
     other_columns = list_other_user_columns(columns, user_columns) if user_columns else []
     if other_columns:
-        question_text = f"is {users_text} the privacy unit, or {shorten(other_columns[0])}?"
+        question_text = f"is {columns_text} the privacy unit, or {shorten(other_columns[0])}?"
     else:
-        question_text = f"does {users_text or 'a row'} really say who?"
+        question_text = f"does {columns_text or 'a row'} really say who?"
     num_users = histogram.num_users
     num_single = int(histogram.users[histogram.sizes == 1].sum())
     if num_users == 1:

@@ -176,7 +176,7 @@ CODEC = Codec(
         **dict.fromkeys(_CODE_FIELDS, _read_codes),
     },
     writers={
-        Feature: lambda f: [f.column, f.encoding.value, f.reference, *f.levels],
+        Feature: lambda f: [f.column, f.encoding.value, f.reference, *f.further_levels],
         Neighbours: lambda relation: relation.short,
     },
 )
