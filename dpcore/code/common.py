@@ -89,11 +89,6 @@ def quote_sql_name(name: str, mark: str = "`") -> str:
     return mark + "".join(pieces) + mark
 
 
-def list_in_sentence(names: tuple[str, ...]) -> str:
-    """Return column names for a comment, each cut to 60 characters, with "and" between them."""
-    return " and ".join(make_printable(name, 60) for name in names)
-
-
 _TEXT_ENDINGS = (".csv", ".tsv", ".tab", ".csv.gz", ".csv.zst", ".tsv.gz")
 DELTA_WHERE_NONE = 1e-9
 """Delta for a library that requires one if the question has none; the user should check it."""
@@ -131,7 +126,7 @@ def write_head(
     comment_lines = write_comment(title_sentence, comment_mark)
     comment_lines += write_comment(describe_bound_source(choice), comment_mark)
     neighbours_sentence = relation_sentence if choice.quantity is not Quantity.MODEL else _LEARNER
-    privacy_unit_text = list_in_sentence(choice.privacy_unit)
+    privacy_unit_text = " and ".join(make_printable(name, 60) for name in choice.privacy_unit)
     comment_lines += write_comment(f"Privacy unit: {privacy_unit_text}. {neighbours_sentence}", comment_mark)
     if requirements_text and choice.quantity is not Quantity.MODEL:
         comment_lines += write_comment("Run it once: every run spends epsilon again.", comment_mark)

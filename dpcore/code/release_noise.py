@@ -56,7 +56,7 @@ def compute_sensitivity(choice: Choice, noise_kind: NoiseKind) -> float:
 
 
 def has_whole_numbers(choice: Choice) -> bool:
-    """Return True if the release counts users or rows, so that its noise may be whole."""
+    """Return True if the release counts users or rows, not under a bound on a norm, so that its noise may be whole."""
     return choice.quantity in _COUNTS and choice.max_norm is None
 
 

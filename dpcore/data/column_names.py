@@ -103,7 +103,7 @@ def check_names(header_cells: list[str], line_number: int, problems: Problems, n
 
 
 def count_titles(frame: pd.DataFrame) -> int:
-    """Return the number of title rows, of one cell each, above the row that names the columns; 0 for none.
+    """Return the number of title rows, of one cell or none each, above the row that names the columns; 0 for none.
 
     The row of names has a name for every column, half of them with a header word, and none is repeated below it.
     """

@@ -316,7 +316,7 @@ def _find_named_column(
 
 
 def _is_row_number(table: Table, column: str) -> bool:
-    """Return True if a column only numbers the rows, like the index of a data frame."""
+    """Return True if a column without a name, or with that of an index, only numbers the rows from 0 or 1."""
     if not (re.fullmatch(r"column [0-9]+'*", column) or column.lower() in ("index", "unnamed: 0", "row")):
         return False
     first_cells = table.frame[column].iloc[:_NUM_SAMPLED].tolist()

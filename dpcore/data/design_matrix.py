@@ -117,7 +117,7 @@ def list_levels(table: Table, column: str) -> tuple[str, ...]:
 
 
 def is_numeric(table: Table, column: str) -> bool:
-    """Return True if a column has numbers, and every other cell is missing."""
+    """Return True if a column has numbers with marks that are not ambiguous, and every other cell is missing."""
     column_numbers = read_numbers(table, column)
     is_read = column_numbers.marks.problem is None and not column_numbers.text_mask.any()
     return is_read and bool(np.isfinite(column_numbers.values).any())
