@@ -339,8 +339,8 @@ def _has_whole_numbers(table: Table, column: str, min_share: float) -> bool:
 
 def _may_be_values(table: Table, column: str) -> bool:
     """Return True if the first cells have numbers and all others are missing, or if nearly all say yes or no."""
-    numbers = _read_first_numbers(table, column)
-    has_numbers_alone = np.isfinite(numbers.values).any() and not numbers.text_mask.any()
+    column_numbers = _read_first_numbers(table, column)
+    has_numbers_alone = np.isfinite(column_numbers.values).any() and not column_numbers.text_mask.any()
     return bool(has_numbers_alone) or says_yes_and_no(table, column)
 
 

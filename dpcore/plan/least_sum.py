@@ -266,12 +266,12 @@ class _Search:
                 return min([closed_bound, *(lower_bound for lower_bound, _, _ in heap)])
             # The open box of the smallest bound is cut in two, or closed where it cannot be cut.
             box = heapq.heappop(heap)[2]
-            cut_point = box.choose_cut(self.grid)
+            cut_indices = box.choose_cut(self.grid)
             index_pairs = []
-            if cut_point is None:
+            if cut_indices is None:
                 closed_bound = min(closed_bound, box.lower_bound)
                 continue
-            line_index, grid_index = cut_point
+            line_index, grid_index = cut_indices
             # Both halves have the cut as an end, so that no share lies between them.
             left_high, right_low = box.high_indices.copy(), box.low_indices.copy()
             left_high[line_index], right_low[line_index] = grid_index, grid_index
