@@ -398,6 +398,7 @@ class Plot:
     toggles: tuple[Toggle, ...] = ()
 
     def __post_init__(self) -> None:
+        """Add the items' columns to the plot's, and fit the limits of axes that have `FIT` to what is drawn."""
         values_by_column_name = dict(self.columns)
         for column in (column for item in self.items for column in _list_columns(item)):
             values_by_column_name.setdefault(column.name, column.values)
