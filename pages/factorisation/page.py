@@ -73,9 +73,9 @@ class FactorisationPage(Page):
             fields.draw(QUESTION, "train_epsilons")
             fields.draw_row(QUESTION, "repeats", "train_seed", shares=(1, 1))
 
-        def ask_range(unused: Collection[str]) -> bool:
+        def ask_range(unused_names: Collection[str]) -> bool:
             """Ask for the range and return True, if it is used and an end is missing."""
-            if RANGE[0] in unused:
+            if RANGE[0] in unused_names:
                 return False
             session.explain_cleared(end_name_by_key)
             if not list_missing_ends():
@@ -136,8 +136,8 @@ class FactorisationPage(Page):
 
     def list_report_fields(self, answer: Answer) -> Sequence[str]:
         """List the fields for the report, without those that do not apply and those of tabs."""
-        unused = {*answer.parameters.unused_names, *NOT_ANSWERED}
-        return [name for name in QUESTION.fields if name not in unused]
+        omitted_names = {*answer.parameters.unused_names, *NOT_ANSWERED}
+        return [name for name in QUESTION.fields if name not in omitted_names]
 
 
 FactorisationPage(QUESTION, solve_beside_page, build_answer, has_axis_controls=False).show()

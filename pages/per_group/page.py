@@ -57,8 +57,8 @@ class PerGroupPage(Page):
         assert answer.write_choice is not None
         buttons = [("Choice (JSON)", "per_group_choice.json", answer.write_choice)]
         cards.file_buttons(buttons, dataset.provenance)
-        sizes = answer.solution.problem.pair_sizes
-        counts_text = f"{sizes.pairs.size:,} sizes and {sizes.task_rows.size:,} groups"
+        pair_sizes = answer.solution.problem.pair_sizes
+        counts_text = f"{pair_sizes.pairs.size:,} sizes and {pair_sizes.task_rows.size:,} groups"
         st.caption(f"{counts_text} are too many for a file and a script.")
 
 

@@ -29,11 +29,11 @@ _KEY = "plan_table"
 def draw(dataset: Dataset, solution: PlanSolution | None = None) -> None:
     """Draw the table, or what an empty plan can hold, and the buttons that add; without a solution targets alone."""
     lines_text = st.session_state[QUESTION.key("lines")] or ""
-    line_texts = plan_parameters.split_lines(lines_text)
-    if line_texts:
-        rows = words.tabulate_plan(solution) if solution is not None else [{}] * len(line_texts)
-        labels = [{"label": label, "target": target} for label, target in line_texts]
-        data = [label | row for label, row in zip(labels, rows, strict=True)]
+    labels_and_targets = plan_parameters.split_lines(lines_text)
+    if labels_and_targets:
+        rows = words.tabulate_plan(solution) if solution is not None else [{}] * len(labels_and_targets)
+        label_cells = [{"label": label, "target": target} for label, target in labels_and_targets]
+        data = [label | row for label, row in zip(label_cells, rows, strict=True)]
         _mount_table(key=_KEY, data=data, height="content", on_edited_change=apply_edit)
         if solution is not None and (missed_text := words.describe_all_missed(solution)):
             st.markdown(missed_text)
@@ -51,20 +51,20 @@ def draw(dataset: Dataset, solution: PlanSolution | None = None) -> None:
 def list_offered(dataset: Dataset) -> list[str]:
     """List the statistics that a plan on these data can hold; of quantiles the median."""
     has_sums = dataset.values is not None or (dataset.totals is not None and bool(dataset.totals.column))
-    has_pairs, statistics = dataset.pairs is not None, LineStatistic
-    is_offered = {
+    has_pairs = dataset.pairs is not None
+    is_offered_by_name = {
         "users": True,
         "rows": True,
         "sum": has_sums,
         "mean": dataset.values is not None,
         "median": dataset.values is not None,
-        statistics.GROUP_USERS.value: has_pairs,
-        statistics.GROUP_ROWS.value: has_pairs,
-        statistics.GROUP_SUMS.value: dataset.pairs is not None and dataset.pairs.sums is not None,
+        LineStatistic.GROUP_USERS.value: has_pairs,
+        LineStatistic.GROUP_ROWS.value: has_pairs,
+        LineStatistic.GROUP_SUMS.value: dataset.pairs is not None and dataset.pairs.sums is not None,
     }
     return [
         name
-        for name, is_possible in is_offered.items()
+        for name, is_possible in is_offered_by_name.items()
         if is_possible and dataset.contribution is Contribution.ROWS
     ]
 
@@ -81,8 +81,8 @@ def _draw_buttons(line_texts: Sequence[str], has_values: bool) -> None:
                     "Quantile, between 0 and 1", value=0.9, key="plan_quantile", format="%g", step=0.05
                 )
                 if 0.0 < q < 1.0:
-                    add = partial(add_lines, [Line(LineStatistic.QUANTILE, q).text])
-                    fields.button(f"Add quantile {wording.digits(q)}", "plan_add_quantile", "add", add)
+                    add_line = partial(add_lines, [Line(LineStatistic.QUANTILE, q).text])
+                    fields.button(f"Add quantile {wording.digits(q)}", "plan_add_quantile", "add", add_line)
                 else:
                     st.caption(":material/error: A quantile lies between 0 and 1.")
 

@@ -75,5 +75,5 @@ def show_advice(dataset: Dataset) -> None:
         lacks_columns = not page.has_own_data and not page.can_answer(dataset)
         note = " The data in use lack what it needs, so it shows invented data." if lacks_columns else ""
         sentences.append(f"**{page.title}:** {page.sentence}{note}")
-    if text := "\n\n".join(filter(None, sentences)):
-        st.info(text, icon=":material/signpost:")
+    if advice_text := "\n\n".join(filter(None, sentences)):
+        st.info(advice_text, icon=":material/signpost:")

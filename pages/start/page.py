@@ -24,8 +24,8 @@ def draw_body(slots: layout.PageSlots) -> None:
             contents.ask_questions()
     fields.start(QUESTION)
     with slots.line:
-        users = fields.draw(QUESTION, "users")
-    dataset = start_parameters.choose_dataset(session.dataset(), users)
+        user_preset = fields.draw(QUESTION, "users")
+    dataset = start_parameters.choose_dataset(session.dataset(), user_preset)
     # A bound belongs to the users that are shown: of others it would be read wrongly, or off private data.
     if st.session_state.get(QUESTION.key("of"), dataset.digest) != dataset.digest:
         st.session_state[QUESTION.key("bound")] = None

@@ -66,8 +66,7 @@ class TotalPage(Page):
                 session.draw_data_link("Upload values")
         if user_totals.column_name and dataset.is_private:
             with slots.answer:
-                refused_answer = build_refused_answer(dataset, parameters)
-                cards.draw_answer(refused_answer, "total_card")
+                cards.draw_answer(build_refused_answer(dataset, parameters), "total_card")
         return True
 
     def draw_main(self, answer: Answer, label: str) -> Plot:
@@ -84,7 +83,7 @@ class TotalPage(Page):
         return f"**Choice** holds the question, the bound and its errors. Label: *{answer.disclosure.label}*."
 
     def list_report_fields(self, answer: Answer) -> tuple[str, ...]:
-        """Leave out what only the simulation asks for."""
+        """Return the names of the fields for the report, without what only the simulation asks for."""
         return REPORTED_FIELDS if is_signed(answer) else (*REPORTED_FIELDS, "own_share")
 
     def reads_rows(self, answer: Answer) -> bool:
@@ -99,8 +98,9 @@ class TotalPage(Page):
         """Offer the page for sums per group, unless some user's total is negative."""
         if not is_signed(answer):
             with slots.bottom:
-                page_file, label = catalogue.find_page("Group by").path, "Group by"
-                st.page_link(page_file, label=label, icon=":material/table_rows:")
+                st.page_link(
+                    catalogue.find_page("Group by").path, label="Group by", icon=":material/table_rows:"
+                )
 
 
 TotalPage(QUESTION, solve_beside_page, build_answer).show()
