@@ -67,6 +67,7 @@ class Prior:
     factor: float
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with all problems of the attributes."""
         with Problems() as problems:
             problems.between(1, MAX_SIZE, guess=self.guess)
             problems.between(*FACTOR_RANGE, factor=self.factor)
@@ -100,6 +101,7 @@ class SmallFirst:
     power: float = 1.5
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with all problems of the attributes."""
         with Problems() as problems:
             problems.between(1e-6, 4.0, power=self.power)
 
@@ -156,6 +158,7 @@ class ChoiceProblem:
     unit: float = 1.0
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with all problems of the attributes."""
         with Problems() as problems:
             if not isinstance(self.condition, Condition):
                 problems.add("condition must be one of dpcore.private_choice.scores")

@@ -51,6 +51,7 @@ class PublicBins:
     growth: float = 1.3
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with all problems of the attributes."""
         with Problems() as problems:
             is_valid = problems.whole(1, MAX_BINS, exact_up_to=self.exact_up_to)
             is_valid &= problems.whole(1, MAX_SIZE, largest=self.largest)
@@ -273,6 +274,7 @@ class PrivateCopyParameters:
     neighbours: Neighbours = Neighbours.ADD_OR_REMOVE_USER
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with all problems of the attributes."""
         with Problems() as problems:
             problems.between(*EPSILON_RANGE, epsilon_choice=self.epsilon_choice)
             problems.of_kind(PublicBins, bins=self.bins)

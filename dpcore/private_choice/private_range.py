@@ -112,6 +112,7 @@ class RangeProblem:
     clamps_users: bool = False
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with all problems of the attributes."""
         with Problems() as problems:
             problems.between(*EPSILON_RANGE, epsilon=self.epsilon_release)
             problems.between(10.0 * EPSILON_RANGE[0], EPSILON_RANGE[1], selection_epsilon=self.epsilon)

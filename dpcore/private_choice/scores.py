@@ -224,6 +224,7 @@ class MeanCondition:
     trade_off: float
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with all problems of the attributes."""
         least_trade_off, largest_trade_off = TRADE_OFF_RANGE
         require.between(0.0, largest_trade_off, trade_off=self.trade_off)
         if self.trade_off < least_trade_off:
@@ -335,6 +336,7 @@ class RankedSum(SumsOverUsers):
     is_integer = True
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with all problems of the attributes."""
         with Problems() as problems:
             problems.between(1e-9, 1e12, price=self.price)
             problems.between(0.0, 1e12, margin=self.margin)
@@ -382,6 +384,7 @@ class RisingPrice(SumsOverUsers):
     is_integer = True
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with all problems of the attributes."""
         with Problems() as problems:
             problems.between(1e-300, 1e300, scale=self.scale)
             problems.between(-0.999, 9.0, power=self.power)
@@ -422,6 +425,7 @@ class SizeQuantile(SumsOverUsers):
     is_integer = True
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with all problems of the attributes."""
         require.inside(0.0, 1.0, share=self.share)
 
     @property

@@ -63,6 +63,7 @@ class TableCondition(MeanCondition, SumsOverUsers):
     user_share: float
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with all problems of the attributes."""
         with Problems() as problems:
             problems.between(0.0, 1.0, user_share=self.user_share)
             with problems.collecting():

@@ -130,7 +130,7 @@ def build_report(answer: Answer, source: Source, training_card: TrainingCard | N
 
 
 def show_files(answer: Answer) -> None:
-    """Offer the whole answer, and the choice as a file."""
+    """Offer report, methods, script and choice as files; the report holds the results of the last training, if any."""
     assert answer.write_choice is not None
     source, study_card = report_content.build_session_source(), None
     latest_training = jobs.find_result(JOB_KEY)

@@ -118,7 +118,7 @@ class FactorisationPage(Page):
         return bool(problems.entries)
 
     def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
-        """Offer the training below the card."""
+        """Show, below the card, the section that trains recommenders on the ratings."""
         with slots.answer:
             Renderer(QUESTION, answer, session.dataset()).show(show_training)
 
@@ -130,7 +130,7 @@ class FactorisationPage(Page):
         return replace(source, needs_rows=False, write_data_cell=write_data_cell)
 
     def summarise(self, answer: Answer, data: Any) -> tuple[Line, ...]:
-        """Summarise the ratings for the report."""
+        """Return lines of the report that summarise the ratings, those of the data or the generated ones."""
         dataset = data if answer.parameters.source is RatingSource.DATA else None
         return words.summarise_ratings(answer.solution, dataset)
 

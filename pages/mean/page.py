@@ -26,7 +26,7 @@ class MeanPage(Page):
     """The page."""
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> MeanParameters | None:
-        """Draw the inputs that go with the values at hand."""
+        """Draw the inputs that go with the values at hand, and return the parameters; None if these are refused."""
         state, session_key = st.session_state, QUESTION.key
 
         def is_read_off_table(name: str) -> bool:

@@ -92,7 +92,7 @@ class MultitaskPage(Page):
         return replace(source, write_data_cell=write_generated_cell) if is_generated else source
 
     def summarise(self, answer: Answer, dataset: Dataset) -> tuple[Line, ...]:
-        """Summarise users and tasks."""
+        """Return lines of the report that summarise users and tasks, those of the data or the generated ones."""
         return summarise_tasks(answer.solution, None if answer.parameters.generator else dataset)
 
 

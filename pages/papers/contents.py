@@ -29,7 +29,7 @@ def open_page(title: str, tab: str) -> None:
 
 
 def list_labels(destinations: Sequence[Destination | None]) -> list[str | None]:
-    """Return the label of the button to each destination; None for none."""
+    """Return the label of the button to each destination, ``page, tab``; None where there is no destination."""
     return [None if d is None else ", ".join(filter(None, d)) for d in destinations]
 
 

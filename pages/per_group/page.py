@@ -21,7 +21,7 @@ class PerGroupPage(Page):
     """The page."""
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> PerGroupParameters | None:
-        """Draw the inputs that go with the statistic."""
+        """Draw the inputs that go with the statistic, and return the parameters; None if they are refused."""
         return inputs.read_inputs(dataset, slots)
 
     def draw_refused(self, slots: layout.PageSlots, dataset: Dataset, parameters: PerGroupParameters) -> None:

@@ -32,7 +32,7 @@ PURPOSE_TEXT = (
 
 
 def draw(dataset: Dataset) -> None:
-    """Show the step that releases a DP histogram, the one in use, and what was chosen with DP so far."""
+    """Show the step that releases a DP histogram, the one in use, and choices so far; of a released file a note."""
     actions.rerun_after_draw()
     original = session.get_original().dataset
     if original.release is not None:

@@ -42,7 +42,7 @@ def draw_body(slots: layout.PageSlots) -> None:
 
 
 def show(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset) -> None:
-    """Show the figure and the answer."""
+    """Show the figure and the answer, and the bounds of other pages unless the users are invented."""
     # A bound that is dragged along a curve of private data may be read off it: no public input, and in no link.
     public_parameters = replace(parameters, bound=None) if dataset.is_private else parameters
     st.session_state[keys.PAGE_PARAMETERS] = public_parameters

@@ -32,7 +32,7 @@ REPORTED_FIELDS = (
 
 
 def compute_totals(dataset: Dataset) -> UserTotals:
-    """Return the contributions of all users, rows or values as chosen."""
+    """Return what all users add, rows or values as the field of the session says; cached."""
     summed = st.session_state[QUESTION.key("summed")]
     user_totals: UserTotals = cache.compute(Cached(compute_user_totals, (dataset, summed)))
     return user_totals
@@ -47,7 +47,7 @@ class TotalPage(Page):
     """The page."""
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> TotalParameters | None:
-        """Draw the inputs; totals of both signs are clipped to [L, U]."""
+        """Draw the inputs, with L and U if some total is negative, and return the parameters; None if refused."""
 
         def is_hidden(name: str) -> bool:
             """Return True for the ends of a range if no total is negative."""
@@ -56,7 +56,7 @@ class TotalPage(Page):
         return question_page.read_inputs(QUESTION, slots, is_hidden=is_hidden)
 
     def refuse(self, slots: layout.PageSlots, dataset: Dataset, parameters: TotalParameters) -> bool:
-        """Say why there is nothing to add up; a bound can still be chosen with DP."""
+        """Say why there is nothing to add up and return True, else False; for private values offer to draw a bound."""
         user_totals = compute_totals(dataset)
         if not (reason := explain_refusal(user_totals)):
             return False

@@ -122,6 +122,7 @@ class SelectionSettings:
     ledger: Ledger | None = None
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with all problems of the attributes."""
         with Problems() as problems:
             problems.between(*EPSILON_RANGE, **{"epsilon of the draw": self.epsilon})
             problems.whole(1, MAX_SIZE, largest=self.largest)
