@@ -47,7 +47,7 @@ def describe_differences(card: Answer) -> tuple[str, ...]:
 
 
 def draw(card: Answer, key: str) -> None:
-    """Draw the button that adds the card's lines, or a link to the plan that has them; without lines a reason or nothing.
+    """Draw the button that adds the card's lines, or a link to the plan that has them; without lines, why or nothing.
 
     Args:
         card: The answer that the card shows.
