@@ -321,8 +321,8 @@ def plot_methods(
 
 def _build_axis(title: str) -> Axis:
     """Build the log axis of a bound or an error; ``title`` is its name with the unit in brackets."""
-    name, unit = re.fullmatch(r"(.*?)(?: \((.*)\))?", title, flags=re.DOTALL).groups("")  # type: ignore[union-attr]
-    return Axis(f"{name[:1].lower()}{name[1:]}", unit, title=title, number_format=",.4~g")
+    quantity_name, unit = re.fullmatch(r"(.*?)(?: \((.*)\))?", title, flags=re.DOTALL).groups("")  # type: ignore[union-attr]
+    return Axis(f"{quantity_name[:1].lower()}{quantity_name[1:]}", unit, title=title, number_format=",.4~g")
 
 
 # --- The section ------------------------------------------------------------------------------------------------------

@@ -137,8 +137,8 @@ def build_error_parts(
 ) -> tuple[ErrorPart, ...]:
     """Build the parts of an answer's error from their sizes by name; ``format_size`` writes a size as text."""
     return tuple(
-        ErrorPart(name, float(part_size), format_size(float(part_size)))
-        for name, part_size in part_sizes.items()
+        ErrorPart(part_name, float(part_size), format_size(float(part_size)))
+        for part_name, part_size in part_sizes.items()
     )
 
 
@@ -307,7 +307,7 @@ class Answer:
         first_facts = {"Verdict": self.verdict_sentence, "Near-optimal": self.near_optimal}
         first_facts["Less error"] = self.alternative.sentence if self.alternative else ""
         return (
-            *((name, sentence) for name, sentence in first_facts.items() if sentence),
+            *((fact_name, sentence) for fact_name, sentence in first_facts.items() if sentence),
             *self.facts.items(),
         )
 

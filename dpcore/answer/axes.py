@@ -211,13 +211,13 @@ def _build_rows_axis(histogram: ContributionHistogram) -> Axis:
 
 def tabulate_counts(histogram: ContributionHistogram) -> dict[str, FloatArray]:
     """Tabulate the users per size; above `MAX_POINTS` distinct sizes, average users per size in log-spaced bins."""
-    sizes, users = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
+    sizes, users_per_size = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
     if sizes.size <= MAX_POINTS:
-        return {"size": sizes, "users": users}
+        return {"size": sizes, "users": users_per_size}
     bin_edges = np.unique(np.floor(np.geomspace(sizes[0], sizes[-1] + 1.0, 80)))
     bin_edges[-1] = sizes[-1] + 1.0
     bin_indices = np.digitize(sizes, bin_edges) - 1
-    users_per_bin = np.bincount(bin_indices, users, bin_edges.size - 1)[: bin_edges.size - 1]
+    users_per_bin = np.bincount(bin_indices, users_per_size, bin_edges.size - 1)[: bin_edges.size - 1]
     filled_mask = users_per_bin > 0
     bin_centers = np.sqrt(bin_edges[:-1] * np.maximum(bin_edges[1:] - 1.0, bin_edges[:-1]))
     return {"size": bin_centers[filled_mask], "users": (users_per_bin / np.diff(bin_edges))[filled_mask]}

@@ -47,8 +47,8 @@ def _round_limit(value: float, rounds_up: bool) -> float:
 def linear_limits(values: FloatArray, includes_zero: bool = False) -> Limits:
     """Return the ends of a linear axis, a tenth beyond finite values; ``includes_zero`` adds 0 and `LEAST_SHARE`."""
     finite_values = values[np.isfinite(values)]
-    ends = (finite_values.min(), finite_values.max()) if finite_values.size else (0, 1)
-    smallest_value, largest_value = map(float, ends)
+    extremes = (finite_values.min(), finite_values.max()) if finite_values.size else (0, 1)
+    smallest_value, largest_value = map(float, extremes)
     if includes_zero:
         return min(1.1 * smallest_value, 0.0), max(1.1 * largest_value, LEAST_SHARE)
     free_length = 0.1 * (largest_value - smallest_value) or 0.1 * abs(largest_value) or 1.0

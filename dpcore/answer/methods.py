@@ -79,10 +79,10 @@ class Work:
         """Return the BibTeX entry; capitals of the title stay, and letters beyond ASCII are written in TeX."""
         bibtex_authors = (a if "," in a else f"{{{a}}}" for a in map(_escape_latex, self.authors))
         entry_fields = {"author": " and ".join(bibtex_authors), "title": f"{{{_escape_latex(self.title)}}}"}
-        entry_fields |= {name: _escape_latex(text) for name, text in self.further_fields.items()}
+        entry_fields |= {field_name: _escape_latex(text) for field_name, text in self.further_fields.items()}
         if self.year:
             entry_fields["year"] = str(self.year)
-        field_lines = [f"  {name} = {{{text}}}," for name, text in entry_fields.items()]
+        field_lines = [f"  {field_name} = {{{text}}}," for field_name, text in entry_fields.items()]
         return "\n".join((f"@{self.entry_type}{{{self.key},", *field_lines, "}"))
 
 

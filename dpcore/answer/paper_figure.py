@@ -246,7 +246,7 @@ def describe_difference(figure: PaperFigure, figure_runs: FigureRuns) -> str:
     if difference is None:
         return "The paper prints no numbers of this figure."
     if figure.stated_range is not None:
-        lowest_text, highest_text = (wording.number(end) for end in figure.stated_range)
+        lowest_text, highest_text = (wording.number(number) for number in figure.stated_range)
         distance_phrase = f"at most {wording.percent(difference)} outside" if difference > 0.0 else "within"
         return f"The paper says {lowest_text} to {highest_text}; ours lie {distance_phrase}."
     return f"Largest difference from the paper: {wording.percent(difference)}."

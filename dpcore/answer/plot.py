@@ -418,7 +418,7 @@ class Plot:
             if isinstance(item, Level):
                 drawn_values += [item.value] if item.is_vertical == (axis_name == "x") else []
             elif not isinstance(item, Band):
-                drawn_values += [getattr(item, name, None) for name in attribute_names]
+                drawn_values += [getattr(item, attribute_name, None) for attribute_name in attribute_names]
         vectors = [np.ravel(np.asarray(v, dtype=np.float64)) for v in drawn_values if v is not None]
         return np.concatenate(vectors)
 

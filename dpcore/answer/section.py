@@ -424,8 +424,8 @@ def walk(parts: Iterable[Part], reply: Callable[[Part], Any]) -> None:
 def flatten(sections: Sections) -> dict[str, Section]:
     """Return all sections by name: a tab that holds sections is replaced by them."""
     sections_by_name: dict[str, Section] = {}
-    for name, section in sections.items():
-        sections_by_name |= flatten(section) if isinstance(section, Mapping) else {name: section}
+    for section_name, section in sections.items():
+        sections_by_name |= flatten(section) if isinstance(section, Mapping) else {section_name: section}
     return sections_by_name
 
 

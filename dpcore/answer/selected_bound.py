@@ -80,15 +80,15 @@ def _find_bound_curve(plot: Plot, curve_name: str) -> Curve | None:
     curves = [item for item in plot.items if isinstance(item, Curve)]
     if (handle := plot.handle) is not None:
         return next((curve for curve in curves if curve.y is handle.errors), None)
-    name = curve_name.lower()
-    return next((curve for curve in curves if name and name in curve.name.lower()), None)
+    lower_name = curve_name.lower()
+    return next((curve for curve in curves if lower_name and lower_name in curve.name.lower()), None)
 
 
 def _name_column(plot: Plot, values: npt.ArrayLike) -> str:
     """Return the name of the column of the plot's file that holds these very values."""
     if isinstance(values, Column):
         return values.name
-    return next(name for name, column_values in plot.columns.items() if column_values is values)
+    return next(column_name for column_name, column_values in plot.columns.items() if column_values is values)
 
 
 def _read_error(curve: Curve, bound: float) -> float:

@@ -230,8 +230,8 @@ class PrivateParameters(Parameters):
         """Divide the total epsilon after these releases; None if no total was entered."""
         if not self.is_total_epsilon:
             return None
-        share, neighbours = find_share(self.purpose), self.relation.neighbours
-        return divide_budget(self.epsilon, share, neighbours, ledger or Ledger())
+        selection_share, neighbours = find_share(self.purpose), self.relation.neighbours
+        return divide_budget(self.epsilon, selection_share, neighbours, ledger or Ledger())
 
     @property
     def trade_off(self) -> float:

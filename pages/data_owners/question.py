@@ -42,8 +42,8 @@ def find_disclosure(
     if parameters.source is OwnersSource.DATA:
         return dataset.provenance
     is_entered = any(
-        getattr(parameters, name) not in (None, QUESTION.get_initial_value(name))
-        for name, field in QUESTION.fields.items()
+        getattr(parameters, field_name) not in (None, QUESTION.get_initial_value(field_name))
+        for field_name, field in QUESTION.fields.items()
         if field.origin is not FieldOrigin.PUBLIC
     )
     is_private = dataset.is_private or (own_dataset is not None and own_dataset.is_private)

@@ -137,7 +137,7 @@ class FactorisationPage(Page):
     def list_report_fields(self, answer: Answer) -> Sequence[str]:
         """List the fields for the report, without those that do not apply and those of tabs."""
         omitted_names = {*answer.parameters.unused_names, *NOT_ANSWERED}
-        return [name for name in QUESTION.fields if name not in omitted_names]
+        return [field_name for field_name in QUESTION.fields if field_name not in omitted_names]
 
 
 FactorisationPage(QUESTION, solve_beside_page, build_answer, has_axis_controls=False).show()

@@ -31,9 +31,9 @@ def draw(dataset: Dataset, solution: PlanSolution | None = None) -> None:
     lines_text = st.session_state[QUESTION.key("lines")] or ""
     labels_and_targets = plan_parameters.split_lines(lines_text)
     if labels_and_targets:
-        rows = words.tabulate_plan(solution) if solution is not None else [{}] * len(labels_and_targets)
-        label_cells = [{"label": label, "target": target} for label, target in labels_and_targets]
-        data = [label | row for label, row in zip(label_cells, rows, strict=True)]
+        results = words.tabulate_plan(solution) if solution is not None else [{}] * len(labels_and_targets)
+        label_cells = [{"label": line_label, "target": target} for line_label, target in labels_and_targets]
+        data = [cells | result for cells, result in zip(label_cells, results, strict=True)]
         _mount_table(key=_KEY, data=data, height="content", on_edited_change=apply_edit)
         if solution is not None and (missed_text := words.describe_all_missed(solution)):
             st.markdown(missed_text)
@@ -63,8 +63,8 @@ def list_offered(dataset: Dataset) -> list[str]:
         LineStatistic.GROUP_SUMS.value: dataset.pairs is not None and dataset.pairs.sums is not None,
     }
     return [
-        name
-        for name, is_possible in is_offered_by_name.items()
+        statistic_name
+        for statistic_name, is_possible in is_offered_by_name.items()
         if is_possible and dataset.contribution is Contribution.ROWS
     ]
 
@@ -73,8 +73,8 @@ def _draw_buttons(line_texts: Sequence[str], has_values: bool) -> None:
     """Draw a button per line that can be added, and a form for any quantile if there are values."""
     with st.container(horizontal=True, key="plan_add"):
         for line_text in line_texts:
-            key, label = f"plan_add_{line_text.replace(' ', '_')}", f"Add {line_text}"
-            fields.button(label, key, "add", add_lines, [line_text])
+            button_key, button_label = f"plan_add_{line_text.replace(' ', '_')}", f"Add {line_text}"
+            fields.button(button_label, button_key, "add", add_lines, [line_text])
         if has_values:
             with st.popover("Add a quantile", icon=":material/add:", key="plan_quantile_form"):
                 q = st.number_input(
@@ -100,7 +100,7 @@ def apply_edit() -> None:
     """Put what was edited in the table into the plan's text; called before the page runs."""
     edit, lines_key = st.session_state[_KEY].edited, QUESTION.key("lines")
     lines_text = st.session_state[lines_key] or ""
-    labels = [label for label, _ in plan_parameters.split_lines(lines_text)]
+    labels = [line_label for line_label, _ in plan_parameters.split_lines(lines_text)]
     # The browser is not believed, and a press may be about a table that has changed since.
     index = edit.get("line") if isinstance(edit, dict) else None
     if type(index) is not int or not 0 <= index < len(labels) or labels[index] != edit.get("label"):

@@ -130,8 +130,8 @@ class BoundSelection:
         if self.missing is not None and not self.missing.setting_names:
             st.markdown(f":small[{self.missing.sentence}]")
             return
-        label = "Choose with DP…" if self.card is None else "Choose again with DP…"
-        is_open = actions.open_step(label, key, type=button_type, help=STEP_HELP)
+        button_label = "Choose with DP…" if self.card is None else "Choose again with DP…"
+        is_open = actions.open_step(button_label, key, type=button_type, help=STEP_HELP)
         actions.show_refused()
         request = self.request
         if request is not None and request.total_epsilon is not None and self.card is None:
@@ -195,8 +195,8 @@ def divide_total(question: Question, dataset: Any, parameters: Any) -> tuple[Any
             return replace(parameters, epsilon=answered_request.release_epsilon), ""
     release_epsilon = require_release_epsilon(parameters.epsilon, ledger)
     total_text, release_text = format_rounded_up(parameters.epsilon), format_rounded_up(release_epsilon)
-    sentence = f"Of ε = {total_text} in all, ε = {release_text} is left for the release."
-    return replace(parameters, epsilon=release_epsilon), sentence
+    total_sentence = f"Of ε = {total_text} in all, ε = {release_text} is left for the release."
+    return replace(parameters, epsilon=release_epsilon), total_sentence
 
 
 def _restore_total(card: Answer) -> Answer:
@@ -236,8 +236,8 @@ def build_selection(card: Answer) -> BoundSelection | None:
             return None if request is None else _ask_for_missing(card, request, public_fields)
         check_users(dataset.histogram)
     except InvalidInput as refusal:
-        sentence = " ".join(problem.sentence for problem in refusal.problems)
-        missing_input = MissingInput(sentence, ("selection_epsilon", *public_fields[1]))
+        refusal_sentences = " ".join(problem.sentence for problem in refusal.problems)
+        missing_input = MissingInput(refusal_sentences, ("selection_epsilon", *public_fields[1]))
         return _ask_for_missing(card, missing_input, public_fields)
     actions.rerun_after_draw()
     latest_with_request = _find_selection(card_with_total, request, dataset)
@@ -321,7 +321,7 @@ def _build_card(card: Answer, drawn: words.Selection, request: SelectionRequest,
     released_card = selections.build_answer(card, drawn, request, dataset, value_range, range_facts)
     subject_text = "pair" if request.number is NumberPair.PAIR else "bound"
     field_names = "headline", "numbers", "disclosure", "code", "bound"
-    changes: dict[str, Any] = {name: getattr(released_card, name) for name in field_names}
+    changes: dict[str, Any] = {field_name: getattr(released_card, field_name) for field_name in field_names}
     detail = f"{released_card.detail} This {subject_text} may be published, but not the figure: it shows private data."
     return replace(
         card, **changes, detail=detail, error_parts=(), near_optimal="", relative_error=None, alternative=None
@@ -342,12 +342,12 @@ def with_range(card: Answer) -> Answer:
     # If the bound was selected, too, the card has said what all of it is.
     if isinstance(card.disclosure, ReleaseFacts):
         return replace(card, code=code_choice)
-    sentence = (
+    cost_sentence = (
         f"With the draw of the range, ε = {format_rounded_up(facts.epsilon + card_setting.epsilon)} in all."
     )
     if is_total_epsilon():
-        sentence = f"The draw of the range took ε = {format_rounded_up(facts.epsilon)}."
-    return replace(card, detail=f"{card.detail} {sentence}".strip(), code=code_choice)
+        cost_sentence = f"The draw of the range took ε = {format_rounded_up(facts.epsilon)}."
+    return replace(card, detail=f"{card.detail} {cost_sentence}".strip(), code=code_choice)
 
 
 def offer_range(dataset: Dataset) -> None:
@@ -374,9 +374,9 @@ def _show_range_dialog() -> None:
     request = SelectionRequest(NumberPair.RANGE, problem, epsilon, total_epsilon=total_epsilon)
     st.markdown(words.describe_range_cost(problem))
     label = f"Draw {'L and U' if problem.lower is None else 'U'} (ε = {format_rounded_up(problem.epsilon)})"
-    key = "private_range_draw"
-    if actions.open_step(label, key, is_main=True) and actions.confirm(
-        key, actions.select, request, request, request.facts
+    button_key = "private_range_draw"
+    if actions.open_step(label, button_key, is_main=True) and actions.confirm(
+        button_key, actions.select, request, request, request.facts
     ):
         page_run.note_dialog_closed()
         st.rerun()

@@ -51,8 +51,8 @@ def draw(dataset: Dataset) -> None:
                 f"{private_histogram.NOTHING_LEFT_MESSAGE}. The draw is spent.", icon=":material/warning:"
             )
         parameters = _read_parameters()
-        label = f"Release {'another' if is_copy_in_use else 'it'}…"
-        if parameters is not None and actions.open_step(label, KEY, is_main=not is_copy_in_use):
+        button_label = f"Release {'another' if is_copy_in_use else 'it'}…"
+        if parameters is not None and actions.open_step(button_label, KEY, is_main=not is_copy_in_use):
             epsilon, delta = parameters.epsilon_choice, parameters.delta or 0.0
             facts = ReleaseFacts(epsilon, delta, parameters.neighbours, parameters.noise.value)
             actions.confirm(KEY, actions.draw_copy, parameters, None, facts)

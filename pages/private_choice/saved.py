@@ -72,9 +72,9 @@ _OPTIONAL |= {"column": _CODEC.make_reader(str)}
 def _list_paths(selection_type: type[Any]) -> dict[str, str]:
     """Return the dotted path of each attribute that a file holds of such a selection, by its name in the file."""
     return {
-        _FILE_NAMES_BY_PATH.get(owner_prefix + name, name): owner_prefix + name
-        for owner_prefix, names in _ATTRIBUTES[selection_type].items()
-        for name in names
+        _FILE_NAMES_BY_PATH.get(owner_prefix + attribute_name, attribute_name): owner_prefix + attribute_name
+        for owner_prefix, attribute_names in _ATTRIBUTES[selection_type].items()
+        for attribute_name in attribute_names
     }
 
 
@@ -134,9 +134,9 @@ def from_json(node: JsonValue, accounts: Mapping[str, Ledger]) -> dict[str, Choi
 
 def _read_entry(node: JsonValue) -> tuple[NumberKind, Selection] | None:
     """Read a selection with its number; None, with the problems noted, if no private selection can have given it."""
-    number = node.value.get("number") if isinstance(node.value, dict) else None
-    selection_type = _TYPES.get(number, PrivateChoice) if isinstance(number, str) else PrivateChoice
-    readers: dict[str, Reader] = {"number": lambda number: number.choose(_NUMBERS_BY_VALUE)}
+    raw_number = node.value.get("number") if isinstance(node.value, dict) else None
+    selection_type = _TYPES.get(raw_number, PrivateChoice) if isinstance(raw_number, str) else PrivateChoice
+    readers: dict[str, Reader] = {"number": lambda node: node.choose(_NUMBERS_BY_VALUE)}
     for name, path in _list_paths(selection_type).items():
         attribute_type: Any = selection_type
         for attribute in path.split("."):
@@ -174,10 +174,10 @@ def _build_selection(
     fields_by_prefix = {
         owner_prefix: {
             name: members[file_name]
-            for name in names
+            for name in attribute_names
             if (file_name := _FILE_NAMES_BY_PATH.get(owner_prefix + name, name)) in members
         }
-        for owner_prefix, names in _ATTRIBUTES[selection_type].items()
+        for owner_prefix, attribute_names in _ATTRIBUTES[selection_type].items()
     }
     if selection_type is PrivateRange:
         problem = RangeProblem(neighbours=facts.neighbours, **fields_by_prefix["problem."])

@@ -117,9 +117,9 @@ def _fill_empty_fields(dataset: Dataset) -> None:
         "edges": ", ".join(map(wording.digits, (low, center, high))),
         "masses": QUESTION.get_initial_value("masses"),
     }
-    for name in question_page.list_unused_fields(QUESTION):
-        if state[session_key(name)] is None:
-            state[session_key(name)] = values_by_field[name]
+    for field_name in question_page.list_unused_fields(QUESTION):
+        if state[session_key(field_name)] is None:
+            state[session_key(field_name)] = values_by_field[field_name]
 
 
 QuantilePage(

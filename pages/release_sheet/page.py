@@ -66,9 +66,9 @@ def _ask_for_numbers(question_name: str, sheet: ReleaseSheet) -> dict[str, str]:
     texts = {}
     for statistic, noise_text, _ in sheet.statistics:
         for label in (statistic, f"± {statistic}")[: 1 + (noise_text == PRINTED)]:
-            key = f"{QUESTION.key('number_')}{question_name}_{label}"
+            field_key = f"{QUESTION.key('number_')}{question_name}_{label}"
             field_label = f"Released {label}" if label == statistic else f"{label}, as printed"
-            texts[label] = st.text_input(field_label, key=key, max_chars=200, persist_state="session")
+            texts[label] = st.text_input(field_label, key=field_key, max_chars=200, persist_state="session")
     return texts
 
 

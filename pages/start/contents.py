@@ -53,8 +53,8 @@ def ask_questions() -> None:
     state, release_key = st.session_state, QUESTION.key("release")
     with st.container(horizontal=True, vertical_alignment="bottom", key="start_way"):
         options: dict[str, Any] = {"persist_state": "session"}
-        key, kind_key = QUESTION.key("several"), QUESTION.key("kind")
-        st.segmented_control("1. Several rows per user?", list(ADVICE), key=key, help=USER_HELP, **options)
+        q1_key, kind_key = QUESTION.key("several"), QUESTION.key("kind")
+        st.segmented_control("1. Several rows per user?", list(ADVICE), key=q1_key, help=USER_HELP, **options)
         release_kind = st.segmented_control("2. You release", list(PAGE_GROUPS), key=kind_key, **options)
         phrases = list_release_phrases(release_kind)
         if state.get(release_key) not in phrases:

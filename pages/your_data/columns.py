@@ -237,8 +237,8 @@ def _ask_who(source: counting.Source) -> None:
         )
         return
     if second_column := _find_second_person(source):
-        label = f"Is the pair with {wording.plain(second_column, 60)} the person?"
-        fields.radio(label, {p: p.value for p in People}, build_key("people"), is_horizontal=True)
+        question_text = f"Is the pair with {wording.plain(second_column, 60)} the person?"
+        fields.radio(question_text, {p: p.value for p in People}, build_key("people"), is_horizontal=True)
     user_columns = list(_read_roles(TableKind.EVENTS, source).privacy_unit)
     if is_each_a_person(source):
         fields.show_problems([describe_two_people([*user_columns, second_column or ""])])

@@ -87,11 +87,11 @@ _DEFAULT_ROLES = Roles(TableKind.EVENTS, user="user_id")
 
 def show_recipes(roles: Roles | None) -> None:
     """Show the recipe for the columns chosen above, or for a default user column if there is no file."""
-    title = "Count in your own database or on a cluster"
-    with st.expander(title, icon=":material/dns:", key=QUESTION.key("engine_open")):
+    expander_title = "Count in your own database or on a cluster"
+    with st.expander(expander_title, icon=":material/dns:", key=QUESTION.key("engine_open")):
         st.markdown("Run this where your data are; only the histogram comes back, and you open it here.")
         with st.grid(2):
-            titles_by_key = {name: engine.title for name, engine in counting.ENGINES.items()}
+            titles_by_key = {key: engine.title for key, engine in counting.ENGINES.items()}
             engine_key: str = fields.pick("Engine", titles_by_key, QUESTION.key("engine"))
             st.session_state.setdefault(QUESTION.key("engine_table"), DEFAULT_TABLE)
             table_name = st.text_input("Table", key=QUESTION.key("engine_table"), persist_state="session")

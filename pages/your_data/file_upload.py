@@ -51,7 +51,7 @@ _LOOK_JOB = QUESTION.key("look_job")
 def is_waiting() -> bool:
     """Return True if a file is being read or counted, or waits for *Use these data*."""
     entry_names = ("upload_table", "upload_pairs", "look_job", "upload_job")
-    return any(st.session_state.get(QUESTION.key(name)) is not None for name in entry_names)
+    return any(st.session_state.get(QUESTION.key(entry_name)) is not None for entry_name in entry_names)
 
 
 def show_panel() -> None:
@@ -77,8 +77,8 @@ def show_panel() -> None:
         _choose_distribution(distribution)
     if source is not None:
         if source.head.sheets:
-            key, options = columns.build_key("sheet"), source.head.sheets
-            st.selectbox("Sheet", options, key=key, on_change=_change_sheet, persist_state="session")
+            sheet_key, sheets = columns.build_key("sheet"), source.head.sheets
+            st.selectbox("Sheet", sheets, key=sheet_key, on_change=_change_sheet, persist_state="session")
         roles = columns.choose_roles(source)
         if uploads.use_or_discard("use_upload", "discard_upload", _discard):
             _use_source(source, roles)

@@ -322,7 +322,7 @@ def count_dropped(request: SelectionRequest, counts_by_name: Mapping[str, int]) 
         dropped_names += ["cells without a number", "amounts below 0"]
     elif request.number is OtherBound.TOTAL:
         dropped_names += ["cells without a number", "totals below 0"]
-    dropped_counts = {name: counts_by_name.get(name, 0) for name in dropped_names}
+    dropped_counts = {dropped_name: counts_by_name.get(dropped_name, 0) for dropped_name in dropped_names}
     if isinstance(problem, PrivatePairProblem):
         num_groups = counts_by_name.get("groups", 0)
         dropped_counts["groups beyond the list"] = max(num_groups - problem.num_groups, 0)
