@@ -212,7 +212,7 @@ class _AmountsReduction(FileReduction):
             pair_users = np.asarray(row_columns["code"], np.int64)[row_order]
             values = np.asarray(row_columns["value"], np.float64)[row_order]
             pair_rows = np.ones_like(pair_users)
-            return replace(user_amounts, pair_users=pair_users, pair_rows=pair_rows, pair_sums=values)
+            return replace(user_amounts, pair_user_codes=pair_users, pair_rows=pair_rows, pair_sums=values)
         sums_sql = "" if roles.value is None else ", sum(value) AS sums"
         if roles.task is None:
             if not sums_sql:
@@ -240,9 +240,9 @@ class _AmountsReduction(FileReduction):
         )
         group_names = tuple(" × ".join(map(str, cells)) for cells in duck.fetch_rows(names_sql))
         return replace(
-            user_amounts, pair_users=np.asarray(pair_columns["code"], np.int64)[pair_order],
+            user_amounts, pair_user_codes=np.asarray(pair_columns["code"], np.int64)[pair_order],
             pair_rows=np.asarray(pair_columns["rows"], np.int64)[pair_order],
             pair_sums=np.asarray(pair_columns["sums"], np.float64)[pair_order] if sums_sql else None,
-            pair_groups=np.asarray(pair_columns["group_code"], np.int64)[pair_order],
+            pair_group_codes=np.asarray(pair_columns["group_code"], np.int64)[pair_order],
             group_names=group_names, num_groups=len(group_names),
         )  # fmt: skip
