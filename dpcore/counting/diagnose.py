@@ -96,7 +96,7 @@ class TruncationCheck:
                 self._check_end(relation, problems)
 
     def _check_end(self, relation: Relation, problems: Problems) -> None:
-        """Read a file to its end, which raises InvalidInput if it is cut off; add a problem if its last line is long."""
+        """Read a file to its end, which raises InvalidInput if it is cut off; add a problem on an overlong end."""
         # Line ends behind the last line are not part of it: they are counted, and at most one is kept.
         num_inner_breaks, num_trailing_breaks, end_bytes, pending_break = 0, 0, b"", b""
         with relation.open_bytes() as file:
