@@ -193,10 +193,10 @@ def select_range(
     else:
         user_amounts = _read_amounts(data, columns, request)
         values = None
-        if user_amounts.pair_users is not None and user_amounts.pair_users.size:
+        if user_amounts.pair_user_codes is not None and user_amounts.pair_user_codes.size:
             assert user_amounts.pair_sums is not None
-            values = Values(user_amounts.pair_users, user_amounts.pair_sums, str(value))
-    if values is None and user_amounts.pair_users is None:
+            values = Values(user_amounts.pair_user_codes, user_amounts.pair_sums, str(value))
+    if values is None and user_amounts.pair_user_codes is None:
         raise refuse("the data have no values to choose a range from")
     private_range = choose_range(problem, values, charge, str(columns["value"]))
     dummy_dataset = build_dummy_dataset(columns, Disclosure.PRIVATE, Contribution.ROWS, user_amounts)

@@ -33,8 +33,8 @@ DIGITS_OF_RATE, DIGITS_OF_DIVISOR = 3, 4
 def list_bounds(histogram: ContributionHistogram) -> tuple[int, ...]:
     """List the G to compare, ascending: at most the heaviest user's size, above which only the noise would grow."""
     max_size = histogram.max_size
-    powers = [2**power for power in range(max_size.bit_length())]
-    bounds_between = [3 * 2**power for power in range(6) if 3 * 2**power <= DENSE_UNTIL]
+    powers = [2**exponent for exponent in range(max_size.bit_length())]
+    bounds_between = [3 * 2**exponent for exponent in range(6) if 3 * 2**exponent <= DENSE_UNTIL]
     return tuple(sorted({bound for bound in (*powers, *bounds_between, max_size) if bound <= max_size}))
 
 
@@ -268,7 +268,7 @@ def write_program(program_name: str, training: Training, label: str) -> Code:
     if rate < 1.0:
         moves, move_probabilities = truncate_mixture(user_move, rate)
     # Where a tail was moved G stands behind K, which is then the last k in order.
-    last_move = int(moves[-2] if moves[-1] > len(moves) - 1 else moves[-1])
+    last_move_in_order = int(moves[-2] if moves[-1] > len(moves) - 1 else moves[-1])
     constant_names = ("rate", "divisor", "multiplier", "epsilon", "delta")
     program_text = render(
         Path(__file__).with_name(f"{template_name}.py"),
@@ -278,7 +278,7 @@ def write_program(program_name: str, training: Training, label: str) -> Code:
         bound=training.bound,
         steps=training.num_steps,
         grid=wording.digits(choose_grid(training.epsilon, training.num_steps)),
-        last=last_move,
+        last=last_move_in_order,
         weights=move_probabilities,
         **{name: wording.digits(getattr(training, name)) for name in constant_names},
     )

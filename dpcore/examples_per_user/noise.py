@@ -164,9 +164,9 @@ def compute_replaced_divergences(density_ratio: DensityRatio, orders: FloatArray
     The pair is its own mirror image, so that both directions are one. Its density ratio is w(z)/w(−z).
     """
     upper_end = max(density_ratio.find_upper_ends(float(order))[1] for order in orders)
-    largest_end = upper_end - density_ratio.find_lower_end(float(orders.max()))
+    half_width = upper_end - density_ratio.find_lower_end(float(orders.max()))
     step_length = density_ratio.step_length
-    coarse_points = np.arange(0.0, math.ceil(largest_end) + 2.0, 1.0)
+    coarse_points = np.arange(0.0, math.ceil(half_width) + 2.0, 1.0)
     coarse_points = np.concatenate((-coarse_points[:0:-1], coarse_points))
     is_kept = np.abs(coarse_points) <= 10.0
     log_ratios = density_ratio.evaluate_ratio(coarse_points)[1]
@@ -180,16 +180,16 @@ def compute_replaced_divergences(density_ratio: DensityRatio, orders: FloatArray
     log_ratios = density_ratio.evaluate_ratio(points)[1]
     with np.errstate(over="ignore"):
         quotients_less_1 = np.expm1(log_ratios - log_ratios[::-1])
-    log_weights = -0.5 * points**2 + math.log(step_length / math.sqrt(2.0 * math.pi))
-    return _sum_powers(orders, log_ratios, log_ratios[::-1], quotients_less_1, log_weights) / (orders - 1.0)
+    rule_logs = -0.5 * points**2 + math.log(step_length / math.sqrt(2.0 * math.pi))
+    return _sum_powers(orders, log_ratios, log_ratios[::-1], quotients_less_1, rule_logs) / (orders - 1.0)
 
 
 def _integrate_powers(ratio: DensityRatio, low_end: float, high_end: float, powers: FloatArray) -> FloatArray:
     """Compute log E_Q[w^a] for each power a, by integration between two ends, shape of ``powers``."""
     points = _choose_points(ratio, low_end, high_end, powers)
     ratios_less_1, log_ratios = ratio.evaluate_ratio(points)
-    log_weights = -0.5 * points**2 + math.log(ratio.step_length / math.sqrt(2.0 * math.pi))
-    return _sum_powers(powers, log_ratios, np.zeros_like(log_ratios), ratios_less_1, log_weights)
+    rule_logs = -0.5 * points**2 + math.log(ratio.step_length / math.sqrt(2.0 * math.pi))
+    return _sum_powers(powers, log_ratios, np.zeros_like(log_ratios), ratios_less_1, rule_logs)
 
 
 def _sum_powers(
@@ -197,7 +197,7 @@ def _sum_powers(
     log_numerators: FloatArray,
     log_denominators: FloatArray,
     quotients_less_1: FloatArray,
-    log_weights: FloatArray,
+    rule_logs: FloatArray,
 ) -> FloatArray:
     """Compute log Σ q r^a over the points of the rule for each power a, r the quotient of densities at a point.
 
@@ -211,24 +211,24 @@ def _sum_powers(
         log_numerators: At the points of the rule.
         log_denominators: Likewise.
         quotients_less_1: r − 1, likewise.
-        log_weights: Log of the weights of the rule.
+        rule_logs: Log of the weights of the rule.
     """
     scaled_logs = powers[:, None] * (log_numerators - log_denominators)
-    exponents = scaled_logs + (log_denominators + log_weights)
+    exponents = scaled_logs + (log_denominators + rule_logs)
     log_sums = np.asarray(logsumexp(exponents, axis=1))
-    indices = np.flatnonzero(log_sums < 1.0)
-    if indices.size:
-        near_powers, scaled_logs = powers[indices, None], scaled_logs[indices]
-        densities = np.exp(log_denominators + log_weights)
-        numerators = np.exp(log_numerators + log_weights)
+    exact_rows = np.flatnonzero(log_sums < 1.0)
+    if exact_rows.size:
+        exact_powers, scaled_logs = powers[exact_rows, None], scaled_logs[exact_rows]
+        densities = np.exp(log_denominators + rule_logs)
+        numerators = np.exp(log_numerators + rule_logs)
         is_small = np.abs(scaled_logs) < 1.0
         small_logs, small_quotients = (np.where(is_small, x, 0.0) for x in (scaled_logs, quotients_less_1))
         differences = np.where(
             is_small,
-            densities * (np.expm1(small_logs) - near_powers * small_quotients),
-            np.exp(exponents[indices]) - densities - near_powers * numerators + near_powers * densities,
+            densities * (np.expm1(small_logs) - exact_powers * small_quotients),
+            np.exp(exponents[exact_rows]) - densities - exact_powers * numerators + exact_powers * densities,
         )
-        log_sums[indices] = np.log1p(np.maximum(differences.sum(axis=1), 0.0))
+        log_sums[exact_rows] = np.log1p(np.maximum(differences.sum(axis=1), 0.0))
     return log_sums
 
 
@@ -401,7 +401,7 @@ def find_multiplier(
     num_steps: int,
     should_stop: ShouldStop = never,
 ) -> float | None:
-    """Find the least noise multiplier by privacy losses, at most 0.1 % too large and no larger than `bound_multiplier`.
+    """Find the least noise multiplier by privacy losses, at most 0.1 % too large; None if it was stopped.
 
     Args:
         num_examples: As of `bound_multiplier`, as are all others.
@@ -412,7 +412,7 @@ def find_multiplier(
         should_stop: Asked before each step of the search.
 
     Returns:
-        Standard deviation of the noise on the sum, in clip norms; None where it was stopped. Seconds of work.
+        Standard deviation of the noise on the sum, in clip norms, no larger than `bound_multiplier`. Seconds of work.
 
     Raises:
         InvalidInput: No noise was found.
@@ -423,7 +423,7 @@ def find_multiplier(
     grid_step = choose_grid(epsilon, num_steps)
 
     def compute_epsilon(sigma: float) -> float:
-        """Bound ε at a noise multiplier; raise `_StoppedError` if asked to end."""
+        """Bound ε of all steps at a noise multiplier; raise `_StoppedError` if asked to end."""
         if should_stop():
             raise _StoppedError
         return bound_epsilon(sigma, num_examples, rate, num_steps, delta, grid_step)

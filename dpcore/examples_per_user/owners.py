@@ -52,23 +52,23 @@ class Ownership:
         """
         import pandas as pd
 
-        record_names, user_names = pd.Series(np.asarray(records)), pd.Series(np.asarray(users))
+        record_series, user_series = pd.Series(np.asarray(records)), pd.Series(np.asarray(users))
         with Problems() as problems:
-            if record_names.shape != user_names.shape or not record_names.size:
+            if record_series.shape != user_series.shape or not record_series.size:
                 problems.add("records and users must have the same length, and not be empty")
                 return cls(np.zeros(0, np.int64), np.zeros(0, np.int64))
-            if record_names.size > MAX_PAIRS:
-                problems.add(f"there are {record_names.size:,} pairs; at most {MAX_PAIRS:,} are searched")
-            unnamed_mask = user_names.isna() | (user_names.astype(str).str.strip() == "")
+            if record_series.size > MAX_PAIRS:
+                problems.add(f"there are {record_series.size:,} pairs; at most {MAX_PAIRS:,} are searched")
+            unnamed_mask = user_series.isna() | (user_series.astype(str).str.strip() == "")
             if unnamed_mask.any():
                 problems.add(
                     f"{int(unnamed_mask.sum()):,} of the records' owners are empty",
                     f"line {int(np.argmax(unnamed_mask.to_numpy())) + 1}",
                     "Name each owner",
                 )
-            if record_names.isna().any():
+            if record_series.isna().any():
                 problems.add("a line names no record")
-        code_arrays = (pd.factorize(entry_names, sort=True)[0] for entry_names in (record_names, user_names))
+        code_arrays = (pd.factorize(series, sort=True)[0] for series in (record_series, user_series))
         code_pairs = np.unique(np.column_stack(list(code_arrays)), axis=0)
         return cls(code_pairs[:, 0].astype(np.int64), code_pairs[:, 1].astype(np.int64))
 
@@ -140,8 +140,8 @@ def select_most(ownership: Ownership, bound: int) -> RecordSelection:
     }
     masks_by_name = {name: _select_in_order(ownership, bound, o) for name, o in orders_by_name.items()}
     best_name = max(masks_by_name, key=lambda name: int(masks_by_name[name].sum()))
-    selection_bound = min(bound_selection(ownership, bound, prices), ownership.num_records)
-    return RecordSelection(ownership, bound, masks_by_name[best_name], selection_bound, prices, best_name)
+    max_records = min(bound_selection(ownership, bound, prices), ownership.num_records)
+    return RecordSelection(ownership, bound, masks_by_name[best_name], max_records, prices, best_name)
 
 
 def bound_selection(ownership: Ownership, bound: int, prices: IntArray) -> int:
@@ -162,8 +162,8 @@ def bound_selection(ownership: Ownership, bound: int, prices: IntArray) -> int:
         raise refuse("prices must be at least 0")
     owner_prices = np.zeros(ownership.num_records, np.int64)
     np.add.at(owner_prices, ownership.record_codes, prices[ownership.user_codes])
-    scaled_worth = int(np.maximum(PRICE_UNIT - owner_prices, 0).sum())
-    return (int(bound) * int(prices.sum()) + scaled_worth) // PRICE_UNIT
+    remaining_worth_sum = int(np.maximum(PRICE_UNIT - owner_prices, 0).sum())
+    return (int(bound) * int(prices.sum()) + remaining_worth_sum) // PRICE_UNIT
 
 
 def _solve_relaxation(ownership: Ownership, bound: int) -> tuple[FloatArray, IntArray]:
@@ -171,8 +171,8 @@ def _solve_relaxation(ownership: Ownership, bound: int) -> tuple[FloatArray, Int
     from scipy.optimize import linprog
     from scipy.sparse import csr_matrix
 
-    ones, codes = np.ones(ownership.record_codes.size), (ownership.user_codes, ownership.record_codes)
-    use_matrix = csr_matrix((ones, codes), shape=(ownership.num_users, ownership.num_records))
+    ones, coordinates = np.ones(ownership.record_codes.size), (ownership.user_codes, ownership.record_codes)
+    use_matrix = csr_matrix((ones, coordinates), shape=(ownership.num_users, ownership.num_records))
     capacities = np.full(ownership.num_users, float(bound))
     program_result = linprog(
         -np.ones(ownership.num_records), A_ub=use_matrix, b_ub=capacities, bounds=(0.0, 1.0), method="highs"

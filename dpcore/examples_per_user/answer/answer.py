@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dpcore.answer import section
 from dpcore.answer.answer import Answer, Number, add_choice
@@ -30,6 +31,8 @@ from dpcore.examples_per_user.parameters import ASSUMPTIONS, NEIGHBOURS, Example
 from dpcore.report.content import list_public_inputs, write_columns
 
 SAMPLING_STYLES = {Sampling.EXAMPLES: Style.CAP, Sampling.USERS: Style.SMOOTH}
+SHADE_ENDS = ("low_ends", "diverse", 0.0), ("high_ends", "alike", 1.0)
+"""Of each end of a shade: the option of `Curve` that takes it, the suffix of its column's name, and its r."""
 
 
 def plot_error(solution: ExamplesSolution, provenance: Provenance) -> Plot:
@@ -56,7 +59,7 @@ def plot_error(solution: ExamplesSolution, provenance: Provenance) -> Plot:
 
 
 def plot_noise(solution: ExamplesSolution, provenance: Provenance) -> Plot:
-    """Plot the noise on a step's mean gradient over G, if examples are drawn and if users are."""
+    """Plot the noise std on a step's mean gradient over G, for both ways of sampling; shaded from r = 0 to r = 1."""
     description = "Noise per parameter and step over examples per user."
     x_axis, y_axis = _make_bound_axis(solution), Axis("noise per parameter", "gradient norms")
     curves, title = _make_curves(solution, "noise"), "Noise on the mean gradient"
@@ -64,7 +67,7 @@ def plot_noise(solution: ExamplesSolution, provenance: Provenance) -> Plot:
 
 
 def plot_kept_share(solution: ExamplesSolution, provenance: Provenance) -> Plot:
-    """Plot the share of examples kept, and the sampling rate, over G."""
+    """Plot the share of examples kept, and the sampling rate, over G; both ways of sampling have the same."""
     candidates = solution.comparison.candidates_by_sampling[Sampling.EXAMPLES]
     names = ("bound", "kept_share", "rate")
     bound_column, share_column, rate_column = (_make_column(candidates, name) for name in names)
@@ -84,13 +87,11 @@ def plot_kept_share(solution: ExamplesSolution, provenance: Provenance) -> Plot:
 
 
 def plot_multipliers(solution: ExamplesSolution, provenance: Provenance) -> Plot:
-    """Plot the noise multiplier over G, if examples are drawn and if users are."""
+    """Plot the noise multiplier by the quick bound over G, for both ways of sampling."""
     description = "It grows with G if examples are drawn, and falls if users are drawn."
     x_axis, y_axis = _make_bound_axis(solution), Axis("noise multiplier", "clip norms")
-    curves, title = (
-        _make_curves(solution, "multiplier", shades_between_ends=False),
-        "Noise multiplier, at most",
-    )
+    curves = _make_curves(solution, "multiplier", shades_between_ends=False)
+    title = "Noise multiplier, at most"
     return Plot("examples-multiplier", title, description, x_axis, y_axis, curves, provenance, height=360)
 
 
@@ -102,15 +103,12 @@ def _make_column(candidates: Sequence[Candidate], attribute_name: str, column_na
 def _make_curves(
     solution: ExamplesSolution, attribute_name: str, shades_between_ends: bool = True
 ) -> list[Curve]:
-    """Make a curve of one quantity per way of sampling, at r as entered; if asked, shaded from r = 0 to 1."""
+    """Make a curve of one attribute of candidates per way of sampling; if asked, shaded from r = 0 to r = 1."""
     curves = []
     for sampling, candidates in solution.comparison.candidates_by_sampling.items():
         column_name = f"{sampling.value}_{attribute_name}"
         shade_options: dict[str, Any] = {"shades_between_ends": shades_between_ends}
-        shade_ends = (
-            (("low_ends", "diverse", 0.0), ("high_ends", "alike", 1.0)) if shades_between_ends else ()
-        )
-        for end_option, column_suffix, similarity in shade_ends:
+        for end_option, column_suffix, similarity in SHADE_ENDS if shades_between_ends else ():
             changed_candidates = [
                 replace_similarity(solution.histogram, solution.parameters, c, similarity) for c in candidates
             ]
@@ -184,8 +182,8 @@ def tabulate_owners(selection: owners.RecordSelection) -> dict[str, list[Any]]:
     owner_counts = selection.ownership.owner_counts
     record_counts = np.bincount(owner_counts)
     kept_counts = np.bincount(owner_counts[selection.is_kept], minlength=record_counts.size)
-    num_owners = np.flatnonzero(record_counts)
-    columns = {"Owners": num_owners, "Records": record_counts[num_owners], "Kept": kept_counts[num_owners]}
+    columns: dict[str, npt.NDArray[Any]] = {"Owners": np.flatnonzero(record_counts)}
+    columns["Records"], columns["Kept"] = record_counts[columns["Owners"]], kept_counts[columns["Owners"]]
     columns["Share kept"] = columns["Kept"] / columns["Records"]
     return {name: column_values.tolist() for name, column_values in columns.items()}
 
@@ -217,7 +215,7 @@ def solve_beside_page(dataset: Dataset, parameters: ExamplesParameters) -> secti
 
 
 def show_noise(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show the noise on the mean gradient over the bound, in both ways of sampling."""
+    """Show the noise on the mean gradient over the bound, for both ways of sampling."""
     yield (
         "Noise in norms of one example's gradient. If users are drawn, it depends on r: the band reaches from diverse "
         "to alike examples."

@@ -193,7 +193,7 @@ def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
 
 
 def write_near_optimal(solution: ExamplesSolution) -> str:
-    """Write the interval of near-optimal bounds."""
+    """Write the way of sampling of the best bound, and the interval of near-optimal bounds in that way."""
     bound_range, objective_text = solution.comparison.find_near_optimal(), "the least error, by this estimate"
     range_text = standard.write_range(
         *bound_range, symbol="G", objective=objective_text, worse_choices_phrase="the next bounds tried"
@@ -265,9 +265,9 @@ def write_methods(solution: ExamplesSolution, dataset: Dataset) -> Methods:
 def write_programs(solution: ExamplesSolution, provenance: Provenance) -> CodeChoice:
     """Write all `PROGRAMS` for the best candidate; the label of private data stands in them and in their file names."""
     candidate, parameters = solution.best_candidate, solution.parameters
-    drawing = candidate.sampling, candidate.bound, candidate.rate, candidate.divisor
-    guarantee = parameters.epsilon, parameters.delta, parameters.steps
-    training = Training(*drawing, round_up(candidate.multiplier), *guarantee)
+    drawing_arguments = candidate.sampling, candidate.bound, candidate.rate, candidate.divisor
+    guarantee_arguments = parameters.epsilon, parameters.delta, parameters.steps
+    training = Training(*drawing_arguments, round_up(candidate.multiplier), *guarantee_arguments)
     programs = []
     for program_name in PROGRAMS:
         code = write_program(program_name, training, f"Label of its numbers: {provenance.label}.")

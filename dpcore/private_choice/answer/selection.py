@@ -286,20 +286,20 @@ def _build_pairs(problem: PrivatePairProblem, user_amounts: UserAmounts) -> User
     needs_sums = problem.parameters.statistic is Statistic.SUM
     if needs_sums and user_amounts.pair_sums is None:
         raise refuse("the pairs hold no sums", remedy="Choose rows or distinct users, or add a column up")
-    user_codes = user_amounts.pair_users
+    user_codes = user_amounts.pair_user_codes
     if user_codes is None or user_amounts.pair_rows is None or not user_codes.size:
         return user_amounts.pair_sizes
     group_sums = user_amounts.pair_sums if needs_sums else None
     list_names, edges = problem.parameters.listed_groups
     if list_names:
-        if user_amounts.pair_groups is None or not user_amounts.group_names:
+        if user_amounts.pair_group_codes is None or not user_amounts.group_names:
             remedy = "Enter how many groups are on the list instead"
             raise refuse("these data hold no names of groups to compare a list with", remedy=remedy)
         listed_codes = code_cells(user_amounts.group_names, list_names, edges)
         if not (listed_codes >= 0).any():
             return None
         amounts = user_amounts.pair_rows, len(listed_codes), group_sums
-        return UserGroupPairs(user_codes, user_amounts.pair_groups, *amounts).regroup(
+        return UserGroupPairs(user_codes, user_amounts.pair_group_codes, *amounts).regroup(
             listed_codes, len(list_names)
         )
     starts = np.flatnonzero(np.r_[True, np.diff(user_codes) != 0])
