@@ -25,7 +25,7 @@ from dpcore.mean import worst_values
 from dpcore.mean.answer.users import UNIT, UsersSolution, propose_clamp, solve_users
 from dpcore.mean.models import interval_around
 from dpcore.mean.parameters import Clamp, MeanParameters, VarianceSource
-from dpcore.mean.private_counts import ROUGH_NOISE, PrivateCountsProblem, ReleasedSums
+from dpcore.mean.private_counts import NEAR_END, ROUGH_NOISE, PrivateCountsProblem, ReleasedSums
 from dpcore.mean.table_values import ClampedValues, ValueSummary
 
 MEAN_OVER_USERS = "Mean over users"
@@ -249,6 +249,8 @@ def build_numbers(solution: MeanSolution) -> tuple[Number, ...]:
     cap, threshold = solution.cap_choice.max_contributions, solution.smooth_choice.threshold
     target_phrase = "of the rows in this table" if solution.is_about_table else "of the population"
     error_help = f"Root mean square distance of a release from the mean {target_phrase}."
+    if not solution.has_private_counts:
+        error_help += " It is an upper bound, as a release outside [L, U] is moved to its nearer end."
     label, key = wording.capital(solution.error_name), solution.error_name.replace(" ", "_")
 
     def error_number(choice: mean.CapChoice | mean.SmoothChoice, label: str, key: str) -> Number:
@@ -312,10 +314,25 @@ def write_detail(solution: MeanSolution, dataset: Dataset, parameters: MeanParam
                 "**The mean lies near an end of its range**: this error is rough. The program moves the mean into the "
                 "range, and errs less."
             )
+    elif _may_leave_range(solution, parameters):
+        sentences.append(
+            "**Noise can leave the range**: this error is an upper bound. The program moves the mean into the range, "
+            "and errs less."
+        )
     sentences += warn_of_leaks(solution, dataset, parameters)
     if cap_choice.max_contributions == problem.histogram.max_size:
         sentences.append("The best bound keeps every row.")
     return " ".join(sentences)
+
+
+def _may_leave_range(solution: MeanSolution, parameters: MeanParameters) -> bool:
+    """Return True if noise leaves the range from the mean of the values, or from its middle if none are read."""
+    problem, mean_above_lower = solution.problem, solution.problem.value_bound / 2.0
+    if problem.table_values is not None and solution.clamped_values is not None:
+        mean_above_lower = solution.clamped_values.mean - parameters.lower
+    return min(mean_above_lower, problem.value_bound - mean_above_lower) < NEAR_END * math.sqrt(
+        max(solution.cap_choice.privacy_variance, solution.smooth_choice.privacy_variance)
+    )
 
 
 def warn_of_leaks(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> list[str]:

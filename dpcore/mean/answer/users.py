@@ -394,16 +394,17 @@ def write_user_methods(
             f"All rows of a user together weighed at most as much as {weight_text}. The deviation of each user's mean "
             f"from {middle_text}, times that weight, was clamped to {limit_text}, and "
             f"{cite_noise(problem.noise.kind.value, problem.program)} for a sensitivity of twice this limit was added "
-            f"to {released_text}."
+            f"to {released_text}. A mean that no users can have was moved to the nearest that they can."
         )
 
     error_text = wording.number(solution.standard_error)
+    at_most_text = "" if problem.num_aggregates == 2 else "at most "
     limit_text = f"± {wording.number(solution.deviation_limit)}"
     steps_text = write_steps(wording.counted(solution.threshold, "row"), limit_text)
     return replace(
         methods,
-        procedure=f"{steps_text} The expected error of the released mean is {error_text} in the unit of the values, "
-        "noise included.",
+        procedure=f"{steps_text} The expected error of the released mean is {at_most_text}{error_text} in the unit of "
+        "the values, noise included.",
         public_procedure=write_steps("a fixed number of rows", "a fixed limit"),
         rule_sentence=methods.rule_sentence.replace(
             "The bound on rows per user", "The bound on a user's weight"
