@@ -319,7 +319,7 @@ class _Search:
         self._add((1, s.max_groups_per_user), (1.0 if self.is_integer else 0.0, s.largest_amount))
 
     def _add(self, l0_range: tuple[int, int], amount_range: tuple[float, float]) -> None:
-        """Evaluate a box of one pair, or bound a larger box keep it if it may hold a better pair; skip empty ones."""
+        """Evaluate a box of one pair; bound a larger box, and keep it if it may hold a better pair; skip empty ones."""
         if l0_range[0] > l0_range[1] or amount_range[0] > amount_range[1]:
             return
         if l0_range[0] == l0_range[1] and amount_range[0] == amount_range[1]:
