@@ -317,6 +317,9 @@ AT_LEAST_ONE = (
     "Where noise leaves less than one row, the program divides by one, and a mean outside the range is moved to its "
     "nearer end: both are computed from what is released, and cost no epsilon."
 )
+CLAMPED_MEAN = (
+    "A mean outside the range is moved to its nearer end, computed from what is released, at no epsilon."
+)
 
 
 def has_noisy_rows(choice: Choice) -> bool:
@@ -324,12 +327,14 @@ def has_noisy_rows(choice: Choice) -> bool:
     return choice.quantity is Quantity.MEAN and not choice.has_public_counts
 
 
-def describe_noisy_ratio(choice: Choice) -> str:
-    """Describe the division by a noisy number of rows, for a mean with private counts; else empty."""
-    if not has_noisy_rows(choice):
+def describe_clamped_mean(choice: Choice) -> str:
+    """Describe what becomes of a mean outside the range, and the division by a noisy number of rows; else empty."""
+    if choice.quantity is not Quantity.MEAN:
         return ""
     limits_text = "that no users can have" if choice.clamps_users else "outside the range"
-    return AT_LEAST_ONE.replace("outside the range", limits_text)
+    return (AT_LEAST_ONE if has_noisy_rows(choice) else CLAMPED_MEAN).replace(
+        "outside the range", limits_text
+    )
 
 
 SPLIT_MEANS = (

@@ -88,7 +88,7 @@ def _list_differences(choice: Choice) -> list[str]:
     if quantity in _REFUSALS:
         return [_REFUSALS[quantity]]
     differences = [common.describe_public_counts(choice), common.describe_gaussian_noise(choice)]
-    differences.append(common.describe_noisy_ratio(choice))
+    differences.append(common.describe_clamped_mean(choice))
     if quantity is Quantity.QUANTILE and is_smooth:
         return [
             "OpenDP's quantile counts all rows alike, so smooth weights cannot be expressed. What comes nearest is a "

@@ -58,7 +58,7 @@ def _list_differences(choice: Choice) -> list[str]:
             "per user, and PipelineDP clamps that one row: its guarantee covers the result, since a user "
             "is one row."
         )
-    differences.append(common.describe_noisy_ratio(choice))
+    differences.append(common.describe_clamped_mean(choice))
     if common.has_noisy_rows(choice) and choice.noise is NoiseKind.LAPLACE:
         differences.append(common.SPLIT_MEAN)
     if quantity is Quantity.QUANTILE and is_smooth:

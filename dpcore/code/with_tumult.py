@@ -40,7 +40,7 @@ def _list_differences(choice: Choice) -> list[str]:
     if choice.clamps_users:
         return [common.CLAMPS_ROWS.format(library="Tumult")]
     differences = [common.describe_public_counts(choice), common.describe_gaussian_noise(choice)]
-    differences.append(common.describe_noisy_ratio(choice))
+    differences.append(common.describe_clamped_mean(choice))
     preparation_text = (
         "before the session, one row per user. The session then bounds that one row: its guarantee covers the result, "
         "since adding or removing a user adds or removes their one row."
