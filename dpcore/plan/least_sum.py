@@ -338,7 +338,7 @@ def find_needed_budgets(curves: Sequence[Curve], target_errors: FloatArray, budg
 
 
 def _find_needed(curve: Curve, target_error: float, power: int) -> float:
-    """Find the amount of the budget that one line needs (epsilon, or mu^2); infinite if none is enough."""
+    """Find the epsilon or mu^2 that one line needs for its target; 0 if it needs none, infinite if none is enough."""
 
     def is_enough(v: FloatArray) -> list[bool]:
         """Return for each v whether the line reaches its target error there."""
