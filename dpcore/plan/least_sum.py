@@ -124,11 +124,8 @@ class _Box:
                 return None
             cut_share = (self.shares_over_budget[line_index] + self.shares_within_budget[line_index]) / 2.0
         grid_index = int(np.searchsorted(grid, cut_share))
-        first_cut, last_cut = (
-            int(self.low_indices[line_index]) + 1,
-            int(self.high_indices[line_index]) - 1,
-        )
-        return line_index, min(max(grid_index, first_cut), last_cut)
+        first_cut, last_cut = self.low_indices[line_index] + 1, self.high_indices[line_index] - 1
+        return line_index, int(min(max(grid_index, first_cut), last_cut))
 
 
 class _Search:
