@@ -144,11 +144,11 @@ def _condition_sums(m: MeanMoments) -> Iterator[tuple[FloatArray, FloatArray, Fl
         yield m.mean_rows, m.mean_sums, np.zeros_like(m.mean_sums), np.ones_like(m.mean_sums)
         return
     rows_deviations = np.sqrt(m.rows_variances)
-    rows_units = np.where(rows_deviations > 0.0, rows_deviations, 1.0)
+    rows_scales = np.where(rows_deviations > 0.0, rows_deviations, 1.0)
     # In standard deviations of the rows: the sum's mean given z is its mean + b z + c (z^2 - skew z - 1), its variance
     # v + d z.
-    k3 = m.third_cumulants / rows_units
-    skewness, k, b = k3[0] / rows_units**2, k3[1] / rows_units, m.covariances / rows_units
+    k3 = m.third_cumulants / rows_scales
+    skewness, k, b = k3[0] / rows_scales**2, k3[1] / rows_scales, m.covariances / rows_scales
     c = (k - b * skewness) / 2.0
     v = np.maximum(m.sum_variances - b**2 - 2.0 * c**2, 0.0)
     d = k3[2] - 2.0 * b * k + b**2 * skewness
@@ -160,7 +160,7 @@ def _condition_sums(m: MeanMoments) -> Iterator[tuple[FloatArray, FloatArray, Fl
 
 
 def compute_mean_error(problem: PerGroupProblem, max_groups: int, max_rows: int) -> float:
-    """Return the problem's objective under a pair of bounds."""
+    """Return the problem's objective for means under a pair of bounds."""
     return problem.combine_errors(compute_mean_squares(problem, max_groups, max_rows))
 
 

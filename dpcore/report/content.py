@@ -206,7 +206,7 @@ HEAVIEST_SHARE = "Share of rows held by the heaviest 1 % of users"
 
 
 def summarise_dataset(dataset: Dataset) -> tuple[Line, ...]:
-    """Summarise a data set. No user is named, and the only single size is the largest."""
+    """Return a report's lines on a data set. No user is named, and the only single size is the largest."""
     summary = dataset.histogram.summary()
     texts_by_name = {"Data": dataset.name, "Where from": dataset.source}
     if dataset.privacy_unit:

@@ -300,8 +300,9 @@ def _build_error_bars(series: Series, centers: npt.NDArray[Any], axis_letter: st
     low_ends, high_ends = (np.asarray(ends, dtype=np.float64) for ends in (series.low_ends, series.high_ends))
     # Each has its own colour: Streamlit's theme draws all others in one.
     color = charts.NEUTRAL_COLOR if isinstance(series, Bars) else LINE_STYLES[series.style]["color"]
-    lengths = {"array": high_ends - centers, "symmetric": False, "arrayminus": centers - low_ends}
-    return {f"error_{axis_letter}": {"type": "data", **lengths, "thickness": 1.2, "width": 4, "color": color}}
+    options = {"type": "data", "symmetric": False, "thickness": 1.2, "width": 4, "color": color}
+    end_options = {"array": high_ends - centers, "arrayminus": centers - low_ends}
+    return {f"error_{axis_letter}": {**options, **end_options}}
 
 
 def _build_bars(plot: Plot, bars: Bars) -> dict[str, Any]:
