@@ -108,10 +108,8 @@ def build_sheet(
     )
     bound_facts = [card.disclosure] if isinstance(card.disclosure, ReleaseFacts) else []
     range_facts = [form.range_facts] if isinstance(form, Choice) and form.range_facts is not None else []
-    spent_facts = [
-        *ledger.releases,
-        *(facts for facts in (*bound_facts, *range_facts) if facts not in ledger.releases),
-    ]
+    new_facts = [facts for facts in (*bound_facts, *range_facts) if facts not in ledger.releases]
+    spent_facts = [*ledger.releases, *new_facts]
     total_facts = Ledger((*spent_facts, ReleaseFacts(epsilon, delta, neighbours, "this release"))).total
     assert total_facts is not None
     source_text = "from public data"

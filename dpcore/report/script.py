@@ -415,16 +415,16 @@ def list_columns(dataset: Dataset) -> dict[str, Any]:
     }
     if not dataset.privacy_unit:  # Counts, or a histogram: they come without columns of rows.
         columns_by_argument = {}
-    column_settings: dict[str, Any] = {
+    data_settings: dict[str, Any] = {
         argument: columns[0] if len(columns) == 1 else list(columns)
         for argument, columns in columns_by_argument.items()
         if any(columns)
     }
-    if dataset.layout is not None and dataset.layout.has_missing_rule and "value" in column_settings:
-        column_settings["missing"] = DROP if dataset.drops_missing else dataset.layout.missing_constant
+    if dataset.layout is not None and dataset.layout.has_missing_rule and "value" in data_settings:
+        data_settings["missing"] = DROP if dataset.drops_missing else dataset.layout.missing_constant
     if dataset.layout is not None:
-        column_settings |= _list_reading_options(dataset.layout)
-    return column_settings | ({"disclosure": "public"} if dataset.provenance is Disclosure.PUBLIC else {})
+        data_settings |= _list_reading_options(dataset.layout)
+    return data_settings | ({"disclosure": "public"} if dataset.provenance is Disclosure.PUBLIC else {})
 
 
 def _list_reading_options(layout: TableLayout) -> dict[str, str]:

@@ -21,7 +21,7 @@ LARGE = 2_000_000
 
 @dataclass(frozen=True)
 class Pair:
-    """A pair of bounds with its error.
+    """A pair of bounds, L0 and L-infinity, with its error by the problem's objective.
 
     Attributes:
         max_groups: L0.
@@ -36,7 +36,7 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class ErrorMap:
-    """The error over both bounds.
+    """The error over both bounds, and the parts of it that add up to it, if known.
 
     Attributes:
         group_bounds: L0, ascending, shape (columns,).

@@ -191,7 +191,7 @@ class PerGroupSolution(PairSolution):
 
     @cached_property
     def useful_mean_size(self) -> float | None:
-        """Return the number of rows from which on groups' own means err less than one mean for all.
+        """Return the number of rows from which on groups' own means err less than one mean for all, or None.
 
         None if that is so for no number of rows, if no pair is released, and for statistics other than means.
         """
@@ -345,7 +345,7 @@ def solve(
         group_bounds = group_bounds[:1] if pair is None else np.array([float(pair.max_groups)])
 
     def compute_row(amount: float) -> FloatArray:
-        """Return the map's row at an L-infinity: errors, sampling parts and noise parts, shape (3, columns).
+        """Return the map's row at an L-infinity: errors, and sampling and noise parts if known; (1 or 3, columns).
 
         For means and for privately selected groups the errors alone, shape (1, columns).
         """

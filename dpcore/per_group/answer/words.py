@@ -286,8 +286,8 @@ def describe_near_optimal(solution: PerGroupSolution) -> str:
     parameters = solution.parameters
     counts_users = parameters.statistic is Statistic.USERS
     amount_text = "" if counts_users else format_amount(parameters, solution.pair.max_amount)
-    group_range = solution.near_optimal_groups
-    return standard.write_range(*group_range, "group", objective="", other_bound_phrase=amount_text)
+    l0_range = solution.near_optimal_groups
+    return standard.write_range(*l0_range, "group", objective="", other_bound_phrase=amount_text)
 
 
 def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
