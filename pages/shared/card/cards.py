@@ -250,7 +250,7 @@ def draw_answer(card: Answer, key: str, is_final: bool = True) -> None:
         if further_texts := list(filter(None, (remark, near_optimal_text, alternative_text))):
             st.markdown("\n\n".join(further_texts))
         if card.alternative is not None and card.code is not None:
-            button_arguments = _open_code, card, key, card.alternative.form_name
+            button_arguments = _open_code, card, key, card.alternative.form_prefix
             fields.button("Get its code", f"{key}_alternative", "code", *button_arguments, type="tertiary")
 
 
