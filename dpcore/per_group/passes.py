@@ -74,7 +74,7 @@ class _Sums:
 
 @dataclass(frozen=True)
 class _Columns:
-    """The columns that a pass sums for C in [low, high]; each has one entry per entry of the pairs.
+    """The columns that a pass sums for C in [low, high], with an entry per entry of the pairs; cut amounts by group.
 
     Attributes:
         amount_interval: The ends of C.
@@ -271,7 +271,7 @@ class Passes:
         return self._sum_by_group(self.pairs.groups[indices], self.pairs.signed_counts[indices])
 
     def _sum_by_group(self, entry_groups: IntArray, entry_values: FloatArray) -> FloatArray:
-        """Add up weights by group, shape (groups,)."""
+        """Add up the values of entries by group, shape (groups,)."""
         return np.asarray(np.bincount(entry_groups, entry_values, self.num_groups), dtype=np.float64)
 
     def _compute_merged_sums(self, pass_columns: _Columns, num_sizes: int) -> _Sums:
@@ -459,7 +459,7 @@ class Passes:
 def compute_parts_by_max_groups(
     problem: PerGroupProblem, max_amount: float, sorted_pairs: SortedPairs | None = None
 ) -> FloatArray:
-    """Return the error at every L0 from 1 to the largest number of groups of a user, with its parts, in one pass.
+    """Return error, sampling part and noise part at every L0 from 1 to the most groups of a user, shape (3, L0).
 
     Args:
         problem: The problem; not a mean.
