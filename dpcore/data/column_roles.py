@@ -316,7 +316,7 @@ def _find_named_column(
 
 
 def _is_row_number(table: Table, column: str) -> bool:
-    """Return True if a column only numbers the rows, like the index of a data frame."""
+    """Return True if a column without a name, or with that of an index, only numbers the rows from 0 or 1."""
     if not (re.fullmatch(r"column [0-9]+'*", column) or column.lower() in ("index", "unnamed: 0", "row")):
         return False
     first_cells = table.frame[column].iloc[:_NUM_SAMPLED].tolist()
@@ -339,8 +339,8 @@ def _has_whole_numbers(table: Table, column: str, min_share: float) -> bool:
 
 def _may_be_values(table: Table, column: str) -> bool:
     """Return True if the first cells have numbers and all others are missing, or if nearly all say yes or no."""
-    numbers = _read_first_numbers(table, column)
-    has_numbers_alone = np.isfinite(numbers.values).any() and not numbers.text_mask.any()
+    column_numbers = _read_first_numbers(table, column)
+    has_numbers_alone = np.isfinite(column_numbers.values).any() and not column_numbers.text_mask.any()
     return bool(has_numbers_alone) or says_yes_and_no(table, column)
 
 
@@ -452,12 +452,12 @@ _MANY_SINGLE = 0.95
 def write_user_hint(roles: Roles, columns: Sequence[str], histogram: ContributionHistogram) -> str:
     """Write a question to the person if the user column looks wrong; else return an empty text."""
     user_columns = roles.privacy_unit
-    users_text = " and ".join(map(shorten, user_columns))
+    columns_text = " and ".join(map(shorten, user_columns))
     other_columns = list_other_user_columns(columns, user_columns) if user_columns else []
     if other_columns:
-        question_text = f"is {users_text} the privacy unit, or {shorten(other_columns[0])}?"
+        question_text = f"is {columns_text} the privacy unit, or {shorten(other_columns[0])}?"
     else:
-        question_text = f"does {users_text or 'a row'} really say who?"
+        question_text = f"does {columns_text or 'a row'} really say who?"
     num_users = histogram.num_users
     num_single = int(histogram.users[histogram.sizes == 1].sum())
     if num_users == 1:

@@ -53,19 +53,20 @@ class FeatureKind(enum.Enum):
 
 @dataclass(frozen=True)
 class Feature:
-    """One column as a feature.
+    """One column as a feature; of categories the most frequent level is left out, or the reference if there is one.
 
     Attributes:
         column: Name of the column.
         encoding: Number or one-hot.
         reference: The level that is left out (categories); empty for the most frequent one.
-        levels: The public list of all other levels, in the order of their columns; empty to take them from the cells.
+        further_levels: The public list of all other levels, in the order of their columns; empty to take those of the
+            cells.
     """
 
     column: str
     encoding: FeatureKind = FeatureKind.NUMERIC
     reference: str = ""
-    levels: tuple[str, ...] = ()
+    further_levels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ def list_levels(table: Table, column: str) -> tuple[str, ...]:
 
 
 def is_numeric(table: Table, column: str) -> bool:
-    """Return True if a column has numbers, and every other cell is missing."""
+    """Return True if a column has numbers with marks that are not ambiguous, and every other cell is missing."""
     column_numbers = read_numbers(table, column)
     is_read = column_numbers.marks.problem is None and not column_numbers.text_mask.any()
     return is_read and bool(np.isfinite(column_numbers.values).any())
@@ -324,9 +325,9 @@ def _encode_one_hot(reading: _Reading, feature: Feature, kept_rows: IntArray) ->
     import pandas as pd
 
     cells = reading.table.frame[feature.column].iloc[kept_rows]
-    if feature.levels:  # The levels are public, so no check may depend on the cells.
-        indicators = (cells.to_numpy(str)[:, None] == np.array(feature.levels)).astype(np.float64)
-        return indicators, [f"{feature.column}: {level}" for level in feature.levels]
+    if feature.further_levels:  # The levels are public, so no check may depend on the cells.
+        indicators = (cells.to_numpy(str)[:, None] == np.array(feature.further_levels)).astype(np.float64)
+        return indicators, [f"{feature.column}: {level}" for level in feature.further_levels]
     level_codes, distinct_cells = pd.factorize(cells, sort=True)
     location, num_levels = f"column {shorten(feature.column)}", len(distinct_cells)
     level_names = [str(level) for level in distinct_cells]

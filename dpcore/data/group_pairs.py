@@ -252,7 +252,7 @@ def _check_agreement(
     for groups_per_user, pair_count in np.c_[pair_arrays["groups"], pair_arrays["pairs"]].tolist():
         pairs_by_num_groups[groups_per_user] += pair_count
     num_paired_users = sum(count // groups_per_user for groups_per_user, count in pairs_by_num_groups.items())
-    has_other_tasks = contribution is Contribution.DISTINCT_TASKS and num_pairs != total_rows["users"]
+    tasks_disagree = contribution is Contribution.DISTINCT_TASKS and num_pairs != total_rows["users"]
     user_sizes, counts_rows = user_arrays["rows"], contribution is Contribution.ROWS
     total_group_users = _compute_product(group_arrays["users"], group_arrays["groups"])
     checks = [
@@ -276,7 +276,7 @@ def _check_agreement(
         ),
         (num_paired_users > num_users, f"{num_paired_users:,} users have pairs, and there are {num_users:,}"),
         (counts_rows and total_rows["pairs"] > total_rows["users"], "pairs have more rows than users do"),
-        (has_other_tasks, "users and pairs must have the same number of tasks"),
+        (tasks_disagree, "users and pairs must have the same number of tasks"),
     ]
     for is_problem, message in checks:
         if is_problem:

@@ -96,7 +96,7 @@ class Amounts(ByDigest):
 
     @classmethod
     def from_totals(cls, totals: Totals | npt.ArrayLike) -> Amounts:
-        """Group one total per user, in any order.
+        """Group one total per user, in any order, or take the totals and numbers of users of a facet of bins.
 
         Args:
             totals: The facet, or finite numbers of at least 0, shape (num_users,).
