@@ -45,7 +45,7 @@ def run() -> int:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command that the arguments name, or start the app if there are none; return the exit code."""
+    """Run the command that the arguments name, or start the app if there is none; return the exit code."""
     first_word, *remaining_words = (sys.argv[1:] if arguments is None else arguments) or [""]
     try:
         if first_word in {"", "--no-token", "--port", "--hosted"}:
@@ -77,7 +77,7 @@ def _start_app(arguments: list[str]) -> int:
 
 
 def _ask(command: str, arguments: list[str]) -> int:
-    """Ask a question and print sentences on what fails; return the exit code."""
+    """Ask a question and print sentences on what fails; return the exit code: 0, 2 for wrong input, 1 for all else."""
     from dpcore.cli import ask
 
     try:

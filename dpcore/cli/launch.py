@@ -255,8 +255,7 @@ def serve(token: str, fixed_port: int | None = None, address: str = HOST) -> int
                 port = choose_port(port + 1)
                 server, output = _start(port, token, address)
         # The first run imports everything and registers the pages; before it, a deep link finds no page.
-        is_warm = is_answering(f"{url}/_stcore/script-health-check", WARM_LIMIT, token)
-        if not is_warm:
+        if not is_answering(f"{url}/_stcore/script-health-check", WARM_LIMIT, token):
             print("The first run of the app did not succeed; the server's output so far:", file=sys.stderr)
             print(output.read_last_lines(), file=sys.stderr)
         output.is_echoing = True
