@@ -6,16 +6,19 @@ import enum
 import hashlib
 from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dpcore.common.checks import Problems, refuse
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts
 from dpcore.contributions import ByDigest, ContributionHistogram, FloatArray, IntArray
 from dpcore.data.tables import TableLayout
+from dpcore.data.value_bins import ValueBins
 
 MAX_VALUES = 20_000_000
-"""Rows that the facet `Values` may hold: 16 bytes each, 320 MB."""
+"""Entries that the facet `Values` may hold: 16 bytes each, 320 MB."""
 MAX_TOTALS = 20_000_000
 """Users that the facet `Totals` may hold: 8 bytes each, 160 MB."""
 MAX_PAIRS = 20_000_000
@@ -31,6 +34,10 @@ class Contribution(enum.Enum):
     ROWS = "rows"
     DISTINCT_TASKS = "distinct tasks"
     TOTAL = "total of a column"
+
+
+_LATER_FIELDS = ("num_rows_each", "bins")
+"""Fields that older session files lack: where they are None they are no part of a digest."""
 
 
 class _Facet(ByDigest):
@@ -62,6 +69,8 @@ class _Facet(ByDigest):
         hasher = hashlib.sha256(type(self).__name__.encode())
         for field in fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
+            if value is None and field.name in _LATER_FIELDS:
+                continue
             hasher.update(value.ravel().data if isinstance(value, np.ndarray) else repr(value).encode())
         return hasher.hexdigest()
 
@@ -80,29 +89,68 @@ class _OfTasks(_Facet):
 
 @dataclass(frozen=True, eq=False)
 class Values(_Facet):
-    """One value per row, sorted by user.
+    """One value per row, or the mean of a user's rows in each public bin, sorted by user.
 
     Attributes:
-        user_codes: Codes 0 .. num_users - 1, ascending, shape (num_rows,), int64. Never ids.
-        values: Finite values, shape (num_rows,), float64, in the column's own unit.
+        user_codes: Codes 0 .. num_users - 1, ascending, shape (num_entries,), int64. Never ids.
+        values: Finite values, shape (num_entries,), float64, in the column's own unit.
         column: Name of the column they came from.
+        num_rows_each: Rows of each entry, at least 1, shape (num_entries,), int64; None where each is one row.
+        bins: The public bins; None where each entry is one row.
 
     Raises:
-        InvalidInput: Shapes differ, codes not ascending, values not finite.
+        InvalidInput: Shapes differ, codes not ascending, values not finite, an entry without rows.
     """
 
     user_codes: IntArray
     values: FloatArray
     column: str = "value"
+    num_rows_each: IntArray | None = None
+    bins: ValueBins | None = None
 
     def _check(self, problems: Problems) -> None:
-        """Add a problem if shapes differ, codes are not ascending or values not finite."""
+        """Add a problem if shapes differ, codes are not ascending, values not finite or an entry has no row."""
         if self.user_codes.shape != self.values.shape or self.values.ndim != 1 or self.values.size == 0:
             problems.add("user_codes and values must be one-dimensional, of the same length, not empty")
         elif np.any(self.user_codes[1:] < self.user_codes[:-1]):
             problems.add("user_codes must be ascending")
         if not np.all(np.isfinite(self.values)):
             problems.add("values must be finite numbers")
+        num_rows = self.num_rows_each
+        if num_rows is not None and (num_rows.shape != self.values.shape or np.any(num_rows < 1)):
+            problems.add("num_rows_each must be whole numbers of at least 1, one per value")
+
+    @property
+    def num_rows(self) -> int:
+        """Return the number of rows."""
+        return self.values.size if self.num_rows_each is None else int(self.num_rows_each.sum())
+
+    @cached_property
+    def limits(self) -> tuple[float, float]:
+        """Return the least and the largest value; of binned values the ends of the public bins."""
+        if self.bins is not None:
+            return self.bins.lower, self.bins.upper
+        return float(self.values.min()), float(self.values.max())
+
+    @cached_property
+    def first_entries(self) -> IntArray:
+        """Return the index of the first entry of each user, shape (num_users,)."""
+        return np.flatnonzero(np.concatenate(([True], np.diff(self.user_codes) > 0)))
+
+    @cached_property
+    def rows_per_user(self) -> IntArray:
+        """Return the number of rows of each user, shape (num_users,)."""
+        if self.num_rows_each is None:
+            return np.diff(np.append(self.first_entries, self.values.size))
+        return np.add.reduceat(self.num_rows_each, self.first_entries)
+
+    def weigh(self, terms: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return a term per entry, times the number of its rows."""
+        return terms if self.num_rows_each is None else terms * self.num_rows_each
+
+    def sum_per_user(self, terms: FloatArray) -> FloatArray:
+        """Return for each user the sum over their rows of a term per entry, shape (num_users,)."""
+        return np.asarray(np.add.reduceat(self.weigh(terms), self.first_entries))
 
 
 @dataclass(frozen=True, eq=False)
@@ -381,7 +429,7 @@ class Dataset:
         for name, facet in (("values", self.values), ("table", self.table)):
             if facet is None or self.contribution is not Contribution.ROWS:
                 continue
-            rows_per_user = np.bincount(facet.user_codes)
+            rows_per_user = np.bincount(facet.user_codes, getattr(facet, "num_rows_each", None))
             if ContributionHistogram.from_counts(rows_per_user[rows_per_user > 0]) != self.histogram:
                 problems.add(f"the {name} facet does not have the histogram's rows per user")
         problems.raise_if_any()

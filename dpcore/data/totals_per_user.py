@@ -14,12 +14,12 @@ import numpy.typing as npt
 
 from dpcore import contributions
 from dpcore.common import wording
-from dpcore.common.checks import Problems
+from dpcore.common.checks import Problems, refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import MAX_USERS, ByDigest, ContributionHistogram, FloatArray, IntArray, read_only
 from dpcore.data.column_names import and_more
 from dpcore.data.tables import TableLayout
-from dpcore.dataset import Contribution, Dataset, Pairs, PairSizes, Totals, Values
+from dpcore.dataset import MAX_VALUES, Contribution, Dataset, Pairs, PairSizes, Totals, Values
 
 SIGNED_REMEDY = "Clip every total to [L, U]; with L < 0 the noise must cover the larger of |L| and |U|"
 
@@ -199,14 +199,17 @@ class Amounts(ByDigest):
         return float(self.values[min(int(np.searchsorted(users_up_to, num_users)), self.values.size - 1)])
 
 
-def find_user_starts(values: Values) -> IntArray:
-    """Return the index of the first row of each user, shape (num_users,)."""
-    return np.flatnonzero(np.concatenate(([True], np.diff(values.user_codes) > 0)))
-
-
-def sum_per_user(values: Values) -> FloatArray:
-    """Return one sum of values per user, of either sign, shape (num_users,), in the column's unit."""
-    return np.asarray(np.add.reduceat(values.values, find_user_starts(values)))
+def expand_rows(values: Values) -> Values:
+    """Return values with one entry per row; raise InvalidInput if binned values stand for too many rows."""
+    if values.num_rows_each is None:
+        return values
+    if values.num_rows > MAX_VALUES:
+        message = (
+            f"this needs the rows one by one, and there are {values.num_rows:,}; at most {MAX_VALUES:,} fit"
+        )
+        raise refuse(message, remedy="Count a sample of whole users")
+    user_codes = np.repeat(values.user_codes, values.num_rows_each)
+    return Values(user_codes, np.repeat(values.values, values.num_rows_each), values.column)
 
 
 LARGEST_CELL = 1e15
@@ -275,7 +278,7 @@ def _read_totals(dataset: Dataset) -> FloatArray | None:
         return np.asarray(dataset.totals.totals, dtype=np.float64)
     assert dataset.values is not None
     clamped_values = np.clip(dataset.values.values, -LARGEST_CELL, LARGEST_CELL)
-    return np.asarray(np.add.reduceat(clamped_values, find_user_starts(dataset.values)))
+    return dataset.values.sum_per_user(clamped_values)
 
 
 def get_user_amounts(dataset: Dataset) -> UserAmounts:
