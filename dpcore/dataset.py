@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import hashlib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from dpcore.common.checks import Problems, refuse
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts
-from dpcore.contributions import ByDigest, ContributionHistogram, FloatArray, IntArray
+from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
+from dpcore.data.array_facet import ArrayFacet
 from dpcore.data.tables import TableLayout
 from dpcore.data.value_bins import ValueBins
 
@@ -36,46 +37,7 @@ class Contribution(enum.Enum):
     TOTAL = "total of a column"
 
 
-_LATER_FIELDS = ("num_rows_each", "bins")
-"""Fields that older session files lack: where they are None they are no part of a digest."""
-
-
-class _Facet(ByDigest):
-    """Base of dataclasses of arrays, which become int64 or float64 by their types, read-only, and equal by content."""
-
-    def __post_init__(self) -> None:
-        filled_fields = [f for f in fields(self) if getattr(self, f.name) is not None]  # type: ignore[arg-type]
-        array_fields = [f for f in filled_fields if "Array" in f.type]
-        for array_field in array_fields:
-            entry_type = np.int64 if array_field.type.startswith("Int") else np.float64
-            values = getattr(self, array_field.name)
-            # Nobody else can write to a read-only array of the right type: copies would double the memory.
-            is_array = isinstance(values, np.ndarray)
-            is_shareable = is_array and values.base is None and not values.flags.writeable
-            array = np.array(values, entry_type, order="C", copy=None if is_shareable else True)
-            object.__setattr__(self, array_field.name, array)
-        problems = Problems()
-        self._check(problems)
-        problems.raise_if_any()
-        for array_field in array_fields:
-            getattr(self, array_field.name).flags.writeable = False
-
-    def _check(self, problems: Problems) -> None:
-        """Add a problem for every fault of the attributes; a facet without conditions adds none."""
-
-    @cached_property
-    def digest(self) -> str:
-        """Return the SHA-256 of the content, hexadecimal. It comes from the data: as private as they are."""
-        hasher = hashlib.sha256(type(self).__name__.encode())
-        for field in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
-            if value is None and field.name in _LATER_FIELDS:
-                continue
-            hasher.update(value.ravel().data if isinstance(value, np.ndarray) else repr(value).encode())
-        return hasher.hexdigest()
-
-
-class _OfTasks(_Facet):
+class _OfTasks(ArrayFacet):
     """A facet of tasks, which some columns name together."""
 
     column: str
@@ -88,7 +50,7 @@ class _OfTasks(_Facet):
 
 
 @dataclass(frozen=True, eq=False)
-class Values(_Facet):
+class Values(ArrayFacet):
     """One value per row, or the mean of a user's rows in each public bin, sorted by user.
 
     Attributes:
@@ -96,6 +58,7 @@ class Values(_Facet):
         values: Finite values, shape (num_entries,), float64, in the column's own unit.
         column: Name of the column they came from.
         num_rows_each: Rows of each entry, at least 1, shape (num_entries,), int64; None where each is one row.
+        deviations: Standard deviation of the values of these rows, divisor num_rows_each, likewise; 0 outside the bins.
         bins: The public bins; None where each entry is one row.
 
     Raises:
@@ -106,6 +69,7 @@ class Values(_Facet):
     values: FloatArray
     column: str = "value"
     num_rows_each: IntArray | None = None
+    deviations: FloatArray | None = None
     bins: ValueBins | None = None
 
     def _check(self, problems: Problems) -> None:
@@ -119,6 +83,11 @@ class Values(_Facet):
         num_rows = self.num_rows_each
         if num_rows is not None and (num_rows.shape != self.values.shape or np.any(num_rows < 1)):
             problems.add("num_rows_each must be whole numbers of at least 1, one per value")
+        deviations = self.deviations
+        if deviations is not None and (
+            deviations.shape != self.values.shape or not np.all(deviations >= 0.0)
+        ):
+            problems.add("deviations must be numbers of at least 0, one per value")
 
     @property
     def num_rows(self) -> int:
@@ -154,7 +123,7 @@ class Values(_Facet):
 
 
 @dataclass(frozen=True, eq=False)
-class Totals(_Facet):
+class Totals(ArrayFacet):
     """One non-negative total per user, zeros allowed; or the totals that occur with the users who have each.
 
     Attributes:
@@ -327,7 +296,7 @@ class PairSizes(_OfTasks):
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledRows(_Facet):
+class LabelledRows(ArrayFacet):
     """Features, a label and an owner per row, for models.
 
     Attributes:
@@ -471,7 +440,7 @@ class Dataset:
             )
 
     @property
-    def _facets(self) -> tuple[_Facet | None, ...]:
+    def _facets(self) -> tuple[ArrayFacet | None, ...]:
         """Return all facets in a fixed order, None for each that is missing."""
         return (self.values, self.totals, self.pairs, self.tasks, self.table, self.pair_sizes)
 

@@ -26,7 +26,13 @@ from dpcore.counting.user_amounts import read_user_amounts
 from dpcore.data.column_names import list_columns
 from dpcore.data.column_roles import MissingRule, Roles
 from dpcore.data.group_list import find_groups, write_groups
-from dpcore.data.totals_per_user import UserAmounts, build_dummy_dataset, get_role_columns, get_user_amounts
+from dpcore.data.totals_per_user import (
+    UserAmounts,
+    build_dummy_dataset,
+    expand_rows,
+    get_role_columns,
+    get_user_amounts,
+)
 from dpcore.dataset import Contribution, Dataset, Values
 from dpcore.mean import Clamp
 from dpcore.per_group.parameters import Statistic
@@ -188,7 +194,7 @@ def select_range(
         columns, user_amounts, values = (
             get_role_columns(data),
             UserAmounts(data.histogram, name=data.name),
-            data.values,
+            None if data.values is None else expand_rows(data.values),
         )
     else:
         user_amounts = _read_amounts(data, columns, request)

@@ -19,17 +19,20 @@ from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 import numpy as np
 
-from dpcore.common.checks import InvalidInput, refuse
+from dpcore.common.checks import InvalidInput, Problems, refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
+from dpcore.contributions import ContributionHistogram
 from dpcore.counting import query
 from dpcore.counting.count import CountResult, build_counted_dataset, convert_to_events, count_queries
 from dpcore.counting.duck import PLACEHOLDERS, Columns, Steps, StoppedError, check_stop, note_placeholders
-from dpcore.counting.facets import note_copies
+from dpcore.counting.facets import fetch_binned_values, note_copies
 from dpcore.counting.reduce import Reduction
+from dpcore.data import binned_values
 from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import MissingUsers, Roles, check_roles
-from dpcore.dataset import Contribution
+from dpcore.data.value_bins import ValueBins
+from dpcore.dataset import Contribution, Values
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
@@ -215,6 +218,7 @@ def count_table(
     name: str,
     counts_copies: bool = False,
     max_pairs: int | None = None,
+    value_bins: ValueBins | None = None,
     progress: Progress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> CountResult:
@@ -231,6 +235,8 @@ def count_table(
         counts_copies: True to look for exact copies of rows, which costs the engine a pass over all columns.
         max_pairs: Largest number of pairs that may be fetched, at most `dpcore.counting.reduce.MAX_FETCHED_PAIRS`; the
             notes of a first run tell their number. None to fetch none.
+        value_bins: Public bins in which the rows and the mean of each user's values are fetched, for means and
+            quantiles; None to fetch none. There is no grouping column then, and a row is one contribution.
         progress: Called with the fraction done.
         should_stop: Called between queries.
 
@@ -242,7 +248,9 @@ def count_table(
     start_seconds = time.monotonic()
     check_roles(table.columns, roles, name)
     roles = convert_to_events(roles)
-    notes: list[str] = []
+    if value_bins is not None:
+        _check_binned_roles(roles)
+    notes = [binned_values.BINNED_NOTE] if value_bins is not None else []
     steps = Steps(progress, count_queries(roles))
     if roles.value is not None and not (value_type := table[roles.value].type()).is_numeric():
         message = f"column {shorten(roles.value)} has the type {value_type}, not numbers"
@@ -265,10 +273,17 @@ def count_table(
         (number_column,) = run_query(expression).values()
         return int(np.nan_to_num(number_column)[0])
 
+    def fetch_values(counted_rows: Table, histogram: ContributionHistogram) -> Values:
+        """Fetch the binned values of the rows that count, as one more step."""
+        assert value_bins is not None
+        steps.num_steps += 1
+        return fetch_binned_values(run_query, counted_rows, histogram, roles.value or "", value_bins)
+
     try:
         facets = Reduction(
-            rows, roles, tuple(table.columns), run_query, None, notes=notes, max_fetched_pairs=max_pairs or 0
-        ).reduce()
+            rows, roles, tuple(table.columns), run_query, None, notes=notes, max_fetched_pairs=max_pairs or 0,
+            fetch_values=None if value_bins is None else fetch_values,
+        ).reduce()  # fmt: skip
         has_text_users = query.list_user_columns(rows)[0] in query.list_text_columns(rows)
         if has_text_users and roles.contribution is Contribution.ROWS:
             note_placeholders(query_number(query.count_placeholders(rows, PLACEHOLDERS)), notes)
@@ -286,6 +301,17 @@ def count_table(
         raise refuse(message, remedy="Check the connection and your rights to read the table") from error
     dataset = build_counted_dataset(facets, name, f"Table {name}.", roles, disclosure, notes)
     return CountResult.build(start_seconds, dataset)
+
+
+def _check_binned_roles(roles: Roles) -> None:
+    """Raise InvalidInput unless rows of users are counted that have a value, and no groups."""
+    with Problems() as problems:
+        if roles.value is None:
+            problems.add("values by user need the column of values", "", "Name it: --value")
+        if roles.task is not None:
+            problems.add("values by user are counted without groups", "", "Leave out --task, or count twice")
+        if roles.contribution is not Contribution.ROWS:
+            problems.add("values by user need rows as contributions", "", "Leave out --count, or count twice")
 
 
 def write_recipe(engine: Engine, roles: Roles, table_name: str) -> tuple[str, str, str]:

@@ -200,16 +200,24 @@ class Amounts(ByDigest):
 
 
 def expand_rows(values: Values) -> Values:
-    """Return values with one entry per row; raise InvalidInput if binned values stand for too many rows."""
-    if values.num_rows_each is None:
+    """Return values with one entry per row; raise InvalidInput if binned values stand for too many rows.
+
+    The rows of an entry lie evenly around its mean within its bin, and scatter as they do as far as that allows.
+    """
+    if values.num_rows_each is None or values.bins is None or values.deviations is None:
         return values
     if values.num_rows > MAX_VALUES:
         message = (
             f"this needs the rows one by one, and there are {values.num_rows:,}; at most {MAX_VALUES:,} fit"
         )
         raise refuse(message, remedy="Count a sample of whole users")
-    user_codes = np.repeat(values.user_codes, values.num_rows_each)
-    return Values(user_codes, np.repeat(values.values, values.num_rows_each), values.column)
+    # Evenly spaced rows have the standard deviation d / sqrt(3) within mean +- d, but for few rows.
+    half_widths = np.minimum(math.sqrt(3.0) * values.deviations, values.bins.find_room(values.values))
+    num_rows, first_rows = values.num_rows_each, np.cumsum(values.num_rows_each) - values.num_rows_each
+    row_numbers = np.arange(values.num_rows) - np.repeat(first_rows, num_rows)
+    positions = (2.0 * row_numbers + 1.0) / np.repeat(num_rows, num_rows) - 1.0  # evenly between -1 and 1
+    row_values = np.repeat(values.values, num_rows) + np.repeat(half_widths, num_rows) * positions
+    return Values(np.repeat(values.user_codes, num_rows), row_values, values.column)
 
 
 LARGEST_CELL = 1e15

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from dpcore.common import wording
 from dpcore.common.checks import Problems, refuse
+from dpcore.contributions import FloatArray
 
 MAX_BINS = 10_000
-_LARGEST_EDGE = 1e100
+LARGEST_MEAN = 1e290
+"""Magnitude to which values are limited before they are summed in bins, so that no sum of a user overflows."""
+LARGEST_EDGE = 1e100
 """Magnitude of edges, up to which a distance between two of them has a square."""
 _SMALLEST_WIDTH = 1e-9
 """Least width of a bin, as a share of the largest edge: rounding moves no value by as much."""
@@ -35,7 +40,7 @@ class ValueBins:
         with Problems() as problems:
             edges = {"the lowest edge of the bins": self.lower, "the highest edge": self.upper}
             is_ordered = problems.ascending(**edges)
-            is_ordered &= problems.between(-_LARGEST_EDGE, _LARGEST_EDGE, **edges)
+            is_ordered &= problems.between(-LARGEST_EDGE, LARGEST_EDGE, **edges)
             is_ordered &= problems.whole(1, MAX_BINS, **{"the number of bins": self.num_bins})
             if is_ordered and self.width < _SMALLEST_WIDTH * max(abs(self.lower), abs(self.upper)):
                 problems.add("the bins are too narrow for their edges", remedy="Take fewer bins")
@@ -45,6 +50,12 @@ class ValueBins:
     def width(self) -> float:
         """Return the width of a bin, in the values' unit."""
         return (self.upper - self.lower) / self.num_bins
+
+    def find_room(self, values: FloatArray) -> FloatArray:
+        """Return the distance of each value to the nearer edge of its bin; 0 outside the bins."""
+        positions = (values - self.lower) / self.width
+        distances = np.minimum(positions - np.floor(positions), np.ceil(positions) - positions)
+        return np.where((positions < 0.0) | (positions > self.num_bins), 0.0, distances * self.width)
 
     @property
     def text(self) -> str:
@@ -56,20 +67,20 @@ class ValueBins:
     def mean_assumption(self) -> str:
         """Return what a mean of binned values is off by, a sentence without its full stop."""
         # A user's values in a bin [a, b] have the mean m. If U lies in it, the mean of min(y, U) falls short of
-        # min(m, U) by at most (U - a) (b - U) / (b - a), reached with all values at a and b. Clamped values differ from
-        # clamp(m) by at most half of b - a in root mean square, and so do their standard deviations, but for n - 1.
+        # min(m, U) by at most (U - a) (b - U) / (b - a), reached with all values at a and b. Values count as clamped if
+        # m lies beyond U, and else as they are, which is off by less than 0.39 (b - a) in root mean square.
         quarter_text, width_text = wording.number(self.width / 4.0), wording.number(self.width)
         return (
-            f"Values were counted in {self.text}: means are exact if L and U are edges of bins, and off by at most "
-            f"{quarter_text} if not; standard deviations are off by less than {width_text}"
+            f"Values were counted in {self.text}. If L and U are edges of bins, means and variances are exact. If not, "
+            f"means are off by at most {quarter_text}, and standard deviations by at most {width_text}"
         )
 
     @property
     def quantile_assumption(self) -> str:
         """Return how far ranks of binned values are known, a sentence without its full stop."""
         return (
-            f"Values were counted in {self.text}: the rank of an edge is exact, and within a bin the rows of a user "
-            "count at their mean"
+            f"Values were counted in {self.text}. The ranks of edges are exact. Within a bin the rows of a user are "
+            "spread around their mean"
         )
 
     def refuse_range(self, lower: float, upper: float, least: float, largest: float) -> None:

@@ -80,7 +80,11 @@ def clamp(values: Values, lower: float, upper: float) -> ClampedValues:
     entries_per_user = np.diff(np.append(values.first_entries, clamped_entries.size))
     distances = clamped_entries - np.repeat(user_means, entries_per_user)
     mean = float(values.weigh(clamped_entries).sum()) / num_rows
-    square_sum = float(values.weigh((clamped_entries - mean) ** 2).sum())
+    # Rows of one entry scatter, too, unless all of them are clamped.
+    variances = np.zeros(clamped_entries.shape)
+    if values.deviations is not None:
+        variances = np.where(clamped_entries == values.values, values.deviations**2, 0.0)
+    square_sum = float(values.weigh((clamped_entries - mean) ** 2 + variances).sum())
     # The mean may overflow; callers check that it is finite before they use it.
     with np.errstate(over="ignore", invalid="ignore"):
         unclamped_mean = float(values.weigh(values.values).sum()) / num_rows
@@ -93,7 +97,8 @@ def clamp(values: Values, lower: float, upper: float) -> ClampedValues:
         mean=mean,
         sizes=sizes,
         user_means=user_means,
-        within_variances=values.sum_per_user(distances * distances) / np.maximum(sizes - 1.0, 1.0),
+        within_variances=values.sum_per_user(distances * distances + variances)
+        / np.maximum(sizes - 1.0, 1.0),
         unclamped_mean=unclamped_mean,
     )
 

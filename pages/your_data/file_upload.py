@@ -19,9 +19,9 @@ from dpcore.common.progress import Progress, ShouldStop
 from dpcore.counting.files import (
     HELD_BYTES,
     expand_patterns,
-    find_distributions,
+    find_summaries,
     name_file,
-    read_distribution,
+    read_summary,
 )
 from dpcore.counting.reduce import MISSING_REMEDY
 from dpcore.data.column_roles import Roles
@@ -187,9 +187,9 @@ def _look_at_files(
     reading: dict[str, Any] = {
         name: str(st.session_state.get(columns.build_key(name)) or "") for name in ("sheet", "separator")
     }
-    if find_distributions(paths):
+    if find_summaries(paths):
         try:
-            st.session_state[columns.build_key("pairs")] = read_distribution(paths, names)
+            st.session_state[columns.build_key("pairs")] = read_summary(paths, names)
         except (InvalidInput, OSError) as refused:
             UPLOADER.refuse(describe_error(refused), names)
         finally:
