@@ -1,6 +1,7 @@
 """The values of each user in public bins, which an engine counts, as a file.
 
-The file has the public ``bins``, the name of the ``value_column``, and four lists without names of users:
+The file has the public ``bins``, the name of the ``value_column``, what happened to ``missing`` values, and four lists
+without names of users:
 
 - ``bins_per_user``: the number of bins that hold values of a user, for each user, those with the fewest rows first;
 - ``rows``: the number of rows in each of these bins;
@@ -18,8 +19,9 @@ import numpy.typing as npt
 from dpcore.common import strict_json
 from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure
-from dpcore.common.strict_json import Codec
+from dpcore.common.strict_json import Codec, JsonValue
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
+from dpcore.data.column_roles import DROP, build_rule_layout
 from dpcore.data.value_bins import LARGEST_EDGE, LARGEST_MEAN, ValueBins
 from dpcore.dataset import Dataset, Totals, Values
 
@@ -79,6 +81,7 @@ def write_values(dataset: Dataset) -> str:
         "schema": SCHEMA,
         "label": dataset.provenance.label,
         "value_column": values.column,
+        "missing": DROP if dataset.drops_missing else dataset.layout and dataset.layout.missing_constant,
         "bins": vars(values.bins),
         "bins_per_user": np.diff(np.append(values.first_entries, values.values.size)).tolist(),
         "rows": values.num_rows_each.tolist(),
@@ -110,7 +113,7 @@ def read_values(content: bytes, name: str, disclosure: Disclosure) -> Dataset:
             "means": lambda node: node.get_numbers(MAX_ENTRIES, (-LARGEST_MEAN, LARGEST_MEAN)),
             "deviations": lambda node: node.get_numbers(MAX_ENTRIES, (0, 2.0 * LARGEST_EDGE)),
         },
-        {"label": strict_json.read_text(500)},
+        {"label": strict_json.read_text(500), "missing": _read_missing},
     )
     document.problems.raise_if_any()
     assert members is not None
@@ -127,4 +130,12 @@ def read_values(content: bytes, name: str, disclosure: Disclosure) -> Dataset:
     return Dataset(
         name, f"File {name}, values by user in {members['bins'].text}.", disclosure, histogram,
         values=values, totals=Totals.of_contributions(histogram), notes=(BINNED_NOTE,),
+        layout=build_rule_layout(values.column, members.get("missing")),
     )  # fmt: skip
+
+
+def _read_missing(node: JsonValue) -> str | float | None:
+    """Read the rule for missing values: ``drop``, a number or null."""
+    if node.value is None or node.value == DROP:
+        return None if node.value is None else DROP
+    return node.get_number()

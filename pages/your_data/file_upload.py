@@ -69,10 +69,10 @@ def show_panel() -> None:
     if not is_waiting():
         _show_problems()
     source: counting.Source | None = st.session_state.get(columns.build_key("table"))
-    distribution: Dataset | None = st.session_state.get(columns.build_key("pairs"))
+    summary: Dataset | None = st.session_state.get(columns.build_key("pairs"))
     roles: Roles | None = None
-    if distribution is not None:
-        _choose_distribution(distribution)
+    if summary is not None:
+        _choose_summary(summary)
     if source is not None:
         if source.head.sheets:
             key, options = columns.build_key("sheet"), source.head.sheets
@@ -99,7 +99,7 @@ def _show_uploader() -> None:
     """Show the uploader, and on a person's own computer the field for paths."""
     UPLOADER.show(
         "A table of contributions, of counts per user or of a histogram, up to 200 MB",
-        "CSV, JSON Lines, Parquet or Excel, or a distribution of pairs from `sweet-spot count`. Several files with "
+        "CSV, JSON Lines, Parquet or Excel, or a file that `sweet-spot count` wrote. Several files with "
         "the same columns are one table. They are read on this computer, reduced to counts, and dropped.",
         _read_uploads,
         takes_several=True,
@@ -167,7 +167,7 @@ def _read_paths() -> None:
 def _open_files(
     paths: Sequence[str | counting.MemoryFile], names: Sequence[str], workspace: counting.Workspace | None
 ) -> None:
-    """Open files as work beside the page, or read them as a distribution of pairs."""
+    """Open files as work beside the page, or read one that holds summaries."""
     _discard()
     st.session_state[columns.build_key("sheet")] = None
     _look_at_files(paths, names, workspace)
@@ -262,16 +262,21 @@ def _discard() -> None:
     UPLOADER.refuse(())
 
 
-def _choose_distribution(dataset: Dataset) -> None:
-    """Show a distribution of pairs, the choice of its label, and the buttons."""
-    pair_sizes = dataset.pair_sizes
-    assert pair_sizes is not None
-    pairs_text = wording.counted(int(pair_sizes.pairs.sum()), "pair")
-    users_text = wording.counted(dataset.histogram.num_users, "user")
-    groups_text = wording.counted(pair_sizes.task_rows.size, "group")
-    groups_text += f" of {wording.plain(pair_sizes.label)}"
-    st.markdown(f"**{wording.plain(dataset.name)}**: {pairs_text} of {users_text} and {groups_text}.")
-    st.caption("*Group by* answers from these numbers. Nothing can check that they are true.")
+def _choose_summary(dataset: Dataset) -> None:
+    """Show a distribution of pairs or binned values, the choice of their label, and the buttons."""
+    users_text, pair_sizes = wording.counted(dataset.histogram.num_users, "user"), dataset.pair_sizes
+    if pair_sizes is not None:
+        pairs_text = wording.counted(int(pair_sizes.pairs.sum()), "pair")
+        groups_text = wording.counted(pair_sizes.task_rows.size, "group")
+        summary_text = f"{pairs_text} of {users_text} and {groups_text} of {wording.plain(pair_sizes.label)}"
+        page_text = "*Group by* answers"
+    else:
+        assert dataset.values is not None
+        assert dataset.values.bins is not None
+        summary_text = f"{wording.plain(dataset.values.column)} of {users_text} in {dataset.values.bins.text}"
+        page_text = "*Mean* and *Quantile* answer"
+    st.markdown(f"**{wording.plain(dataset.name)}**: {summary_text}.")
+    st.caption(f"{page_text} from these numbers. Nothing can check that they are true.")
     disclosure = columns.choose_disclosure("Are these data public?", [Disclosure.PRIVATE, Disclosure.PUBLIC])
     if uploads.use_or_discard("use_distribution", "discard_distribution", _discard):
         _use_dataset(replace(dataset, disclosure=disclosure))

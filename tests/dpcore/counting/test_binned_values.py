@@ -26,6 +26,7 @@ from dpcore.data.column_roles import MissingUsers, Roles
 from dpcore.data.totals_per_user import expand_rows
 from dpcore.data.value_bins import ValueBins
 from dpcore.dataset import Contribution, Dataset, Values
+from dpcore.mean.parameters import Counts
 from dpcore.mean.table_values import clamp
 
 # Ibis 12.0 still calls what DuckDB 2.0 renames.
@@ -197,6 +198,16 @@ def test_without_spread_within_bins_all_answers_are_those_of_the_rows():
     )
 
 
+def test_rows_that_values_leave_out_make_counts_private_from_an_engine_too():
+    for dataset in (count_in_duckdb(NASTY, TENTHS), count_in_duckdb(NASTY, TENTHS, missing=3.5)):
+        content = binned_values.write_values(dataset).encode()
+        again = binned_values.read_values(content, "values.json", Disclosure.PUBLIC)
+        assert again.drops_missing == dataset.drops_missing == (json.loads(content)["missing"] == "drop")
+        assert again.layout.missing_constant == dataset.layout.missing_constant
+        is_public = ss.mean_bound(again, epsilon=1, lower=0, upper=10).parameters.counts is Counts.PUBLIC
+        assert is_public != again.drops_missing
+
+
 @pytest.fixture(scope="module")
 def counted(tmp_path_factory):
     """The file that the command wrote of a DuckDB file, with the histogram."""
@@ -328,6 +339,7 @@ def test_bins_that_cannot_be_are_refused(numbers, words):
         ("bins_per_user", [], "a list of 1 to"),
         ("schema", "sweetspot/binned-values/2", "one of sweetspot/binned-values/1"),
         ("names", ["Zoe"], "not known here"),
+        ("missing", "keep", "must be a number"),
         ("rows", [10**11] * 3, None),
     ],
 )
