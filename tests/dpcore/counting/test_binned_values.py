@@ -198,6 +198,16 @@ def test_without_spread_within_bins_all_answers_are_those_of_the_rows():
     )
 
 
+def test_the_sql_that_the_page_shows_gives_the_same_values():
+    table = open_in_duckdb(NASTY)
+    roles = Roles.of_events(["who"], "amount", [], missing="drop")
+    sql = counting.write_recipe(counting.ENGINES["duckdb"], roles, "events", TENTHS)[2]
+    shown = table.get_backend().con.execute(sql.rpartition(";")[2]).fetchnumpy()
+    arrays = (shown[name] for name in ("user", "rows", "mean", "deviation"))
+    values = binned_values.build_values(*arrays, column="amount", bins=TENTHS)
+    assert values == count_in_duckdb(NASTY, TENTHS).values
+
+
 def test_rows_that_values_leave_out_make_counts_private_from_an_engine_too():
     for dataset in (count_in_duckdb(NASTY, TENTHS), count_in_duckdb(NASTY, TENTHS, missing=3.5)):
         content = binned_values.write_values(dataset).encode()
