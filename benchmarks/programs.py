@@ -1,19 +1,27 @@
 """The error on the card beside that of the program: releases by generated programs, on four tables.
 
     python benchmarks/programs.py [--kinds ROWS ...] [--programs python] [--samples 400] [--draws 50] [--whole]
+                                  [--results FILE]
 
 Every cell has --samples random choices of rows with --draws releases from each. A cell is a kind of release, a table,
 an epsilon, a noise and a program. Its z is measured less stated error in standard errors, with the releases from one
 choice of rows as one observation; a median's stated error has a standard error of its own. With --whole, every cell at
 epsilon = 1 on the first two tables is also run 20 times from the first line of the program to its last. OpenDP's noise
 takes no seed: of 1,000 cells without any fault, 3 lie beyond 3 standard errors. POLARS_MAX_THREADS=1 halves the time:
-threads take longer to start than to add up.
+threads take longer to start than to add up. With --results, measured cells are kept in a file of JSON lines, one file
+for each process; a later run with the same --samples and --draws measures only the cells that are not in it, or whose
+program or stated error has changed, and summarises all of them.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import contextlib
+import dataclasses
+import hashlib
+import itertools
+import json
 import math
 import sys
 import tempfile
@@ -37,6 +45,7 @@ from dpcore.reply import Reply
 
 SAMPLES = Path(__file__).resolve().parent.parent / "sample_data"
 EPSILONS = (0.1, 1.0, 3.0)
+NUM_WHOLE_RUNS = 20
 NOISES: Mapping[str, Mapping[str, Any]] = {
     "Laplace": {},
     "Gaussian": {"mechanism": "gaussian", "delta": 1e-6},
@@ -147,7 +156,7 @@ def measure_errors(kind_name: str, table: pd.DataFrame, releases: FloatArray) ->
 
 @dataclass(frozen=True)
 class CellResult:
-    """The stated and the measured error of one cell; ``is_rough`` where the page calls its error rough."""
+    """The stated and the measured error of one cell; ``is_rough`` where the page calls it rough or an upper bound."""
 
     stated_error: float
     measured_error: float
@@ -155,15 +164,19 @@ class CellResult:
     scale_ratio: float | None
     deviation_of_one: float
     is_rough: bool = False
+    whole_error: float | None = None
 
     @property
     def z(self) -> float:
         """Return the deviation in standard errors."""
         return (self.measured_error - self.stated_error) / self.standard_error
 
-    def z_of(self, measured: float, num_runs: int) -> float:
-        """Return the deviation of so many whole runs in their standard errors."""
-        return (measured - self.stated_error) * math.sqrt(num_runs) / self.deviation_of_one
+    @property
+    def whole_z(self) -> float | None:
+        """Return the deviation of the whole runs in their standard errors; None without whole runs."""
+        if self.whole_error is None:
+            return None
+        return (self.whole_error - self.stated_error) * math.sqrt(NUM_WHOLE_RUNS) / self.deviation_of_one
 
 
 def ask_call(
@@ -204,7 +217,7 @@ def measure_cell(
         standard_error,
         compare_scales(program, reply, library),
         deviation_of_one,
-        "this error is rough" in reply.answer.detail,
+        any(f"this error is {text}" in reply.answer.detail for text in ("rough", "an upper bound")),
     )
 
 
@@ -235,6 +248,42 @@ def write_tables() -> Iterator[dict[str, tuple[str, pd.DataFrame]]]:
         yield files
 
 
+class KeptResults:
+    """Measured cells, kept in a file of JSON lines if there is one."""
+
+    def __init__(self, file: Path | None) -> None:
+        """Read the cells that were measured before."""
+        self._file = file
+        lines = file.read_text().splitlines() if file and file.exists() else []
+        self._results = {key: CellResult(**result) for key, result in map(json.loads, lines)}
+
+    def find(self, key: str) -> CellResult | None:
+        """Return the cell of a key, None if it was not measured."""
+        return self._results.get(key)
+
+    def add(self, key: str, result: CellResult) -> None:
+        """Keep a cell."""
+        self._results[key] = result
+        if self._file:
+            with self._file.open("a") as lines:
+                lines.write(json.dumps([key, dataclasses.asdict(result)]) + "\n")
+
+
+def find_key(name: str, reply: Reply, library: str, arguments: argparse.Namespace) -> str:
+    """Return a name of a cell that changes with what was measured: program without comments, stated error, draws."""
+    statements = ast.dump(ast.parse(reply.code(library)))
+    content = f"{statements} {reply.error!r} {arguments.samples} {arguments.draws}"
+    return f"{name} {hashlib.sha256(content.encode()).hexdigest()[:16]}"
+
+
+def run_whole_program(kind_name: str, table: pd.DataFrame, reply: Reply, library: str) -> float:
+    """Return the error of runs of the program from its first line to its last."""
+    groups = sorted(table["product"].unique())
+    runs = np.array([run_whole(reply.code(library), groups) for _ in range(NUM_WHOLE_RUNS)])
+    error = float(measure_errors(kind_name, table, runs).mean())
+    return error if kind_name == "median" else math.sqrt(error)
+
+
 def main() -> None:
     """Print a line for each cell, and a table with a line for each kind and program."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -243,7 +292,9 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=40)
     parser.add_argument("--draws", type=int, default=50)
     parser.add_argument("--whole", action="store_true")
+    parser.add_argument("--results", type=lambda name: Path(name).resolve())
     arguments = parser.parse_args()
+    kept_results = KeptResults(arguments.results)
     summary_lines = []
     print(
         "| release | program | noise | table | ε | stated | measured | z | scale |\n|---" + "|---" * 8 + "|"
@@ -251,38 +302,9 @@ def main() -> None:
     with write_tables() as files:
         for kind_name in arguments.kinds:
             for library in arguments.programs:
-                results, whole_zs = [], []
-                for noise in KINDS[kind_name].noises:
-                    for position, (table_name, (file, table)) in enumerate(files.items()):
-                        # Half of the tables are public: their programs are shorter ones.
-                        disclosure = "public" if position % 2 else "private"
-                        for epsilon in EPSILONS:
-                            reply = ask_call(
-                                KINDS[kind_name], file, epsilon, noise, library, disclosure=disclosure
-                            )
-                            # So much noise that nothing is best, or an error too rare to be drawn.
-                            if not reply.forms or float(reply.error or 0.0) < 1e-3:
-                                continue
-                            result = measure_cell(
-                                kind_name, table, reply, library, arguments.samples, arguments.draws
-                            )
-                            results.append(result)
-                            scale = "" if result.scale_ratio is None else f"{result.scale_ratio:.6f}"
-                            print(
-                                f"| {kind_name} | {library} | {noise} | {table_name} | {epsilon} "
-                                f"| {result.stated_error:.5g} | {result.measured_error:.5g} | {result.z:+.1f} "
-                                f"| {scale} |{' rough' * result.is_rough}",
-                                flush=True,
-                            )
-                            if arguments.whole and position < 2 and epsilon == 1.0:
-                                groups = sorted(table["product"].unique())
-                                runs = np.array([run_whole(reply.code(library), groups) for _ in range(20)])
-                                errors = measure_errors(kind_name, table, runs).mean()
-                                measured = float(errors if kind_name == "median" else math.sqrt(errors))
-                                whole_zs.append(result.z_of(measured, 20))
-                                print(f"| 20 whole runs: {measured:.5g}, z {whole_zs[-1]:+.1f} |", flush=True)
+                results = list(measure_kind(kind_name, library, files, arguments, kept_results))
                 if results:
-                    summary_lines.append(summarise(kind_name, library, results, whole_zs))
+                    summary_lines.append(summarise(kind_name, library, results))
     print(
         "\n| release | program | cells | within 3 standard errors | largest | pooled deviation | scales | whole runs "
         "| rough cells |"
@@ -291,15 +313,51 @@ def main() -> None:
     print("\n".join(summary_lines))
 
 
-def summarise(kind_name: str, library: str, results: Sequence[CellResult], whole_zs: Sequence[float]) -> str:
-    """Return the line of a kind of release and a program, without the cells whose error the page calls rough."""
+def measure_kind(
+    kind_name: str,
+    library: str,
+    files: Mapping[str, tuple[str, pd.DataFrame]],
+    arguments: argparse.Namespace,
+    kept_results: KeptResults,
+) -> Iterator[CellResult]:
+    """Measure the cells of a kind of release and a program that were not measured before, and print each."""
+    cells = itertools.product(KINDS[kind_name].noises, enumerate(files.items()), EPSILONS)
+    for noise, (position, (table_name, (file, table))), epsilon in cells:
+        # Half of the tables are public: their programs are shorter ones.
+        disclosure = "public" if position % 2 else "private"
+        reply = ask_call(KINDS[kind_name], file, epsilon, noise, library, disclosure=disclosure)
+        # So much noise that nothing is best, or an error too rare to be drawn.
+        if not reply.forms or float(reply.error or 0.0) < 1e-3:
+            continue
+        name = f"| {kind_name} | {library} | {noise} | {table_name} | {epsilon} |"
+        key = find_key(name, reply, library, arguments)
+        result = kept_results.find(key)
+        if result is None:
+            result = measure_cell(kind_name, table, reply, library, arguments.samples, arguments.draws)
+            if arguments.whole and position < 2 and epsilon == 1.0:
+                whole_error = run_whole_program(kind_name, table, reply, library)
+                result = dataclasses.replace(result, whole_error=whole_error)
+            kept_results.add(key, result)
+        scale = "" if result.scale_ratio is None else f"{result.scale_ratio:.6f}"
+        whole_text = "" if result.whole_z is None else f" whole runs: z {result.whole_z:+.1f}"
+        print(
+            f"{name} {result.stated_error:.5g} | {result.measured_error:.5g} | {result.z:+.1f} | {scale} |"
+            f"{' rough' * result.is_rough}{whole_text}",
+            flush=True,
+        )
+        yield result
+
+
+def summarise(kind_name: str, library: str, results: Sequence[CellResult]) -> str:
+    """Return the line of a kind of release and a program, without cells whose error the page calls rough."""
     num_rough = sum(result.is_rough for result in results)
     results = [result for result in results if not result.is_rough]
     zs = np.array([abs(result.z) for result in results])
+    whole_zs = [abs(result.whole_z) for result in results if result.whole_z is not None]
     pooled = float(np.mean([result.measured_error / result.stated_error - 1.0 for result in results]))
     scales = [abs(result.scale_ratio - 1.0) for result in results if result.scale_ratio is not None]
     scale = f"within {max(scales):.0e}" if scales else "–"
-    whole_text = f"at most {max(map(abs, whole_zs)):.1f} standard errors" if whole_zs else "–"
+    whole_text = f"at most {max(whole_zs):.1f} standard errors" if whole_zs else "–"
     return (
         f"| {kind_name} | {PROGRAMS[library].value} | {len(results)} | {int((zs <= 3.0).sum())} | {zs.max():.1f} "
         f"| {pooled:+.2%} | {scale} | {whole_text} | {num_rough} |"

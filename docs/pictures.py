@@ -1,10 +1,10 @@
-"""Make the pictures of the documentation in docs/img: every page, and the steps of docs/start.md.
+"""Make the pictures of the documentation in docs/img: the trade-off, and the steps of docs/start.md.
 
     make docs-pictures
 
-Starts the app, opens a link for each picture, and saves what a window of 1280 x 800 shows, with half as many pixels
-again so that text stays sharp, and with a palette so that files stay small. Names after the command choose pictures:
-`.venv/bin/python docs/pictures.py mean`. Needs requirements-dev.txt and the browser that the tests use.
+Starts the app, opens a link for each picture, and saves what a window of 1280 x 800 shows, with two pixels for
+one so that text stays sharp, and with a palette so that files stay small. Names after the command choose pictures:
+`.venv/bin/python docs/pictures.py code`. Needs requirements-dev.txt and the browser that the tests use.
 """
 
 from __future__ import annotations
@@ -24,12 +24,11 @@ from playwright.sync_api import Page, sync_playwright
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from pages.shared.base import catalogue  # noqa: E402
 from tests.browser import browser as helpers  # noqa: E402
 
 FOLDER = ROOT / "docs" / "img"
 SIZE = {"width": 1280, "height": 800}
-SCALE = 1.5
+SCALE = 2
 COLOURS = 192
 # Work in the background ends within seconds on a quiet machine.
 WORK_LIMIT = 300_000
@@ -45,12 +44,14 @@ class Picture:
         path: In the address; empty for Home.
         fields: Of the link.
         then: What a person does before the picture is taken.
+        element: What the picture shows, as a CSS selector; the window if empty.
     """
 
     name: str
     path: str
     fields: dict[str, str] = field(default_factory=dict)
     then: Callable[[Page], None] | None = None
+    element: str = ""
 
 
 def _press(page: Page, name: str) -> None:
@@ -77,49 +78,48 @@ def _range(page: Page) -> None:
         helpers.settle(page)
 
 
-# Data that make a page's own point; the others open on what they show first.
-FIELDS = {
-    "mean": {
-        "data": "shop-events",
-        "epsilon": "1",
-        "lower": "0",
-        "upper": "100",
-        "variance_source": "values",
-        "target": "table",
-        "likeness": "values",
-    },
-    "quantile": {"data": "shop-events", "epsilon": "1"},
-    "per_group": {"data": "shop-events", "epsilon": "1"},
-    "total": {"data": "shop-events", "epsilon": "1"},
-    "plan": {
-        "data": "shop-events",
-        "epsilon": "2",
-        "lines": "users within 10%; rows within 20%; sum within 20%; mean within 10%",
-        "lower": "0",
-        "upper": "100",
-    },
+MEAN = {
+    "data": "shop-events",
+    "epsilon": "1",
+    "lower": "0",
+    "upper": "100",
+    "variance_source": "values",
+    "target": "table",
+    "likeness": "values",
 }
-WITHOUT_FIGURE = ("plan", "release_sheet")
-
-
-def _state_count(page: Page) -> None:
-    for name in ("Sum and count", "Release sheet"):
-        page.locator(".st-key-navigation").get_by_role("link", name=name).click()
-        helpers.settle(page)
-
-
-STEPS = (
-    Picture("what-data-answer", "your-data", then=_upload),
-    Picture("first-answer", "your-data", then=_range),
-    Picture("code", "mean", FIELDS["mean"], lambda page: _press(page, "Get code")),
+# Where a callout stands on the figure of Home: shares of its width and height.
+CALLOUTS = (
+    (0.17, 0.12, "Too low: data are lost"),
+    (0.74, 0.18, "Too high: noise"),
 )
 
 
+def _add_callouts(page: Page) -> None:
+    page.evaluate(
+        """(callouts) => {
+            const figure = document.querySelector("[data-testid='stMain'] .js-plotly-plot");
+            figure.style.position = "relative";
+            for (const [left, top, text] of callouts) {
+                const label = document.createElement("div");
+                label.textContent = text;
+                label.style.cssText = `position:absolute;left:${100 * left}%;top:${100 * top}%;z-index:9;` +
+                    "font:600 15px 'Source Sans', sans-serif;background:#fff;border:1.5px solid #0b5a6b;" +
+                    "border-radius:6px;padding:4px 10px;color:#0b3c49;white-space:nowrap";
+                figure.append(label);
+            }
+        }""",
+        [list(callout) for callout in CALLOUTS],
+    )
+
+
 def pictures() -> list[Picture]:
-    """List every page by the name of its folder, then the steps."""
-    steps = {"release_sheet": _state_count}
-    found = [Picture(q.name, q.url_path, FIELDS.get(q.name, {}), steps.get(q.name)) for q in catalogue.PAGES]
-    return [*found, *STEPS]
+    """List the pictures of README and docs."""
+    return [
+        Picture("tradeoff", "", then=_add_callouts, element="[data-testid='stMain'] .js-plotly-plot"),
+        Picture("what-data-answer", "your-data", then=_upload),
+        Picture("first-answer", "your-data", then=_range),
+        Picture("code", "mean", MEAN, lambda page: _press(page, "Get code")),
+    ]
 
 
 def shoot(page: Page, url: str, picture: Picture) -> bytes:
@@ -129,8 +129,7 @@ def shoot(page: Page, url: str, picture: Picture) -> bytes:
     helpers.settle(page)
     if picture.then is not None:
         picture.then(page)
-    if picture.name not in WITHOUT_FIGURE:
-        page.locator("[data-testid='stMain'] .js-plotly-plot .main-svg").first.wait_for()
+    page.locator("[data-testid='stMain'] .js-plotly-plot .main-svg").first.wait_for()
     helpers.stop_button(page).wait_for(state="hidden", timeout=WORK_LIMIT)  # of work in the background
     helpers.settle(page)
     wrong = page.locator("[data-testid='stException'], .st-key-link_problems").all_inner_texts()
@@ -141,7 +140,8 @@ def shoot(page: Page, url: str, picture: Picture) -> bytes:
         "document.activeElement?.blur(); document.querySelector(\"[data-testid='stMain']\").scrollTo(0, 0)"
     )
     page.wait_for_timeout(700)  # the figure's last transition, and what the mouse had opened
-    image = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    shown = page.locator(picture.element).first if picture.element else page
+    image = Image.open(io.BytesIO(shown.screenshot())).convert("RGB")
     small = io.BytesIO()
     # The palette by coverage: by frequency, thin lines lose their colour. Dithering would speckle the plain grounds.
     image.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
@@ -167,7 +167,7 @@ def main() -> None:
             )
             browser = playwright.chromium.launch(
                 executable_path=helpers.find_browser(),
-                args=["--disable-gpu", *(["--no-sandbox"] if as_root else [])],
+                args=["--disable-gpu", "--font-render-hinting=none", *(["--no-sandbox"] if as_root else [])],
             )
             for picture in chosen:
                 # A window of its own: what a picture uploads is gone with it.

@@ -45,7 +45,7 @@ class _OfTasks(ArrayFacet):
 
     @property
     def label(self) -> str:
-        """Return the name of a task: its columns, as in ``product × day``."""
+        """Return the names of the columns that name a task together, as in ``product × day``."""
         return " × ".join((self.column, *self.further_columns))
 
 
@@ -73,7 +73,7 @@ class Values(ArrayFacet):
     bins: ValueBins | None = None
 
     def _check(self, problems: Problems) -> None:
-        """Add a problem if shapes differ, codes are not ascending, values not finite or an entry has no row."""
+        """Add a problem for no values, other shapes, unsorted codes, values not finite and entries without rows."""
         if self.user_codes.shape != self.values.shape or self.values.ndim != 1 or self.values.size == 0:
             problems.add("user_codes and values must be one-dimensional, of the same length, not empty")
         elif np.any(self.user_codes[1:] < self.user_codes[:-1]):
@@ -206,8 +206,8 @@ class Pairs(_OfTasks):
         if user_codes.shape != task_codes.shape or user_codes.ndim != 1 or not user_codes.size:
             problems.add("user_codes and task_codes must be one-dimensional, of the same length, not empty")
         else:
-            repeat_mask = (user_codes[1:] == user_codes[:-1]) & (task_codes[1:] <= task_codes[:-1])
-            if np.any(user_codes[1:] < user_codes[:-1]) or np.any(repeat_mask):
+            unsorted_mask = (user_codes[1:] == user_codes[:-1]) & (task_codes[1:] <= task_codes[:-1])
+            if np.any(user_codes[1:] < user_codes[:-1]) or np.any(unsorted_mask):
                 problems.add("pairs must be distinct and sorted by user, then task")
             if task_codes.min() < 0 or task_codes.max() >= self.num_tasks or user_codes[0] < 0:
                 problems.add("a code is out of range")
@@ -215,10 +215,10 @@ class Pairs(_OfTasks):
 
     def _check_amounts(self, problems: Problems) -> None:
         """Add problems for rows, sums and squares that have another shape, are wrong, or lack each other."""
-        for name in ("rows", "sums", "sums_of_squares"):
-            array = getattr(self, name)
+        for field_name in ("rows", "sums", "sums_of_squares"):
+            array = getattr(self, field_name)
             if array is not None and array.shape != self.user_codes.shape:
-                problems.add(f"{name} must have one entry per pair")
+                problems.add(f"{field_name} must have one entry per pair")
         if self.rows is not None and self.rows.size and self.rows.min() < 1:
             problems.add("a pair must have at least one row")
         has_squares, has_range = self.sums_of_squares is not None, self.value_range is not None
@@ -281,12 +281,12 @@ class PairSizes(_OfTasks):
 
     def _check(self, problems: Problems) -> None:
         """Add problems for lists of different lengths, entries below 1, and totals that contradict each other."""
-        for names in (("groups", "rows", "pairs"), ("task_rows", "task_users")):
-            arrays = [getattr(self, name) for name in names]
+        for field_names in (("groups", "rows", "pairs"), ("task_rows", "task_users")):
+            arrays = [getattr(self, name) for name in field_names]
             if arrays[0].size == 0 or any(array.shape != (arrays[0].size,) for array in arrays):
-                problems.add(f"{', '.join(names)} must have the same length, at least 1")
+                problems.add(f"{', '.join(field_names)} must have the same length, at least 1")
             elif min(int(array.min()) for array in arrays) < 1:
-                problems.add(f"{', '.join(names)} must be at least 1")
+                problems.add(f"{', '.join(field_names)} must be at least 1")
         if problems.entries:
             return
         has_equal_num_pairs = int(self.pairs.sum()) == int(self.task_users.sum())
@@ -395,17 +395,17 @@ class Dataset:
             problems.add("data are a DP release exactly where it is said what the release guarantees")
         if self.release is not None and any(facet is not None for facet in self._facets):
             problems.add("a DP release holds only how many users have how many rows, no further facet")
-        for name, facet in (("values", self.values), ("table", self.table)):
+        for facet_name, facet in (("values", self.values), ("table", self.table)):
             if facet is None or self.contribution is not Contribution.ROWS:
                 continue
             rows_per_user = np.bincount(facet.user_codes, getattr(facet, "num_rows_each", None))
             if ContributionHistogram.from_counts(rows_per_user[rows_per_user > 0]) != self.histogram:
-                problems.add(f"the {name} facet does not have the histogram's rows per user")
+                problems.add(f"the {facet_name} facet does not have the histogram's rows per user")
         problems.raise_if_any()
 
     @cached_property
     def digest(self) -> str:
-        """Return the SHA-256 of histogram, facets and label: the cache key. It is as private as the data."""
+        """Return the SHA-256 of histogram, facets, label, unit and rule for missing values: as private as the data."""
         hasher = hashlib.sha256(self.histogram.digest.encode())
         hasher.update(f"{self.provenance.label}/{self.contribution.value}".encode())
         for facet in self._facets:

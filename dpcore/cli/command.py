@@ -105,12 +105,12 @@ def _ask(command: str, arguments: list[str]) -> int:
 def _print_help(arguments: list[str]) -> int:
     """Print the help on all commands; argparse ends the program itself, with 2 for an unknown command."""
     descriptions_by_command = {"count": "Count contributions on files of any size, or on an engine."}
-    descriptions_by_command |= {command: _first_line(call_name) for command, call_name in COMMANDS.items()}
-    indent = 2 + max(map(len, descriptions_by_command)) + 2
-    wrap = functools.partial(textwrap.fill, width=WIDTH, subsequent_indent=" " * indent)
+    descriptions_by_command |= {command: _read_purpose(call_name) for command, call_name in COMMANDS.items()}
+    indent_width = 2 + max(map(len, descriptions_by_command)) + 2
+    wrap = functools.partial(textwrap.fill, width=WIDTH, subsequent_indent=" " * indent_width)
     command_paragraphs = [
-        wrap(text, initial_indent=f"  {command}".ljust(indent))
-        for command, text in descriptions_by_command.items()
+        wrap(description, initial_indent=f"  {command}".ljust(indent_width))
+        for command, description in descriptions_by_command.items()
     ]
     parser = argparse.ArgumentParser(
         prog="sweet-spot",
@@ -122,13 +122,13 @@ def _print_help(arguments: list[str]) -> int:
         formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, width=WIDTH),
     )
     parser.add_argument("--version", action="version", version=f"Sweet Spot {dpcore.__version__}")
-    commands = list(descriptions_by_command)
-    parser.add_argument("command", nargs="?", choices=commands, metavar="COMMAND", help=argparse.SUPPRESS)
+    names = list(descriptions_by_command)
+    parser.add_argument("command", nargs="?", choices=names, metavar="COMMAND", help=argparse.SUPPRESS)
     parser.parse_args(arguments)
     return 0
 
 
-def _first_line(call_name: str) -> str:
+def _read_purpose(call_name: str) -> str:
     """Read the first line of a call's docstring from its file, as importing all answers takes seconds."""
     code_path, function_name = Path(dpcore.__file__).parent / "private_selection.py", call_name
     if call_name in questions.QUESTIONS:

@@ -80,8 +80,8 @@ def choose_port(first_port: int = FIRST_PORT) -> int:
 def build_server_command(port: int) -> list[str]:
     """Return the words of the command that starts the server; flags win over a person's own STREAMLIT_* settings."""
     address_flags = ["--server.address", HOST, "--server.port", str(port)]
-    flags = ["--server.headless", "true", "--server.scriptHealthCheckEnabled", "true"]
-    return [sys.executable, "-m", "streamlit", "run", "app.py", *address_flags, *flags]
+    server_flags = ["--server.headless", "true", "--server.scriptHealthCheckEnabled", "true"]
+    return [sys.executable, "-m", "streamlit", "run", "app.py", *address_flags, *server_flags]
 
 
 def choose_token() -> str:

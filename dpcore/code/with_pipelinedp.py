@@ -58,7 +58,7 @@ def _list_differences(choice: Choice) -> list[str]:
             "per user, and PipelineDP clamps that one row: its guarantee covers the result, since a user "
             "is one row."
         )
-    differences.append(common.describe_noisy_ratio(choice))
+    differences.append(common.describe_clamped_mean(choice))
     if common.has_noisy_rows(choice) and choice.noise is NoiseKind.LAPLACE:
         differences.append(common.SPLIT_MEAN)
     if quantity is Quantity.QUANTILE and is_smooth:
@@ -82,8 +82,7 @@ def _list_differences(choice: Choice) -> list[str]:
             "max_partitions_contributed; plain Python has the task weights."
         ]
     if quantity is Quantity.COEFFICIENTS:
-        refusal_text = "no weights per row and coefficient; plain Python has them, with OpenDP's noise"
-        return [f"PipelineDP has {refusal_text}."]
+        return [common.NO_WEIGHTS.format(library="PipelineDP")]
     if choice.max_norm is not None:
         return [
             "PipelineDP has no bound on the norm of what a user adds to all partitions. What comes nearest is the pair "

@@ -31,7 +31,7 @@ def write(choice: Choice) -> Code:
         return with_selection.write(choice, Program.PYTHON, LIBRARY, NEEDS)
     relation_sentence = REPLACE if choice.has_public_counts else common.ADD_OR_REMOVE
     relation_sentence = REPLACE_LABELS if choice.quantity is Quantity.COEFFICIENTS else relation_sentence
-    differences = [common.describe_noisy_ratio(choice)]
+    differences = [common.describe_clamped_mean(choice)]
     if choice.quantity is Quantity.MODEL:
         differences.append(
             "The code keeps the bound; the privacy is that of the learner you hand the rows to, which must count a "

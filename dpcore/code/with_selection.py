@@ -27,16 +27,16 @@ _ONLY_PAIRS = (
 
 
 def list_refusals(choice: Choice, program: Program) -> list[str]:
-    """Return the sentence why a library cannot select the groups of a choice so; empty if it can, or need not."""
-    selection, name = choice.selection, program.value
+    """Return in a list the sentence why a library cannot select a choice's groups so; empty if it can, or need not."""
+    selection, program_name = choice.selection, program.value
     if selection is None:
         return []
     if choice.max_norm is not None:
-        return [_ONLY_PAIRS.format(library=name)]
+        return [_ONLY_PAIRS.format(library=program_name)]
     is_gaussian = choice.noise is NoiseKind.GAUSSIAN
     if program in (Program.PYTHON, Program.OPENDP) and selection.rule == GEOMETRIC:
         return [
-            f"{name} has no truncated geometric rule. PipelineDP has it; here choose a Laplace threshold."
+            f"{program_name} has no truncated geometric rule. PipelineDP has it; here choose a Laplace threshold."
         ]
     if program is Program.PIPELINEDP:
         is_even = selection.epsilon == choice.epsilon

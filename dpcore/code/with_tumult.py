@@ -40,7 +40,7 @@ def _list_differences(choice: Choice) -> list[str]:
     if choice.clamps_users:
         return [common.CLAMPS_ROWS.format(library="Tumult")]
     differences = [common.describe_public_counts(choice), common.describe_gaussian_noise(choice)]
-    differences.append(common.describe_noisy_ratio(choice))
+    differences.append(common.describe_clamped_mean(choice))
     preparation_text = (
         "before the session, one row per user. The session then bounds that one row: its guarantee covers the result, "
         "since adding or removing a user adds or removes their one row."
@@ -82,7 +82,7 @@ def _list_differences(choice: Choice) -> list[str]:
             "Python has the task weights."
         ]
     if quantity is Quantity.COEFFICIENTS:
-        return ["Tumult has no weights per row and coefficient; plain Python has them, with OpenDP's noise."]
+        return [common.NO_WEIGHTS.format(library="Tumult")]
     if choice.max_norm is not None:
         return [
             "Tumult has no bound on the norm of what a user adds to all groups. What comes nearest is the pair of "

@@ -74,8 +74,8 @@ def _build_parser(program_name: str = "python -m dpcore.counting") -> argparse.A
     add_argument("--copies", action="store_true", help="also look for exact copies of rows: one more pass")
     add_argument("--public", action="store_true", help="the data are public; else they are taken as private")
     add_argument("--to", type=Path, help="file for the histogram; standard output by default")
-    default_size = f"{MEMORY_LIMIT // 10**6}MB"
-    add_argument("--memory", default=default_size, help="memory for files (default %(default)s)")
+    default_memory = f"{MEMORY_LIMIT // 10**6}MB"
+    add_argument("--memory", default=default_memory, help="memory for files (default %(default)s)")
     return parser
 
 
@@ -146,10 +146,10 @@ def main(arguments: list[str] | None = None, program_name: str = "python -m dpco
 
 def _count(command_options: argparse.Namespace) -> CountResult:
     """Count the files or the engine's table that the arguments name; raise InvalidInput if they do not fit together."""
-    contribution = {name: unit for unit, name in COUNT_OPTIONS.items()}[command_options.count]
-    user_rule = MissingUsers.ONE_USER if command_options.missing_users == "one" else MissingUsers.LEAVE_OUT
-    named_columns = command_options.user, command_options.value, command_options.task
-    roles = Roles.of_events(*named_columns, contribution, user_rule, command_options.missing)
+    (contribution,) = [unit for unit, option in COUNT_OPTIONS.items() if option == command_options.count]
+    unnamed_rule = MissingUsers.ONE_USER if command_options.missing_users == "one" else MissingUsers.LEAVE_OUT
+    user_value_task = command_options.user, command_options.value, command_options.task
+    roles = Roles.of_events(*user_value_task, contribution, unnamed_rule, command_options.missing)
     if command_options.distribution_to is not None and not command_options.task:
         raise refuse("--distribution-to needs --task, the column of groups")
     disclosure = Disclosure.PUBLIC if command_options.public else Disclosure.PRIVATE

@@ -64,9 +64,9 @@ class FileAttempts(ABC):
         self._is_count_table = is_count_table or roles.kind is TableKind.HISTOGRAM
         self._counts_copies = counts_copies
         self._memory_limit, self._num_threads, self._num_passes = memory_limit, 0, 1
-        table_sizes = [each.table.frame.size for each in relations if each.table is not None]
-        self._in_memory = len(table_sizes) == len(relations)
-        self._workspace = None if self._in_memory and sum(table_sizes) <= MAX_SHARED_CELLS else Workspace()
+        cell_counts = [each.table.frame.size for each in relations if each.table is not None]
+        self._in_memory = len(cell_counts) == len(relations)
+        self._workspace = None if self._in_memory and sum(cell_counts) <= MAX_SHARED_CELLS else Workspace()
         if self._in_memory:
             self._num_threads = 1  # Sums of a table are then the same each time.
             self._memory_limit = min(memory_limit, TABLE_MEMORY_LIMIT)  # The table itself takes as much.
@@ -108,22 +108,22 @@ class FileAttempts(ABC):
                 if not each.encoding.startswith("utf"):
                     self.notes.append(diagnose.describe_windows_1252(each))
                 self._relations[index] = self._recode(index, each.encoding)
-        with closing(diagnose.TruncationCheck(self._relations, self._should_stop)) as truncation:
-            self._should_stop = truncation.should_stop
+        with closing(diagnose.TruncationCheck(self._relations, self._should_stop)) as truncation_check:
+            self._should_stop = truncation_check.should_stop
             try:
                 facets = self._mend_and_reduce()
             except (InvalidInput, StoppedError):
-                truncation.raise_if_damaged()  # A truncated file is the likely cause of other problems.
+                truncation_check.raise_if_damaged()  # A truncated file is the likely cause of other problems.
                 raise
-            truncation.raise_if_damaged()
+            truncation_check.raise_if_damaged()
             return facets
 
     def _mend_and_reduce(self) -> Facets:
-        """Count, again with other options or less memory after each error of DuckDB; refuse files if none helps."""
+        """Count, again with less memory or other options (a mend) after an error of DuckDB; refuse if none helps."""
         import duckdb
 
-        num_attempts = 0
-        while num_attempts < 3 + len(self._relations):
+        num_mends = 0
+        while num_mends < 3 + len(self._relations):
             num_notes_before = len(self.notes)
             try:
                 for index, each in enumerate(self._relations):
@@ -137,7 +137,7 @@ class FileAttempts(ABC):
                 # Its threads disagreed on the file: https://github.com/duckdb/duckdb/issues/24237.
                 del self.notes[num_notes_before:]
                 self._relations = [replace(each, is_single_threaded=True) for each in self._relations]
-                num_attempts += 1
+                num_mends += 1
             except duckdb.Error as error:
                 del self.notes[num_notes_before:]
                 if self._is_disk_full(error):
@@ -145,11 +145,11 @@ class FileAttempts(ABC):
                 self._relations = diagnose.Diagnosis(
                     self._relations, self._open_connection, self._recode, self.notes, self._should_stop
                 ).recover()
-                num_attempts += 1
+                num_mends += 1
         raise InvalidInput([diagnose.describe_damage(self._relations[0])])
 
     def _recode(self, index: int, encoding: str) -> Relation:
-        """Write a file as UTF-8 into the temporary folder, and return its relation."""
+        """Write a file as UTF-8 into the temporary folder, note its encoding, and return the copy's relation."""
         assert self._workspace is not None
         output_path = self._workspace.folder / f"utf8-{index}"
         self.encodings_by_index[index] = encoding
@@ -177,12 +177,15 @@ class FileAttempts(ABC):
 
     def _is_disk_full(self, error: Exception) -> bool:
         """Return True if DuckDB failed because the disk is full, by its message or by the free space."""
-        error_words = ("max_temp_directory_size", "No space left", "not enough space")
+        full_disk_phrases = ("max_temp_directory_size", "No space left", "not enough space")
         has_room = self._workspace is None or self._workspace.has_room(_MIN_FREE_BYTES)
-        return any(word in str(error) for word in error_words) or not has_room
+        return any(phrase in str(error) for phrase in full_disk_phrases) or not has_room
 
     def _reduce_memory(self, error: Exception) -> None:
-        """Reduce the memory of the next attempt: first one thread and small buffers, then fewer users at a time."""
+        """Use less memory in the next attempt: first one thread and small buffers, then fewer users at a time.
+
+        Raise InvalidInput if that is done already.
+        """
         self._steps.num_steps = self._steps.num_done + self._num_queries
         if not self._num_threads:
             self._num_threads = 1

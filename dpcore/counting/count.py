@@ -75,43 +75,43 @@ def count_pairs(
     """
     if len(source.head.layouts) > 1:
         raise refuse("codes in one file of pairs are not those of another", remedy="Choose one file")
-    role_columns = [column for column in (roles.user, roles.task, roles.count, roles.value) if column]
-    cells_by_column = _read_number_columns(source, role_columns, memory_limit, should_stop)
+    pair_columns = [column for column in (roles.user, roles.task, roles.count, roles.value) if column]
+    numbers_by_column = _read_number_columns(source, pair_columns, memory_limit, should_stop)
     with Problems() as problems:
-        for name in role_columns:
-            valid_cell_mask, requirement_text = np.isfinite(cells_by_column[name]), "a finite number"
+        for name in pair_columns:
+            valid_cell_mask, requirement_text = np.isfinite(numbers_by_column[name]), "a finite number"
             if name != roles.value:
-                minimum = 1 if name == roles.count else 0
-                requirement_text = f"a whole number of at least {minimum}"
-                column_cells = cells_by_column[name]
-                valid_cell_mask &= (column_cells >= minimum) & (column_cells == np.rint(column_cells))
+                min_valid = 1 if name == roles.count else 0
+                requirement_text = f"a whole number of at least {min_valid}"
+                cell_numbers = numbers_by_column[name]
+                valid_cell_mask &= (cell_numbers >= min_valid) & (cell_numbers == np.rint(cell_numbers))
             if num_bad := int((~valid_cell_mask).sum()):
-                location = f"column {column_names.shorten(name)}, row {int(np.argmin(valid_cell_mask)) + 1:,}"
+                location = f"column {column_names.shorten(name)}, row {np.argmin(valid_cell_mask) + 1:,}"
                 remedy = "Count again with --pairs-to, or say that one row is one contribution"
                 problems.add(f"{num_bad:,} cells are not {requirement_text}", location, remedy)
-        if cells_by_column[role_columns[0]].size > MAX_PAIRS:
-            num_pairs = cells_by_column[role_columns[0]].size
+        if numbers_by_column[pair_columns[0]].size > MAX_PAIRS:
+            num_pairs = numbers_by_column[pair_columns[0]].size
             problems.add(f"there are {num_pairs:,} pairs; at most {MAX_PAIRS:,} fit")
-    code_arrays = [cells_by_column[name] for name in role_columns[:2]]
-    user_codes, group_codes = (np.unique(codes, return_inverse=True)[1] for codes in code_arrays)
+    user_and_group_numbers = [numbers_by_column[name] for name in pair_columns[:2]]
+    user_codes, group_codes = (np.unique(n, return_inverse=True)[1] for n in user_and_group_numbers)
     pair_order = np.lexsort((group_codes, user_codes))
     user_codes, group_codes = user_codes[pair_order], group_codes[pair_order]
     pair_starts = np.flatnonzero(np.r_[True, (np.diff(user_codes) != 0) | (np.diff(group_codes) != 0)])
-    rows_per_pair = np.add.reduceat(cells_by_column[role_columns[2]][pair_order], pair_starts)
+    rows_per_pair = np.add.reduceat(numbers_by_column[pair_columns[2]][pair_order], pair_starts)
     rows_per_user = np.bincount(user_codes[pair_starts], rows_per_pair)
     if float(rows_per_pair.sum()) > MAX_EXACT_INTEGER:
-        raise refuse("the pairs have too many rows", f"column {column_names.shorten(role_columns[2])}")
+        raise refuse("the pairs have too many rows", f"column {column_names.shorten(pair_columns[2])}")
     histogram = ContributionHistogram.from_counts(rows_per_user.astype(np.int64))
     sums_per_pair = totals = None
     if roles.value is not None:
-        sums_per_pair = np.add.reduceat(cells_by_column[roles.value][pair_order], pair_starts)
+        sums_per_pair = np.add.reduceat(numbers_by_column[roles.value][pair_order], pair_starts)
         sums_per_user = np.bincount(user_codes[pair_starts], sums_per_pair)
         totals = Totals(sums_per_user, roles.value) if sums_per_user.min() >= 0 else None
     return Dataset(
         source.name, f"File {source.name}. {explain_roles(roles)}", disclosure, histogram, roles.privacy_unit,
         totals=totals or Totals.of_contributions(histogram),
         pairs=Pairs(
-            user_codes[pair_starts], group_codes[pair_starts], int(group_codes.max()) + 1, role_columns[1],
+            user_codes[pair_starts], group_codes[pair_starts], int(group_codes.max()) + 1, pair_columns[1],
             rows=rows_per_pair.astype(np.int64), sums=sums_per_pair, value_column=roles.value or "",
         ),
         notes=(*source.head.notes, "Rows that name no group are in no pair, so the file does not hold them."),
@@ -135,10 +135,10 @@ def _read_number_columns(
             number_sqls = [f"TRY_CAST({sql} AS DOUBLE) AS c{index}" for index, sql in enumerate(cell_sqls)]
             numbers_sql = f"SELECT {', '.join(number_sqls)} FROM {write_scan(relation)}"
             try:
-                cells_by_alias = duck.fetch_columns(numbers_sql)
+                numbers_by_alias = duck.fetch_columns(numbers_sql)
             except duckdb.Error:
                 raise refuse("the table of pairs cannot be read", remedy="Save it as CSV (UTF-8)") from None
-    return {name: np.asarray(cells_by_alias[f"c{index}"], np.float64) for index, name in enumerate(columns)}
+    return {name: np.asarray(numbers_by_alias[f"c{index}"], np.float64) for index, name in enumerate(columns)}
 
 
 def to_dataset(
@@ -180,8 +180,8 @@ def to_dataset(
     if isinstance(data, Dataset):
         _refuse_missing_facets(data, needs)
         return data
-    columns_by_argument = {"value": value, "group": group}
-    missing_names = [name for name, columns in columns_by_argument.items() if name in needs and not columns]
+    given_columns = {"value": value, "group": group}
+    unmet_needs = [name for name in given_columns if name in needs and not given_columns[name]]
     provenance: Provenance = Disclosure.PRIVATE
     dataset: Dataset | None = None
     with Problems() as problems:
@@ -193,7 +193,7 @@ def to_dataset(
             source = None
             if files.is_table(data):
                 named_columns = [*user_columns, *group_columns, *column_names.list_columns(value)]
-                parquet_bytes = write_parquet(data, named_columns, missing_names if user_columns else ())
+                parquet_bytes = write_parquet(data, named_columns, unmet_needs if user_columns else ())
                 source = files.open_files([MemoryFile(parquet_bytes)], [FRAME_FILE])
             elif (file_paths := files.list_paths(data)) is None:
                 dataset = _build_from_counts(data, provenance)
@@ -202,11 +202,11 @@ def to_dataset(
             else:
                 source = files.open_files(file_paths, sheet=sheet, separator=separator)
             if source is not None:
-                role_columns = user_columns, value, group_columns
-                roles = _choose_roles(source, *role_columns, contribution, missing_names, missing, problems)
+                user_value_group = user_columns, value, group_columns
+                roles = _choose_roles(source, *user_value_group, contribution, unmet_needs, missing, problems)
                 dataset = count(source, roles, provenance).dataset
     assert dataset is not None  # There is no Stop here.
-    _refuse_missing_facets(dataset, missing_names)
+    _refuse_missing_facets(dataset, unmet_needs)
     return dataset
 
 
@@ -231,14 +231,14 @@ def _build_from_counts(data: Any, provenance: Provenance) -> Dataset:
     return Dataset("your counts", source_text, classify(provenance), histogram, release=release_facts)
 
 
-def _refuse_missing_facets(dataset: Dataset, needed_names: Sequence[str]) -> None:
+def _refuse_missing_facets(dataset: Dataset, needed_arguments: Sequence[str]) -> None:
     """Raise InvalidInput if the dataset lacks the values or the groups that a question needs."""
     # Without a column, totals are numbers of rows.
-    has_totals = dataset.totals is not None and bool(dataset.totals.column)
+    has_value_totals = dataset.totals is not None and bool(dataset.totals.column)
     has_groups = bool(dataset.pairs or dataset.pair_sizes or dataset.tasks)
-    has_facet_by_argument = {"value": has_totals or dataset.values is not None, "group": has_groups}
+    has_facet_by_argument = {"value": has_value_totals or dataset.values is not None, "group": has_groups}
     with Problems() as problems:
-        for name in needed_names:
+        for name in needed_arguments:
             if not has_facet_by_argument[name]:
                 remedy = f"Take a table with one row per contribution, and name its column: {name}=…"
                 problems.add(f"this question needs the {name} of each row", remedy=remedy)
@@ -246,26 +246,26 @@ def _refuse_missing_facets(dataset: Dataset, needed_names: Sequence[str]) -> Non
 
 def _choose_roles(
     source: Source, user_columns: list[str], value_column: str | None, group_columns: list[str],
-    contribution: Contribution, missing_names: Sequence[str], missing: MissingRule,
+    contribution: Contribution, missing_arguments: Sequence[str], missing: MissingRule,
     earlier_problems: Problems,
 ) -> Roles:  # fmt: skip
-    """Return the roles of the named columns, or the guessed roles if no column of the user is named.
+    """Return the roles of the named columns, or the guessed roles if no user is named or the file is of pairs that fit.
 
     Raise InvalidInput, together with the earlier problems, for named columns that do not exist, and for columns that a
     table of events needs and nobody named.
     """
     guessed_roles = source.roles
+    guesses_events = guessed_roles.kind is TableKind.EVENTS
     with Problems([*earlier_problems.entries]) as problems:
         named_columns = [*user_columns, *group_columns, *column_names.list_columns(value_column)]
         column_names.refuse_missing(problems, source.columns, named_columns)
-        if not user_columns and guessed_roles.kind is TableKind.EVENTS:
+        if guesses_events and not user_columns:
             names_text = column_names.list_names(source.columns)
             if guessed_roles.user:
                 names_text += f"; {column_names.shorten(guessed_roles.user)} looks likely"
             problems.add(f"say which column names the user: user=…, one of {names_text}")
-        guesses_events = guessed_roles.kind is TableKind.EVENTS
         if guesses_events or (user_columns and guessed_roles.kind is not TableKind.PAIRS):
-            column_names.add_missing_arguments(problems, missing_names)
+            column_names.add_missing_arguments(problems, missing_arguments)
     roles = guessed_roles
     if user_columns:
         roles = Roles.of_events(user_columns, value_column, group_columns, contribution, missing=missing)
@@ -291,16 +291,16 @@ class CountResult:
     summary_sentence: str
 
     @classmethod
-    def build(cls, start: float, dataset: Dataset | None) -> CountResult:
+    def build(cls, start_seconds: float, dataset: Dataset | None) -> CountResult:
         """Build the result of counting that began at this monotonic time; a dataset of None means it was stopped."""
-        seconds = time.monotonic() - start
+        seconds = time.monotonic() - start_seconds
         if dataset is None:
             return cls(None, seconds, "Stopped; the data in use stay as they were.")
         users_text = wording.counted(dataset.histogram.num_users, "user")
-        unit = "row" if dataset.contribution is Contribution.ROWS else "contribution"
-        rows_text = wording.counted(dataset.histogram.num_rows, unit)
-        summary = f"Counted {rows_text} of {users_text} in {wording.number(seconds)} seconds."
-        return cls(dataset, seconds, summary)
+        unit_noun = "row" if dataset.contribution is Contribution.ROWS else "contribution"
+        rows_text = wording.counted(dataset.histogram.num_rows, unit_noun)
+        summary_sentence = f"Counted {rows_text} of {users_text} in {wording.number(seconds)} seconds."
+        return cls(dataset, seconds, summary_sentence)
 
 
 def count(
@@ -331,13 +331,13 @@ def count(
     Raises:
         InvalidInput: The files cannot be counted; all problems at once.
     """
-    start = time.monotonic()
+    start_seconds = time.monotonic()
     column_roles.check_roles(source.columns, roles, source.name)
     if isinstance(provenance, ReleaseFacts) and roles.kind is not TableKind.HISTOGRAM:
         raise refuse("a DP release has one row per size", remedy="Say so, or that the data are private")
-    with Problems() as time_problems:
+    with Problems() as problems:
         for column in (roles.value, roles.count, roles.size, roles.users):
-            refuse_times(time_problems, source.head.times, column)
+            refuse_times(problems, source.head.times, column)
     refuse_changed(source.relations, "since it was looked at")
     notes = [note for note in source.head.notes if source.is_complete or "was read as" not in note]
     notes += _note_shortened_ids(source.head, roles)
@@ -346,14 +346,14 @@ def count(
     try:
         if roles.kind is TableKind.PAIRS:
             pair_dataset = count_pairs(source, roles, classify(provenance), memory_limit, should_stop)
-            return CountResult.build(start, pair_dataset)
+            return CountResult.build(start_seconds, pair_dataset)
         file_reduction = FileReduction(
             source.relations, event_roles, memory_limit, should_stop, Steps(progress, count_queries(event_roles)),
             notes, is_count_table=roles.kind is TableKind.COUNTS, counts_copies=counts_copies,
         )  # fmt: skip
         facets = file_reduction.reduce()
     except StoppedError:
-        return CountResult.build(start, None)
+        return CountResult.build(start_seconds, None)
     except (InvalidInput, OSError) as refused:
         input_problems = describe_error(refused)
     # Before other problems, which it may have caused.
@@ -368,18 +368,18 @@ def count(
         layouts = list(source.head.layouts)
         for index, encoding in file_reduction.encodings_by_index.items():
             layouts[index] = replace(layouts[index], encoding=encoding)
-        has_one_user = roles.missing_users is MissingUsers.ONE_USER
-        mark_pairs = tuple(file_reduction.decimal_marks.items())
-        value_fields = column_roles.describe_values(roles, source.head)
-        table_layout = TableLayout(tuple(layouts), mark_pairs, has_one_user, **value_fields)
+        decimal_marks = tuple(file_reduction.decimal_marks.items())
+        counts_unnamed = roles.missing_users is MissingUsers.ONE_USER
+        value_options = column_roles.describe_values(roles, source.head)
+        table_layout = TableLayout(tuple(layouts), decimal_marks, counts_unnamed, **value_options)
     source_text = f"File {source.name}."
     dataset = build_counted_dataset(facets, source.name, source_text, roles, provenance, notes, table_layout)
-    size_name = roles.size or ""
-    if roles.kind is TableKind.HISTOGRAM and size_name.startswith(TOTALS_PREFIX) and dataset.release is None:
-        histogram, column = dataset.histogram, size_name.removeprefix(TOTALS_PREFIX)
-        totals_facet = Totals(histogram.sizes, column, histogram.users)
-        dataset = replace(dataset, contribution=Contribution.TOTAL, totals=totals_facet)
-    return CountResult.build(start, dataset)
+    is_counted_histogram = roles.kind is TableKind.HISTOGRAM and dataset.release is None
+    if is_counted_histogram and (size_column := roles.size or "").startswith(TOTALS_PREFIX):
+        totals_column = size_column.removeprefix(TOTALS_PREFIX)
+        totals = Totals(dataset.histogram.sizes, totals_column, dataset.histogram.users)
+        dataset = replace(dataset, contribution=Contribution.TOTAL, totals=totals)
+    return CountResult.build(start_seconds, dataset)
 
 
 _SHORTENED_PATTERN = re.compile(r"[0-9](?:[.,][0-9]+)?[eE]\+[0-9]+")
@@ -426,7 +426,7 @@ def build_counted_dataset(
     notes: Sequence[str],
     layout: TableLayout | None = None,
 ) -> Dataset:
-    """Build the dataset from the facets that were counted in a source."""
+    """Build the dataset of this name from the facets that were counted in a source, which ``source_text`` names."""
     contribution = roles.contribution if roles.kind is TableKind.EVENTS else Contribution.ROWS
     release_facts = provenance if isinstance(provenance, ReleaseFacts) else None
     return Dataset(
@@ -436,7 +436,7 @@ def build_counted_dataset(
 
 
 def build_dataset(table: Table, roles: Roles, provenance: Provenance) -> Dataset:
-    """Count a table in memory.
+    """Build the dataset of a table in memory.
 
     Args:
         table: Result of `dpcore.counting.read_table`.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import operator
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import wait
@@ -95,26 +96,26 @@ class TruncationCheck:
                 self._check_end(relation, problems)
 
     def _check_end(self, relation: Relation, problems: Problems) -> None:
-        """Read a file to its end, which raises InvalidInput if it is cut off; add a problem if its end is overlong."""
+        """Read a file to its end, which raises InvalidInput if it is cut off; add a problem on an overlong end."""
         # Line ends behind the last line are not part of it: they are counted, and at most one is kept.
-        num_breaks, num_trailing_breaks, end_bytes, pending_break = 0, 0, b"", b""
+        num_inner_breaks, num_trailing_breaks, end_bytes, pending_break = 0, 0, b"", b""
         with relation.open_bytes() as file:
             while block := file.read(_CHUNK_BYTES):
                 if self._end_event.is_set():
                     return
-                if content := block.rstrip(b"\r\n"):
-                    end_bytes = (end_bytes + pending_break + content)[-_END_BYTES:]
-                    num_breaks += num_trailing_breaks + content.count(b"\n")
+                if stripped_block := block.rstrip(b"\r\n"):
+                    end_bytes = (end_bytes + pending_break + stripped_block)[-_END_BYTES:]
+                    num_inner_breaks += num_trailing_breaks + stripped_block.count(b"\n")
                     num_trailing_breaks = 0
-                num_trailing_breaks += block.count(b"\n", len(content))
-                pending_break = b"\n" if len(content) < len(block) else b""
+                num_trailing_breaks += block.count(b"\n", len(stripped_block))
+                pending_break = b"\n" if len(stripped_block) < len(block) else b""
         if relation.is_text and _is_overlong(end_bytes):
             message, remedy = LONG_LINE
-            problems.add(message, f"line {num_breaks + 1:,} of {shorten(relation.name)}", remedy)
+            problems.add(message, f"line {num_inner_breaks + 1:,} of {shorten(relation.name)}", remedy)
 
 
 def _may_end_overlong(relation: Relation) -> bool:
-    """Return True if the last line of a text file is longer than a row may be, or so many line ends hide its length."""
+    """Return True if the last line of a text file is longer than a row may be, or many line ends hide its length."""
     if not relation.is_text:
         return False
     with relation.path.open("rb") as file:
@@ -138,14 +139,14 @@ def refuse_open_quotes(relations: Sequence[Relation], should_stop: ShouldStop | 
     """
     with Problems() as problems:
         for relation in relations:
-            num_marks = 0
+            num_quote_marks = 0
             with relation.open_bytes() as file:
                 for _ in range(relation.num_skipped_lines):
                     file.readline()
                 while block := file.read(_CHUNK_BYTES):
                     check_stop(should_stop)
-                    num_marks += block.count(b'"')
-            if num_marks % 2:  # inside a quotation they are doubled
+                    num_quote_marks += block.count(b'"')
+            if num_quote_marks % 2:  # inside a quotation they are doubled
                 location = f"line {_find_open_quote(relation, should_stop):,} of {shorten(relation.name)}"
                 problems.add("a quotation mark is opened and never closed", location, QUOTES_REMEDY)
 
@@ -153,7 +154,10 @@ def refuse_open_quotes(relations: Sequence[Relation], should_stop: ShouldStop | 
 def refuse_reopened_marks(
     relations: Sequence[Relation], should_stop: ShouldStop | None, reads_all: bool
 ) -> None:
-    """Raise InvalidInput if a text file has a field like ``"a" "b"``; see `rejects.find_reopened_mark`."""
+    """Raise InvalidInput if a text file has a field like ``"a" "b"``, which DuckDB silently reads as ``a b``.
+
+    Only with ``reads_all`` a file is read further whose first 8 MB have no quotation mark.
+    """
     with Problems() as problems:
         for relation in relations:
             if line_number := rejects.find_reopened_mark(relation, should_stop, reads_all=reads_all):
@@ -184,7 +188,7 @@ def find_rows(
     relations: Sequence[Relation], write_view: Callable[[list[Relation], bool], str], open_duck: OpenDuck,
     write_bad_sql: Callable[[Duck], str], max_rows: int, should_stop: ShouldStop | None,
 ) -> list[tuple[str, str]]:  # fmt: skip
-    """Return the locations of the first bad rows, each with a detail, as texts; the files are read again for that.
+    """Return the locations of the first bad rows of all files, each with a detail, as texts; the files are read again.
 
     Args:
         relations: The files.
@@ -202,8 +206,8 @@ def find_rows(
             limit_sql = f"WHERE bad ORDER BY {ROW_COLUMN} LIMIT {max_rows - len(row_places)}"
             details_sql = f"SELECT {ROW_COLUMN}, detail FROM ({write_bad_sql(duck)}) {limit_sql}"
             numbered_details = duck.fetch_rows(details_sql)
-        detail_row_numbers = [detail for _, detail in numbered_details if isinstance(detail, int)]
-        row_numbers = [*(row_number for row_number, _ in numbered_details), *detail_row_numbers]
+        other_row_numbers = [detail for _, detail in numbered_details if isinstance(detail, int)]
+        row_numbers = [*(row_number for row_number, _ in numbered_details), *other_row_numbers]
         file_suffix = f" of {shorten(relation.name)}" if len(relations) > 1 else ""
         if relation.table is not None:
             locations_by_row = {row: relation.table.describe_row(row - 1) for row in row_numbers}
@@ -211,7 +215,7 @@ def find_rows(
             locations_by_row = {row: f"row {row:,}{file_suffix}" for row in row_numbers}
         else:
             lines_by_row = _find_lines(relation, row_numbers, should_stop)
-            locations_by_row = {row: f"line {number:,}{file_suffix}" for row, number in lines_by_row.items()}
+            locations_by_row = {row: f"line {line:,}{file_suffix}" for row, line in lines_by_row.items()}
         for row, detail in numbered_details:
             if isinstance(detail, int):
                 detail_text = locations_by_row[detail]
@@ -224,7 +228,7 @@ def find_rows(
 
 
 def _find_lines(relation: Relation, row_numbers: list[int], should_stop: ShouldStop | None) -> dict[int, int]:
-    """Return the first line of each of these rows by row number; both are counted from 1."""
+    """Return the number of the first line of each of these rows by row number; both are counted from 1."""
     first_lines_by_row = dict[int, int]()
     with relation.open_bytes() as file:
         row_number, line_stream = 0, formats.open_lines(file, relation.num_skipped_lines, newline=None)
@@ -240,7 +244,7 @@ def _find_lines(relation: Relation, row_numbers: list[int], should_stop: ShouldS
 
 
 def _iterate_records(relation: Relation, line_stream: io.TextIOWrapper) -> Iterator[tuple[int, bool]]:
-    """Yield the first line of each record of text or JSON, and True if the record is a row, not a blank line."""
+    """Yield the first line's number of each record below a header, and True for a row, False for a blank line."""
     if relation.kind is FileKind.JSON:
         yield from ((line_number, bool(line.strip())) for line_number, line in enumerate(line_stream, 1))
         return
@@ -262,7 +266,7 @@ class Diagnosis:
     Attributes:
         relations: The files.
         open_duck: Function that opens DuckDB.
-        recode: Function that writes a file as UTF-8, from the given encoding.
+        recode: Function that writes the file of this index as UTF-8, from the given encoding.
         notes: List to which notes for the user are added.
         should_stop: Called while a file is read.
     """
@@ -282,8 +286,7 @@ class Diagnosis:
         """
         new_relations = [self._recover(index, relation) for index, relation in enumerate(self.relations)]
         self._problems.raise_if_any()
-        relation_pairs = zip(new_relations, self.relations, strict=True)
-        if all(new_relation is old_relation for new_relation, old_relation in relation_pairs):
+        if all(map(operator.is_, new_relations, self.relations)):
             raise InvalidInput([describe_damage(self.relations[0])])
         return new_relations
 
@@ -329,8 +332,8 @@ class Diagnosis:
         with relation.open_bytes() as stream:
             while block := stream.read(_SMALL_CHUNK_BYTES):
                 check_stop(self.should_stop)
-                for end_bytes in num_breaks_by_end:
-                    num_breaks_by_end[end_bytes] += block.count(end_bytes)
+                for line_end in num_breaks_by_end:
+                    num_breaks_by_end[line_end] += block.count(line_end)
                 num_breaks_by_end[b"\r\n"] += last_byte == b"\r" and block.startswith(b"\n")
                 last_byte = block[-1:]
         num_crlf = num_breaks_by_end.pop(b"\r\n")

@@ -56,15 +56,15 @@ class Steps:
     progress: Progress | None
     num_steps: int
     num_done: int = 0
-    _reported: float = 0.0
+    _reported_fraction: float = 0.0
 
     def report_fraction(self, fraction: float) -> None:
-        """Report the progress of the current step, a fraction from 0 to 1."""
+        """Report the progress of all steps, given that of the current step as a fraction from 0 to 1."""
         if self.progress is not None:
             # DuckDB's estimate may fall, and steps may be added.
             fraction_done = (self.num_done + min(max(fraction, 0.0), 1.0)) / max(self.num_steps, 1)
-            self._reported = max(self._reported, min(fraction_done, 1.0))
-            self.progress(self._reported)
+            self._reported_fraction = max(self._reported_fraction, min(fraction_done, 1.0))
+            self.progress(self._reported_fraction)
 
     def finish(self) -> None:
         """Report that the current step is done."""
@@ -124,8 +124,8 @@ def write_text_sql(column_sql: str, column_type: str, text_sql: str = "") -> str
     if column_type not in FLOAT_TYPES:
         return text_sql
     is_integer_sql = f"{column_sql} = trunc({column_sql}) AND abs({column_sql}) < 1e15"
-    integer_sql = f"WHEN {is_integer_sql} THEN TRY_CAST({column_sql} AS BIGINT)::VARCHAR"
-    return f"CASE WHEN isnan({column_sql}) THEN NULL {integer_sql} ELSE {text_sql} END"
+    integer_case_sql = f"WHEN {is_integer_sql} THEN TRY_CAST({column_sql} AS BIGINT)::VARCHAR"
+    return f"CASE WHEN isnan({column_sql}) THEN NULL {integer_case_sql} ELSE {text_sql} END"
 
 
 @functools.cache
@@ -386,7 +386,7 @@ def note_placeholders(num_contributions: int, notes: list[str]) -> None:
 
 
 def write_user_checks(user_columns: Sequence[str], text_columns: Sequence[str]) -> dict[str, str]:
-    """Return by name the SQL of checks of one user: numbers, which the caller sums over all users.
+    """Return by name the SQL of checks of one user in text columns: numbers, which the caller sums over all users.
 
     Args:
         user_columns: The user columns.
@@ -396,18 +396,18 @@ def write_user_checks(user_columns: Sequence[str], text_columns: Sequence[str]) 
             By name: the contributions of users called NA and the like (``placeholders``), and flags of users that are a
             number such as 7.0 (``with_point``), are not ASCII (``beyond_ascii``), or contain a NUL byte (``nul``).
     """
-    check_sqls: dict[str, str] = {}
+    sql_by_check: dict[str, str] = {}
     if user_columns[0] in text_columns:
         user_column, names_sql = user_columns[0], ", ".join(map(quote_literal, PLACEHOLDERS))
         named_so_sql = f"({user_column} < '0' OR {user_column} > '9') AND {user_column} IN ({names_sql})"
-        check_sqls["placeholders"] = f"CASE WHEN {named_so_sql} THEN size ELSE 0 END"
+        sql_by_check["placeholders"] = f"CASE WHEN {named_so_sql} THEN size ELSE 0 END"
         has_point_sql = f"suffix({user_column}, '.0') AND {user_column} >= '0' AND {user_column} < ':'"
-        check_sqls["with_point"] = write_flag_sql(has_point_sql)
+        sql_by_check["with_point"] = write_flag_sql(has_point_sql)
     if text_columns:
-        check_sqls["beyond_ascii"] = write_flag_sql(" OR ".join(map(_is_beyond_ascii_sql, text_columns)))
+        sql_by_check["beyond_ascii"] = write_flag_sql(" OR ".join(map(_is_beyond_ascii_sql, text_columns)))
         has_nul_sqls = [f"contains({column}, chr(0))" for column in text_columns]
-        check_sqls["nul"] = write_flag_sql(" OR ".join(has_nul_sqls))
-    return check_sqls
+        sql_by_check["nul"] = write_flag_sql(" OR ".join(has_nul_sqls))
+    return sql_by_check
 
 
 def write_flag_sql(condition_sql: str) -> str:
@@ -442,8 +442,8 @@ def count_twins_sql(
     blanks_sql, look_sql_by_column = quote_literal(" " * len(_SPACES)), {name: name for name in user_columns}
     for column in text_columns:
         cleaned_sql = f"trim(nfc_normalize(translate({column}, {_HIDDEN_SQL}, {blanks_sql})))"
-        beyond_sql = _is_beyond_ascii_sql(column)
-        look_sql_by_column[column] = f"CASE WHEN {beyond_sql} THEN {cleaned_sql} ELSE {column} END"
+        beyond_ascii_sql = _is_beyond_ascii_sql(column)
+        look_sql_by_column[column] = f"CASE WHEN {beyond_ascii_sql} THEN {cleaned_sql} ELSE {column} END"
     look_columns_sql = ", ".join(f"{sql} AS seen_{column}" for column, sql in look_sql_by_column.items())
     look_names_sql = ", ".join(f"seen_{column}" for column in user_columns)
     from_named_sql = f"FROM ({rows_sql}) WHERE {user_columns[0]} IS NOT NULL"

@@ -136,8 +136,8 @@ def connect(address: str) -> Any:
     split_url = urlsplit(ibis_address)
     query_options = dict(parse_qsl(split_url.query))
     if split_url.password or any(_SECRET_PATTERN.search(option_name) for option_name in query_options):
-        origin_text = engine.credentials_text if engine else "the environment, or the engine's own profile"
-        remedy = f"Leave it out; it is taken from {origin_text}"
+        origin_phrase = engine.credentials_text if engine else "the environment, or the engine's own profile"
+        remedy = f"Leave it out; it is taken from {origin_phrase}"
         raise refuse("a password stands in the address", remedy=remedy)
     connection_options = {} if engine is None else _build_options(engine, split_url)
     try:
@@ -168,8 +168,8 @@ def _build_options(engine: Engine, split_url: SplitResult) -> dict[str, Any]:
     elif password:
         connection_options["password"] = password
     elif engine.key == "oracle":
-        credentials_text = f"a user in the address and a password in {engine.password_variable}"
-        raise refuse(f"{engine.title} needs {credentials_text}")
+        needs_phrase = f"a user in the address and a password in {engine.password_variable}"
+        raise refuse(f"{engine.title} needs {needs_phrase}")
     return connection_options
 
 
@@ -264,9 +264,9 @@ def count_table(
         check_stop(should_stop)
         arrow_table = expression.to_pyarrow()
         steps.finish()
-        array_by_name = {name: arrow_table.column(name).to_numpy() for name in arrow_table.column_names}
+        arrays_by_name = {column: arrow_table[column].to_numpy() for column in arrow_table.column_names}
         # Some engines return sums of integers as decimals, in arrays of objects.
-        return {name: a.astype(np.float64) if a.dtype.kind == "O" else a for name, a in array_by_name.items()}
+        return {c: a.astype(np.float64) if a.dtype.kind == "O" else a for c, a in arrays_by_name.items()}
 
     def query_number(expression: Table) -> int:
         """Run a query of one number in the engine, as one more step, and return it; null counts as 0."""
@@ -361,7 +361,7 @@ def _write_python(
         import_code = "\nfrom dpcore.data.value_bins import ValueBins"
         bins_code = f", value_bins=ValueBins{tuple(vars(value_bins).values())}"
     columns_code = f"{list(user_columns)}, {roles.value!r}, {list(roles.groups)}"
-    rule_code = "" if roles.missing_rule is None else f", missing={roles.missing_rule!r}"
+    missing_rule_code = "" if roles.missing_rule is None else f", missing={roles.missing_rule!r}"
     return f"""from dpcore import counting
 from dpcore.common.privacy import Disclosure
 from dpcore.data.column_roles import MissingUsers, Roles{import_code}
@@ -369,7 +369,7 @@ from dpcore.dataset import Contribution
 
 backend = counting.connect({engine.example_address!r})
 table = counting.open_table(backend, {table_name!r})
-roles = Roles.of_events({columns_code}, {roles.contribution}, {roles.missing_users}{rule_code})
+roles = Roles.of_events({columns_code}, {roles.contribution}, {roles.missing_users}{missing_rule_code})
 counted = counting.count_table(table, roles, Disclosure.PRIVATE, name={table_name!r}{bins_code})
 print(counted.dataset.histogram)"""
 
@@ -394,8 +394,8 @@ def write_sql(engine: Engine, roles: Roles, table_name: str, value_bins: ValueBi
             events = query.select_events(rows, roles, has_nan=has_nan)
             if roles.missing_rule is not None and roles.value is not None:
                 events = query.settle_missing(events, roles.missing_constant)
-            users = query.count_per_user(events, roles.contribution)
-            queries = [query.count_users_by_size(users, roles.contribution)]
+            users_table = query.count_per_user(events, roles.contribution)
+            queries = [query.count_users_by_size(users_table, roles.contribution)]
             if value_bins is not None:
                 counted_rows = query.select_counted(events, roles.missing_users)
                 queries.append(query.bin_user_values(counted_rows, *vars(value_bins).values()))

@@ -26,7 +26,7 @@ RowPlaces = list[tuple[str, str]]
 
 
 def describe_first(row_places: RowPlaces, num_rows: int) -> str:
-    """Return the first of these locations in brackets, as the end of a note; empty if there are no locations."""
+    """Return the first of these locations in brackets, as the end of a note on ``num_rows`` rows; empty for none."""
     return f" ({'first: ' if num_rows > 1 else ''}{row_places[0][0]})" if row_places else ""
 
 
@@ -82,4 +82,4 @@ def fetch_binned_values(
 
 def convert_to_floats(columns: Columns) -> dict[str, FloatArray]:
     """Return the columns as float64, which is exact below 2^53; nulls, such as empty sums, become 0."""
-    return {name: np.nan_to_num(np.asarray(values, np.float64)) for name, values in columns.items()}
+    return {name: np.nan_to_num(np.asarray(array, np.float64)) for name, array in columns.items()}

@@ -77,7 +77,7 @@ class Source:
 
     @property
     def stated_release(self) -> ReleaseFacts | None:
-        """Return the DP release that the label column states, if it is the same in every line; else None.
+        """Return the DP release that the label column of one small file states in every line; else None.
 
         The statement is not verified. Several joined files are not one release, as their budgets add up.
         """
@@ -113,7 +113,7 @@ class Source:
             replace(old, names=new_names[: len(old.names)]) if old.names else old for old in self.head.layouts
         )
         head = replace(self.head, frame=self.head.frame.set_axis(new_names, axis=1), layouts=file_layouts)
-        relations = [replace(each, columns=new_names, table=each.table and head) for each in self.relations]
+        relations = [replace(old, columns=new_names, table=old.table and head) for old in self.relations]
         return replace(self, head=head, relations=tuple(relations))
 
     def close(self) -> None:
@@ -123,10 +123,10 @@ class Source:
 
 
 def expand_patterns(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
-    """Return the paths, with each pattern such as ``logs/*.csv`` replaced by the files that it matches.
+    """Return the paths, with each pattern such as ``logs/*.csv`` and each partitioned folder replaced by its files.
 
     Raises:
-        InvalidInput: A pattern matches no file.
+        InvalidInput: A pattern matches no file, a folder has no partitions, or a file is part of a Delta table.
     """
     expanded_paths: list[str] = []
     with Problems() as problems:
@@ -164,7 +164,7 @@ _FOLDER_PATTERN = re.compile(r"([^=]+)=(.*)")
 
 
 def _list_partitions(path: str) -> list[str]:
-    """Return the files of a folder whose folders name cells, as in ``year=2024``; empty if it is none."""
+    """Return the files of a folder whose folders name cells, as in ``year=2024``; empty for any other path."""
     # Unlike `Path.glob`, the function of `os` raises no error for a name that is too long.
     if not os.path.isdir(path) or _is_in_delta_table(os.path.join(path, "file")):
         return []
@@ -195,15 +195,15 @@ def name_file(path: File) -> str:
 
 def add_folder_cells(path: File, relation: Relation, table: Table) -> tuple[Relation, Table]:
     """Return the relation and the table of a file with the columns that its folders name and the file lacks."""
-    cells = {name: cell for name, cell in _list_folder_cells(path) if name not in relation.columns}
-    if not cells:
+    cell_by_column = {name: cell for name, cell in _list_folder_cells(path) if name not in relation.columns}
+    if not cell_by_column:
         return relation, table
-    layouts = tuple(replace(old, folder_cells=tuple(cells.items())) for old in table.layouts)
-    table = replace(table, frame=table.frame.assign(**cells), layouts=layouts)
+    file_layouts = tuple(replace(old, folder_cells=tuple(cell_by_column.items())) for old in table.layouts)
+    table = replace(table, frame=table.frame.assign(**cell_by_column), layouts=file_layouts)
     if relation.table is not None:
         return Relation.of_table(table), table
-    columns = (*relation.columns, *cells)
-    return replace(relation, columns=columns, folder_cells=tuple(cells.values())), table
+    columns = (*relation.columns, *cell_by_column)
+    return replace(relation, columns=columns, folder_cells=tuple(cell_by_column.values())), table
 
 
 def _describe_folder(path: str) -> str:
@@ -224,8 +224,7 @@ def is_table(data: Any) -> bool:
 def list_paths(data: Any) -> list[str] | None:
     """Return the files that data name as a path, a pattern, or several of them; None if they are something else."""
     paths = [data] if isinstance(data, str | os.PathLike) else data
-    is_list = isinstance(paths, list | tuple) and len(paths) > 0
-    if is_list and all(isinstance(path, str | os.PathLike) for path in paths):
+    if isinstance(paths, list | tuple) and paths and all(isinstance(p, str | os.PathLike) for p in paths):
         return expand_patterns(paths)
     return None
 
@@ -325,11 +324,11 @@ def open_files(
                 relations.append(relation)
                 head_tables.append(table)
                 remaining_bytes -= num_kept_bytes
-    kinds = {file_layout.kind for table in head_tables for file_layout in table.layouts}
+    file_kinds = {file_layout.kind for table in head_tables for file_layout in table.layouts}
     with Problems() as problems:
-        if sheet and kinds != {FileKind.WORKBOOK}:
+        if sheet and file_kinds != {FileKind.WORKBOOK}:
             problems.add("only workbooks have sheets", "", "Leave the sheet out")
-        if separator and kinds != {FileKind.TEXT}:
+        if separator and file_kinds != {FileKind.TEXT}:
             problems.add("only text has a separator of fields", "", "Leave the separator out")
     num_bytes = sum(file.stat().st_size for file in files)
     copy_notes = _note_copies(files, file_names)
@@ -411,8 +410,9 @@ def _note_copies(files: Sequence[File], names: Sequence[str]) -> list[str]:
 def _add_file_name(problems: Sequence[InputProblem], name: str) -> list[InputProblem]:
     """Return the problems with the file in the location of each, unless it stands there."""
     file_text = describe_file(name)
-    places = [f"{file_text}, {problem.location}" if problem.location else file_text for problem in problems]
     return [
-        problem if file_text in problem.location else replace(problem, location=location)
-        for problem, location in zip(problems, places, strict=True)
+        problem
+        if file_text in problem.location
+        else replace(problem, location=", ".join(filter(None, [file_text, problem.location])))
+        for problem in problems
     ]

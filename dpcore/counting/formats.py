@@ -277,16 +277,16 @@ def check_text(content: bytes) -> None:
     if len(content) > MAX_BYTES:
         message = f"the file has {len(content):,} bytes; at most {MAX_BYTES:,} are read into memory"
         raise refuse(message, remedy="Reduce it to counts per user")
-    names_by_magic = _FORMAT_NAMES_BY_MAGIC.items()
-    format_name = next((name for magic_bytes, name in names_by_magic if content.startswith(magic_bytes)), "")
+    magic_bytes = next(filter(content.startswith, _FORMAT_NAMES_BY_MAGIC), b"")
+    format_phrase = _FORMAT_NAMES_BY_MAGIC.get(magic_bytes, "")
     if content.startswith(b"PK\x03\x04"):
-        format_name = "an Excel workbook (XLSX)" if b"xl/" in content else "a ZIP archive"
-    if format_name:
-        is_archive = format_name.endswith("archive")
+        format_phrase = "an Excel workbook (XLSX)" if b"xl/" in content else "a ZIP archive"
+    if format_phrase:
+        is_archive = format_phrase.endswith("archive")
         remedy = "Unpack it and choose the CSV file inside" if is_archive else SAVE_AS_CSV
-        raise refuse(f"this is {format_name}, not a table in text form", remedy=remedy)
-    head_bytes = content[:512].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
-    if head_bytes.startswith((b"<!doctype", b"<html", b"<?xml", b"{", b"[{", b"[[")):
+        raise refuse(f"this is {format_phrase}, not a table in text form", remedy=remedy)
+    lowercase_start = content[:512].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if lowercase_start.startswith((b"<!doctype", b"<html", b"<?xml", b"{", b"[{", b"[[")):
         raise refuse("this is a web page, XML or JSON, not a table in text form", remedy=SAVE_AS_CSV)
 
 

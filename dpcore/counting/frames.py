@@ -125,11 +125,11 @@ def refuse_repeated_names(problems: Problems, columns: Sequence[str], names: Seq
             problems.add(f"{num_columns} columns are called {column_names.shorten(name)}", "", "Rename them")
 
 
-def write_parquet(table: Any, named_columns: list[str], missing_names: Sequence[str] = ()) -> bytes:
+def write_parquet(table: Any, named_columns: list[str], missing_arguments: Sequence[str] = ()) -> bytes:
     """Write the named columns as Parquet bytes: all if none is named, or in a table of pairs.
 
     Raise InvalidInput for named columns that are not there, for repeated names and, unless the table is one of pairs,
-    also for arguments (``missing_names``) that a question needs and nobody gave, if there are other problems.
+    also for arguments (``missing_arguments``) that a question needs and nobody gave, if there are other problems.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -143,7 +143,7 @@ def write_parquet(table: Any, named_columns: list[str], missing_names: Sequence[
         column_names.refuse_missing(problems, table_columns, named_columns)
         refuse_repeated_names(problems, table_columns, selected_columns)
         if problems.entries and not is_pair_table:
-            column_names.add_missing_arguments(problems, missing_names)
+            column_names.add_missing_arguments(problems, missing_arguments)
     arrow_table = select_arrow_columns(table, selected_columns)
     with Problems() as problems:
         for index, field in enumerate(arrow_table.schema):
@@ -170,7 +170,7 @@ def read_labelled(
     disclosure: str | Provenance = Disclosure.PRIVATE,
     **further_arguments: Any,
 ) -> Any:
-    """Read a table with a label, as its page reads an upload, and return what ``build`` makes of it.
+    """Read a table with a label, as its page reads an upload, and return the result of ``build``.
 
     Args:
         build: Function of table, design and disclosure; its result is returned.
@@ -197,39 +197,39 @@ def read_labelled(
             column_names.refuse_wrong_names(user=user, label=label, features=features)
             _check_lists_by_column("levels", "['DE', 'FR']", levels)
             _check_lists_by_column("ranges", "(0, 100)", further_arguments.get("ranges"), 2)
-            role_columns = column_names.list_columns(user), label, column_names.list_columns(features)
-            table = _read_table(data, *role_columns)
-            design = _build_design(table, *role_columns, levels or {}, intercept)
+            user_label_features = column_names.list_columns(user), label, column_names.list_columns(features)
+            table = _read_table(data, *user_label_features)
+            design = _build_design(table, *user_label_features, levels or {}, intercept)
     return build(table, design, check_provenance(disclosure), **further_arguments)
 
 
-def _check_lists_by_column(name: str, example_text: str, argument: object, length: int = 0) -> None:
+def _check_lists_by_column(argument_name: str, example_text: str, argument: object, length: int = 0) -> None:
     """Raise InvalidInput unless an argument is None or a mapping of columns to lists of this length (0 for any)."""
     entries = [None] if argument is not None else []
     if isinstance(argument, Mapping):
         entries = list(argument.values())
-    if not all(isinstance(each, list | tuple) and len(each) == (length or len(each)) for each in entries):
-        allowed_text = f"entries by column, such as {name}={{'column': {example_text}}}"
-        raise refuse(f"{name} must hold {allowed_text}; got {str(argument)[:40]}")
+    if not all(isinstance(entry, list | tuple) and len(entry) == (length or len(entry)) for entry in entries):
+        allowed_text = f"entries by column, such as {argument_name}={{'column': {example_text}}}"
+        raise refuse(f"{argument_name} must hold {allowed_text}; got {str(argument)[:40]}")
 
 
-def _read_table(data: Any, users: list[str], label: str | None, features: list[str]) -> Table:
+def _read_table(data: Any, user_columns: list[str], label: str | None, features: list[str]) -> Table:
     """Read one table, in memory or in a text file, as a table of text; raise InvalidInput for other data."""
-    if files := list_paths(data):
-        if len(files) > 1:
-            raise refuse(f"a table with labels is one file; there are {len(files)} here")
-        path = Path(files[0])
+    if paths := list_paths(data):
+        if len(paths) > 1:
+            raise refuse(f"a table with labels is one file; there are {len(paths)} here")
+        path = Path(paths[0])
         try:
             content = path.read_bytes()
         except OSError as error:
             raise refuse(f"{path} cannot be read: {error.strerror}") from None
         return read_table(content, path.name)
     if is_table(data):
-        return _convert_table(data, users, label, features)
+        return _convert_table(data, user_columns, label, features)
     raise refuse(f"data must be a table or the path of a text file; got {type(data).__name__}")
 
 
-def _convert_table(data: Any, users: list[str], label: str | None, features: list[str]) -> Table:
+def _convert_table(data: Any, user_columns: list[str], label: str | None, features: list[str]) -> Table:
     """Convert a table in memory as if its text file were read.
 
     If user, label and features are all named and exist, only these columns are converted, else all.
@@ -238,8 +238,8 @@ def _convert_table(data: Any, users: list[str], label: str | None, features: lis
     import pyarrow as pa
 
     table_columns = list_table_columns(data)
-    named_columns = [*users, *([] if label is None else [label]), *features]
-    is_fully_named = bool(users and features) and label is not None
+    named_columns = [*user_columns, *([] if label is None else [label]), *features]
+    is_fully_named = bool(user_columns and features) and label is not None
     selects_named = is_fully_named and set(named_columns) <= set(table_columns)
     selected_columns = [name for name in table_columns if name in named_columns or not selects_named]
     with Problems() as problems:
@@ -260,7 +260,7 @@ def _convert_table(data: Any, users: list[str], label: str | None, features: lis
 
 def _build_design(
     table: Table,
-    users: list[str],
+    user_columns: list[str],
     label: str | None,
     features: list[str],
     levels: Mapping[str, Sequence[str]],
@@ -268,24 +268,24 @@ def _build_design(
 ) -> Design:
     """Build the design of label, user and features; raise InvalidInput for missing columns or unknown levels."""
     with Problems() as problems:
-        if len(users) > 1:
+        if len(user_columns) > 1:
             problems.add("a table with labels needs one column that says who: join them into one")
-        user = users[0] if users else None
-        for role, column in (("user", user), ("label", label)):
+        user_column = user_columns[0] if user_columns else None
+        for role, column in (("user", user_column), ("label", label)):
             if column is None:
                 names_text = column_names.list_names(table.columns)
                 problems.add(f"say which column names the {role}: {role}=…, one of {names_text}")
-        named_columns = [*users[:1], *column_names.list_columns(label), *features]
+        named_columns = [*user_columns[:1], *column_names.list_columns(label), *features]
         column_names.refuse_missing(problems, table.columns, named_columns)
         levels_by_column = {}
         for column, level_names in levels.items():
             with problems.collecting():
                 levels_by_column[column] = design_matrix.read_levels(column, "\n".join(map(str, level_names)))
-        feature_names = features or [name for name in table.columns if name not in (user, label)]
+        feature_names = features or [name for name in table.columns if name not in (user_column, label)]
         if unknown_columns := [column for column in levels if column not in feature_names]:
             unknown_text = ", ".join(map(column_names.shorten, unknown_columns))
             problems.add(f"levels names {unknown_text}, which is no feature")
     design_features = design_matrix.guess_features(table, feature_names, levels_by_column, bool(features))
-    assert user is not None
+    assert user_column is not None
     assert label is not None
-    return Design(label, user, design_features, has_intercept)
+    return Design(label, user_column, design_features, has_intercept)

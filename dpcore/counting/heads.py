@@ -74,8 +74,8 @@ def _convert_array_to_lines(text: str) -> str:
 
     try:
         with closing(Duck()) as duck:
-            cast_sql = "SELECT unnest(CAST(CAST($1 AS JSON) AS JSON[]))::VARCHAR"
-            object_rows = duck.connection.execute(cast_sql, [text.strip()]).fetchall()
+            objects_sql = "SELECT unnest(CAST(CAST($1 AS JSON) AS JSON[]))::VARCHAR"
+            object_rows = duck.connection.execute(objects_sql, [text.strip()]).fetchall()
     except duckdb.Error:
         location = ""
         with suppress(RecursionError):
@@ -158,8 +158,8 @@ def _read_first_rows(file_start: formats.FileStart, name: str, stated_separator:
         end_position = max(content.rfind(b"\n"), content.rfind(b"\r")) + 1
         last_line_length = (len(content) - end_position) // _measure_character(content)
         if last_line_length > formats.MAX_LINE_BYTES:  # though it is cut off
-            num_ends = content.count(b"\n", 0, end_position) or content.count(b"\r", 0, end_position)
-            raise refuse_long_line(num_ends + 1)
+            num_line_ends = content.count(b"\n", 0, end_position) or content.count(b"\r", 0, end_position)
+            raise refuse_long_line(num_line_ends + 1)
         end_position = _find_line_end(content[: -_measure_character(content)])
         if not end_position:
             break
@@ -248,11 +248,11 @@ def describe_parquet(
                 column_types = tuple(str(type_row[1]) for type_row in type_rows)
                 relation = Relation(safe_file, name, FileKind.PARQUET, parquet_columns, types=column_types)
                 # DuckDB writes the cells as text, so that they look as they will be counted.
-                text_relation = replace(relation, text_columns=frozenset(parquet_columns))
+                relation_as_text = replace(relation, text_columns=frozenset(parquet_columns))
                 table_cells: pd.DataFrame | list[list[str]] = [["0"] * len(parquet_columns)]
                 if not reads_header_only:
                     table_cells = read_cells(
-                        duck, text_relation, metadata.num_rows if keeps_all_rows else HEAD_ROWS
+                        duck, relation_as_text, metadata.num_rows if keeps_all_rows else HEAD_ROWS
                     )
         except duckdb.Error as error:
             if "encrypted" in str(error):  # its columns, under a footer that is not
@@ -266,9 +266,8 @@ def describe_parquet(
         subject_text = f"Column {shorten(rounded_columns[0])}{and_more(len(rounded_columns) - 1)}"
         digits_note = f"{subject_text} may hold more than 38 digits: only the first 15 count."
         table = replace(table, notes=(digits_note, *table.notes))
-    booleans = frozenset(
-        name for name, each in zip(table.columns, column_types, strict=True) if each == "BOOLEAN"
-    )
+    types_by_column = dict(zip(table.columns, column_types, strict=True))
+    booleans = frozenset(column for column in table.columns if types_by_column[column] == "BOOLEAN")
     table = replace(table, layouts=(FileLayout(name, FileKind.PARQUET),), times=time_kinds, booleans=booleans)
     if keeps_all_rows:
         return Relation.of_table(table), table

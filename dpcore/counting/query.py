@@ -112,12 +112,12 @@ def select_events(
     """
     import ibis
 
-    user_cells = [_null_blanks(table[column], has_nan, strip) for column in roles.privacy_unit]
-    user_expressions = _blank_all_or_none(user_cells) or [ibis.row_number()]
+    stripped_users = [_null_blanks(table[column], has_nan, strip) for column in roles.privacy_unit]
+    user_expressions = _blank_all_or_none(stripped_users) or [ibis.row_number()]
     columns_by_name: dict[str, Any] = {f"{USER_PREFIX}{i}": user for i, user in enumerate(user_expressions)}
-    columns_by_name |= {name: table[name] for name in further_columns}
-    group_cells = [_null_blanks(table[column], has_nan, strip) for column in roles.groups]
-    for index, expression in enumerate(_blank_all_or_none(group_cells)):
+    columns_by_name |= {column: table[column] for column in further_columns}
+    stripped_groups = [_null_blanks(table[column], has_nan, strip) for column in roles.groups]
+    for index, expression in enumerate(_blank_all_or_none(stripped_groups)):
         columns_by_name[f"{TASK}_{index}" if index else TASK] = expression
     if roles.value is not None and value_expression is None:
         value_expression = replace_infinite(table[roles.value], has_nan)
@@ -130,7 +130,7 @@ def _blank_all_or_none(expressions: list[Value]) -> list[Value]:
     if len(expressions) < 2:
         return expressions
     any_null_mask = functools.reduce(operator.or_, [expression.isnull() for expression in expressions])
-    return [any_null_mask.ifelse(column.nullif(column), column) for column in expressions]
+    return [any_null_mask.ifelse(expression.nullif(expression), expression) for expression in expressions]
 
 
 def replace_infinite(expression: Value, has_nan: bool) -> Value:
@@ -222,8 +222,8 @@ def mask_odd_cells(rows: Table, missing_users: MissingUsers, is_integer: bool = 
     }
     if is_integer:
         # Ibis converts a floor to a 64-bit integer, so the value is limited first.
-        limited_value = ibis.least(values, float(_TOO_LARGE))
-        masks_by_kind["broken"] = finite_mask & (values >= 0) & (limited_value != limited_value.floor())
+        limited_values = ibis.least(values, float(_TOO_LARGE))
+        masks_by_kind["broken"] = finite_mask & (values >= 0) & (limited_values != limited_values.floor())
         masks_by_kind["large"] = finite_mask & (values > MAX_SIZE)
         masks_by_kind["zero"] = counted_mask & (values == 0)
     return masks_by_kind
@@ -252,8 +252,8 @@ def count_placeholders(rows: Table, names: Sequence[str]) -> Table:
 @_cache_expressions
 def select_pairs(rows: Table) -> Table:
     """Build the query for the distinct pairs of user and task; rows without a task have none."""
-    named_rows = rows.filter(rows["task"].notnull())
-    return named_rows.select(*list_user_columns(rows), *list_task_columns(rows)).distinct()
+    rows_with_task = rows.filter(rows["task"].notnull())
+    return rows_with_task.select(*list_user_columns(rows), *list_task_columns(rows)).distinct()
 
 
 @_cache_expressions
@@ -268,15 +268,15 @@ def count_per_user(rows: Table, contribution: Contribution) -> Table:
         return distinct_pairs.group_by(user_columns).aggregate(size=distinct_pairs.count().cast("int64"))
     if contribution is Contribution.ROWS:
         return rows.group_by(user_columns).aggregate(size=rows.count().cast("int64"))
-    totals = sum_per_user(rows)
+    totals_table = sum_per_user(rows)
     import ibis
 
     # Rows that name no user form a group, too, with any values: text becomes a number below all others.
-    limited_totals = ibis.greatest(ibis.least(totals["total"], float(_TOO_LARGE)), 0.0)
+    limited_totals = ibis.greatest(ibis.least(totals_table["total"], float(_TOO_LARGE)), 0.0)
     # Integers stay unchanged: removing a rounding error would reduce 1e12 by one.
     rounded_totals = (limited_totals * UNIT_ROUNDING).ceil().cast("int64")
     whole_mask = limited_totals == limited_totals.floor()
-    return totals.mutate(size=whole_mask.ifelse(limited_totals.cast("int64"), rounded_totals))
+    return totals_table.mutate(size=whole_mask.ifelse(limited_totals.cast("int64"), rounded_totals))
 
 
 @_cache_expressions
@@ -297,8 +297,8 @@ def count_users_by_size(users_table: Table, contribution: Contribution) -> Table
     if contribution is Contribution.TOTAL:
         float_sizes = flagged_users["size"].cast("float64")
         aggregates["broken"] = _count_true(float_sizes > flagged_users["total"] / UNIT_ROUNDING)
-    for mark in [column for column in users_table.columns if column.startswith(MARK_PREFIX)]:
-        aggregates[mark.removeprefix(MARK_PREFIX)] = flagged_users[mark].sum().cast("int64")
+    for mark_column in [column for column in users_table.columns if column.startswith(MARK_PREFIX)]:
+        aggregates[mark_column.removeprefix(MARK_PREFIX)] = flagged_users[mark_column].sum().cast("int64")
     return flagged_users.group_by("size", "nobody").aggregate(**aggregates)
 
 
@@ -310,11 +310,11 @@ def bin_totals(rows: Table) -> Table:
     """
     import ibis
 
-    totals = sum_per_user(rows)
+    totals_table = sum_per_user(rows)
     # A bin is a rounded logarithm, so its edges are irrational. The logarithm of 0 is an error in some engines.
-    logarithms = ibis.least(totals["total"], _BEYOND_FINITE).nullif(0.0).log10()
+    logarithms = ibis.least(totals_table["total"], _BEYOND_FINITE).nullif(0.0).log10()
     bins = (logarithms * BINS_PER_DECADE).round().cast("int64")
-    binned_totals = totals.mutate(bin=bins)
+    binned_totals = totals_table.mutate(bin=bins)
     mean_total = binned_totals["total"].mean().cast("float64")
     return binned_totals.group_by("bin").aggregate(users=binned_totals.count().cast("int64"), mean=mean_total)
 
@@ -368,8 +368,8 @@ def number_cells(rows: Table, columns: Sequence[str], order_column: str = "") ->
     named_rows = rows.filter(rows[columns[0]].notnull())
     if not order_column:
         return named_rows.select(*columns).distinct().mutate(code=ibis.row_number() + 1)
-    first_rows = named_rows.group_by(list(columns)).aggregate(first=named_rows[order_column].min())
-    return first_rows.mutate(code=ibis.row_number().over(order_by=first_rows["first"]) + 1).drop("first")
+    cell_table = named_rows.group_by(list(columns)).aggregate(first=named_rows[order_column].min())
+    return cell_table.mutate(code=ibis.row_number().over(order_by=cell_table["first"]) + 1).drop("first")
 
 
 @_cache_expressions
@@ -403,22 +403,22 @@ def _compute_pair_amounts(rows: Table) -> tuple[Table, list[str]]:
 
     The amounts are ``rows`` and, with values, ``sums`` and ``squares``, as in `code_pairs`.
     """
-    named_rows = rows.filter(rows["task"].notnull())
-    aggregates: dict[str, Any] = {"rows": named_rows.count().cast("int64")}
+    rows_with_task = rows.filter(rows["task"].notnull())
+    aggregates: dict[str, Any] = {"rows": rows_with_task.count().cast("int64")}
     if "value" in rows.columns:
-        values = named_rows["value"]
+        values = rows_with_task["value"]
         squares = (values.abs() <= MAX_SQUARED).ifelse(values * values, 0.0)
         aggregates |= {"sums": values.sum().cast("float64"), "squares": squares.sum().cast("float64")}
-    pairs = named_rows.group_by([*list_user_columns(rows), *list_task_columns(rows)]).aggregate(**aggregates)
-    return pairs, list(aggregates)
+    key_columns = [*list_user_columns(rows), *list_task_columns(rows)]
+    return rows_with_task.group_by(key_columns).aggregate(**aggregates), list(aggregates)
 
 
 @_cache_expressions
 def compute_value_range(rows: Table) -> Table:
     """Build the query for the range of the values in rows that name a task: one row (``least``, ``largest``)."""
-    named_rows = rows.filter(rows["task"].notnull())
-    values = named_rows["value"]
-    return named_rows.aggregate(least=values.min().cast("float64"), largest=values.max().cast("float64"))
+    rows_with_task = rows.filter(rows["task"].notnull())
+    values = rows_with_task["value"]
+    return rows_with_task.aggregate(least=values.min().cast("float64"), largest=values.max().cast("float64"))
 
 
 @_cache_expressions
@@ -462,9 +462,9 @@ def code_pairs(rows: Table, user_table: Table, task_table: Table) -> Table:
     """
     task_columns = list_task_columns(rows)
     pairs, amount_columns = _compute_pair_amounts(rows)
-    pairs_with_users = pairs.left_join(user_table.rename(user="code"), list_user_columns(rows))
-    user_codes = pairs_with_users["user"].fill_null(0)
-    pairs_with_users = pairs_with_users.select(*task_columns, *amount_columns, user=user_codes)
-    coded_pairs = pairs_with_users.inner_join(task_table.rename(number="code"), task_columns)
+    user_coded_pairs = pairs.left_join(user_table.rename(user="code"), list_user_columns(rows))
+    user_codes = user_coded_pairs["user"].fill_null(0)
+    user_coded_pairs = user_coded_pairs.select(*task_columns, *amount_columns, user=user_codes)
+    coded_pairs = user_coded_pairs.inner_join(task_table.rename(number="code"), task_columns)
     codes_by_name = {"user": _shrink_codes(coded_pairs["user"]), "task": _shrink_codes(coded_pairs["number"])}
     return coded_pairs.select(*amount_columns, **codes_by_name)

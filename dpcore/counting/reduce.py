@@ -93,9 +93,9 @@ class Reduction:
     count_remedy: str = "A count must be a whole number; if it is not one, choose another column"
     max_fetched_pairs: int = 0
     fetch_values: Callable[[Table, ContributionHistogram], dataset.Values] | None = None
-    _num_counted: int = 0
-    _num_unnamed: int = 0
-    _num_without_task: int = 0
+    _num_counted_rows: int = 0
+    _num_unnamed_rows: int = 0
+    _num_rows_without_task: int = 0
     _code_tables: dict[str, Table] = field(default_factory=dict)
 
     def reduce(self) -> Facets:
@@ -140,16 +140,16 @@ class Reduction:
         return {name: np.concatenate([columns[name] for columns in part_results]) for name in part_results[0]}
 
     def count_users(self, **masks: str) -> Columns:
-        """Run `query.count_users_by_size`; in DuckDB also count the users of each mask, and those with odd spellings.
+        """Return the result of `query.count_users_by_size`; in DuckDB also count the users of masks and odd spellings.
 
         A mask is an SQL condition on a user; a column of the result has its name and the number of users per size.
         """
         sql_by_mark = {}
         if self.duck is not None:
             user_columns = query.list_user_columns(self.rows)
-            check_sqls = write_user_checks(user_columns, query.list_text_columns(self.rows))
-            check_sqls |= {name: write_flag_sql(mask) for name, mask in masks.items()}
-            sql_by_mark = {f"{query.MARK_PREFIX}{name}": sql for name, sql in check_sqls.items()}
+            sql_by_check = write_user_checks(user_columns, query.list_text_columns(self.rows))
+            sql_by_check |= {name: write_flag_sql(mask) for name, mask in masks.items()}
+            sql_by_mark = {f"{query.MARK_PREFIX}{name}": sql for name, sql in sql_by_check.items()}
 
         def build_histogram(rows: Table) -> Table:
             """Build the query for the histogram of these rows, in DuckDB with the marks of users."""
@@ -161,7 +161,7 @@ class Reduction:
         return self._run_in_parts(build_histogram, self.rows)
 
     def _check_cells(self) -> bool:
-        """Note or refuse cells that cannot be counted, and keep their numbers; return True if any value is negative."""
+        """Note or refuse cells that cannot be counted, and keep their numbers; return True if a value is negative."""
         if self.roles.value is None and self.roles.task is None:
             return False
         with Problems() as problems:
@@ -176,13 +176,13 @@ class Reduction:
                 first_text = self._describe_first("no_task", num_without_task)
                 self.notes.append(f"{rows_text} left out{left_out_of_phrase}{first_text}.")
             leaves_out_unnamed = self.roles.missing_users is MissingUsers.LEAVE_OUT
-            self._num_counted = counts_by_kind["rows"] - counts_by_kind["nobody"] * leaves_out_unnamed
-            if not self._num_counted:
+            self._num_counted_rows = counts_by_kind["rows"] - counts_by_kind["nobody"] * leaves_out_unnamed
+            if not self._num_counted_rows:
                 raise self._build_unnamed_error()  # before problems of tasks or values
-            self._num_unnamed, self._num_without_task = counts_by_kind["nobody"], num_without_task
+            self._num_unnamed_rows, self._num_rows_without_task = counts_by_kind["nobody"], num_without_task
             if self.roles.contribution is not dataset.Contribution.ROWS:
                 self._note_unnamed(counts_by_kind["nobody"])
-            if counts_tasks and num_without_task == self._num_counted:
+            if counts_tasks and num_without_task == self._num_counted_rows:
                 problems.add("no row names a task", groups_text, "Choose another column, or count rows")
         return counts_by_kind.get("negative", 0) > 0
 
@@ -214,30 +214,30 @@ class Reduction:
             messages_by_kind["negative"] = "a negative number"
         if self.is_count_table:
             messages_by_kind |= {"broken": "not a whole number", "large": f"more than {MAX_SIZE:,}"}
-        column = f"column {shorten(self.roles.value)}"
+        column_text = f"column {shorten(self.roles.value)}"
         for cell_kind, message in messages_by_kind.items():
             if num_cells := counts_by_kind[cell_kind]:
-                self._refuse(cell_kind, message, num_cells, column, remedy_text, problems)
+                self._refuse(cell_kind, message, num_cells, column_text, remedy_text, problems)
         return counts_by_kind
 
     def _survey_cells(self) -> dict[str, int]:
         """Return the number of all rows (``rows``), and of the rows of each kind of `query.mask_odd_cells`."""
-        odd_cells = query.count_odd_cells(self.rows, self.roles.missing_users, self.is_count_table)
-        survey_columns = convert_to_floats(self.run_query(odd_cells))
+        survey_query = query.count_odd_cells(self.rows, self.roles.missing_users, self.is_count_table)
+        survey_columns = convert_to_floats(self.run_query(survey_query))
         return {cell_kind: int(counts[0]) for cell_kind, counts in survey_columns.items()}
 
     def _note_missing(self, num_missing: int, first_text: str) -> None:
         """Add a note on values that were missing or unusable, and on what happened to them."""
-        column, constant = shorten(self.roles.value or ""), self.roles.missing_constant
-        noun_forms = f"row without a number in column {column}", f"rows without a number in column {column}"
-        rows_text = wording.counted(num_missing, *noun_forms)
+        constant = self.roles.missing_constant
+        rows_text = wording.counted(num_missing, "row without a number", "rows without a number")
+        column_text = f"in column {shorten(self.roles.value or '')} {'was' if num_missing == 1 else 'were'}"
         rule_text = "left out" if constant is None else f"counted as {wording.number(constant)}"
-        self.notes.append(f"{rows_text} {'was' if num_missing == 1 else 'were'} {rule_text}{first_text}.")
+        self.notes.append(f"{rows_text} {column_text} {rule_text}{first_text}.")
 
     def _refuse(
         self, cell_kind: str, message: str, num_cells: int, column_text: str, remedy: str, problems: Problems
     ) -> None:
-        """Add a problem with the locations and contents of the first cells, and their number."""
+        """Add a problem with the first cells' locations, if known, and contents, and the number of all."""
         row_places = self.find_places(cell_kind, MAX_PLACES)
         if not row_places:
             problems.add(f"{message}; {wording.counted(num_cells, 'row')} in all", column_text, remedy)
@@ -257,9 +257,9 @@ class Reduction:
     def _note_unnamed(self, num_rows: int) -> None:
         """Add a note on this number of rows without a user, unless it is 0."""
         if num_rows:
-            is_one_user = self.roles.missing_users is MissingUsers.ONE_USER
+            counts_unnamed = self.roles.missing_users is MissingUsers.ONE_USER
             rows_text = wording.counted(num_rows, "row without a user was", "rows without a user were")
-            action_text = "counted as one user" if is_one_user else "left out"
+            action_text = "counted as one user" if counts_unnamed else "left out"
             self.notes.append(f"{rows_text} {action_text}{self._describe_first('nobody', num_rows)}.")
 
     def _describe_first(self, cell_kind: str, num_cells: int) -> str:
@@ -288,43 +288,42 @@ class Reduction:
         unnamed_mask = histogram_columns["nobody"].astype(bool)
         if self.roles.contribution is dataset.Contribution.ROWS and unnamed_mask.any():
             self._note_unnamed(int(sizes[unnamed_mask].sum()))
-        is_one_user = self.roles.missing_users is MissingUsers.ONE_USER
-        if not is_one_user:
+        counts_unnamed = self.roles.missing_users is MissingUsers.ONE_USER
+        if not counts_unnamed:
             if unnamed_mask.all() and unnamed_mask.size:
                 raise self._build_unnamed_error()
             sizes, user_counts = sizes[~unnamed_mask], user_counts[~unnamed_mask]
         if self.is_count_table:
             # Rows that name no user form one user, who may have several rows, or are left out.
-            num_further_unnamed = max(self._num_unnamed - 1, 0) * is_one_user
-            num_extra_rows = self._num_counted - num_further_unnamed - int(user_counts.sum())
+            num_further_unnamed = max(self._num_unnamed_rows - 1, 0) * counts_unnamed
+            num_extra_rows = self._num_counted_rows - num_further_unnamed - int(user_counts.sum())
             if num_extra_rows:
                 self._refuse_now("again", "the user has a row already", num_extra_rows, _SEVERAL_ROWS_REMEDY)
         if not sizes.size:
             raise refuse("there are no rows", remedy="Choose a table or a file with rows")
         if (num_distinct_sizes := np.unique(sizes).size) > MAX_SIZES:
-            limit_text = f"at most {MAX_SIZES:,} fit"
-            message = f"users have {num_distinct_sizes:,} distinct numbers of contributions; {limit_text}"
+            message = f"users have {num_distinct_sizes:,} distinct numbers of contributions; at most {MAX_SIZES:,} fit"
             raise refuse(message, remedy="Count rows, or write the column in a larger unit")
         if self.roles.contribution is dataset.Contribution.TOTAL:
             self._check_totals(sizes, int(user_counts[sizes == 0].sum()))
-            if not self.is_count_table and histogram_columns["broken"][~unnamed_mask | is_one_user].any():
+            if not self.is_count_table and histogram_columns["broken"][~unnamed_mask | counts_unnamed].any():
                 self.notes.append("Totals that are not whole count as the next whole number.")
             sizes, user_counts = sizes[sizes > 0], user_counts[sizes > 0]
         if user_counts.sum() > MAX_USERS:
             raise refuse(f"there are more than {MAX_USERS:,} users", remedy="Take a sample of users")
         return ContributionHistogram.from_table(sizes, user_counts)
 
-    def _check_totals(self, sizes: FloatArray, num_without: int) -> None:
+    def _check_totals(self, sizes: FloatArray, num_zero_users: int) -> None:
         """Raise InvalidInput for totals that are no sizes, or add a note on users with a total of 0."""
         location = f"column {shorten(self.roles.value or '')}"
         if not sizes.max() > 0:
             raise refuse("all totals are 0", location, "Choose another column, or count rows")
         if not sizes.max() <= MAX_SIZE:
             raise refuse(f"the total of one user is above {MAX_SIZE:,}", location, "Use a larger unit")
-        if num_without:
+        if num_zero_users:
             noun_forms = "user with a total of 0 is", "users with a total of 0 are"
-            users_text = wording.counted(num_without, *noun_forms)
-            first_text = self._describe_first("zero", num_without) if self.is_count_table else ""
+            users_text = wording.counted(num_zero_users, *noun_forms)
+            first_text = self._describe_first("zero", num_zero_users) if self.is_count_table else ""
             self.notes.append(f"{users_text} not in the histogram{first_text}.")
 
     def _note_spelling(self, histogram_columns: Mapping[str, FloatArray]) -> None:
@@ -418,12 +417,12 @@ class Reduction:
     def _add_task_facets(self, rows: Table, facets: Facets) -> None:
         """Add the facets of tasks: pairs, or else the distribution of pairs and users per task; note the rest."""
         size_columns = self._run_in_parts(query.count_task_sizes, rows, query.list_task_columns(rows))
-        user_counts = size_columns["users"].astype(np.int64)
+        task_sizes = size_columns["users"].astype(np.int64)
         task_counts = size_columns["tasks"].astype(np.int64)
-        if not user_counts.size:
+        if not task_sizes.size:
             return
-        num_pairs, num_tasks = int((user_counts * task_counts).sum()), int(task_counts.sum())
-        num_repeats = self._num_counted - self._num_without_task - num_pairs
+        num_pairs, num_tasks = int((task_sizes * task_counts).sum()), int(task_counts.sum())
+        num_repeats = self._num_counted_rows - self._num_rows_without_task - num_pairs
         if self.roles.contribution is dataset.Contribution.DISTINCT_TASKS and num_repeats:
             repeat_text = wording.counted(num_repeats, "row repeats", "rows repeat")
             self.notes.append(f"{repeat_text} a user and task that stood before; each pair counts once.")
@@ -453,7 +452,7 @@ class Reduction:
             self._note_dropped(f"Users per task of {num_tasks:,} tasks", MAX_TASKS)
             return
         facets.pair_sizes = self._fetch_pair_sizes(rows)
-        users_per_task = np.repeat(user_counts, task_counts)
+        users_per_task = np.repeat(task_sizes, task_counts)
         facets.tasks = dataset.TaskSizes(users_per_task, self.roles.task or "", self.roles.further_task)
 
     def _fetch_pair_sizes(self, rows: Table) -> dataset.PairSizes | None:
@@ -483,16 +482,16 @@ class Reduction:
         user_codes -= 1 if self.duck is None else self._find_lowest_code()
         task_codes = coded_columns.pop("task").astype(np.int64)
         task_codes -= 1
-        amount_fields: dict[str, Any] = {}
+        amount_options: dict[str, Any] = {}
         if self.roles.value is not None:
             range_columns = self.run_query(query.compute_value_range(rows))
             limits = {name: float(values[0]) for name, values in range_columns.items()}
             if max(map(abs, limits.values())) <= query.MAX_SQUARED:
-                amount_fields = {
+                amount_options = {
                     "sums": coded_columns["sums"], "sums_of_squares": coded_columns["squares"],
                     "value_column": self.roles.value, "value_range": (limits["least"], limits["largest"]),
                 }  # fmt: skip
         return dataset.Pairs(
             read_only(user_codes), read_only(task_codes), num_tasks, self.roles.task or "", rows=coded_columns["rows"],
-            rows_without_group=self._num_without_task, further_columns=self.roles.further_task, **amount_fields,
+            rows_without_group=self._num_rows_without_task, further_columns=self.roles.further_task, **amount_options,
         )  # fmt: skip

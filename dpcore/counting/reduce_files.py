@@ -110,7 +110,7 @@ class FileReduction(FileAttempts):
         return settle_marks(cell_sql, check_masks, find_place, column_name, delimiter, self._is_count_table)
 
     def _find_rows(self, write_bad_sql: Callable[[Duck], str], max_rows: int) -> RowPlaces:
-        """Return the locations and details of the first bad rows, as `diagnose.find_rows`."""
+        """Return the locations and details of the first bad rows of all files, which are read again for that."""
         return diagnose.find_rows(
             self._relations,
             self._write_view,
@@ -125,9 +125,9 @@ class FileReduction(FileAttempts):
         bad_rows_sql = f"SELECT {ROW_COLUMN}, '' AS detail, {mask_sql} AS bad FROM source"
         return self._find_rows(lambda _: bad_rows_sql, max_rows)
 
-    def _describe_first(self, mask_sql: str, count: int) -> str:
+    def _describe_first(self, mask_sql: str, num_rows: int) -> str:
         """Return the location of the first row that satisfies an SQL mask, as the end of a note."""
-        return describe_first(self._find_rows_where(mask_sql, 1), count)
+        return describe_first(self._find_rows_where(mask_sql, 1), num_rows)
 
     # --- copies ---------------------------------------------------------------------------------------------
 
@@ -144,8 +144,8 @@ class FileReduction(FileAttempts):
         num_copies = 0
         self._steps.num_steps += self._num_passes
         for part_index in range(self._num_passes):
-            part_sql = write_part_condition(", ".join(roles.privacy_unit), part_index, self._num_passes)
-            grouped_sql = f"WHERE {part_sql} GROUP BY {', '.join(view_columns)}"
+            is_part_sql = write_part_condition(", ".join(roles.privacy_unit), part_index, self._num_passes)
+            grouped_sql = f"WHERE {is_part_sql} GROUP BY {', '.join(view_columns)}"
             groups_sql = f"SELECT count(*) AS n FROM ({rows_sql}) {grouped_sql}"
             num_copies += duck.fetch_rows(f"SELECT coalesce(sum(n - 1), 0)::BIGINT FROM ({groups_sql})")[0][0]
         row_places = self._find_repeats(view_columns, roles, 1) if num_copies and self._in_memory else []
@@ -161,7 +161,10 @@ class FileReduction(FileAttempts):
         return self._find_rows(lambda _: bad_rows_sql, max_rows)
 
     def _write_counted_condition(self, columns: Sequence[str], roles: Roles) -> str:
-        """Return the SQL condition that a row counts, if rows are compared by these columns."""
+        """Return the SQL condition that a row counts, when rows are compared by these columns.
+
+        A row without a user counts if these rows are one user, and more columns than those of the user are compared.
+        """
         cell_sqls = [make_comparable_sql(name, self._types_by_column[name]) for name in roles.privacy_unit]
         condition_sqls = [f"{sql} IS NOT NULL" for sql in cell_sqls]
         counts_unnamed = roles.missing_users is MissingUsers.ONE_USER and len(columns) > len(condition_sqls)
@@ -182,14 +185,14 @@ class FileReduction(FileAttempts):
         is_read_again = not needs_users_alone or self._num_passes > 1
         if is_read_again and any(each.kind is not FileKind.PARQUET for each in self._relations):
             rows = duck.store_table("rows", rows)
-        header_condition = self._write_header_condition(rows)
-        header_sql = f"SELECT bool_or({header_condition}) FROM ({compile_sql(rows)})"
-        if header_condition and duck.fetch_rows(header_sql)[0][0]:
+        header_condition_sql = self._write_header_condition(rows)
+        header_sql = f"SELECT bool_or({header_condition_sql}) FROM ({compile_sql(rows)})"
+        if header_condition_sql and duck.fetch_rows(header_sql)[0][0]:
             self._refuse_second_headers(duck)
-        return self._build_reduction(duck, rows, roles, value_expression).reduce()
+        return self._build_reduction(duck, rows, roles).reduce()
 
     def _reduce_in_one_pass(self, duck: Duck, table: Table, roles: Roles) -> Facets | None:
-        """Count users in one pass if there is only a user column; return None if some cells need cleaning.
+        """Count users in one pass, by their cells alone; return None if these are no text or need cleaning.
 
         Cells are grouped unchanged and checked afterwards, once per user: stripping 10 million cells before grouping
         would take a third of the time. Ids of digits stay text, as 7, 07 and 7.0 are three users. Grouping 10 million
@@ -199,7 +202,7 @@ class FileReduction(FileAttempts):
         rows = self._select_events(table, roles, None, lambda column: column)
         if not (text_columns := query.list_text_columns(rows)):
             return None
-        reduction = self._build_reduction(duck, rows, roles, None)
+        reduction = self._build_reduction(duck, rows, roles)
         odd_conditions = [self._write_header_condition(rows), *map(is_padded_sql, text_columns)]
         odd_sql = " OR ".join(filter(None, odd_conditions))
         blanks_sql = " OR ".join(f"contains({column}, ' ')" for column in text_columns)
@@ -233,7 +236,7 @@ class FileReduction(FileAttempts):
     def _select_events(
         self, table: Table, roles: Roles, value_expression: Value | None, strip: Callable[[Any], Any]
     ) -> Table:
-        """Return `query.select_events` of the table, with the number of the row if the files are in memory."""
+        """Return `query.select_events` of the table, with the rows' numbers if the files are in memory."""
         further_columns = (ROW_COLUMN,) if self._in_memory else ()
         select_options: dict[str, Any] = {"has_nan": True, "strip": strip, "further_columns": further_columns}
         return query.select_events(table, roles, value_expression, **select_options)
@@ -248,9 +251,9 @@ class FileReduction(FileAttempts):
         return number_expression
 
     def _build_reduction(
-        self, duck: Duck, rows: Table, roles: Roles, values: Value | None, message_roles: Roles | None = None
+        self, duck: Duck, rows: Table, roles: Roles, message_roles: Roles | None = None
     ) -> Reduction:
-        """Build the reduction of rows to facets, and add its queries to the progress."""
+        """Build the reduction of rows to facets, with other roles for messages, and add its queries to the progress."""
         import ibis
 
         num_queries_in_parts = 1 + (self.roles.value is not None) + (self.roles.task is not None)
@@ -266,20 +269,20 @@ class FileReduction(FileAttempts):
                 return self._find_rows_where(" OR ".join(nul_conditions), max_rows)
 
             def write_bad_sql(duck_to_read: Duck) -> str:
-                """Return the SQL of all rows with their number, a flag for cells of the kind, and the cell to show."""
+                """Return the SQL of all rows with their number, a flag for cells of the kind, and a detail to show."""
                 table = duck_to_read.get_table("source")
-                numbers = None if values is None else self._find_value_column(table, roles.value)
+                value_expression = self._find_value_column(table, roles.value)
                 cell_expression = table[roles.value].cast("string") if roles.value else ibis.literal("")
                 events = query.select_events(
-                    table.mutate(cell=cell_expression), roles, numbers, has_nan=True, strip=relation.strip_padded,
-                    further_columns=(ROW_COLUMN, "cell"),
+                    table.mutate(cell=cell_expression), roles, value_expression, has_nan=True,
+                    strip=relation.strip_padded, further_columns=(ROW_COLUMN, "cell"),
                 )  # fmt: skip
                 # These cells are from a short list of words or numbers like 1e999, so they may be shown.
-                detail = ibis.literal("")
+                detail_expression = ibis.literal("")
                 if cell_kind in ("negative", "broken", "large", "not_finite"):
-                    detail = events["cell" if cell_kind == "not_finite" else "value"]
+                    detail_expression = events["cell" if cell_kind == "not_finite" else "value"]
                 bad_mask = query.mask_odd_cells(events, roles.missing_users, self._is_count_table)[cell_kind]
-                return compile_sql(events.select(ROW_COLUMN, bad=bad_mask, detail=detail))
+                return compile_sql(events.select(ROW_COLUMN, bad=bad_mask, detail=detail_expression))
 
             return self._find_rows(write_bad_sql, max_rows)
 
@@ -305,7 +308,7 @@ class FileReduction(FileAttempts):
                 value_expression = self._find_value_column(table, event_roles.value)
                 events = self._select_events(table, event_roles, value_expression, relation.strip_padded)
                 message_roles = replace(event_roles, value=getattr(self.roles, role_name))
-                reduction = self._build_reduction(duck, events, event_roles, value_expression, message_roles)
+                reduction = self._build_reduction(duck, events, event_roles, message_roles)
                 reduction.count_remedy = "It must be a whole number; if it is not one, choose another column"
                 reduction.refuse_cells(problems)
         positive_sql = f"{size_column} > 0 AND {users_column} > 0"
@@ -316,10 +319,10 @@ class FileReduction(FileAttempts):
             message = f"there are more than {MAX_SIZES:,} distinct sizes"
             raise refuse(message, f"column {size_name}", f"{ANOTHER_COLUMN}, or a larger unit")
         zero_sql = f"({size_column} = 0 OR {users_column} = 0)"
-        if num_zero := duck.fetch_rows(f"SELECT count(*) FROM sizes WHERE {zero_sql}")[0][0]:
+        if num_zero_rows := duck.fetch_rows(f"SELECT count(*) FROM sizes WHERE {zero_sql}")[0][0]:
             noun_forms = "row of size 0 or without users was", "rows of size 0 or without users were"
-            rows_text = wording.counted(num_zero, *noun_forms)
-            self.notes.append(f"{rows_text} left out{self._describe_first(zero_sql, num_zero)}.")
+            rows_text = wording.counted(num_zero_rows, *noun_forms)
+            self.notes.append(f"{rows_text} left out{self._describe_first(zero_sql, num_zero_rows)}.")
         if not sum_columns["size"].size:
             location = f"columns {size_name} and {users_name}"
             raise refuse("no row has a size above 0 that anybody has", location, ANOTHER_COLUMN)

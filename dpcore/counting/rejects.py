@@ -43,7 +43,7 @@ _QUOTED_PATTERN = re.compile(r' *"(?:[^"]|"")*"( +")?')
 
 
 def describe_lines(message: str, line_numbers: Sequence[int], num_lines: int) -> str:
-    """Return the message with the further lines to which it applies, and the number of all."""
+    """Return the message with the second and third of its lines, if any, and the number of all if there are more."""
     further_text = ", ".join(f"{line_number:,}" for line_number in line_numbers[1:MAX_PLACES])
     also_text = f"; also line {further_text}" if further_text else ""
     return f"{message}{also_text}" + (f"; {num_lines:,} lines in all" if num_lines > MAX_PLACES else "")
@@ -83,13 +83,13 @@ def list_rejected(
         duckdb.Error: The file cannot be read at all.
     """
     rejected_lines = _check_fields(relation, should_stop)
-    if any(reason.reason != SHORT_REASON for reason in rejected_lines):
+    if any(rejected.reason != SHORT_REASON for rejected in rejected_lines):
         return rejected_lines
     if rejected_lines:  # with missing cells filled in, DuckDB rejects none of these lines
         relation = replace(relation, has_short_rows=True, is_single_threaded=True)
     duck.fetch_columns(f"SELECT count(COLUMNS(*)) FROM {write_scan(relation, stores_rejects=True)}")
-    lines_sql = f"list(DISTINCT line ORDER BY line)[:{MAX_PLACES}], arg_min(error_message, line)"
-    rejected_sql = f"SELECT error_type::VARCHAR, count(DISTINCT line), {lines_sql} FROM reject_errors"
+    first_lines_sql = f"list(DISTINCT line ORDER BY line)[:{MAX_PLACES}], arg_min(error_message, line)"
+    rejected_sql = f"SELECT error_type::VARCHAR, count(DISTINCT line), {first_lines_sql} FROM reject_errors"
     reason_rows = duck.connection.execute(f"{rejected_sql} GROUP BY 1 ORDER BY 1").fetchall()
     for reason, num_lines, line_numbers, error_message in reason_rows:
         fields_match = re.search(r"Found: ([0-9]+)", error_message)
@@ -99,24 +99,24 @@ def list_rejected(
 
 
 def _check_fields(relation: Relation, should_stop: ShouldStop | None) -> list[RejectedLines]:
-    """Return the lines with too few or too many fields or unmatched quotation marks; or that text is not UTF-8."""
+    """Return overlong lines, of a wrong number of fields or with unmatched marks; or only that text is not UTF-8."""
     num_columns, last_line = relation.num_stored_columns, 0
-    counts_by_reason, lines_by_reason = Counter[str](), dict[str, list[tuple[int, int]]]()
+    counts_by_reason, line_field_pairs_by_reason = Counter[str](), dict[str, list[tuple[int, int]]]()
 
     def note_line(reason: str, num_fields: int = 0) -> None:
         """Count the current record under a reason, and keep its line if it is one of the first."""
         counts_by_reason[reason] += 1
         if counts_by_reason[reason] <= MAX_PLACES:
             line_number = relation.num_skipped_lines + last_line + 1
-            lines_by_reason.setdefault(reason, []).append((line_number, num_fields))
+            line_field_pairs_by_reason.setdefault(reason, []).append((line_number, num_fields))
 
     # DuckDB ignores blanks after a closing mark.
-    behind_pattern = re.compile(rf'" +(?=[{re.escape(relation.separator)}\n])')
+    blanks_pattern = re.compile(rf'" +(?=[{re.escape(relation.separator)}\n])')
     with relation.open_bytes() as file:
         line_stream = open_lines(file, relation.num_skipped_lines, newline=None)
-        clean_lines = (behind_pattern.sub('"', line) if '" ' in line else line for line in line_stream)
+        clean_lines = (blanks_pattern.sub('"', line) if '" ' in line else line for line in line_stream)
         csv_reader = csv.reader(clean_lines, delimiter=relation.separator, skipinitialspace=True, strict=True)
-        for index in itertools.count():
+        for record_index in itertools.count():
             try:
                 if (record := next(csv_reader, None)) is None:
                     break
@@ -135,12 +135,12 @@ def _check_fields(relation: Relation, should_stop: ShouldStop | None) -> list[Re
                     note_line(SHORT_REASON, num_fields)
                 elif num_fields > num_columns:
                     note_line("TOO MANY COLUMNS", num_fields)
-            if index % 10_000 == 0:
+            if record_index % 10_000 == 0:
                 check_stop(should_stop)
             last_line = csv_reader.line_num
     return [
-        RejectedLines(reason, counts_by_reason[reason], [n for n, _ in first_lines], first_lines[0][1])
-        for reason, first_lines in lines_by_reason.items()
+        RejectedLines(reason, counts_by_reason[reason], [line for line, _ in pairs], pairs[0][1])
+        for reason, pairs in line_field_pairs_by_reason.items()
     ]
 
 
@@ -162,12 +162,12 @@ def report_rejected(
         num_skipped: Number of lines above the text that was read.
         file_suffix: Text after a line number: `` of file.csv``, or empty.
     """
-    short_lines = [each for each in rejected_lines if each.reason == SHORT_REASON]
+    short_lines = [rejected for rejected in rejected_lines if rejected.reason == SHORT_REASON]
     for rejected in rejected_lines:
         if rejected.reason == SHORT_REASON:
             continue
-        default_message = "the line cannot be read", QUOTES_REMEDY
-        message, remedy = _MESSAGES_BY_REASON.get(rejected.reason, default_message)
+        message, remedy = "the line cannot be read", QUOTES_REMEDY
+        message, remedy = _MESSAGES_BY_REASON.get(rejected.reason, (message, remedy))
         if rejected.reason == "TOO MANY COLUMNS":
             message = f"{rejected.num_fields:,} fields, but the header names {relation.num_stored_columns}"
             remedy = "Put quotation marks around fields with a delimiter inside, or add the missing names"
@@ -186,7 +186,7 @@ def report_rejected(
 def find_reopened_mark(
     relation: Relation, should_stop: ShouldStop | None = None, *, reads_all: bool = True
 ) -> int:
-    """Return the first line with a field like ``"a" "b"``, which DuckDB silently reads as ``a b``; 0 for none.
+    """Return the first line of the first record with a field like ``"a" "b"``, or 0: DuckDB silently reads ``a b``.
 
     Args:
         relation: A text file in UTF-8.

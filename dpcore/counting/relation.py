@@ -84,7 +84,7 @@ class Relation:
 
     @property
     def is_text(self) -> bool:
-        """Return True if a text file is read."""
+        """Return True if the rows are read from a text file, not from a table in memory."""
         return self.kind is FileKind.TEXT and self.table is None
 
     @property
@@ -98,7 +98,7 @@ class Relation:
         return self.delimiter or ASCII_SEPARATORS[0]
 
     def open_bytes(self) -> AbstractContextManager[IO[bytes]]:
-        """Open the uncompressed bytes of the file, as `formats.open_plain_bytes`."""
+        """Open the uncompressed bytes of the file as a stream; raise InvalidInput if it turns out to be damaged."""
         return open_plain_bytes(self.path, self.packing, self.name)
 
 
@@ -140,10 +140,10 @@ def rename_roles(roles: Roles, columns: Sequence[str]) -> Roles:
     """Return the roles with the column names of `write_union` (``c0`` ...) in place of the files'."""
     alias_by_column: dict[Any, Any] = {column: f"c{index}" for index, column in enumerate(columns)}
     role_names = ("user", "task", "value", "size", "users")
-    roles_in_view: dict[str, Any] = {name: alias_by_column.get(getattr(roles, name)) for name in role_names}
-    for role_name in ("further_user", "further_task"):
-        roles_in_view[role_name] = tuple(alias_by_column[column] for column in getattr(roles, role_name))
-    return replace(roles, **roles_in_view)
+    aliases_by_role: dict[str, Any] = {role: alias_by_column.get(getattr(roles, role)) for role in role_names}
+    for role in ("further_user", "further_task"):
+        aliases_by_role[role] = tuple(alias_by_column[column] for column in getattr(roles, role))
+    return replace(roles, **aliases_by_role)
 
 
 # --- rows ---------------------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ def convert_to_arrow(table: Table) -> pa.Table:
 
 
 def read_cells(duck: Duck, relation: Relation, max_rows: int | None = None) -> pd.DataFrame:
-    """Read rows of one file as text without blanks around it, in their order; missing cells are empty."""
+    """Read all rows of one file, or the first ones, as text without blanks around it; missing cells are empty."""
     column_indices = range(len(relation.columns))
     text_sqls = [f"{_write_cell_sql(relation, index)}::VARCHAR AS x{index}" for index in column_indices]
     trimmed_sqls = [trim_sql(f"x{index}", relation.kind is FileKind.TEXT) for index in column_indices]
@@ -312,7 +312,7 @@ def clean_sql(cell_sql: str) -> str:
 
 
 def make_comparable_sql(column_sql: str, column_type: Any) -> str:
-    """Return the SQL of a cell for comparing rows; null for an empty cell."""
+    """Return the SQL of a cell for comparing rows, text without blanks around it; null for an empty cell or NaN."""
     if column_type.is_string():
         return f"nullif({trim_sql(column_sql)}, '')"
     if column_type.is_floating():
@@ -336,10 +336,10 @@ def strip_padded(column: Any) -> Any:
 
     Only cells that need it are stripped: stripping 10 million cells takes 2 s, the test 0.2 s.
     """
-    unquoted = column.re_replace(FAR_QUOTED_PATTERN, r"\1") if column.type().is_string() else column
+    unquoted_column = column.re_replace(FAR_QUOTED_PATTERN, r"\1") if column.type().is_string() else column
     # As `is_padded_sql`; Ibis's own SQL for the last character takes DuckDB several times as long.
-    is_padded = (column < "!") | (_build_array_extract()(column, -1) <= " ")
-    return is_padded.ifelse(query.strip_text(unquoted), column)
+    padded_mask = (column < "!") | (_build_array_extract()(column, -1) <= " ")
+    return padded_mask.ifelse(query.strip_text(unquoted_column), column)
 
 
 _TIME_KINDS_BY_TYPE = dict.fromkeys(("interval", "month_day_nano_interval", "duration"), "durations")
@@ -349,10 +349,10 @@ _TIME_KINDS_BY_TYPE |= {"date": "dates", "time": "times of day", "timestamp": "p
 
 def find_times(columns: Iterable[str], types: Iterable[object]) -> dict[str, str]:
     """Return the kind of time, such as ``dates``, by name of each column of durations, dates or times."""
-    type_names = {column: str(type_).lower() for column, type_ in zip(columns, types, strict=True)}
+    type_names_by_column = {column: str(type_).lower() for column, type_ in zip(columns, types, strict=True)}
     return {
         column: time_kind
-        for column, type_name in type_names.items()
+        for column, type_name in type_names_by_column.items()
         for beginning, time_kind in _TIME_KINDS_BY_TYPE.items()
         if type_name.startswith(beginning)
     }

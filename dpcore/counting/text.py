@@ -105,7 +105,7 @@ def read_table(content: bytes, name: str, stated_separator: str = "") -> Table:
     if b'"' in table_bytes and (line_number := rejects.find_reopened_mark(relation)):
         problems.add(rejects.REOPENED_MESSAGE, f"line {num_skipped + line_number:,}", QUOTES_REMEDY)
     frame = _read_rows(relation, num_skipped, problems, notes)
-    first_lines, line_counts, blank_lines = _find_record_lines(table_bytes, separator, len(names))
+    first_lines, line_counts, blank_line_numbers = _find_record_lines(table_bytes, separator, len(names))
     first_lines = first_lines + num_skipped
     if frame is not None and not len(frame):
         problems.add("the file has a header and no rows", f"line {num_skipped + 1}", "Add rows")
@@ -113,7 +113,8 @@ def read_table(content: bytes, name: str, stated_separator: str = "") -> Table:
     if frame is None or len(frame) != first_lines.size:
         raise refuse("the quotation marks in the file do not match", remedy=QUOTES_REMEDY)
     _note_long_records(first_lines, line_counts, notes)
-    frame, first_lines = drop_blank_rows(frame, first_lines, notes, (blank_lines + num_skipped).tolist())
+    blank_line_numbers = blank_line_numbers + num_skipped
+    frame, first_lines = drop_blank_rows(frame, first_lines, notes, blank_line_numbers.tolist())
     if has_header:
         column_names.check_header_row(names, frame, first_lines, num_skipped + 1, problems, notes)
     problems.raise_if_any()
@@ -181,13 +182,13 @@ def _measure_comments(text: str, start_position: int, delimiter: str | None) -> 
     if not delimiters:
         return 0
     lines = comments_match.group().splitlines(keepends=True)
-    last_comment = max(index for index, line in enumerate(lines) if line.startswith("#"))
+    last_comment_index = max(index for index, line in enumerate(lines) if line.startswith("#"))
     cells_below = [cell_text.strip(' "') for cell_text in line_below.split(delimiters[0])]
     has_data_below = any(map(column_names.looks_like_data, cells_below))
     has_names_below = any(map(column_names.is_header_word, cells_below)) and not has_data_below
-    comment_line = lines[last_comment]
+    comment_line = lines[last_comment_index]
     if not has_names_below and any(comment_line.count(mark) == line_below.count(mark) for mark in delimiters):
-        return sum(map(len, lines[:last_comment]))
+        return sum(map(len, lines[:last_comment_index]))
     return comments_match.end() - start_position
 
 
@@ -219,8 +220,8 @@ def _sniff_delimiter(sample_text: str) -> str:
     """Return the delimiter under which the first records have as many fields as the header; empty for none."""
     best_delimiter, best_score = "", (0.0, 0.0, 0)
     for delimiter in _DELIMITERS:
-        field_counts = [len(record) for _, record in _list_first_records(sample_text, delimiter)] or [0]
-        num_columns, row_lengths = field_counts[0], field_counts[1:] or field_counts[:1]
+        record_lengths = [len(record) for _, record in _list_first_records(sample_text, delimiter)] or [0]
+        num_columns, row_lengths = record_lengths[0], record_lengths[1:] or record_lengths[:1]
         equal_share = sum(num_fields == num_columns for num_fields in row_lengths) / len(row_lengths)
         several_share = sum(num_fields > 1 for num_fields in row_lengths) / len(row_lengths)
         # A header without the delimiter above rows that all have it: a ragged table, which later gets a message.
@@ -230,7 +231,7 @@ def _sniff_delimiter(sample_text: str) -> str:
             best_delimiter, best_score = delimiter, score
     if best_score[0]:
         return best_delimiter
-    return next((mark for mark in _OTHER_DELIMITERS if _has_equal_records(sample_text, mark)), best_delimiter)
+    return next((d for d in _OTHER_DELIMITERS if _has_equal_records(sample_text, d)), best_delimiter)
 
 
 def _has_equal_records(sample_text: str, delimiter: str) -> bool:
@@ -299,8 +300,8 @@ def _find_marked_separator(sample_text: str, delimiter: str) -> str:
         has_equal_rows = len(rows[0]) > 1 and len(set(map(len, rows))) == 1
         # Else the blank of "7, 8" would separate fields, too.
         unquoted_cells = [cell for row in rows for cell in row if not cell.startswith('"')]
-        is_outside = delimiter in list(_DELIMITERS) and any(delimiter in cell for cell in unquoted_cells)
-        if has_equal_rows and not is_outside and any(map(_are_numbers, zip(*rows[1:], strict=True))):
+        splits_unquoted = delimiter in list(_DELIMITERS) and any(delimiter in cell for cell in unquoted_cells)
+        if has_equal_rows and not splits_unquoted and any(map(_are_numbers, zip(*rows[1:], strict=True))):
             return separator
     return ""
 

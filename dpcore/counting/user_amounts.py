@@ -70,23 +70,23 @@ def read_user_amounts(
         refuse_missing(problems, source.columns, named_columns)
     with Problems() as problems:
         refuse_times(problems, source.head.times, roles.value)
-    pair_roles = roles if keeps_rows else prefer_pair_roles(source.roles, roles)
-    if pair_roles.kind is TableKind.PAIRS:
+    preferred_roles = roles if keeps_rows else prefer_pair_roles(source.roles, roles)
+    if preferred_roles.kind is TableKind.PAIRS:
         try:
-            return count_pairs(source, pair_roles, Disclosure.PRIVATE, MEMORY_LIMIT)
+            return count_pairs(source, preferred_roles, Disclosure.PRIVATE, MEMORY_LIMIT)
         except InvalidInput:
             raise _build_unreadable_error() from None
-    reduction = _AmountsReduction(source.relations, roles, MEMORY_LIMIT, None, Steps(None, 4), [])
-    reduction.keeps_rows = keeps_rows
+    amounts_reduction = _AmountsReduction(source.relations, roles, MEMORY_LIMIT, None, Steps(None, 4), [])
+    amounts_reduction.keeps_rows = keeps_rows
     try:
-        reduction.reduce()
+        amounts_reduction.reduce()
     except InvalidInput:
-        raise reduction.column_error or _build_unreadable_error() from None
-    assert reduction.user_amounts is not None
-    file_layouts = source.head.layouts
-    mark_pairs, value_fields = tuple(reduction.decimal_marks.items()), describe_values(roles, source.head)
-    table_layout = TableLayout(file_layouts, mark_pairs, **value_fields) if file_layouts else None
-    return replace(reduction.user_amounts, layout=table_layout, name=source.name)
+        raise amounts_reduction.column_error or _build_unreadable_error() from None
+    assert amounts_reduction.user_amounts is not None
+    file_layouts, decimal_marks = source.head.layouts, tuple(amounts_reduction.decimal_marks.items())
+    value_options = describe_values(roles, source.head)
+    table_layout = TableLayout(file_layouts, decimal_marks, **value_options) if file_layouts else None
+    return replace(amounts_reduction.user_amounts, layout=table_layout, name=source.name)
 
 
 def _build_unreadable_error() -> InvalidInput:
@@ -97,7 +97,7 @@ def _build_unreadable_error() -> InvalidInput:
 
 def _open_by_header(paths: Sequence[File], names: Sequence[str] | None, stated_separator: str) -> Source:
     """Open files by their column names alone, independent of their rows."""
-    relations, heads = [], []
+    relations, head_tables = [], []
     for path, file_name in zip(paths, names or map(name_file, paths), strict=True):
         file_start = formats.read_start(path, file_name)
         if file_start.kind not in (FileKind.TEXT, FileKind.PARQUET):
@@ -111,11 +111,11 @@ def _open_by_header(paths: Sequence[File], names: Sequence[str] | None, stated_s
             raise _build_unreadable_error() from None
         relation, head = add_folder_cells(path, relation, head)
         relations.append(relation)
-        heads.append(head)
+        head_tables.append(head)
     if len({relation.columns for relation in relations}) > 1:
         raise _build_unreadable_error()
-    head = replace(heads[0], layouts=tuple(file_layout for head in heads for file_layout in head.layouts))
-    return Source(relations[0].name, head, False, tuple(relations))
+    file_layouts = tuple(file_layout for head in head_tables for file_layout in head.layouts)
+    return Source(relations[0].name, replace(head_tables[0], layouts=file_layouts), False, tuple(relations))
 
 
 def _read_text_header(
@@ -132,9 +132,9 @@ def _read_text_header(
     dummy_bytes = delimiter_byte.join([b"0"] * (header_bytes.count(delimiter_byte) + 1))
     head = read_table(header_bytes + b"\n" + dummy_bytes + b"\n", name, stated_separator)
     head = replace(head, layouts=(replace(head.layouts[0], skip=num_skipped, packing=file_start.packing),))
-    text_options = file_start.packing, head.encoding, head.delimiter, num_skipped
+    format_fields = file_start.packing, head.encoding, head.delimiter, num_skipped
     marked_separator = stated_separator if stated_separator in SPACED else ""
-    return Relation(path, name, FileKind.TEXT, head.columns, *text_options, marked_separator), head
+    return Relation(path, name, FileKind.TEXT, head.columns, *format_fields, marked_separator), head
 
 
 class _AmountsReduction(FileReduction):
@@ -203,11 +203,8 @@ class _AmountsReduction(FileReduction):
         histogram = ContributionHistogram.nobody()
         if size_columns["size"].size:
             histogram = ContributionHistogram.from_table(size_columns["size"], size_columns["users"])
-        num_without_user = self._num_rows - histogram.num_rows
-        num_without_number = self._num_cells_without_number
-        user_amounts = UserAmounts(
-            histogram, num_rows_without_user=num_without_user, num_cells_without_number=num_without_number
-        )
+        user_amounts = UserAmounts(histogram, num_cells_without_number=self._num_cells_without_number)
+        user_amounts = replace(user_amounts, num_rows_without_user=self._num_rows - histogram.num_rows)
         code_sql = f"dense_rank() OVER (ORDER BY {users_sql}) AS code"
         if self.keeps_rows:
             row_columns = duck.fetch_columns(f"SELECT value, {code_sql} FROM {table_sql}")
@@ -215,13 +212,15 @@ class _AmountsReduction(FileReduction):
             pair_users = np.asarray(row_columns["code"], np.int64)[row_order]
             values = np.asarray(row_columns["value"], np.float64)[row_order]
             pair_rows = np.ones_like(pair_users)
-            return replace(user_amounts, pair_users=pair_users, pair_rows=pair_rows, pair_sums=values)
+            return replace(user_amounts, pair_user_codes=pair_users, pair_rows=pair_rows, pair_sums=values)
         sums_sql = "" if roles.value is None else ", sum(value) AS sums"
         if roles.task is None:
             if not sums_sql:
                 return user_amounts
-            totals = duck.fetch_columns(f"SELECT sum(value) AS sums FROM {table_sql} GROUP BY {users_sql}")
-            return replace(user_amounts, totals=np.asarray(totals["sums"], np.float64))
+            totals_sql = f"SELECT sum(value) AS sums FROM {table_sql} GROUP BY {users_sql}"
+            return replace(
+                user_amounts, totals=np.asarray(duck.fetch_columns(totals_sql)["sums"], np.float64)
+            )
         groups_sql = ", ".join(query.list_task_columns(rows))
         from_named_sql = f"FROM {table_sql} WHERE task IS NOT NULL"
         pair_columns_sql = f"{users_sql}, count(*) AS rows{sums_sql}"
@@ -234,16 +233,16 @@ class _AmountsReduction(FileReduction):
         )
         pair_order = np.lexsort((pair_columns["group_code"], pair_columns["code"]))
         cells_sql = ", ".join(
-            f"CAST({name} AS VARCHAR)[:{LONGEST_TASK_NAME}]" for name in groups_sql.split(", ")
+            f"CAST({column} AS VARCHAR)[:{LONGEST_TASK_NAME}]" for column in query.list_task_columns(rows)
         )
         names_sql = (
             f"SELECT {cells_sql} FROM (SELECT DISTINCT {groups_sql} {from_named_sql}) ORDER BY {groups_sql}"
         )
         group_names = tuple(" × ".join(map(str, cells)) for cells in duck.fetch_rows(names_sql))
         return replace(
-            user_amounts, pair_users=np.asarray(pair_columns["code"], np.int64)[pair_order],
+            user_amounts, pair_user_codes=np.asarray(pair_columns["code"], np.int64)[pair_order],
             pair_rows=np.asarray(pair_columns["rows"], np.int64)[pair_order],
             pair_sums=np.asarray(pair_columns["sums"], np.float64)[pair_order] if sums_sql else None,
-            pair_groups=np.asarray(pair_columns["group_code"], np.int64)[pair_order],
+            pair_group_codes=np.asarray(pair_columns["group_code"], np.int64)[pair_order],
             group_names=group_names, num_groups=len(group_names),
         )  # fmt: skip

@@ -96,18 +96,18 @@ def read_workbook(
         line_numbers = line_numbers[num_titles:]
         cell_frame = cell_frame.iloc[num_titles:].reset_index(drop=True)
         notes.append(f"The names of the columns are in line {line_numbers[0]:,}, below a title.")
-    header = [str(cell) for cell in cell_frame.iloc[0]]
-    table = build_table(header, cell_frame.iloc[1:].reset_index(drop=True), line_numbers, name)
+    header_cells = [str(cell) for cell in cell_frame.iloc[0]]
+    table = build_table(header_cells, cell_frame.iloc[1:].reset_index(drop=True), line_numbers, name)
     file_layout = FileLayout(name, FileKind.WORKBOOK, skip=int(line_numbers[0]) - 1, sheet=sheet_name)
-    sheets = sheet_names if len(sheet_names) > 1 else ()
-    return replace(table, notes=(*notes, *table.notes), layouts=(file_layout,), sheets=sheets)
+    listed_sheets = sheet_names if len(sheet_names) > 1 else ()
+    return replace(table, notes=(*notes, *table.notes), layouts=(file_layout,), sheets=listed_sheets)
 
 
 class _Archive(zipfile.ZipFile):
     """A workbook archive that limits the size of parts that are parsed to trees of objects."""
 
     def read(self, name: Any, pwd: bytes | None = None) -> bytes:
-        """Return a part; raise ValueError if it is too large."""
+        """Return a part's bytes; raise ValueError if it is empty, too large, or has too many tags or a doctype."""
         content = b"" if self.getinfo(name).file_size > MAX_TREE_BYTES else super().read(name, pwd)
         if not content or content.count(b"<") > MAX_TREE_TAGS or b"<!DOCTYPE" in content:
             raise ValueError("a list of formats or sheets is longer than Excel can write it")
@@ -127,15 +127,15 @@ def _read_sheet(
     from openpyxl.styles.stylesheet import apply_stylesheet
     from openpyxl.xml.constants import SHARED_STRINGS
 
-    reader = ExcelReader(archive.fp, read_only=True, data_only=True, keep_links=False)
-    reader.archive = archive
-    reader.read_manifest()
-    reader.read_workbook()
-    apply_stylesheet(archive, reader.wb)
+    excel_reader = ExcelReader(archive.fp, read_only=True, data_only=True, keep_links=False)
+    excel_reader.archive = archive
+    excel_reader.read_manifest()
+    excel_reader.read_workbook()
+    apply_stylesheet(archive, excel_reader.wb)
     sheets_with_parts = [
         (sheet, sheet_part.target)
-        for sheet, sheet_part in reader.parser.find_sheets()
-        if sheet_part.target in reader.valid_files and "chartsheet" not in sheet_part.Type
+        for sheet, sheet_part in excel_reader.parser.find_sheets()
+        if sheet_part.target in excel_reader.valid_files and "chartsheet" not in sheet_part.Type
     ]
     if not sheets_with_parts:
         return (), "", []
@@ -143,15 +143,15 @@ def _read_sheet(
     if stated_sheet and stated_sheet not in sheet_names:
         message = f"there is no sheet {shorten(stated_sheet)}; there are {list_names(sheet_names)}"
         raise refuse(message, remedy="Choose another sheet")
-    visible_sheets = [each for each in sheets_with_parts if each[0].state == "visible"]
-    sheet, part_name = (visible_sheets or sheets_with_parts)[0]
+    visible_sheets_with_parts = [each for each in sheets_with_parts if each[0].state == "visible"]
+    sheet, part_name = (visible_sheets_with_parts or sheets_with_parts)[0]
     if stated_sheet:
         sheet, part_name = sheets_with_parts[sheet_names.index(stated_sheet)]
     shared_texts: list[str] = []
-    if (shared_part := reader.package.find(SHARED_STRINGS)) is not None:
+    if (shared_part := excel_reader.package.find(SHARED_STRINGS)) is not None:
         with archive.open(shared_part.PartName[1:]) as stream:
             shared_texts = read_shared_texts(stream, should_stop)
-    sheet_reader = SheetReader(reader.wb, shared_texts, MAX_SHEET_ROWS, MAX_SHEET_CELLS, should_stop)
+    sheet_reader = SheetReader(excel_reader.wb, shared_texts, MAX_SHEET_ROWS, MAX_SHEET_CELLS, should_stop)
     with archive.open(part_name) as stream:
         for row_number, row_values in sheet_reader.read_rows(stream):
             sheet_rows.add(row_number, row_values)
@@ -245,13 +245,12 @@ def _refuse_zip_bombs(path: File) -> None:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             zip_members = archive.infolist()
             num_unpacked_bytes = sum(member.file_size for member in zip_members)
-            sheet_sizes = [m.file_size for m in zip_members if "worksheets/" in m.filename]
-            num_other_bytes = num_unpacked_bytes - sum(sheet_sizes)
+            num_other_bytes = sum(m.file_size for m in zip_members if "worksheets/" not in m.filename)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError):
         raise refuse("the Excel workbook is damaged", remedy=SAVE_AS_CSV) from None
     if num_unpacked_bytes > MAX_WORKBOOK_BYTES:
-        limit_text = f"at most {MAX_WORKBOOK_BYTES:,} are read"
-        raise refuse(f"it unpacks to {num_unpacked_bytes:,} bytes; {limit_text}", remedy=SAVE_AS_CSV)
+        message = f"it unpacks to {num_unpacked_bytes:,} bytes; at most {MAX_WORKBOOK_BYTES:,} are read"
+        raise refuse(message, remedy=SAVE_AS_CSV)
     if num_other_bytes > MAX_OTHER_BYTES:
         message = f"{num_other_bytes:,} bytes are beside the sheets, more than can be read"
         raise refuse(message, remedy=SAVE_AS_CSV)

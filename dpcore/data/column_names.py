@@ -70,7 +70,7 @@ def refuse_many_columns(num_columns: int, location: str = "") -> None:
 
 
 def check_names(header_cells: list[str], line_number: int, problems: Problems, notes: list[str]) -> list[str]:
-    """Return the names in a header, with made-up ones for unnamed columns; add problems and notes on them."""
+    """Return a header's names, with made-up ones for unnamed columns; add problems and notes; line 0 means no line."""
     names = [" ".join(name.split()) for name in header_cells]
     refuse_many_columns(len(names), f"line {line_number}")
     data_flags = [looks_like_data(name) for name in names if name]
@@ -81,8 +81,8 @@ def check_names(header_cells: list[str], line_number: int, problems: Problems, n
         else:  # The names of Parquet, and of a table in memory, stand in no line.
             problems.add("the names of the columns look like data", "", "Name them, such as user and value")
     elif repeated_names := [name for name, count in Counter(names).items() if count > 1 and name]:
-        number_texts = [str(k + 1) for k, name in enumerate(names) if name == repeated_names[0]]
-        positions_text = " and ".join(number_texts[:3]) + and_more(len(number_texts) - 3)
+        position_texts = [str(k + 1) for k, name in enumerate(names) if name == repeated_names[0]]
+        positions_text = " and ".join(position_texts[:3]) + and_more(len(position_texts) - 3)
         # Without a header word the line may be data with ids in its cells, which messages must not quote.
         quoted_text = f' ("{shorten(repeated_names[0])}")' if has_header_word else ""
         quoted_text += and_more(len(repeated_names) - 1)
@@ -103,12 +103,12 @@ def check_names(header_cells: list[str], line_number: int, problems: Problems, n
 
 
 def count_titles(frame: pd.DataFrame) -> int:
-    """Return the number of title rows, of one cell each, above the row that names the columns; 0 for none.
+    """Return the number of title rows, of one cell or none each, above the row that names the columns; 0 for none.
 
     The row of names has a name for every column, half of them with a header word, and none is repeated below it.
     """
     # Objects, as a NumPy array of texts reserves the longest length for every cell.
-    for index, cells in enumerate(frame.head(MOST_TITLES + 1).to_numpy(object).tolist()):
+    for row_index, cells in enumerate(frame.head(MOST_TITLES + 1).to_numpy(object).tolist()):
         filled_cells = [cell for cell in cells if cell]
         if len(filled_cells) <= 1:
             if any(is_header_word(cell) and len(split_name(cell)) <= 2 for cell in filled_cells):
@@ -117,9 +117,9 @@ def count_titles(frame: pd.DataFrame) -> int:
         num_header_words = sum(map(is_header_word, cells))
         if not all(cells) or any(map(looks_like_data, cells)) or 2 * num_header_words < len(cells):
             return 0
-        rows_below = frame.iloc[index + 1 : index + 1 + _INSPECTED_ROWS]
-        is_repeated = any((rows_below.iloc[:, position] == cell).any() for position, cell in enumerate(cells))
-        return 0 if is_repeated else index
+        rows_below = frame.iloc[row_index + 1 : row_index + 1 + _INSPECTED_ROWS]
+        is_repeated = any((rows_below.iloc[:, k] == cell).any() for k, cell in enumerate(cells))
+        return 0 if is_repeated else row_index
     return 0
 
 
@@ -137,15 +137,15 @@ def check_header_row(
     problems: Problems,
     notes: list[str],
 ) -> None:
-    """Add problems or notes if the header is repeated among the rows, or looks like a row itself."""
+    """Add problems or notes if a header of up to 20 names is a title, stands among the rows, or looks like a row."""
     import pandas as pd
 
     if len(names) > 20:
         return
     if len(names) > 1 and all(re.fullmatch(r"column [0-9]+'*", name) for name in names[1:]):
-        sample_rows = frame.head(MOST_TITLES + _INSPECTED_ROWS).to_numpy(object).tolist()
-        names_row = [names[0], *[""] * (len(names) - 1)]
-        if num_titles := count_titles(pd.DataFrame([names_row, *sample_rows], dtype=str)):
+        cells_by_row = frame.head(MOST_TITLES + _INSPECTED_ROWS).to_numpy(object).tolist()
+        header_cells = [names[0], *[""] * (len(names) - 1)]
+        if num_titles := count_titles(pd.DataFrame([header_cells, *cells_by_row], dtype=str)):
             problems.extend(refuse_title(int(row_lines[num_titles - 1]), line_number).problems)
             return
     match_masks = [(frame.iloc[:, index] == name).to_numpy(bool) for index, name in enumerate(names)]
@@ -201,9 +201,9 @@ def is_header_word(cell: str) -> bool:
 
 def refuse_other_columns(columns_of_files: list[tuple[str, tuple[str, ...]]]) -> None:
     """Raise InvalidInput if files have other columns than the first one, in any order."""
-    (first_name, first_columns), *other_files = columns_of_files
+    (first_file_name, first_columns), *other_files = columns_of_files
     with Problems() as problems:
-        for other_name, other_columns in other_files:
+        for file_name, other_columns in other_files:
             difference_phrases: list[str] = []
             comparisons = ("lacks", first_columns, other_columns), ("has", other_columns, first_columns)
             for verb, own_columns, compared_columns in comparisons:
@@ -215,8 +215,8 @@ def refuse_other_columns(columns_of_files: list[tuple[str, tuple[str, ...]]]) ->
             if not difference_phrases and set(first_columns) != set(other_columns):
                 difference_phrases = ["begins with other cells, which may be no names"]
             if difference_phrases:
-                message = f"unlike {shorten(first_name)}, this file {' and '.join(difference_phrases)}"
-                problems.add(message, f"file {shorten(other_name)}", "Choose files with the same columns")
+                message = f"unlike {shorten(first_file_name)}, this file {' and '.join(difference_phrases)}"
+                problems.add(message, f"file {shorten(file_name)}", "Choose files with the same columns")
 
 
 # --- columns that a person names ----------------------------------------------------------------------------
@@ -235,7 +235,7 @@ def list_columns(columns: Columns) -> list[str]:
 
 
 def list_names(columns: Sequence[str]) -> str:
-    """Write the names of columns for a sentence, with commas between them; "none" if there are none."""
+    """Write the first 20 names of columns with commas, and how many more there are; "none" if there are none."""
     return ", ".join(map(shorten, columns[:MAX_LISTED])) + and_more(len(columns) - MAX_LISTED) or "none"
 
 

@@ -145,8 +145,8 @@ class Roles:
             optional_roles = {"value", "task"} - {unit_role}
         else:
             optional_roles = {"user"} if self.kind is TableKind.COUNTS else {"value"}
-        columns = columns_by_role.items()
-        return {role: column for role, column in columns if column is not None or role not in optional_roles}
+        role_pairs = columns_by_role.items()
+        return {role: name for role, name in role_pairs if name is not None or role not in optional_roles}
 
 
 _TIME_PATTERN = (
@@ -253,8 +253,8 @@ def _guess_counts(table: Table, columns: list[str]) -> Roles | None:
         second_names_other = _names_values_or_tasks(second_column) or score_as_users(second_column) > 0
         second_names_other |= says_yes_and_no(table, second_column)
         has_distinct_ids = _is_distinct(table, first_column) and not _is_time(table, first_column)
-        are_unnamed = not (set(split_name(first_column)) & user_names.VALUE_WORDS or second_names_other)
-        if are_unnamed and has_distinct_ids and _has_whole_numbers(table, second_column, 1.0):
+        has_neutral_names = not (set(split_name(first_column)) & user_names.VALUE_WORDS or second_names_other)
+        if has_neutral_names and has_distinct_ids and _has_whole_numbers(table, second_column, 1.0):
             return Roles(TableKind.COUNTS, user=first_column, count=second_column)
     return None
 
@@ -276,15 +276,15 @@ def _guess_events(table: Table, columns: list[str]) -> Roles:
 
 def _guess_user(table: Table, columns: list[str]) -> str | None:
     """Return the column that names users, or else the only one with repeated ids; None if it is unclear."""
-    candidates = [column for column in columns if not _is_time(table, column)]
-    named_columns = list_other_user_columns(candidates, ())
+    candidate_columns = [column for column in columns if not _is_time(table, column)]
+    named_columns = list_other_user_columns(candidate_columns, ())
     if named_columns:
-        first_column = named_columns[0]
-        is_certain = score_as_users(first_column) > 1.5 or not _is_distinct(table, first_column)
-        return first_column if is_certain and not find_two_people(named_columns) else None
+        likeliest_column = named_columns[0]
+        is_certain = score_as_users(likeliest_column) > 1.5 or not _is_distinct(table, likeliest_column)
+        return likeliest_column if is_certain and not find_two_people(named_columns) else None
     id_columns = [
         column
-        for column in candidates
+        for column in candidate_columns
         if not _is_distinct(table, column) and _match_filled(table, column, _ID_PATTERN)
     ]
     return id_columns[0] if len(id_columns) == 1 else None
@@ -316,7 +316,7 @@ def _find_named_column(
 
 
 def _is_row_number(table: Table, column: str) -> bool:
-    """Return True if a column only numbers the rows, like the index of a data frame."""
+    """Return True if a column without a name, or with that of an index, only numbers the rows from 0 or 1."""
     if not (re.fullmatch(r"column [0-9]+'*", column) or column.lower() in ("index", "unnamed: 0", "row")):
         return False
     first_cells = table.frame[column].iloc[:_NUM_SAMPLED].tolist()
@@ -339,8 +339,8 @@ def _has_whole_numbers(table: Table, column: str, min_share: float) -> bool:
 
 def _may_be_values(table: Table, column: str) -> bool:
     """Return True if the first cells have numbers and all others are missing, or if nearly all say yes or no."""
-    numbers = _read_first_numbers(table, column)
-    has_numbers_alone = np.isfinite(numbers.values).any() and not numbers.text_mask.any()
+    column_numbers = _read_first_numbers(table, column)
+    has_numbers_alone = np.isfinite(column_numbers.values).any() and not column_numbers.text_mask.any()
     return bool(has_numbers_alone) or says_yes_and_no(table, column)
 
 
@@ -410,7 +410,7 @@ def explain_roles(roles: Roles) -> str:
 
 
 def check_roles(columns: Sequence[str], roles: Roles, table_name: str) -> None:
-    """Check that roles are filled, name existing columns, and use each column once.
+    """Raise InvalidInput unless roles are filled, by existing columns, each once, and the user's name one person.
 
     Args:
         columns: The columns of the table.
@@ -465,12 +465,12 @@ _MANY_SINGLE = 0.95
 def write_user_hint(roles: Roles, columns: Sequence[str], histogram: ContributionHistogram) -> str:
     """Write a question to the person if the user column looks wrong; else return an empty text."""
     user_columns = roles.privacy_unit
-    users_text = " and ".join(map(shorten, user_columns))
+    columns_text = " and ".join(map(shorten, user_columns))
     other_columns = list_other_user_columns(columns, user_columns) if user_columns else []
     if other_columns:
-        question_text = f"is {users_text} the privacy unit, or {shorten(other_columns[0])}?"
+        question_text = f"is {columns_text} the privacy unit, or {shorten(other_columns[0])}?"
     else:
-        question_text = f"does {users_text or 'a row'} really say who?"
+        question_text = f"does {columns_text or 'a row'} really say who?"
     num_users = histogram.num_users
     num_single = int(histogram.users[histogram.sizes == 1].sum())
     if num_users == 1:

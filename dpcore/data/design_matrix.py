@@ -53,19 +53,20 @@ class FeatureKind(enum.Enum):
 
 @dataclass(frozen=True)
 class Feature:
-    """One column as a feature.
+    """One column as a feature; of categories the most frequent level is left out, or the reference if there is one.
 
     Attributes:
         column: Name of the column.
         encoding: Number or one-hot.
         reference: The level that is left out (categories); empty for the most frequent one.
-        levels: The public list of all other levels, in the order of their columns; empty to take them from the cells.
+        further_levels: The public list of all other levels, in the order of their columns; empty to take those of the
+            cells.
     """
 
     column: str
     encoding: FeatureKind = FeatureKind.NUMERIC
     reference: str = ""
-    levels: tuple[str, ...] = ()
+    further_levels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,8 @@ def read_levels(column: str, levels_text: str) -> Feature:
             problems.add("at least two are needed, the reference level and another", location)
         if len(level_names) > MAX_LEVELS:
             problems.add(f"there are {len(level_names):,}; at most {MAX_LEVELS} are handled", location)
-        name_counts = Counter(level_names).items()
-        if repeated_names := sorted(shorten(name) for name, count in name_counts if count > 1):
+        repeated_names = sorted(shorten(name) for name, count in Counter(level_names).items() if count > 1)
+        if repeated_names:
             message = f"{', '.join(repeated_names[:3])}{and_more(len(repeated_names) - 3)} stands twice"
             problems.add(message, location, "Write each level once")
     return Feature(column, FeatureKind.CATEGORIES, level_names[0], tuple(level_names[1:]))
@@ -116,7 +117,7 @@ def list_levels(table: Table, column: str) -> tuple[str, ...]:
 
 
 def is_numeric(table: Table, column: str) -> bool:
-    """Return True if a column has numbers, and every other cell is missing."""
+    """Return True if a column has numbers with marks that are not ambiguous, and every other cell is missing."""
     column_numbers = read_numbers(table, column)
     is_read = column_numbers.marks.problem is None and not column_numbers.text_mask.any()
     return is_read and bool(np.isfinite(column_numbers.values).any())
@@ -149,7 +150,7 @@ def guess_features(
     features_by_column: Mapping[str, Feature] | None = None,
     keeps_all: bool = False,
 ) -> tuple[Feature, ...]:
-    """Guess how columns enter the model: as numbers if they are, else as categories; leave out useless ones.
+    """Guess how columns enter the model: as given, or as numbers if they are, else as categories; drop useless ones.
 
     Args:
         table: The table.
@@ -303,16 +304,16 @@ def _check_roles(table: Table, design: Design) -> None:
 
 
 def _find_complete_rows(reading: _Reading) -> IntArray:
-    """Return the indices of the rows without missing cells, and add a note on the others by column."""
+    """Return the indices of the rows without missing cells, and add a note on the others; raise if there are none."""
     masks_by_column = {name: mask for name, mask in reading.missing_mask_by_column.items() if mask.any()}
     left_out_mask = np.any([np.zeros(len(reading.table.frame), bool), *masks_by_column.values()], axis=0)
     complete_rows = np.flatnonzero(~left_out_mask)
     if masks_by_column:
-        column_masks = list(masks_by_column.items())[:10]
-        line_texts = [f"{shorten(column)}: {reading.describe_lines(mask)}" for column, mask in column_masks]
-        num_left_out, lines_text = int(left_out_mask.sum()), "; ".join(line_texts)
+        first_masks = list(masks_by_column.items())[:10]
+        line_texts = [f"{shorten(column)}: {reading.describe_lines(mask)}" for column, mask in first_masks]
         noun_forms = "row with a missing value was", "rows with missing values were"
-        reading.notes.append(f"{wording.counted(num_left_out, *noun_forms)} left out ({lines_text}).")
+        count_text = wording.counted(int(left_out_mask.sum()), *noun_forms)
+        reading.notes.append(f"{count_text} left out ({'; '.join(line_texts)}).")
     if not complete_rows.size:
         worst_column = max(masks_by_column, key=lambda column: int(masks_by_column[column].sum()))
         raise refuse("no row is complete", remedy=f"Leave out columns such as {shorten(worst_column)}")
@@ -320,16 +321,16 @@ def _find_complete_rows(reading: _Reading) -> IntArray:
 
 
 def _encode_one_hot(reading: _Reading, feature: Feature, kept_rows: IntArray) -> tuple[FloatArray, list[str]]:
-    """Return a column of 0 and 1 for each level but the reference, in these rows, and the names of these columns."""
+    """Return a column of 0 and 1 per level but the reference, in these rows, and names; one of zeros with problems."""
     import pandas as pd
 
     cells = reading.table.frame[feature.column].iloc[kept_rows]
-    if feature.levels:  # The levels are public, so no check may depend on the cells.
-        indicators = (cells.to_numpy(str)[:, None] == np.array(feature.levels)).astype(np.float64)
-        return indicators, [f"{feature.column}: {level}" for level in feature.levels]
-    level_codes, level_index = pd.factorize(cells, sort=True)
-    location, num_levels = f"column {shorten(feature.column)}", len(level_index)
-    level_names = [str(level) for level in level_index]
+    if feature.further_levels:  # The levels are public, so no check may depend on the cells.
+        indicators = (cells.to_numpy(str)[:, None] == np.array(feature.further_levels)).astype(np.float64)
+        return indicators, [f"{feature.column}: {level}" for level in feature.further_levels]
+    level_codes, distinct_cells = pd.factorize(cells, sort=True)
+    location, num_levels = f"column {shorten(feature.column)}", len(distinct_cells)
+    level_names = [str(level) for level in distinct_cells]
     if num_levels < 2:
         reading.problems.add("only one level is left", location, "Leave it out")
     elif num_levels > MAX_LEVELS:

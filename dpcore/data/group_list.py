@@ -113,25 +113,25 @@ def _space_edges(first_word: str, last_word: str, step_word: str) -> list[str]:
     """Write edges from one end to the other by a step; the last bin may reach beyond the end."""
     edges: list[str] = []
     if step_word in _NUM_DAYS or step_word in _NUM_MONTHS:
-        date, end_date = (datetime.strptime(word, DATE_FORMAT) for word in (first_word, last_word))
-        start_date = date
-        while (not edges or date < end_date) and len(edges) <= MAX_BINS + 1:
-            edges.append(date.strftime(DATE_FORMAT))
+        edge_date, end_date = (datetime.strptime(word, DATE_FORMAT) for word in (first_word, last_word))
+        start_date = edge_date
+        while (not edges or edge_date < end_date) and len(edges) <= MAX_BINS + 1:
+            edges.append(edge_date.strftime(DATE_FORMAT))
             if step_word in _NUM_DAYS:
-                date += timedelta(days=_NUM_DAYS[step_word])
+                edge_date += timedelta(days=_NUM_DAYS[step_word])
             else:
-                num_months = start_date.month - 1 + len(edges) * _NUM_MONTHS[step_word]
+                years, month_index = divmod(start_date.month - 1 + len(edges) * _NUM_MONTHS[step_word], 12)
                 # A month that begins on the 31st has no such day everywhere: ValueError, as for what cannot be read.
-                date = start_date.replace(year=start_date.year + num_months // 12, month=num_months % 12 + 1)
-        return [*edges, date.strftime(DATE_FORMAT)]
-    number, end_number, step_number = Decimal(first_word), Decimal(last_word), Decimal(step_word)
-    if not (step_number > 0 and number.is_finite() and end_number.is_finite()):
+                edge_date = start_date.replace(year=start_date.year + years, month=month_index + 1)
+        return [*edges, edge_date.strftime(DATE_FORMAT)]
+    edge_number, end_number, step_number = Decimal(first_word), Decimal(last_word), Decimal(step_word)
+    if not (step_number > 0 and edge_number.is_finite() and end_number.is_finite()):
         raise ValueError(step_word)
-    start_number = number
-    while (not edges or number < end_number) and len(edges) <= MAX_BINS + 1:
-        edges.append(_write_edge(str(number)))
-        number = start_number + len(edges) * step_number
-    return [*edges, _write_edge(str(number))]
+    start_number = edge_number
+    while (not edges or edge_number < end_number) and len(edges) <= MAX_BINS + 1:
+        edges.append(_write_edge(str(edge_number)))
+        edge_number = start_number + len(edges) * step_number
+    return [*edges, _write_edge(str(edge_number))]
 
 
 def _write_edge(word: str) -> str:
@@ -168,13 +168,13 @@ def find_groups(groups_text: str | None, edges_text: str | None) -> tuple[tuple[
     Raises:
         InvalidInput: The list or the edges cannot be read, or both are given.
     """
-    for name, text in (("list of groups", groups_text), ("edges of bins", edges_text)):
+    for argument_name, text in (("list of groups", groups_text), ("edges of bins", edges_text)):
         if not isinstance(text, str | None):
-            raise refuse(f"the {name} must be a text; got {str(text)[:40]}")
-    names, bin_edges = parse_groups(groups_text), parse_edges(edges_text)
-    if names and bin_edges:
+            raise refuse(f"the {argument_name} must be a text; got {str(text)[:40]}")
+    group_names, bin_edges = parse_groups(groups_text), parse_edges(edges_text)
+    if group_names and bin_edges:
         raise refuse("the public list of groups and edges of bins do not go together", "", "Leave one empty")
-    return (name_bins(bin_edges), bin_edges) if bin_edges else (names, ())
+    return (name_bins(bin_edges), bin_edges) if bin_edges else (group_names, ())
 
 
 def code_cells(cells: Sequence[str], groups: Sequence[str], edges: Sequence[str] = ()) -> IntArray:
@@ -189,13 +189,13 @@ def code_cells(cells: Sequence[str], groups: Sequence[str], edges: Sequence[str]
     if not edges:
         return np.array([index_by_name.get(cell, -1) for cell in cells], dtype=np.int64)
     read_cell, codes = find_reader(edges), []
-    keys = list(map(read_cell, edges))
+    edge_keys = list(map(read_cell, edges))
     for cell in cells:
         try:
-            place = bisect.bisect_right(keys, read_cell(cell)) - 1
+            bin_index = bisect.bisect_right(edge_keys, read_cell(cell)) - 1
         except ValueError:
-            place = -1
-        codes.append(place if place < len(groups) else -1)
+            bin_index = -1
+        codes.append(bin_index if bin_index < len(groups) else -1)
     return np.array(codes, dtype=np.int64)
 
 

@@ -39,7 +39,7 @@ def build_pairs(
     values: FloatArray | None = None,
     value_column: str = "",
 ) -> Pairs | None:
-    """Build the pairs from one entry per row; rows that name no group are left out and counted.
+    """Build the pairs from one entry per row; rows without a group are left out and counted; None if all are.
 
     Args:
         user_codes: Integers of at least 0, shape (num_rows,). Never ids.
@@ -106,15 +106,17 @@ def summarise_pairs(pairs: Pairs) -> PairSizes:
     assert pairs.rows is not None
     distinct_users, user_indices = np.unique(pairs.user_codes, return_inverse=True)
     groups_per_pair = np.bincount(user_indices, minlength=distinct_users.size)[user_indices]
-    pair_sizes, pair_counts = np.unique(np.stack([groups_per_pair, pairs.rows]), axis=1, return_counts=True)
+    distinct_sizes, pair_counts = np.unique(
+        np.stack([groups_per_pair, pairs.rows]), axis=1, return_counts=True
+    )
     group_codes, group_indices = np.unique(pairs.task_codes, return_inverse=True)
     rows_per_group = np.zeros(group_codes.size, dtype=np.int64)
     np.add.at(rows_per_group, group_indices, pairs.rows)
     users_per_group = np.bincount(group_indices)
     group_order = np.lexsort((users_per_group, rows_per_group))
-    group_sizes = np.stack([rows_per_group, users_per_group])[:, group_order]
-    column_names = pairs.column, pairs.further_columns
-    return PairSizes(pair_sizes[0], pair_sizes[1], pair_counts, group_sizes[0], group_sizes[1], *column_names)
+    pair_arrays = distinct_sizes[0], distinct_sizes[1], pair_counts
+    group_arrays = rows_per_group[group_order], users_per_group[group_order]
+    return PairSizes(*pair_arrays, *group_arrays, pairs.column, pairs.further_columns)
 
 
 def fits_in_file(pair_sizes: PairSizes) -> bool:
@@ -139,7 +141,7 @@ def write_distribution(dataset: Dataset) -> str:
     if not fits_in_file(pair_sizes):
         raise refuse(f"the distribution has more than {MAX_ENTRIES:,} sizes or {MAX_GROUPS:,} groups")
     rows_and_users = np.stack([pair_sizes.task_rows, pair_sizes.task_users])
-    group_totals, group_counts = np.unique(rows_and_users, axis=1, return_counts=True)
+    distinct_sizes, group_counts = np.unique(rows_and_users, axis=1, return_counts=True)
     members = {
         "schema": SCHEMA,
         "label": dataset.provenance.label,
@@ -148,7 +150,7 @@ def write_distribution(dataset: Dataset) -> str:
         "users": {"rows": dataset.histogram.sizes.tolist(), "users": dataset.histogram.users.tolist()},
         "pairs": {name: getattr(pair_sizes, name).tolist() for name in _NAMES_BY_LIST["pairs"]},
         "groups": dict(
-            zip(_NAMES_BY_LIST["groups"], [*group_totals.tolist(), group_counts.tolist()], strict=True)
+            zip(_NAMES_BY_LIST["groups"], [*distinct_sizes.tolist(), group_counts.tolist()], strict=True)
         ),
     }
     return json.dumps(members, ensure_ascii=False) + "\n"
@@ -238,14 +240,12 @@ def _check_agreement(
     num_pairs = sum(pair_arrays["pairs"].tolist())
     # Numbers of pairs by the number of groups of their user.
     pairs_by_num_groups: Counter[int] = Counter()
-    for num_user_groups, pair_count in np.stack(
-        [pair_arrays["groups"], pair_arrays["pairs"]], axis=1
-    ).tolist():
-        pairs_by_num_groups[num_user_groups] += pair_count
-    num_paired_users = sum(count // num_user_groups for num_user_groups, count in pairs_by_num_groups.items())
-    has_other_tasks = contribution is Contribution.DISTINCT_TASKS and num_pairs != total_rows["users"]
+    for groups_per_user, pair_count in np.c_[pair_arrays["groups"], pair_arrays["pairs"]].tolist():
+        pairs_by_num_groups[groups_per_user] += pair_count
+    num_paired_users = sum(count // groups_per_user for groups_per_user, count in pairs_by_num_groups.items())
+    tasks_disagree = contribution is Contribution.DISTINCT_TASKS and num_pairs != total_rows["users"]
     user_sizes, counts_rows = user_arrays["rows"], contribution is Contribution.ROWS
-    users_of_groups = _compute_product(group_arrays["users"], group_arrays["groups"])
+    total_group_users = _compute_product(group_arrays["users"], group_arrays["groups"])
     checks = [
         *(
             (num_rows > MAX_ROWS, f"{heading} have more than {MAX_ROWS:,} rows in all")
@@ -256,18 +256,18 @@ def _check_agreement(
         (np.any(group_arrays["users"] > group_arrays["rows"]), "a group has more users than rows"),
         (group_arrays["users"].max() > num_users, "a group has more users than there are"),
         (pair_arrays["groups"].max() > num_groups, "a user is in more groups than there are"),
-        (num_pairs != users_of_groups, "pairs must be as many as the users of all groups together"),
+        (num_pairs != total_group_users, "pairs must be as many as the users of all groups together"),
         (total_rows["pairs"] != total_rows["groups"], "pairs and groups must have the same rows in all"),
         *(
             (
-                pair_count % num_user_groups > 0,
-                f"users in {num_user_groups:,} groups each cannot have {pair_count:,} pairs",
+                pair_count % groups_per_user > 0,
+                f"users in {groups_per_user:,} groups each cannot have {pair_count:,} pairs",
             )
-            for num_user_groups, pair_count in pairs_by_num_groups.items()
+            for groups_per_user, pair_count in pairs_by_num_groups.items()
         ),
         (num_paired_users > num_users, f"{num_paired_users:,} users have pairs, and there are {num_users:,}"),
         (counts_rows and total_rows["pairs"] > total_rows["users"], "pairs have more rows than users do"),
-        (has_other_tasks, "users and pairs must have the same number of tasks"),
+        (tasks_disagree, "users and pairs must have the same number of tasks"),
     ]
     for is_problem, message in checks:
         if is_problem:

@@ -60,11 +60,11 @@ class Generator(ABC):
     title: ClassVar[str]
 
     def __post_init__(self) -> None:
-        hints, wrong_fields = list_field_types(type(self)), list[str]()
+        types_by_name, wrong_fields = list_field_types(type(self)), list[str]()
         with Problems() as problems:
             for name, field in declared_fields(type(self)).items():
                 num_problems = len(problems.entries)
-                field.check(problems, getattr(self, name), hints[name])
+                field.check(problems, getattr(self, name), types_by_name[name])
                 wrong_fields += [name] if len(problems.entries) > num_problems else []
             self._check_together(problems, wrong_fields)
 
@@ -79,9 +79,8 @@ class Generator(ABC):
     def sentence(self) -> str:
         """Return the distribution and its parameters in one sentence."""
         named_fields = declared_fields(type(self)).items()
-        values_by_label = {field.label: getattr(self, name) for name, field in named_fields}
-        setting_texts = [f"{label}: {wording.entered(value)}" for label, value in values_by_label.items()]
-        return f"Generated: {self.title} ({', '.join(setting_texts)})."
+        phrases = [f"{field.label}: {wording.entered(getattr(self, name))}" for name, field in named_fields]
+        return f"Generated: {self.title} ({', '.join(phrases)})."
 
 
 @dataclass(frozen=True)
@@ -198,11 +197,11 @@ class LogNormalSizes(Generator):
         if (log_size := self.log_mean + 6 * self.log_sigma) > math.log(MAX_SIZE):
             message = f"log_mean + 6 log_sigma must be at most {math.log(MAX_SIZE):.1f}"
             problems.add(f"{message}; got {wording.entered(log_size)}", remedy="Lower one of the two")
-        elif not wrong_fields and (num_sizes := self._expected_distinct_sizes()) > MAX_DISTINCT_SIZES:
+        elif not wrong_fields and (num_sizes := self._estimate_distinct_sizes()) > MAX_DISTINCT_SIZES:
             message = f"about {wording.number(num_sizes)} distinct numbers of rows; at most {MAX_DISTINCT_SIZES:,} fit"
             problems.add(message, remedy="Lower log_mean, log_sigma or num_users")
 
-    def _expected_distinct_sizes(self) -> float:
+    def _estimate_distinct_sizes(self) -> float:
         """Compute the sum of 1 - exp(-n p(s)) over sizes s, as an integral over log s within 8 standard deviations."""
         log_mean, log_sigma, num_users = float(self.log_mean), float(self.log_sigma), float(self.num_users)
         if log_sigma == 0.0:
@@ -219,8 +218,8 @@ class LogNormalSizes(Generator):
         rng = np.random.default_rng(int(self.seed))
         size_arrays, count_arrays = [], []
         for first_user in range(0, int(self.num_users), _CHUNK_USERS):
-            chunk_users = min(_CHUNK_USERS, int(self.num_users) - first_user)
-            user_sizes = np.rint(np.exp(rng.normal(float(self.log_mean), float(self.log_sigma), chunk_users)))
+            num_drawn = min(_CHUNK_USERS, int(self.num_users) - first_user)
+            user_sizes = np.rint(np.exp(rng.normal(float(self.log_mean), float(self.log_sigma), num_drawn)))
             distinct_sizes, user_counts = _count_numbers(np.clip(user_sizes, 1, MAX_SIZE).astype(np.int64))
             size_arrays.append(distinct_sizes)
             count_arrays.append(user_counts)
@@ -429,15 +428,15 @@ def build_sizes(num_users: int, num_rows: int, max_size: int) -> IntArray:
 
     Above 1 they fall as a power of the share of smaller users; the remainder of rounding goes to the first users.
     """
-    shares = np.linspace(1.0, 0.0, num_users)
+    smaller_shares = np.linspace(1.0, 0.0, num_users)
     low_exponent, high_exponent = 0.0, 1000.0
     for _ in range(60):
         exponent = (low_exponent + high_exponent) / 2.0
-        num_trial_rows = np.rint(1.0 + (max_size - 1) * shares**exponent).sum()
+        num_trial_rows = np.rint(1.0 + (max_size - 1) * smaller_shares**exponent).sum()
         low_exponent, high_exponent = (
             (exponent, high_exponent) if num_trial_rows > num_rows else (low_exponent, exponent)
         )
-    sizes = np.rint(1.0 + (max_size - 1) * shares**high_exponent).astype(np.int64)
+    sizes = np.rint(1.0 + (max_size - 1) * smaller_shares**high_exponent).astype(np.int64)
     sizes[1 : 1 + num_rows - int(sizes.sum())] += 1
     return sizes
 
@@ -472,9 +471,9 @@ def simulate_news(seed: int) -> RegressionRows:
     rng = np.random.default_rng((seed, 2))
     row_users = np.repeat(np.arange(297), build_sizes(297, 3452, 878))
     labels = np.minimum(np.floor(np.exp(rng.normal(0.5, 1.2, row_users.size))), 71.0)
-    hourly_counts = np.zeros_like(labels)
-    features: list[FloatArray] = []
+    counts_so_far = np.zeros_like(labels)
+    counts_by_hour: list[FloatArray] = []
     for _ in range(10):
-        hourly_counts = hourly_counts + rng.binomial((labels - hourly_counts).astype(np.int64), 0.12)
-        features.append(hourly_counts)
-    return RegressionRows(np.column_stack(features), labels, row_users)
+        counts_so_far = counts_so_far + rng.binomial((labels - counts_so_far).astype(np.int64), 0.12)
+        counts_by_hour.append(counts_so_far)
+    return RegressionRows(np.column_stack(counts_by_hour), labels, row_users)

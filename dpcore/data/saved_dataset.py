@@ -88,15 +88,15 @@ def _count_bytes(facet: Any) -> int:
 
 
 def _is_readable(facet: Any) -> bool:
-    """Return True if the file's codes and names can be read back."""
+    """Return True if the codes and names of a facet are within the limits of reading them back from a file."""
     field_values = [getattr(facet, f.name) for f in fields(facet)]
     tuples_of_values = [value if isinstance(value, tuple) else (value,) for value in field_values]
-    names = [name for values in tuples_of_values for name in values]
+    all_values = [value for values in tuples_of_values for value in values]
     return (
         all(int(getattr(facet, name).max()) < MAX_VALUES for name in _CODE_ATTRIBUTES if hasattr(facet, name))
         and getattr(facet, "num_tasks", 0) <= MAX_VALUES
-        and all(cut(name, NAME) == name for name in names if isinstance(name, str))
-        and len(names) <= MAX_NAMES
+        and all(cut(value, NAME) == value for value in all_values if isinstance(value, str))
+        and len(all_values) <= MAX_NAMES
     )
 
 
@@ -176,7 +176,7 @@ CODEC = Codec(
         **dict.fromkeys(_CODE_FIELDS, _read_codes),
     },
     writers={
-        Feature: lambda f: [f.column, f.encoding.value, f.reference, *f.levels],
+        Feature: lambda f: [f.column, f.encoding.value, f.reference, *f.further_levels],
         Neighbours: lambda relation: relation.short,
     },
 )
@@ -237,14 +237,14 @@ def _read_histogram(node: JsonValue) -> ContributionHistogram | None:
 
 
 def compute_seal(account: str, dataset_digest: str, design_json: Mapping[str, Any] | None) -> str:
-    """Compute the seal of account, data and design, which detects an account of other data."""
+    """Compute the seal of account, data and design, a hexadecimal SHA-256, which detects an account of other data."""
     return hashlib.sha256(json.dumps([account, dataset_digest, design_json]).encode()).hexdigest()
 
 
 def table_to_json(
     dataset_json: Mapping[str, Any], account: str, design: Design | None, settings: Mapping[str, float]
 ) -> dict[str, Any]:
-    """Convert a table that belongs to one page to a JSON object.
+    """Build the JSON object of a table that belongs to one page: data, account, design, settings, and their seal.
 
     Args:
         dataset_json: The data, from `dpcore.data.saved_dataset.to_json`.
@@ -252,11 +252,11 @@ def table_to_json(
         design: Roles of its columns.
         settings: Entries of the user about its columns, by session key.
     """
-    saved_design = CODEC.write(design)
+    design_json = CODEC.write(design)
     return {
         "content": dataset_json,
         "account": account,
-        "design": saved_design,
+        "design": design_json,
         "entered": dict(settings),
-        "seal": compute_seal(account, dataset_json["digest"], saved_design),
+        "seal": compute_seal(account, dataset_json["digest"], design_json),
     }

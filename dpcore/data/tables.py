@@ -89,7 +89,7 @@ class FileLayout:
 
 @dataclass(frozen=True)
 class TableLayout:
-    """The layout of a table: its files, and the reading of its cells.
+    """The layout of a table: its files, the reading of its cells, and the columns that are filled in all rows.
 
     Attributes:
         files: One entry per file, at least one.
@@ -166,8 +166,8 @@ class Table:
 
     def describe_row(self, row: int) -> str:
         """Return the location of a row as text, with the file if several were joined."""
-        names = [name for start_row, name in self.files if start_row <= row]
-        return f"{self.line_word} {self.line(row):,}" + (f" of {shorten(names[-1])}" if names else "")
+        file_phrases = [f" of {shorten(name)}" for start_row, name in self.files if start_row <= row]
+        return f"{self.line_word} {self.line(row):,}{''.join(file_phrases[-1:])}"
 
 
 def build_table(
@@ -207,7 +207,7 @@ def build_table(
 
 
 def join_tables(tables: list[Table]) -> Table:
-    """Join tables with the same columns, in any order; locations then name the file.
+    """Join tables with the same columns, in any order; locations then name the file. One table is returned as it is.
 
     Raises:
         InvalidInput: The columns differ.
@@ -231,7 +231,7 @@ def join_tables(tables: list[Table]) -> Table:
 
 
 def join_types(tables: Sequence[Table]) -> dict[str, Any]:
-    """Return the fields `Table.times` of any of the tables, and `Table.booleans` of all of them."""
+    """Return as fields of `Table` the columns that are times in any of the tables, and booleans in all of them."""
     times = {column: time_type for table in tables for column, time_type in table.times.items()}
     return {"times": times, "booleans": frozenset.intersection(*(table.booleans for table in tables))}
 
@@ -239,7 +239,7 @@ def join_types(tables: Sequence[Table]) -> dict[str, Any]:
 def drop_blank_rows(
     frame: pd.DataFrame, row_lines: IntArray, notes: list[str], further_blank_lines: Sequence[int] = ()
 ) -> tuple[pd.DataFrame, IntArray]:
-    """Drop blank rows and return the others with their lines; in one column a blank row is a missing cell.
+    """Return the rows that are not blank, and their lines; in one column a blank row is a missing cell and stays.
 
     Args:
         frame: The cells.
@@ -248,8 +248,8 @@ def drop_blank_rows(
         further_blank_lines: Blank lines that are not rows of the frame.
     """
     blank_mask = np.full(len(frame), frame.shape[1] > 1)
-    for index in range(frame.shape[1] if blank_mask.any() else 0):
-        blank_mask &= (frame.iloc[:, index] == "").to_numpy(bool)
+    for column_index in range(frame.shape[1] if blank_mask.any() else 0):
+        blank_mask &= (frame.iloc[:, column_index] == "").to_numpy(bool)
     if blank_mask.all():
         location = f"line {row_lines[0]:,}"
         raise refuse("all rows under the header are blank", location, "Choose a file with rows")
@@ -284,10 +284,10 @@ def _write_group_pattern(mark: str) -> str:
 
 def _write_pattern(decimal_mark: str) -> str:
     """Return the pattern of numbers with ``decimal_mark`` as decimal mark and the other mark between thousands."""
-    thousands_mark = "," if decimal_mark == "." else r"\."
+    thousands_pattern = "," if decimal_mark == "." else r"\."
     decimal_pattern = r"\." if decimal_mark == "." else ","
-    integer_part = rf"(?:[0-9]+|[1-9][0-9]{{0,2}}(?:{thousands_mark}[0-9]{{3}})+)"
-    return rf"[+-]?(?:{integer_part}(?:{decimal_pattern}[0-9]*)?|{decimal_pattern}[0-9]+){_EXPONENT_PATTERN}"
+    int_pattern = rf"(?:[0-9]+|[1-9][0-9]{{0,2}}(?:{thousands_pattern}[0-9]{{3}})+)"
+    return rf"[+-]?(?:{int_pattern}(?:{decimal_pattern}[0-9]*)?|{decimal_pattern}[0-9]+){_EXPONENT_PATTERN}"
 
 
 def _match_sql(cells_sql: str, pattern: str) -> str:
@@ -296,9 +296,9 @@ def _match_sql(cells_sql: str, pattern: str) -> str:
 
 
 def _read_word_sql(cells_sql: str) -> str:
-    """Return the conditions, for a CASE, of cells that say yes or no."""
-    lists = [", ".join(f"'{word}'" for word in words) for words in (YES_WORDS, NO_WORDS)]
-    yes_sql, no_sql = (f"lower({cells_sql}) IN ({words})" for words in lists)
+    """Return the WHEN clauses of a CASE that read cells that say yes or no as 1 and 0."""
+    word_lists_sql = [", ".join(f"'{word}'" for word in words) for words in (YES_WORDS, NO_WORDS)]
+    yes_sql, no_sql = (f"lower({cells_sql}) IN ({list_sql})" for list_sql in word_lists_sql)
     return f"WHEN {yes_sql} THEN 1.0::DOUBLE WHEN {no_sql} THEN 0.0::DOUBLE"
 
 
@@ -378,38 +378,38 @@ def settle_marks(
         return f"{find_place(f'{only_sqls[mark]} OR {group_sqls[mark]}')}, column {shorten(column)}"
 
     decimal_mark, problem, note_text = _decide_mark(any_by_mask, find_location, column, delimiter, is_integer)
-    word_sql = ""
+    word_cases_sql = ""
     if any_by_mask["words"]:
-        word_sql = _read_word_sql(cells_sql)
+        word_cases_sql = _read_word_sql(cells_sql)
         note_text = f"Column {shorten(column)}: yes counts as 1, and no as 0."
         if any_by_mask["beside"]:
             location = f"{find_place(masks['words'])}, column {shorten(column)}"
             message = "yes or no stands in a column with other numbers than 0 and 1"
             problem = InputProblem(message, location, "Write all in one way")
-    sql = (
-        f"CASE WHEN {cells_sql} = '' THEN NULL {word_sql} WHEN {match_sqls[decimal_mark]} THEN "
+    number_sql = (
+        f"CASE WHEN {cells_sql} = '' THEN NULL {word_cases_sql} WHEN {match_sqls[decimal_mark]} THEN "
         f"{_cast_sql(_write_number_sql(cells_sql, decimal_mark))} "
         f"WHEN {_match_sql(cells_sql, _NOT_FINITE_PATTERN)} THEN 'inf'::DOUBLE "
         f"WHEN {cells_sql} IS NOT NULL THEN '-inf'::DOUBLE END"
     )
-    return Marks(sql, problem, note_text, decimal_mark)
+    return Marks(number_sql, problem, note_text, decimal_mark)
 
 
 def read_cell_sql(cell_sql: str, first_mark: str) -> str:
-    """Return the SQL of a cell as a number, read independently of other cells; null if it is not a number.
+    """Return the SQL of a cell as a number, read by itself; 1 for yes, 0 for no, null for other text.
 
     Args:
         cell_sql: SQL of the cell, text without blanks around it.
         first_mark: Decimal mark for ambiguous cells such as 1,234.
     """
     text_sql = _remove_spaces_sql(cell_sql)
-    reading_sqls = [
+    mark_cases = [
         f"WHEN {_match_sql(text_sql, _write_pattern(decimal_mark))} "
         f"THEN TRY_CAST({_write_number_sql(text_sql, decimal_mark)} AS DOUBLE)"
         for decimal_mark in (".,", ",.")[first_mark == ","]
     ]
-    plain_sql = f"WHEN {_match_sql(text_sql, _PLAIN_PATTERN)} THEN TRY_CAST({text_sql} AS DOUBLE)"
-    return f"CASE {_read_word_sql(text_sql)} {plain_sql} {' '.join(reading_sqls)} END"
+    plain_case = f"WHEN {_match_sql(text_sql, _PLAIN_PATTERN)} THEN TRY_CAST({text_sql} AS DOUBLE)"
+    return f"CASE {_read_word_sql(text_sql)} {plain_case} {' '.join(mark_cases)} END"
 
 
 def _decide_mark(

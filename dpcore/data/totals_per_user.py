@@ -96,7 +96,7 @@ class Amounts(ByDigest):
 
     @classmethod
     def from_totals(cls, totals: Totals | npt.ArrayLike) -> Amounts:
-        """Group one total per user, in any order.
+        """Group one total per user, in any order, or take the totals and numbers of users of a facet of bins.
 
         Args:
             totals: The facet, or finite numbers of at least 0, shape (num_users,).
@@ -195,8 +195,8 @@ class Amounts(ByDigest):
         """Return the smallest total such that at least this share (in [0, 1]) of the users have at most that much."""
         users_up_to = self._users_from[0] - self._users_from[1:]
         # 0.07 * 100 is 7.000000000000001 in float64: without the slack it would require 8 users.
-        num_users = user_share * self._users_from[0] * (1.0 - 1e-12)
-        return float(self.values[min(int(np.searchsorted(users_up_to, num_users)), self.values.size - 1)])
+        num_needed = user_share * self._users_from[0] * (1.0 - 1e-12)
+        return float(self.values[min(int(np.searchsorted(users_up_to, num_needed)), self.values.size - 1)])
 
 
 def expand_rows(values: Values) -> Values:
@@ -231,10 +231,10 @@ class UserAmounts:
     Attributes:
         histogram: Numbers of users by size; empty for data that name no user.
         totals: Each user's sum of the values, of either sign, shape (num_users,); None if no values were read.
-        pair_users: Code of the user of every pair of user and group, ascending, shape (num_pairs,).
+        pair_user_codes: Code of the user of every pair of user and group, ascending, shape (num_pairs,).
         pair_rows: Rows of every pair, likewise.
         pair_sums: Sum of the values of every pair, likewise; None if no values were read.
-        pair_groups: Code of the group of every pair, likewise; None if each pair is of a group of its own.
+        pair_group_codes: Code of the group of every pair, likewise; None if each pair is of a group of its own.
         group_names: Name of each group by code, as `Dataset.task_names`; empty if it is not known.
         pair_sizes: Distribution of pairs, if the pairs themselves are not known.
         layout: Layout of the files; None for other data.
@@ -246,10 +246,10 @@ class UserAmounts:
 
     histogram: ContributionHistogram
     totals: FloatArray | None = None
-    pair_users: IntArray | None = None
+    pair_user_codes: IntArray | None = None
     pair_rows: IntArray | None = None
     pair_sums: FloatArray | None = None
-    pair_groups: IntArray | None = None
+    pair_group_codes: IntArray | None = None
     group_names: tuple[str, ...] = ()
     pair_sizes: PairSizes | None = None
     layout: TableLayout | None = None
@@ -260,7 +260,7 @@ class UserAmounts:
 
     @property
     def dropped_counts(self) -> dict[str, int]:
-        """Return the numbers of cells and rows that the rules drop or count as 0, and of groups, by name; private."""
+        """Return by name how many rows are dropped and cells or sums count as 0, and the number of groups; private."""
         counts_by_name = {
             "rows without a user": self.num_rows_without_user,
             "cells without a number": self.num_cells_without_number,
@@ -298,9 +298,9 @@ def get_user_amounts(dataset: Dataset) -> UserAmounts:
     if (pairs := dataset.pairs) is None:
         return user_amounts
     pair_rows = np.ones_like(pairs.user_codes) if pairs.rows is None else pairs.rows
-    fields: dict[str, Any] = {"pair_users": pairs.user_codes, "pair_rows": pair_rows, "pair_sums": pairs.sums}
-    fields |= {"pair_groups": pairs.task_codes, "group_names": dataset.task_names}
-    return replace(user_amounts, num_groups=pairs.num_tasks, **fields)
+    pair_fields: dict[str, Any] = {"pair_user_codes": pairs.user_codes, "pair_group_codes": pairs.task_codes}
+    pair_fields |= {"pair_rows": pair_rows, "pair_sums": pairs.sums, "num_groups": pairs.num_tasks}
+    return replace(user_amounts, group_names=dataset.task_names, **pair_fields)
 
 
 def get_role_columns(dataset: Dataset) -> dict[str, Any]:
@@ -327,16 +327,16 @@ def build_dummy_dataset(
     value_column, group_columns, sizes = role_columns["value"], role_columns["group"], np.array([1, 2, 3])
     pairs, values, histogram = None, None, ContributionHistogram.from_counts(sizes)
     totals_facet = Totals.of_contributions(histogram)
-    sum_fields: dict[str, Any] = {}
+    pair_fields: dict[str, Any] = {}
     if value_column is not None:
         values = Values(np.repeat(np.arange(3), sizes), np.ones(6), value_column)
         totals_facet = Totals(sizes, value_column)
-        sum_fields = {"sums": sizes, "sums_of_squares": sizes, "value_column": value_column}
-        sum_fields["value_range"] = (1.0, 1.0)
+        pair_fields = {"sums": sizes, "sums_of_squares": sizes, "value_column": value_column}
+        pair_fields["value_range"] = (1.0, 1.0)
     if group_columns:
-        pair_codes = np.arange(3), np.zeros(3, dtype=np.int64)
         group_column, further_columns = group_columns[0], group_columns[1:]
-        pairs = Pairs(*pair_codes, 1, group_column, rows=sizes, further_columns=further_columns, **sum_fields)
+        pair_fields |= {"rows": sizes, "further_columns": further_columns}
+        pairs = Pairs(np.arange(3), np.zeros(3, dtype=np.int64), 1, group_column, **pair_fields)
     name, layout = ("", None) if user_amounts is None else (user_amounts.name, user_amounts.layout)
     return Dataset(
         name or "data", "A made-up table.", disclosure, histogram, role_columns["user"], contribution, values,

@@ -119,7 +119,7 @@ def carry_out_fourfold_proof(comparison: Comparison) -> FourfoldProof:
     """Carry out the proof of theorem 3 on a problem: construct the cap h' of the proof, and compute what it costs."""
     problem, h = comparison.problem, comparison.smooth_choice.threshold
     histogram = problem.histogram
-    rows_below, users_above, _ = (float(piece) for piece in histogram.pieces(h))
+    rows_below, users_above, _ = (float(piece_sum) for piece_sum in histogram.pieces(h))
     share_below = rows_below / (rows_below + h * users_above)
     p, q, r = histogram.num_users - int(users_above), int(users_above), 0
     # Case 1. The sum of squared weights is at least A / n^2 = alpha / n >= 1 / (2 n), and n_{h'} >= n: hence the
@@ -185,16 +185,16 @@ def compute_variance_ratios(
     Raises:
         InvalidInput: Shapes do not fit, something is not finite and above 0, or sizes descend.
     """
-    s, u, rho = (np.asarray(array_values, dtype=np.float64) for array_values in (sizes, users, noise_ratio))
+    s, u, rho = (np.asarray(array, dtype=np.float64) for array in (sizes, users, noise_ratio))
     with Problems() as problems:
-        for array_name, array_values in (("sizes", s), ("users", u), ("noise_ratio", rho)):
-            if not np.all(np.isfinite(array_values) & (array_values > 0.0)):
+        for array_name, array in (("sizes", s), ("users", u), ("noise_ratio", rho)):
+            if not np.all(np.isfinite(array) & (array > 0.0)):
                 problems.add(f"{array_name} must be finite numbers above 0")
         if s.ndim == 0 or s.shape[-1:] != u.shape[-1:] or s.shape[-1] == 0:
             problems.add("sizes and users must have the same number of groups along their last axis")
         elif np.any(np.diff(s, axis=-1) < 0.0):
             problems.add("sizes must ascend along the last axis")
-    s, u, rho = (np.asarray(array_values) for array_values in np.broadcast_arrays(s, u, rho[..., None]))
+    s, u, rho = (np.asarray(array) for array in np.broadcast_arrays(s, u, rho[..., None]))
     smooth_variances = 1.0 / _maximise_inverse_variance(s, u, rho)
     capped_variances = _minimise_capped_variance(s, u, rho, uses_integer_caps)
     return VarianceRatios(capped_variances / smooth_variances, smooth_variances, capped_variances)
@@ -216,9 +216,9 @@ def _maximise_inverse_variance(s: FloatArray, u: FloatArray, rho: FloatArray) ->
     zeros = np.zeros_like(s[..., :1])
     rows_below = np.concatenate((zeros, np.cumsum(s * u, axis=-1)), axis=-1)
     users_above = np.concatenate((u.sum(axis=-1, keepdims=True), _sum_later_groups(u)), axis=-1)
-    inverse_sizes = np.concatenate(((u / s).sum(axis=-1, keepdims=True), _sum_later_groups(u / s)), axis=-1)
+    inverse_sums = np.concatenate(((u / s).sum(axis=-1, keepdims=True), _sum_later_groups(u / s)), axis=-1)
     left_ends, right_ends = np.concatenate((zeros, s), axis=-1), np.concatenate((s, s[..., -1:]), axis=-1)
-    curvatures = inverse_sizes + rho[..., :1]
+    curvatures = inverse_sums + rho[..., :1]
     h = np.clip(users_above / curvatures, left_ends, right_ends)
     return np.asarray((rows_below + h * (2.0 * users_above - h * curvatures)).max(axis=-1))
 

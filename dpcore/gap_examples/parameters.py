@@ -56,6 +56,7 @@ class GapParameters(Parameters):
     regression_g: int = public.number(5, "g of the instance", stops=REGRESSION_G, place=TAB)
 
     def _check_together(self, problems: Problems) -> None:
+        """Add the problems that *Mean* has with an entered variance of values in [0, 1]."""
         if self.value_variance is not None:
             with problems.collecting():
                 self.mean_parameters()

@@ -141,7 +141,7 @@ def compute_variances_of_example_1(g: int) -> tuple[IntArray, FloatArray]:
 
 
 def compute_limiting_of_example_3(g: int, threshold: int) -> SampleLimiting:
-    """Compute the variance of sample limiting for example 3, exactly.
+    """Compute the probability and the variance of each distinct sample of sample limiting for example 3, exactly.
 
     The number O of sampled (1, 0) rows of users 2 .. is binomial. The first coordinate then has h + O rows and
     the second g h - O, each row weighing one over its coordinate's rows.
@@ -217,7 +217,7 @@ class RegressionStep:
 
 
 def solve_regression_step(example_number: int, g: int, solves_best: bool = True) -> RegressionStep:
-    """Compute the closed forms of example 1 or 3; solve for the best C if it is wanted and small enough."""
+    """Compute example 1 or 3 and sample limiting on it; solve for the best C if it is wanted and small enough."""
     if example_number == 1:
         example = build_example_1(g)
         limited_variances = compute_variances_of_example_1(g)[1]
@@ -239,11 +239,10 @@ def solve_regression_step(example_number: int, g: int, solves_best: bool = True)
 
 def compute_growth(example_number: int) -> dict[str, FloatArray]:
     """Return the ratio of sample limiting to the paper's C, to the best C, and as guaranteed, over g, as columns."""
-    regression_steps = [solve_regression_step(example_number, g, solves_best=False) for g in REGRESSION_G]
-    examples = [regression_step.example for regression_step in regression_steps]
+    steps = [solve_regression_step(example_number, g, solves_best=False) for g in REGRESSION_G]
     return {
         "g": np.array(REGRESSION_G, dtype=np.float64),
-        "ratio": np.array([step.ratio for step in regression_steps]),
-        "ratio_to_best_c": np.array([step.best_ratio for step in regression_steps]),
-        "ratio_guaranteed": np.array([e.limiting_bound / e.weights_bound for e in examples]),
+        "ratio": np.array([step.ratio for step in steps]),
+        "ratio_to_best_c": np.array([step.best_ratio for step in steps]),
+        "ratio_guaranteed": np.array([x.example.limiting_bound / x.example.weights_bound for x in steps]),
     }

@@ -176,8 +176,8 @@ def compute_integer_cap_limit(
         stationary_caps = np.where(slope > 0.0, np.maximum(p * q / slope, 1.0), np.inf)
         # The variance has one valley in x, as its derivative changes its sign once: the best whole cap is beside
         # the root.
-        rounded_caps = np.where(np.isfinite(stationary_caps), np.floor(stationary_caps), 1.0)
-        candidate_caps = np.stack((rounded_caps, rounded_caps + 1.0))
+        floored_caps = np.where(np.isfinite(stationary_caps), np.floor(stationary_caps), 1.0)
+        candidate_caps = np.stack((floored_caps, floored_caps + 1.0))
         kept_rows = p + q * candidate_caps
         candidate_variances = 1.0 / kept_rows + t * (candidate_caps / kept_rows) ** 2
         variance_without_cap = np.where(slope > 0.0, np.inf, t / q**2)
@@ -330,7 +330,7 @@ class Domination:
 def find_dominating_groups(comparison: Comparison) -> Domination:
     """Find a limit of two groups whose ratio is at least that of this instance, by a line between n_h and psi(h).
 
-    The two extreme slopes and the one halfway are tried, each of which is a proof; the best is returned.
+    The two extreme slopes and the one halfway are tried, each of which is a proof; the smallest ratio is returned.
 
     Raises:
         InvalidInput: The problem has no sampling error (its ratio is 1 and there is nothing to prove).
@@ -393,13 +393,13 @@ def write_instance_json(comparison: Comparison, disclosure: Provenance) -> str:
         disclosure: Of the data behind it.
     """
     problem, rho = comparison.problem, comparison.noise_ratio
-    instance = {
+    instance_entries = {
         "sizes": problem.histogram.sizes.tolist(),
         "users": problem.histogram.users.tolist(),
         "noise_ratio": finite_or_none(rho),
         "epsilon_for_unit_values": math.sqrt(8.0 / rho) if math.isfinite(rho) else None,
     }
-    answer = {
+    answer_entries = {
         "ratio": comparison.ratio,
         "ratio_at_least": comparison.ratio_at_least,
         "ratio_at_most": comparison.ratio_at_most,
@@ -411,8 +411,8 @@ def write_instance_json(comparison: Comparison, disclosure: Provenance) -> str:
     return write_document(
         INSTANCE_SCHEMA,
         label=disclosure.label,
-        instance=instance,
-        answer=answer,
+        instance=instance_entries,
+        answer=answer_entries,
         largest_ratio_of_any_instance=compute_supremum().ratio,
         source="Epasto et al. 2020, section 3.3; the largest ratio: docs/gap.md",
     )

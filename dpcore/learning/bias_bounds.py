@@ -152,9 +152,9 @@ class CapStatistics:
         """Return a copy with the differences of sums lessened by what rounding may have added: for lower bounds."""
         rounded_fields = {
             name: np.maximum(
-                getattr(self, name) * (1.0 - RELATIVE_ROUNDING) - error * self.capped_row_share, 0.0
+                getattr(self, name) * (1.0 - RELATIVE_ROUNDING) - allowance * self.capped_row_share, 0.0
             )
-            for name, error in ROUNDING.items()
+            for name, allowance in ROUNDING.items()
         }
         return replace(self, **rounded_fields)
 
@@ -209,9 +209,9 @@ def compute_cap_statistics(
     cut_shares = np.where(caps_nobody, 0.0, cut_shares)
     # chi^2 = sum (q_j - p_j)^2 / p_j, users below and above the cap apart, so that only the second cancels.
     # Below it q_j = p_j n / n_tau, above it q_j = u.
-    uncapped_terms = (rows_below / total_rows) * (cut_shares * total_rows / kept_rows) ** 2
-    capped_terms = (total_rows * u * inverse_size_sums) * u - 2.0 * u * users_above + capped_row_shares
-    chi_squared = np.maximum(uncapped_terms + np.maximum(capped_terms, 0.0), 0.0)
+    chi_squared_below = (rows_below / total_rows) * (cut_shares * total_rows / kept_rows) ** 2
+    chi_squared_above = (total_rows * u * inverse_size_sums) * u - 2.0 * u * users_above + capped_row_shares
+    chi_squared = np.maximum(chi_squared_below + np.maximum(chi_squared_above, 0.0), 0.0)
     return CapStatistics(
         fraction=np.asarray(caps / total_rows),
         kept_share=np.asarray(kept_rows / total_rows),

@@ -66,6 +66,7 @@ class PrivacyTerm:
     log_power: float = 2.0
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with every parameter that is out of its range."""
         with Problems() as problems:
             problems.between(0.0, 1e12, constant=self.constant)
             problems.between(1e-3, 10.0, power=self.power)
@@ -104,6 +105,7 @@ class BoundSettings:
     finite_sample_constant: float = 1.0
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with every parameter that is out of its range."""
         with Problems() as problems:
             problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
             problems.between(0.0, 0.25, loss_variance=self.loss_variance)
@@ -134,7 +136,7 @@ class BoundSettings:
         )
 
     def split(self, statistics: CapStatistics, num_rows: float) -> Split:
-        """Return the bound on the excess risk as a falling part (bias, finite sample) and a rising one (privacy)."""
+        """Return the bound on the excess risk as a falling part (also less its rounding) and a rising one (privacy)."""
         # The bias is a difference of sums: for the proof it is taken as low as rounding may have left it.
         smallest_bias = THEOREM_FACTOR * bound_bias(self.bias, statistics.round_down(), self.loss_variance)
         twice_bias, finite_sample, privacy = vars(self.compute_error_parts(statistics, num_rows)).values()
@@ -167,12 +169,13 @@ class LearningCap:
 
     Attributes:
         fraction: tau_0 = tau / n.
-        cap: tau in rows per user; whole from `optimal_cap.find_best_cap`, real from `population.find_best_fraction`.
+        cap: tau in rows per user; whole from `optimal_cap.find_best_cap`, real from `population.find_best_fraction`,
+            nan in the limit of many rows.
         twice_bias: Twice the bound on the bias there.
         finite_sample: Finite-sample term there.
         privacy: Privacy term there.
         kept_share: n_tau / n there.
-        users_capped: Users with more rows than the cap.
+        users_capped: Users with more rows than the cap; for a population their expected number, rounded.
         certificate: The bound (*) beside what no cap of this kind can go below.
         is_complete: Whether the search went through, rather than being stopped.
         stop_reason: How the search ended, a sentence.
@@ -200,7 +203,7 @@ class LearningCap:
         return math.floor(self.cap)
 
 
-def build_cap(
+def build_choice(
     bound_settings: BoundSettings,
     statistics: CapStatistics,
     minimum: Minimum,
@@ -244,6 +247,7 @@ class BiasProblem(BoundSettings):
     histogram: ContributionHistogram
 
     def _check_contributors(self, problems: Problems) -> None:
+        """Add a problem if ``histogram`` is no `ContributionHistogram`."""
         problems.of_kind(ContributionHistogram, histogram=self.histogram)
 
 
@@ -340,15 +344,15 @@ def find_best_cap(
         stop_reason = f"Nobody loses rows. {stop_reason}"
     elif minimum.minimiser == 1.0:
         stop_reason = f"One row per user is best. {stop_reason}"
-    return build_cap(problem, best_statistics, minimum, n, minimum.minimiser, stop_reason)
+    return build_choice(problem, best_statistics, minimum, n, minimum.minimiser, stop_reason)
 
 
-def find_caps_within(problem: BiasProblem, best_cap: LearningCap, excess: float = 0.05) -> tuple[int, int]:
+def find_caps_within(problem: BiasProblem, best_choice: LearningCap, excess: float = 0.05) -> tuple[int, int]:
     """Return the caps around the best one whose bound (*) is at most (1 + ``excess``) times the best.
 
     Args:
         problem: The question.
-        best_cap: Its answer, from `find_best_cap`.
+        best_choice: Its answer, from `find_best_cap`.
         excess: By how much the bound may be larger, at least 0.
 
     Returns:
@@ -358,11 +362,11 @@ def find_caps_within(problem: BiasProblem, best_cap: LearningCap, excess: float 
     n = float(problem.histogram.num_rows)
     smallest_cap, largest_cap = find_interval_within(
         lambda caps: problem.split(_compute_statistics_of_caps(problem.histogram, caps), n),
-        best_cap.cap,
+        best_choice.cap,
         1.0,
         find_largest_cap(problem),
         # A rounding more, so that the best cap itself is never beyond it.
-        best_cap.total * (1.0 + excess) * (1.0 + 1e-12),
+        best_choice.total * (1.0 + excess) * (1.0 + 1e-12),
     )
     return int(smallest_cap), int(largest_cap)
 

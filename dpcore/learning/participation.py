@@ -50,6 +50,7 @@ class PowerLaw:
     alpha: float
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` if ``alpha`` is out of its range."""
         require.between(*ALPHA_RANGE, alpha=self.alpha)
 
     @property
@@ -329,8 +330,8 @@ def draw_rows_per_user(law: PowerLaw, num_rows: int, rng: np.random.Generator) -
     j +- 1/2, which exceeds j^-s by the factor 1 + s (s + 1) / (24 j^2) + O(j^-4); accepting with its
     inverse leaves j^-s.
     """
-    s, first_tail_user = law.exponent, float(NUM_HEAD_USERS)
-    head_probabilities = law.probability(np.arange(1.0, first_tail_user + 1.0))
+    s, last_head_user = law.exponent, float(NUM_HEAD_USERS)
+    head_probabilities = law.probability(np.arange(1.0, last_head_user + 1.0))
     # What is left for all others may come out a rounding below 0.
     tail_probability = max(1.0 - float(head_probabilities.sum()), 0.0)
     row_counts = rng.multinomial(num_rows, np.append(head_probabilities, tail_probability))
@@ -338,7 +339,7 @@ def draw_rows_per_user(law: PowerLaw, num_rows: int, rng: np.random.Generator) -
     num_missing = int(row_counts[-1])
     while num_missing:
         # 1 - random() is never 0, of which there is no such power.
-        proposals = np.rint((first_tail_user + 0.5) * (1.0 - rng.random(num_missing)) ** (-1.0 / law.alpha))
+        proposals = np.rint((last_head_user + 0.5) * (1.0 - rng.random(num_missing)) ** (-1.0 / law.alpha))
         is_accepted = rng.random(num_missing) * (1.0 + s * (s + 1.0) / 24.0 / proposals / proposals) < 1.0
         tail_users = np.concatenate((tail_users, proposals[is_accepted]))
         num_missing = int(row_counts[-1]) - tail_users.size
@@ -356,7 +357,7 @@ def simulate(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> Draws:
-    """Draw samples of n rows, as the paper does, and count the rows that each cap keeps.
+    """Draw samples of n rows, as the paper does, and count the rows that each cap keeps and the users above it.
 
     Args:
         law: The population.

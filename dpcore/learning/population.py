@@ -56,6 +56,7 @@ class PopulationProblem(BoundSettings):
     num_rows: int | None = None
 
     def _check_contributors(self, problems: Problems) -> None:
+        """Add problems of the power law, of n, and of a bias term that needs shares unknown in a sample of n rows."""
         problems.of_kind(PowerLaw, participation=self.participation)
         if self.num_rows is None:
             return
@@ -147,7 +148,7 @@ def find_best_fraction(
     is_limit = problem.num_rows is None
     depends_on_shares = is_limit and not problem.bias.needs_only_the_fraction
     smallest_fraction = problem.smallest_fraction
-    limits = (smallest_fraction, problem.participation.largest_share if depends_on_shares else 1.0)
+    fraction_limits = (smallest_fraction, problem.participation.largest_share if depends_on_shares else 1.0)
 
     def split_bound(tau_0: FloatArray) -> Split:
         """Return the bound (*) at each tau_0 as a falling and a rising part."""
@@ -155,7 +156,7 @@ def find_best_fraction(
 
     minimum = minimise(
         split_bound,
-        *limits,
+        *fraction_limits,
         is_integer=False,
         tolerance=TOLERANCE,
         max_evaluations=4_000_000 if is_limit else MOST_SAMPLE_POINTS,
@@ -163,7 +164,7 @@ def find_best_fraction(
         should_stop=should_stop,
     )
     if not minimum.stop_reason:
-        minimum = move_to_kink(split_bound, minimum, problem.list_kinks_around, *limits)
+        minimum = move_to_kink(split_bound, minimum, problem.list_kinks_around, *fraction_limits)
     stop_text = optimal_cap.describe_search(minimum)
     if is_limit:  # Below the smallest fraction: no less falling part than there, and at least no noise.
         smallest_falling_part = float(split_bound(np.asarray(smallest_fraction)).falling_at_least)
@@ -172,7 +173,7 @@ def find_best_fraction(
             stop_text = f"The smallest τ₀ searched is best: in the limit there may be no best. {stop_text}"
     best_statistics = compute_statistics(problem, np.asarray(minimum.minimiser))
     cap = math.nan if problem.num_rows is None else minimum.minimiser * problem.num_rows
-    return optimal_cap.build_cap(problem, best_statistics, minimum, problem._row_limit, cap, stop_text)
+    return optimal_cap.build_choice(problem, best_statistics, minimum, problem._row_limit, cap, stop_text)
 
 
 @dataclass(frozen=True)
@@ -181,13 +182,13 @@ class CostOfPrivacy:
 
     Attributes:
         rows_per_sample: The values of n that were done.
-        best_caps: The best tau_0 at each n, and its parts.
-        limit_cap: The same as n grows without end: the curves' floor.
+        best_choices: The best tau_0 at each n, and its parts.
+        limit_choice: The same as n grows without end: the curves' floor.
     """
 
     rows_per_sample: tuple[int, ...]
-    best_caps: tuple[LearningCap, ...]
-    limit_cap: LearningCap
+    best_choices: tuple[LearningCap, ...]
+    limit_choice: LearningCap
 
 
 def find_cost_of_privacy(
@@ -215,12 +216,12 @@ def find_cost_of_privacy(
         for sample_rows in rows_per_sample:
             with problems.collecting():
                 problems_by_rows[sample_rows] = replace(limit_problem, num_rows=sample_rows)
-    limit_cap = find_best_fraction(limit_problem, should_stop=should_stop)
-    caps_by_rows: dict[int, LearningCap] = {}
+    limit_choice = find_best_fraction(limit_problem, should_stop=should_stop)
+    choices_by_rows: dict[int, LearningCap] = {}
     for sample_rows, sample_problem in problems_by_rows.items():
         best_choice = find_best_fraction(sample_problem, should_stop=should_stop)
         if not best_choice.is_complete:
             break
-        caps_by_rows[sample_rows] = best_choice
-        progress(len(caps_by_rows) / len(rows_per_sample))
-    return CostOfPrivacy(tuple(caps_by_rows), tuple(caps_by_rows.values()), limit_cap)
+        choices_by_rows[sample_rows] = best_choice
+        progress(len(choices_by_rows) / len(rows_per_sample))
+    return CostOfPrivacy(tuple(choices_by_rows), tuple(choices_by_rows.values()), limit_choice)

@@ -260,7 +260,9 @@ def assumptions(problem: MeanProblem, clamp: Clamp = Clamp.ROWS) -> tuple[str, .
     is that on clamping if users are clamped. At last comes what the program does with rows, if that is special.
     """
     is_private = isinstance(problem, PrivateCountsProblem)
-    general_sentences = private_counts.ASSUMPTIONS if is_private else public_counts.ASSUMPTIONS
+    general_sentences: tuple[str, ...] = (
+        private_counts.ASSUMPTIONS if is_private else public_counts.ASSUMPTIONS
+    )
     noise_sentence = private_counts.LAPLACE_PAIR if is_private else public_counts.LAPLACE_NOISE
     own_by_general = {INDEPENDENT: assumed_of_users(problem), noise_sentence: (problem.noise_sentence,)}
     if clamp is Clamp.USERS:
@@ -272,6 +274,10 @@ def assumptions(problem: MeanProblem, clamp: Clamp = Clamp.ROWS) -> tuple[str, .
         own_by_general |= {noise_sentence: (released_sentence,), public_counts.CLAMPED: (USERS_CLAMPED,)}
         if problem.table_values is not None:
             own_by_general[INDEPENDENT] = TABLE_READ[:1]
+        moved_text = public_counts.MOVED_INTO_RANGE.replace("outside [L, U]", "that no users can have")
+        general_sentences = tuple(
+            sentence.replace(public_counts.MOVED_INTO_RANGE, moved_text) for sentence in general_sentences
+        )
     sentences = [text for sentence in general_sentences for text in own_by_general.get(sentence, (sentence,))]
     return (*sentences, *(text for program, text in KEPT_ROWS.items() if program is problem.program))
 

@@ -50,6 +50,7 @@ ASSUMPTIONS = (
     public_counts.INDEPENDENT,
     public_counts.CLAMPED,
     LAPLACE_PAIR,
+    f"{public_counts.MOVED_INTO_RANGE}, which the error does not count",
     "The error is the delta-method approximation, which is good while the noise is small beside the sum of weights",
 )
 """Assumptions of this module; sentences without their full stop."""

@@ -51,6 +51,10 @@ CLAMPED = (
     "Values are clamped to the stated bounds, which come from knowledge of the quantity, not from the data"
 )
 LAPLACE_NOISE = "Noise is Laplace noise with scale B × (largest weight of a user) / ε"
+MOVED_INTO_RANGE = "A released mean outside [L, U] is moved to its nearer end"
+UPPER_BOUND = (
+    f"{MOVED_INTO_RANGE}. The error is that before this step, an upper bound for every mean in [L, U]"
+)
 ASSUMPTIONS = (
     "How many rows each user has is public, and so is a bound chosen from it; only values are private. If the counts "
     "are private too, the bound chosen here leaks",
@@ -58,6 +62,7 @@ ASSUMPTIONS = (
     INDEPENDENT,
     CLAMPED,
     LAPLACE_NOISE,
+    UPPER_BOUND,
 )
 """Assumptions of this module; sentences without their full stop."""
 

@@ -48,7 +48,9 @@ MODEL_ASSUMED = (
 
 
 def measure_clamp(deviations: FloatArray, limits: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return E (|x| - d)_+, v and P of normal x with the standard deviations tau, clamped to +- d; for tau = 0 no cut.
+    """Return for normal x of standard deviation tau, clamped to +- d: mean cut, v = variance / tau^2, P(|x| < d).
+
+    For tau = 0 nothing is cut, and v and P are 1.
 
     Args:
         deviations: tau, at least 0, any shape.

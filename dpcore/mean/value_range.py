@@ -252,8 +252,8 @@ class WeightedRows:
             min(int(np.searchsorted(weight_sums[1:], tail_weight, side="left")), last_index)
             for weight_sums in (self._weights_below, self._weights_above[::-1])
         )
-        low = float(self.values[num_below]) if fixed_lower is None else fixed_lower
-        return low, max(float(self.values[last_index - num_above]), low)
+        centred_lower = float(self.values[num_below]) if fixed_lower is None else fixed_lower
+        return centred_lower, max(float(self.values[last_index - num_above]), centred_lower)
 
 
 def _solve_range(
@@ -340,14 +340,14 @@ def best_range(problem: ValueRangeProblem, threshold: float, lower: float | None
 
 def _check_lower(problem: ValueRangeProblem, lower: float | None) -> float | None:
     """Return L less the mean of the values, or None for None; raise InvalidInput if no range can be best."""
-    values = problem._sorted_values[0]
+    centred_values = problem._sorted_values[0]
     if lower is None:
-        if values[0] == values[-1]:
+        if centred_values[0] == centred_values[-1]:
             raise refuse("all values are the same, so that no range can be told from another")
         return None
     with Problems() as problems:
         problems.between(-1e300, 1e300, lower=lower)
-    if values[-1] <= lower - problem.mean:
+    if centred_values[-1] <= lower - problem.mean:
         raise refuse("no value lies above L", remedy="Enter a lower L")
     return lower - problem.mean
 

@@ -162,7 +162,7 @@ def _ascend(
 def _find_heaviest_users(
     graph: TaskGraph, user_loads: FloatArray, is_selected_task: npt.NDArray[np.bool_]
 ) -> IntArray:
-    """Return the codes of the users who have the largest load of any task in the mask, ascending; empty for none."""
+    """Return for each task in the mask its user with the largest load: distinct codes, ascending; empty for no task."""
     pair_indices = np.flatnonzero(is_selected_task[graph.task_codes])
     pair_tasks, pair_users = graph.task_codes[pair_indices], graph.user_codes[pair_indices]
     pair_order = np.lexsort((user_loads[pair_users], pair_tasks))
@@ -171,7 +171,7 @@ def _find_heaviest_users(
 
 
 def _choose_first_set(graph: TaskGraph, user_loads: FloatArray) -> IntArray:
-    """Choose the heaviest users, and for every task that they miss, its heaviest user."""
+    """Return the codes of the heaviest users, and of the heaviest user of every task that these miss."""
     if graph.num_users <= NUM_FIRST_USERS:
         return np.flatnonzero(graph.tasks_per_user)
     heaviest_users = np.argpartition(-user_loads, NUM_FIRST_USERS)[:NUM_FIRST_USERS]
@@ -183,7 +183,7 @@ def _choose_first_set(graph: TaskGraph, user_loads: FloatArray) -> IntArray:
 def _choose_next_set(
     user_codes: IntArray, subgraph: TaskGraph, point: _DualPoint, user_loads: FloatArray, tolerance: float
 ) -> tuple[IntArray, FloatArray]:
-    """Drop users whose share died out, and add those whose load most exceeds S, with a small share; return both."""
+    """Drop users whose share died out, and add those whose load most exceeds S; return codes and shares, of sum 1."""
     is_kept = point.user_shares > DEAD_SHARE * tolerance / user_codes.size
     # A task whose last users would go keeps all that it has.
     loses_all_users = subgraph.sum_by_task(is_kept.astype(np.float64)) == 0.0
@@ -359,8 +359,8 @@ def run_cvxpy(problem: TaskProblem, solver: str = "CLARABEL", **options: object)
             stop_reason = f"{solver} failed ({error}); the weights of equation 11 stand in."
         else:
             stop_reason = f"{solver} ended with “{cvxpy_problem.status}”."
-    solver_weights = np.ones(problem.graph.num_tasks) if p.value is None else np.asarray(p.value)
-    squared_weights = reference_squares * np.maximum(solver_weights, 1e-9)
+    relative_squares = np.ones(problem.graph.num_tasks) if p.value is None else np.asarray(p.value)
+    squared_weights = reference_squares * np.maximum(relative_squares, 1e-9)
     # Scaled to the budget: a solver's violation of it must not pass for a lower value.
     squared_weights *= problem.budget / graph.sum_by_user(squared_weights).max()
     user_multipliers, lower_bound = np.zeros(graph.num_users), -math.inf

@@ -98,8 +98,8 @@ class HeavyTailed:
     def draw(self, rng: np.random.Generator) -> Pairs:
         """Draw the graph; tasks that nobody drew keep their codes."""
         # Of mean 1, whatever the spread.
-        activities = rng.lognormal(-(self.activity_spread**2) / 2.0, self.activity_spread, self.num_users)
-        draws_per_user = np.clip(np.ceil(activities * self.tasks_per_user), 1, self.num_tasks)
+        draw_factors = rng.lognormal(-(self.activity_spread**2) / 2.0, self.activity_spread, self.num_users)
+        draws_per_user = np.clip(np.ceil(draw_factors * self.tasks_per_user), 1, self.num_tasks)
         popularity = np.arange(1, self.num_tasks + 1, dtype=np.float64) ** -self.zipf_exponent
         cumulative_popularity = np.cumsum(popularity) / popularity.sum()
         user_codes = np.repeat(np.arange(self.num_users), draws_per_user.astype(np.int64))

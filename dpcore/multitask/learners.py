@@ -188,7 +188,7 @@ class DescentSettings:
     ridge: float = 0.0
 
     @property
-    def noise_scale(self) -> float:
+    def noise_std(self) -> float:
         """Return Gamma sqrt(T / 2), the standard deviation of the noise on each entry of a summed gradient."""
         return self.gradient_bound * math.sqrt(self.num_steps / 2.0)
 
@@ -245,7 +245,7 @@ def fit_descent(
     for task_rates in step_rates:
         task_gradients = sum_gradients(examples, pair_weights, settings, coefficients)
         if rng is not None:
-            task_gradients += settings.noise_scale * rng.normal(size=coefficients.shape)
+            task_gradients += settings.noise_std * rng.normal(size=coefficients.shape)
         # The projection reads only noisy values: it costs no privacy.
         coefficients = clip_rows(coefficients - task_rates[:, None] * task_gradients, settings.radius)
     return coefficients

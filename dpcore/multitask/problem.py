@@ -144,6 +144,7 @@ class PrivacyTarget:
     delta: float
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with every parameter that is out of its range."""
         with Problems() as problems:
             problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
             problems.between(*DELTA_RANGE, delta=self.delta)

@@ -39,7 +39,7 @@ def count_tasks_per_user(uniform_sampling: Allocation) -> int:
 
 
 def find_best_uniform_sampling(problem: TaskProblem) -> Allocation:
-    """Find the k of uniform sampling with the smallest total bound. Reads the private graph.
+    """Return uniform sampling with the k of the smallest total bound that was found. Reads the private graph.
 
     All powers of 2, then a ternary narrowing around the best of them; every candidate k costs one pass over the
     pairs. A heuristic that favours the baseline: no proof that no other k is better.
@@ -94,7 +94,7 @@ class PrivateCounts:
         estimates: n_hat_i, real, possibly negative, shape (num_tasks,).
         slack: s: with probability 1 - p, |n_hat_i - n_i| <= s for every task, provided
             that ``covers_truncation`` or no user has more than ``max_tasks`` tasks.
-        noise_scale: sigma of the Gaussian noise on each count.
+        count_noise_std: sigma of the Gaussian noise on each count.
         truncation_slack: The part of s that covers users' tasks beyond the first k; 0 where not covered.
         covers_truncation: Whether that part was released and added.
         max_tasks: k.
@@ -102,7 +102,7 @@ class PrivateCounts:
 
     estimates: FloatArray
     slack: float
-    noise_scale: float
+    count_noise_std: float
     truncation_slack: float
     covers_truncation: bool
     max_tasks: int
@@ -121,7 +121,7 @@ def release_counts(
     truncation_share: float = 0.1,
     failure_probability: float = 0.01,
 ) -> PrivateCounts:
-    """Count at most k tasks of every user, add Gaussian noise, and estimate by how much the counts may be low.
+    """Count at most k tasks of every user, add Gaussian noise, and bound by how much the counts may be off.
 
     Counting at most k tasks bounds a user's L2 effect on the counts by sqrt(k), and biases them downward:
     task i misses d_i = n_i - counted_i users. Equation 18 needs n_i <= n_hat_i + s, so s must cover max_i d_i
@@ -146,10 +146,10 @@ def release_counts(
     """
     from scipy.stats import norm
 
-    sampled_tasks = graph.task_codes[draw_uniformly(graph, max_tasks, rng)]
-    sampled_counts = np.bincount(sampled_tasks, minlength=graph.num_tasks)
-    noise_scale = math.sqrt(max_tasks / (2.0 * budget * (1.0 - truncation_share)))
-    estimates = sampled_counts + rng.normal(scale=noise_scale, size=graph.num_tasks)
+    sampled_task_codes = graph.task_codes[draw_uniformly(graph, max_tasks, rng)]
+    sampled_counts = np.bincount(sampled_task_codes, minlength=graph.num_tasks)
+    count_noise_std = math.sqrt(max_tasks / (2.0 * budget * (1.0 - truncation_share)))
+    estimates = sampled_counts + rng.normal(scale=count_noise_std, size=graph.num_tasks)
     covers_truncation = truncation_share > 0.0
     # A union bound over all that can fail: either side of every count, and the maximum.
     normal_quantile = float(norm.isf(failure_probability / (2 * graph.num_tasks + covers_truncation)))
@@ -161,8 +161,8 @@ def release_counts(
         # change only what is released already.
         noisy_undercount = largest_undercount + rng.normal(scale=undercount_noise_std)
         undercount_limit = max(noisy_undercount + normal_quantile * undercount_noise_std, 0.0)
-    slack = normal_quantile * noise_scale + undercount_limit
-    return PrivateCounts(estimates, slack, noise_scale, undercount_limit, covers_truncation, max_tasks)
+    slack = normal_quantile * count_noise_std + undercount_limit
+    return PrivateCounts(estimates, slack, count_noise_std, undercount_limit, covers_truncation, max_tasks)
 
 
 def compute_cost_factor(task_sizes: IntArray, usable_counts: FloatArray) -> float:

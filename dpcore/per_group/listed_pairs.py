@@ -10,15 +10,15 @@ from dpcore.per_group.parameters import PerGroupParameters, Statistic
 
 def build_pairs(dataset: Dataset, parameters: PerGroupParameters) -> UserGroupPairs:
     """Build the pairs for a problem, with the groups of the public list and, for a mean, with clamped values."""
-    facet, values, group_names = dataset.pairs, dataset.values, parameters.listed_groups[0]
+    facet, values, listed_groups = dataset.pairs, dataset.values, parameters.listed_groups[0]
     assert facet is not None
-    num_groups = None if group_names or parameters.num_groups is None else int(parameters.num_groups)
+    num_groups = None if listed_groups or parameters.num_groups is None else int(parameters.num_groups)
     pairs = None
     if parameters.statistic is Statistic.MEAN and values is not None and facet.value_range is not None:
-        (smallest, largest), (lower, upper) = facet.value_range, parameters.mean_range
-        if smallest < lower or largest > upper:
+        (smallest_value, largest_value), (lower, upper) = facet.value_range, parameters.mean_range
+        if smallest_value < lower or largest_value > upper:
             pairs = UserGroupPairs.from_clamped(facet, values, lower, upper, num_groups)
     pairs = pairs or UserGroupPairs.from_facet(facet, num_groups)
-    if not group_names:
+    if not listed_groups:
         return pairs
-    return pairs.regroup(group_list.code_groups(dataset, *parameters.listed_groups), len(group_names))
+    return pairs.regroup(group_list.code_groups(dataset, *parameters.listed_groups), len(listed_groups))

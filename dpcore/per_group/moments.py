@@ -35,17 +35,17 @@ class GroupMoments:
 
     @property
     def biases(self) -> FloatArray:
-        """Return the mean of the release minus the true value; at most 0, except for sums of any sign."""
+        """Return the mean of each group's release minus its true value; at most 0, except for sums of any sign."""
         return -(self.clipped_amounts + self.left_out_amounts)
 
     @property
     def mean_squares(self) -> FloatArray:
-        """Return the mean squared error."""
+        """Return each group's mean squared error."""
         return self.biases**2 + self.sampling_variances + self.noise_variance
 
 
 def compute_moments(problem: PerGroupProblem, max_groups: int, max_amount: float) -> GroupMoments:
-    """Return the moments under a pair of bounds.
+    """Return the moments of every group's error under a pair of bounds.
 
     Args:
         problem: The question.
@@ -89,7 +89,7 @@ class ErrorParts:
 
     @property
     def total(self) -> float:
-        """Return the error."""
+        """Return the error, the sum of the parts."""
         return self.clipping_part + self.omission_part + self.sampling_part + self.noise_part
 
 

@@ -41,7 +41,7 @@ DIGITS = 3
 
 
 def round_up(amount: float) -> float:
-    """Round an amount up to `DIGITS` digits, as the exact amount may reveal a user's; keep 0, negatives, infinity."""
+    """Round an amount up to three digits, as the exact amount may reveal a user's; keep 0, negatives, infinity."""
     if amount <= 0.0 or not math.isfinite(amount):
         return amount
     digit_unit = 10.0 ** (math.floor(math.log10(amount)) - DIGITS + 1)
@@ -136,7 +136,7 @@ def best_pair(
 
 
 def _guess_pair(problem: PerGroupProblem, sorted_pairs: SortedPairs) -> IntervalMinimum:
-    """Return a pair near the best, from a sample of the groups; it saves time and is not part of the proof.
+    """Return the minimum over a sample of the groups, a pair near the best; the proof does not use it.
 
     Its L0 is 0 if the sample holds nothing, or if releasing nothing is best for the sample.
     """
@@ -195,7 +195,7 @@ class _Search:
 
     @property
     def lower_bound(self) -> float:
-        """Return a lower bound on the error of every pair."""
+        """Return a lower bound on the error of every pair, and of releasing nothing."""
         return min([self.best_minimum.error_bound, *(error_bound for error_bound, *_ in self.heap[:1])])
 
     @property
@@ -219,7 +219,7 @@ class _Search:
             heapq.heappush(self.heap, (interval_minimum.error_bound, low, high, interval_minimum))
 
     def split(self) -> None:
-        """Evaluate one L-infinity of the most promising interval, and bound both sides."""
+        """Take the most promising interval: evaluate an L-infinity and bound the rest, or bound both of its halves."""
         _, low, high, interval_minimum = heapq.heappop(self.heap)
         group_window = interval_minimum.group_window
         # Split a wide interval at its geometric mean, as ratios of L-infinity matter more than differences; a narrow
@@ -267,11 +267,11 @@ def search_pairs(
     step_ratio: float,
     should_stop: ShouldStop = never,
 ) -> tuple[dict[tuple[int, int], float], bool]:
-    """Evaluate all pairs if they are few, else a grid; then steps of decreasing size around the best pair.
+    """Return the errors of all pairs if they are few, else of a grid and of shrinking steps around its best pair.
 
     Args:
         compute_error: The error of a pair (L0, L-infinity).
-        max_bounds: The largest value of both; the smallest is 1.
+        max_bounds: The largest_bound value of both; the smallest is 1.
         grid_shape: Number of values of both in the grid.
         step_ratio: First ratio of the steps, above 1. It falls when no step helps.
         should_stop: Called before every evaluation but the first; True ends the search.
@@ -296,16 +296,16 @@ def search_pairs(
 
     is_enumerated = math.prod(max_bounds) <= MAX_ENUMERATED
     grid_axes = [
-        range(1, largest + 1) if is_enumerated else space_evenly(largest, max_count)
-        for largest, max_count in zip(max_bounds, grid_shape, strict=True)
+        range(1, largest_bound + 1) if is_enumerated else space_evenly(largest_bound, max_count)
+        for largest_bound, max_count in zip(max_bounds, grid_shape, strict=True)
     ]
-    for bounds in product(*grid_axes):
-        evaluate(*bounds)
+    for bound_pair in product(*grid_axes):
+        evaluate(*bound_pair)
     while not is_stopped:
         best_bounds = min(errors_by_pair, key=errors_by_pair.__getitem__)
         best_error = errors_by_pair[best_bounds]
         near_bounds = map(_step_from, best_bounds, (step_ratio, step_ratio), max_bounds)
-        if min(evaluate(*bounds) for bounds in product(*near_bounds)) >= best_error:
+        if min(evaluate(*bound_pair) for bound_pair in product(*near_bounds)) >= best_error:
             if step_ratio == MIN_RATIO:
                 break
             step_ratio = math.sqrt(step_ratio) if step_ratio > 1.001 else MIN_RATIO

@@ -110,10 +110,10 @@ class UserGroupPairs:
         assert facet.sums is not None
         pair_ends = np.cumsum(facet.rows)
         pair_starts = pair_ends - facet.rows
-        own_first_rows = np.searchsorted(values.user_codes, facet.user_codes)
-        own_first_pairs = np.searchsorted(facet.user_codes, facet.user_codes)
+        user_first_rows = np.searchsorted(values.user_codes, facet.user_codes)
+        user_first_pairs = np.searchsorted(facet.user_codes, facet.user_codes)
         # Number of rows without a group, of earlier users, before each pair.
-        ungrouped_rows_before = own_first_rows - pair_starts[own_first_pairs]
+        ungrouped_rows_before = user_first_rows - pair_starts[user_first_pairs]
         row_indices = np.arange(pair_ends[-1]) + np.repeat(ungrouped_rows_before, facet.rows)
         if row_indices[-1] >= values.values.size:
             return None
@@ -123,8 +123,8 @@ class UserGroupPairs:
             return None
         clamped_grouped_values = np.clip(grouped_values, lower, upper)
         clamped_sums, clamped_squares = (
-            np.add.reduceat(powers, pair_starts)
-            for powers in (clamped_grouped_values, clamped_grouped_values**2)
+            np.add.reduceat(row_powers, pair_starts)
+            for row_powers in (clamped_grouped_values, clamped_grouped_values**2)
         )
         value_range = float(clamped_grouped_values.min()), float(clamped_grouped_values.max())
         clamped_facet = replace(
@@ -143,15 +143,15 @@ class UserGroupPairs:
         listed_codes = listed_codes_by_group[self.group_codes]
         indices = np.flatnonzero(listed_codes >= 0)
         indices = indices[np.lexsort((listed_codes[indices], self.user_codes[indices]))]
-        users, groups = self.user_codes[indices], listed_codes[indices]
-        pair_starts = np.flatnonzero(np.r_[True, (np.diff(users) != 0) | (np.diff(groups) != 0)])
+        user_codes, group_codes = self.user_codes[indices], listed_codes[indices]
+        pair_starts = np.flatnonzero(np.r_[True, (np.diff(user_codes) != 0) | (np.diff(group_codes) != 0)])
         row_counts = np.add.reduceat(self.rows[indices], pair_starts)
         pair_sums, pair_squares = (
-            None if amounts is None else np.add.reduceat(amounts[indices], pair_starts)
-            for amounts in (self.sums, self.sums_of_squares)
+            None if pair_values is None else np.add.reduceat(pair_values[indices], pair_starts)
+            for pair_values in (self.sums, self.sums_of_squares)
         )
-        codes = users[pair_starts], groups[pair_starts]
-        return UserGroupPairs(*codes, row_counts, num_groups, pair_sums, pair_squares, self.value_range)
+        code_arrays = user_codes[pair_starts], group_codes[pair_starts]
+        return UserGroupPairs(*code_arrays, row_counts, num_groups, pair_sums, pair_squares, self.value_range)
 
     @cached_property
     def num_entries(self) -> int:
@@ -189,7 +189,7 @@ class UserGroupPairs:
 
         Both have shape (num_pairs,). The second is not computed as 1 minus the first, which would cancel.
         """
-        sizes = self.groups_per_user
-        kept_shares = np.minimum(1.0, max_groups / sizes)
-        left_shares = np.maximum(sizes - max_groups, 0) / sizes
-        return np.repeat(kept_shares, sizes), np.repeat(left_shares, sizes)
+        groups_per_user = self.groups_per_user
+        kept_shares = np.minimum(1.0, max_groups / groups_per_user)
+        dropped_shares = np.maximum(groups_per_user - max_groups, 0) / groups_per_user
+        return np.repeat(kept_shares, groups_per_user), np.repeat(dropped_shares, groups_per_user)

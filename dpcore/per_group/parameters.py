@@ -46,7 +46,7 @@ class Statistic(Option):
 
     @classmethod
     def _missing_(cls, value: object) -> Statistic | None:
-        """Return the member of a former value, which earlier links and session files have."""
+        """Return the member of a former value, which earlier links and session files have; None for other values."""
         former_values = {
             "distinct users": cls.USERS,
             "sum of a column": cls.SUM,
@@ -62,7 +62,7 @@ class Statistic(Option):
 
     @property
     def is_integer(self) -> bool:
-        """Return True if L-infinity is a whole number: that of a count is."""
+        """Return True if L-infinity is a whole number: of rows, users and means, in rows of a mean."""
         return self not in (Statistic.SUM, Statistic.SIGNED_SUM)
 
 
@@ -82,7 +82,7 @@ class Objective(Option):
 
     @property
     def is_relative(self) -> bool:
-        """Return True if a group's error is divided by its size."""
+        """Return True if a group's error is divided by its size, or by the floor if that is larger."""
         return self in (Objective.RELATIVE_ROOT_MEAN_SQUARE, Objective.MEAN_RELATIVE)
 
     @property
@@ -235,12 +235,12 @@ class PerGroupParameters(Parameters):
         if self.program is Program.BIGQUERY and self.selection.is_private and not has_big_query_rule:
             message = "BigQuery selects groups by a Laplace threshold, with half of ε"
             problems.add(message, remedy="Choose that and a share of 0.5, or another program")
-        list_size = 0
+        num_listed = 0
         with problems.collecting():
-            list_size = len(self.listed_groups[0])
-        if list_size and self.num_groups not in (None, list_size):
-            list_text = wording.counted(list_size, "group")
-            message = f"the public list has {list_text}, and {self.num_groups:,} were entered"
+            num_listed = len(self.listed_groups[0])
+        if num_listed and self.num_groups not in (None, num_listed):
+            groups_text = wording.counted(num_listed, "group")
+            message = f"the public list has {groups_text}, and {self.num_groups:,} were entered"
             problems.add(message, remedy="Leave the number empty")
         if (self.own_groups is None) != (self.own_amount is None):
             problems.add("both bounds of your own pair go together", remedy="Enter both, or leave both empty")
@@ -315,7 +315,7 @@ class PerGroupParameters(Parameters):
         return np.asarray(unit_norms * np.asarray(max_amount, dtype=np.float64))
 
     def norm_sensitivity(self, max_norm: npt.ArrayLike) -> FloatArray:
-        """Return the largest change of the release by one user whose whole vector has a norm of at most T.
+        """Return the largest norm of the change of the release by one user whose whole vector has a norm of at most T.
 
         If a user is replaced, one vector goes and another comes. Vectors of at least 0 differ most if they share no
         group: then L1 norms add up (factor 2), and squares of L2 norms add up (factor sqrt 2). In a shared group the
@@ -341,7 +341,7 @@ class PerGroupParameters(Parameters):
         return np.sqrt(self.noise.variance(self.pair_sensitivity(max_groups, max_amount)))
 
     def pair_sensitivity(self, max_groups: npt.ArrayLike, max_amount: npt.ArrayLike) -> FloatArray:
-        """Return the largest change of the release by one user under a pair of bounds; arguments as `pair_norm`."""
+        """Return the largest norm of the change of the release by one user; arguments as `pair_norm`."""
         return self.norm_sensitivity(self.pair_norm(max_groups, max_amount))
 
     @property
@@ -369,13 +369,12 @@ class PerGroupParameters(Parameters):
         """
         low, high = self.mean_range
         sensitivity = self.pair_sensitivity(max_groups, max_rows * (high - low))
-        entry_noise_deviation = float(np.sqrt(self.noise.variance(sensitivity)))
         # The noises of both entries are uncorrelated: half their difference has 1 / sqrt 2 of one's deviation,
         # their sum sqrt 2.
         split_factor = 1.0
         if self.splits_means and self.noise.kind is NoiseKind.LAPLACE:
             split_factor = math.sqrt(0.5 if self.program is Program.BIGQUERY else 2.0)
-        deviation = split_factor * entry_noise_deviation
+        deviation = split_factor * float(np.sqrt(self.noise.variance(sensitivity)))
         return deviation / math.sqrt(2.0), deviation * math.sqrt(2.0) / (high - low)
 
     def combine_errors(self, mean_squares: FloatArray, weights: FloatArray) -> float:

@@ -113,7 +113,7 @@ class _Segments:
     l0_values: IntArray
 
     def compute_sampling_variances(self, column_index: int) -> FloatArray:
-        """Return the sum of p (1 - p) v with p = l / k, l sum v / k - l^2 sum v / k^2, shape (L0, groups)."""
+        """Return sampling variances for a square column v at L0 = l, l sum v / k - l^2 sum v / k^2: (L0, groups)."""
         sums_by_k, sums_by_k_squared = self.square_sums[column_index]
         l0 = self.l0_values[:, None].astype(np.float64)
         variances = l0 * sums_by_k[self.segment_indices] - l0 * l0 * sums_by_k_squared[self.segment_indices]
@@ -128,6 +128,10 @@ class Passes:
     """The errors, or their lower bounds, at every L0 for an interval of L-infinity.
 
     Attributes:
+        parameters: The parameters of the problem.
+        weights: Weight of each group, as in `PerGroupProblem.weights`.
+        pairs: The sorted pairs.
+        num_passes: Number of passes so far.
         num_groups: Number of entries of arrays by group.
         is_rooted: True if the root is taken group by group, as in `Objective.is_rooted`.
         noise_weight: Error that noise of standard deviation 1 in every group alone would have.
@@ -135,6 +139,7 @@ class Passes:
         equal_weight: The weight of every group with pairs; None if their weights differ.
         is_signed: True if an amount is negative.
         most_groups: Largest number of groups of a user.
+        largest_amount: Largest absolute amount of a pair.
         part_errors: Sampling and noise parts of the error at every L0, shape (2, most_groups), which a pass at one C
             fills in; None if nobody asks for them.
     """
@@ -167,13 +172,13 @@ class Passes:
         last_l0 = int(np.searchsorted(self.noise_weight * noise_deviations, limit))
         if last_l0 < first_l0:
             return IntervalMinimum(limit, 0)
-        error_bounds, amounts = self.compute_bounds(low, high, first_l0, last_l0)
+        error_bounds, best_amounts = self.compute_bounds(low, high, first_l0, last_l0)
         best_index = int(np.argmin(error_bounds))
         if not error_bounds[best_index] < limit:
             return IntervalMinimum(limit, 0)
         open_indices = np.flatnonzero(error_bounds < limit)
         open_window = int(open_indices[0]) + first_l0, int(open_indices[-1]) + first_l0
-        amount = float(amounts[best_index])
+        amount = float(best_amounts[best_index])
         return IntervalMinimum(float(error_bounds[best_index]), best_index + first_l0, amount, open_window)
 
     def _compute_noise_per_amount(self, group_bounds: IntArray, low: float) -> FloatArray:
@@ -200,13 +205,13 @@ class Passes:
         error_bounds = np.full(last_l0 - first_l0 + 1, np.inf)
         best_amounts = np.full(error_bounds.shape, high)
         is_explicit = self._is_explicit(pass_columns)
-        compute_segments = self._compute_explicit_bounds if is_explicit else self._compute_parabola_bounds
+        bound_segments = self._compute_explicit_bounds if is_explicit else self._compute_parabola_bounds
 
         def store_bounds(column_sums: _Sums, first_l0s: IntArray, last_l0s: IntArray) -> None:
             """Store the bounds of all L0 from first to last of the segment that each row of sums belongs to."""
             for segments in self._list_segments(pass_columns, column_sums, first_l0s, last_l0s):
                 indices = segments.l0_values - first_l0
-                error_bounds[indices], best_amounts[indices] = compute_segments(pass_columns, segments)
+                error_bounds[indices], best_amounts[indices] = bound_segments(pass_columns, segments)
 
         carry = self._compute_merged_sums(pass_columns, num_merged_sizes)
         block_edges, block_size = [num_merged_sizes], max(1, BLOCK // self.num_groups)
@@ -230,9 +235,9 @@ class Passes:
         """
         amounts, signed_counts = self.pairs.amounts[:num_entries], self.pairs.signed_counts[:num_entries]
         if low == high:
-            clipped_squares = np.minimum(amounts, high)
-            clipped_amounts = clipped_squares * signed_counts
-            clipped_squares *= np.abs(clipped_amounts) if self.is_signed else clipped_amounts
+            magnitudes = np.minimum(amounts, high)
+            clipped_amounts = magnitudes * signed_counts
+            clipped_squares = magnitudes * (np.abs(clipped_amounts) if self.is_signed else clipped_amounts)
             return _Columns((low, high), [clipped_amounts], [clipped_squares], [self._sum_cut_amounts(high)])
         low_amounts = np.minimum(amounts, low)
         if self.is_signed:
@@ -244,17 +249,16 @@ class Passes:
                 [self._sum_cut_amounts(end, sign) for sign in (1.0, -1.0) for end in (high, low)],
             )
         reach_counts = (amounts >= high) * signed_counts
-        low_amounts *= low_amounts
-        low_amounts *= signed_counts - reach_counts
+        low_squares = low_amounts**2 * (signed_counts - reach_counts)
         return _Columns(
             (low, high),
             [np.minimum(amounts, high) * signed_counts, reach_counts],
-            [low_amounts, reach_counts],
+            [low_squares, reach_counts],
             [self._sum_cut_amounts(high), self._count_reaching(high)],
         )
 
     def _sum_cut_amounts(self, max_amount: float, sign: float = 0.0) -> FloatArray:
-        """Return the sum that L-infinity cuts off each group's pairs: of both signs if ``sign`` is 0, else of one."""
+        """Return the sum that L-infinity cuts off each group's pairs: net if ``sign`` is 0, else of one sign."""
         indices = np.flatnonzero(self.pairs.amounts >= max_amount)
         counts = self.pairs.signed_counts[indices]
         counts = np.maximum(sign * counts, 0.0) if sign else counts
@@ -266,9 +270,9 @@ class Passes:
         indices = np.flatnonzero(self.pairs.amounts >= min_amount)
         return self._sum_by_group(self.pairs.groups[indices], self.pairs.signed_counts[indices])
 
-    def _sum_by_group(self, entry_groups: IntArray, entry_weights: FloatArray) -> FloatArray:
+    def _sum_by_group(self, entry_groups: IntArray, entry_values: FloatArray) -> FloatArray:
         """Add up weights by group, shape (groups,)."""
-        return np.asarray(np.bincount(entry_groups, entry_weights, self.num_groups), dtype=np.float64)
+        return np.asarray(np.bincount(entry_groups, entry_values, self.num_groups), dtype=np.float64)
 
     def _compute_merged_sums(self, pass_columns: _Columns, num_sizes: int) -> _Sums:
         """Return the sums over all users of the given number of largest sizes."""
@@ -284,8 +288,8 @@ class Passes:
             linear_sums[column_index, 1] = self._sum_by_group(entry_groups, entry_values * inverses)
         for column_index, column_values in enumerate(pass_columns.square_columns):
             values_by_k = column_values[entry_slice] * inverses
-            for power, scaled_values in enumerate((values_by_k, values_by_k * inverses)):
-                square_sums[column_index, power] = (
+            for k_power, scaled_values in enumerate((values_by_k, values_by_k * inverses)):
+                square_sums[column_index, k_power] = (
                     self._sum_by_group(entry_groups, scaled_values)
                     if self._is_explicit(pass_columns)
                     else float(scaled_values @ self.weights[entry_groups])
@@ -360,11 +364,11 @@ class Passes:
         block_size = max(1, BLOCK // self.num_groups) if self._is_explicit(pass_columns) else l0s.size
         for begin in range(0, l0s.size, block_size):
             block_slice = slice(begin, begin + block_size)
-            block_columns = segment_indices[block_slice], offsets[block_slice], l0s[block_slice]
-            yield _Segments(base_values, slopes, column_sums.square_sums, *block_columns)
+            block_arrays = segment_indices[block_slice], offsets[block_slice], l0s[block_slice]
+            yield _Segments(base_values, slopes, column_sums.square_sums, *block_arrays)
 
     def _compute_parabola_bounds(self, pass_columns: _Columns, segments: _Segments) -> _Bounds:
-        """Return the roots of the weighted mean squares, which are parabolas in l within a segment, and in C."""
+        """Return the bound at each L0, the root of a mean square that is a parabola in C, and the C that attains it."""
         (low, high), f = pass_columns.amount_interval, segments.offsets.astype(np.float64)
 
         def multiply_lines(x: FloatArray, x_by: FloatArray, y: FloatArray, y_by: FloatArray) -> FloatArray:
@@ -392,15 +396,16 @@ class Passes:
             return errors, np.full(errors.shape, high)
         slope_products = np.maximum(multiply_lines(*bias_lines[0], *bias_lines[1]), 0.0)
         slope_squares = np.maximum(multiply_lines(*bias_lines[1], *bias_lines[1]), 0.0)
-        # squares + 2 x cross + x^2 slopes + constant + grows (high - x)^2 at x = high - C in [0, high - low].
+        # bias_squares + 2 x slope_products + x^2 slope_squares + variances + square_factors (high - x)^2 at
+        # x = high - C in [0, high - low].
         square_factors = segments.compute_sampling_variances(1)[:, 0] + noise_per_amount**2
-        # If slopes and grows are 0 the mean square does not fall in x: its minimum is at x = 0.
+        # If slope_squares and square_factors are 0 the mean square does not fall in x: its minimum is at x = 0.
         with np.errstate(invalid="ignore", divide="ignore"):
             x = (square_factors * high - slope_products) / (slope_squares + square_factors)
         x = np.clip(np.nan_to_num(x, nan=0.0, posinf=0.0, neginf=0.0), 0.0, high - low)
-        squares = bias_squares + x * (2.0 * slope_products + x * slope_squares)
-        squares += variances + square_factors * (high - x) ** 2
-        return np.sqrt(squares), high - x
+        mean_squares = bias_squares + x * (2.0 * slope_products + x * slope_squares)
+        mean_squares += variances + square_factors * (high - x) ** 2
+        return np.sqrt(mean_squares), high - x
 
     def _compute_explicit_bounds(self, pass_columns: _Columns, segments: _Segments) -> _Bounds:
         """Return the bounds and their C from arrays of shape (L0, groups), each group evaluated separately."""
@@ -412,13 +417,13 @@ class Passes:
             """Return the objective at each L0 from the groups' mean squares, shape (L0, groups)."""
             return np.asarray(np.sqrt(mean_squares) @ w if self.is_rooted else np.sqrt(mean_squares @ w))
 
-        missing_amounts = [
+        values_at_l0 = [
             x[segments.segment_indices] - segments.offsets[:, None] * slopes[segments.segment_indices]
             for x, slopes in zip(segments.base_values, segments.slopes, strict=True)
         ]
         if low == high:
             noise_variances = noise_factors * high**2
-            mean_squares = missing_amounts[0] ** 2 + variances + noise_variances
+            mean_squares = values_at_l0[0] ** 2 + variances + noise_variances
             if self.part_errors is not None:
                 # The error is sum w s / d, with d the root of each group's s, or of all of them together.
                 d = np.sqrt(mean_squares) if self.is_rooted else compute_objective(mean_squares)[:, None]
@@ -427,11 +432,11 @@ class Passes:
             return compute_objective(mean_squares), np.full(l0s.shape, high)
         if self.is_signed:
             # The bias lies in [negative missing at high - positive at low, negative at low - positive at high].
-            positives, negatives = missing_amounts[:2], missing_amounts[2:]
-            min_biases = np.maximum(np.maximum(negatives[0] - positives[1], positives[0] - negatives[1]), 0.0)
-            squares = min_biases**2 + variances + noise_factors * low**2
-            return compute_objective(squares), np.full(l0s.shape, high)
-        biases, slopes = np.maximum(missing_amounts[0], 0.0), missing_amounts[1]
+            high_positives, low_positives, high_negatives, low_negatives = values_at_l0
+            min_biases = np.maximum(high_negatives - low_positives, high_positives - low_negatives)
+            mean_squares = np.maximum(min_biases, 0.0) ** 2 + variances + noise_factors * low**2
+            return compute_objective(mean_squares), np.full(l0s.shape, high)
+        biases, slopes = np.maximum(values_at_l0[0], 0.0), values_at_l0[1]
         square_factors, width = segments.compute_sampling_variances(1) + noise_factors, high - low
 
         def evaluate_with_slope(x: float) -> tuple[FloatArray, FloatArray]:

@@ -128,7 +128,7 @@ class PrivatePairProblem:
 
     @cached_property
     def candidates(self) -> tuple[IntArray, IntArray]:
-        """Return the public grid: L0 and L-infinity in units of every pair, both int64 of shape (c,)."""
+        """Return the public grid of pairs: their L0, and their L-infinity in units, both int64 of shape (c,)."""
         largest_amount = 1 if self.parameters.statistic is Statistic.USERS else int(self.largest)
         group_bounds, amount_bounds = (
             np.array(_build_grid(largest_bound), dtype=np.int64)
@@ -154,7 +154,7 @@ class PrivatePairProblem:
 
     @cached_property
     def total_noise(self) -> FloatArray:
-        """Return N, the sum of the groups' mean |noise|, in the statistic's unit, shape (c,)."""
+        """Return N of every pair, the sum of the groups' mean |noise|, in the statistic's unit, shape (c,)."""
         group_bounds, amount_bounds = self.candidates
         sensitivities = self.parameters.pair_sensitivity(group_bounds, amount_bounds * self.unit)
         return np.asarray(self.num_groups * self.parameters.noise.mean_magnitude(sensitivities))
@@ -200,14 +200,14 @@ class PrivatePairProblem:
         """
         group_bounds, amount_bounds = self.candidates
         amount_indices = np.searchsorted(np.unique(amount_bounds), amount_bounds)
-        pair_totals = [
+        kept_amounts = [
             (kept_sums[..., i] * RESOLUTION * np.minimum(user_groups, max_groups) // user_groups).sum(axis=-1)
             for i, max_groups in zip(amount_indices.tolist(), group_bounds.tolist(), strict=True)
         ]
-        return np.stack(pair_totals, axis=-1)
+        return np.stack(kept_amounts, axis=-1)
 
     def _build_pair_table(self, any_pairs: AnyPairs) -> tuple[IntArray, IntArray, IntArray]:
-        """Return columns for pairs of user and group: groups of the user, integer amount, number of such pairs."""
+        """Return columns for pairs: groups of the user, whole amount up to the public maximum, number of such pairs."""
         if isinstance(any_pairs, PairSizes):
             groups_of_user, pair_counts = any_pairs.groups, any_pairs.pairs
         else:
@@ -243,7 +243,7 @@ class PrivatePairProblem:
         if np.abs(pair_costs).max() < _MAX_MAGNITUDE:
             pair_costs = pair_costs.astype(np.int64)
         group_bounds, amount_bounds = self.candidates
-        scores = np.zeros_like(pair_costs)
+        distances = np.zeros_like(pair_costs)
         for i in range(pair_norms.size):
             min_norms = np.minimum(group_bounds, group_bounds[i]) * np.minimum(
                 amount_bounds, amount_bounds[i]
@@ -256,11 +256,11 @@ class PrivatePairProblem:
                 # If a difference changes by at most d 2^20 + r steps, r an integer, its floor over d changes by at most
                 # 2^20 + r.
                 differences = pair_costs[..., i, None] - pair_costs[..., other_mask]
-                scores[..., i] = (differences // max_changes[other_mask]).max(axis=-1)
-        return scores
+                distances[..., i] = (differences // max_changes[other_mask]).max(axis=-1)
+        return distances
 
-    def score_models(self, any_pairs: AnyPairs | None) -> list[int]:
-        """Return the scores of the exponential mechanism: -s plus the public weights, in steps."""
+    def compute_scores(self, any_pairs: AnyPairs | None) -> list[int]:
+        """Return the scores of the exponential mechanism: -s, clipped at 2^61, plus public weights, in steps."""
         # This many steps correspond to a factor of e. Clipping a score does not increase its sensitivity.
         steps_per_e = 2.0 * self.sensitivity / self.epsilon
         return [
@@ -279,7 +279,7 @@ def _build_grid(largest_bound: int) -> list[int]:
 
 def compute_probabilities(problem: PrivatePairProblem, any_pairs: AnyPairs | None) -> FloatArray:
     """Return the probability of every pair, in closed form, shape (c,); computed from private data."""
-    scores = np.array([float(s) for s in problem.score_models(any_pairs)])
+    scores = np.array([float(s) for s in problem.compute_scores(any_pairs)])
     logits = problem.epsilon / (2.0 * problem.sensitivity) * (scores - scores.max())
     return np.asarray(np.exp(logits) / np.exp(logits).sum())
 
@@ -291,8 +291,8 @@ def compute_errors(problem: PrivatePairProblem, any_pairs: AnyPairs) -> FloatArr
     """
     kept_amounts = np.array([float(k) / RESOLUTION for k in problem.sum_kept_amounts(any_pairs)])
     _, whole_amounts, pair_counts = problem._build_pair_table(any_pairs)
-    all_amounts = float(np.dot(whole_amounts.astype(np.float64), pair_counts))
-    return np.asarray((all_amounts - kept_amounts) * problem.unit + problem.total_noise)
+    total_amount = float(np.dot(whole_amounts.astype(np.float64), pair_counts))
+    return np.asarray((total_amount - kept_amounts) * problem.unit + problem.total_noise)
 
 
 @dataclass(frozen=True)
@@ -331,17 +331,17 @@ def choose_pair(
         """Return the guarantee and mechanism of the choice for an epsilon."""
         return ReleaseFacts(epsilon, 0.0, problem.parameters.neighbours, MECHANISM)
 
-    charge_epsilon = None if charge is None else lambda epsilon, _: charge(build_facts(epsilon))
+    charge_release = None if charge is None else lambda epsilon, _: charge(build_facts(epsilon))
     selection_release = mechanisms.exponential_mechanism(
-        problem.score_models(any_pairs), problem.sensitivity, problem.epsilon, charge_epsilon
+        problem.compute_scores(any_pairs), problem.sensitivity, problem.epsilon, charge_release
     )
-    max_groups, whole_amount = (bounds[selection_release.index] for bounds in problem.candidates)
+    max_groups, whole_amount = (bound_values[selection_release.index] for bound_values in problem.candidates)
     facts = build_facts(selection_release.epsilon)
     return PrivatePair(int(max_groups), float(whole_amount * problem.unit), facts, problem, column)
 
 
 def find_expected_excess(problem: PrivatePairProblem) -> float | None:
-    """Return the usual excess error of a private choice over the best pair, as a share, from the public figure alone.
+    """Return the usual excess error of a private choice over the best pair, as a share; None if no better than a guess.
 
     Measured on 13 tables of at least 1,000 users, for epsilon of the release from 0.3 to 10 and of the choice from 0.05
     to 2: mean over draws, geometric mean over tables. If a few users hold nearly everything, the choice can be as bad
@@ -413,7 +413,7 @@ def pick_as_tuner(
             group_weights = compute_keep_probabilities(bound_pair[0])
         if not group_weights.any():
             return math.inf
-        roots = np.sqrt(compute_moments(problem, *bound_pair).mean_squares)
-        return float(group_weights @ roots) / float(group_weights.sum())
+        group_errors = np.sqrt(compute_moments(problem, *bound_pair).mean_squares)
+        return float(group_weights @ group_errors) / float(group_weights.sum())
 
     return min(list_tuner_candidates(problem), key=compute_objective)

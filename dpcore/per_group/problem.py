@@ -16,7 +16,7 @@ from dpcore.per_group.parameters import PerGroupParameters, Statistic
 
 @dataclass(frozen=True, eq=False)
 class PerGroupProblem:
-    """The question on given pairs; the list of groups is public.
+    """The question on given pairs; the parameters say if groups are listed in public or selected privately.
 
     Attributes:
         pairs: Who contributes how much to which group.
@@ -48,9 +48,9 @@ class PerGroupProblem:
         """Raise `InvalidInput` if a mean's data have no squares or range, or values beyond the range entered."""
         if self.pairs.sums_of_squares is None or self.pairs.value_range is None:
             raise refuse("a mean needs sums of squares and a range")
-        (smallest, greatest), (low, high) = self.pairs.value_range, self.parameters.mean_range
-        if smallest < low or greatest > high:
-            range_text = f"{wording.number(smallest)} to {wording.number(greatest)}"
+        (smallest_value, largest_value), (lower, upper) = self.pairs.value_range, self.parameters.mean_range
+        if smallest_value < lower or largest_value > upper:
+            range_text = f"{wording.number(smallest_value)} to {wording.number(largest_value)}"
             message = f"values go from {range_text}, beyond lower or upper"
             raise refuse(message, "", "Widen the range, or clip the values first")
 
@@ -78,13 +78,12 @@ class PerGroupProblem:
 
     @property
     def num_groups(self) -> int:
-        """Return the number of groups on the public list, including groups without rows."""
+        """Return the number of groups on the public list, or in the data if groups are selected privately."""
         return self.pairs.num_groups
 
     def sum_by_group(self, pair_amounts: FloatArray) -> FloatArray:
         """Add up the amounts of each group's pairs, shape (num_entries,)."""
-        sums = np.bincount(self.pairs.group_codes, pair_amounts, self.pairs.num_entries)
-        return sums.astype(np.float64)
+        return np.bincount(self.pairs.group_codes, pair_amounts, self.pairs.num_entries).astype(np.float64)
 
     def combine_errors(self, mean_squares: FloatArray) -> float:
         """Return the objective at these mean squared errors of the groups, shape (num_entries,)."""

@@ -68,7 +68,7 @@ class SelectedGroups:
 
     @property
     def mean_squares(self) -> FloatArray:
-        """Return the mean squared error; a group that is not released counts as 0."""
+        """Return each group's mean squared error; a group that is not released counts as 0."""
         return self.released_squares + self.dropped_squares
 
     @property
@@ -106,7 +106,7 @@ class Selection:
         return Selection(PerGroupProblem(self.problem.pairs, parameters), self.pairs_by_group)
 
     def tabulate_rule(self, max_groups: int) -> FloatArray:
-        """Return the probability of keeping a group by its number of kept users, shape (most_users + 1,)."""
+        """Return the probability of keeping a group by its number of kept users, shape (max_users_per_group + 1,)."""
         if max_groups not in self._rule_tables:
             self._rule_tables[max_groups] = _tabulate_rule(
                 self.parameters, max_groups, self.max_users_per_group
@@ -120,12 +120,12 @@ class Selection:
             max_groups: L0 of the users' sample.
             rule_max_groups: L0 of the rule; None for the same.
         """
-        bound_pair = max_groups, rule_max_groups or max_groups
-        if bound_pair not in self._keep_probabilities:
-            rule_table = self.tabulate_rule(bound_pair[1])
+        two_l0s = max_groups, rule_max_groups or max_groups
+        if two_l0s not in self._keep_probabilities:
+            rule_table = self.tabulate_rule(two_l0s[1])
             moments = compute_kept_moments(self.pairs_by_group, max_groups, rule_table)[0]
-            self._keep_probabilities[bound_pair] = moments.keep_probabilities
-        return self._keep_probabilities[bound_pair]
+            self._keep_probabilities[two_l0s] = moments.keep_probabilities
+        return self._keep_probabilities[two_l0s]
 
     def evaluate_groups(self, max_groups: int, max_amount: float) -> SelectedGroups:
         """Return the release probability and error of every group under a pair of bounds.
@@ -180,12 +180,12 @@ class Selection:
             max_groups: As `evaluate_groups`.
             max_amount: As `evaluate_groups`.
         """
-        variants = [replace(self.parameters, epsilon=float(e)) for e in epsilons]
-        rule_tables = np.array([_tabulate_rule(p, max_groups, self.max_users_per_group) for p in variants])
+        all_parameters = [replace(self.parameters, epsilon=float(e)) for e in epsilons]
+        rule_tables = [_tabulate_rule(p, max_groups, self.max_users_per_group) for p in all_parameters]
         all_moments = compute_kept_moments(
             self.pairs_by_group, max_groups, rule_tables, max_amount, self.problem.totals
         )
-        noise_variances = [float(p.pair_noise(max_groups, max_amount)) ** 2 for p in variants]
+        noise_variances = [float(p.pair_noise(max_groups, max_amount)) ** 2 for p in all_parameters]
         return [self._split_errors(f, n) for f, n in zip(all_moments, noise_variances, strict=True)]
 
     def compute_lower_bound(self, l0_range: tuple[int, int], amount_range: tuple[float, float]) -> float:
@@ -210,7 +210,7 @@ class Selection:
 
 
 def _tabulate_rule(parameters: PerGroupParameters, max_groups: int, max_users: int) -> FloatArray:
-    """Return the probability of keeping a group by its number of kept users, shape (most_users + 1,)."""
+    """Return the probability of keeping a group by its number of kept users, shape (max_users + 1,)."""
     assert parameters.selection_delta is not None
     epsilon_delta = parameters.selection_epsilon, parameters.selection_delta
     options: dict[str, Any] = {"min_users": parameters.min_users or 1, "program": parameters.program}
@@ -237,12 +237,12 @@ def best_selected_pair(
     Returns:
         `PairChoice`; in its error dropped groups count as 0.
     """
-    first_evaluation = selection.num_evaluations
+    num_before = selection.num_evaluations
     search = _Search(selection)
 
     def is_over() -> bool:
         """Report the progress, and return True if the evaluations are used up or the search was stopped."""
-        num_done = selection.num_evaluations - first_evaluation
+        num_done = selection.num_evaluations - num_before
         progress(min(num_done / max_evaluations, 1.0))
         return num_done >= max_evaluations or should_stop()
 
@@ -253,7 +253,7 @@ def best_selected_pair(
     lower_bound = min([best_error, *(box_bound for box_bound, _, _ in search.heap), search.closed_bound])
     argument = "in every box, the users kept at one end and the rule at the other bound what is kept"
     certificate = Certificate(best_error, lower_bound, argument)
-    num_done = selection.num_evaluations - first_evaluation
+    num_done = selection.num_evaluations - num_before
     is_settled = certificate.proves(max(tolerance, 1e-12) * (1.0 + 1e-9))
     if not is_settled:
         stop_reason = f"Stopped after {wording.counted(num_done, 'evaluation')}; the certificate has the gap."
@@ -265,7 +265,16 @@ def best_selected_pair(
 
 
 class _Search:
-    """Branch and bound over boxes of both bounds, in a heap by their lower bound."""
+    """Branch and bound over boxes of both bounds, in a heap by their lower bound.
+
+    Attributes:
+        selection: The problem.
+        is_integer: True if L-infinity is a whole number.
+        best_error: The smallest error so far, at first that of releasing nothing.
+        best_bounds: L0 and L-infinity with that error; (0, 0.0) for releasing nothing.
+        heap: Open boxes as (lower bound on the error, interval of L0, interval of L-infinity).
+        closed_bound: Smallest lower bound of the boxes that were closed since they are too narrow; infinity for none.
+    """
 
     def __init__(self, selection: Selection) -> None:
         self.selection, self.is_integer = selection, selection.parameters.statistic.is_integer
@@ -275,10 +284,7 @@ class _Search:
         self._evaluated_pairs: set[tuple[int, float]] = set()
 
     def evaluate(self, max_groups: int, max_amount: float) -> float:
-        """Move a pair into the range of bounds, keep it if it is the best so far, and return its error.
-
-        An error of infinity says that the pair was evaluated before.
-        """
+        """Return the error of a pair, moved into the range of bounds, and keep it if best; infinity if not new."""
         if self.is_integer:
             max_amount = float(round(max_amount))
         max_groups = min(max(max_groups, 1), self.selection.max_groups_per_user)
@@ -293,7 +299,7 @@ class _Search:
         return error
 
     def begin(self, is_over: ShouldStop) -> None:
-        """Evaluate a grid and steps around its best point, then add the whole range as one box."""
+        """Evaluate a grid and steps around its best point, while not over, then add the whole range as one box."""
         s = self.selection
         if s.largest_amount == 0.0:  # All amounts are 0, so all bounds are equally good.
             return
@@ -313,7 +319,7 @@ class _Search:
         self._add((1, s.max_groups_per_user), (1.0 if self.is_integer else 0.0, s.largest_amount))
 
     def _add(self, l0_range: tuple[int, int], amount_range: tuple[float, float]) -> None:
-        """Evaluate a box of one pair, or bound a larger box and keep it if it may hold a better pair."""
+        """Evaluate a box of one pair; bound a larger box, and keep it if it may hold a better pair; skip empty ones."""
         if l0_range[0] > l0_range[1] or amount_range[0] > amount_range[1]:
             return
         if l0_range[0] == l0_range[1] and amount_range[0] == amount_range[1]:
@@ -324,7 +330,7 @@ class _Search:
             heapq.heappush(self.heap, (error_bound, l0_range, amount_range))
 
     def split(self, tolerance: float) -> None:
-        """Halve the most promising box along the bound whose ends differ most in ratio."""
+        """Halve the most promising box along the bound whose ends differ most in ratio; close a narrow one."""
         error_bound, l0_range, amount_range = heapq.heappop(self.heap)
         (a, b), (c, d) = l0_range, amount_range
         amount_ratio = d / c if c > 0.0 else math.inf

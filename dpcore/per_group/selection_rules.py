@@ -68,12 +68,11 @@ def compute_keep_probabilities(
     Returns:
         Shape (max_users + 1,), ascending; 0 for no users, as the mechanism does not know such a group.
     """
-    user_counts = np.maximum(np.arange(max_users + 1, dtype=np.float64) - (min_users - 1), 0.0)
+    rule_counts = np.maximum(np.arange(max_users + 1, dtype=np.float64) - (min_users - 1), 0.0)
     compute_probabilities = _PROBABILITIES[selection_rule]
     if program is Program.TUMULT and selection_rule is SelectionRule.LAPLACE:
         compute_probabilities = _compute_whole_laplace
-    probabilities = compute_probabilities(user_counts, epsilon, delta, max_groups)
-    return np.where(user_counts > 0.0, probabilities, 0.0)
+    return np.where(rule_counts > 0.0, compute_probabilities(rule_counts, epsilon, delta, max_groups), 0.0)
 
 
 def delta_per_group(delta: float, max_groups: int) -> float:
@@ -82,25 +81,26 @@ def delta_per_group(delta: float, max_groups: int) -> float:
 
 
 def _compute_geometric(n: FloatArray, epsilon: float, delta: float, max_groups: int) -> FloatArray:
-    """Return the release probabilities of the truncated geometric rule, shape of the numbers of users n."""
+    """Return the release probabilities of the truncated geometric rule at each number of users n, any shape."""
     e, d = epsilon / max_groups, delta_per_group(delta, max_groups)
-    # Theorem 1: rising as e^(n epsilon') up to n1, then the distance from 1 falls as e^(-n epsilon').
-    excess = math.expm1(e) if e < 700.0 else math.inf
+    # Theorem 1: rising as e^(n epsilon') up to n1, then the distance from 1 falls as e^(-n epsilon'). The growth is
+    # e^epsilon' - 1.
+    growth = math.expm1(e) if e < 700.0 else math.inf
     # e^epsilon' exceeds float64: a group of two users is then kept with certainty, of one user with probability delta'.
-    if math.isinf(excess):
+    if math.isinf(growth):
         return np.where(n >= 2.0, 1.0, np.where(n == 1.0, d, 0.0))
-    n1 = 1 + math.floor(math.log((excess + 2.0 * d) / ((excess + 2.0) * d)) / e) if excess > 0.0 else 1
+    n1 = 1 + math.floor(math.log((growth + 2.0 * d) / ((growth + 2.0) * d)) / e) if growth > 0.0 else 1
     n1 = max(n1, 1)
     with np.errstate(over="ignore"):
-        rising_probabilities = np.expm1(np.minimum(n, n1) * e) / excess * d
-    peak_probability = float(np.expm1(n1 * e) / excess * d)
+        rising_probabilities = np.expm1(np.minimum(n, n1) * e) / growth * d
+    peak_probability = float(np.expm1(n1 * e) / growth * d)
     exponents = np.maximum(n - n1, 0.0) * e
-    falling_probabilities = -np.expm1(-exponents) * (1.0 + d / excess) + np.exp(-exponents) * peak_probability
+    falling_probabilities = -np.expm1(-exponents) * (1.0 + d / growth) + np.exp(-exponents) * peak_probability
     return np.asarray(np.minimum(np.where(n <= n1, rising_probabilities, falling_probabilities), 1.0))
 
 
 def _compute_laplace(n: FloatArray, epsilon: float, delta: float, max_groups: int) -> FloatArray:
-    """Return the release probabilities of the Laplace threshold, shape of the numbers of users n."""
+    """Return the release probabilities of the Laplace threshold at each number of users n, any shape."""
     noise_scale = max_groups / epsilon
     group_delta = delta_per_group(delta, max_groups)
     # Above 1/2 the threshold lies below a single user, on the other side of the noise's density.
@@ -118,14 +118,14 @@ def find_whole_threshold(epsilon: float, delta: float, max_groups: int) -> int:
     group privacy for L0 rows, as ``tmlt.core`` computes it (``create_partition_selection_measurement``).
     """
     noise_scale = max_groups / epsilon
-    row_delta = delta if max_groups == 1 else delta / max_groups * math.exp(-epsilon)
+    group_delta = delta if max_groups == 1 else delta / max_groups * math.exp(-epsilon)
     # P(noise > x) = e^(-(x + 1) / b) / (1 + e^(-1 / b)) for x of at least 0.
-    quantile = -noise_scale * (math.log(row_delta) + math.log1p(math.exp(-1.0 / noise_scale))) - 1.0
+    quantile = -noise_scale * (math.log(group_delta) + math.log1p(math.exp(-1.0 / noise_scale))) - 1.0
     return math.ceil(quantile) + 2
 
 
 def _compute_whole_laplace(n: FloatArray, epsilon: float, delta: float, max_groups: int) -> FloatArray:
-    """Return the release probabilities of Tumult's threshold, shape of the numbers of users n."""
+    """Return the release probabilities of Tumult's threshold at each number of users n, any shape."""
     rate = epsilon / max_groups
     distances = find_whole_threshold(epsilon, delta, max_groups) - n
     # P(noise >= d), by symmetry 1 - P(noise >= 1 - d) for d of at most 0.
@@ -134,7 +134,7 @@ def _compute_whole_laplace(n: FloatArray, epsilon: float, delta: float, max_grou
 
 
 def _compute_gaussian(n: FloatArray, epsilon: float, delta: float, max_groups: int) -> FloatArray:
-    """Return the release probabilities of the Gaussian threshold, shape of the numbers of users n."""
+    """Return the release probabilities of the Gaussian threshold at each number of users n, any shape."""
     from scipy.special import ndtr, ndtri
 
     unit_scale = noise_error.compute_unit_scale(NoiseKind.GAUSSIAN, epsilon, delta / 2.0)

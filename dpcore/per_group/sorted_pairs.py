@@ -36,13 +36,13 @@ class SortedPairs:
         groups_per_user = problem.pairs.groups_per_user
         max_groups_per_user, num_entries = int(groups_per_user.max()), problem.pairs.num_entries
         largest_amount = float(np.abs(problem.amounts).max())
-        size_ranks = np.repeat(max_groups_per_user - groups_per_user, groups_per_user)
+        size_keys = np.repeat(max_groups_per_user - groups_per_user, groups_per_user)
         num_keys = max_groups_per_user * num_entries * (largest_amount + 1.0)
         if problem.parameters.statistic.is_integer and num_keys < 2.0**62:
             # One integer key per pair is sorted in place, in order of users' sizes, groups and amounts; equal keys
             # become one entry.
             num_amounts = int(largest_amount) + 1
-            entry_keys = size_ranks * num_entries + problem.pairs.group_codes
+            entry_keys = size_keys * num_entries + problem.pairs.group_codes
             pair_keys = entry_keys * num_amounts + problem.amounts.astype(np.int64)
             pair_keys.sort()
             entry_starts = np.flatnonzero(np.r_[True, pair_keys[1:] != pair_keys[:-1]])
@@ -50,14 +50,14 @@ class SortedPairs:
             pair_keys = pair_keys[entry_starts]
             amounts = (pair_keys % num_amounts).astype(np.float64)
             pair_keys //= num_amounts
-            entry_sizes, codes = max_groups_per_user - pair_keys // num_entries, pair_keys % num_entries
-            return cls._from_sorted(entry_sizes, codes, amounts, entry_counts)
-        sorted_indices = np.argsort(size_ranks, kind="stable")
+            entry_sizes, group_codes = max_groups_per_user - pair_keys // num_entries, pair_keys % num_entries
+            return cls._from_sorted(entry_sizes, group_codes, amounts, entry_counts)
+        sorted_indices = np.argsort(size_keys, kind="stable")
         amounts = problem.amounts[sorted_indices]
         signs = np.where(amounts < 0.0, -1.0, 1.0)
-        entry_sizes = max_groups_per_user - size_ranks[sorted_indices]
-        codes = problem.pairs.group_codes[sorted_indices]
-        return cls._from_sorted(entry_sizes, codes, np.abs(amounts), signs)
+        entry_sizes = max_groups_per_user - size_keys[sorted_indices]
+        group_codes = problem.pairs.group_codes[sorted_indices]
+        return cls._from_sorted(entry_sizes, group_codes, np.abs(amounts), signs)
 
     @classmethod
     def _from_sorted(
@@ -67,9 +67,9 @@ class SortedPairs:
         starts = np.flatnonzero(np.r_[True, entry_sizes[1:] != entry_sizes[:-1]])
         return cls(groups, amounts, signed_counts, entry_sizes[starts], np.r_[starts, entry_sizes.size])
 
-    def select_groups(self, group_codes: IntArray, num_groups: int) -> SortedPairs:
-        """Return the entries of the given groups, with new codes from 0 on."""
-        new_codes = np.full(num_groups, -1, dtype=np.int64)
+    def select_groups(self, group_codes: IntArray, num_codes: int) -> SortedPairs:
+        """Return the entries of the given groups, with new codes from 0 on; ``num_codes`` is the number of old ones."""
+        new_codes = np.full(num_codes, -1, dtype=np.int64)
         new_codes[group_codes] = np.arange(group_codes.size)
         entry_groups = new_codes[self.groups]
         selected_mask = entry_groups >= 0

@@ -53,8 +53,8 @@ class SummaryProblem:
                 problems.add(message, remedy="Enter how many groups are on the list instead")
             num_occupied_groups = pair_sizes.task_rows.size
             if parameters.num_groups is not None and parameters.num_groups < num_occupied_groups:
-                sizes_text = f"{num_occupied_groups:,} groups, more than the {parameters.num_groups:,}"
-                problems.add(f"the data hold {sizes_text} entered")
+                groups_text = f"{num_occupied_groups:,} groups, more than the {parameters.num_groups:,}"
+                problems.add(f"the data hold {groups_text} entered")
         self.pair_sizes, self.parameters = pair_sizes, parameters
         num_listed = num_occupied_groups if parameters.num_groups is None else parameters.num_groups
         self.num_empty_groups = num_listed - num_occupied_groups
@@ -68,13 +68,13 @@ class SummaryProblem:
 
     @cached_property
     def totals(self) -> FloatArray:
-        """Return the true value of every group with rows, shape (num_tasks,)."""
+        """Return the true value of every group with rows, shape (num_occupied_groups,)."""
         counts_users = self.parameters.statistic is Statistic.USERS
         return (self.pair_sizes.task_users if counts_users else self.pair_sizes.task_rows).astype(np.float64)
 
     @property
     def num_groups(self) -> int:
-        """Return the number of groups on the public list."""
+        """Return the number of groups on the public list, including groups without rows."""
         return self.totals.size + self.num_empty_groups
 
     @cached_property
@@ -123,7 +123,7 @@ class SummaryProblem:
         return self.parameters.combine_errors(totals**2, weights)
 
     def compute_limits(self, max_groups: int, max_amount: float) -> tuple[float, float] | None:
-        """Return limits of the root mean square over groups for any mixture of pairs; None for other objectives."""
+        """Return the lowest and highest root mean square error for any mixture of pairs; None for other objectives."""
         if self.parameters.objective is not Objective.ROOT_MEAN_SQUARE:
             return None
         bias_sum, variance_sum, noise_variance = self._compute_sums(max_groups, max_amount)

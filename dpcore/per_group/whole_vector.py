@@ -186,13 +186,13 @@ class _Cap(_Vectors):
         self.amount_powers = self.raise_to_power(self.amounts)
         cumulative_powers = np.cumsum(self.amount_powers)
         # Sum of the smaller amounts' powers, over all users before.
-        smaller_powers = cumulative_powers - self.amount_powers
+        powers_before = cumulative_powers - self.amount_powers
         amount_ranks = np.arange(self.amounts.size) - np.repeat(self.user_starts, self.groups_per_user)
-        num_larger = np.repeat(self.groups_per_user, self.groups_per_user) - amount_ranks
-        powers_of_earlier_users = np.repeat(smaller_powers[self.user_starts], self.groups_per_user)
+        num_at_least = np.repeat(self.groups_per_user, self.groups_per_user) - amount_ranks
+        powers_of_earlier_users = np.repeat(powers_before[self.user_starts], self.groups_per_user)
         # A difference of running sums over all users, which rounding can make negative.
-        own_powers = np.maximum(smaller_powers - powers_of_earlier_users, 0.0)
-        self.norms_at_amounts = self.take_root(own_powers + num_larger * self.amount_powers)
+        smaller_powers = np.maximum(powers_before - powers_of_earlier_users, 0.0)
+        self.norms_at_amounts = self.take_root(smaller_powers + num_at_least * self.amount_powers)
 
     def _keep_sorted(self, max_norm: float) -> FloatArray:
         """Return the kept part of every amount under the cap, in the order of users and amounts."""
@@ -226,20 +226,20 @@ def best_radial(problem: PerGroupProblem) -> VectorChoice:
     mean square is a parabola, and a mean of roots has one root of its slope.
     """
     radial = _Radial(problem)
-    norms = np.unique(np.r_[0.0, radial.norms])
+    distinct_norms = np.unique(np.r_[0.0, radial.norms])
     # Beyond the largest norm there is only noise, which rises.
-    low_index, high_index, num_evaluations = 0, norms.size - 1, 0
+    low_index, high_index, num_evaluations = 0, distinct_norms.size - 1, 0
     while low_index < high_index:
         middle_index = (low_index + high_index) // 2
         num_evaluations += 1
-        if radial.evaluate_with_slope(float(norms[middle_index]))[1] >= 0.0:
+        if radial.evaluate_with_slope(float(distinct_norms[middle_index]))[1] >= 0.0:
             high_index = middle_index
         else:
             low_index = middle_index + 1
     max_norm = 0.0
     # If the error rises from T = 0 on, the noise outweighs every gain, and it is best to release nothing.
     if low_index > 0:
-        begin, end = float(norms[low_index - 1]), float(norms[low_index])
+        begin, end = float(distinct_norms[low_index - 1]), float(distinct_norms[low_index])
         a, b = radial.compute_bias_line(begin)
         falls_to_end = radial.evaluate_objective(a, b, end)[1] <= 0.0
         max_norm = end if falls_to_end else _find_stationary_point(radial, a, b, begin, end)
@@ -269,13 +269,13 @@ def _find_stationary_point(radial: _Radial, a: FloatArray, b: FloatArray, begin:
 
 
 def _compute_tangent_bound(radial: _Radial, max_norm: float) -> tuple[float, float]:
-    """Return the value at T and a lower bound for all T >= 0: the crossing of the tangents on both sides of T.
+    """Return `evaluate_objective` at T and its lower bound for all T >= 0, at the crossing of tangents on both sides.
 
     The bound is minus infinity if T is not near a minimum.
     """
-    value, slope = radial.evaluate_with_slope(max_norm)
+    objective_value, slope = radial.evaluate_with_slope(max_norm)
     if max_norm == 0.0:
-        return value, value if slope >= 0.0 else -math.inf
+        return objective_value, objective_value if slope >= 0.0 else -math.inf
     # Closer tangents give a better bound; if they are too close, rounding decides the signs of their slopes.
     for relative_width in (1e-9, 1e-7, 1e-5, 1e-3):
         a, b = max_norm * (1.0 - relative_width), max_norm * (1.0 + relative_width)
@@ -283,11 +283,11 @@ def _compute_tangent_bound(radial: _Radial, max_norm: float) -> tuple[float, flo
         value_b, slope_b = radial.evaluate_with_slope(b, is_left=True)
         if slope_a <= 0.0 <= slope_b:
             if slope_b == slope_a:
-                return value, min(value_a, value_b)
+                return objective_value, min(value_a, value_b)
             # Follow the tangent at a to the point where both tangents cross.
             crossing_distance = (value_b - value_a - slope_b * (b - a)) / (slope_a - slope_b)
-            return value, value_a + slope_a * min(max(crossing_distance, 0.0), b - a)
-    return value, -math.inf
+            return objective_value, value_a + slope_a * min(max(crossing_distance, 0.0), b - a)
+    return objective_value, -math.inf
 
 
 def best_cap(

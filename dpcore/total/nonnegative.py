@@ -67,6 +67,7 @@ class TotalProblem:
     rounds_noise: bool = True
 
     def __post_init__(self) -> None:
+        """Raise `InvalidInput` with every parameter that is missing or out of its range."""
         with Problems() as problems:
             problems.of_kind(Amounts, amounts=self.amounts)
             problems.of_kind(Measure, measure=self.measure)
@@ -247,20 +248,21 @@ def _list_candidates(problem: TotalProblem, best_real_bound: float) -> FloatArra
 
     Whole noise errs less than noise of real numbers, by at most `programs.LARGEST_GAIN`; the error under the latter is
     convex. So no bound outside the interval in which it is within that of the best can be best.
+    Of more than `MAX_CANDIDATES` such bounds, as many evenly spaced ones are listed.
     """
     real_problem = replace(problem, rounds_noise=False)
-    limit = float(measure_errors(real_problem, best_real_bound))
-    limit = math.hypot(limit, LARGEST_GAIN) if problem.measure is Measure.RMSE else limit + LARGEST_GAIN
-    low, high = weights.find_interval_within(
+    error = float(measure_errors(real_problem, best_real_bound))
+    error_limit = math.hypot(error, LARGEST_GAIN) if problem.measure is Measure.RMSE else error + LARGEST_GAIN
+    min_bound, max_bound = weights.find_interval_within(
         lambda bounds: measure_errors(real_problem, bounds),
         minimiser=best_real_bound,
         low=0.0,
         high=problem.amounts.largest,
-        limit=limit,
+        limit=error_limit,
         is_integer=True,
     )
     # More would have to be nearly equal by chance, over so many bounds that the best one's error is in the thousands.
-    bounds = np.round(np.linspace(low, high, min(int(high - low) + 1, MAX_CANDIDATES)))
+    bounds = np.round(np.linspace(min_bound, max_bound, min(int(max_bound - min_bound) + 1, MAX_CANDIDATES)))
     return np.union1d(bounds, [best_real_bound])
 
 
@@ -274,22 +276,23 @@ def _minimise_exact(problem: TotalProblem) -> float:
     amounts, unit_noise = problem.amounts, problem.unit_noise
     perspective = noise_error.make_perspective(problem.noise.kind, problem.measure)
     # Convexity makes the sign of the slope monotone over the totals: that is what the search needs.
-    low, high = 0, amounts.values.size - 1  # At the largest total nobody lies above: the error rises.
-    while low < high:
+    # At the largest total nobody lies above: the error rises.
+    low_index, high_index = 0, amounts.values.size - 1
+    while low_index < high_index:
         # Many at once: a call takes longer than so many totals in it.
-        probe_indices = np.unique(np.linspace(low, high - 1, PROBES).astype(np.int64))
+        probe_indices = np.unique(np.linspace(low_index, high_index - 1, PROBES).astype(np.int64))
         totals = amounts.values[probe_indices]
         slopes = _compute_slopes(problem, totals, amounts.excess(totals), amounts.users_above(totals))
         rising_probes = np.flatnonzero(slopes >= 0.0)
         first_rising_probe = int(rising_probes[0]) if rising_probes.size else probe_indices.size
-        low = int(probe_indices[first_rising_probe - 1]) + 1 if first_rising_probe else low
-        high = int(probe_indices[first_rising_probe]) if rising_probes.size else high
-    left_total = float(amounts.values[low - 1]) if low else 0.0
+        low_index = int(probe_indices[first_rising_probe - 1]) + 1 if first_rising_probe else low_index
+        high_index = int(probe_indices[first_rising_probe]) if rising_probes.size else high_index
+    left_total = float(amounts.values[low_index - 1]) if low_index else 0.0
     # On this piece the bias is S - q T: the ratio r to the noise unit * T fixes T = S / (q + r unit).
     q, s = float(amounts.users_above(left_total)), float(amounts.sum_above(left_total))
     r = noise_error.find_balance(perspective, q / unit_noise)
     # The root may round just outside the piece on which its formula holds.
-    return min(max(s / (q + r * unit_noise), left_total), float(amounts.values[low]))
+    return min(max(s / (q + r * unit_noise), left_total), float(amounts.values[low_index]))
 
 
 def _compute_slopes(
@@ -314,16 +317,16 @@ def certify(problem: TotalProblem, bound: float) -> Certificate:
     """
     if problem.noise.is_discrete:
         return _certify_whole(problem, bound)
-    value, slope_left, slope_right = _recompute(problem, bound)
+    error, slope_left, slope_right = _recompute(problem, bound)
     # Beyond the largest total (rounded up where only whole bounds count) more noise is all there is.
     largest_total = problem.amounts.largest
     largest_bound = float(math.ceil(largest_total)) if problem.is_integer else largest_total
     lower_bound = min(
-        _bound_one_side(problem, bound, value, slope_left, 0.0),
-        _bound_one_side(problem, bound, value, slope_right, largest_bound),
+        _bound_one_side(problem, bound, error, slope_left, 0.0),
+        _bound_one_side(problem, bound, error, slope_right, largest_bound),
     )
     allowed_text = "whole bounds" if problem.is_integer else "bounds"
-    return Certificate(value, lower_bound, f"convex in the bound; subgradients for all {allowed_text}")
+    return Certificate(error, lower_bound, f"convex in the bound; subgradients for all {allowed_text}")
 
 
 def _certify_whole(problem: TotalProblem, bound: float) -> Certificate:
@@ -331,19 +334,19 @@ def _certify_whole(problem: TotalProblem, bound: float) -> Certificate:
 
     Where they are many, it is the lower bound under noise of real numbers less `programs.LARGEST_GAIN`.
     """
-    real_problem, value = replace(problem, rounds_noise=False), _recompute(problem, bound)[0]
-    certificate = certify(real_problem, bound)
-    candidates = _list_candidates(problem, find_optimal_bound(real_problem))
-    if candidates.size <= PROBES:
-        lower_bound = min(_recompute(problem, float(candidate))[0] for candidate in candidates)
+    real_problem, error = replace(problem, rounds_noise=False), _recompute(problem, bound)[0]
+    real_certificate = certify(real_problem, bound)
+    candidate_bounds = _list_candidates(problem, find_optimal_bound(real_problem))
+    if candidate_bounds.size <= PROBES:
+        lower_bound = min(_recompute(problem, float(candidate))[0] for candidate in candidate_bounds)
     elif problem.measure is Measure.RMSE:
-        lower_bound = math.sqrt(max(certificate.lower_bound**2 - LARGEST_GAIN**2, 0.0))
+        lower_bound = math.sqrt(max(real_certificate.lower_bound**2 - LARGEST_GAIN**2, 0.0))
     else:
-        lower_bound = max(certificate.lower_bound - LARGEST_GAIN, 0.0)
+        lower_bound = max(real_certificate.lower_bound - LARGEST_GAIN, 0.0)
     return Certificate(
-        value,
-        min(lower_bound, value),
-        f"{certificate.argument}; near bounds compared under noise of whole numbers",
+        error,
+        min(lower_bound, error),
+        f"{real_certificate.argument}; near bounds compared under noise of whole numbers",
     )
 
 
@@ -351,29 +354,29 @@ def _recompute(problem: TotalProblem, bound: float) -> tuple[float, float, float
     """Return the error at T and its slopes to the left and right, by sums over the totals instead of prefix sums."""
     totals, user_counts = problem.amounts.values, problem.amounts.users
     bias = float(np.sum(np.maximum(totals - bound, 0.0) * user_counts))
-    value = float(problem.noise.measure_error(problem.measure, bias, bound))
+    error = float(problem.noise.measure_error(problem.measure, bias, bound))
     num_above = float(np.sum(user_counts, where=totals > bound, dtype=np.float64))
     num_at_or_above = float(np.sum(user_counts, where=totals >= bound, dtype=np.float64))
     left_slope, right_slope = _compute_slopes(problem, bound, bias, [num_at_or_above, num_above])
-    return value, float(left_slope), float(right_slope)
+    return error, float(left_slope), float(right_slope)
 
 
-def _bound_one_side(problem: TotalProblem, bound: float, value: float, slope: float, end: float) -> float:
-    """Return a lower bound on the error of every bound between T and ``end``, from the slope at T on that side."""
+def _bound_one_side(problem: TotalProblem, bound: float, error: float, slope: float, end: float) -> float:
+    """Return a lower bound on the error of every bound between T and ``end``, from error and slope at T there."""
     # A convex error lies above each of its tangents. The one at T alone would be a poor bound far away from it, so a
     # second tangent, taken where the error no longer falls, covers everything beyond that point.
     direction = math.copysign(1.0, end - bound)
     descent = -slope * direction  # How fast the error falls when T moves toward the end.
     if descent <= 0.0 or end == bound:
-        return value
+        return error
     turning_point = _find_second_point(problem, bound, direction, end)
-    turning_value, *slopes = _recompute(problem, turning_point)
+    turning_error, *slopes = _recompute(problem, turning_point)
     # Between the two points the first tangent holds; a whole step leaves nothing between them.
-    least_beyond = turning_value - max(-slopes[direction > 0.0] * direction, 0.0) * abs(end - turning_point)
+    least_beyond = turning_error - max(-slopes[direction > 0.0] * direction, 0.0) * abs(end - turning_point)
     distance = abs(turning_point - bound)
-    least_between = value if problem.is_integer and distance <= 1.0 else value - descent * distance
+    least_between = error if problem.is_integer and distance <= 1.0 else error - descent * distance
     # Both are valid lower bounds on this side, so the larger one is, too.
-    return max(min(least_between, least_beyond), value - descent * abs(end - bound))
+    return max(min(least_between, least_beyond), error - descent * abs(end - bound))
 
 
 def _find_second_point(problem: TotalProblem, bound: float, direction: float, end: float) -> float:

@@ -122,11 +122,11 @@ class TotalParameters(Parameters):
     def _check_together(self, problems: Problems) -> None:
         """Check the user's own bound, and that L and U are entered together and in order."""
         if self.own_bound is not None:
-            named_bound = {"your own bound": self.own_bound}
+            bound_by_name = {"your own bound": self.own_bound}
             if self.summed is Summed.ROWS:
-                problems.whole(0, MAX_SIZE, **named_bound)
+                problems.whole(0, MAX_SIZE, **bound_by_name)
             else:
-                problems.between(0.0, 1e15, **named_bound)
+                problems.between(0.0, 1e15, **bound_by_name)
         if (self.lower is None) != (self.upper is None):
             problems.add("L and U go together", remedy="Enter both, or leave both empty")
         elif self.lower is not None and self.upper is not None:

@@ -33,7 +33,7 @@ MAX_RUNS = 1_000_000
 
 @dataclass(frozen=True)
 class Strategy:
-    """A way to choose the bound, and how it is drawn.
+    """A way to choose the bound, and how it is plotted.
 
     Attributes:
         share: The bound is this quantile of the users' totals, for every epsilon; None: the best bound for
@@ -111,14 +111,14 @@ def _choose_bounds(
     problem: TotalProblem, epsilons: FloatArray, strategies: Sequence[Strategy]
 ) -> tuple[FloatArray, FloatArray]:
     """Return T of every strategy (rows) at every epsilon (columns), and the noise scale there."""
-    problem_variants = [replace(problem, epsilon=float(epsilon)) for epsilon in epsilons]
+    epsilon_problems = [replace(problem, epsilon=float(epsilon)) for epsilon in epsilons]
     bounds = np.empty((len(strategies), epsilons.size))
-    for row, strategy in enumerate(strategies):
+    for strategy_index, strategy in enumerate(strategies):
         if strategy.share is None:
-            bounds[row] = [nonnegative.find_optimal_bound(p) for p in problem_variants]
+            bounds[strategy_index] = [nonnegative.find_optimal_bound(p) for p in epsilon_problems]
         else:
-            bounds[row] = problem.amounts.quantile(strategy.share)
-    return bounds, bounds * np.array([p.unit_noise for p in problem_variants])
+            bounds[strategy_index] = problem.amounts.quantile(strategy.share)
+    return bounds, bounds * np.array([p.unit_noise for p in epsilon_problems])
 
 
 def compute_strategy_curves(
@@ -192,7 +192,7 @@ def _draw_ratings(seed: int) -> Amounts:
 
 
 def compute_relative_errors(amounts: Amounts, epsilon: float) -> dict[str, float]:
-    """Compute the expected relative error of the released number of ratings under each bound."""
+    """Compute the expected relative error of the released number of ratings under the paper's three bounds, by key."""
     strategy_curves = compute_strategy_curves(TotalProblem(amounts, epsilon), [epsilon])
     return {
         strategy.key: float(error)

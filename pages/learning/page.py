@@ -38,7 +38,7 @@ class LearningPage(Page):
         """Offer an ε at which the excess risk is below 1; one that private data set would stand in links."""
         epsilon = find_least_epsilon(answer.solution)
         if (
-            answer.solution.best_cap.total >= 1.0
+            answer.solution.best_choice.total >= 1.0
             and math.isfinite(epsilon)
             and answer.disclosure is not Disclosure.PRIVATE
         ):

@@ -27,8 +27,8 @@ def read_parameters(epsilon: float = 1.0) -> MeanParameters | None:
     if lower is None or upper is None:
         return None
     try:
-        names = ("counts", "target", "likeness", "user_share", "mechanism", "program")
-        settings = {name: state[QUESTION.key(name)] for name in names}
+        field_names = ("counts", "target", "likeness", "user_share", "mechanism", "program")
+        settings = {field_name: state[QUESTION.key(field_name)] for field_name in field_names}
         if settings["mechanism"] is NoiseKind.GAUSSIAN:
             settings["delta"] = state[QUESTION.key("delta")]
         return MeanParameters(

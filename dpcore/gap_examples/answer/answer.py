@@ -36,8 +36,8 @@ def describe_ratio(comparison: Comparison) -> str:
     ratio_at_least, ratio_at_most = comparison.ratio_at_least, comparison.ratio_at_most
     is_exact = ratio_at_most - ratio_at_least <= 1e-9 * ratio_at_most
     limits_phrase = f"between {ratio_at_least:.6f} and {ratio_at_most:.6f}"
-    limits_phrase = "to within rounding" if is_exact else limits_phrase
-    return f"The exact optimisers give {comparison.ratio:.6f}, proved {limits_phrase}."
+    proof_phrase = "to within rounding" if is_exact else limits_phrase
+    return f"The exact optimisers give {comparison.ratio:.6f}, proved {proof_phrase}."
 
 
 def write_headline(comparison: Comparison) -> str:
@@ -54,13 +54,13 @@ def build_numbers(comparison: Comparison) -> tuple[Number, ...]:
     ratio, noise_ratio, error_ratio = comparison.ratio, comparison.noise_ratio, math.sqrt(comparison.ratio)
     cap, noise_text = comparison.cap_choice.max_contributions, wording.number(noise_ratio)
     rows_text, noise_unit = wording.counted(cap, "row"), wording.agreeing(noise_ratio, "row", "rows")
-    note = f"(at most {math.sqrt(two_groups.compute_supremum().ratio):.4f})"
+    max_note = f"(at most {math.sqrt(two_groups.compute_supremum().ratio):.4f})"
     error_text, error_help = f"{error_ratio:.4f}", "Standard errors."
     ratio_help = "Variance of the mean with the best bound over that with the best smooth weights."
     noise_help = "2 (B/ε)²/σ²: the noise if one user holds all the weight, in variances of a row."
     return (
         Number("Variance, bounded : weights", f"{ratio:.4f}", "", ratio_help, ratio, key="ratio"),
-        Number("Error, bounded : weights", error_text, note, error_help, error_ratio, key="error_ratio"),
+        Number("Error, bounded : weights", error_text, max_note, error_help, error_ratio, key="error_ratio"),
         Number("Best bound", rows_text, "per user", "Least variance.", cap, ROWS_UNIT, "max_contributions"),
         Number("Noise ratio ρ", noise_text, noise_unit, noise_help, noise_ratio, "rows", "noise_ratio"),
     )
@@ -217,7 +217,7 @@ def show_two_groups(answer: Answer, dataset: Dataset) -> section.Parts:
     yield section.Figures((ratio_plot, variance_plot))
     p, caps = num_light_users / NUM_USERS, (1, 2, 3)
     q = 1.0 - p
-    term_texts = [f"{1.0 / (p + q * x) + q * x * x / (p + q * x) ** 2:.4f}" for x in caps]
+    variance_texts = [f"{1.0 / (p + q * x) + q * x * x / (p + q * x) ** 2:.4f}" for x in caps]
     integer_cap_limit = two_groups.compute_integer_cap_limit(p)
     light_share_text = f"{num_light_users}{wording.PERCENT}"
     fine_formula = "1/(1 − p)" if p <= 1.0 / 3.0 else "(5p − 1)/(4p²)" if p <= 0.5 else "2 − p"
@@ -232,7 +232,7 @@ $$
 
 | bound x | {" | ".join(map(str, caps))} | → ∞ |
 |---|{"---|" * (len(caps) + 1)}
-| times σ²/m | {" | ".join(term_texts)} | {1.0 / q:.4f} |
+| times σ²/m | {" | ".join(variance_texts)} | {1.0 / q:.4f} |
 
 Best is {_name_cap(integer_cap_limit)}: **{float(integer_cap_limit.ratio):.4f}**. With fine bounds (s → ∞) the best is
 {fine_formula} = **{float(two_groups.compute_real_cap_limit(p).ratio):.4f}**.
@@ -377,7 +377,8 @@ def build_answer(
     solution = solve(dataset, parameters.mean_parameters()) if solution is None else solution
     comparison = solution.comparison
     cap_choice, smooth_choice, problem = comparison.cap_choice, comparison.smooth_choice, comparison.problem
-    limit_text = f"For any data set the excess is at most {format_gain(two_groups.compute_supremum().ratio)}."
+    gain_text = format_gain(two_groups.compute_supremum().ratio)
+    limit_sentence = f"For any data set the excess is at most {gain_text}."
     code_choice: CodeChoice | None = None
     if value_range is not None and value_range[0] < value_range[1]:
         mean_parameters = mean.MeanParameters(parameters.epsilon, *value_range)
@@ -386,7 +387,7 @@ def build_answer(
     lower, upper = value_range or (None, None)
     return Answer(
         headline=write_headline(comparison),
-        detail=f"{limit_text} {standard.ASSUMES_PUBLIC_COUNTS}" if dataset.is_private else limit_text,
+        detail=f"{limit_sentence} {standard.ASSUMES_PUBLIC_COUNTS}" if dataset.is_private else limit_sentence,
         numbers=build_numbers(comparison),
         assumptions=mean.ASSUMPTIONS,
         disclosure=dataset.provenance,

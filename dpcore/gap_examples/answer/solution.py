@@ -102,19 +102,19 @@ def plot_variances(
         key: Of the plot; that of the default is the main figure of the answer.
     """
     problem, cap_choice, smooth_choice = comparison.problem, comparison.cap_choice, comparison.smooth_choice
-    optima = [cap_choice.max_contributions, smooth_choice.threshold]
-    bounds = np.unique(np.concatenate((choose_curve_bounds(problem.histogram), optima)))
+    best_bounds = [cap_choice.max_contributions, smooth_choice.threshold]
+    bounds = np.unique(np.concatenate((choose_curve_bounds(problem.histogram), best_bounds)))
     bound_column, smallest_variance = Column("bound", bounds), smooth_choice.variance
     smooth_column = Column("smooth_variance", mean.smooth_variance(problem, bounds))
     capped_column = Column("capped_variance", mean.capped_variance(problem, bounds))
-    title = f"Variance of the mean (B = {problem.value_bound:g}, σ² = {problem.value_variance:g})"
-    limits = fit_limits(np.array([1.0, 10.0]) * smallest_variance)
+    axis_title = f"Variance of the mean (B = {problem.value_bound:g}, σ² = {problem.value_variance:g})"
+    variance_limits = fit_limits(np.array([1.0, 10.0]) * smallest_variance)
     return Plot(
         key,
         "Smooth weights, v(h), and bounded rows, v′(h)",
         f"Bounded rows have at least {comparison.ratio:.4f} times the least variance of smooth weights.",
         replace(build_bound_axis(problem.histogram), title="Bound h (rows per user)"),
-        Axis("variance", "", limits, title=title, number_format=".4g"),
+        Axis("variance", "", variance_limits, title=axis_title, number_format=".4g"),
         (
             Curve(BOUNDED_ROWS, bound_column, capped_column, Style.CAP),
             Curve(SMOOTH_WEIGHTS, bound_column, smooth_column, Style.SMOOTH),
@@ -132,12 +132,12 @@ def plot_theorem_2(g: int) -> Plot:
     g_values = np.unique(np.rint(np.geomspace(THEOREM_G[0], THEOREM_G[-1], 150)))
     ratios = [float(two_groups.compute_theorem_2(int(g_value)).ratio) for g_value in g_values]
     chosen_ratio = float(two_groups.compute_theorem_2(g).ratio)
-    limits = THEOREM_G[0] * 0.9, THEOREM_G[-1] * 1.05
+    g_limits = THEOREM_G[0] * 0.9, THEOREM_G[-1] * 1.05
     return Plot(
         "gap-theorem-2",
         "The paper's example",
         f"The ratio approaches 3/2; at g = {g:,} it is {chosen_ratio:.4f}.",
-        Axis("rows of a heavy user g", ROWS_UNIT, limits, number_format=","),
+        Axis("rows of a heavy user g", ROWS_UNIT, g_limits, number_format=","),
         RATIO_AXIS,
         (
             Curve("3g / (2g + 1)", Column("g", g_values), Column("ratio", ratios), Style.CAP),
@@ -153,13 +153,11 @@ def plot_two_groups(num_light_users: int, heavy_size: int, light_size: int) -> P
     """Plot the ratio over the share of light users at rho = q m / s: two limits, and the chosen numbers of rows."""
     sizes = [light_size, light_size * heavy_size]
     group_shares, light_share = np.stack((SHARES, 1.0 - SHARES), axis=-1), num_light_users / 100.0
-    integer_cap_limit, real_cap_limit = (
-        two_groups.compute_integer_cap_limit(SHARES),
-        two_groups.compute_real_cap_limit(SHARES),
-    )
+    integer_cap_limit = two_groups.compute_integer_cap_limit(SHARES)
+    real_cap_limit = two_groups.compute_real_cap_limit(SHARES)
     ratios = compute_variance_ratios(sizes, group_shares, (1.0 - SHARES) / light_size).ratio
-    heavy_share = 1.0 - light_share
-    chosen_ratio = compute_variance_ratios(sizes, [light_share, heavy_share], heavy_share / light_size)
+    chosen_shares = [light_share, 1.0 - light_share]
+    chosen_ratio = compute_variance_ratios(sizes, chosen_shares, chosen_shares[1] / light_size).ratio
     paper_ratio, largest_ratio = (float(two_groups.compute_integer_cap_limit(p).ratio) for p in (0.5, 0.4))
     return Plot(
         "gap-two-groups",
@@ -174,7 +172,7 @@ def plot_two_groups(num_light_users: int, heavy_size: int, light_size: int) -> P
             _build_supremum_line(),
             Mark("The paper's, 3/2", 0.5, paper_ratio, Style.ENTERED, "square"),
             Mark("Maximum, 25/16", 0.4, largest_ratio, Style.CUSTOMARY, "circle"),
-            Mark("Here", light_share, float(chosen_ratio.ratio), Style.CAP),
+            Mark("Here", light_share, float(chosen_ratio), Style.CAP),
         ),
         Disclosure.PUBLIC,
         {
@@ -197,13 +195,11 @@ def find_worst_share(noise_per_user: float) -> float:
 
 def plot_any_noise(noise_per_user: float) -> Plot:
     """Plot the limit over the share of light users at the chosen noise, and the maximum over all noises."""
-    supremum, integer_cap_limit = (
-        two_groups.compute_supremum(),
-        two_groups.compute_integer_cap_limit(SHARES, noise_per_user),
-    )
+    supremum = two_groups.compute_supremum()
+    integer_cap_limit = two_groups.compute_integer_cap_limit(SHARES, noise_per_user)
     worst_noise, worst_share = two_groups.find_worst_noise(SHARES), find_worst_share(noise_per_user)
     worst_share_ratio = float(two_groups.compute_integer_cap_limit(worst_share, noise_per_user).ratio)
-    hover, ratios = ("t", worst_noise.noise_per_user), worst_noise.ratio
+    hover, maxima = ("t", worst_noise.noise_per_user), worst_noise.ratio
     largest_name, worst_name = f"Largest of all: {supremum.ratio:.5f}", "Worst t for each p"
     return Plot(
         "gap-any-noise",
@@ -213,7 +209,7 @@ def plot_any_noise(noise_per_user: float) -> Plot:
         RATIO_AXIS,
         (
             Curve(f"t = {wording.entered(noise_per_user)}", SHARES, integer_cap_limit.ratio, Style.CAP),
-            Curve(worst_name, SHARES, ratios, Style.CUSTOMARY, dash="dash", width=2, hover_number=hover),
+            Curve(worst_name, SHARES, maxima, Style.CUSTOMARY, dash="dash", width=2, hover_number=hover),
             Mark("Worst p at this t", worst_share, worst_share_ratio, Style.CAP),
             Mark(largest_name, supremum.light_share, supremum.ratio, Style.CUSTOMARY, "circle"),
         ),
@@ -222,7 +218,7 @@ def plot_any_noise(noise_per_user: float) -> Plot:
             "light_share": SHARES,
             "ratio_at_this_noise": integer_cap_limit.ratio,
             "best_cap": integer_cap_limit.best_caps,
-            "ratio_at_worst_noise": ratios,
+            "ratio_at_worst_noise": maxima,
             "worst_noise_per_user": worst_noise.noise_per_user,
         },
         height=460,
@@ -232,13 +228,13 @@ def plot_any_noise(noise_per_user: float) -> Plot:
 def plot_growth(growth_columns: Mapping[str, FloatArray], regression_step: RegressionStep) -> Plot:
     """Plot the ratio over g, which grows without bound, from the columns of `compute_growth`."""
     g, ratios_to_paper, ratios_to_best, guaranteed_ratios = growth_columns.values()
-    limits, ratio = (REGRESSION_G[0] * 0.95, REGRESSION_G[-1] * 1.05), regression_step.ratio
+    g_limits, paper_ratio = (REGRESSION_G[0] * 0.95, REGRESSION_G[-1] * 1.05), regression_step.ratio
     best_ratio = regression_step.best_ratio
     return Plot(
         "gap-growth",
         "The gap grows",
-        f"At g = {regression_step.example.g} it is {ratio:.3g} to the paper's C, {best_ratio:.3g} to the best.",
-        Axis("size g of the example", "", limits, number_format=",.3~r"),
+        f"At g = {regression_step.example.g} it is {paper_ratio:.3g} to the paper's C, {best_ratio:.3g} to the best.",
+        Axis("size g of the example", "", g_limits, number_format=",.3~r"),
         Axis("ratio", "", (0.3, 1_000.0), title="Variance, sample limiting : C", number_format=".4g"),
         (
             Curve("To the paper's C", g, ratios_to_paper, Style.CAP),
@@ -246,7 +242,7 @@ def plot_growth(growth_columns: Mapping[str, FloatArray], regression_step: Regre
             Curve("To the best C", g, ratios_to_best, Style.SMOOTH, dash="dot"),
             Curve("Paper's bounds", g, guaranteed_ratios, Style.ENTERED),
             Level("The most for a mean", two_groups.compute_supremum().ratio),
-            Mark("Here", regression_step.example.g, ratio, Style.CAP),
+            Mark("Here", regression_step.example.g, paper_ratio, Style.CAP),
         ),
         Disclosure.PUBLIC,
         growth_columns,

@@ -16,7 +16,7 @@ from dpcore.learning.answer import population
 from dpcore.learning.answer import solution as words
 from dpcore.learning.answer.solution import (
     LearningSolution,
-    find_cap_by_term,
+    find_choices_by_term,
     list_parts,
     plot_bound,
     solve,
@@ -37,8 +37,8 @@ def show_bias_bounds(answer: Answer, dataset: Dataset) -> section.Parts:
         "Always **worst case ≤ share of rows cut ≤ log form**; the forms with Var(H) can be larger or smaller. The "
         "share of rows cut beats Corollary 1 everywhere and needs nothing more."
     )
-    caps_by_term = yield section.Cached(find_cap_by_term, (answer.solution.problem,))
-    table_rows = words.list_bias_bound_rows(answer.solution, caps_by_term, answer.parameters.own_bound)
+    choices_by_term = yield section.Cached(find_choices_by_term, (answer.solution.problem,))
+    table_rows = words.list_bias_bound_rows(answer.solution, choices_by_term, answer.parameters.own_bound)
     yield section.Table(table_rows, "All bounds", has_formulae=True)
     yield section.Label()
 
@@ -81,8 +81,8 @@ def build_answer(
     Source: Amin et al. 2019, theorem 1.
     """
     final_solution = solve(dataset, parameters) if solution is None else solution
-    best_cap = final_solution.best_cap
-    cap = best_cap.max_contributions
+    best_choice = final_solution.best_choice
+    cap = best_choice.max_contributions
     program_form = (name_cap_form(cap), Quantity.MODEL, {"max_rows": cap})
     answer = Answer(
         headline=standard.instruct_to_cap(wording.counted(cap, "row")),
@@ -91,7 +91,7 @@ def build_answer(
         assumptions=ASSUMPTIONS,
         disclosure=dataset.provenance,
         facts=words.write_facts(final_solution, parameters.own_bound),
-        proofs=(("Bound", best_cap.certificate, best_cap.stop_reason),),
+        proofs=(("Bound", best_choice.certificate, best_choice.stop_reason),),
         code=build_forms(parameters.epsilon, list_data_fields(dataset), [program_form]),
         near_optimal=words.describe_near_optimal(final_solution),
         parameters=parameters,
@@ -106,8 +106,8 @@ def build_answer(
             )
         },
         setting=build_setting(dataset, parameters),
-        error_parts=build_error_parts(list_parts(best_cap), wording.number),
-        relative_error=RelativeError(best_cap.total, "the largest loss, 1"),
+        error_parts=build_error_parts(list_parts(best_choice), wording.number),
+        relative_error=RelativeError(best_choice.total, "the largest loss, 1"),
         sections=SECTIONS,
     )
     own_risk = None
@@ -118,12 +118,12 @@ def build_answer(
         dataset,
         "learning under a bound",
         lambda: {
-            "promises_something": best_cap.total < 1.0,
-            "kept_share": best_cap.kept_share,
-            "users_capped": best_cap.users_capped,
+            "promises_something": best_choice.total < 1.0,
+            "kept_share": best_choice.kept_share,
+            "users_capped": best_choice.users_capped,
             "caps_within_5_percent": list(final_solution.near_optimal),
             "bound_at_own_bound": own_risk,
-            **certificate_fields(best_cap.certificate),
+            **certificate_fields(best_choice.certificate),
         },
         number_keys=("max_contributions", "tau_0", "bound", "bias_twice", "finite_sample", "privacy_noise"),
         question_entries={

@@ -30,6 +30,7 @@ PUBLIC_LABEL = Label(Disclosure.PUBLIC)
 NUM_SIMULATED_POINTS = 40
 FAMILY_ALPHAS = (0.25, 0.5, 1.0, 2.0, 3.0)
 """Values of alpha to compare with; the paper does not give its own."""
+FAMILY_LAWS = tuple(map(PowerLaw, FAMILY_ALPHAS))
 PAPER_EPSILON = 1.0
 NUM_POINTS = 160
 FRACTION_LIMITS = (1e-6, 1.0)
@@ -43,24 +44,25 @@ class PopulationSolution:
     Attributes:
         parameters: What was entered.
         curve_columns: The curves over tau_0, ascending, in a sample of n rows and in the limit of many rows.
-        best_cap: Best tau_0 in a sample of n rows.
+        best_choice: Best tau_0 in a sample of n rows.
         expected_capped_at_best: Expected number of users capped there.
-        limit_caps_by_epsilon: For an epsilon, the best tau_0 in the limit for every alpha of `FAMILY`.
+        limit_choices_by_epsilon: For the entered epsilon and the paper's, the best tau_0 in the limit for
+            every alpha of `FAMILY_ALPHAS`.
     """
 
     parameters: LearningParameters
     curve_columns: dict[str, FloatArray]
-    best_cap: LearningCap
+    best_choice: LearningCap
     expected_capped_at_best: float
-    limit_caps_by_epsilon: dict[float, tuple[LearningCap, ...]]
+    limit_choices_by_epsilon: dict[float, tuple[LearningCap, ...]]
 
 
 def solve(parameters: LearningParameters) -> PopulationSolution:
     """Find the best tau_0 for a sample and, for every alpha of the family, in the limit; compute figure 3's curves."""
-    sample_problem = parameters.population_problem(parameters.population_rows)
-    limit_problem = parameters.population_problem(None)
-    best_cap = population.find_best_fraction(sample_problem)
-    tau_0 = log_spaced(1.0 / parameters.population_rows, 1.0, NUM_POINTS, extra_points=(best_cap.fraction,))
+    n, limit_problem = parameters.population_rows, parameters.population_problem(None)
+    sample_problem = parameters.population_problem(n)
+    best_choice = population.find_best_fraction(sample_problem)
+    tau_0 = log_spaced(1.0 / n, 1.0, NUM_POINTS, extra_points=(best_choice.fraction,))
     curve_columns = {"tau_0": tau_0}
     for problem, column_prefix, average_prefix in (
         (sample_problem, "", "expected_"),
@@ -74,20 +76,20 @@ def solve(parameters: LearningParameters) -> PopulationSolution:
             f"{column_prefix}privacy_noise": error_parts.privacy,
             f"{average_prefix}users_capped": statistics.users_capped,
         }
-    caps_by_epsilon = {}
+    choices_by_epsilon = {}
     for epsilon in (parameters.epsilon, PAPER_EPSILON):
-        family = [replace(limit_problem, epsilon=epsilon, participation=PowerLaw(a)) for a in FAMILY_ALPHAS]
-        caps_by_epsilon[epsilon] = tuple(map(population.find_best_fraction, family))
-    num_capped_at_best = float(population.compute_statistics(sample_problem, best_cap.fraction).users_capped)
-    return PopulationSolution(parameters, curve_columns, best_cap, num_capped_at_best, caps_by_epsilon)
+        problems = [replace(limit_problem, epsilon=epsilon, participation=law) for law in FAMILY_LAWS]
+        choices_by_epsilon[epsilon] = tuple(map(population.find_best_fraction, problems))
+    expected_capped = float(population.compute_statistics(sample_problem, best_choice.fraction).users_capped)
+    return PopulationSolution(parameters, curve_columns, best_choice, expected_capped, choices_by_epsilon)
 
 
 def list_mass_columns(alpha: float) -> dict[str, FloatArray]:
-    """List the mass of uncapped users over tau_0, for the chosen alpha and for `FAMILY`, as columns."""
+    """List the mass of uncapped users over tau_0, for the chosen alpha and each of `FAMILY_ALPHAS`, as columns."""
     power_law = PowerLaw(alpha)
     # The heaviest users' shares, where the mass jumps, are among the points.
-    laws = [PowerLaw(law_alpha) for law_alpha in (alpha, *FAMILY_ALPHAS)]
-    jump_fractions = np.concatenate([law.probability(np.arange(1.0, 31.0)) for law in laws])
+    heavy_users = np.arange(1.0, 31.0)
+    jump_fractions = np.concatenate([law.probability(heavy_users) for law in (power_law, *FAMILY_LAWS)])
     is_on_axis = (FRACTION_LIMITS[0] < jump_fractions) & (jump_fractions < 1.0)
     tau_0 = log_spaced(*FRACTION_LIMITS, 240, extra_points=jump_fractions[is_on_axis].tolist())
     return {
@@ -95,10 +97,8 @@ def list_mass_columns(alpha: float) -> dict[str, FloatArray]:
         "uncapped_mass": power_law.compute_uncapped_mass(tau_0),
         "kept_share_in_the_limit": power_law.kept_share(tau_0),
         **{
-            f"uncapped_mass_alpha_{wording.digits(law_alpha)}": PowerLaw(law_alpha).compute_uncapped_mass(
-                tau_0
-            )
-            for law_alpha in FAMILY_ALPHAS
+            f"uncapped_mass_alpha_{wording.digits(law.alpha)}": law.compute_uncapped_mass(tau_0)
+            for law in FAMILY_LAWS
         },
     }
 
@@ -115,36 +115,36 @@ def list_simulated_columns(solution: PopulationSolution, samples: Draws) -> dict
     }
 
 
-def has_no_best(best_cap: LearningCap, smallest_fraction: float) -> bool:
+def has_no_best(best_choice: LearningCap, smallest_fraction: float) -> bool:
     """Return True if the best tau_0 is the smallest that was searched: a still smaller one may then be better."""
-    return best_cap.fraction <= smallest_fraction
+    return best_choice.fraction <= smallest_fraction
 
 
 def describe_best(solution: PopulationSolution) -> str:
     """Describe the smallest sum of bias and noise, with its tau_0 and proof, or that it is at one row per user."""
-    best_cap, num_capped_text = solution.best_cap, wording.number(solution.expected_capped_at_best, 2)
-    if has_no_best(best_cap, 1.0 / solution.parameters.population_rows):
-        return f"The smallest sum, {wording.number(best_cap.total)}, is at one row per user."
+    best_choice, num_capped_text = solution.best_choice, wording.number(solution.expected_capped_at_best, 2)
+    if has_no_best(best_choice, 1.0 / solution.parameters.population_rows):
+        return f"The smallest sum, {wording.number(best_choice.total)}, is at one row per user."
     return (
-        f"The smallest sum, {wording.number(best_cap.total)}, is at τ₀ = {wording.number(best_cap.fraction)}, "
-        f"{wording.counted(best_cap.cap, 'row')} per user. Users expected to lose rows: {num_capped_text}. "
-        f"{best_cap.certificate.sentence}"
+        f"The smallest sum, {wording.number(best_choice.total)}, is at τ₀ = {wording.number(best_choice.fraction)}, "
+        f"{wording.counted(best_choice.cap, 'row')} per user. Users expected to lose rows: {num_capped_text}. "
+        f"{best_choice.certificate.sentence}"
     )
 
 
 def list_family_rows(solution: PopulationSolution) -> list[dict[str, str]]:
-    """List the users capped at the optimum for several alpha, in the limit of many rows."""
+    """List the best tau_0, the users capped there and the smallest sum for several alpha, in the limit of many rows."""
     smallest_fraction = solution.parameters.population_problem(None).smallest_fraction
     table_rows = []
     for i, alpha in enumerate(FAMILY_ALPHAS):
         table_row = {"α": f"{wording.entered(alpha)}"}
-        for epsilon, limit_caps in solution.limit_caps_by_epsilon.items():
-            best_cap = limit_caps[i]
-            epsilon_text, fraction_text = f"ε = {wording.entered(epsilon)}", wording.number(best_cap.fraction)
-            users_text, sum_text = wording.number(best_cap.users_capped), wording.number(best_cap.total)
-            if has_no_best(best_cap, smallest_fraction):
+        for epsilon, limit_choices in solution.limit_choices_by_epsilon.items():
+            choice = limit_choices[i]
+            epsilon_text, fraction_text = f"ε = {wording.entered(epsilon)}", wording.number(choice.fraction)
+            users_text, sum_text = wording.number(choice.users_capped), wording.number(choice.total)
+            if has_no_best(choice, smallest_fraction):
                 fraction_text, users_text = "ever smaller", "–"
-                sum_text = "0" if best_cap.twice_bias == 0.0 else sum_text
+                sum_text = "0" if choice.twice_bias == 0.0 else sum_text
             table_row |= {
                 f"Best τ₀, {epsilon_text}": fraction_text,
                 f"Users who lose rows, {epsilon_text}": users_text,
@@ -157,7 +157,7 @@ def list_family_rows(solution: PopulationSolution) -> list[dict[str, str]]:
 def list_cost_columns(
     cost: population.CostOfPrivacy, parameters: LearningParameters
 ) -> dict[str, FloatArray]:
-    """List the smallest bias plus privacy noise at each n, as columns."""
+    """List the smallest bias plus privacy noise at each n, with its parts, its tau_0 and its floor, as columns."""
     num_rows = np.array(cost.rows_per_sample, dtype=np.float64)
     vc_log_terms = parameters.vc_dimension * np.log(num_rows / parameters.failure_probability)
     attributes_by_column = {
@@ -171,10 +171,10 @@ def list_cost_columns(
     return {
         "num_rows": num_rows,
         **{
-            column_name: np.array([getattr(cap, attribute_name) for cap in cost.best_caps], dtype=np.float64)
-            for column_name, attribute_name in attributes_by_column.items()
+            name: np.array([getattr(choice, attribute) for choice in cost.best_choices], dtype=np.float64)
+            for name, attribute in attributes_by_column.items()
         },
-        "floor": np.full(num_rows.shape, cost.limit_cap.total),
+        "floor": np.full(num_rows.shape, cost.limit_choice.total),
         "finite_sample_without_a_cap": parameters.finite_sample_constant * np.sqrt(vc_log_terms / num_rows),
     }
 
@@ -182,21 +182,21 @@ def list_cost_columns(
 def is_floor_zero(cost: population.CostOfPrivacy, parameters: LearningParameters) -> bool:
     """Return True if the smallest sum tends to 0 as rows are added, because users are alike."""
     smallest_fraction = parameters.population_problem(None).smallest_fraction
-    return cost.limit_cap.twice_bias == 0.0 and has_no_best(cost.limit_cap, smallest_fraction)
+    return cost.limit_choice.twice_bias == 0.0 and has_no_best(cost.limit_choice, smallest_fraction)
 
 
 def describe_cost(cost: population.CostOfPrivacy, parameters: LearningParameters) -> str:
     """Describe how the smallest sum moves as rows are added, and why it flattens or vanishes; or that none is known."""
-    if not cost.best_caps:
+    if not cost.best_choices:
         return "Stopped before the first n was done."
-    first_cap, last_cap, n = cost.best_caps[0], cost.best_caps[-1], cost.rows_per_sample
-    end_numbers = n[0], n[-1], first_cap.total, last_cap.total
-    course_phrase = "From n = {} to {}: {} to {}".format(*map(wording.number, end_numbers))
+    first_choice, last_choice, n = cost.best_choices[0], cost.best_choices[-1], cost.rows_per_sample
+    rows_and_sums = n[0], n[-1], first_choice.total, last_choice.total
+    course_phrase = "From n = {} to {}: {} to {}".format(*map(wording.number, rows_and_sums))
     if is_floor_zero(cost, parameters):
         return f"{course_phrase} **and on to 0**: users are alike (Var(H) = 0), so ever smaller shares cost no bias."
     return (
-        f"{course_phrase}; it **flattens at {wording.number(cost.limit_cap.total)}**. The best τ₀ tends to "
-        f"{wording.number(cost.limit_cap.fraction)}; a smaller one costs more bias than it saves noise."
+        f"{course_phrase}; it **flattens at {wording.number(cost.limit_choice.total)}**. The best τ₀ tends to "
+        f"{wording.number(cost.limit_choice.fraction)}; a smaller one costs more bias than it saves noise."
     )
 
 
@@ -207,7 +207,7 @@ FAMILY_STYLES = {
     2.0: (Style.PRIVACY, "longdash"),
     3.0: (Style.ENTERED, "longdashdot"),
 }
-"""Colour and dash of every alpha of `FAMILY`."""
+"""Colour and dash of every alpha of `FAMILY_ALPHAS`."""
 ERROR_LIMITS, USER_LIMITS, COST_LIMITS = (1e-2, 1e2), (1e-1, 1e4), (1e-5, 1e2)
 """Where axes start and end before anything is chosen."""
 
@@ -242,7 +242,7 @@ def plot_mass(alpha: float) -> Plot:
 
 def plot_cost(solution: PopulationSolution, samples: Draws | None) -> Plot:
     """Plot figure 3a: bias plus privacy noise over tau_0, with points of the samples if they are given."""
-    columns, best_cap = solution.curve_columns, solution.best_cap
+    columns, best_choice = solution.curve_columns, solution.best_choice
     fractions, twice_biases, privacy_terms = columns["tau_0"], columns["bias_twice"], columns["privacy_noise"]
     limit_sums = columns["limit_bias_twice"] + columns["limit_privacy_noise"]
     items: list[Item] = [
@@ -256,10 +256,10 @@ def plot_cost(solution: PopulationSolution, samples: Draws | None) -> Plot:
     return Plot(
         "learning-figure-3a",
         "Bias and privacy noise",
-        f"Bias falls, privacy noise rises with the bound; their sum is at least {wording.number(best_cap.total)}.",
+        f"Bias falls, privacy noise rises with the bound; their sum is at least {wording.number(best_choice.total)}.",
         _build_fraction_axis((1.0 / solution.parameters.population_rows, 1.0)),
         Axis("bias and privacy noise", "", ERROR_LIMITS),
-        (*items, TRIVIAL_BOUND, Mark("Smallest", best_cap.fraction, best_cap.total, Style.CAP)),
+        (*items, TRIVIAL_BOUND, Mark("Smallest", best_choice.fraction, best_choice.total, Style.CAP)),
         Disclosure.PUBLIC,
         columns,
         height=440,
@@ -276,13 +276,13 @@ def plot_capped(solution: PopulationSolution, samples: Draws | None) -> Plot:
     if samples is not None:
         columns = list_simulated_columns(solution, samples)
         items.append(_build_simulated_points(columns, "users_capped"))
-    num_capped = solution.expected_capped_at_best
-    if num_capped > 0.0:
-        items.append(Mark("At the smallest sum", solution.best_cap.fraction, num_capped, Style.CAP))
+    expected_capped = solution.expected_capped_at_best
+    if expected_capped > 0.0:
+        items.append(Mark("At the smallest sum", solution.best_choice.fraction, expected_capped, Style.CAP))
     return Plot(
         "learning-figure-3b",
         "Users who lose rows",
-        f"Users expected to lose rows at the best bound: {wording.number(num_capped, 2)}.",
+        f"Users expected to lose rows at the best bound: {wording.number(expected_capped, 2)}.",
         _build_fraction_axis((1.0 / solution.parameters.population_rows, 1.0)),
         Axis("users who lose rows", "expected number", USER_LIMITS),
         items,
@@ -293,7 +293,7 @@ def plot_capped(solution: PopulationSolution, samples: Draws | None) -> Plot:
 
 
 def plot_cost_over_rows(cost: population.CostOfPrivacy, parameters: LearningParameters) -> Plot:
-    """Plot the smallest bias plus privacy noise over n, beside what falls to zero."""
+    """Plot the smallest bias plus privacy noise over n, its floor, and the finite-sample term, which falls to zero."""
     columns = list_cost_columns(cost, parameters)
     x, finite_sample_terms = columns["num_rows"], columns["finite_sample_without_a_cap"]
     curves = (
@@ -304,7 +304,7 @@ def plot_cost_over_rows(cost: population.CostOfPrivacy, parameters: LearningPara
     )
     x_limits = (population.ROWS_FOR_COST[0], population.ROWS_FOR_COST[-1])
     items = [curve for curve in curves if np.any(np.asarray(curve.y))]
-    if not is_floor_zero(cost, parameters) and cost.limit_cap.is_complete:
+    if not is_floor_zero(cost, parameters) and cost.limit_choice.is_complete:
         items.append(Curve("Floor, n → ∞", x, columns["floor"], Style.ENTERED))
     return Plot(
         "learning-cost",
@@ -404,8 +404,8 @@ def show_cost_over_rows(answer: Answer, dataset: Dataset) -> Parts:
         ),
         "Searching the best τ₀ for each n",
         describe_stop=lambda cost: (
-            f"Stopped: {len(cost.best_caps)} of {len(population.ROWS_FOR_COST)} values of n were done."
-            if len(cost.best_caps) < len(population.ROWS_FOR_COST)
+            f"Stopped: {len(cost.best_choices)} of {len(population.ROWS_FOR_COST)} values of n were done."
+            if len(cost.best_choices) < len(population.ROWS_FOR_COST)
             else ""
         ),
         depends_on_data=False,
@@ -413,6 +413,6 @@ def show_cost_over_rows(answer: Answer, dataset: Dataset) -> Parts:
     if cost is None:
         return
     yield describe_cost(cost, answer.parameters)
-    if cost.best_caps:
+    if cost.best_choices:
         yield Figures((plot_cost_over_rows(cost, answer.parameters),), "y")
         yield PUBLIC_LABEL

@@ -34,14 +34,14 @@ class LearningSolution:
 
     Attributes:
         problem: The question on these data.
-        best_cap: The best whole cap.
+        best_choice: The best whole cap.
         near_optimal: Smallest and largest cap within 5 % of the best bound.
         curve_columns: What the figures draw at whole caps, ascending, as columns of shape (points,);
             see `compute_curves`.
     """
 
     problem: BiasProblem
-    best_cap: LearningCap
+    best_choice: LearningCap
     near_optimal: tuple[int, int]
     curve_columns: Mapping[str, FloatArray]
 
@@ -57,10 +57,10 @@ class LearningSolution:
 def solve(dataset: Dataset, parameters: LearningParameters) -> LearningSolution:
     """Find the best cap for these data, and compute the curves around it."""
     problem = parameters.problem(dataset.histogram)
-    best_cap = optimal_cap.find_best_cap(problem)
-    tau_0 = np.union1d(optimal_cap.choose_fractions(problem.histogram, CURVE_POINTS), [best_cap.fraction])
-    near_optimal = optimal_cap.find_caps_within(problem, best_cap)
-    return LearningSolution(problem, best_cap, near_optimal, compute_curves(problem, tau_0))
+    best_choice = optimal_cap.find_best_cap(problem)
+    tau_0 = np.union1d(optimal_cap.choose_fractions(problem.histogram, CURVE_POINTS), [best_choice.fraction])
+    near_optimal = optimal_cap.find_caps_within(problem, best_choice)
+    return LearningSolution(problem, best_choice, near_optimal, compute_curves(problem, tau_0))
 
 
 def compute_curves(problem: BiasProblem, fractions: npt.ArrayLike) -> dict[str, FloatArray]:
@@ -103,8 +103,8 @@ def against_epsilon(dataset: Dataset, parameters: LearningParameters) -> BoundCo
 
     def find_best_bound(epsilon: float) -> tuple[float, float]:
         """Return the best cap in rows, and its bound on the excess risk."""
-        best_cap = optimal_cap.find_best_cap(replace(problem, epsilon=epsilon))
-        return float(best_cap.cap), best_cap.total
+        best_choice = optimal_cap.find_best_cap(replace(problem, epsilon=epsilon))
+        return float(best_choice.cap), best_choice.total
 
     def compute_errors(epsilon: float, caps: FloatArray) -> FloatArray:
         """Return the bound on the excess risk at each cap in rows."""
@@ -115,7 +115,7 @@ def against_epsilon(dataset: Dataset, parameters: LearningParameters) -> BoundCo
     return BoundComparison(*titles, find_best_bound, compute_errors, histogram.sizes, histogram.users)
 
 
-def find_cap_by_term(problem: BiasProblem) -> dict[BiasTerm, LearningCap]:
+def find_choices_by_term(problem: BiasProblem) -> dict[BiasTerm, LearningCap]:
     """Find the best whole cap for these data under every bound on the bias."""
     return {term: optimal_cap.find_best_cap(replace(problem, bias=term)) for term in BiasTerm}
 
@@ -152,8 +152,8 @@ MARKED_CAPS = (("Best bound", Style.CAP, "diamond"), ("Your own bound", Style.EN
 
 def plot_bound(solution: LearningSolution, dataset: Dataset, parameters: LearningParameters) -> Plot:
     """Plot the excess risk, its parts and twice the paper's bounds on the bias over the cap, and mark the best cap."""
-    best_cap, columns, histogram = solution.best_cap, solution.curve_columns, solution.problem.histogram
-    own_bound = parameters.own_bound
+    best_choice, columns, histogram = solution.best_choice, solution.curve_columns, solution.problem.histogram
+    cap, own_bound = best_choice.max_contributions, parameters.own_bound
     caps, parts = columns["cap_rows"], {name: columns[column] for name, column in PART_COLUMNS.items()}
     items: list[Item] = [
         Curve("Excess risk, all three", caps, columns["bound"], Style.TOTAL),
@@ -166,16 +166,18 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, parameters: Learnin
     ]
     if solution.near_optimal[0] < solution.near_optimal[1]:
         items.append(Band(f"Within 5{wording.PERCENT}", *solution.near_optimal))
-    for (name, style, symbol), cap in zip(MARKED_CAPS, (best_cap.max_contributions, own_bound), strict=True):
+    for (name, style, symbol), marked_cap in zip(MARKED_CAPS, (cap, own_bound), strict=True):
         # Under Corollary 1 a low cap has no bound; on a log axis 0 has no place.
-        marked_risk = math.inf if cap is None else float(solution.compute_error_parts_at(cap).total)
-        if cap is not None and 0.0 < marked_risk < math.inf:
-            items.append(Mark(name, cap, marked_risk, style, symbol))
+        marked_risk = (
+            math.inf if marked_cap is None else float(solution.compute_error_parts_at(marked_cap).total)
+        )
+        if marked_cap is not None and 0.0 < marked_risk < math.inf:
+            items.append(Mark(name, marked_cap, marked_risk, style, symbol))
     handle = Handle(  # Nothing is released, so there are no dots.
         "Bound",
         caps,
         columns["bound"],
-        own_bound or best_cap.max_contributions,
+        own_bound or cap,
         "own_bound",
         is_integer=True,
         error_parts=parts,
@@ -185,8 +187,8 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, parameters: Learnin
     return Plot(
         "learning-bound",
         "Excess risk against the bound",
-        f"The excess risk is smallest at {wording.counted(best_cap.max_contributions, 'row')} per user, at most "
-        f"{wording.number(best_cap.total)}. Lower bounds bias more, higher ones need more noise.",
+        f"The excess risk is smallest at {wording.counted(cap, 'row')} per user, at most "
+        f"{wording.number(best_choice.total)}. Lower bounds bias more, higher ones need more noise.",
         *_build_axes(solution, parameters.cap_unit),
         items,
         dataset.provenance,
@@ -207,20 +209,20 @@ def _build_axes(solution: LearningSolution, cap_unit: CapUnit) -> tuple[Axis, Ax
     """
     n, max_size = float(solution.problem.histogram.num_rows), float(solution.problem.histogram.max_size)
     largest_cap = n if solution.problem.bias.needs_only_the_fraction else min(n, 2.0 * max_size)
-    limits = (1.0, max(largest_cap, 2.0))
+    cap_limits = (1.0, max(largest_cap, 2.0))
     smallest_risk = max(math.sqrt(math.log(20.0 * n) / n), 1e-9) / 2.0
     powers = range(-math.floor(math.log10(n)), 1) if cap_unit is CapUnit.FRACTION else ()
-    steps = (1, 2, 5) if limits[1] < 100.0 else (1,)
+    mantissas = (1, 2, 5) if cap_limits[1] < 100.0 else (1,)
     cap_axis = Axis(
         "bound",
         ROWS_UNIT,
-        limits,
+        cap_limits,
         title="τ₀, the bound as a share of all rows" if powers else "",
         named_ticks=tuple(
-            (n * s * 10.0**p, f"{s * 10.0**p:g}") for p in powers for s in steps if s * 10.0**p <= 1
+            (n * s * 10.0**p, f"{s * 10.0**p:g}") for p in powers for s in mantissas if s * 10.0**p <= 1
         ),
         # A cap of the person's own may lie where nobody has as many rows.
-        limits_range=(limits[0], max(limits[1], n)),
+        limits_range=(cap_limits[0], max(cap_limits[1], n)),
         number_format=",.4~g",
     )
     return cap_axis, Axis("excess risk, at most", "", (10.0 ** math.floor(math.log10(smallest_risk)), 10.0))
@@ -228,12 +230,12 @@ def _build_axes(solution: LearningSolution, cap_unit: CapUnit) -> tuple[Axis, Ax
 
 def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
     """Build the best cap, the bound on the excess risk there, and the parts of that bound."""
-    best_cap, cap, total = solution.best_cap, solution.best_cap.max_contributions, solution.best_cap.total
-    parts = list_parts(best_cap)
+    best_choice, total = solution.best_choice, solution.best_choice.total
+    parts = list_parts(best_choice)
     share_texts = {name: wording.percent(part / total) if total > 0.0 else "" for name, part in parts.items()}
     largest_part_name = max(parts, key=parts.__getitem__)
     share_note = f"({share_texts[largest_part_name]} {largest_part_name.lower()})" if total > 0.0 else ""
-    cap_text, key = wording.counted(cap, "row"), "max_contributions"
+    cap, key = best_choice.max_contributions, "max_contributions"
     part_numbers = [
         Number(
             part_name,
@@ -245,9 +247,9 @@ def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
         )
         for (part_name, part_value), key in zip(parts.items(), PART_COLUMNS.values(), strict=True)
     ]
-    tau_0, bound_help = best_cap.fraction, NUMBER_HELPS["bound"]
+    tau_0, bound_help = best_choice.fraction, NUMBER_HELPS["bound"]
     return (
-        Number("Best bound", cap_text, "per user", NUMBER_HELPS[key], cap, ROWS_UNIT, key),
+        Number("Best bound", wording.counted(cap, "row"), "per user", NUMBER_HELPS[key], cap, ROWS_UNIT, key),
         Number("Excess risk, at most", wording.number(total), share_note, bound_help, total, key="bound"),
         Number("τ₀", wording.number(tau_0), "of all rows", value=tau_0, key="tau_0"),
         *part_numbers,
@@ -256,15 +258,15 @@ def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
 
 def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, str]:
     """Explain the best cap in sentences, each under its heading, and compare the user's own bound if there is one."""
-    histogram, best_cap = solution.problem.histogram, solution.best_cap
-    cap, total = best_cap.max_contributions, best_cap.total
-    statistics = optimal_cap.compute_statistics(histogram, best_cap.fraction)
+    histogram, best_choice = solution.problem.histogram, solution.best_choice
+    cap, total = best_choice.max_contributions, best_choice.total
+    statistics = optimal_cap.compute_statistics(histogram, best_choice.fraction)
     cut_share = float(statistics.cut_share)
-    affected_text = standard.describe_affected(best_cap.users_capped, histogram.num_users, cut_share)
+    affected_text = standard.describe_affected(best_choice.users_capped, histogram.num_users, cut_share)
     share_before_text = wording.percent(histogram.max_size / histogram.num_rows)
     share_after_text = wording.percent(float(statistics.max_share))
-    kept_rows = np.minimum(histogram.sizes, max(best_cap.cap, 1.0))
-    factor_text = wording.number(math.sqrt(noise_error.design_effect(kept_rows, histogram.users)))
+    kept_sizes = np.minimum(histogram.sizes, max(best_choice.cap, 1.0))
+    factor_text = wording.number(math.sqrt(noise_error.design_effect(kept_sizes, histogram.users)))
     facts = {}
     # Corollary 1 does not apply to low caps.
     if math.isfinite(solution.compute_error_parts_at(max(cap // 2, 1)).total):
@@ -283,10 +285,10 @@ def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, 
         own_parts = solution.compute_error_parts_at(own_bound)
         part_texts = (f"{name.lower()} {wording.number(x)}" for name, x in list_parts(own_parts).items())
         parts_text = ", ".join(part_texts)
-        own_risk, name = float(own_parts.total), f"Your own bound, {wording.counted(own_bound, 'row')}"
-        facts[name] = "this limit on the bias does not apply there: less than a quarter of the rows is kept."
+        own_risk, title = float(own_parts.total), f"Your own bound, {wording.counted(own_bound, 'row')}"
+        facts[title] = "this limit on the bias does not apply there: less than a quarter of the rows is kept."
         if math.isfinite(own_risk):
-            facts[name] = standard.compare_own_bound(
+            facts[title] = standard.compare_own_bound(
                 "excess risk", own_risk, total, lambda risk: f"at most {wording.number(risk)} ({parts_text})"
             )
     return facts
@@ -294,13 +296,13 @@ def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, 
 
 def write_detail(solution: LearningSolution, dataset: Dataset) -> str:
     """Write the sentences that qualify the headline; empty if there are none."""
-    best_cap, problem = solution.best_cap, solution.problem
+    best_choice, problem = solution.best_choice, solution.problem
     least_epsilon = find_least_epsilon(solution)
     remedy = (
         f" From ε = {wording.number(least_epsilon)} on it is below 1." if math.isfinite(least_epsilon) else ""
     )
     conditions_by_sentence = {
-        f"**An excess risk above 1 promises nothing**: it only compares bounds.{remedy}": best_cap.total
+        f"**An excess risk above 1 promises nothing**: it only compares bounds.{remedy}": best_choice.total
         >= 1.0,
         "Users are taken to be alike (Var(H) = 0), so a bound biases nothing.": (
             problem.loss_variance == 0.0 and problem.bias.needs_variance
@@ -336,7 +338,7 @@ def describe_near_optimal(solution: LearningSolution) -> str:
 def describe_formulae(parameters: LearningParameters) -> str:
     """Write how the bias and the privacy noise are bounded, with the formulae."""
     bias_term, privacy_term = parameters.bias, parameters.privacy
-    log_factor = math.log(3.0 / parameters.failure_probability) ** privacy_term.log_power
+    noise_factor = float(privacy_term.compute_error(1.0, 1.0, parameters.failure_probability))
     exponent_text = "" if privacy_term.power == 1.0 else f"^{{{wording.digits(privacy_term.power)}}}"
     power_text = rf"$(\text{{share}}/\varepsilon){exponent_text}$"
     sentences = [
@@ -344,7 +346,7 @@ def describe_formulae(parameters: LearningParameters) -> str:
     ]
     if not bias_term.needs_variance:
         sentences.append("Var(H) is not used.")
-    formula_text = f"F = {wording.number(privacy_term.constant * log_factor)} {power_text}"
+    formula_text = f"F = {wording.number(noise_factor)} {power_text}"
     if privacy_term.log_power:
         formula_text += (
             f", that is $C \\ln^2(3/\\delta)$ {power_text} with C = {wording.number(privacy_term.constant)}"
@@ -353,10 +355,10 @@ def describe_formulae(parameters: LearningParameters) -> str:
 
 
 def list_bias_bound_rows(
-    solution: LearningSolution, caps_by_term: Mapping[BiasTerm, LearningCap], own_bound: int | None
+    solution: LearningSolution, choices_by_term: Mapping[BiasTerm, LearningCap], own_bound: int | None
 ) -> list[dict[str, str]]:
     """List all bounds on the bias for a table, one entry per bound, each twice as in theorem 1."""
-    fractions_by_column = {"Twice, at the best bound": solution.best_cap.fraction}
+    fractions_by_column = {"Twice, at the best bound": solution.best_choice.fraction}
     if own_bound is not None:
         fractions_by_column["Twice, at your own bound"] = solution.convert_to_fraction(own_bound)
     biases_by_column = {
@@ -374,17 +376,17 @@ def list_bias_bound_rows(
             "Bound": term.title,
             "Needs": term.needs_text,
             **{column_name: format_twice(biases[term]) for column_name, biases in biases_by_column.items()},
-            "Best bound under it": wording.counted(round(best_cap.cap), "row"),
-            "Its excess risk": wording.number(best_cap.total),
+            "Best bound under it": wording.counted(round(best_choice.cap), "row"),
+            "Its excess risk": wording.number(best_choice.total),
             "Formula": f"${term.formula}$",
         }
-        for term, best_cap in caps_by_term.items()
+        for term, best_choice in choices_by_term.items()
     ]
 
 
 def write_methods(solution: LearningSolution, dataset: Dataset, parameters: LearningParameters) -> Methods:
     """Write the best cap; the bound on the excess risk that it minimises promises no accuracy, and is not stated."""
-    cap_text = wording.counted(solution.best_cap.max_contributions, "row")
+    cap_text = wording.counted(solution.best_choice.max_contributions, "row")
     finite_sample_text = wording.entered(parameters.finite_sample_constant)
     failure_text = wording.entered(parameters.failure_probability)
     statement_text = "A model was trained by a private learner, and released,"

@@ -199,11 +199,11 @@ def build_answer(
     )
     if users_solution is not None:
         answer = _clamp_users(answer, mean_solution, users_solution, dataset)
-    bound_number, error_number, *numbers = answer.numbers
+    bound_number, error_number, *others = answer.numbers
     answer = replace(answer, assumptions=(*answer.assumptions, *binned_values.list_assumptions(dataset)))
     relative_error = measure_relative_error(dataset, mean_solution, error_number.value or 0.0, parameters)
     error_number = replace(error_number, note=f"({relative_error.text})")
-    answer = replace(answer, relative_error=relative_error, numbers=(bound_number, error_number, *numbers))
+    answer = replace(answer, relative_error=relative_error, numbers=(bound_number, error_number, *others))
     return add_choice(
         answer,
         dataset,
@@ -274,7 +274,7 @@ def _describe_release(solution: MeanSolution, clamp: Clamp) -> dict[str, str]:
     """Return the fields of the choice file on the release and its errors."""
     problem = solution.problem
     entries = {"neighbours": solution.neighbours.value, "mechanism": problem.noise.kind.value}
-    entries["errors_are"] = "exact"
+    entries["errors_are"] = "exact before a mean outside the range is moved into it, an upper bound after"
     entries["source"] = "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 3"
     if isinstance(problem, PrivateCountsProblem):
         sums_text = "sums of w (y - (L + U) / 2) and w"
@@ -392,15 +392,12 @@ def write_user_weights_csv(
         users_solution: The bound h and the limit T.
         provenance: Whether the data are public, private or a release; the file names it.
     """
-    sizes, threshold, limit = (
-        problem.histogram.sizes,
-        users_solution.threshold,
-        users_solution.deviation_limit,
-    )
+    sizes, threshold = problem.histogram.sizes, users_solution.threshold
+    deviation_limits = np.full(sizes.shape, users_solution.deviation_limit)
     user_weights = mean.growth(problem, threshold).scaled_weights(threshold, sizes.astype(np.float64))
     columns = {"size": sizes, "users": problem.histogram.users, "user_weight": user_weights}
-    columns |= {"row_weight": user_weights / sizes, "largest_deviation": np.full(sizes.shape, limit)}
-    return write_columns({**columns, "largest_distance": limit / user_weights}, provenance)
+    columns |= {"row_weight": user_weights / sizes, "largest_deviation": deviation_limits}
+    return write_columns({**columns, "largest_distance": deviation_limits / user_weights}, provenance)
 
 
 # --- What a person takes away -----------------------------------------------------------------------------------------
@@ -420,8 +417,9 @@ def write_methods(solution: MeanSolution, dataset: Dataset, parameters: MeanPara
     release_sentence = (
         f"Values were clamped to {range_text}, which is treated as public, and {noise_phrase} was added"
     )
-    release_sentence += f" to {sum_phrase}"
+    release_sentence += f" to {sum_phrase} A mean outside that interval was moved to its nearer end."
     cap_choice = solution.cap_choice
+    at_most_text = "" if solution.has_private_counts else "at most "
     cap, error_text = cap_choice.max_contributions, wording.number(cap_choice.standard_error)
     rows_text, was_or_were = wording.counted(cap, "row"), wording.agreeing(cap, "was", "were")
     error_name = "error, as root mean square," if solution.is_about_table else "standard error"
@@ -429,8 +427,8 @@ def write_methods(solution: MeanSolution, dataset: Dataset, parameters: MeanPara
     return Methods(
         guarantee_text=write_guarantee("The mean was released", *budget_arguments),
         procedure=f"At most {rows_text} per user, drawn at random, {was_or_were} kept. {release_sentence} The "
-        f"expected {error_name} of the released mean is {error_text} in the unit of the values, noise included"
-        f"{approximation_phrase}.",
+        f"expected {error_name} of the released mean is {at_most_text}{error_text} in the unit of the values, noise "
+        f"included{approximation_phrase}.",
         public_procedure=f"At most a fixed number of rows per user, drawn at random, were kept. {release_sentence}",
         disclosure=dataset.provenance,
         rule_sentence="The bound on rows per user minimises the expected squared error of the released mean"

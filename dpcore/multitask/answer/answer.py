@@ -22,7 +22,7 @@ from dpcore.multitask.weights import BudgetFit
 
 
 def choose_programs(solution: MultitaskSolution, dataset: Dataset | None) -> CodeChoice | None:
-    """Return programs for task weights, and for the person's or the best number of tasks per user.
+    """Return programs for the chosen task weights, and for uniform sampling of the person's or the best k tasks.
 
     Args:
         solution: The solution.

@@ -141,9 +141,9 @@ def _build_ratio_axis(comparison: WeightComparison, shown_ratios: Sequence[float
 # --- weight against size ------------------------------------------------------------------------------------
 
 
-def average_by_size(sizes: IntArray, task_values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return distinct sizes, at most `MAX_POINTS` evenly spaced ones, and the mean of the values at each."""
-    distinct_sizes, size_indices = np.unique(sizes, return_inverse=True)
+def average_by_size(task_sizes: IntArray, task_values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return distinct task sizes, at most `MAX_POINTS` evenly spaced ones, and the mean value of their tasks."""
+    distinct_sizes, size_indices = np.unique(task_sizes, return_inverse=True)
     means = np.bincount(size_indices, task_values) / np.bincount(size_indices)
     indices = choose_indices(distinct_sizes.size)
     return distinct_sizes[indices].astype(np.float64), means[indices]
@@ -163,11 +163,11 @@ def plot_weights(solution: MultitaskSolution) -> Plot:
     sizes, weights = average_by_size(task_sizes, comparison.allocation.mean_weights)
     _, uniform_weights = average_by_size(task_sizes, comparison.uniform_allocation.mean_weights)
     # A line from the smallest to the largest task of each fifth, with a gap after it.
-    ends = [end for b in comparison.buckets for end in (b.smallest_size, b.largest_size, b.largest_size)]
-    ratios = [ratio for b in comparison.buckets for ratio in (b.ratio, b.ratio, math.nan)]
-    fifths = Curve("Fifths of the tasks", ends, ratios, WEIGHTS_STYLE, symbol="circle")
+    fifth_sizes = [size for b in comparison.buckets for size in (b.smallest_size, *[b.largest_size] * 2)]
+    fifth_ratios = [ratio for b in comparison.buckets for ratio in (b.ratio, b.ratio, math.nan)]
+    fifths_curve = Curve("Fifths of the tasks", fifth_sizes, fifth_ratios, WEIGHTS_STYLE, symbol="circle")
     ratio_axis = replace(_build_ratio_axis(comparison), title="Error, 1 = uniform")
-    error_items = (fifths, Curve(UNIFORM_WEIGHTS, sizes[[0, -1]], [1.0, 1.0], UNIFORM_STYLE))
+    error_items = (fifths_curve, Curve(UNIFORM_WEIGHTS, sizes[[0, -1]], [1.0, 1.0], UNIFORM_STYLE))
     error_plot = Plot(
         "many-tasks-fifths", "", "", SIZE_AXIS, ratio_axis, error_items, comparison.tasks.disclosure
     )
@@ -239,7 +239,7 @@ def plot_sizes(tasks: Tasks, file_has_all_tasks: bool = False) -> Plot:
 
 
 def plot_exponents(solution: MultitaskSolution) -> Plot:
-    """Plot the total bound over mu, with the paper's values marked, and the optimum where it is known."""
+    """Plot the total bound over mu, with marks at the best and the chosen mu, and a line at the optimum if known."""
     comparison, exponent_curve = solution.comparison, solution.comparison.exponent_curve
     exponents, totals = exponent_curve.exponents, exponent_curve.relative_totals
     exponent_column = Column("mu", exponents)
@@ -251,13 +251,13 @@ def plot_exponents(solution: MultitaskSolution) -> Plot:
     items.append(Mark("Best μ", *exponent_curve.optimum, WEIGHTS_STYLE))
     chosen_total = comparison.compute_relative_total(comparison.allocation)
     items.append(Mark("Chosen μ", comparison.rule.exponent, chosen_total, SAMPLING_STYLE, "circle"))
-    limits = min(float(totals.min()), 0.8) / 1.5, max(float(totals.max()), 1.25) * 1.2
+    total_limits = min(float(totals.min()), 0.8) / 1.5, max(float(totals.max()), 1.25) * 1.2
     return Plot(
         "many-tasks-exponents",
         "Total error bound against the exponent",
         f"The total error bound is smallest at μ = {wording.entered(exponent_curve.optimum[0])}.",
         linear_axis("exponent μ of the task's size", (-0.03, 1.03), named_ticks=EXPONENT_TICKS),
-        Axis("total error bound", "1 = uniform", limits),
+        Axis("total error bound", "1 = uniform", total_limits),
         items,
         comparison.tasks.disclosure,
     )

@@ -94,11 +94,10 @@ def show_users_and_tasks(answer: Answer, dataset: Dataset) -> section.Parts:
 
 def compare_with_optima(comparison: WeightComparison, optima: Optima) -> list[dict[str, object]]:
     """Tabulate each way of dividing the budget beside the optimum of its kind."""
-    fit_phrases = {BudgetFit.CLIPPED: "clipped, c = 1", BudgetFit.FULL: "filled up"}
     table_rows: list[dict[str, object]] = []
     for optimum_name, users_phrase, phrase_by_fit in (
         ("problem (9)", "weigh the same", {BudgetFit.NOBODY_CLIPPED: "nobody clipped"}),
-        ("free weights", "may differ", fit_phrases),
+        ("free weights", "may differ", {BudgetFit.CLIPPED: "clipped, c = 1", BudgetFit.FULL: "filled up"}),
     ):
         optimum, allocation_by_name = optima.by_name[optimum_name], dict[str, Allocation]()
         if BudgetFit.CLIPPED in phrase_by_fit:
@@ -177,9 +176,9 @@ def simulate_counts(
     rng = np.random.default_rng(parameters.count_seed)
     private_counts = release_counts(tasks.graph, budget * count_share, max_tasks, rng, truncation_share)
     problem = TaskProblem(tasks.graph, budget * (1.0 - count_share), parameters.loss)
-    with_slack, without_slack = private_counts.usable_counts, np.maximum(private_counts.estimates, 1.0)
     allocate = functools.partial(parameters.rule.allocate, problem)
-    return private_counts, allocate(with_slack), allocate(without_slack)
+    floored_estimates = np.maximum(private_counts.estimates, 1.0)
+    return private_counts, allocate(private_counts.usable_counts), allocate(floored_estimates)
 
 
 def show_counts(answer: Answer, dataset: Dataset) -> section.Parts:
@@ -190,15 +189,14 @@ def show_counts(answer: Answer, dataset: Dataset) -> section.Parts:
     arguments = (tasks, answer.solution.budgets.exact_budget, parameters)
     private_counts, *allocations = yield section.Cached(simulate_counts, arguments, num_kept=4)
     # The bound is proportional to 1/beta, for convex losses to its root.
-    bound_power = 0.5 if parameters.loss is Loss.CONVEX else 1.0
+    count_cost = (1.0 - parameters.count_share) ** -(0.5 if parameters.loss is Loss.CONVEX else 1.0)
     ratio_with_slack, ratio_without_slack = (
-        compare_totals(allocation, comparison.allocation) / (1.0 - parameters.count_share) ** bound_power
-        for allocation in allocations
+        compare_totals(allocation, comparison.allocation) * count_cost for allocation in allocations
     )
     cost_factor = compute_cost_factor(tasks.graph.task_sizes, private_counts.usable_counts)
     numbers = words.build_count_numbers(private_counts, ratio_with_slack, ratio_without_slack, cost_factor)
-    slack_helps = ratio_with_slack <= 1.05 * ratio_without_slack
-    counts_sentences = words.describe_counts(comparison, private_counts, slack_helps)
+    is_slack_cheap = ratio_with_slack <= 1.05 * ratio_without_slack
+    counts_sentences = words.describe_counts(comparison, private_counts, is_slack_cheap)
     plot = plots.plot_counts(tasks, private_counts)
     yield section.Columns(((section.Numbers(numbers), counts_sentences), (plot,)))
     yield section.Label(preceding_text=":violet-badge[:material/casino: simulation: not a release]")
@@ -229,8 +227,8 @@ def plot_errors(result: ExperimentResult, is_relative: bool) -> list[tuple[Plot,
     # All panels have one axis.
     if is_relative:
         whisker_lengths = np.nan_to_num([2.0 * summary.standard_errors for summary in summaries.values()])
-        lowest, highest = np.nanmin(means - whisker_lengths), np.nanmax(means + whisker_lengths)
-        error_limits = float(lowest) - 0.03, float(highest) + 0.03
+        low_whisker, high_whisker = np.nanmin(means - whisker_lengths), np.nanmax(means + whisker_lengths)
+        error_limits = float(low_whisker) - 0.03, float(high_whisker) + 0.03
         error_axis = linear_axis("test error", error_limits, "1 = uniform")
     else:
         error_limits = float(np.nanmin(means)) / 1.15, float(np.nanmax(means)) * 1.15
@@ -270,7 +268,7 @@ def plot_errors(result: ExperimentResult, is_relative: bool) -> list[tuple[Plot,
 
 
 def tabulate_errors(result: ExperimentResult) -> list[dict[str, object]]:
-    """Tabulate per panel the exponent of the smallest error, and the paired gain of 1/2 over 0 and 1."""
+    """Tabulate per panel that has runs the exponent of the smallest error, and the paired gain of 1/2 over 0 and 1."""
     table_rows: list[dict[str, object]] = []
     for panel, panel_errors in result.errors_by_panel.items():
         if not np.isfinite(panel_errors).any():
@@ -292,7 +290,7 @@ def tabulate_errors(result: ExperimentResult) -> list[dict[str, object]]:
 
 
 def _format_gain(gain: Summary) -> str:
-    """Format how much smaller the error is, with two standard errors."""
+    """Format the change of the error, below 0 for a gain, with two standard errors; ``not reached`` without runs."""
     if not math.isfinite(gain.means):
         return "not reached"
     spread_text = f" ± {2.0 * float(gain.standard_errors):.4f}" if math.isfinite(gain.standard_errors) else ""
@@ -399,8 +397,7 @@ def show_weight_files(answer: Answer, dataset: Dataset) -> section.Parts:
     }
     for allocation_name, optimum in {} if solution.optima is None else solution.optima.by_name.items():
         allocations[f"Exact optimum, {allocation_name}"] = optimum
-    names = {name: name for name in allocations}
-    allocation_name = yield section.Choice("download", "Which weights", names)
+    allocation_name = yield section.Choice("download", "Which weights", {name: name for name in allocations})
     allocation = allocations[allocation_name].with_budget(solution.budgets.exact_budget)
     label = answer.disclosure.label
     if allocation.reads_graph:

@@ -50,8 +50,8 @@ def describe_tail_and_head(comparison: WeightComparison) -> str:
     has_fifths = len(comparison.buckets) == 5
     tail_phrase = "The tail fifth of tasks" if has_fifths else "The smallest task"
     head_phrase = "the head" if has_fifths else "the largest"
-    tail_gain, head_gain = (_describe_gain(comparison.buckets[i]) for i in (0, -1))
-    return f"{tail_phrase} {tail_gain}, {head_phrase} {head_gain}"
+    tail_gain_phrase, head_gain_phrase = (_describe_gain(comparison.buckets[i]) for i in (0, -1))
+    return f"{tail_phrase} {tail_gain_phrase}, {head_phrase} {head_gain_phrase}"
 
 
 def _describe_gain(bucket: Bucket) -> str:
@@ -87,9 +87,9 @@ def name_sampling(sampling: Allocation) -> str:
 
 
 def build_numbers(solution: MultitaskSolution) -> tuple[Number, ...]:
-    """Build the gain of the weights, their exponent, and the use of the budget."""
+    """Build the recommended mu and its total bound against uniform weights, and how the chosen weights use beta."""
     allocation, budgets = solution.comparison.allocation, solution.budgets
-    exponent, ratio = solution.comparison.recommendation
+    advised_exponent, ratio = solution.comparison.recommendation
     used_shares = allocation.budget_uses[solution.tasks.graph.tasks_per_user > 0] / allocation.problem.budget
     mean_use, clipped_share = float(used_shares.mean()), allocation.clipped_user_share
     clipped_text = wording.percent(clipped_share) if clipped_share else "none"
@@ -102,7 +102,7 @@ def build_numbers(solution: MultitaskSolution) -> tuple[Number, ...]:
             value=ratio,
             unit="of uniform weights'",
         ),
-        Number("Exponent μ", wording.entered(exponent), value=exponent, key="exponent"),
+        Number("Exponent μ", wording.entered(advised_exponent), value=advised_exponent, key="exponent"),
         Number("Budget used", wording.percent(mean_use), "of β, average user", "", mean_use, "share of β"),
         Number("Users clipped", clipped_text, "scaled down to β", "", clipped_share, "share of users"),
         Number(
@@ -118,19 +118,19 @@ def build_numbers(solution: MultitaskSolution) -> tuple[Number, ...]:
 
 def write_headline(solution: MultitaskSolution) -> str:
     """Write the instruction in one sentence."""
-    best_exponent = solution.comparison.recommendation[0]
+    advised_exponent = solution.comparison.recommendation[0]
     if solution.comparison.problem.graph.num_tasks == 1:
         return "Give the only task every user's whole budget."
-    if best_exponent == 0.0:
+    if advised_exponent == 0.0:
         return "Give all tasks the same weight."
-    return f"Weight each task of n users by 1 / n to the power {wording.entered(best_exponent)}."
+    return f"Weight each task of n users by 1 / n to the power {wording.entered(advised_exponent)}."
 
 
 def write_detail(solution: MultitaskSolution) -> str:
     """Write the sentences that qualify the headline, most important first."""
     comparison, exponent, sentences = solution.comparison, solution.comparison.rule.exponent, []
-    best_exponent, ratio = comparison.recommendation
-    if best_exponent != exponent:
+    advised_exponent, ratio = comparison.recommendation
+    if advised_exponent != exponent:
         factor_text = format_factor(comparison.compute_relative_total(comparison.allocation) / ratio)
         sentences.append(
             f"Figure and code are for your μ = {format_exponent(exponent)}: {factor_text} the total bound."
@@ -188,7 +188,7 @@ def format_sizes(bucket: Bucket) -> str:
 
 
 def _describe_sampling(comparison: WeightComparison, sampling: Allocation) -> str:
-    """Describe a uniform sampling."""
+    """Describe a uniform sampling: its number of tasks per user, and its total bound against uniform weights."""
     return (
         f"{wording.counted(count_tasks_per_user(sampling), 'task')} per user: total bound "
         f"{format_change(comparison.compute_relative_total(sampling))} against uniform weights (underestimated)."
@@ -236,13 +236,13 @@ def summarise_tasks(solution: MultitaskSolution, dataset: Dataset | None) -> tup
 
 def write_methods(solution: MultitaskSolution) -> Methods:
     """Write the recommended exponent, and the total error bound compared with that of equal weights."""
-    parameters, (best_exponent, ratio) = solution.parameters, solution.comparison.recommendation
+    parameters, (advised_exponent, ratio) = solution.parameters, solution.comparison.recommendation
     constant_phrase = ""
     if parameters.fit is BudgetFit.LOGARITHMIC:
         constant_phrase = (
             f"; an average user spends 1/c of it, with c = {wording.entered(parameters.log_constant)} log n"
         )
-    fit_sentences = (
+    fit_text = (
         f"within a budget: {FIT_TEXTS[parameters.fit]}{constant_phrase}. All releases are one Gaussian mechanism "
         "[@dong2022], calibrated exactly [@balle2018]."
     )
@@ -254,9 +254,9 @@ def write_methods(solution: MultitaskSolution) -> Methods:
             Neighbours.ADD_OR_REMOVE_USER,
             parameters.delta,
         ),
-        procedure=f"{rule_phrase} {wording.entered(-best_exponent)} [@krichene2023], {fit_sentences} The upper bound "
+        procedure=f"{rule_phrase} {wording.entered(-advised_exponent)} [@krichene2023], {fit_text} The upper bound "
         f"on the excess error is {wording.number(ratio, 3)} times that of equal weights.",
-        public_procedure=f"{rule_phrase} −μ [@krichene2023], {fit_sentences}",
+        public_procedure=f"{rule_phrase} −μ [@krichene2023], {fit_text}",
         disclosure=solution.tasks.disclosure,
         rule_sentence="It brings that bound to within 5 % of its least; task sizes are treated as public.",
         subject_phrase="The exponent",
@@ -279,10 +279,10 @@ def build_count_numbers(
     )
 
 
-def describe_counts(comparison: WeightComparison, private_counts: PrivateCounts, slack_helps: bool) -> str:
-    """Describe one draw of the private counts."""
+def describe_counts(comparison: WeightComparison, private_counts: PrivateCounts, is_slack_cheap: bool) -> str:
+    """Describe the noise of private counts, the tasks that they miss, and if their slack costs more than it saves."""
     num_heavy_users = int((comparison.tasks.graph.tasks_per_user > private_counts.max_tasks).sum())
-    noise_text = wording.number(private_counts.noise_scale)
+    noise_text = wording.number(private_counts.count_noise_std)
     sentences = [f"The noise on every count has a standard deviation of {noise_text}."]
     if num_heavy_users:
         uncovered_phrase = "" if private_counts.covers_truncation else ", which s does not cover"
@@ -290,7 +290,7 @@ def describe_counts(comparison: WeightComparison, private_counts: PrivateCounts,
             f"Counts miss tasks of {wording.counted(num_heavy_users, 'user')} with more than "
             f"{wording.counted(private_counts.max_tasks, 'task')}{uncovered_phrase}."
         )
-    if not slack_helps:
+    if not is_slack_cheap:
         sentences.append("**The slack costs more than it saves here.**")
     return " ".join(sentences)
 

@@ -51,22 +51,19 @@ QUANTITIES = {
 
 
 def write_forms(solution: PerGroupSolution, dataset: Dataset) -> forms.CodeChoice | None:
-    """Write programs for the best pair if one is, then for cap and radial clip of whole vectors where they were found.
-
-    The one with the smaller error comes first; without any bound there are no programs, and None is returned.
-    """
+    """Write programs for the best pair, then for cap and radial clip, the smaller error first; None without any."""
     parameters = solution.parameters
-    pair, named_forms = solution.pair, []
+    pair, all_forms = solution.pair, []
     if pair is not None:
-        named_forms.append(_build_pair_form(parameters, pair.max_groups, pair.max_amount))
+        all_forms.append(_build_pair_form(parameters, pair.max_groups, pair.max_amount))
     for vector_choice in sorted(solution.vector_choices, key=lambda vector_choice: vector_choice.error):
         is_scaled, max_norm = vector_choice.vector_rule is VectorRule.RADIAL, round_up(vector_choice.max_norm)
         form_name = f"{words.SCALING_FORM if is_scaled else words.CAP_FORM}, bound {wording.number(max_norm)}"
         bound_options = {"max_norm": max_norm, "is_scaled": is_scaled}
-        named_forms.append((form_name, QUANTITIES[parameters.statistic], bound_options))
+        all_forms.append((form_name, QUANTITIES[parameters.statistic], bound_options))
     base_options = _build_options(parameters, dataset, solution.value_column)
     library = choose_library(parameters.program, parameters.mechanism)
-    return forms.build_forms(parameters.amount_epsilon, base_options, named_forms, library)
+    return forms.build_forms(parameters.amount_epsilon, base_options, all_forms, library)
 
 
 def write_private_forms(
@@ -85,7 +82,7 @@ def write_private_forms(
 
 
 def _build_options(parameters: PerGroupParameters, dataset: Dataset, value_column: str) -> dict[str, Any]:
-    """Build the settings that all programs of an answer share: file, noise, relation, value column and range."""
+    """Build the settings that all programs of an answer share, by field of `Choice`: all but epsilon and bounds."""
     base_options: dict[str, Any] = forms.list_data_fields(dataset) | {
         "noise": parameters.mechanism,
         "delta": parameters.delta,
@@ -155,18 +152,18 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
     delta = round_up_to_float(Fraction(p.delta or 0.0) + Fraction(p.selection_delta or 0.0))
     release_text = f"The {STATISTIC_PHRASES[p.statistic]} every group was released"
     guarantee_sentence = write_guarantee(release_text, p.epsilon, p.neighbours, delta)
-    groups_text, num_listed = "list of groups is", len(p.listed_groups[0])
+    list_phrase, num_listed = "list of groups is", len(p.listed_groups[0])
     if num_listed:
-        groups_text = f"list of the {wording.counted(num_listed, 'group')} is"
-        groups_text = f"edges of the {wording.counted(num_listed, 'bin')} are" if p.edges else groups_text
-    groups_sentence = f"The {groups_text} public, and the budget is for all groups together."
+        list_phrase = f"list of the {wording.counted(num_listed, 'group')} is"
+        list_phrase = f"edges of the {wording.counted(num_listed, 'bin')} are" if p.edges else list_phrase
+    groups_sentence = f"The {list_phrase} public, and the budget is for all groups together."
     if p.selection.is_private:
         assert p.selection_delta is not None
-        least_text = f" Groups of fewer than {p.min_users} users were never released." if p.min_users else ""
+        users_text = f" Groups of fewer than {p.min_users} users were never released." if p.min_users else ""
         groups_sentence = (
             f"Groups were selected by {RULE_PHRASES[p.selection]}, which spent "
             f"ε = {wording.entered(p.selection_epsilon)} and δ = {wording.entered(p.selection_delta)} of that "
-            f"budget.{least_text}"
+            f"budget.{users_text}"
         )
     return Methods(
         guarantee_text=f"{guarantee_sentence} {groups_sentence}",
@@ -181,7 +178,7 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
 
 
 def _describe_bound(solution: PerGroupSolution) -> str:
-    """Describe the better of pair and bound on whole vectors, with its error; empty if nothing is released."""
+    """Describe the best pair, or the bound on whole vectors if it saves enough error; empty if nothing is released."""
     p, pair, best_vector = solution.parameters, solution.pair, solution.best_vector
     if best_vector is None or solution.saved_share < MIN_SAVING:
         return "" if pair is None else _describe_pair(p, pair)
@@ -190,12 +187,12 @@ def _describe_bound(solution: PerGroupSolution) -> str:
         groups_text = wording.counted(best_vector.max_groups, "group")
         sample_sentence = f"For the selection each user counted in at most {groups_text}, drawn at random. "
     norm_text = wording.number(round_up(best_vector.max_norm), 6)
-    sentence = f"What one user contributes to all groups was bounded in {name_norm(p)} norm by {norm_text}"
-    return f"{sample_sentence}{sentence}{_describe_noise(p, format_error(p, best_vector.error))}"
+    phrase = f"What one user contributes to all groups was bounded in {name_norm(p)} norm by {norm_text}"
+    return f"{sample_sentence}{phrase}{_describe_noise(p, format_error(p, best_vector.error))}"
 
 
 def _describe_noise(p: PerGroupParameters, error_text: str) -> str:
-    """Write the end of a sentence on a bound, and a sentence with the error: the noise in every group."""
+    """Write the end of a sentence on a bound, which names the noise in every group, and a sentence with the error."""
     noise_text = cite_program_noise(p.program, p.noise.kind, p.mechanism)
     return f", and {noise_text} was added in every group. The {OBJECTIVES[p.objective]} is {error_text}."
 
@@ -216,7 +213,7 @@ def _describe_pair(p: PerGroupParameters, pair: Pair, error_prefix: str = "") ->
 def build_answer(
     dataset: Dataset, parameters: PerGroupParameters, solution: AnySolution | None = None
 ) -> Answer:
-    """Find the best pair of bounds for a release per group, and the best bound on a user's whole vector.
+    """Build the answer on a release per group: the best pair of bounds, and the best bound on a user's whole vector.
 
     Args:
         dataset: Pairs of users and groups, or how these are distributed.
@@ -242,7 +239,7 @@ def build_answer(
         Keep at most 2 groups per user, and 1 row in each. 0.117
     """
     if solution is None:
-        solution = choose_pair(dataset, parameters)
+        solution = solve_dataset(dataset, parameters)
     provenance, parameters = dataset.provenance, solution.parameters
     data_entries: dict[str, object] = {
         "column": solution.facet.label,
@@ -282,11 +279,10 @@ def build_answer(
             sections=build_sections(solution),
             plots={**answer.plots, **_list_plots(solution, provenance)},
         )
-    release_text = f"{parameters.statistic.value} per group"
     return add_choice(
         answer,
         dataset,
-        release_text,
+        f"{parameters.statistic.value} per group",
         lambda: _list_details(solution),
         data_entries=data_entries,
         omitted_parameter_names=NOT_COMPARED,
@@ -311,7 +307,7 @@ def _list_plots(solution: PerGroupSolution, provenance: Provenance) -> dict[str,
 
 
 def _list_details(solution: AnySolution) -> dict[str, object]:
-    """List the numbers of the file of the choice by their keys, which depend on what was solved for."""
+    """List the entries of the file of the choice by their keys, which depend on what was solved for."""
     pair_choice, pair = solution.pair_choice, solution.pair
     is_integer = solution.parameters.statistic.is_integer
     amount_key = "max_contributions_per_group" if is_integer else "max_amount_per_group"
@@ -324,8 +320,8 @@ def _list_details(solution: AnySolution) -> dict[str, object]:
     }
     if isinstance(solution, DistributionSolution):
         low, high = solution.error_limits or (None, None)
-        error_entries = {"error_about": pair_choice.error, "error_at_least": low, "error_at_most": high}
-        return details | error_entries | certificate_entries | {"approximate": APPROXIMATE}
+        details |= {"error_about": pair_choice.error, "error_at_least": low, "error_at_most": high}
+        return details | certificate_entries | {"approximate": APPROXIMATE}
     details |= {"error": pair_choice.error, **certificate_entries}
     if pair is not None and not is_integer:
         details |= {"max_amount_per_group_rounded": pair.max_amount, "error_rounded": pair.error}
@@ -361,12 +357,12 @@ def build_refused_answer(dataset: Dataset, parameters: PerGroupParameters) -> An
 
 def build_setting(dataset: Dataset, parameters: PerGroupParameters) -> ReleaseSetting:
     """Build the setting of the release, by which other answers know it."""
-    has_values = parameters.statistic not in (Statistic.ROWS, Statistic.USERS)
+    is_count = parameters.statistic in (Statistic.ROWS, Statistic.USERS)
     return ReleaseSetting(
         QUANTITIES[parameters.statistic],
         parameters.epsilon,
         parameters.neighbours,
-        dataset.pairs.value_column if dataset.pairs is not None and has_values else "",
+        "" if dataset.pairs is None or is_count else dataset.pairs.value_column,
         parameters.lower,
         parameters.upper,
         noise=parameters.mechanism,
@@ -398,10 +394,10 @@ MIN_HEAVY_PAIRS = 1_000_000
 """Pairs from which on a search waits for other heavy work."""
 
 
-def choose_pair(dataset: Dataset, parameters: PerGroupParameters) -> PerGroupSolution | DistributionSolution:
+def solve_dataset(dataset: Dataset, parameters: PerGroupParameters) -> AnySolution:
     """Solve from the pairs of users and groups, or from their distribution if the data have that alone."""
-    is_summary = dataset.pairs is None and dataset.pair_sizes is not None
-    return solve_by_distribution(dataset, parameters) if is_summary else solve(dataset, parameters)
+    is_distribution = dataset.pairs is None and dataset.pair_sizes is not None
+    return solve_by_distribution(dataset, parameters) if is_distribution else solve(dataset, parameters)
 
 
 def solve_beside_page(dataset: Dataset, parameters: PerGroupParameters) -> Solver:
@@ -413,7 +409,7 @@ def solve_beside_page(dataset: Dataset, parameters: PerGroupParameters) -> Solve
     is_mean = parameters.statistic is Statistic.MEAN
     max_immediate_pairs = MAX_IMMEDIATE_MEAN_PAIRS if is_mean else MAX_IMMEDIATE_PAIRS
     if dataset.pairs is None or not (parameters.selection.is_private or num_pairs > max_immediate_pairs):
-        solution = yield Cached(choose_pair, (dataset, parameters), num_kept=8)
+        solution = yield Cached(solve_dataset, (dataset, parameters), num_kept=8)
         return SearchResult(solution)
     yield Cached(check_data, (dataset, parameters))
     search_result: SearchResult = yield Search(
@@ -435,11 +431,11 @@ def describe_inputs(answer: Answer, dataset: Dataset) -> Parts:
 def show_scaling(answer: Answer, dataset: Dataset) -> Parts:
     """Show the error against the bound on a user's whole vector, or a note why there is no such bound."""
     if "per-group-norm" not in answer.plots:
-        note_text = "Only rows, users and sums of amounts of at least 0 have it."
+        reason_text = "Only rows, users and sums of amounts of at least 0 have it."
         if not answer.parameters.has_vectors:
             program_name = answer.parameters.program.value
-            note_text = f"{program_name} has no such bound. OpenDP and plain Python have it."
-        yield Note(note_text, "info")
+            reason_text = f"{program_name} has no such bound. OpenDP and plain Python have it."
+        yield Note(reason_text, "info")
         return
     yield (
         "Instead of dropping groups at random, cut all groups of a user at *one level*, or *scale* them alike. For "
@@ -449,7 +445,7 @@ def show_scaling(answer: Answer, dataset: Dataset) -> Parts:
 
 
 def show_survival(answer: Answer, dataset: Dataset) -> Parts:
-    """Show which groups are released, and what released and lost groups add to the error; if none is, sentences."""
+    """Show which groups are released, and what these and the others add to the error; without bounds, sentences."""
     yield "\n".join(f"- {sentence}" for sentence in words.describe_survival(answer.solution))
     if "per-group-survival" not in answer.plots:
         return
@@ -461,14 +457,14 @@ def show_survival(answer: Answer, dataset: Dataset) -> Parts:
 
 
 def show_groups(answer: Answer, dataset: Dataset) -> Parts:
-    """Show every group's error against its size."""
+    """Show from which size on groups are useful, and groups' errors against their sizes, of some groups if many."""
     yield "\n".join(f"- {sentence}" for sentence in words.describe_groups(answer.solution))
     yield answer.plots["per-group-sizes"]()
     yield from _describe_sample(answer, "sizes")
 
 
 def _describe_sample(answer: Answer, basis_noun: str) -> Parts:
-    """Yield a note if a plot shows only some of the groups; ``basis`` names what the groups are spread over."""
+    """Yield a note if a plot shows only some of the groups; ``basis_noun`` names what the groups are spread over."""
     if answer.solution.problem.pairs.num_entries > plots.MOST_POINTS:
         yield Note(f"{plots.MOST_POINTS:,} groups are shown, evenly spread over their {basis_noun}.")
 

@@ -61,14 +61,14 @@ class ErrorMap:
         if self.sampling_parts is None or self.noise_parts is None:
             return {}
         bias_parts = np.maximum(self.errors - self.sampling_parts - self.noise_parts, 0.0)
-        values_by_part = {"bias": bias_parts, "sampling": self.sampling_parts, "noise": self.noise_parts}
-        return {name: self.errors * values for name, values in values_by_part.items()}
+        parts_by_name = {"bias": bias_parts, "sampling": self.sampling_parts, "noise": self.noise_parts}
+        return {name: self.errors * part_errors for name, part_errors in parts_by_name.items()}
 
 
 def choose_axes(
     problem: PerGroupProblem, pair: Pair | None, num_columns: int, num_rows: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the values of both bounds for the map, including those of the pair."""
+    """Return the L0 and the L-infinity of the map, ascending, with those of the pair; fewer rows for large data."""
     if problem.pairs.num_pairs > LARGE:
         num_rows //= 3
     magnitudes = np.abs(problem.amounts)
@@ -77,9 +77,9 @@ def choose_axes(
     if problem.parameters.statistic.is_integer:
         amount_bounds = np.array(space_evenly(int(largest_amount), num_rows), dtype=np.float64)
     else:
-        smallest_amount = float(magnitudes[magnitudes > 0.0].min(initial=largest_amount))
-        smallest_amount = max(smallest_amount, largest_amount / 1e4) or 1.0
-        amount_bounds = np.geomspace(smallest_amount, max(largest_amount, smallest_amount * 1.01), num_rows)
+        smallest_bound = float(magnitudes[magnitudes > 0.0].min(initial=largest_amount))
+        smallest_bound = max(smallest_bound, largest_amount / 1e4) or 1.0
+        amount_bounds = np.geomspace(smallest_bound, max(largest_amount, smallest_bound * 1.01), num_rows)
     pair_groups, pair_amounts = ([], []) if pair is None else ([pair.max_groups], [pair.max_amount])
     return np.unique(np.r_[group_bounds, pair_groups] * 1.0), np.unique(np.r_[amount_bounds, pair_amounts])
 
@@ -95,9 +95,9 @@ def map_by_rows(
 
     ``compute_row`` returns the errors, shape (1, columns), or errors, sampling and noise parts, shape (3, columns).
     """
-    first_bound = pair.max_amount if pair is not None else float(amount_bounds[-1])
+    first_amount = pair.max_amount if pair is not None else float(amount_bounds[-1])
     rows_by_amount: dict[float, FloatArray] = {}
-    for amount in sorted(amount_bounds.tolist(), key=lambda x: (x != first_bound, x)):
+    for amount in sorted(amount_bounds.tolist(), key=lambda x: (x != first_amount, x)):
         if rows_by_amount and should_stop():
             break
         rows_by_amount[amount] = compute_row(amount)
@@ -153,21 +153,21 @@ def evaluate_selection(
     group_lists_by_bounds: dict[str, list[SelectedGroups]] = {}
     for bounds_name, compared_pair in (("pair", pair), ("tuner", tuner_pair)):
         if compared_pair is not None:
-            bound_pair = compared_pair.max_groups, compared_pair.max_amount
-            groups_by_bounds[bounds_name] = selection.evaluate_groups(*bound_pair)
+            l0_and_linf = compared_pair.max_groups, compared_pair.max_amount
+            groups_by_bounds[bounds_name] = selection.evaluate_groups(*l0_and_linf)
             if compared_pair is pair and not should_stop():
-                group_lists_by_bounds[bounds_name] = selection.evaluate_at(epsilons, *bound_pair)
+                group_lists_by_bounds[bounds_name] = selection.evaluate_at(epsilons, *l0_and_linf)
     if selected_vector is not None:
         max_norm, max_groups = selected_vector.max_norm, selected_vector.max_groups
         cut_amounts = sum_cut_amounts(problem, selected_vector.vector_rule, max_norm)
 
-        def scale_users(total_epsilon: float) -> SelectedGroups:
-            """Evaluate the bound on whole vectors at another total budget."""
+        def bound_vectors(total_epsilon: float) -> SelectedGroups:
+            """Evaluate every group under the bound on whole vectors at a total budget."""
             return selection.with_epsilon(total_epsilon).bound_vectors(cut_amounts, max_norm, max_groups)
 
-        groups_by_bounds["scaled"] = scale_users(epsilon)
+        groups_by_bounds["scaled"] = bound_vectors(epsilon)
         if not should_stop():
-            group_lists_by_bounds["scaled"] = [scale_users(other_epsilon) for other_epsilon in epsilons]
+            group_lists_by_bounds["scaled"] = [bound_vectors(other_epsilon) for other_epsilon in epsilons]
     curves_by_bounds = {}
     for bounds_name, epsilon_outcomes in group_lists_by_bounds.items():
         curve_points = [(x.num_expected_groups, *split_error(problem, x)) for x in epsilon_outcomes]
@@ -177,7 +177,7 @@ def evaluate_selection(
 
 
 def split_error(problem: PerGroupProblem, selected_groups: SelectedGroups) -> tuple[float, float]:
-    """Split the error into the parts of released groups and of groups that are not released."""
+    """Split the objective into a part of released groups and one of groups that are not released; they add up."""
     divided_weights = problem.parameters.divide_weights(selected_groups.mean_squares, problem.weights)
     released_part = float(divided_weights @ selected_groups.released_squares)
     return released_part, float(divided_weights @ selected_groups.dropped_squares)

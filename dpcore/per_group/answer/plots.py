@@ -36,10 +36,10 @@ MAX_ERRORS = 3.0
 
 
 def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
-    """Plot the error over both bounds with the marked pairs, or over the only one that there is: the main figure."""
+    """Plot the error over both bounds with the marked pairs, or over the only bound with several values."""
     error_map, parameters = solution.error_map, solution.parameters
     title = f"Error over both bounds{', about' if isinstance(solution, DistributionSolution) else ''}"
-    marked_pairs = [
+    pair_marks = [
         (name, pair, style, symbol)
         for name, pair, style, symbol in (
             ("Best pair", solution.pair, Style.CAP, "diamond"),
@@ -48,7 +48,7 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
         )
         if pair is not None
     ]
-    pairs = [pair for _, pair, _, _ in marked_pairs]
+    marked_pairs = [pair for _, pair, _, _ in pair_marks]
     group_bounds, amount_bounds, errors = error_map.group_bounds, error_map.amount_bounds, error_map.errors
     columns = {
         "max_groups": np.tile(group_bounds, amount_bounds.size),
@@ -57,9 +57,9 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
     }
     columns |= {name: np.sqrt(squares).ravel() for name, squares in error_map.split_squares().items()}
     items: list[Item]
-    x = _build_axis(GROUPS_AXIS, "", group_bounds, *(float(pair.max_groups) for pair in pairs))
+    x = _build_axis(GROUPS_AXIS, "", group_bounds, *(float(pair.max_groups) for pair in marked_pairs))
     unit = "1 each" if parameters.statistic is Statistic.USERS else _name_unit(parameters.statistic, "rows")
-    y = _build_axis("amount per user and group", unit, amount_bounds, *(pair.max_amount for pair in pairs))
+    y = _build_axis("amount per user and group", unit, amount_bounds, *(p.max_amount for p in marked_pairs))
     if min(amount_bounds.size, group_bounds.size) > 1:
         best_error = float(min(errors.min(), np.inf if solution.pair is None else solution.pair_error))
         named_contour = f"5{wording.PERCENT} more than the best", NEAR_OPTIMAL
@@ -68,11 +68,11 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
                 "error", group_bounds, amount_bounds, errors, best_error, named_contour_multiple=named_contour
             )
         ]
-        for name, pair, style, symbol in marked_pairs:
+        for name, pair, style, symbol in pair_marks:
             hover_text = f"error: {format_error(parameters, pair.error)}"
             x_text, y_text = wording.number(pair.max_groups), wording.number(pair.max_amount)
-            texts: dict[str, Any] = {"hover_text": hover_text, "label": f"{name}: {x_text} × {y_text}"}
-            items.append(Mark(name, pair.max_groups, pair.max_amount, style, symbol, **texts))
+            options: dict[str, Any] = {"hover_text": hover_text, "label": f"{name}: {x_text} × {y_text}"}
+            items.append(Mark(name, pair.max_groups, pair.max_amount, style, symbol, **options))
     else:  # Distinct users, or one group for everybody.
         is_over_groups = amount_bounds.size == 1
         bound_values = columns["max_groups" if is_over_groups else "max_amount"]
@@ -82,18 +82,18 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
                 items.append(Curve(name, bound_values, columns[column_name], PART_STYLES[name]))
         # A part is seen down to a tenth of the least error.
         visible_errors = np.append(errors, errors.min() / 10.0) if len(items) > 1 else errors
-        for name, pair, style, symbol in marked_pairs:
+        for name, pair, style, symbol in pair_marks:
             bound_value = pair.max_groups if is_over_groups else pair.max_amount
             items.append(Mark(name, bound_value, pair.error, style, symbol))
         x = x if is_over_groups else y
         error_unit = _name_error_unit(parameters)
-        y = _build_axis("error", error_unit, visible_errors, *(pair.error for pair in pairs))
+        y = _build_axis("error", error_unit, visible_errors, *(pair.error for pair in marked_pairs))
     handle, alt = build_handle(solution, columns), _describe_error_map(solution)
     return Plot("per-group-error", title, alt, x, y, items, provenance, columns, is_main=True, handle=handle)
 
 
 def _name_unit(statistic: Statistic, mean_unit: str = "unit of the values") -> str:
-    """Return the unit of a statistic, for axes."""
+    """Return the unit of a statistic for axes; ``mean_unit`` for means."""
     units_by_statistic = {Statistic.ROWS: "rows", Statistic.USERS: "users", Statistic.MEAN: mean_unit}
     return units_by_statistic.get(statistic, "unit of the column")
 
@@ -129,7 +129,7 @@ def plot_norm_errors(solution: PerGroupSolution, provenance: Provenance) -> Plot
     """
     max_norms, cap_errors, radial_errors = solution.norm_curves
     (cap_choice, radial_choice), pair_error = solution.vector_choices, solution.pair_error
-    errors = np.array([*cap_errors, *radial_errors, pair_error])
+    all_errors = np.array([*cap_errors, *radial_errors, pair_error])
     norm_name = name_norm(solution.parameters)
     pair_name = "Best pair of bounds" if solution.pair is not None else "Publishing 0"
     norm_column = Column("max_norm", max_norms)
@@ -143,17 +143,17 @@ def plot_norm_errors(solution: PerGroupSolution, provenance: Provenance) -> Plot
     ]
     # A bound of 0 lies beyond the axis.
     items = [item for item in items if not (isinstance(item, Mark) and item.x == 0.0)]
-    low, high = float(errors.min()), float(errors.max())
+    least_error, largest_error = float(all_errors.min()), float(all_errors.max())
     vector_error = min(cap_choice.error, radial_choice.error)
     alt = f"Smallest error {wording.number(vector_error)}; best pair {wording.number(pair_error)}."
     x_axis = _build_axis(f"bound on the {norm_name} norm of a user's vector", "", max_norms)
-    visible_errors = np.array([low * 0.9, min(high, 8.0 * low)])
+    visible_errors = np.array([least_error * 0.9, min(largest_error, 8.0 * least_error)])
     y_axis = _build_axis("error", _name_error_unit(solution.parameters), visible_errors)
     return Plot("per-group-norm", "Error over the norm", alt, x_axis, y_axis, items, provenance, height=420)
 
 
 def _choose_groups(sizes: FloatArray | IntArray) -> IntArray:
-    """Choose the groups to plot: those with rows, ascending by size, at most `MOST_POINTS`."""
+    """Return the indices of the groups to plot: those with rows, ascending by size, at most `MOST_POINTS`."""
     order = np.argsort(sizes, kind="stable")
     order = order[sizes[order] > 0]
     if order.size > MOST_POINTS:
@@ -162,7 +162,7 @@ def _choose_groups(sizes: FloatArray | IntArray) -> IntArray:
 
 
 def plot_groups(solution: PerGroupSolution, provenance: Provenance) -> Plot:
-    """Plot every group's error against its size; below the line of 100 % a number says more than 0 does."""
+    """Plot groups' errors against their sizes, relative to them but for means; of some groups if there are many."""
     is_mean, all_sizes = solution.is_mean, np.abs(solution.problem.totals)
     indices = _choose_groups(all_sizes)
     size_column = Column("size", all_sizes[indices])
@@ -180,28 +180,28 @@ def plot_groups(solution: PerGroupSolution, provenance: Provenance) -> Plot:
             items.append(Points(name, size_column, errors_column, style, opacity=0.75, symbol=symbol, size=6))
     point_errors = np.concatenate([np.asarray(item.y) for item in items if isinstance(item, Points)])
     point_errors = point_errors[point_errors > 0.0]
-    level_errors: list[float] = []
+    visible_errors: list[float] = []
     alt = "The error of a group's own mean falls with its rows."
-    size_name, unit = "rows of the group", "unit of the values"
+    axis_name, error_unit = "rows of the group", "unit of the values"
     if not is_mean:
         alt = "The relative error falls as groups grow."
-        size_name, unit = "size of the group, t", "1 = the group's size"
-        level_errors = [USEFUL_ERROR / 2.0, 1.5]
+        axis_name, error_unit = "size of the group, t", "1 = the group's size"
+        visible_errors = [USEFUL_ERROR / 2.0, 1.5]
         level_name = f"{wording.percent(USEFUL_ERROR)} of the group's size"
         items += [Level("As large as the group", 1.0), Level(level_name, USEFUL_ERROR, dash="longdash")]
     is_empty = not (indices.size and point_errors.size)
-    x = _build_axis(size_name, "", np.array([1.0, 10.0]) if is_empty else all_sizes[indices])
+    x = _build_axis(axis_name, "", np.array([1.0, 10.0]) if is_empty else all_sizes[indices])
     point_errors = np.array([0.1, 1.0]) if is_empty else point_errors
-    y = _build_axis("error of a group", unit, point_errors, *level_errors)
+    y = _build_axis("error of a group", error_unit, point_errors, *visible_errors)
     return Plot("per-group-sizes", "Error of each group", alt, x, y, items, provenance, height=420)
 
 
 def plot_survival(solution: PerGroupSolution, provenance: Provenance) -> Plot:
-    """Plot the probability that each group is released against its users, for every choice of bounds that there is."""
+    """Plot groups' probability of release against their users, of some groups if many, for each choice of bounds."""
     selection_solution = solution.selection_solution
     assert selection_solution is not None
-    order = _choose_groups(selection_solution.users_per_group)
-    group_users_column = Column("users", selection_solution.users_per_group[order].astype(np.float64))
+    indices = _choose_groups(selection_solution.users_per_group)
+    group_users_column = Column("users", selection_solution.users_per_group[indices].astype(np.float64))
     items = []
     for name, column_name, bounds_name, style, symbol, size in (
         ("Best pair", "kept_at_pair", "pair", Style.CAP, "circle", 6),
@@ -209,7 +209,7 @@ def plot_survival(solution: PerGroupSolution, provenance: Provenance) -> Plot:
         ("PipelineDP's rule", "kept_at_tuner", "tuner", Style.SAMPLING, "square-open", 12),
     ):
         if selected_groups := selection_solution.groups_by_bounds.get(bounds_name):
-            probability_column = Column(column_name, selected_groups.keep_probabilities[order])
+            probability_column = Column(column_name, selected_groups.keep_probabilities[indices])
             items.append(
                 Points(name, group_users_column, probability_column, style, symbol=symbol, size=size)
             )
@@ -260,7 +260,7 @@ def plot_over_epsilon(solution: PerGroupSolution, provenance: Provenance) -> tup
 
 
 def build_handle(solution: PairSolution, columns: Mapping[str, FloatArray]) -> Handle:
-    """Build the handle of the error over both bounds; ``columns`` are those of the figure."""
+    """Build the handle of the error over both bounds; ``columns`` has the figure's values by name."""
     statistic, error_map = solution.parameters.statistic, solution.error_map
     best_row, best_column = divmod(int(np.argmin(error_map.errors)), error_map.group_bounds.size)
     initial_bounds = float(error_map.group_bounds[best_column]), float(error_map.amount_bounds[best_row])
@@ -272,10 +272,10 @@ def build_handle(solution: PairSolution, columns: Mapping[str, FloatArray]) -> H
     amount_name = "Rows" if statistic in (Statistic.ROWS, Statistic.MEAN) else "Amount"
     group_column = Column("max_groups", error_map.group_bounds)
     amount_column = Column("max_amount", error_map.amount_bounds)
-    amount_options = "own_amount", statistic.is_integer
+    amount_arguments = "in each", initial_bounds[1], "own_amount", statistic.is_integer
     handle_bounds = [
         SecondBound("Groups", group_column, "", initial_bounds[0], "own_groups", True),
-        SecondBound(amount_name, amount_column, "in each", initial_bounds[1], *amount_options),
+        SecondBound(amount_name, amount_column, *amount_arguments),
     ]
     # Where a user is in one group at most, the figure is a curve over the amount.
     is_amount_first = error_map.group_bounds.size == 1 < error_map.amount_bounds.size
@@ -301,16 +301,16 @@ def _build_dots(solution: PairSolution, errors: FloatArray, errors_by_part: Mapp
     square is that of the error: the objective where that is a root mean square, and as large as it elsewhere. An error
     without known parts, as that of a ratio, is drawn as one normal variable of its size.
     """
-    unit_text, noise_kind = _name_error_unit(solution.parameters), solution.parameters.noise.kind
+    error_unit, noise_kind = _name_error_unit(solution.parameters), solution.parameters.noise.kind
     # The mean magnitude of noise of standard deviation 1.
-    magnitude = noise_kind.mean_magnitude / math.sqrt(noise_kind.unit_variance)
+    mean_magnitude = noise_kind.mean_magnitude / math.sqrt(noise_kind.unit_variance)
     return Dots(
         errors_by_part.get(BIAS),
-        errors_by_part[NOISE] * magnitude if errors_by_part else None,
+        errors_by_part[NOISE] * mean_magnitude if errors_by_part else None,
         draw_unit_noise(noise_kind),
         Spread.ROOT_MEAN_SQUARE,
         MAX_ERRORS * solution.pair_error,
-        unit_text if unit_text in ("rows", "users") else "",
+        error_unit if error_unit in ("rows", "users") else "",
         errors_by_part.get(SAMPLING, errors),
         draw_normal(noise_kind),
         # Of an error whose parts are not known the size alone is drawn, and the line above the dots says so.
@@ -328,7 +328,7 @@ def _sample_users(solution: PairSolution, is_amount_first: bool) -> tuple[UserBa
     all_bars = [sample_users(groups_per_user, user_counts, "rows", is_cut_by_second=is_amount_first)]
     positive_mask = amounts > 0.0
     if positive_mask.any():
-        pair_sizes = amounts[positive_mask], pair_counts[positive_mask]
-        all_bars.append(sample_users(*pair_sizes, "rows", "pair", is_cut_by_second=not is_amount_first))
+        counted_amounts = amounts[positive_mask], pair_counts[positive_mask]
+        all_bars.append(sample_users(*counted_amounts, "rows", "pair", is_cut_by_second=not is_amount_first))
     uneven_bars = tuple(bars for bars in all_bars if bars.contributions[0] > bars.contributions[-1])
     return uneven_bars or (all_bars[0],)

@@ -80,7 +80,7 @@ class PairSolution:
 
     @property
     def num_groups(self) -> int:
-        """Return the number of groups on the public list, including groups without rows."""
+        """Return the number of groups on the public list, or in the data if groups are selected privately."""
         return self.problem.num_groups
 
     @property
@@ -102,12 +102,12 @@ class PairSolution:
         else:
             groups_per_user = self.problem.pairs.groups_per_user
             user_counts, pair_counts = np.ones(groups_per_user.size), np.ones(self.problem.pairs.num_pairs)
-        user_sizes = _count_distinct(groups_per_user, user_counts)
-        return *user_sizes, *_count_distinct(np.abs(self.problem.amounts), pair_counts)
+        groups_and_users = _count_distinct(groups_per_user, user_counts)
+        return *groups_and_users, *_count_distinct(np.abs(self.problem.amounts), pair_counts)
 
 
 def _count_distinct(values: npt.ArrayLike, value_counts: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Return the distinct values, ascending, and the count of each."""
+    """Return the distinct values, ascending, and the sum of the counts of each, rounded to whole numbers."""
     distinct_values, value_indices = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True)
     return distinct_values, np.rint(np.bincount(value_indices, value_counts))
 
@@ -130,7 +130,8 @@ class PerGroupSolution(PairSolution):
 
     Attributes:
         vector_choices: The best cap and the best radial clip of whole vectors; empty outside the theorem.
-        near_optimal_groups: Interval of L0 around the best with an error within 5 %, at the best L-infinity.
+        near_optimal_groups: Interval of L0 around the best with an error within 5 %, at the best L-infinity; None
+            for means, for privately selected groups, and without a pair.
         selection_solution: The solution for privately selected groups; None for a public list.
     """
 
@@ -147,7 +148,7 @@ class PerGroupSolution(PairSolution):
 
     @property
     def value_column(self) -> str:
-        """Return the name of the column that is added up; empty for rows and users."""
+        """Return the name of the column that is added up or averaged; empty for rows and users."""
         is_count = self.parameters.statistic in (Statistic.ROWS, Statistic.USERS)
         return "" if is_count else self.facet.value_column
 
@@ -160,7 +161,7 @@ class PerGroupSolution(PairSolution):
 
     @cached_property
     def error_parts(self) -> ErrorParts | None:
-        """Return the parts of the error of ``pair``; None for a mean, and for privately selected groups."""
+        """Return the parts of the error of ``pair``; None without one, for means, and for privately selected groups."""
         if self.is_mean or self.pair is None or self.selection_solution is not None:
             return None
         return compute_error_parts(self.problem, self.pair.max_groups, self.pair.max_amount)
@@ -205,8 +206,8 @@ class PerGroupSolution(PairSolution):
         """
         problem = self.problem
         best_norms = [choice.max_norm for choice in self.vector_choices if choice.max_norm > 0.0]
-        first_norm = float(np.linalg.norm(problem.amounts[: problem.pairs.groups_per_user[0]]))
-        grid_centres = best_norms or [first_norm or 1.0]
+        first_user_norm = float(np.linalg.norm(problem.amounts[: problem.pairs.groups_per_user[0]]))
+        grid_centres = best_norms or [first_user_norm or 1.0]
         num_points = CURVE_POINTS // 3 if problem.pairs.num_pairs > LARGE else CURVE_POINTS
         grid_norms = np.geomspace(min(grid_centres) / 30.0, max(grid_centres) * 30.0, num_points)
         norms = np.unique(np.r_[grid_norms, best_norms])
@@ -218,7 +219,7 @@ class PerGroupSolution(PairSolution):
 
     @property
     def saved_share(self) -> float:
-        """Return the share of the best pair's error that bounding whole vectors saves; 0 if that was not computed."""
+        """Return the share of `pair_error` that bounding whole vectors saves; 0 also if it was not computed."""
         if self.best_vector is None or self.pair_error == 0.0:
             return 0.0
         return max(0.0, 1.0 - self.best_vector.error / self.pair_error)
@@ -240,7 +241,7 @@ NOT_COMPARED = ("own_groups", "own_amount")
 
 
 def against_epsilon(dataset: Dataset, parameters: PerGroupParameters) -> BoundComparison | str:
-    """Compare the groups per user of the best pair and its error over epsilon, or return why that is not possible.
+    """Compare the groups per user of the best pair and its error over epsilon, or return a sentence why not.
 
     For privately selected groups the page has its own curves over epsilon, which include the cost of selection.
     """
@@ -262,7 +263,7 @@ def against_epsilon(dataset: Dataset, parameters: PerGroupParameters) -> BoundCo
 
 
 def check_data(dataset: Dataset, parameters: PerGroupParameters) -> bool:
-    """Return True if the data fit the parameters, before any search begins.
+    """Return True, or raise `InvalidInput` if the data do not fit the parameters; nothing is searched.
 
     Raises:
         InvalidInput: The data do not fit the question.

@@ -71,7 +71,7 @@ def format_error(parameters: PerGroupParameters, error: float) -> str:
 
 
 def name_norm(parameters: PerGroupParameters) -> str:
-    """Return the name of the norm of a user's whole vector that a bound on it bounds."""
+    """Return L1 or L2, the norm of a user's whole vector that is bounded for the program's noise."""
     return "L1" if parameters.vector_noise.kind is NoiseKind.LAPLACE else "L2"
 
 
@@ -129,7 +129,7 @@ def instruct_to_bound(solution: AnySolution) -> str:
 
 
 def write_headline(solution: AnySolution) -> str:
-    """Return the recommendation in one sentence: the best pair of bounds, or the alternative if there is none."""
+    """Return the recommendation in a sentence: the best pair; without one the bound on whole vectors, or no release."""
     if solution.pair is not None:
         suffix_phrase = ", or about as many" if isinstance(solution, DistributionSolution) else ""
         return f"{instruct_to_bound(solution)}{suffix_phrase}."
@@ -156,8 +156,7 @@ def list_numbers(solution: AnySolution) -> tuple[Number, ...]:
         if parameters.statistic is Statistic.USERS:
             pair_label, clipboard_text = "Best bound", f"{pair.max_groups}"
         error_label = "Error of the pair"
-        change_text = wording.change(pair.error, solution.problem.error_of_nothing)
-        error_note = f"({change_text} than no release)"
+        error_note = f"({wording.change(pair.error, solution.problem.error_of_nothing)} than no release)"
     if isinstance(solution, DistributionSolution):
         return (
             Number("Best pair found", pair_text, clipboard_text=clipboard_text),
@@ -191,7 +190,7 @@ def list_error_parts(solution: PerGroupSolution) -> tuple[ErrorPart, ...]:
         return ()
     bias_part = error_parts.clipping_part + error_parts.omission_part
     parts = bias_part, error_parts.sampling_part, error_parts.noise_part
-    roots = (math.sqrt(error_parts.total * max(error_part, 0.0)) for error_part in parts)
+    roots = (math.sqrt(error_parts.total * max(part, 0.0)) for part in parts)
     return build_error_parts(dict(zip((BIAS, SAMPLING, NOISE), roots, strict=True)), wording.number)
 
 
@@ -219,7 +218,7 @@ def write_detail(solution: AnySolution, dataset: Dataset) -> str:
 
 
 def find_alternative(solution: PerGroupSolution) -> Alternative | None:
-    """Return the bound on whole vectors if it saves enough error; None if not."""
+    """Return the bound on whole vectors if it saves enough of the best pair's error; None if not, or without a pair."""
     best_vector = solution.best_vector
     if best_vector is None or solution.pair is None or solution.saved_share < MIN_SAVING:
         return None
@@ -328,13 +327,13 @@ def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
         )
     if solution.is_mean:
         facts_by_name[noise_error.ASSUMPTION_LABEL] = _describe_users(solution)
-    compared_pairs = {"PipelineDP's rule": solution.tuner_pair, "Your own pair": solution.own_pair}
-    for pair_label, compared_pair in compared_pairs.items():
+    pairs_by_label = {"PipelineDP's rule": solution.tuner_pair, "Your own pair": solution.own_pair}
+    for pair_label, compared_pair in pairs_by_label.items():
         if compared_pair is not None:
-            bound_pair = compared_pair.max_groups, compared_pair.max_amount
+            l0_text, linf_text = map(wording.number, (compared_pair.max_groups, compared_pair.max_amount))
             errors, format_one = (compared_pair.error, solution.pair_error), partial(format_error, parameters)
             fact_sentence = standard.compare_own_bound("error", *errors, format_one, "the pair")
-            facts_by_name[f"{pair_label}, {' × '.join(map(wording.number, bound_pair))}"] = fact_sentence
+            facts_by_name[f"{pair_label}, {l0_text} × {linf_text}"] = fact_sentence
     offer_sentence = "no pair: only for amounts of at least 0, on a public list of groups."
     if parameters.statistic.is_non_negative and selection_solution is None:
         offer_sentence = (
@@ -383,17 +382,17 @@ def _list_selection_facts(
     """Build the facts on private selection, sentences by name: budget, parts of the error, vectors, programs."""
     parameters = solution.parameters
     assert parameters.selection_delta is not None
-    budget_text = f"ε = {wording.entered(parameters.amount_epsilon)}"
+    noise_budget_text = f"ε = {wording.entered(parameters.amount_epsilon)}"
     if parameters.delta is not None:
-        budget_text += f" and δ = {wording.entered(parameters.delta)}"
+        noise_budget_text += f" and δ = {wording.entered(parameters.delta)}"
     facts_by_name = {
         "Budget": f"ε = {wording.entered(parameters.selection_epsilon)} and "
         f"δ = {wording.entered(parameters.selection_delta)} to select groups ({parameters.selection.value}), "
-        f"{budget_text} for the noise."
+        f"{noise_budget_text} for the noise."
     }
     if selected_groups := selection_solution.groups_by_bounds.get("pair"):
-        error_parts = split_error(solution.problem, selected_groups)
-        released_text, lost_text = (wording.percent(part / sum(error_parts)) for part in error_parts)
+        two_parts = split_error(solution.problem, selected_groups)
+        released_text, lost_text = (wording.percent(part / sum(two_parts)) for part in two_parts)
         parts_sentence = f"released groups {released_text}, groups that are not released {lost_text}."
         facts_by_name["Error components"] = parts_sentence
     if (selected_vector := selection_solution.selected_vector) is not None:
@@ -418,7 +417,7 @@ def list_proofs(solution: PerGroupSolution) -> tuple[Proof, ...]:
 
 
 def describe_data(solution: AnySolution, dataset: Dataset) -> str:
-    """Describe the pairs, the list of groups, and the rows left out; of a mean also how the search ended."""
+    """Describe the pairs, the groups, and the rows left out; of a mean also how the search ended."""
     place_phrase = "in the data" if solution.parameters.selection.is_private else "released"
     sentences = [
         f"{wording.counted(solution.num_pairs, 'pair')} of a user and a group; "
@@ -446,13 +445,13 @@ def describe_survival(solution: PerGroupSolution) -> list[str]:
     for bounds_name, bounds_label in labels_by_bounds.items():
         if (selected_groups := selection_solution.groups_by_bounds.get(bounds_name)) is None:
             continue
-        likely_sizes = selection_solution.users_per_group[selected_groups.keep_probabilities >= 0.5]
-        size_phrase = "none is likely"
-        if likely_sizes.size:
-            size_phrase = f"the smallest likely one has {wording.counted(int(likely_sizes.min()), 'user')}"
+        likely_users = selection_solution.users_per_group[selected_groups.keep_probabilities >= 0.5]
+        likely_phrase = "none is likely"
+        if likely_users.size:
+            likely_phrase = f"the smallest likely one has {wording.counted(int(likely_users.min()), 'user')}"
         sentences.append(
             f"**With {bounds_label}:** {wording.number(selected_groups.num_expected_groups)} of "
-            f"{wording.counted(solution.num_groups, 'group')} are released on average; {size_phrase}."
+            f"{wording.counted(solution.num_groups, 'group')} are released on average; {likely_phrase}."
         )
     if not sentences:
         is_settled = solution.pair_choice.is_settled

@@ -36,7 +36,7 @@ from dpcore.total.strategies import FIGURES, PAPER_STRATEGIES, Strategy, simulat
 
 
 def solve_beside_page(dataset: Dataset, parameters: TotalParameters) -> section.Solver:
-    """Find the best bound; what every user adds does not depend on epsilon, and is computed once."""
+    """Find the best bound or range; what every user adds does not depend on epsilon, and is computed once."""
     user_totals = yield section.Cached(compute_user_totals, (dataset, parameters.summed))
     solution = yield section.Cached(solve, (dataset, parameters.about_data, user_totals))
     return section.SearchResult(solution)
@@ -50,12 +50,12 @@ def describe_inputs(answer: Answer, dataset: Dataset) -> section.Parts:
 def show_measures(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the error by every measure, and which noise has the smaller one."""
     solution = answer.solution
-    sentences = (
+    measure_texts = (
         words.write_measures_table(solution),
         words.describe_bound(solution),
         words.compare_noises(solution),
     )
-    yield section.Columns((sentences, (answer.plots["total-measures"](),)))
+    yield section.Columns((measure_texts, (answer.plots["total-measures"](),)))
     yield section.Label()
 
 
@@ -138,11 +138,11 @@ def build_answer(
     if solution is None:
         solution = solve(dataset, parameters)
     if isinstance(solution, SignedSolution):
-        answer, release_text = _build_signed(dataset, parameters, solution), "sum of signed totals"
+        answer, release_phrase = _build_signed(dataset, parameters, solution), "sum of signed totals"
         details, unused_names = _list_range_details(solution), {"objective", "own_bound"}
     else:
         answer = _build_nonnegative(dataset, parameters, solution)
-        release_text = "count of rows" if solution.problem.is_integer else "sum"
+        release_phrase = "count of rows" if solution.problem.is_integer else "sum"
         details, unused_names = _list_bound_details(solution), {"lower", "upper"}
     answer = replace(
         answer,
@@ -154,7 +154,7 @@ def build_answer(
     return add_choice(
         answer,
         dataset,
-        release_text,
+        release_phrase,
         lambda: details,
         question_entries={
             "neighbours": NEIGHBOURS.value,

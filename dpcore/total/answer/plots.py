@@ -85,8 +85,8 @@ def plot_measures(solution: TotalSolution, dataset: Dataset) -> Plot:
     title, alt = "Measures of the error", "Three measures, each with its best bound."
     options = {"is_main": False, "height": 420}
     plot = _build_plot("total-measures", title, alt, solution, dataset, items, columns, **options)
-    (low, high), _ = solution.limits
-    return plot.with_limits(x=(low, 2.0 * high))
+    (smallest_bound, largest_bound), _ = solution.limits
+    return plot.with_limits(x=(smallest_bound, 2.0 * largest_bound))
 
 
 def plot_signed(solution: SignedSolution, dataset: Dataset, parameters: TotalParameters) -> Plot:
@@ -163,14 +163,14 @@ def _build_handle(
     **options: Any,
 ) -> Handle:
     """Build the handle of the bound: whose totals it cuts, and what releases it gives."""
-    spread = Spread.ROOT_MEAN_SQUARE if measure is Measure.RMSE else Spread.MEAN
-    unit_draws, axis_limit = draw_unit_noise(noise_kind), MAX_ERRORS * best_error
+    spread_kind = Spread.ROOT_MEAN_SQUARE if measure is Measure.RMSE else Spread.MEAN
+    unit_draws, dots_limit = draw_unit_noise(noise_kind), MAX_ERRORS * best_error
     return Handle(
         bounds=columns["bound"],
         errors=columns[ERROR_COLUMNS[measure][1]],
         field_name="own_bound",
         error_parts=_select_parts(columns, measure),
-        dots=Dots(losses, columns["mean_noise"], unit_draws, spread, axis_limit, dots_unit),
+        dots=Dots(losses, columns["mean_noise"], unit_draws, spread_kind, dots_limit, dots_unit),
         **options,
     )
 
@@ -203,12 +203,12 @@ def _build_plot(
 
 def choose_epsilons(amounts: Amounts, points_per_decade: int) -> FloatArray:
     """Choose log-spaced epsilons, from where hardly anything can be released, by the number of users, to 10."""
-    low = min(max(10.0 ** math.floor(math.log10(0.5 / amounts.num_users)), 1e-6), 1e-3)
-    return np.geomspace(low, 10.0, 1 + points_per_decade * round(math.log10(10.0 / low)))
+    min_epsilon = min(max(10.0 ** math.floor(math.log10(0.5 / amounts.num_users)), 1e-6), 1e-3)
+    return np.geomspace(min_epsilon, 10.0, 1 + points_per_decade * round(math.log10(10.0 / min_epsilon)))
 
 
 def compute_curves(problem: TotalProblem, own_share: float) -> strategies.StrategyCurves:
-    """Compute the exact relative errors over epsilon; they do not depend on the problem's own epsilon."""
+    """Compute the exact relative errors of the paper's strategies and of the person's own quantile over epsilon."""
     epsilons = choose_epsilons(problem.amounts, points_per_decade=16)
     compared_strategies = (*strategies.PAPER_STRATEGIES, strategies.Strategy(own_share))
     return strategies.compute_strategy_curves(problem, epsilons, compared_strategies)

@@ -218,21 +218,21 @@ def solve(
     )
 
 
-def _solve_signed(totals: UserTotals, parameters: TotalParameters) -> SignedSolution:
+def _solve_signed(user_totals: UserTotals, parameters: TotalParameters) -> SignedSolution:
     """Compute the errors of the range that was entered, or of one proposed from the data."""
-    assert totals.signed_totals is not None
+    assert user_totals.signed_totals is not None
     noise_arguments = parameters.epsilon, parameters.mechanism, parameters.delta
-    problem = SignedProblem.from_totals(totals.signed_totals, *noise_arguments, parameters.program)
-    low, high = parameters.lower, parameters.upper
-    is_entered = low is not None and high is not None
-    if low is None or high is None:
-        high = problem.propose_bound()
-        low = -high
+    problem = SignedProblem.from_totals(user_totals.signed_totals, *noise_arguments, parameters.program)
+    lower, upper = parameters.lower, parameters.upper
+    is_entered = lower is not None and upper is not None
+    if lower is None or upper is None:
+        upper = problem.propose_bound()
+        lower = -upper
     bounds = choose_plot_bounds(problem.size_problem.amounts)
     return SignedSolution(
-        user_totals=totals,
+        user_totals=user_totals,
         problem=problem,
-        clipped_sum=problem.clip(low, high),
+        clipped_sum=problem.clip(lower, upper),
         is_entered=is_entered,
         measure=Measure.RMSE if parameters.objective is Measure.RMSE else Measure.ABSOLUTE,
         bounds=bounds,
@@ -276,13 +276,13 @@ def find_bound_limits(amounts: Amounts) -> Limits:
     Where all totals are large it begins at a hundredth of the largest, or at 1: with few users, or at a small epsilon,
     the best bound lies below them all.
     """
-    high = amounts.largest
-    smallest = float(amounts.values[np.searchsorted(amounts.values, 0.0, side="right")])
-    return max(min(smallest, max(high / 100.0, 1.0)), high / WIDEST), max(high, 2.0 * smallest)
+    smallest_total = float(amounts.values[np.searchsorted(amounts.values, 0.0, side="right")])
+    low_bound = max(min(smallest_total, max(amounts.largest / 100.0, 1.0)), amounts.largest / WIDEST)
+    return low_bound, max(amounts.largest, 2.0 * smallest_total)
 
 
 def choose_plot_bounds(amounts: Amounts) -> FloatArray:
     """Return the bounds to plot: log-spaced to twice the largest total, and up to 60 distinct totals."""
-    low, high = find_bound_limits(amounts)
-    extra_bounds = [high, *(amounts.values if amounts.values.size <= 60 else ())]
-    return log_spaced(low, 2.0 * high, CURVE_POINTS, extra_points=extra_bounds)
+    low_bound, high_bound = find_bound_limits(amounts)
+    extra_bounds = [high_bound, *(amounts.values if amounts.values.size <= 60 else ())]
+    return log_spaced(low_bound, 2.0 * high_bound, CURVE_POINTS, extra_points=extra_bounds)

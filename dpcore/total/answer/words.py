@@ -75,8 +75,8 @@ def describe_near_optimal(solution: TotalSolution) -> str:
     if not solution.unit.column_name:
         return standard.write_range(*solution.near_optimal_bounds, "row")
     # In few digits, as an end may equal one user's total.
-    low, high = (float(f"{range_end:.3g}") for range_end in solution.near_optimal_bounds)
-    return standard.write_range(low, high)
+    low_bound, high_bound = (float(f"{range_end:.3g}") for range_end in solution.near_optimal_bounds)
+    return standard.write_range(low_bound, high_bound)
 
 
 def write_detail(solution: TotalSolution, dataset: Dataset) -> str:
@@ -118,11 +118,11 @@ def list_facts(solution: TotalSolution, own_bound: float | None) -> dict[str, st
         f"the {unit.result_name} is cut away",
     )
     if choice.max_total > 0.0:
-        low, high = total.compute_error_interval(problem, bound)
-        low_error_text, high_error_text = wording.number(low), unit.format_amount(high)
+        low_error, high_error = total.compute_error_interval(problem, bound)
+        low_error_text, high_error_text = wording.number(low_error), unit.format_amount(high_error)
         facts[f"Error of 95{wording.PERCENT} of releases"] = f"from {low_error_text} to {high_error_text}."
-    noise_arguments = problem.program, problem.mechanism, problem.epsilon, problem.delta
-    facts["Noise"] = describe_program(*noise_arguments, of_counts=problem.is_integer)
+    program_arguments = problem.program, problem.mechanism, problem.epsilon, problem.delta
+    facts["Noise"] = describe_program(*program_arguments, of_counts=problem.is_integer)
     if own_bound is not None:
         facts[f"Your own bound, {unit.format_amount(own_bound, 4)}"] = standard.compare_own_bound(
             MEASURE_NAMES[problem.measure],
@@ -251,23 +251,23 @@ def write_signed_headline(solution: SignedSolution) -> str:
 
 def list_signed_numbers(solution: SignedSolution) -> tuple[Number, ...]:
     """Return the range, its error and the parts of the error."""
-    clipped_sum, unit = solution.clipped_sum, solution.unit.axis_unit
+    clipped_sum, axis_unit = solution.clipped_sum, solution.unit.axis_unit
     noise_label = "RMS noise" if solution.measure is Measure.RMSE else "Mean noise"
     abs_sum = abs(float(solution.problem.totals.sum()))
     share_text = f"({wording.percent(solution.error / abs_sum)} of the sum)" if abs_sum else "(the sum is 0)"
-    bias_direction = "too low" if clipped_sum.bias < 0.0 else "too high" if clipped_sum.bias else "none"
+    bias_note = "too low" if clipped_sum.bias < 0.0 else "too high" if clipped_sum.bias else "none"
     clipboard_text = f"{wording.digits(clipped_sum.low)}, {wording.digits(clipped_sum.high)}"
     range_help = "A total outside counts as the nearer end."
 
     def build_number(label: str, value: float, note: str = "", num_digits: int = 3, key: str = "") -> Number:
-        """Build a number from the size of a value."""
-        return Number(label, wording.number(abs(value), num_digits), note, value=value, unit=unit, key=key)
+        """Build a number whose text is the size of the value; the number itself keeps the sign."""
+        return Number(label, wording.number(abs(value), num_digits), note, "", value, axis_unit, key)
 
     return (
         Number("Range", _format_range(solution), "", range_help, clipboard_text=clipboard_text),
         build_number(ERROR_LABELS[solution.measure], solution.error, share_text, key="error"),
         build_number("Largest change by one user", clipped_sum.sensitivity, num_digits=4),
-        build_number("Bias", clipped_sum.bias, bias_direction),
+        build_number("Bias", clipped_sum.bias, bias_note),
         build_number(noise_label, float(clipped_sum.errors.measure_noise(solution.measure))),
     )
 
@@ -277,10 +277,10 @@ def list_signed_facts(solution: SignedSolution, parameters: TotalParameters) -> 
     clipped_sum, facts = solution.clipped_sum, dict[str, str]()
     num_below, num_above = clipped_sum.num_users_below, clipped_sum.num_users_above
     num_cut = num_below + num_above
-    if parameters.own_bound and (error := solution.compute_own_error(parameters)) is not None:
+    if parameters.own_bound and (own_error := solution.compute_own_error(parameters)) is not None:
         bound_text = wording.number(parameters.own_bound, 4)
         facts[f"Your own bound, [−{bound_text}, {bound_text}]"] = standard.compare_own_bound(
-            MEASURE_NAMES[solution.measure], error, solution.error, wording.number, "the range"
+            MEASURE_NAMES[solution.measure], own_error, solution.error, wording.number, "the range"
         )
     if not solution.is_entered:
         facts["How the range was chosen"] = (
@@ -314,14 +314,14 @@ def write_signed_methods(solution: SignedSolution, dataset: Dataset, parameters:
     if is_entered:
         public_text, rule_sentence = range_text, "The interval was fixed without looking at the data."
     noise_kind = solution.problem.size_problem.noise.kind
-    noise_phrase = cite_program_noise(parameters.program, noise_kind, parameters.mechanism)
-    noise_sentence = f"and {noise_phrase} was added to the sum."
+    cited_noise = cite_program_noise(parameters.program, noise_kind, parameters.mechanism)
+    noise_phrase = f"and {cited_noise} was added to the sum."
     return Methods(
         guarantee_text=_write_guarantee(parameters, "sum"),
-        procedure=f"The total of each user was clipped to {range_text}, {noise_sentence} The "
+        procedure=f"The total of each user was clipped to {range_text}, {noise_phrase} The "
         f"{MEASURES[solution.measure]} of the release is {wording.number(solution.error)}, with a bias of "
         f"{wording.number(solution.clipped_sum.bias)}.",
-        public_procedure=f"The total of each user was clipped to {public_text}, {noise_sentence}",
+        public_procedure=f"The total of each user was clipped to {public_text}, {noise_phrase}",
         disclosure=dataset.provenance,
         rule_sentence=rule_sentence,
         subject_phrase="The error" if is_entered else "The interval",

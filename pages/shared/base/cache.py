@@ -237,7 +237,7 @@ class Answers(Generic[R]):
         return answer
 
     def keep(self, question: Hashable, answer: R) -> None:
-        """Keep an answer, in place of the one before."""
+        """Keep an answer to a question, in place of the one before; of too many the one longest unused is dropped."""
         with self._lock:
             self._answers.pop(question, None)
             self._answers[question] = answer

@@ -37,7 +37,7 @@ def round_out(low: float, high: float) -> tuple[float, float]:
 def round_up(value: float) -> float:
     """Return the smallest number of the form 1, 2 or 5 times a power of ten that is at least ``value`` > 0."""
     power = 10.0 ** math.floor(math.log10(value))
-    return next((power * step for step in (1.0, 2.0, 5.0) if power * step >= value), 10.0 * power)
+    return next((power * factor for factor in (1.0, 2.0, 5.0) if power * factor >= value), 10.0 * power)
 
 
 def propose_settings(
@@ -48,10 +48,10 @@ def propose_settings(
     A setting that the user changed is left out, unless it is one of ``reset_names``: it was chosen for other data.
     """
     return {
-        key: value
+        proposed_name: value
         for name, value in proposals.items()
         if name in reset_names or current_values[name] == current_values[f"{name}_proposed"]
-        for key in (name, f"{name}_proposed")
+        for proposed_name in (name, f"{name}_proposed")
     }
 
 
@@ -78,8 +78,8 @@ def propose_range(
         limits: Least and largest value; None for those of the facet of values.
     """
     current_ends = current_values[field_names[0]], current_values[field_names[1]]
-    untouched_ends = current_values["proposed"] or initial_ends, (None, None)
-    if dataset.release is not None or current_ends not in untouched_ends:
+    untouched_ranges = current_values["proposed"] or initial_ends, (None, None)
+    if dataset.release is not None or current_ends not in untouched_ranges:
         return {}
     if limits is None and dataset.values is not None:
         limits = dataset.values.limits
@@ -243,13 +243,13 @@ class Question:
 
     @functools.cached_property
     def widgets(self) -> dict[str, str]:
-        """Return the session key of each field by name, the shared epsilon among them."""
-        epsilon_key = {"epsilon": "epsilon"} if self.parameters is not None else {}
-        return epsilon_key | {name: self.key(name) for name in self.fields}
+        """Return the session key of each field by name, with the shared epsilon if the page has parameters."""
+        epsilon_entry = {"epsilon": "epsilon"} if self.parameters is not None else {}
+        return epsilon_entry | {name: self.key(name) for name in self.fields}
 
     @functools.cached_property
     def declarations(self) -> dict[str, Field]:
-        """Return the declarations of the fields, by name, the shared epsilon among them."""
+        """Return the declarations of the fields, by name, after that of the shared epsilon, which every page gets."""
         return {"epsilon": EPSILON, **self.fields}
 
     @functools.cached_property
@@ -279,8 +279,8 @@ class Question:
         """
         if name in self.fields:
             return self.fields[name].origin
-        names = [n for n in self.other_origins if name == n or name.startswith(n.removesuffix("_") + "_")]
-        return self.other_origins[max(names, key=len)] if names else FieldOrigin.DATA
+        matches = [n for n in self.other_origins if name == n or name.startswith(n.removesuffix("_") + "_")]
+        return self.other_origins[max(matches, key=len)] if matches else FieldOrigin.DATA
 
     def get_initial_value(self, name: str) -> Any:
         """Return the initial value of a field."""

@@ -212,27 +212,27 @@ def draw_answer(card: Answer, key: str, is_final: bool = True) -> None:
         key: Unique on the page.
         is_final: False while a search can still change the answer.
     """
-    selection = None
+    bound_selection = None
     if (run := page_run.CURRENT_RUN.get()) is not None and run.answer_card is None:
         run.answer_card = card
-        selection = get_private_selection(card)
+        bound_selection = get_private_selection(card)
         if run.is_private and (selection_module := import_selection_module()) is not None:
-            card = selection_module.with_range((selection and selection.card) or card)
+            card = selection_module.with_range((bound_selection and bound_selection.card) or card)
     if run is not None and run.shown_card is None:
         run.shown_card = card
-    if selection is not None and selection.is_open(f"{key}_draw"):
+    if bound_selection is not None and bound_selection.is_open(f"{key}_draw"):
         # The open choice stands where its button stood, with all of it in sight.
         card = replace(card, detail="", near_optimal="", numbers=(), alternative=None)
     # As high as the column of the figure, so that what stands below it stays in place while a slider moves.
     with st.container(key=key, height="stretch"):
         _draw_words(card, key, is_final)
-        if selection is not None and run is not None and run.selected_excess is not None:
-            st.markdown(selection.write_excess(run.selected_excess))
-        is_undrawn = selection is not None and selection.card is None
-        if selection is not None and is_undrawn:
-            selection.draw_step(f"{key}_draw", fields.main_button())
+        if bound_selection is not None and run is not None and run.selected_excess is not None:
+            st.markdown(bound_selection.write_excess(run.selected_excess))
+        awaits_selection = bound_selection is not None and bound_selection.card is None
+        if bound_selection is not None and awaits_selection:
+            bound_selection.draw_step(f"{key}_draw", fields.main_button())
         code_label, options = "Get code", dict[str, Any](is_main=True)
-        if is_undrawn:
+        if awaits_selection:
             code_label = "Use the number as it is"
             options = {"type": "tertiary", "help": "No ε covers it: it was read off the private data."}
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -242,20 +242,20 @@ def draw_answer(card: Answer, key: str, is_final: bool = True) -> None:
             if reasons := list(filter(None, (card.detail, facts_text))):
                 with st.popover("Why?", type="tertiary", key=f"{key}_why"):
                     st.markdown("\n\n".join(reasons))
-        if selection is not None and not is_undrawn:
-            selection.draw_step(f"{key}_draw", "tertiary")
+        if bound_selection is not None and not awaits_selection:
+            bound_selection.draw_step(f"{key}_draw", "tertiary")
         near_optimal_text = f"**Near-optimal:** {card.near_optimal}" if card.near_optimal else ""
         alternative_text = card.alternative.sentence if card.alternative else ""
         remark = card.relative_error.remark if card.relative_error else ""
         if further_texts := list(filter(None, (remark, near_optimal_text, alternative_text))):
             st.markdown("\n\n".join(further_texts))
         if card.alternative is not None and card.code is not None:
-            arguments = _open_code, card, key, card.alternative.form_name
-            fields.button("Get its code", f"{key}_alternative", "code", *arguments, type="tertiary")
+            button_arguments = _open_code, card, key, card.alternative.form_prefix
+            fields.button("Get its code", f"{key}_alternative", "code", *button_arguments, type="tertiary")
 
 
 def _open_code(card: Answer, key: str, form_name: str = "") -> None:
-    """Have the dialog opened with the first program whose name begins so."""
+    """Have the dialog opened with the first program whose name begins with ``form_name``; if none does, the first."""
     assert card.code is not None
     form_names = [name for name, _ in card.code.forms]
     index = next((i for i, name in enumerate(form_names) if name.startswith(form_name)), 0)
@@ -270,8 +270,8 @@ def _draw_words(card: Answer, key: str, is_final: bool) -> None:
     """
     st.markdown(f"## {card.headline if is_final else f':gray[{card.headline}]'}")
     if card.numbers:
-        number, *errors = card.numbers
-        error_texts = (errors[0].label, errors[0].text, errors[0].note) if errors else None
+        number = card.numbers[0]
+        error_texts = next(((error.label, error.text, error.note) for error in card.numbers[1:]), None)
         part_texts = [(p.name, p.text, LINE_STYLES[PART_STYLES[p.name]]["color"]) for p in card.error_parts]
         is_in_headline = set(re.findall(r"[\d.,]*\d", number.text)) <= set(
             re.findall(r"[\d.,]*\d", card.headline)
@@ -282,11 +282,10 @@ def _draw_words(card: Answer, key: str, is_final: bool) -> None:
     chips, help_text = [write_badge(card.disclosure)], f"{wording.capital(card.disclosure.label)}."
     if not is_final:
         chips.insert(0, _write_chip("Preliminary", "gray", ":material/hourglass_top:"))
-    elif (relative := card.relative_error) is not None:
-        chips.insert(
-            0, _write_chip(wording.capital(relative.verdict.value), *VERDICT_BADGES[relative.verdict])
-        )
-        help_text = f"The error is {relative.text}. {VERDICT_RULE} {help_text}"
+    elif card.relative_error is not None:
+        verdict = card.relative_error.verdict
+        chips.insert(0, _write_chip(wording.capital(verdict.value), *VERDICT_BADGES[verdict]))
+        help_text = f"The error is {card.relative_error.text}. {VERDICT_RULE} {help_text}"
     st.markdown(" ".join(chips), help=help_text)
 
 
@@ -306,8 +305,8 @@ def import_selection_module(name: str = "on_card") -> Any | None:
     Its ``build_selection(card)`` returns the ``BoundSelection`` of a card, or None. ``with_range(card)`` adds the cost
     of the card's drawn range to the card, and ``divide_total`` replaces a total epsilon in a page's parameters.
     """
-    step = catalogue.DRAWING
-    return None if step is None else importlib.import_module(f"pages.{step.name}.{name}")
+    question = catalogue.DRAWING
+    return None if question is None else importlib.import_module(f"pages.{question.name}.{name}")
 
 
 def divide_total(question: Question, data: Any, parameters: Any) -> tuple[Any, str]:

@@ -21,7 +21,7 @@ HEIGHT = 520
 
 
 def show_code(code_choice: CodeChoice, key: str) -> None:
-    """Draw the choice of what to apply and of the library, then the program or why there is none.
+    """Draw the choices of what to apply and of the library, then the program; if there is none, why, and another.
 
     Args:
         code_choice: What can be written, and for which library first.
@@ -37,21 +37,21 @@ def show_code(code_choice: CodeChoice, key: str) -> None:
         _draw_program(choice, choice.file_name, key)
         return
     library = _choose_library(key, choice, code_choice.library)
-    program = write(choice, library)
-    if not program.text:
-        for sentence in program.differences:
+    code = write(choice, library)
+    if not code.text:
+        for sentence in code.differences:
             st.info(plain(sentence, 2000), icon=":material/block:")
-        other_choices = ((name, other) for name, other in code_choice.forms if not isinstance(other, Code))
-        named_programs = ((name, other, write(other, library)) for name, other in other_choices)
-        if (nearest_program := next((entry for entry in named_programs if entry[2].text), None)) is not None:
-            name, choice, program = nearest_program
-            st.caption(f"The program below is for **{plain(name, 200)}**, which {library.value} has.")
-    if program.text:
-        stem, _, ending = program.file_name.rpartition(".")
-        notes = [plain(sentence, 2000) for sentence in program.differences]
+        for name, other_choice in code_choice.forms:
+            if not isinstance(other_choice, Code) and (other_code := write(other_choice, library)).text:
+                choice, code = other_choice, other_code
+                st.caption(f"The program below is for **{plain(name, 200)}**, which {library.value} has.")
+                break
+    if code.text:
+        stem, _, ending = code.file_name.rpartition(".")
+        notes = [plain(sentence, 2000) for sentence in code.differences]
         if not choice.has_known_columns:
             notes.insert(0, "File and columns are placeholders.")
-        _draw_program(program, f"{write_file_name(stem, choice.disclosure)}.{ending}", key, notes)
+        _draw_program(code, f"{write_file_name(stem, choice.disclosure)}.{ending}", key, notes)
     # Not a dialog of its own: the panel stands in one, and Streamlit refuses a dialog inside another.
     with st.expander("The same thing is called …", icon=":material/translate:"):
         st.markdown(read_name_table())

@@ -93,8 +93,8 @@ class Releases:
     @property
     def draws(self) -> list[Any]:
         """Return the releases of this session, oldest first."""
-        accounts: dict[str, list[Any]] = st.session_state.setdefault(self.question.key("draws"), {})
-        return accounts.setdefault(self.account, [])
+        draws_by_account: dict[str, list[Any]] = st.session_state.setdefault(self.question.key("draws"), {})
+        return draws_by_account.setdefault(self.account, [])
 
     @property
     def ledger(self) -> Ledger:
@@ -103,19 +103,19 @@ class Releases:
 
     @property
     def _ledgers(self) -> dict[str, Ledger]:
-        """Return the ledgers of all accounts of the page."""
+        """Return the ledgers of the page, by account."""
         ledgers: dict[str, Ledger] = st.session_state.get(self.question.key("spent"), {})
         return ledgers
 
     def draw(self, make_release: Callable[[Charge], Any]) -> None:
-        """Call ``make_release`` with the function that charges; keep its release, or its refusal for `say_refused`."""
+        """Call ``make_release`` with the function that charges; keep its release, or the error that refuses it."""
         try:
             self.draws.append(make_release(self._charge))
         except InvalidInput as error:
             self.refuse(error)
 
     def refuse(self, refusal: InvalidInput) -> None:
-        """Keep the error that nothing is drawn for; `say_refused` shows it."""
+        """Keep the error for which nothing was drawn, until `say_refused` shows it."""
         st.session_state[self.question.key("refused")] = refusal
 
     def note(self, facts: ReleaseFacts) -> str:
@@ -125,10 +125,10 @@ class Releases:
 
     def take_back(self, mark: str) -> None:
         """Take the release with this mark off the account, as its work ended before there was any noise."""
-        charges = zip(self.ledger.releases, self.ledger.marks, strict=True)
-        remaining_charges = [(facts, kept_mark) for facts, kept_mark in charges if kept_mark != mark]
-        releases = tuple(facts for facts, _ in remaining_charges)
-        self._store(Ledger(releases, tuple(kept_mark for _, kept_mark in remaining_charges)))
+        releases_and_marks = zip(self.ledger.releases, self.ledger.marks, strict=True)
+        remaining_pairs = [(facts, kept_mark) for facts, kept_mark in releases_and_marks if kept_mark != mark]
+        releases = tuple(facts for facts, _ in remaining_pairs)
+        self._store(Ledger(releases, tuple(kept_mark for _, kept_mark in remaining_pairs)))
 
     def _charge(self, facts: ReleaseFacts) -> None:
         """Add a release to the account."""
@@ -139,13 +139,13 @@ class Releases:
         st.session_state[self.question.key("spent")] = {**self._ledgers, self.account: ledger}
 
     def say_refused(self) -> None:
-        """Show once why nothing was drawn."""
+        """Show why nothing was drawn, once; nothing without a refusal."""
         refusal: InvalidInput | None = st.session_state.pop(self.question.key("refused"), None)
         if refusal is not None:
             fields.show_problems(refusal.problems)
 
     def show_account(self, latest_facts: ReleaseFacts | None, is_outdated: bool) -> None:
-        """Show how much was spent, and say so if the latest release is for earlier settings."""
+        """Show what was spent if there is a latest release, how many releases were lost, and if settings changed."""
         if latest_facts is not None:
             cards.label(latest_facts)
             st.markdown(f"**{self.ledger.sentence}** Publishing all of them spends the sum. {IN_THIS_WINDOW}")

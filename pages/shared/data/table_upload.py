@@ -154,12 +154,11 @@ class TableUpload:
         else:
             state[self.question.key("table")] = _OpenFile(table, hashlib.sha256(content).hexdigest(), {}, {})
             design = design_matrix.guess_design(table, self.allows_classes)
-            guesses = {name: getattr(design, name) for name in ("label", "intercept")}
-            guesses["user"] = guess_roles(table).user
-            encodings = {feature.column: feature.encoding for feature in design.features}
-            categories = [name for name, encoding in encodings.items() if encoding is FeatureKind.CATEGORIES]
-            guesses |= {"positive": "", "features": list(encodings), "categories": categories}
-            for role, guess in guesses.items():
+            category_columns = [f.column for f in design.features if f.encoding is FeatureKind.CATEGORIES]
+            guesses_by_role: dict[str, Any] = {"label": design.label, "user": guess_roles(table).user}
+            guesses_by_role |= {"intercept": design.intercept, "categories": category_columns}
+            guesses_by_role |= {"positive": "", "features": [f.column for f in design.features]}
+            for role, guess in guesses_by_role.items():
                 state[self.role_key(role)] = guess
             state[self.question.key("public")] = Disclosure.PRIVATE
         self.uploader.drop(files)
@@ -195,7 +194,7 @@ class TableUpload:
         draw(label, *others, key=self.role_key(role, column), persist_state="session", **options)
 
     def _show_classes(self, open_file: _OpenFile) -> None:
-        """Ask which class counts as 1, if the label has words or more than two numbers."""
+        """Ask which class counts as 1 if classes are allowed and labels are words or over 2 numbers; else set none."""
         state, key = st.session_state, self.role_key("positive")
         label_column = state[self.role_key("label")]
         label_has_words = not open_file.is_numeric(label_column)
@@ -216,7 +215,7 @@ class TableUpload:
         self._ask(st.text_input, question_text, "positive", max_chars=200, help=help)
 
     def _show_categories(self, open_file: _OpenFile) -> None:
-        """Ask which features are categories, and which level of each is left out."""
+        """Ask which features are categories, for the reference or the levels of each, and if there is an intercept."""
         state, key = st.session_state, self.role_key("categories")
         features: list[str] = state[self.role_key("features")]
         state[key] = [column for column in state.get(key, []) if column in features]
@@ -231,13 +230,13 @@ class TableUpload:
                 )
                 label = f"Levels of {name}, one in each line"
                 self._ask(st.text_area, label, "levels", column=column, help=help)
-            elif options := open_file.list_levels(column)[: design_matrix.MAX_LEVELS + 1]:
+            elif levels := open_file.list_levels(column)[: design_matrix.MAX_LEVELS + 1]:
                 reference_key = self.role_key("reference", column)
-                if state.get(reference_key) not in options:
-                    state[reference_key] = options[0]
+                if state.get(reference_key) not in levels:
+                    state[reference_key] = levels[0]
                 help = "It gets no feature: the others' coefficients are differences from it."
                 label = f"Reference level of {name}"
-                self._ask(st.selectbox, label, "reference", options, column=column, help=help)
+                self._ask(st.selectbox, label, "reference", levels, column=column, help=help)
         self._ask(st.toggle, "Intercept", "intercept", help="A feature that is 1 in every row.")
 
     def _is_private(self) -> bool:
@@ -249,24 +248,24 @@ class TableUpload:
         return self.must_list_levels and self._is_private()
 
     def _build_design(self) -> Design:
-        """Return the roles of the columns that the widgets hold."""
+        """Build the design that the widgets hold: columns, categories, intercept, class; refuse it without a user."""
         role_names = ("label", "user", "features", "categories", "intercept", "positive")
         roles: dict[str, Any] = {role: st.session_state.get(self.role_key(role)) for role in role_names}
         if roles["user"] is None:
             raise refuse("no name says who a row belongs to", remedy="Choose the column of the user")
         categories = roles["categories"]
         features = (self._build_category(c) if c in categories else Feature(c) for c in roles["features"])
-        positive = str(roles["positive"] or "").strip()
-        return Design(roles["label"], roles["user"], tuple(features), roles["intercept"], positive)
+        positive_class = str(roles["positive"] or "").strip()
+        return Design(roles["label"], roles["user"], tuple(features), roles["intercept"], positive_class)
 
     def _build_category(self, column: str) -> Feature:
         """Return a feature that is a category, with its reference level or its listed levels."""
         role = "levels" if self._lists_levels() else "reference"
-        level_text = st.session_state.get(self.role_key(role, column)) or ""
-        if role == "levels" and str(level_text).strip():
-            return design_matrix.read_levels(column, level_text)
+        entered_text = st.session_state.get(self.role_key(role, column)) or ""
+        if role == "levels" and str(entered_text).strip():
+            return design_matrix.read_levels(column, entered_text)
         # Of listed levels nothing is written yet: `build` says that it must be.
-        return Feature(column, FeatureKind.CATEGORIES, level_text if role == "reference" else "")
+        return Feature(column, FeatureKind.CATEGORIES, entered_text if role == "reference" else "")
 
     def _use_file(self, open_file: _OpenFile, design: Design) -> None:
         """Put the file's data to use on the page, or store why they are refused."""
@@ -340,7 +339,7 @@ def choose_data(
 
 
 def show_upload(upload: TableUpload) -> Any | None:
-    """Return the page's own table; if there is none, show the uploader and return None."""
+    """Show the upload, and return the entry of the page's own table; None, with the uploader, if there is none."""
     table_entry = st.session_state.get(upload.question.key("loaded"))
     if table_entry is None:
         upload.show_uploader()

@@ -100,13 +100,13 @@ class Uploader:
 PREVIEW_ROWS = 3
 
 
-def show_file(name: str, size_text: str, num_columns: int, head_table: Table) -> None:
+def show_file(name: str, size_text: str, num_columns: int, table: Table) -> None:
     """Show what was read: name, size, notes, and the first rows."""
     st.markdown(f"**{wording.plain(name)}**: {size_text}, {wording.counted(num_columns, 'column')}")
-    for note in head_table.notes:
+    for note in table.notes:
         st.caption(wording.plain(note, 300))
     # The table can be downloaded from the page, so no cell may be a formula.
-    head_frame = head_table.frame.head(PREVIEW_ROWS).map(escape_formula)
+    head_frame = table.frame.head(PREVIEW_ROWS).map(escape_formula)
     head_frame = head_frame.rename(columns=lambda column: escape_formula(str(column)))
     st.dataframe(head_frame, hide_index=True, alt="The first rows of the file", height="content")
 

@@ -142,8 +142,8 @@ def draw_all(
         if name in widgets:
             widgets[name]()
             continue
-        rule = question.fields[name].enabled_with
-        is_disabled = rule is not None and st.session_state[question.widgets[rule[0]]] not in rule[1]
+        switch_name, on_values = question.fields[name].enabled_with or ("", ())
+        is_disabled = bool(switch_name) and st.session_state[question.widgets[switch_name]] not in on_values
         draw(question, name, options=options.get(name, ()), is_disabled=is_disabled)
 
 
@@ -179,8 +179,10 @@ def choice(label: str, texts: Mapping[Any, str], key: str, help: str = "") -> An
     popover is opened, so a run that was under way could undo a press.
     """
     current_option = st.session_state.get(key)
-    default = current_option if current_option in texts else None
-    return st.segmented_control(label, default=default, required=True, **_list_options(texts, key, help))
+    default_option = current_option if current_option in texts else None
+    return st.segmented_control(
+        label, default=default_option, required=True, **_list_options(texts, key, help)
+    )
 
 
 def _list_options(texts: Mapping[Any, str], key: str, help: str) -> dict[str, Any]:
@@ -286,8 +288,8 @@ def show_problems(problems: Iterable[InputProblem]) -> None:
     run = page_run.CURRENT_RUN.get()
     labels = {} if run is None else run.question.subjects
     sentences = [wording.plain(_name_fields(problem, labels).sentence, 300) for problem in problems]
-    mark = "- " if len(sentences) > 1 else ""
-    st.error("\n".join(mark + sentence for sentence in sentences), icon=":material/error:")
+    bullet = "- " if len(sentences) > 1 else ""
+    st.error("\n".join(bullet + sentence for sentence in sentences), icon=":material/error:")
 
 
 def build(
@@ -310,9 +312,9 @@ def build(
     state = st.session_state
     keys_by_name = {name: key for name, key in question.widgets.items() if name not in unused_names}
     # A widget of text that was emptied holds "", where the field has None.
-    optional_fields = {name for name, f in fields_by_name(question.parameters).items() if f.default is None}
+    nullable_names = {name for name, f in fields_by_name(question.parameters).items() if f.default is None}
     values_by_name = {
-        name: None if state[key] == "" and name in optional_fields else state[key]
+        name: None if state[key] == "" and name in nullable_names else state[key]
         for name, key in keys_by_name.items()
     } | dict(overrides or {})
     state[keys.ASIDE] = {}

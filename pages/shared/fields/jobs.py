@@ -214,8 +214,8 @@ def start(
     # Asked in the page's own thread: that of the work belongs to no session. In tests there is no server.
     session_id = streamlit_internals.get_session_id()
     if job.is_running and session_id and streamlit_internals.find_runtime() is not None:
-        watch_arguments = (lambda: not streamlit_internals.is_connected(session_id), LOST_SECONDS)
-        threading.Thread(target=job.stop_when, args=watch_arguments, daemon=True).start()
+        stop_when_arguments = (lambda: not streamlit_internals.is_connected(session_id), LOST_SECONDS)
+        threading.Thread(target=job.stop_when, args=stop_when_arguments, daemon=True).start()
     return job
 
 
@@ -270,8 +270,8 @@ def watch(keys: str | Sequence[str], work_text: str | Callable[[], str], is_meas
         if job is not None and job.has_failed:
             fields.show_problems(job.input_problems)
             if job.retry_work is not None:
-                start_arguments = key, job.request, job.retry_work, POLL_SECONDS, job.is_heavy, job.is_light
-                fields.button("Try again", f"{key}_retry", "refresh", start, *start_arguments)
+                retry_arguments = key, job.request, job.retry_work, POLL_SECONDS, job.is_heavy, job.is_light
+                fields.button("Try again", f"{key}_retry", "refresh", start, *retry_arguments)
     running_jobs = list_running(*keys)
     if running_jobs:
         _draw_bar(keys, work_text, is_measured, [(job, job.partial_result) for job in running_jobs])
@@ -369,18 +369,18 @@ class Run:
     def start(self) -> None:
         """Start the work, or store the known result in its place if there is a complete one."""
         search = self.search
-        seconds = search.first_wait_seconds if self.job is None else search.later_wait_seconds
+        wait_seconds = search.first_wait_seconds if self.job is None else search.later_wait_seconds
         known_result = self._results.get(self.request)
         if known_result is not None and (not search.resumes or search.is_complete(known_result)):
             put(self.key, self.request, known_result)
             return
-        start(self.key, self.request, self._work(), seconds, search.is_heavy, search.follows_slider)
+        start(self.key, self.request, self._work(), wait_seconds, search.is_heavy, search.follows_slider)
 
     @property
     def _results(self) -> cache.Answers[Any]:
         """Return the store of the results of this search."""
-        name = f"{self.question.name}.{self.search.key}"
-        return cache.get_answers(name, self.is_shared, self.search.num_kept)
+        store_name = f"{self.question.name}.{self.search.key}"
+        return cache.get_answers(store_name, self.is_shared, self.search.num_kept)
 
     @property
     def _preceding_run(self) -> Run | None:
@@ -417,10 +417,10 @@ class Run:
             return result
 
         def work(progress: Progress, stop: Callable[[], bool]) -> Any:
-            """Return the stored result, or run the prior work and then the search."""
-            prior_results = () if preceding_work is None else (preceding_work(progress, stop),)
-            compute = partial(search.work, *prior_results, progress, stop)
-            return known_answers.compute(request, compute, search.is_complete)
+            """Return the stored result, or run the preceding search, if there is one, and then this one."""
+            preceding_results = () if preceding_work is None else (preceding_work(progress, stop),)
+            compute_result = partial(search.work, *preceding_results, progress, stop)
+            return known_answers.compute(request, compute_result, search.is_complete)
 
         return resume if search.resumes else work
 
@@ -439,35 +439,35 @@ class Run:
     def is_cut_short(self) -> bool:
         """Return True if the search has ended with a result that is not complete."""
         search_result = self.get_result()
-        is_final = search_result.stage is Stage.FINAL and search_result.value is not None
-        return is_final and not self.search.is_complete(search_result.value)
+        has_final_value = search_result.stage is Stage.FINAL and search_result.value is not None
+        return has_final_value and not self.search.is_complete(search_result.value)
 
     def get_result(self) -> SearchResult:
         """Return what there is: the result, a first answer, or the result for earlier settings on the same data."""
         earlier_key, settings = f"{self.key}_earlier", self.search.settings
-        earlier_entry = st.session_state.get(earlier_key)
-        is_complete, final_entry = self.search.is_complete, find_result(self.key)
-        if final_entry is not None and (
-            earlier_entry is None or is_complete(final_entry[1]) or not is_complete(earlier_entry[1])
+        earlier_triple = st.session_state.get(earlier_key)
+        is_complete, final_pair = self.search.is_complete, find_result(self.key)
+        if final_pair is not None and (
+            earlier_triple is None or is_complete(final_pair[1]) or not is_complete(earlier_triple[1])
         ):
             # What was stopped does not take the place of a complete result.
-            st.session_state[earlier_key] = earlier_entry = (*final_entry, settings)
-        if (partial_entry := find_partial_result(self.key)) is not None and partial_entry[0] == self.request:
+            st.session_state[earlier_key] = earlier_triple = (*final_pair, settings)
+        if (partial_pair := find_partial_result(self.key)) is not None and partial_pair[0] == self.request:
             if self.search.resumes:
-                st.session_state[earlier_key] = (*partial_entry, settings)
-            return SearchResult(partial_entry[1], Stage.FIRST, settings)
-        for entry in (earlier_entry, final_entry):
-            if entry and entry[0] == self.request and (entry is final_entry or is_complete(entry[1])):
+                st.session_state[earlier_key] = (*partial_pair, settings)
+            return SearchResult(partial_pair[1], Stage.FIRST, settings)
+        for entry in (earlier_triple, final_pair):
+            if entry and entry[0] == self.request and (entry is final_pair or is_complete(entry[1])):
                 return SearchResult(entry[1], Stage.FINAL, settings)
         if self.search.resumes and (known_result := self._results.get(self.request)) is not None:
             return SearchResult(known_result, Stage.FIRST, settings)
         if self.search.compute_first is not None:
-            prior_run = self._preceding_run
-            prior_results = () if prior_run is None else (prior_run._results.get(prior_run.request),)
-            if (first_value := self.search.compute_first(*prior_results)) is not None:
-                return SearchResult(first_value, Stage.FIRST)
-        if earlier_entry is not None and earlier_entry[0][0] == self.request[0]:
-            return SearchResult(earlier_entry[1], Stage.EARLIER, earlier_entry[2])
+            run = self._preceding_run
+            preceding_results = () if run is None else (run._results.get(run.request),)
+            if (first_answer := self.search.compute_first(*preceding_results)) is not None:
+                return SearchResult(first_answer, Stage.FIRST)
+        if earlier_triple is not None and earlier_triple[0][0] == self.request[0]:
+            return SearchResult(earlier_triple[1], Stage.EARLIER, earlier_triple[2])
         return SearchResult(None, Stage.FINAL if self.has_failed else Stage.FIRST)
 
 

@@ -67,7 +67,10 @@ class Script:
         return gzip.compress(self.content, compresslevel=6, mtime=0)
 
     def respond(self, request: Request) -> Response:
-        """Return the response to a request for the script. It runs in a thread: compressing delays no other request."""
+        """Return the response to a request for the script: the script, compressed if accepted, or 304 if it is known.
+
+        It runs in a thread: compressing delays no other request.
+        """
         tag = f'"{self.version}"'
         headers = {"Cache-Control": FOREVER, "ETag": tag}
         headers |= {"Vary": "Accept-Encoding", "X-Content-Type-Options": "nosniff"}
@@ -149,9 +152,9 @@ export default async (component) => {
 def _build_loader() -> str:
     """Build the script that Streamlit sends with every figure: addresses, and a loader of the served script."""
     root_path = str(st.get_option("server.baseUrlPath") or "").strip("/")
-    addresses = {"FIGURE": FIGURE.address, "PLOTLY": PLOTLY.address, "SOCKET": speed.ADDRESS}
-    constants = {"ROOT": f"/{root_path}" if root_path else "", **addresses}
-    return "".join(f"const {name} = {json.dumps(text)};\n" for name, text in constants.items()) + _LOADER
+    addresses_by_name = {"FIGURE": FIGURE.address, "PLOTLY": PLOTLY.address, "SOCKET": speed.ADDRESS}
+    texts_by_name = {"ROOT": f"/{root_path}" if root_path else "", **addresses_by_name}
+    return "".join(f"const {name} = {json.dumps(text)};\n" for name, text in texts_by_name.items()) + _LOADER
 
 
 # Plotly keeps its style sheet in the document, where a shadow root would not see it.
@@ -203,13 +206,13 @@ def compute_strip_height(handle_json: Mapping[str, Any] | None) -> int:
 
 
 def _apply_moved_values(widget_key: str, field_keys: tuple[str, ...]) -> None:
-    """Put the values at which the handle was released into their fields; called before the page runs."""
-    values = st.session_state[widget_key].moved
-    numbers = values if isinstance(values, list) else [values]
+    """Put the values at which the handle was released into their fields; none of them if one is no number above 0."""
+    value_or_values = st.session_state[widget_key].moved
+    moved_values = value_or_values if isinstance(value_or_values, list) else [value_or_values]
     # The browser is not believed: what is no number in reach is left where it came from.
-    are_valid = [isinstance(x, (int, float)) and math.isfinite(x) and x > 0 for x in numbers]
-    if len(numbers) == len(field_keys) and all(are_valid):
-        st.session_state.update({field: float(x) for field, x in zip(field_keys, numbers, strict=True)})
+    are_valid = [isinstance(x, (int, float)) and math.isfinite(x) and x > 0 for x in moved_values]
+    if len(moved_values) == len(field_keys) and all(are_valid):
+        st.session_state.update({key: float(x) for key, x in zip(field_keys, moved_values, strict=True)})
 
 
 def build_message(fig: go.Figure, handle_json: Mapping[str, Any] | None = None, **details: Any) -> bytes:

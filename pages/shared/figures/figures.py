@@ -82,7 +82,7 @@ def list_pins(question_name: str) -> tuple[Pin, ...]:
 
 
 def store_pins(pins: Iterable[Pin]) -> None:
-    """Make these answer cards the session's pins, oldest first; beyond `MAX_PINS` the oldest are dropped."""
+    """Make these the session's pins, oldest first; beyond `MAX_PINS` the oldest are dropped."""
     st.session_state[keys.PINS] = tuple(pins)[-MAX_PINS:]
 
 
@@ -111,7 +111,7 @@ def _identify(pin: Pin) -> tuple[str, ...]:
 
 
 def pin_answer(question_name: str) -> None:
-    """Store the answer that the page offers; the next run says so, as a callback draws nothing."""
+    """Pin the answer that the page of this question offers, if it offers one; the next run says so."""
     build_pin: Callable[[], Pin | None] | None = st.session_state.get(keys.PIN_OFFERED)
     new_pin = None if build_pin is None else build_pin()
     if new_pin is None or new_pin.question != question_name:
@@ -164,7 +164,7 @@ def show_table(
     key: str | None = None,
     formats_by_column: Mapping[str, str | tuple[str, str]] | None = None,
     titles_by_column: Mapping[str, str] | None = None,
-    **args: Any,
+    **options: Any,
 ) -> None:
     """Draw a table without its index.
 
@@ -174,15 +174,15 @@ def show_table(
         key: Unique on the page; None for none.
         formats_by_column: How Streamlit writes the numbers of a column, by its name; or that and a help at its head.
         titles_by_column: What stands at the head of a column of numbers, by its name, where that is not the name.
-        args: Further arguments of `st.dataframe`.
+        options: Further arguments of `st.dataframe`.
     """
     column_config = {}
     for name, format_or_pair in (formats_by_column or {}).items():
         pattern, help = (format_or_pair, None) if isinstance(format_or_pair, str) else format_or_pair
         column_title = (titles_by_column or {}).get(name)
         column_config[name] = st.column_config.NumberColumn(column_title, format=pattern, help=help)
-    args |= {"hide_index": True, "alt": alt, "placeholder": MISSING}
-    st.dataframe(columns_or_frame, key=key, column_config=column_config or None, **args)
+    options |= {"hide_index": True, "alt": alt, "placeholder": MISSING}
+    st.dataframe(columns_or_frame, key=key, column_config=column_config or None, **options)
 
 
 def draw(
@@ -236,8 +236,8 @@ def draw(
     )
     if question_name:
         with button_place or contextlib.nullcontext():
-            if name := st.session_state.pop(f"{question_name}_pin_new", ""):
-                st.toast(f"Pinned: {plain(name)}. The tab *Compare* lists it.", icon=":material/keep:")
+            if pin_name := st.session_state.pop(f"{question_name}_pin_new", ""):
+                st.toast(f"Pinned: {plain(pin_name)}. The tab *Compare* lists it.", icon=":material/keep:")
             help = "Keeps this answer with its data and settings."
             options: dict[str, Any] = {"type": "tertiary", "help": help}
             fields.button("Pin this", f"{question_name}_pin", "keep", pin_answer, question_name, **options)
@@ -260,10 +260,10 @@ def list_inputs(parameters: Any | None) -> list[str]:
 
 
 def list_axis_notes(fig: go.Figure) -> list[str]:
-    """Return the title of each axis with its unit, a line each."""
-    axes = [name for name in fig.layout.to_plotly_json() if name.startswith(("xaxis", "yaxis"))]
-    titles = {f"axis {name.replace('axis', '')}": fig.layout[name].title.text for name in axes}
-    return [f"{name}: {title}" for name, title in titles.items() if title]
+    """Return a line for each axis that has a title: its name and its title, which ends in the unit."""
+    axis_keys = [name for name in fig.layout.to_plotly_json() if name.startswith(("xaxis", "yaxis"))]
+    titles_by_axis = {f"axis {name.replace('axis', '')}": fig.layout[name].title.text for name in axis_keys}
+    return [f"{name}: {title}" for name, title in titles_by_axis.items() if title]
 
 
 # --- The handle of a figure -------------------------------------------------------------------------------------------
@@ -296,8 +296,8 @@ def _color(style: Style) -> str:
 
 def list_handle_keys(handle: Handle, get_field_key: Callable[[str], str]) -> tuple[str, ...]:
     """Return the session keys of the fields that the handle moves, in the order in which the browser sends them."""
-    moved_bounds = (handle,) if handle.second_bound is None else (handle, handle.second_bound)
-    return tuple(get_field_key(bound.field_name) for bound in moved_bounds)
+    moved_handles = (handle,) if handle.second_bound is None else (handle, handle.second_bound)
+    return tuple(get_field_key(moved_handle.field_name) for moved_handle in moved_handles)
 
 
 def _to_json(value: Any) -> Any:

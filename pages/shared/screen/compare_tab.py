@@ -33,8 +33,8 @@ def import_answer_module(name: str) -> Any:
     """Return the module that answers a question, from the core or beside its page; None if there is none."""
     packages = (f"dpcore.{name}", f"pages.{name}")
     # Asked of the folder first: `find_spec` raises where that is not there.
-    modules = (f"{name}.answer" for name in packages if find_spec(name) and find_spec(f"{name}.answer"))
-    return next(map(importlib.import_module, modules), None)
+    module_names = (f"{name}.answer" for name in packages if find_spec(name) and find_spec(f"{name}.answer"))
+    return next(map(importlib.import_module, module_names), None)
 
 
 NONE_YET = "Nothing is pinned yet. *Pin this*, under the main figure, keeps its answer."
@@ -58,10 +58,10 @@ def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -
         return None
     question = run.question
     is_on_session_data = not question.has_own_data and question.can_answer(dataset)
-    name = f"{question.title}: data of its own" if question.has_own_data else "Demonstration"
+    data_name = f"{question.title}: data of its own" if question.has_own_data else "Demonstration"
     if is_on_session_data:
-        name = dataset.name
-    labels_and_texts = [*((number.label, number.text) for number in card.numbers), ("", ""), ("", "")]
+        data_name = dataset.name
+    bound, error, *_ = *((number.label, number.text) for number in card.numbers), ("", ""), ("", "")
     epsilon, rows_lost = parameters.epsilon, None
     choice = card.code.forms[0][1] if card.code is not None and card.code.forms else None
     cap = choice.max_rows if isinstance(choice, Choice) and choice.quantity not in PER_GROUP else None
@@ -69,11 +69,11 @@ def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -
         rows_lost = float(dataset.histogram.excess(cap)) / dataset.histogram.num_rows
     return Pin(
         question=question.name,
-        name=f"{name if len(name) <= 28 else name[:27] + '…'}, ε = {wording.entered(epsilon)}",
-        data=name,
+        name=f"{data_name if len(data_name) <= 28 else data_name[:27] + '…'}, ε = {wording.entered(epsilon)}",
+        data=data_name,
         epsilon=epsilon,
-        bound=labels_and_texts[0],
-        error=labels_and_texts[1],
+        bound=bound,
+        error=error,
         rows_lost=rows_lost,
         half_or_double=card.facts.get(HALF_OR_DOUBLE, ""),
         settings=tuple(_list_settings(question, parameters)),
@@ -116,8 +116,8 @@ def show_pins(question: Question) -> None:
         with st.popover("Copy", icon=":material/content_copy:", key=f"{question.name}_pins_copy"):
             st.markdown("The table for a spreadsheet.")
             st.code(frame.to_csv(index=False, sep="\t"), language=None)
-        name = f"{question.name}_pins"
-        cards.file_button("Pins (CSV)", f"{name}.csv", disclosure, lambda: write_csv(listed_pins))
+        file_name = f"{question.name}_pins.csv"
+        cards.file_button("Pins (CSV)", file_name, disclosure, lambda: write_csv(listed_pins))
     cards.label(disclosure)
 
 
@@ -138,8 +138,8 @@ def _edit_pins(question: Question, listed_pins: tuple[Pin, ...]) -> None:
     name_key = f"{question.name}_pin_name"
     # What was typed into it before, `_rename` has taken: callbacks come before the run.
     st.session_state[name_key] = selected_name
-    arguments = question.name, selected_name, name_key
-    st.text_input("New name", key=name_key, max_chars=60, on_change=_rename, args=arguments, width=260)
+    rename_arguments = question.name, selected_name, name_key
+    st.text_input("New name", key=name_key, max_chars=60, on_change=_rename, args=rename_arguments, width=260)
     fields.button("Remove", f"{question.name}_pin_remove", "delete", _remove, question.name, selected_name)
     key = f"{question.name}_pins_remove"
     fields.button("Remove all", key, "delete_sweep", _remove, question.name, "", type="tertiary")
@@ -176,7 +176,7 @@ def show_below(run: page_run.PageRun) -> None:
 
 
 def show(run: page_run.PageRun) -> None:
-    """Show the pins of the page's question, and its comparison over ε."""
+    """Show the pins of the page's question, and its comparison over ε if it has one and there are parameters."""
     question, data = run.question, run.own_data
     show_pins(question)
     parameters, module = st.session_state.get(keys.PAGE_PARAMETERS), import_answer_module(question.name)

@@ -56,7 +56,7 @@ def test_pages_say_the_figure_of_their_rows():
         pytest.approx(full_effect, rel=5e-3)
     ]
     learnt = of_learning(SHOP, LearningParameters(1.0))
-    kept_counts = np.minimum(counts, learnt.solution.best_cap.cap)
+    kept_counts = np.minimum(counts, learnt.solution.best_choice.cap)
     factor = math.sqrt(1.0 + rho * ((kept_counts**2).sum() / kept_counts.sum() - 1.0))
     assert numbers_of(learnt) == [pytest.approx(factor, rel=5e-3)]
     assert 1.0 < factor < full_effect

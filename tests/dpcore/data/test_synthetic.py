@@ -149,7 +149,7 @@ def test_log_normal_chunks_add_up() -> None:
 def test_log_normal_sizes_that_are_expected_are_drawn(mean: float, sigma: float) -> None:
     # How many sizes are met is a sum of indicators that are negatively correlated: its variance is at most its mean.
     generator = LogNormalSizes(mean, sigma, 300_000, seed=3)
-    expected = generator._expected_distinct_sizes()
+    expected = generator._estimate_distinct_sizes()
     num_drawn = generator.histogram().sizes.size
     # Sizes below 1 are 1, and few sizes are rounded away from where the density is: less than one in a hundred.
     assert abs(num_drawn - expected) < 6.0 * math.sqrt(expected) + 0.01 * expected

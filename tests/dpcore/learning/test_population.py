@@ -314,13 +314,13 @@ def test_the_cost_of_privacy_flattens_above_zero(alpha: float) -> None:
     )
     cost = population.find_cost_of_privacy(problem)
     assert cost.rows_per_sample == tuple(10**k for k in range(2, 10))
-    totals = np.array([best.total for best in cost.best_caps])
+    totals = np.array([best.total for best in cost.best_choices])
     assert np.all(np.diff(totals) <= 2e-6 * totals[:-1])
-    assert np.all(totals >= cost.limit_cap.total * (1 - 2e-6))
-    assert totals[-1] == pytest.approx(cost.limit_cap.total, rel=1e-4)
-    assert cost.limit_cap.total > 0.5
-    assert all(item.finite_sample == 0.0 for item in cost.best_caps)
-    assert all(item.certificate.proves(1.1e-6) for item in (*cost.best_caps, cost.limit_cap))
+    assert np.all(totals >= cost.limit_choice.total * (1 - 2e-6))
+    assert totals[-1] == pytest.approx(cost.limit_choice.total, rel=1e-4)
+    assert cost.limit_choice.total > 0.5
+    assert all(item.finite_sample == 0.0 for item in cost.best_choices)
+    assert all(item.certificate.proves(1.1e-6) for item in (*cost.best_choices, cost.limit_choice))
 
 
 def test_alike_users_escape_the_cost() -> None:
@@ -344,7 +344,7 @@ def test_cost_can_be_stopped() -> None:
 
     problem = PopulationProblem(participation=PowerLaw(1.0), epsilon=1.0, bias=BiasTerm.LOG_KEPT)
     cost = population.find_cost_of_privacy(problem, should_stop=stop)
-    assert len(cost.best_caps) == len(cost.rows_per_sample) < 8
+    assert len(cost.best_choices) == len(cost.rows_per_sample) < 8
 
 
 def test_bad_input_is_refused_all_at_once() -> None:

@@ -29,9 +29,9 @@ def test_noise_has_the_variance_that_the_budget_pays_for(graph_of) -> None:
     graph = graph_of(np.ones((3, num_tasks)))
     release = sampling.release_counts(graph, beta, k, np.random.default_rng(11), truncation_share=0.25)
     # (alpha, alpha sensitivity^2 / (2 sigma^2))-RDP: k / (2 sigma^2) is the counts' part of beta.
-    assert k / (2.0 * release.noise_scale**2) == pytest.approx(0.75 * beta)
+    assert k / (2.0 * release.count_noise_std**2) == pytest.approx(0.75 * beta)
     # Sample variance of 4,000 normals: four standard deviations are 4 sqrt(2 / 4000) = 9 %.
-    assert np.var(release.estimates - 3.0) == pytest.approx(release.noise_scale**2, rel=0.09)
+    assert np.var(release.estimates - 3.0) == pytest.approx(release.count_noise_std**2, rel=0.09)
 
 
 def test_slack_covers_noise_and_truncation_as_often_as_promised(random_graph) -> None:

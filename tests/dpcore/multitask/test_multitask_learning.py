@@ -233,7 +233,7 @@ def test_descent_noise_has_the_stated_variance(graph_of) -> None:
     result = fit_descent(examples, w, settings_, np.ones((2, num_tasks)), np.random.default_rng(9))
     # Two steps of variance Gamma^2 T / 2 = 9 each; 12,000 entries: four standard deviations are 5.2 %.
     assert np.var(result) == pytest.approx(18.0, rel=0.052)
-    assert settings_.noise_scale == pytest.approx(3.0)
+    assert settings_.noise_std == pytest.approx(3.0)
 
 
 def test_isotropic_rates() -> None:

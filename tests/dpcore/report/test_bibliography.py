@@ -132,9 +132,11 @@ def test_the_program_is_cited_alike_everywhere() -> None:
     assert f"version: {own_entry.further_fields['version']}" in lines
     assert f"title: {own_entry.title}" in lines
     assert f"  - name: {own_entry.authors[0]}" in lines
-    changes, readme = ((ROOT / name).read_text(encoding="utf-8") for name in ("CHANGELOG.md", "README.md"))
+    changes, guide = (
+        (ROOT / name).read_text(encoding="utf-8") for name in ("CHANGELOG.md", "docs/install.md")
+    )
     released_versions = re.findall(r"^## \[(\d.*?)\]", changes, re.MULTILINE)[:1]
-    wheels = re.findall(r"sweet_spot-([\d.]+)-py3", readme)
+    wheels = re.findall(r"sweet_spot-([\d.]+)-py3", guide)
     assert wheels
     assert (
         {own_entry.further_fields["version"], *released_versions, *wheels}

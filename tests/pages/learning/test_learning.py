@@ -195,7 +195,7 @@ def test_every_bound_on_the_bias_is_answered_and_says_what_it_needs(term):
         return trace.x, trace.y
 
     assert_drawn(traced, parameters.problem(COMMITS.histogram))
-    assert one.plots["learning-bound"]().x.contains(view.best_cap.max_contributions)
+    assert one.plots["learning-bound"]().x.contains(view.best_choice.max_contributions)
     formulae = solution.describe_formulae(parameters)
     assert f"It needs: {term.needs_text[:1].lower()}{term.needs_text[1:]}." in formulae
     assert ("Var(H) is not used" in formulae) is not term.needs_variance
@@ -204,7 +204,7 @@ def test_every_bound_on_the_bias_is_answered_and_says_what_it_needs(term):
 def test_a_bound_above_one_is_said_to_promise_nothing():
     for epsilon, above in ((0.1, True), (100.0, False)):
         view, one = build_learning_answer(LearningParameters(epsilon), COMMITS)
-        assert (view.best_cap.total > 1) is above
+        assert (view.best_choice.total > 1) is above
         assert ("An excess risk above 1 promises nothing" in one.detail) is above
 
 
@@ -262,7 +262,7 @@ def test_all_bounds_are_drawn_and_listed():
         shown = np.isfinite(bias) & (bias > 1e-6)
         assert np.allclose(drawn[name].y[shown], 2.0 * bias[shown], rtol=1e-6), name
         assert np.all(np.isnan(drawn[name].y[np.isinf(bias)])), name
-    rows = solution.list_bias_bound_rows(view, learning_answer.find_cap_by_term(problem), 2)
+    rows = solution.list_bias_bound_rows(view, learning_answer.find_choices_by_term(problem), 2)
     for term, row in zip(BiasTerm, rows, strict=True):
         best = optimal_cap.find_best_cap(replace(problem, bias=term))
         assert row["Bound"] == term.title
@@ -287,9 +287,9 @@ def test_the_axis_is_in_tau_0_or_in_rows(app):
 
 
 def test_an_epsilon_is_named_from_which_on_the_sum_is_below_one(app):
-    assert build_learning_answer(LearningParameters(1.0))[0].best_cap.total < 1.0
+    assert build_learning_answer(LearningParameters(1.0))[0].best_choice.total < 1.0
     view, one = build_learning_answer(LearningParameters(1.0), COMMITS)
-    assert view.best_cap.total > 1.0
+    assert view.best_choice.total > 1.0
     epsilon = solution.find_least_epsilon(view)
     assert f"From ε = {wording.number(epsilon)} on" in one.detail
     for other, is_below in ((epsilon, True), (0.9 * epsilon, False)):
@@ -388,7 +388,7 @@ def test_the_cost_of_privacy_flattens_above_zero_and_only_alike_users_escape(app
     cost = population.find_cost_of_privacy(
         usual_parameters.population_problem(None), should_stop=lambda: True
     )
-    assert not cost.best_caps
+    assert not cost.best_choices
     job = jobs.Job(("", usual_parameters.cost_parameters))
     job.run(lambda progress, should_stop: cost)
     enter_fields(app, cost_job=job, loss_variance=usual_parameters.loss_variance)
@@ -436,5 +436,5 @@ def test_figures_are_small_named_and_fixed(name, term):
                 assert axis.range[0] < axis.range[1]
         layouts.append([(f.layout.xaxis.range, f.layout.yaxis.range) for f in figures])
         document = json.loads(one.write_choice())
-        assert document["answer"]["max_contributions"] == one.solution.best_cap.max_contributions
+        assert document["answer"]["max_contributions"] == one.solution.best_choice.max_contributions
     assert layouts[0] == layouts[1]
