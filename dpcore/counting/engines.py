@@ -100,7 +100,7 @@ _READERS_BY_ENDING |= dict.fromkeys((".json", ".jsonl"), "read_json")
 
 
 def is_address(text: str) -> bool:
-    """Return True if a text names an engine that Ibis knows, not a file."""
+    """Return True if a text begins with the scheme of an engine that Ibis knows, such as ``postgres:``."""
     address_scheme, colon, _ = text.partition(":")
     return bool(colon) and len(address_scheme) > 1 and _is_known(address_scheme)
 
@@ -174,7 +174,7 @@ def _build_options(engine: Engine, split_url: SplitResult) -> dict[str, Any]:
 
 
 def take_first_line(error: Exception) -> str:
-    """Return the first line of a driver's error, short enough for a sentence."""
+    """Return the first line of a driver's error, at most 300 characters; the name of its class if it has no text."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")[:300]
 
 

@@ -94,7 +94,7 @@ class UserGroupPairs:
     def from_clamped(
         cls, facet: Pairs, values: Values, lower: float, upper: float, num_groups: int | None = None
     ) -> UserGroupPairs | None:
-        """Build the pairs with sums of clamped values.
+        """Build the pairs with sums of clamped values; None if the values are in another order.
 
         Args:
             facet: With rows and sums.

@@ -318,7 +318,7 @@ def _make_group_curve(
         smallest_amount = max(float(absolute_amounts[absolute_amounts > 0.0].min()), largest_amount * 1e-4)
         amount_bounds = curves.round_bounds(log_spaced(smallest_amount, largest_amount, MAX_AMOUNTS))
         has_all_amounts = False
-    l0_bounds, has_all_groups = curves.list_caps(int(sorted_pairs.sizes[0]), MAX_GROUPS)
+    l0_bounds, has_all_groups = curves.list_caps(int(sorted_pairs.k_values[0]), MAX_GROUPS)
     l0_indices = l0_bounds.astype(np.int64) - 1
     # Rows: alpha, beta, bound on groups, bound on the amount in each. The first candidate publishes 0 for every group.
     candidate_arrays = [np.array([[problem.error_of_nothing**2], [0.0], [0.0], [0.0]])]

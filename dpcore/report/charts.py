@@ -154,17 +154,17 @@ def add_horizontal_line(fig: Sketch, y_value: float, name: str, dash: str) -> No
     """Draw a horizontal line over the whole width; its name stands in the legend."""
     # Not `add_hline`, which looks through all axes of the figure and takes as long as three curves.
     line_style = {"color": NEUTRAL_COLOR, "width": 1, "dash": dash}
-    shape_ends = {"xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": y_value, "y1": y_value}
-    fig.shapes.append({"type": "line", **shape_ends, "line": line_style})
+    end_options = {"xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": y_value, "y1": y_value}
+    fig.shapes.append({"type": "line", **end_options, "line": line_style})
     fig.data.append({**EMPTY_TRACE, "name": name, "mode": "lines", "line": line_style, "legendgroup": name})
 
 
 def add_band(fig: Sketch, interval_start: float, interval_end: float, band_name: str) -> None:
     """Shade an interval of the horizontal axis; its name stands in the legend."""
     # Not `add_vrect`, which looks through all axes of the figure and takes as long as three curves.
-    shape_ends = {"x0": interval_start, "x1": interval_end, "yref": "paper", "y0": 0, "y1": 1}
+    end_options = {"x0": interval_start, "x1": interval_end, "yref": "paper", "y0": 0, "y1": 1}
     fill_options = {"fillcolor": BAND_COLOR, "line": {"width": 0}, "layer": "below"}
-    fig.shapes.append({"type": "rect", **shape_ends, **fill_options})
+    fig.shapes.append({"type": "rect", **end_options, **fill_options})
     marker_options = {"color": BAND_COLOR, "size": 14, "symbol": "square", "line": {"width": 0}}
     fig.data.append({**EMPTY_TRACE, "name": band_name, "mode": "markers", "marker": marker_options})
 
@@ -194,13 +194,13 @@ def add_regions(
         hatching_arrays: Arrays like those of the regions, not 0 where cells are hatched; names avoid these if possible.
     """
     x, y = np.asarray(regions.x), np.asarray(regions.y)
-    num_regions = len(region_styles)
-    color_scale = [[i / num_regions, color] for j, (_, color) in enumerate(region_styles) for i in (j, j + 1)]
-    coloring = {"colorscale": color_scale, "zmin": -0.5, "zmax": num_regions - 0.5, "opacity": REGION_OPACITY}
+    n = len(region_styles)
+    color_scale = [[i / n, color] for j, (_, color) in enumerate(region_styles) for i in (j, j + 1)]
+    heat_options = {"colorscale": color_scale, "zmin": -0.5, "zmax": n - 0.5, "opacity": REGION_OPACITY}
     hover_values = regions.hover_number[1].astype(np.float32)
     hover_options = {"customdata": hover_values, "hovertemplate": f"{hover_text}<extra></extra>"}
     xyz_arrays = {"x": x, "y": y, "z": regions.region_numbers.astype(np.float32)}
-    fig.data.append({"type": "heatmap", **xyz_arrays, "showscale": False, **coloring, **hover_options})
+    fig.data.append({"type": "heatmap", **xyz_arrays, "showscale": False, **heat_options, **hover_options})
     free_mask = ~np.any([array != 0.0 for array in hatching_arrays], axis=0) if hatching_arrays else True
     label_cells: list[Cell] = []
     for region_number, (name, color) in enumerate(region_styles):

@@ -32,7 +32,7 @@ SUFFIX = " (label)"
 
 
 def label_items(fig: charts.Sketch, plot: Plot, height: float) -> None:
-    """Add a label at each named item and take its entry out of the legend; one that finds no place keeps its entry.
+    """Add a label at each named item and take its entry out of the legend, unless there is no place.
 
     Args:
         fig: The drawing of the items.

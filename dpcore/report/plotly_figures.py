@@ -52,8 +52,8 @@ def draw(plot: Plot) -> go.Figure:
     """Draw a plot, with its note and its lower plot, as a Plotly figure; equal plots give equal figures."""
     fig = _draw_items(plot, 1.0 if plot.lower_plot is None else 1.0 - plot.lower_height_share)
     if plot.note:
-        note_position = {"xref": "paper", "yref": "paper", "x": 0.5, "y": 0.62}
-        fig.annotations.append({"text": plot.note, "showarrow": False, **note_position, "font": {"size": 14}})
+        note_options = {"xref": "paper", "yref": "paper", "x": 0.5, "y": 0.62}
+        fig.annotations.append({"text": plot.note, "showarrow": False, **note_options, "font": {"size": 14}})
     if plot.lower_plot is not None:
         lower_share = plot.lower_height_share
         lower_fig = _draw_items(plot.lower_plot, lower_share)
@@ -237,8 +237,8 @@ def build_log_axis(title: str, limits: tuple[float, float]) -> dict[str, object]
 def build_linear_axis(title: str, limits: tuple[float, float], is_percent: bool = False) -> dict[str, object]:
     """Build Plotly's properties of a linear axis with fixed limits, in per cent or as numbers; no margin."""
     # On a short axis, several ticks would read the same without a decimal.
-    format_text = NUMBER if not is_percent else ".0%" if limits[1] - limits[0] >= 0.05 else ".1%"
-    return {"title": {"text": title}, "range": list(limits), "tickformat": format_text}
+    number_format = NUMBER if not is_percent else ".0%" if limits[1] - limits[0] >= 0.05 else ".1%"
+    return {"title": {"text": title}, "range": list(limits), "tickformat": number_format}
 
 
 def build_trace(name: str, x: npt.ArrayLike, y: npt.ArrayLike, hover: str, **options: Any) -> dict[str, Any]:
@@ -300,8 +300,9 @@ def _build_error_bars(series: Series, centers: npt.NDArray[Any], axis_letter: st
     low_ends, high_ends = (np.asarray(ends, dtype=np.float64) for ends in (series.low_ends, series.high_ends))
     # Each has its own colour: Streamlit's theme draws all others in one.
     color = charts.NEUTRAL_COLOR if isinstance(series, Bars) else LINE_STYLES[series.style]["color"]
-    lengths = {"array": high_ends - centers, "symmetric": False, "arrayminus": centers - low_ends}
-    return {f"error_{axis_letter}": {"type": "data", **lengths, "thickness": 1.2, "width": 4, "color": color}}
+    options = {"type": "data", "symmetric": False, "thickness": 1.2, "width": 4, "color": color}
+    end_options = {"array": high_ends - centers, "arrayminus": centers - low_ends}
+    return {f"error_{axis_letter}": {**options, **end_options}}
 
 
 def _build_bars(plot: Plot, bars: Bars) -> dict[str, Any]:
@@ -347,14 +348,14 @@ def _add_regions(fig: charts.Sketch, plot: Plot, regions: Regions) -> None:
 
 
 def _build_cells(plot: Plot, cells: Cells) -> list[dict[str, Any]]:
-    """Build the trace of cells, coloured by their ratio to the lightest value, and that of their contour, if any."""
-    x, y = (np.asarray(values, dtype=np.float64) for values in (cells.x, cells.y))
+    """Build the heatmap of cells, coloured by their ratio to the lightest value, and that of their contour, if any."""
+    x, y = (np.asarray(v, dtype=np.float64) for v in (cells.x, cells.y))
     ratios = cells.values / max(cells.lightest_value, np.finfo(np.float64).tiny)
     color_bar = {"title": {"text": "error ÷ best error", "side": "right"}, "thickness": 12, "len": 0.9}
     tick_texts = [*map("{:g}".format, CELL_TICKS[:-1]), "≥ 4"]
     hover_text = f"{write_hover(plot, cells.name)}<br>{cells.name}: %{{customdata:,.3~g}}<extra></extra>"
     # Readable without colours: it goes from light to dark.
-    trace = go.Heatmap(
+    heatmap = go.Heatmap(
         x=x,
         y=y,
         z=np.log10(np.clip(ratios, 1.0, CELL_TICKS[-1])),
@@ -366,7 +367,7 @@ def _build_cells(plot: Plot, cells: Cells) -> list[dict[str, Any]]:
         hovertemplate=hover_text.removeprefix(f"{cells.name}<br>"),
         name=cells.name,
     )
-    traces = [trace.to_plotly_json()]
+    traces = [heatmap.to_plotly_json()]
     if cells.named_contour_multiple is not None:
         line_style = {"color": LINE_STYLES[Style.SMOOTH]["color"], "width": 2, "dash": "dash"}
         contour_options = charts.build_contour_options(*cells.named_contour_multiple, line_style)

@@ -26,7 +26,7 @@ PRINTED = "as the program prints it"
 
 @dataclass(frozen=True)
 class ReleaseSheet:
-    """What to state with released numbers.
+    """What to state with released numbers: statistics as (name, standard error, bound), guarantee, methods and code.
 
     Attributes:
         title: The title of the page that chose the bound.
@@ -108,12 +108,10 @@ def build_sheet(
     )
     bound_facts = [card.disclosure] if isinstance(card.disclosure, ReleaseFacts) else []
     range_facts = [form.range_facts] if isinstance(form, Choice) and form.range_facts is not None else []
-    spent_facts = [
-        *ledger.releases,
-        *(facts for facts in (*bound_facts, *range_facts) if facts not in ledger.releases),
-    ]
-    total = Ledger((*spent_facts, ReleaseFacts(epsilon, delta, neighbours, "this release"))).total
-    assert total is not None
+    new_facts = [facts for facts in (*bound_facts, *range_facts) if facts not in ledger.releases]
+    spent_facts = [*ledger.releases, *new_facts]
+    total_facts = Ledger((*spent_facts, ReleaseFacts(epsilon, delta, neighbours, "this release"))).total
+    assert total_facts is not None
     source_text = "from public data"
     if is_private:
         source_text = f"from the private data: {NOT_STATED}. Choose it with DP, or without these data"
@@ -121,11 +119,11 @@ def build_sheet(
         source_text = f"with DP ({bound_facts[0].guarantee}; {bound_facts[0].mechanism})"
     release_text = f" ({format_rounded_up(epsilon)} for this release)" if spent_facts else ""
     facts_by_name = {
-        "ε in all": f"{format_rounded_up(total.epsilon)}{release_text}",
-        "δ in all": format_rounded_up(total.delta),
-        "Relation": total.neighbours.value,
+        "ε in all": f"{format_rounded_up(total_facts.epsilon)}{release_text}",
+        "δ in all": format_rounded_up(total_facts.delta),
+        "Relation": total_facts.neighbours.value,
         "Unit of protection": "a user's values"
-        if total.neighbours is Neighbours.REPLACE_VALUES
+        if total_facts.neighbours is Neighbours.REPLACE_VALUES
         else "a user with all their rows",
         "Bound chosen": source_text,
     }
@@ -135,8 +133,8 @@ def build_sheet(
     if card.disclosure is not Disclosure.PUBLIC:
         form = _remove_names(form)
     library = (card.code and card.code.library) or Program.OPENDP
-    programs = ((program, write(form, program)) for program in (library, *LIBRARIES))
-    library, code = next(((program, code) for program, code in programs if code.text), (library, None))
+    program_codes = ((program, write(form, program)) for program in (library, *LIBRARIES))
+    library, code = next(((program, code) for program, code in program_codes if code.text), (library, None))
     statistics = _describe_statistics(form, library)
     bounds_text = "; ".join(f"{name}: {bound_text}" for name, _, bound_text in statistics)
     has_own_bound = card.disclosure == answer.disclosure
@@ -156,7 +154,7 @@ def _escape(text: str) -> str:
 
 
 def _list_names(answer: Answer) -> list[str]:
-    """List what an answer releases, as it was entered."""
+    """List the names of what an answer releases: lines of a plan or quantiles, as entered, or its statistic."""
     if answer.setting is None:
         return [line.label for line in answer.parameters.parsed_lines]
     if answer.setting.statistic is Quantity.QUANTILE:
@@ -165,7 +163,7 @@ def _list_names(answer: Answer) -> list[str]:
 
 
 def _name_quantile(q: float) -> str:
-    """Name a quantile."""
+    """Return the name of a quantile, from its share of rows."""
     return f"quantile {wording.digits(q)}"
 
 
@@ -182,7 +180,7 @@ def _describe_statistics(form: Choice | Several, library: Program) -> tuple[tupl
 def _describe_statistic(
     release: ReleaseShare, library: Program, several: Several | None = None
 ) -> tuple[str, str, str]:
-    """Describe one release, alone or one of several."""
+    """Return the name, the standard error of the noise and the bound of a release, alone or one of several, texts."""
     shared_noise = None if several is None else several.find_noise(release, library)
     release_noise = find_release_noise(protect_replaced_user(release.choice, library), library, shared_noise)
     noise_text = "none" if release_noise is None else wording.number(release_noise.deviation, 4)

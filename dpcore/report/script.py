@@ -38,7 +38,7 @@ NUMBERS_PER_LINE = 12
 
 @dataclass
 class Code:
-    """Python code under construction, with the names that it imports.
+    """Python code under construction, with what it imports as (module, name).
 
     Attributes:
         imports: (module, name) of everything used.
@@ -328,16 +328,15 @@ def _write_events_cell(code: Code, source: Source, public_only: bool) -> str:
         contribution=dataset.contribution,
     )
     file_names, column_names, reading_options = [dataset.name], tuple[str, ...](), dict[str, str]()
-    if dataset.layout is not None:
-        column_names, reading_options = dataset.layout.files[0].names, _list_reading_options(dataset.layout)
-        file_names = [file_layout.name for file_layout in dataset.layout.files]
-        is_one_user = dataset.layout.missing_is_a_user
+    if (layout := dataset.layout) is not None:
+        column_names, reading_options = layout.files[0].names, _list_reading_options(layout)
+        file_names = [file_layout.name for file_layout in layout.files]
         roles = replace(
             roles,
-            missing_users=MissingUsers.ONE_USER if is_one_user else MissingUsers.LEAVE_OUT,
+            missing_users=MissingUsers.ONE_USER if layout.missing_is_a_user else MissingUsers.LEAVE_OUT,
             drops_missing=dataset.drops_missing,
-            missing_constant=dataset.layout.missing_constant,
-            value=roles.value or dataset.layout.dropped_column or None,
+            missing_constant=layout.missing_constant,
+            value=roles.value or layout.dropped_column or None,
         )
     if public_only and dataset.is_private:
         file_names = ["your-file.csv"]
@@ -423,16 +422,16 @@ def list_columns(dataset: Dataset) -> dict[str, Any]:
     }
     if not dataset.privacy_unit:  # Counts, or a histogram: they come without columns of rows.
         columns_by_argument = {}
-    column_settings: dict[str, Any] = {
+    data_settings: dict[str, Any] = {
         argument: columns[0] if len(columns) == 1 else list(columns)
         for argument, columns in columns_by_argument.items()
         if any(columns)
     }
-    if dataset.layout is not None and dataset.layout.has_missing_rule and "value" in column_settings:
-        column_settings["missing"] = DROP if dataset.drops_missing else dataset.layout.missing_constant
+    if dataset.layout is not None and dataset.layout.has_missing_rule and "value" in data_settings:
+        data_settings["missing"] = DROP if dataset.drops_missing else dataset.layout.missing_constant
     if dataset.layout is not None:
-        column_settings |= _list_reading_options(dataset.layout)
-    return column_settings | ({"disclosure": "public"} if dataset.provenance is Disclosure.PUBLIC else {})
+        data_settings |= _list_reading_options(dataset.layout)
+    return data_settings | ({"disclosure": "public"} if dataset.provenance is Disclosure.PUBLIC else {})
 
 
 def _list_reading_options(layout: TableLayout) -> dict[str, str]:
@@ -450,7 +449,7 @@ def can_read_again(dataset: Dataset) -> bool:
 
 
 def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read the settings that such a file holds, whoever wrote it; the call checks what they mean.
+    """Read the settings of a call from a TOML file, whoever wrote it; the call checks what they mean.
 
     Raises:
         InvalidInput: It cannot be read, or is no TOML.

@@ -18,7 +18,7 @@ QUESTION = Question(
     " Simulation: nothing is released.",
     sentence="Data owners could train a model together: should they?",
     release_phrase="A model trained across several data owners",
-    own_file_name="loaded",
+    file_entry_name="loaded",
     parameters=OwnersParameters,
     other_origins=table_upload.ENTRIES
     | FieldOrigin.PUBLIC.each("tabs", "paper_figure")

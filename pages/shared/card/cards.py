@@ -264,7 +264,7 @@ def _open_code(card: Answer, key: str, form_name: str = "") -> None:
 
 
 def _draw_words(card: Answer, key: str, is_final: bool) -> None:
-    """Draw instruction, number, verdict and badge.
+    """Draw the headline, the first number with its error, and the chips: *Preliminary* or the verdict, and disclosure.
 
     Nothing is said twice: a number that the instruction holds has no label.
     """
@@ -290,7 +290,7 @@ def _draw_words(card: Answer, key: str, is_final: bool) -> None:
 
 
 def get_private_selection(card: Answer) -> Any | None:
-    """Return the ``BoundSelection`` of a card in this run, from a cache; None if its bound cannot be selected."""
+    """Return the ``BoundSelection`` of a card, cached in this run; None for public data or a bound that has none."""
     run, selection_module = page_run.CURRENT_RUN.get(), import_selection_module()
     if run is None or not run.is_private or selection_module is None:
         return None
@@ -340,7 +340,7 @@ def _code_dialog(code_choice: CodeChoice, disclosure: Provenance, key: str) -> N
 
 
 def draw_behind(card: Answer) -> None:
-    """Draw the tab behind the answer: how sure it is, its assumptions, and the cost of other choices."""
+    """Draw what is behind an answer: its numbers if there are several, facts, proofs and assumptions."""
     if len(card.numbers) > 1:
         draw_numbers([(n.label, n.text, n.note, n.help) for n in card.numbers], "behind")
     left_column, right_column = st.columns(2, gap="large")

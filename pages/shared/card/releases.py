@@ -56,7 +56,7 @@ def list_lines(
     subject_text: str,
     describe: Callable[[Any], tuple[Any, Any, str, ReleaseFacts]],
 ) -> tuple[Line, ...]:
-    """List the latest release, and all that was spent, as lines of a report.
+    """List as lines of a report the numbers of the latest release, and all that was spent; no lines if nothing was.
 
     Args:
         releases: The releases, oldest first.
@@ -154,7 +154,7 @@ class Releases:
         if is_outdated:
             st.info("The settings have changed since this release.", icon=":material/history:")
 
-    def file_button(self, label: str, make_text: Callable[[], str], name: str) -> None:
+    def file_button(self, label: str, make_text: Callable[[], str], name_ending: str) -> None:
         """Draw a button that downloads all releases as a CSV file."""
-        key, file_name = f"{self.question.name}_released_file", f"{self.question.url_path}-{name}.csv"
+        key, file_name = f"{self.question.name}_released_file", f"{self.question.url_path}-{name_ending}.csv"
         cards.file_button(label, file_name, Disclosure.PUBLIC, make_text, key=key)

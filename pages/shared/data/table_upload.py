@@ -81,7 +81,7 @@ class TableUpload:
     Attributes:
         question: The page's question; ``loaded`` under it holds what ``build_entry`` makes.
         uploader_label: What the table must hold, on the uploader.
-        label: Label of the widget that chooses the column to predict.
+        label_prompt: Label of the widget that chooses the column to predict.
         public_help: Help on the choice whether the data are public.
         build: Makes the data from table, design and disclosure; raises `InvalidInput`.
         build_entry: Makes the object that the page keeps from the data, the account of the file's content, and the
@@ -96,7 +96,7 @@ class TableUpload:
 
     question: Question
     uploader_label: str
-    label: str
+    label_prompt: str
     public_help: str
     build: Callable[[tables.Table, Design, Disclosure], Dataset]
     build_entry: Callable[[Dataset, str, Design | None], Any]
@@ -168,7 +168,7 @@ class TableUpload:
         table, columns = open_file.table, open_file.table.columns
         uploads.show_file(table.name, wording.counted(len(table.frame), "row"), len(columns), table)
         with st.grid(3):
-            self._ask(st.selectbox, self.label, "label", columns)
+            self._ask(st.selectbox, self.label_prompt, "label", columns)
             self._show_classes(open_file)
             placeholder = "Choose a column"
             self._ask(st.selectbox, "User: whose row it is", "user", columns, None, placeholder=placeholder)

@@ -133,7 +133,7 @@ def list_task_names(dataset: Dataset, noun: str = "item") -> tuple[str, ...]:
 
 
 def show_upload(question: Question, dataset: Dataset, items_noun: str = "items") -> None:
-    """Show the upload of the list and how many items it names; nothing if the data in use have no item names.
+    """Show the upload of a public list of names, and how many items it names; nothing on a demo or without names.
 
     Args:
         question: The page's question, with `ENTRIES`.

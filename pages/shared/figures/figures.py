@@ -192,7 +192,7 @@ def draw(
     button_place: DeltaGenerator | None = None,
     figure_place: DeltaGenerator | None = None,
 ) -> None:
-    """Draw a plot with a button for its data below.
+    """Draw a plot with a button for its data below; the first one of a page with parameters can be pinned.
 
     Args:
         plot: The plot.

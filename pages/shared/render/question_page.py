@@ -123,7 +123,7 @@ def read_inputs(
 def start_fields(
     question: Question, options: Mapping[str, Sequence[Any]] | None = None, shares_settings: bool = True
 ) -> list[str]:
-    """Set the initial values of fields; return the names of those that do not apply with the present choices.
+    """Fill new fields, unused empty ones and those whose option is not offered; return the names of unused fields.
 
     Fields that a link of another choice left empty are filled, and so are sliders, which cannot be empty. A value
     that may have been read off values stays empty: a default would look like a choice that somebody made. The arguments

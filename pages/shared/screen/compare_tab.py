@@ -82,7 +82,7 @@ def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -
 
 
 def _list_settings(question: Question, parameters: Any) -> list[tuple[str, str]]:
-    """Return label and value of each field that is not at its initial value."""
+    """Return label and value, as texts, of each field that is neither None nor at its initial value."""
     changed_settings = []
     for name, field in question.fields.items():
         value = getattr(parameters, name)
@@ -146,7 +146,7 @@ def _edit_pins(question: Question, listed_pins: tuple[Pin, ...]) -> None:
 
 
 def _rename(question_name: str, selected_name: str, key: str) -> None:
-    """Give the selected pin the name in the field, made unique."""
+    """Give the selected pin the name in the field, made unique; nothing if that is empty or the same."""
     new_name = str(st.session_state.get(key) or "").strip()
     if new_name and new_name != selected_name:
         name = figures.find_free_name(question_name, new_name)

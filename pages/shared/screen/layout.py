@@ -72,7 +72,7 @@ def show(
     has_budget: bool = True,
     runs_alone: bool = True,
 ) -> None:
-    """Draw a question's page.
+    """Draw a question's page around its content, as a fragment if it runs alone; then the dialog that was requested.
 
     Args:
         question: The question.

@@ -19,7 +19,7 @@ from pages.shared.session import session
 
 
 def draw(question: Question, card: Answer) -> None:
-    """Draw a line with the bounds of other quick pages, each a link; nothing without such a bound.
+    """Draw a line with the bounds of other quick pages, each a link; nothing without one, or below a released bound.
 
     Under a bound that was chosen with DP there is none: these are computed from the private data themselves.
     """

@@ -40,7 +40,7 @@ def show_plot(
     get_field_key: Callable[[str], str] | None = None,
     keeps_y: bool = False,
 ) -> Plot:
-    """Draw a plot with a button for its data and controls for the ends of its axes, and return it as it is drawn.
+    """Draw a plot with a button for its data, and controls for the ends of log axes; return it as it is drawn.
 
     Args:
         plot: The plot; its logarithmic axes have controls.

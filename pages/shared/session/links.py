@@ -149,7 +149,7 @@ def _read_widgets(
 
 
 def apply_once(question: Question) -> None:
-    """Apply this session's link, if there is one, to the session state. Call it before any widget.
+    """Apply the link or tour of this session's address to the session state, once. Call it before any widget.
 
     The data come first: the link's widgets override what loading data proposes.
     """
@@ -172,7 +172,7 @@ def apply_once(question: Question) -> None:
 
 
 def _apply_link(texts: Mapping[str, str], question: Question, problems: Problems) -> None:
-    """Load the link's data and set its widgets, as far as they are valid."""
+    """Load the link's data and set its widgets, as far as they are valid; add what is not to ``problems``."""
     try:
         origin, values_by_key, field_problems = read_link(texts, question)
     except InvalidInput as error:

@@ -129,7 +129,7 @@ def list_tables(values_by_key: Mapping[Any, Any]) -> dict[str, OwnTable]:
 def apply_tables(tables_by_page: Mapping[str, OwnTable]) -> None:
     """Put tables in use on their pages, in place of the present ones."""
     for name, own_table in tables_by_page.items():
-        table_entry, entry_name = own_table.table_entry, catalogue.QUESTIONS[name].own_file_name
+        table_entry, entry_name = own_table.table_entry, catalogue.QUESTIONS[name].file_entry_name
         extra_state = find_upload(name).list_extra_state(table_entry)
         values_by_name = {entry_name: table_entry, **extra_state, **own_table.numbers_by_field}
         for field_name, value in values_by_name.items():
@@ -170,7 +170,7 @@ def to_json(tables_by_page: Mapping[str, OwnTable], room_bytes: int) -> tuple[di
 
 def from_json(node: JsonValue) -> dict[str, OwnTable]:
     """Return the tables that `to_json` wrote, by name of the page; problems are added to ``node``."""
-    page_names = tuple(page.name for page in catalogue.QUESTIONS.values() if page.own_file_name)
+    page_names = tuple(page.name for page in catalogue.QUESTIONS.values() if page.file_entry_name)
     nodes_by_page = node.get_members((), page_names) or {}
     tables_by_page = {name: _read_table(x, find_upload(name)) for name, x in nodes_by_page.items()}
     return {name: own_table for name, own_table in tables_by_page.items() if own_table is not None}

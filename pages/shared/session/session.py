@@ -219,7 +219,7 @@ def end_tour() -> bool:
 
 
 def put_in_use(loaded_data: LoadedData, has_same_rows: bool = False) -> None:
-    """Do the same as `use` without ending the tour.
+    """Make these the session's data, and reset the fields that depended on the data before; a tour goes on.
 
     Every question may propose values of its fields for these data. It proposes only what is public: value bounds read
     off private values, for example, would leak through a link or a release.
@@ -393,7 +393,7 @@ def _read_public_fields() -> dict[str, Any]:
 
 
 def _forget_private(forgets_values: bool) -> dict[str, Any]:
-    """Remove what may have been read off the data in use, including cached answers and background work.
+    """Remove what may have been read off the data in use, cached answers and jobs too; return it by session key.
 
     Args:
         forgets_values: True if values or totals were in use: if not, nothing can have been read off them.

@@ -69,7 +69,7 @@ class Content:
 
     @property
     def disclosure(self) -> Provenance:
-        """Return the label of the file: private if anything in it is private."""
+        """Return the label of the file: private if anything in it is private, else the strictest of its labels."""
         loaded_data = self.loaded_data
         holders = (loaded_data, loaded_data and loaded_data.original, *self.tables_by_page.values())
         datasets = [holder.dataset for holder in holders if holder is not None]

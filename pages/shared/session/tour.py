@@ -73,7 +73,7 @@ def begin() -> None:
 
 
 def go_to_step(step_number: int) -> None:
-    """Go to the beginning of a step."""
+    """Go to the beginning of a step; nothing without a tour."""
     if (tour := session.get_tour()) is not None:  # It may have ended in another run of the page.
         enter(step_number, tour.saved_state)
 
@@ -94,13 +94,13 @@ def enter(step_number: int, saved_state: SavedState) -> None:
 
 
 def show_answer() -> None:
-    """Show the answer without moving anything."""
+    """Have the bar show the answer of the step without a move; nothing without a tour."""
     if (tour := session.get_tour()) is not None:
         st.session_state[keys.TOUR] = replace(tour, is_answer_requested=True)
 
 
 def end() -> None:
-    """Restore the data and the settings from before, and return to the first page."""
+    """Restore the data and settings from before, and return to the first page; nothing without a tour."""
     if session.end_tour():
         st.session_state[keys.TOUR_GOES_TO] = catalogue.PAGES[0].path
 
@@ -111,7 +111,7 @@ def has_step_data(step: Step) -> bool:
 
 
 def write_answer(step: Step, tour: Tour, parameters: Any | None) -> str:
-    """Return the answer to the step's question; empty until somebody moved its field or asked for the answer.
+    """Return the answer to the step's question; empty on other data, or until its field was moved or it was asked for.
 
     Args:
         step: The step.

@@ -90,7 +90,7 @@ def is_presented() -> bool:
 
 
 def show(question: Question) -> None:
-    """Draw the sidebar with the data in use, and the problems of a link."""
+    """Apply the session's link, and draw styles, the sidebar with data and links, and the link's problems."""
     # Before anything is drawn; a style takes no place itself.
     st.html(STYLE)
     links.apply_once(question)
