@@ -344,7 +344,7 @@ def draw_behind(card: Answer) -> None:
     if len(card.numbers) > 1:
         draw_numbers([(n.label, n.text, n.note, n.help) for n in card.numbers], "behind")
     left_column, right_column = st.columns(2, gap="large")
-    fact_lines = [f"- **{name}:** {sentence}" for name, sentence in card.facts.items()]
+    fact_lines = [f"- **{heading}:** {sentence}" for heading, sentence in card.facts.items()]
     if card.proofs:
         fact_lines.append("\n**How sure**\n")
         fact_lines += [f"- **{claim}:** {reason} {proof.sentence}" for claim, proof, reason in card.proofs]
@@ -438,5 +438,5 @@ def file_button(
 def file_buttons(files: Iterable[tuple[str, str, Callable[[], str | bytes]]], disclosure: Provenance) -> None:
     """Draw buttons beside each other that download files: label, name and content of each."""
     with st.container(horizontal=True):
-        for label, name, make_content in files:
-            file_button(label, name, disclosure, make_content)
+        for label, base_name, make_content in files:
+            file_button(label, base_name, disclosure, make_content)
