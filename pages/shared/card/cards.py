@@ -258,8 +258,8 @@ def _open_code(card: Answer, key: str, form_name: str = "") -> None:
     """Have the dialog opened with the first program whose name begins with ``form_name``; if none does, the first."""
     assert card.code is not None
     form_names = [name for name, _ in card.code.forms]
-    index = next((i for i, name in enumerate(form_names) if name.startswith(form_name)), 0)
-    st.session_state[keys.CODE_FORM + key] = index
+    form_index = next((i for i, name in enumerate(form_names) if name.startswith(form_name)), 0)
+    st.session_state[keys.CODE_FORM + key] = form_index
     page_run.request_dialog(_code_dialog, card.code, card.disclosure, key)
 
 

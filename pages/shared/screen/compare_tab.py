@@ -61,7 +61,7 @@ def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -
     data_name = f"{question.title}: data of its own" if question.has_own_data else "Demonstration"
     if is_on_session_data:
         data_name = dataset.name
-    bound, error, *_ = *((number.label, number.text) for number in card.numbers), ("", ""), ("", "")
+    bound_texts, error_texts = [*((n.label, n.text) for n in card.numbers), ("", ""), ("", "")][:2]
     epsilon, rows_lost = parameters.epsilon, None
     choice = card.code.forms[0][1] if card.code is not None and card.code.forms else None
     cap = choice.max_rows if isinstance(choice, Choice) and choice.quantity not in PER_GROUP else None
@@ -72,8 +72,8 @@ def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -
         name=f"{data_name if len(data_name) <= 28 else data_name[:27] + '…'}, ε = {wording.entered(epsilon)}",
         data=data_name,
         epsilon=epsilon,
-        bound=bound,
-        error=error,
+        bound=bound_texts,
+        error=error_texts,
         rows_lost=rows_lost,
         half_or_double=card.facts.get(HALF_OR_DOUBLE, ""),
         settings=tuple(_list_settings(question, parameters)),

@@ -242,8 +242,8 @@ def put_in_use(loaded_data: LoadedData, has_same_rows: bool = False) -> None:
             if declaration.renewed and not has_same_rows and declaration.origin is not FieldOrigin.OWN_DATA:
                 state[question.key(name)] = question.get_initial_value(name)
         if question.propose_values is not None:
-            names = (*question.fields, *question.other_origins)
-            current_values = {name: state.get(question.key(name)) for name in names}
+            declared_names = (*question.fields, *question.other_origins)
+            current_values = {name: state.get(question.key(name)) for name in declared_names}
             for name, value in question.propose_values(loaded_data.dataset, current_values).items():
                 link_problems += _check_link_choice(question, name, value)
                 state[question.key(name)] = value
