@@ -265,7 +265,7 @@ class PairSizes(_OfTasks):
     def _check(self, problems: Problems) -> None:
         """Add problems for lists of different lengths, entries below 1, and totals that contradict each other."""
         for field_names in (("groups", "rows", "pairs"), ("task_rows", "task_users")):
-            arrays = [getattr(self, name) for name in field_names]
+            arrays = [getattr(self, field_name) for field_name in field_names]
             if arrays[0].size == 0 or any(array.shape != (arrays[0].size,) for array in arrays):
                 problems.add(f"{', '.join(field_names)} must have the same length, at least 1")
             elif min(int(array.min()) for array in arrays) < 1:

@@ -237,9 +237,9 @@ def _pose_question(
     column_arguments = questions.QUESTIONS[question].column_arguments
     call_settings |= {name: column for name, column in columns.items() if name in column_arguments and column}
     # The settings are checked before any row is read.
-    listed_groups, edges = find_groups(write_groups(settings.get("groups")), settings.get("edges"))
+    listed_groups, bin_edges = find_groups(write_groups(settings.get("groups")), settings.get("edges"))
     dummy_dataset = build_dummy_dataset(
-        columns, provenance, contribution, task_names=(edges or listed_groups)[:1]
+        columns, provenance, contribution, task_names=(bin_edges or listed_groups)[:1]
     )
     reply = questions.reply_of(question, dummy_dataset, call_settings)
     request = _build_request(reply, epsilon, options)
@@ -276,7 +276,10 @@ def _build_request(reply: Reply, epsilon: float | None, options: Mapping[str, An
 
 
 def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest) -> UserAmounts:
-    """Read the amounts per user that a private selection is made from, out of any accepted kind of data."""
+    """Read the amounts per user that a private selection is made from, out of any accepted kind of data.
+
+    ``columns`` has by argument the columns, and how the data are read: ``missing``, ``sheet`` and ``separator``.
+    """
     pair_problem = request.problem if isinstance(request.problem, PrivatePairProblem) else None
     is_sum_per_group = pair_problem is not None and pair_problem.parameters.statistic is Statistic.SUM
     is_range = request.number is NumberPair.RANGE

@@ -96,7 +96,7 @@ _READERS_BY_ENDING |= dict.fromkeys((".json", ".jsonl"), "read_json")
 
 
 def is_address(text: str) -> bool:
-    """Return True if a text names an engine that Ibis knows, not a file."""
+    """Return True if a text begins with the scheme of an engine that Ibis knows, such as ``postgres:``."""
     address_scheme, colon, _ = text.partition(":")
     return bool(colon) and len(address_scheme) > 1 and _is_known(address_scheme)
 
@@ -170,7 +170,7 @@ def _build_options(engine: Engine, split_url: SplitResult) -> dict[str, Any]:
 
 
 def take_first_line(error: Exception) -> str:
-    """Return the first line of a driver's error, short enough for a sentence."""
+    """Return the first line of a driver's error, at most 300 characters; the name of its class if it has no text."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")[:300]
 
 
@@ -350,8 +350,8 @@ def write_histogram_sql(engine: Engine, roles: Roles, table_name: str) -> str:
             if roles.missing_rule is not None and roles.value is not None:
                 events = query.settle_missing(events, roles.missing_constant)
             users_table = query.count_per_user(events, roles.contribution)
-            histogram = query.count_users_by_size(users_table, roles.contribution)
-            return query.to_sql(histogram, engine.dialect or engine.key)
+            histogram_query = query.count_users_by_size(users_table, roles.contribution)
+            return query.to_sql(histogram_query, engine.dialect or engine.key)
         except (ibis.common.exceptions.IbisError, NotImplementedError, AttributeError, ValueError):
             continue
     return f"-- Ibis writes this SQL once the driver for {engine.title} is installed."

@@ -93,7 +93,7 @@ class Source:
         return any(file_layout.names for file_layout in self.head.layouts)
 
     def with_names(self, names: Sequence[str]) -> Source:
-        """Return the source with names for its columns, if the files have none.
+        """Return the source with these names of its columns; refuse files that name their columns themselves.
 
         Args:
             names: From left to right.
@@ -371,7 +371,7 @@ def _inspect(
 
 def _add_packing(table: Table, packing: str) -> Table:
     """Return the table with the compression of its file in its layout."""
-    return replace(table, layouts=tuple(replace(old, packing=packing) for old in table.layouts))
+    return replace(table, layouts=tuple(replace(old_layout, packing=packing) for old_layout in table.layouts))
 
 
 def _note_copies(files: Sequence[File], names: Sequence[str]) -> list[str]:
@@ -400,10 +400,10 @@ def _note_copies(files: Sequence[File], names: Sequence[str]) -> list[str]:
 
 def _add_file_name(problems: Sequence[InputProblem], name: str) -> list[InputProblem]:
     """Return the problems with the file in the location of each, unless it stands there."""
-    file_text = describe_file(name)
+    file_location = describe_file(name)
     return [
         problem
-        if file_text in problem.location
-        else replace(problem, location=", ".join(filter(None, [file_text, problem.location])))
+        if file_location in problem.location
+        else replace(problem, location=", ".join(filter(None, [file_location, problem.location])))
         for problem in problems
     ]

@@ -133,7 +133,7 @@ def _blank_all_or_none(expressions: list[Value]) -> list[Value]:
 
 
 def replace_infinite(expression: Value, has_nan: bool) -> Value:
-    """Return the column with one number for all values that are not finite, so that one comparison detects them."""
+    """Return the column as floats, NaN and values below the finite ones as one large number: one test detects all."""
     floats = expression.cast("float64")
     too_low_mask = floats < -MAX_FINITE
     return (floats.isnan() | too_low_mask if has_nan else too_low_mask).ifelse(_BEYOND_FINITE, floats)
@@ -229,7 +229,7 @@ def mask_odd_cells(rows: Table, missing_users: MissingUsers, is_integer: bool = 
 
 
 def _count_true(mask: Any) -> Any:
-    """Return the number of rows for which a mask is true, as a 64-bit integer expression."""
+    """Return the expression of the number of rows for which a mask is true, a 64-bit integer."""
     return mask.ifelse(1, 0).sum().cast("int64")
 
 
@@ -312,19 +312,19 @@ def bin_totals(rows: Table) -> Table:
     totals_table = sum_per_user(rows)
     # A bin is a rounded logarithm, so its edges are irrational. The logarithm of 0 is an error in some engines.
     logarithms = ibis.least(totals_table["total"], _BEYOND_FINITE).nullif(0.0).log10()
-    bins = (logarithms * BINS_PER_DECADE).round().cast("int64")
-    binned_totals = totals_table.mutate(bin=bins)
-    mean_total = binned_totals["total"].mean().cast("float64")
-    return binned_totals.group_by("bin").aggregate(users=binned_totals.count().cast("int64"), mean=mean_total)
+    binned_totals = totals_table.mutate(bin=(logarithms * BINS_PER_DECADE).round().cast("int64"))
+    return binned_totals.group_by("bin").aggregate(
+        users=binned_totals.count().cast("int64"), mean=binned_totals["total"].mean().cast("float64")
+    )
 
 
 @_cache_expressions
 def count_task_sizes(rows: Table) -> Table:
     """Build the query that counts the tasks with each number of distinct users: (``users``, ``tasks``), no names."""
     distinct_pairs = select_pairs(rows)
-    num_users = distinct_pairs.count().cast("int64")
-    task_sizes = distinct_pairs.group_by(list_task_columns(rows)).aggregate(users=num_users)
-    return task_sizes.group_by("users").aggregate(tasks=task_sizes.count().cast("int64"))
+    count_expression = distinct_pairs.count().cast("int64")
+    tasks_table = distinct_pairs.group_by(list_task_columns(rows)).aggregate(users=count_expression)
+    return tasks_table.group_by("users").aggregate(tasks=tasks_table.count().cast("int64"))
 
 
 @_cache_expressions

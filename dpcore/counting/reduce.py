@@ -97,7 +97,7 @@ class Reduction:
     _code_tables: dict[str, Table] = field(default_factory=dict)
 
     def reduce(self) -> Facets:
-        """Run the queries and return their results.
+        """Return the histogram, totals and, for columns of values or tasks, the further facets; add notes on the rows.
 
         Raises:
             InvalidInput: The cells cannot be counted; all problems at once.
@@ -481,11 +481,11 @@ class Reduction:
         amount_options: dict[str, Any] = {}
         if self.roles.value is not None:
             range_columns = self.run_query(query.compute_value_range(rows))
-            limits = {name: float(values[0]) for name, values in range_columns.items()}
-            if max(map(abs, limits.values())) <= query.MAX_SQUARED:
+            value_range = float(range_columns["least"][0]), float(range_columns["largest"][0])
+            if max(map(abs, value_range)) <= query.MAX_SQUARED:
                 amount_options = {
                     "sums": coded_columns["sums"], "sums_of_squares": coded_columns["squares"],
-                    "value_column": self.roles.value, "value_range": (limits["least"], limits["largest"]),
+                    "value_column": self.roles.value, "value_range": value_range,
                 }  # fmt: skip
         return dataset.Pairs(
             read_only(user_codes), read_only(task_codes), num_tasks, self.roles.task or "", rows=coded_columns["rows"],

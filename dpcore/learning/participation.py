@@ -85,11 +85,11 @@ class PowerLaw:
     def users_above(self, shares: npt.ArrayLike) -> FloatArray:
         """Return K(share), the number of users with p_j > share, for share > 0 of any shape; float64, whole."""
         h = np.asarray(shares, dtype=np.float64)
-        num_users = np.floor((h * self.normaliser) ** (-1.0 / self.exponent))
+        user_counts = np.floor((h * self.normaliser) ** (-1.0 / self.exponent))
         # The root is rounded; ask the probabilities themselves on either side.
-        num_users = np.where(self.probability(num_users + 1.0) > h, num_users + 1.0, num_users)
-        is_above = self.probability(np.maximum(num_users, 1.0)) > h
-        return np.asarray(np.where((num_users > 0.0) & ~is_above, num_users - 1.0, num_users))
+        user_counts = np.where(self.probability(user_counts + 1.0) > h, user_counts + 1.0, user_counts)
+        is_above = self.probability(np.maximum(user_counts, 1.0)) > h
+        return np.asarray(np.where((user_counts > 0.0) & ~is_above, user_counts - 1.0, user_counts))
 
     def compute_uncapped_mass(self, fractions: npt.ArrayLike) -> FloatArray:
         """Return the sum of p_j over users with p_j <= tau_0, by Hurwitz zeta.

@@ -462,8 +462,8 @@ def best_joint(
         return math.sqrt(objective.find_optimum(_CELL_TOLERANCE, tangents_by_threshold[h1].offset)[1])
 
     threshold, cells_bound = search_thresholds(problem.sizes, solve, bound_cell, progress, should_stop)
-    deviation_limit = best_limit(problem, threshold)
-    lower_bound = min(deviation_limit.certificate.lower_bound, math.sqrt(min(f_lower_bounds)), cells_bound)
-    error = deviation_limit.error_parts.error
+    limit_choice = best_limit(problem, threshold)
+    lower_bound = min(limit_choice.certificate.lower_bound, math.sqrt(min(f_lower_bounds)), cells_bound)
+    error = limit_choice.error_parts.error
     argument = "every centre and limit and, by intervals, every bound on rows is covered"
-    return replace(deviation_limit, certificate=Certificate(error, min(lower_bound, error), argument))
+    return replace(limit_choice, certificate=Certificate(error, min(lower_bound, error), argument))

@@ -54,10 +54,10 @@ NORMS, NORM_RANGE = 24, 1e4
 
 @dataclass(frozen=True, eq=False)
 class SelectedGroups:
-    """The release probability and error of every privately selected group; each of shape (num_entries,).
+    """Every privately selected group's release probability, and the two parts of its mean squared error, which add up.
 
     Attributes:
-        keep_probabilities: Probability that the group is released.
+        keep_probabilities: Probability that the group is released, shape (num_entries,); as all.
         released_squares: Mean squared error given that it is released, times that probability.
         dropped_squares: t^2 times the probability that it is not.
     """

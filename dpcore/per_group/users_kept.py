@@ -53,7 +53,7 @@ class PairsByGroup:
 
 @dataclass(frozen=True, eq=False)
 class KeptMoments:
-    """Probability that a group is kept, and squared error of its kept sum, under a selection rule.
+    """Every group's probability of being kept under a rule, and the mean of its squared error times 1 if kept, else 0.
 
     Each has shape (num_entries,).
 

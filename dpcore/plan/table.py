@@ -275,11 +275,8 @@ def build_mean_problem(
     halves_budget = parameters.program in (Program.PIPELINEDP, Program.TUMULT, Program.BIGQUERY)
     has_centred_split = halves_budget and parameters.budget.mechanism is NoiseKind.LAPLACE
     released_sums = ReleasedSums.CENTRED_SPLIT if has_centred_split else ReleasedSums.PAIR
-    estimated_mean = (
-        value_summary.clamped_values.mean
-        if problem.table_values is None
-        else value_summary.clamped_values.unclamped_mean
-    )
+    clamped_values = value_summary.clamped_values
+    estimated_mean = clamped_values.mean if problem.table_values is None else clamped_values.unclamped_mean
     return replace(problem, released_sums=released_sums), estimated_mean, value_summary
 
 
@@ -315,7 +312,7 @@ def _make_group_curve(
         smallest_amount = max(float(absolute_amounts[absolute_amounts > 0.0].min()), largest_amount * 1e-4)
         amount_bounds = curves.round_bounds(log_spaced(smallest_amount, largest_amount, MAX_AMOUNTS))
         has_all_amounts = False
-    l0_bounds, has_all_groups = curves.list_caps(int(sorted_pairs.sizes[0]), MAX_GROUPS)
+    l0_bounds, has_all_groups = curves.list_caps(int(sorted_pairs.k_values[0]), MAX_GROUPS)
     l0_indices = l0_bounds.astype(np.int64) - 1
     # Rows: alpha, beta, bound on groups, bound on the amount in each. The first candidate publishes 0 for every group.
     candidate_arrays = [np.array([[problem.error_of_nothing**2], [0.0], [0.0], [0.0]])]

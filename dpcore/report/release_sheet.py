@@ -26,7 +26,7 @@ PRINTED = "as the program prints it"
 
 @dataclass(frozen=True)
 class ReleaseSheet:
-    """What to state with released numbers.
+    """What to state with released numbers: statistics as (name, standard error, bound), guarantee, methods and code.
 
     Attributes:
         title: The title of the page that chose the bound.

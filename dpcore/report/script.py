@@ -38,7 +38,7 @@ NUMBERS_PER_LINE = 12
 
 @dataclass
 class Code:
-    """Python code under construction, with the names that it imports.
+    """Python code under construction, with what it imports as (module, name).
 
     Attributes:
         imports: (module, name) of everything used.

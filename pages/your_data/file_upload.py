@@ -180,7 +180,7 @@ def _change_sheet() -> None:
 
 
 def _look_at_files(paths: Paths, file_names: Sequence[str], workspace: counting.Workspace | None) -> None:
-    """Open files with the chosen sheet and separator, as `_open_files`."""
+    """Open files beside the page, with the chosen sheet and separator, or read a distribution of pairs at once."""
     st.session_state[columns.build_key("stopped")] = ""
     reading_options: dict[str, Any] = {
         name: str(st.session_state.get(columns.build_key(name)) or "") for name in ("sheet", "separator")
@@ -216,7 +216,7 @@ def _look_at_files(paths: Paths, file_names: Sequence[str], workspace: counting.
 
 
 def _use_opened_files() -> None:
-    """Show the columns of files that were opened, or why that failed."""
+    """Store the opened files and propose their roles, or store why that failed; do nothing while it runs."""
     session_state = st.session_state
     job: jobs.Job | None = session_state.get(_LOOK_JOB)
     if job is None or job.is_running:
@@ -250,7 +250,7 @@ def _use_opened_files() -> None:
 
 
 def _discard() -> None:
-    """Close and forget the file that waits."""
+    """Close and forget the files that wait, with their problems."""
     source: counting.Source | None = st.session_state.get(columns.build_key("table"))
     if source is not None:
         source.close()

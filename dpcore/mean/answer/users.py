@@ -449,10 +449,10 @@ def find_best_choice(
     problem: ClampedUsersProblem, *, progress: Progress = silent, should_stop: ShouldStop = never
 ) -> RangeChoice:
     """Find the best range and bound for users together, by `dpcore.mean.clamped_users.best_joint`."""
-    best_limit = best_joint(problem, progress=progress, should_stop=should_stop)
-    half_width = best_limit.width / 2.0
-    ends = best_limit.centre - half_width, best_limit.centre + half_width
-    return describe_choice(problem, best_limit.threshold, *ends, best_limit.certificate)
+    limit_choice = best_joint(problem, progress=progress, should_stop=should_stop)
+    half_width = limit_choice.width / 2.0
+    ends = limit_choice.centre - half_width, limit_choice.centre + half_width
+    return describe_choice(problem, limit_choice.threshold, *ends, limit_choice.certificate)
 
 
 def is_usable(problem: ClampedUsersProblem, range_choice: RangeChoice) -> bool:

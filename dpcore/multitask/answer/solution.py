@@ -297,8 +297,8 @@ def solve(dataset: Dataset | None, parameters: MultitaskParameters) -> Multitask
 
 def solve_beside_page(dataset: Dataset, parameters: MultitaskParameters) -> Solver:
     """Compute and compare weights, with the exact optima if a person has searched for them."""
-    generator, loss, rule = parameters.generator, parameters.loss, parameters.rule
-    graph_arguments = (generator, parameters.graph_seed, None if generator else dataset)
+    task_generator, loss, rule = parameters.generator, parameters.loss, parameters.rule
+    graph_arguments = (task_generator, parameters.graph_seed, None if task_generator else dataset)
     tasks = yield Cached(load_tasks, graph_arguments, num_kept=2)
     exponent_curve = yield Cached(compute_curve, (tasks, loss, rule.with_exponent(0.0)), num_kept=8)
     best_sampling = yield Cached(find_best_sampling, (tasks, loss), num_kept=4)
