@@ -260,7 +260,7 @@ def _guess_counts(table: Table, columns: list[str]) -> Roles | None:
 
 
 def _guess_events(table: Table, columns: list[str]) -> Roles:
-    """Return the roles of a table of events; the user's is empty if neither a name nor cells say who."""
+    """Return the roles of a table of events; that of the user is None if neither a name nor cells say who."""
     user_column = _guess_user(table, columns)
     other_columns = [column for column in columns if column != user_column]
     value_column = _find_named_column(

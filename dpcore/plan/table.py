@@ -278,11 +278,8 @@ def build_mean_problem(
     halves_budget = parameters.program in (Program.PIPELINEDP, Program.TUMULT, Program.BIGQUERY)
     has_centred_split = halves_budget and parameters.budget.mechanism is NoiseKind.LAPLACE
     released_sums = ReleasedSums.CENTRED_SPLIT if has_centred_split else ReleasedSums.PAIR
-    estimated_mean = (
-        value_summary.clamped_values.mean
-        if problem.table_values is None
-        else value_summary.clamped_values.unclamped_mean
-    )
+    clamped_values = value_summary.clamped_values
+    estimated_mean = clamped_values.mean if problem.table_values is None else clamped_values.unclamped_mean
     return replace(problem, released_sums=released_sums), estimated_mean, value_summary
 
 
