@@ -62,11 +62,8 @@ def write(choice: Choice) -> Code:
         # One budget for the query, which gives half of it to a hidden count of users.
         total_epsilon = choice.epsilon + choice.selection.epsilon
         choice = replace(choice, epsilon=total_epsilon, delta=choice.selection.delta, selection=None)
-    has_query = (
-        choice.is_in_every_library
-        and not makes_bins(choice)
-        and not is_of_one_column(choice)
-        and not refusals
+    has_query = choice.is_in_every_library and not (
+        makes_bins(choice) or is_of_one_column(choice) or refusals
     )
     body_text = write_statements(choice) if has_query else ""
     sentences = refusals or list_differences(choice)

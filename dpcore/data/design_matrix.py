@@ -124,7 +124,7 @@ def is_numeric(table: Table, column: str) -> bool:
 
 
 def guess_design(table: Table, allows_words: bool = False) -> Design:
-    """Guess a design: user and label by name, and all other usable columns as features.
+    """Guess a design: user and label by name, else the first column and the last of numbers; features from the others.
 
     Args:
         table: A table with at least one column.
@@ -223,7 +223,7 @@ class _Reading:
 def build_dataset(
     table: Table, design: Design, disclosure: Disclosure, check: Check | None = None
 ) -> Dataset:
-    """Build the dataset with the facet `table`: features, labels and users.
+    """Build the dataset with the facet `table`: features, labels and users of the complete rows.
 
     Args:
         table: Result of `dpcore.counting.read_table`.

@@ -305,11 +305,11 @@ class PlanSolution:
     def reaching_epsilons(self) -> tuple[float, ...]:
         """Return the plan's epsilon at which each line, at its share, reaches its target; 0 or infinite if dropped."""
         epsilons = []
-        for line, amount in zip(self.lines, self.needed_amounts.tolist(), strict=True):
+        for line, needed_amount in zip(self.lines, self.needed_amounts.tolist(), strict=True):
             if line.is_dropped:
                 epsilons.append(0.0 if line.is_reached else math.inf)
             else:
-                epsilons.append(self.budget.convert_to_epsilon(amount / line.share))
+                epsilons.append(self.budget.convert_to_epsilon(needed_amount / line.share))
         return tuple(epsilons)
 
     @cached_property
