@@ -95,10 +95,10 @@ _NAMES_BY_LIST = {
 _CONTRIBUTIONS_BY_NAME = {contribution.value: contribution for contribution in Contribution}
 
 
-def has_schema(first_bytes: bytes) -> bool:
-    """Return True if the first bytes of a file state that it holds a distribution of pairs."""
+def has_schema(first_bytes: bytes, schema: str = SCHEMA) -> bool:
+    """Return True if the first bytes of a file state a schema, by default of pairs, of any version."""
     stripped_bytes = first_bytes[:_HEAD_BYTES].removeprefix(b"\xef\xbb\xbf").lstrip()
-    return stripped_bytes.startswith(b"{") and b'"sweetspot/pair-distribution/' in stripped_bytes
+    return stripped_bytes.startswith(b"{") and f'"{schema.rpartition("/")[0]}/'.encode() in stripped_bytes
 
 
 def summarise_pairs(pairs: Pairs) -> PairSizes:
@@ -212,19 +212,10 @@ def _read_lists(node: JsonValue, names: tuple[str, ...]) -> dict[str, IntArray] 
     members = node.get_members(names)
     if members is None:
         return None
-    arrays_by_name: dict[str, IntArray] = {}
-    for name, member in members.items():
-        numbers = member.value
-        if not isinstance(numbers, list) or not 0 < len(numbers) <= MAX_ENTRIES:
-            member.must_be(f"a list of 1 to {MAX_ENTRIES:,} entries")
-            continue
-        valid_flags = [type(number) is int and 1 <= number <= MAX_SIZE for number in numbers]
-        bad_index = None if all(valid_flags) else valid_flags.index(False)
-        if bad_index is None:
-            arrays_by_name[name] = np.array(numbers, dtype=np.int64)
-        else:
-            location = f"{member.location}, entry {bad_index + 1:,}"
-            JsonValue(numbers[bad_index], location, member.problems).get_integer(1, MAX_SIZE)
+    arrays = {
+        name: each.get_numbers(MAX_ENTRIES, (1, MAX_SIZE), is_integer=True) for name, each in members.items()
+    }
+    arrays_by_name = {name: array for name, array in arrays.items() if array is not None}
     if len(arrays_by_name) < len(names):
         return None
     if len({array.size for array in arrays_by_name.values()}) > 1:
