@@ -72,7 +72,7 @@ class Theorem2Variances:
 
 
 def build_theorem_2_problem(g: int) -> MeanProblem:
-    """Build example 2 of the paper at g.
+    """Build example 2 of the paper at g: g users with one row, g users with g rows, and the noise ratio g.
 
     Args:
         g: Whole, 1 to 1e9.
@@ -323,7 +323,7 @@ class Domination:
 
     @property
     def light_share(self) -> float:
-        """Return p = a / (a + b)."""
+        """Return p = a / (a + b), the share of light users in the limit."""
         return self.num_light_users / (self.num_light_users + self.num_heavy_users)
 
 

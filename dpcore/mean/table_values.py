@@ -312,7 +312,7 @@ class KnownValues:
         return BoundCurve(table_values.histogram, lambda h, k: compute_error(h, k).variance, numerators)
 
     def best_cap(self) -> BoundOptimum:
-        """Return the best cap."""
+        """Return the best whole cap from the smallest to the largest size."""
         return self.cap_curve.minimise(is_integer=True)
 
     def best_smooth(self) -> BoundOptimum:

@@ -34,7 +34,7 @@ EXPONENT_TICKS = ((0.0, "0"), (0.25, "1/4"), (0.5, "1/2"), (0.75, "3/4"), (1.0, 
 
 
 def name_weights(comparison: WeightComparison) -> str:
-    """Name the weights by their exponent."""
+    """Name the weights by their exponent, as ``μ = 0.5``."""
     return f"μ = {wording.entered(comparison.rule.exponent)}"
 
 
@@ -42,7 +42,7 @@ def name_weights(comparison: WeightComparison) -> str:
 
 
 def plot_buckets(solution: MultitaskSolution) -> Plot:
-    """Plot the weights from tail to head, with the best uniform sampling for comparison."""
+    """Plot the weights' error bound from tail to head over that of uniform ones, beside the best uniform sampling."""
     comparison = solution.comparison
     return _plot_buckets(
         "many-tasks-buckets",
@@ -55,7 +55,7 @@ def plot_buckets(solution: MultitaskSolution) -> Plot:
 
 
 def plot_optimum(comparison: WeightComparison, optima: Optima) -> Plot:
-    """Plot the weights from tail to head, with both exact optima for comparison."""
+    """Plot the weights' error bound from tail to head over that of uniform ones, beside both exact optima."""
     styles_and_symbols = ((TASK_OPTIMUM_STYLE, "square"), (USER_OPTIMUM_STYLE, "triangle-up"))
     compared_series = [
         (wording.capital(name), slice_by_size(optimum, comparison.uniform_allocation), *style_and_symbol)

@@ -229,7 +229,7 @@ class Optima:
 
     @property
     def by_name(self) -> dict[str, Allocation]:
-        """Return both by what they optimise."""
+        """Return both optima by name: ``problem (9)``, one weight per task, and ``free weights``, per user and task."""
         return {"problem (9)": self.task_optimum, "free weights": self.user_task_optimum}
 
     def choose(self, fit: BudgetFit) -> Allocation:
@@ -278,7 +278,7 @@ class MultitaskSolution:
 
     @property
     def tasks(self) -> Tasks:
-        """Return users and tasks."""
+        """Return the users and tasks of the comparison."""
         return self.comparison.tasks
 
 
