@@ -205,10 +205,10 @@ def show_counts(answer: Answer, dataset: Dataset) -> section.Parts:
 def show_budget(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show beta, exact and by the paper's sufficient condition, in a table and over epsilon."""
     parameters = answer.parameters
-    budgets = compare_budgets(parameters.target)
+    budget_comparison = compare_budgets(parameters.target)
     columns = yield section.Cached(plots.build_budget_columns, (parameters.delta,), num_kept=8)
-    plot = plots.plot_budget(columns, parameters.epsilon, budgets.exact_budget)
-    yield section.Columns(((words.describe_budgets(budgets),), (plot,)))
+    plot = plots.plot_budget(columns, parameters.epsilon, budget_comparison.exact_budget)
+    yield section.Columns(((words.describe_budgets(budget_comparison),), (plot,)))
 
 
 # --- the experiment on generated tasks ------------------------------------------------------------------------

@@ -305,10 +305,10 @@ def solve_beside_page(dataset: Dataset, parameters: MultitaskParameters) -> Solv
     comparison = yield Cached(
         compare_weights, (tasks, rule, parameters.max_tasks, exponent_curve, best_sampling), num_kept=4
     )
-    budgets = yield Cached(task_problem.compare_budgets, (parameters.target,), num_kept=32)
-    optima_search: SearchResult = yield search_optima(tasks, loss)
-    current_optima = optima_search.value if optima_search.stage is Stage.FINAL else None
-    return SearchResult(MultitaskSolution(parameters, comparison, budgets, current_optima))
+    budget_comparison = yield Cached(task_problem.compare_budgets, (parameters.target,), num_kept=32)
+    optima_result: SearchResult = yield search_optima(tasks, loss)
+    current_optima = optima_result.value if optima_result.stage is Stage.FINAL else None
+    return SearchResult(MultitaskSolution(parameters, comparison, budget_comparison, current_optima))
 
 
 NOT_COMPARED = (

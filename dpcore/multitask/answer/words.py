@@ -139,8 +139,8 @@ def write_detail(solution: MultitaskSolution) -> str:
         sentences.append(f"{describe_tail_and_head(comparison)}.")
     if solution.optima is not None:
         optimal_allocation = solution.optima.choose(comparison.rule.fit)
-        gain = max(1.0 - compare_totals(optimal_allocation, comparison.allocation), 0.0)
-        gain_phrase = f"a further {wording.percent(gain)}" if gain >= UNCHANGED / 10.0 else "nothing more"
+        saving = max(1.0 - compare_totals(optimal_allocation, comparison.allocation), 0.0)
+        gain_phrase = f"a further {wording.percent(saving)}" if saving >= UNCHANGED / 10.0 else "nothing more"
         sentences.append(f"The exact optimum would gain {gain_phrase}.")
     if comparison.rule.fit.clips_nobody:
         constant_text = f"c = {wording.number(compute_inflation(comparison))}"
