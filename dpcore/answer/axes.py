@@ -39,7 +39,7 @@ ROWS_UNIT = "rows per user"
 
 
 def build_bound_axis(histogram: ContributionHistogram) -> Axis:
-    """Build the horizontal axis of curves over a bound."""
+    """Build the horizontal log axis of curves over a bound on rows, with the limits of `choose_bound_limits`."""
     limits = choose_bound_limits(histogram)
     return Axis("bound", ROWS_UNIT, limits, title="Bound (rows per user)", number_format=",.3~r")
 

@@ -276,7 +276,7 @@ class Methods:
 
     @property
     def text(self) -> str:
-        """Return the sentences as they are printed."""
+        """Return the sentences as they are printed, with the names of works in place of keys."""
         return insert_names(self._text_with_citations).replace("\N{NO-BREAK SPACE}", " ")
 
     @property

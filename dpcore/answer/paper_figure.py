@@ -93,7 +93,7 @@ class PaperFigure:
 
     @property
     def name(self) -> str:
-        """Return the item with its paper."""
+        """Return the paper's name and that of the item: ``Amin et al. 2019, figure 3``."""
         return f"{self.paper_name}, {self.item_name[0].lower()}{self.item_name[1:]}"
 
     def compute(
@@ -241,7 +241,7 @@ def build_plot(figure: PaperFigure, figure_runs: FigureRuns) -> Plot:
 
 
 def describe_difference(figure: PaperFigure, figure_runs: FigureRuns) -> str:
-    """Write how far our numbers lie from the paper's, or that it prints none."""
+    """Write how far our numbers lie from the paper's or outside the range that it states, or that it prints none."""
     difference = figure.compute_largest_difference(figure_runs)
     if difference is None:
         return "The paper prints no numbers of this figure."

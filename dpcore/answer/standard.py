@@ -22,7 +22,7 @@ ASSUMES_PUBLIC_COUNTS = (
 
 
 def warn_of_leak(results_text: str, source_phrase: str = "them", remedy_text: str = CHOOSE_PRIVATELY) -> str:
-    """Warn that results depend on private data.
+    """Write the warning that results depend on private data.
 
     Args:
         results_text: Subject and auxiliary verb: ``this bound was``.

@@ -102,7 +102,7 @@ class FileAttempts(ABC):
                     release_memory()
 
     def _reduce_checked_files(self) -> Facets:
-        """Count files, recoded to UTF-8 if needed, while their ends are checked."""
+        """Count files, rewritten as UTF-8 with marked fields if needed, while their ends are checked."""
         for index, each in enumerate(self._relations):
             if each.is_text and (each.marked_separator or not each.encoding.startswith("utf-8")):
                 if not each.encoding.startswith("utf"):

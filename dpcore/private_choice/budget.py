@@ -105,7 +105,7 @@ def _list_short_decimals(target: Decimal) -> Iterator[Decimal]:
 
 
 def find_release_epsilon(total_epsilon: float, ledger: Ledger, neighbours: Neighbours) -> float:
-    """Compute what is left of a total epsilon for a release that adds or removes one user; 0 if nothing is.
+    """Compute what is left of a total epsilon for a release that adds or removes one user, rounded down; 0 if nothing.
 
     ``neighbours`` is the relation of the selection whose result the release uses, which the ledger has.
     """

@@ -63,7 +63,7 @@ class MeanPage(Page):
         return parameters
 
     def choose_formula_file(self, answer: Answer) -> str:
-        """Return the file on the error on this table, on users who differ, or on independent rows."""
+        """Return the formula file's name: for this table, users who differ, private counts, or independent rows."""
         solution = answer.solution
         if solution.problem.table_values is not None:
             return "formula_table"

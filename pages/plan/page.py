@@ -52,7 +52,7 @@ class PlanPage(Page):
         return answer.plots["plan-errors"]()
 
     def draw_behind(self, answer: Answer) -> None:
-        """Draw what stands behind the plan; the numbers of its lines are in the table."""
+        """Draw what stands behind the plan, with its first two numbers; those of its lines are in the table."""
         cards.draw_behind(replace(answer, numbers=answer.numbers[:2]))
 
     def reads_rows(self, answer: Answer) -> bool:

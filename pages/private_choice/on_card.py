@@ -84,7 +84,7 @@ class BoundSelection:
 
     @property
     def cost_text(self) -> str:
-        """Write what the selection usually costs, from public figures: these data are not looked at before."""
+        """Write what the selection usually costs, from public figures, not from these data; empty without a request."""
         if self.request is None:
             return ""
         problem, num_rows = self.request.problem, self.request.public_rows

@@ -62,7 +62,7 @@ def draw_body(slots: layout.PageSlots) -> None:
 
 
 def _ask_for_numbers(question_name: str, sheet: ReleaseSheet) -> dict[str, str]:
-    """Draw empty fields for the released numbers, and for the errors that a program prints; return their texts."""
+    """Draw fields for released numbers and errors that a program prints; return their texts by statistic."""
     texts = {}
     for statistic, noise_text, _ in sheet.statistics:
         for label in (statistic, f"± {statistic}")[: 1 + (noise_text == PRINTED)]:

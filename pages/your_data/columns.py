@@ -196,7 +196,7 @@ def choose_disclosure(question_text: str, disclosures: Sequence[Disclosure]) -> 
 
 
 def _rename() -> None:
-    """Apply the entered column names to a file without a header."""
+    """Apply the entered names to the columns of a file without a header, and propose roles anew; nothing if refused."""
     state = st.session_state
     source: counting.Source | None = state.get(build_key("table"))
     names_text: str | None = state.get(build_key("names"))

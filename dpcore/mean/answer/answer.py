@@ -31,6 +31,7 @@ from dpcore.code.forms import (
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours, Provenance
 from dpcore.common.programs import choose_library
+from dpcore.data import binned_values
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts
 from dpcore.mean.answer import plots, users
@@ -198,6 +199,7 @@ def build_answer(
     )
     if users_solution is not None:
         answer = _clamp_users(answer, mean_solution, users_solution, dataset)
+    answer = replace(answer, assumptions=(*answer.assumptions, *binned_values.list_assumptions(dataset)))
     numbers = list(answer.numbers)
     relative_error = measure_relative_error(dataset, mean_solution, numbers[1].value or 0.0, parameters)
     numbers[1] = replace(numbers[1], note=f"({relative_error.text})")  # The error of the best bound.

@@ -91,7 +91,7 @@ PAIR_AIM_TEXT = (
 
 
 def describe_pair_cost(problem: PrivatePairProblem) -> str:
-    """Write how far a draw of a pair usually errs, from public figures alone."""
+    """Write how far a draw of a pair usually errs, or that it is of little use, from public figures alone."""
     excess, groups_text = expected_of_pair(problem), wording.counted(problem.num_groups, "group")
     if excess is None:
         return f"With {groups_text}, a draw is little better than a guess: enter known bounds, or a larger ε."
