@@ -309,8 +309,8 @@ def _find_complete_rows(reading: _Reading) -> IntArray:
     left_out_mask = np.any([np.zeros(len(reading.table.frame), bool), *masks_by_column.values()], axis=0)
     complete_rows = np.flatnonzero(~left_out_mask)
     if masks_by_column:
-        first_masks = list(masks_by_column.items())[:10]
-        line_texts = [f"{shorten(column)}: {reading.describe_lines(mask)}" for column, mask in first_masks]
+        mask_items = list(masks_by_column.items())[:10]
+        line_texts = [f"{shorten(column)}: {reading.describe_lines(mask)}" for column, mask in mask_items]
         noun_forms = "row with a missing value was", "rows with missing values were"
         count_text = wording.counted(int(left_out_mask.sum()), *noun_forms)
         reading.notes.append(f"{count_text} left out ({'; '.join(line_texts)}).")
