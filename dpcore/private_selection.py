@@ -26,7 +26,13 @@ from dpcore.counting.user_amounts import read_user_amounts
 from dpcore.data.column_names import list_columns
 from dpcore.data.column_roles import MissingRule, Roles
 from dpcore.data.group_list import find_groups, write_groups
-from dpcore.data.totals_per_user import UserAmounts, build_dummy_dataset, get_role_columns, get_user_amounts
+from dpcore.data.totals_per_user import (
+    UserAmounts,
+    build_dummy_dataset,
+    expand_rows,
+    get_role_columns,
+    get_user_amounts,
+)
 from dpcore.dataset import Contribution, Dataset, Values
 from dpcore.mean import Clamp
 from dpcore.per_group.parameters import Statistic
@@ -181,7 +187,7 @@ def select_range(
     columns: dict[str, Any] = {"user": tuple(list_columns(user)), "group": (), "value": value}
     columns |= {"missing": missing, "sheet": sheet, "separator": separator}
     if isinstance(data, Dataset):
-        columns, values = get_role_columns(data), data.values
+        columns, values = get_role_columns(data), data.values and expand_rows(data.values)
         user_amounts = UserAmounts(data.histogram, name=data.name)
     else:
         user_amounts = _read_amounts(data, columns, request)

@@ -197,8 +197,8 @@ def to_dataset(
                 source = files.open_files([MemoryFile(parquet_bytes)], [FRAME_FILE])
             elif (file_paths := files.list_paths(data)) is None:
                 dataset = _build_from_counts(data, provenance)
-            elif files.find_distributions(file_paths):
-                dataset = files.read_distribution(file_paths, provenance=provenance)
+            elif files.find_summaries(file_paths):
+                dataset = files.read_summary(file_paths, provenance=provenance)
             else:
                 source = files.open_files(file_paths, sheet=sheet, separator=separator)
             if source is not None:

@@ -23,7 +23,7 @@ from dpcore.counting.heads import read_json
 from dpcore.counting.relation import Relation, read_stamp
 from dpcore.counting.text import TooManyCells, read_separator, read_table
 from dpcore.counting.workbooks import read_workbook
-from dpcore.data import group_pairs
+from dpcore.data import binned_values, group_pairs
 from dpcore.data.column_names import refuse_other_columns, shorten
 from dpcore.data.column_roles import Roles, guess_roles
 from dpcore.data.tables import FileKind, Table, join_tables, join_types
@@ -234,36 +234,45 @@ def convert_to_files(paths: Sequence[str | os.PathLike[str] | MemoryFile]) -> li
     return [path if isinstance(path, MemoryFile) else Path(path) for path in paths]
 
 
-def find_distributions(paths: Sequence[str | os.PathLike[str] | MemoryFile]) -> list[File]:
-    """Return those of the files whose first bytes state that they hold a distribution of pairs; others are skipped."""
-    distribution_files = []
+SUMMARIES = {
+    group_pairs.SCHEMA: ("a distribution of pairs", group_pairs.read_distribution, "group"),
+    binned_values.SCHEMA: ("a file of binned values", binned_values.read_values, "mean"),
+}
+"""The name of each kind of file of summaries, its reader, and a command that answers from it, by its schema."""
+
+
+def find_summaries(paths: Sequence[str | os.PathLike[str] | MemoryFile]) -> list[tuple[File, str]]:
+    """Return those of the files whose first bytes state that they hold summaries, each with its schema."""
+    summary_files = []
     for file in convert_to_files(paths):
         if isinstance(file, MemoryFile) or os.path.isfile(file):
             # The function that reads the file reports an error.
             with suppress(OSError), file.open("rb") as stream:
-                if group_pairs.has_schema(stream.read(_COMPARED_BYTES)):
-                    distribution_files.append(file)
-    return distribution_files
+                first_bytes = stream.read(_COMPARED_BYTES)
+                schemas = [schema for schema in SUMMARIES if group_pairs.has_schema(first_bytes, schema)]
+                summary_files += [(file, schema) for schema in schemas[:1]]
+    return summary_files
 
 
-def read_distribution(
+def read_summary(
     paths: Sequence[str | os.PathLike[str] | MemoryFile],
     names: Sequence[str] | None = None,
     provenance: Disclosure | ReleaseFacts = Disclosure.PRIVATE,
 ) -> Dataset:
-    """Read the distribution of pairs in one file as a dataset; no column has to be named.
+    """Read the summaries in one of the files that `find_summaries` finds as a dataset; no column has to be named.
 
     Raises:
         InvalidInput: There are several files, it cannot be a release, or the numbers in it fit no data.
     """
+    (path, schema), *_ = find_summaries(paths)
+    summary_name, read_content, _ = SUMMARIES[schema]
     if len(paths) > 1:
-        raise refuse("a distribution of pairs is one file", remedy="Choose it alone")
+        raise refuse(f"{summary_name} is one file", remedy="Choose it alone")
     if not isinstance(provenance, Disclosure):
-        raise refuse("a distribution of pairs cannot be a DP release", remedy="Say public or private")
-    (path,) = convert_to_files(paths)
+        raise refuse(f"{summary_name} cannot be a DP release", remedy="Say public or private")
     with path.open("rb") as file:
-        content = file.read(group_pairs.MAX_BYTES + 1)
-    return group_pairs.read_distribution(content, path.name if names is None else names[0], provenance)
+        content = file.read(binned_values.MAX_BYTES + 1)
+    return read_content(content, path.name if names is None else names[0], provenance)
 
 
 @convert_system_errors()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from dpcore.contributions import MAX_SIZE
 from dpcore.data.column_roles import MissingUsers, Roles
+from dpcore.data.value_bins import LARGEST_MEAN
 from dpcore.dataset import Contribution
 
 if TYPE_CHECKING:
@@ -316,6 +317,35 @@ def bin_totals(rows: Table) -> Table:
     return binned_totals.group_by("bin").aggregate(
         users=binned_totals.count().cast("int64"), mean=binned_totals["total"].mean().cast("float64")
     )
+
+
+@_cache_expressions
+def bin_user_values(rows: Table, lower: float, upper: float, num_bins: int) -> Table:
+    """Build the query for the values of each user by bin: (``user``, ``rows``, ``mean``, ``deviation``).
+
+    Users are ranks, as in `rank_pairs`. The bins are those of `dpcore.data.value_bins.ValueBins`; two more hold the
+    values below and above, where the standard deviation is 0. Of equal values it is 0, and their mean is exact.
+    """
+    import ibis
+
+    width = (upper - lower) / num_bins
+    limited_value = ibis.greatest(ibis.least(rows["value"], upper), lower - width)
+    bins = ((limited_value - lower) / width).floor().cast("int64")
+    # Distances from the middle of the bin, so that shifts do not cancel and no square is large.
+    offset = limited_value - ((bins.cast("float64") + 0.5) * width + lower)
+    summed_value = ibis.greatest(ibis.least(rows["value"], LARGEST_MEAN), -LARGEST_MEAN)
+    columns_by_name = {"bin": bins, "summed": summed_value, "offset": offset, "square": offset * offset}
+    binned_rows = rows.mutate(**columns_by_name)
+    cells = binned_rows.group_by([*list_user_columns(rows), "bin"]).aggregate(
+        rows=binned_rows.count().cast("int64"), total=binned_rows["summed"].sum().cast("float64"),
+        least=binned_rows["summed"].min(), largest=binned_rows["summed"].max(),
+        offset=binned_rows["offset"].mean(), square=binned_rows["square"].mean(),
+    )  # fmt: skip
+    mean = ibis.greatest(ibis.least(cells["total"] / cells["rows"], cells["largest"]), cells["least"])
+    user_ranks = ibis.dense_rank().over(order_by=[cells[column] for column in list_user_columns(rows)])
+    variance = ibis.greatest(cells["square"] - cells["offset"] * cells["offset"], 0.0)
+    deviation = (cells["least"] < cells["largest"]).ifelse(variance.sqrt(), 0.0)
+    return cells.select(user=user_ranks, rows=cells["rows"], mean=mean, deviation=deviation)
 
 
 @_cache_expressions

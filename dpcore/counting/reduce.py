@@ -76,6 +76,7 @@ class Reduction:
         count_remedy: Remedy of the problems of cells that are not counts.
         max_fetched_pairs: Largest number of pairs that may be fetched from a remote engine, at most
             `MAX_FETCHED_PAIRS`; with 0 there is a note on their number instead.
+        fetch_values: Function that fetches the binned values of the counted rows from a remote engine; None for none.
     """
 
     rows: Table
@@ -91,6 +92,7 @@ class Reduction:
     order_column: str = ""
     count_remedy: str = "A count must be a whole number; if it is not one, choose another column"
     max_fetched_pairs: int = 0
+    fetch_values: Callable[[Table, ContributionHistogram], dataset.Values] | None = None
     _num_counted_rows: int = 0
     _num_unnamed_rows: int = 0
     _num_rows_without_task: int = 0
@@ -112,6 +114,8 @@ class Reduction:
         counts_rows = self.roles.contribution is dataset.Contribution.ROWS
         if counts_rows and self.roles.value is not None and self.duck is not None:
             facets.values = self._fetch_values(rows, histogram, self.duck)
+        if self.fetch_values is not None:
+            facets.values = self.fetch_values(rows, histogram)
         facets.totals = self._fetch_totals(rows, histogram, has_negative)
         if self.roles.task is not None:
             self._add_task_facets(rows, facets)
@@ -391,7 +395,7 @@ class Reduction:
     ) -> dataset.Totals:
         """Return the totals per user, exact or in bins; rows per user without a usable value column."""
         value_column = self.roles.value
-        if value_column is None or self.is_count_table:
+        if value_column is None or self.is_count_table or self.fetch_values is not None:
             return dataset.Totals.of_contributions(histogram)
         if has_negative:
             self.notes.append(f"Column {shorten(value_column)} has negative values{COUNT_ROWS_TEXT}")
