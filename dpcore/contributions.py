@@ -343,7 +343,7 @@ class ContributionHistogram(ByDigest):
         return int(self.pieces(h).users_above)
 
     def heaviest_sizes(self, max_users: int) -> IntArray:
-        """Return the numbers of rows of the heaviest users, descending, of at most ``max_users``."""
+        """Return the numbers of rows of the ``max_users`` heaviest users, or of all if they are fewer, descending."""
         user_counts = np.minimum(self.users[::-1][:max_users], max_users)
         return np.repeat(self.sizes[::-1][:max_users], user_counts)[:max_users]
 
@@ -393,7 +393,7 @@ def rank_within_users(user_codes: npt.NDArray[np.signedinteger[Any]], keys: npt.
 
 
 def log_spaced(low: float, high: float, num_points: int, extra_points: Sequence[float] = ()) -> FloatArray:
-    """Build ascending log-spaced numbers from ``low`` to ``high``, with both ends and ``extra_points`` included.
+    """Build ascending log-spaced numbers from ``low`` to ``high``, with both ends and the extra points between them.
 
     Args:
         low: Lower end, above 0.

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import enum
 import hashlib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dpcore.common.checks import Problems, refuse
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts
-from dpcore.contributions import ByDigest, ContributionHistogram, FloatArray, IntArray
+from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
+from dpcore.data.array_facet import ArrayFacet
 from dpcore.data.tables import TableLayout
+from dpcore.data.value_bins import ValueBins
 
 MAX_VALUES = 20_000_000
-"""Rows that the facet `Values` may hold: 16 bytes each, 320 MB."""
+"""Entries that the facet `Values` may hold: 16 bytes each, 320 MB."""
 MAX_TOTALS = 20_000_000
 """Users that the facet `Totals` may hold: 8 bytes each, 160 MB."""
 MAX_PAIRS = 20_000_000
@@ -33,40 +37,7 @@ class Contribution(enum.Enum):
     TOTAL = "total of a column"
 
 
-class _Facet(ByDigest):
-    """Base of dataclasses of arrays, which become int64 or float64 by their types, read-only, and equal by content."""
-
-    def __post_init__(self) -> None:
-        filled_fields = [f for f in fields(self) if getattr(self, f.name) is not None]  # type: ignore[arg-type]
-        array_fields = [f for f in filled_fields if "Array" in f.type]
-        for array_field in array_fields:
-            entry_type = np.int64 if array_field.type.startswith("Int") else np.float64
-            values = getattr(self, array_field.name)
-            # Nobody else can write to a read-only array of the right type: copies would double the memory.
-            is_array = isinstance(values, np.ndarray)
-            is_shareable = is_array and values.base is None and not values.flags.writeable
-            array = np.array(values, entry_type, order="C", copy=None if is_shareable else True)
-            object.__setattr__(self, array_field.name, array)
-        problems = Problems()
-        self._check(problems)
-        problems.raise_if_any()
-        for array_field in array_fields:
-            getattr(self, array_field.name).flags.writeable = False
-
-    def _check(self, problems: Problems) -> None:
-        """Add a problem for every fault of the attributes; a facet without conditions adds none."""
-
-    @cached_property
-    def digest(self) -> str:
-        """Return the SHA-256 of the content, hexadecimal. It comes from the data: as private as they are."""
-        hasher = hashlib.sha256(type(self).__name__.encode())
-        for field in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
-            hasher.update(value.ravel().data if isinstance(value, np.ndarray) else repr(value).encode())
-        return hasher.hexdigest()
-
-
-class _OfTasks(_Facet):
+class _OfTasks(ArrayFacet):
     """A facet of tasks, which some columns name together."""
 
     column: str
@@ -79,34 +50,80 @@ class _OfTasks(_Facet):
 
 
 @dataclass(frozen=True, eq=False)
-class Values(_Facet):
-    """One value per row, sorted by user.
+class Values(ArrayFacet):
+    """One value per row, or the mean of a user's rows in each public bin, sorted by user.
 
     Attributes:
-        user_codes: Codes 0 .. num_users - 1, ascending, shape (num_rows,), int64. Never ids.
-        values: Finite values, shape (num_rows,), float64, in the column's own unit.
+        user_codes: Codes 0 .. num_users - 1, ascending, shape (num_entries,), int64. Never ids.
+        values: Finite values, shape (num_entries,), float64, in the column's own unit.
         column: Name of the column they came from.
+        num_rows_each: Rows of each entry, at least 1, shape (num_entries,), int64; None where each is one row.
+        deviations: Standard deviation of the values of these rows, divisor num_rows_each, likewise; 0 outside the bins.
+        bins: The public bins; None where each entry is one row.
 
     Raises:
-        InvalidInput: Shapes differ, codes not ascending, values not finite.
+        InvalidInput: Shapes differ, codes not ascending, values not finite, an entry without rows.
     """
 
     user_codes: IntArray
     values: FloatArray
     column: str = "value"
+    num_rows_each: IntArray | None = None
+    deviations: FloatArray | None = None
+    bins: ValueBins | None = None
 
     def _check(self, problems: Problems) -> None:
-        """Add a problem if there are no values, shapes differ, codes are not ascending or values not finite."""
+        """Add a problem for no values, other shapes, unsorted codes, values not finite and entries without rows."""
         if self.user_codes.shape != self.values.shape or self.values.ndim != 1 or self.values.size == 0:
             problems.add("user_codes and values must be one-dimensional, of the same length, not empty")
         elif np.any(self.user_codes[1:] < self.user_codes[:-1]):
             problems.add("user_codes must be ascending")
         if not np.all(np.isfinite(self.values)):
             problems.add("values must be finite numbers")
+        num_rows = self.num_rows_each
+        if num_rows is not None and (num_rows.shape != self.values.shape or np.any(num_rows < 1)):
+            problems.add("num_rows_each must be whole numbers of at least 1, one per value")
+        deviations = self.deviations
+        if deviations is not None and (
+            deviations.shape != self.values.shape or not np.all(deviations >= 0.0)
+        ):
+            problems.add("deviations must be numbers of at least 0, one per value")
+
+    @property
+    def num_rows(self) -> int:
+        """Return the number of rows."""
+        return self.values.size if self.num_rows_each is None else int(self.num_rows_each.sum())
+
+    @cached_property
+    def limits(self) -> tuple[float, float]:
+        """Return the least and the largest value; of binned values the ends of the public bins."""
+        if self.bins is not None:
+            return self.bins.lower, self.bins.upper
+        return float(self.values.min()), float(self.values.max())
+
+    @cached_property
+    def first_entries(self) -> IntArray:
+        """Return the index of the first entry of each user, shape (num_users,)."""
+        return np.flatnonzero(np.concatenate(([True], np.diff(self.user_codes) > 0)))
+
+    @cached_property
+    def rows_per_user(self) -> IntArray:
+        """Return the number of rows of each user, shape (num_users,)."""
+        if self.num_rows_each is None:
+            return np.diff(np.append(self.first_entries, self.values.size))
+        return np.add.reduceat(self.num_rows_each, self.first_entries)
+
+    def weigh(self, terms: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return a term per entry, times the number of its rows."""
+        return terms if self.num_rows_each is None else terms * self.num_rows_each
+
+    def sum_per_user(self, terms: FloatArray) -> FloatArray:
+        """Return for each user the sum over their rows of a term per entry, shape (num_users,)."""
+        return np.asarray(np.add.reduceat(self.weigh(terms), self.first_entries))
 
 
 @dataclass(frozen=True, eq=False)
-class Totals(_Facet):
+class Totals(ArrayFacet):
     """One non-negative total per user, zeros allowed; or the totals that occur with the users who have each.
 
     Attributes:
@@ -265,7 +282,7 @@ class PairSizes(_OfTasks):
     def _check(self, problems: Problems) -> None:
         """Add problems for lists of different lengths, entries below 1, and totals that contradict each other."""
         for field_names in (("groups", "rows", "pairs"), ("task_rows", "task_users")):
-            arrays = [getattr(self, name) for name in field_names]
+            arrays = [getattr(self, field_name) for field_name in field_names]
             if arrays[0].size == 0 or any(array.shape != (arrays[0].size,) for array in arrays):
                 problems.add(f"{', '.join(field_names)} must have the same length, at least 1")
             elif min(int(array.min()) for array in arrays) < 1:
@@ -279,7 +296,7 @@ class PairSizes(_OfTasks):
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledRows(_Facet):
+class LabelledRows(ArrayFacet):
     """Features, a label and an owner per row, for models.
 
     Attributes:
@@ -381,7 +398,7 @@ class Dataset:
         for facet_name, facet in (("values", self.values), ("table", self.table)):
             if facet is None or self.contribution is not Contribution.ROWS:
                 continue
-            rows_per_user = np.bincount(facet.user_codes)
+            rows_per_user = np.bincount(facet.user_codes, getattr(facet, "num_rows_each", None))
             if ContributionHistogram.from_counts(rows_per_user[rows_per_user > 0]) != self.histogram:
                 problems.add(f"the {facet_name} facet does not have the histogram's rows per user")
         problems.raise_if_any()
@@ -423,7 +440,7 @@ class Dataset:
             )
 
     @property
-    def _facets(self) -> tuple[_Facet | None, ...]:
+    def _facets(self) -> tuple[ArrayFacet | None, ...]:
         """Return all facets in a fixed order, None for each that is missing."""
         return (self.values, self.totals, self.pairs, self.tasks, self.table, self.pair_sizes)
 

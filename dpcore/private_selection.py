@@ -26,7 +26,13 @@ from dpcore.counting.user_amounts import read_user_amounts
 from dpcore.data.column_names import list_columns
 from dpcore.data.column_roles import MissingRule, Roles
 from dpcore.data.group_list import find_groups, write_groups
-from dpcore.data.totals_per_user import UserAmounts, build_dummy_dataset, get_role_columns, get_user_amounts
+from dpcore.data.totals_per_user import (
+    UserAmounts,
+    build_dummy_dataset,
+    expand_rows,
+    get_role_columns,
+    get_user_amounts,
+)
 from dpcore.dataset import Contribution, Dataset, Values
 from dpcore.mean import Clamp
 from dpcore.per_group.parameters import Statistic
@@ -181,7 +187,7 @@ def select_range(
     columns: dict[str, Any] = {"user": tuple(list_columns(user)), "group": (), "value": value}
     columns |= {"missing": missing, "sheet": sheet, "separator": separator}
     if isinstance(data, Dataset):
-        columns, values = get_role_columns(data), data.values
+        columns, values = get_role_columns(data), data.values and expand_rows(data.values)
         user_amounts = UserAmounts(data.histogram, name=data.name)
     else:
         user_amounts = _read_amounts(data, columns, request)
@@ -237,9 +243,9 @@ def _pose_question(
     column_arguments = questions.QUESTIONS[question].column_arguments
     call_settings |= {name: column for name, column in columns.items() if name in column_arguments and column}
     # The settings are checked before any row is read.
-    listed_groups, edges = find_groups(write_groups(settings.get("groups")), settings.get("edges"))
+    listed_groups, bin_edges = find_groups(write_groups(settings.get("groups")), settings.get("edges"))
     dummy_dataset = build_dummy_dataset(
-        columns, provenance, contribution, task_names=(edges or listed_groups)[:1]
+        columns, provenance, contribution, task_names=(bin_edges or listed_groups)[:1]
     )
     reply = questions.reply_of(question, dummy_dataset, call_settings)
     request = _build_request(reply, epsilon, options)
@@ -276,7 +282,10 @@ def _build_request(reply: Reply, epsilon: float | None, options: Mapping[str, An
 
 
 def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest) -> UserAmounts:
-    """Read the amounts per user that a private selection is made from, out of any accepted kind of data."""
+    """Read the amounts per user that a private selection is made from, out of any accepted kind of data.
+
+    ``columns`` has by argument the columns, and how the data are read: ``missing``, ``sheet`` and ``separator``.
+    """
     pair_problem = request.problem if isinstance(request.problem, PrivatePairProblem) else None
     is_sum_per_group = pair_problem is not None and pair_problem.parameters.statistic is Statistic.SUM
     is_range = request.number is NumberPair.RANGE

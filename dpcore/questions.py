@@ -55,7 +55,7 @@ class Question:
 
     Attributes:
         package_name: Package of its mathematics, below `dpcore`.
-        accepted_columns: Which of value and group it takes.
+        accepted_columns: Which of value and group it takes; of tables with a label, of ranges and positive.
         needed_columns: Which of them it cannot do without.
         required_settings: Settings that have a default on the page and must be said here, as a wrong one is not seen.
         fixed_settings: Settings that the call itself stands for, as a field holds them.
@@ -224,11 +224,11 @@ def reply_of(call_name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
         parameters = dataclasses.replace(parameters, **{key: defaults[key] for key in unset_keys})
     answer = build_answer(subject, parameters)
     dataset = subject if isinstance(subject, Dataset) else None
-    call = call_with(question.package_name, answer.parameters)
-    assert call is not None
+    call_and_settings = call_with(question.package_name, answer.parameters)
+    assert call_and_settings is not None
     purpose_sentence = (inspect.getdoc(build_answer) or "").partition("\n")[0]
-    answer_package_name = f"dpcore.{question.package_name}.answer"
-    return Reply(answer, (call_name, call[1]), answer_package_name, purpose_sentence, dataset, subject)
+    package_name = f"dpcore.{question.package_name}.answer"
+    return Reply(answer, (call_name, call_and_settings[1]), package_name, purpose_sentence, dataset, subject)
 
 
 def _read_data(question: Question, data: Any, columns: Mapping[str, Any]) -> Any:
@@ -255,7 +255,7 @@ def parameters_of(call_name: str) -> type[Any]:
 
 
 def types_of(call_name: str) -> dict[str, Any]:
-    """Return the types of a call's own settings by name, and of ``intercept`` if the call has that."""
+    """Return the types of a call's own settings by name, and of ``intercept`` and ``missing`` if the call has them."""
     question = QUESTIONS[call_name]
     _, parameters_type, _ = _answer_types(question)
     types_by_field = text_fields.list_field_types(parameters_type)
@@ -362,12 +362,12 @@ def _build_parameters(
     # Imported late: the command's help needs no NumPy.
     from dpcore.common.parameters import declared_fields, describe_misplaced
 
-    declared_by_name = declared_fields(parameters_type)
+    declared_fields_by_name = declared_fields(parameters_type)
     with problems:
         for field_name in parameters.unused_names:
             value = getattr(parameters, field_name)
             if values_by_field.get(field_name, value) != value:
-                problems.add(describe_misplaced(declared_by_name[field_name], declared_by_name))
+                problems.add(describe_misplaced(declared_fields_by_name[field_name], declared_fields_by_name))
     return parameters
 
 

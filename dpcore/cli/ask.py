@@ -67,7 +67,7 @@ def ask(command: str, call_name: str, arguments: list[str]) -> None:
         parser.error(f"unrecognized arguments: {unknown_words[0]}")
     # The call refuses unknown settings, and names the nearest; the words behind them are dropped.
     unknown_options = [word[2:].partition("=")[0] for word in unknown_words if word.startswith("--")]
-    settings |= {flag.replace("-", "_"): "" for flag in unknown_options}
+    settings |= {option.replace("-", "_"): "" for option in unknown_options}
     settings |= {key: _parse_by_column(key, settings[key]) for key in EXAMPLES_BY_SETTING if key in settings}
     paths = expand_patterns(paths)
     refuse_to_overwrite(paths, "--report", report_path)
@@ -99,7 +99,7 @@ def ask(command: str, call_name: str, arguments: list[str]) -> None:
     if library_name is not None:
         sys.stdout.write(reply.code(library_name))
         _, written_form_name = reply.program(library_name)
-        if other_form_names := [name for name in reply.forms if name != written_form_name]:
+        if other_form_names := [form for form in reply.forms if form != written_form_name]:
             other_forms_text = ", ".join(other_form_names)
             message = f"The program is for: {written_form_name}. The app also writes: {other_forms_text}."
             print(message, file=sys.stderr)
@@ -127,8 +127,7 @@ def _build_parser(command: str, call_name: str) -> argparse.ArgumentParser:
         types_by_setting = questions.types_of(call_name)
     else:
         hints = typing.get_type_hints(call)
-        column_names = "data", "user", "value"
-        types_by_setting = {key: hints[key] for key in call_parameters if key not in column_names}
+        types_by_setting = {key: hints[key] for key in call_parameters.keys() - {"data", "user", "value"}}
     is_data_optional = call_parameters.pop("data").default is None
     required_by_setting = {key: p.default is p.empty for key, p in call_parameters.items()}
     data_usage = f"[FILE.toml] {'[DATA ...]' if is_data_optional else 'DATA [DATA ...]'}"
@@ -142,8 +141,8 @@ def _build_parser(command: str, call_name: str) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     data_help = (LABELLED_HELP if "label" in call_parameters else DATA_HELP) + SETTINGS_HELP
-    num_data = "*" if is_data_optional else "+"
-    parser.add_argument("data", nargs=num_data, metavar="DATA", help=data_help, default=[])
+    nargs = "*" if is_data_optional else "+"
+    parser.add_argument("data", nargs=nargs, metavar="DATA", help=data_help, default=[])
     for key, parameter in call_parameters.items():
         _add_setting(parser, key, parameter.default, types_by_setting.get(key), descriptions[key])
     if call_name in questions.SELECTABLE:
@@ -183,7 +182,7 @@ def _check_draw(parser: argparse.ArgumentParser, options: dict[str, Any], report
 
 
 def _join_negative_numbers(arguments: list[str]) -> list[str]:
-    """Join negative numbers to their options: argparse takes -1e3 for an option."""
+    """Return the words with negative numbers joined to their options by ``=``: argparse takes -1e3 for an option."""
     words: list[str] = []
     for word in arguments:
         if re.match(r"-\.?\d", word) and words and words[-1].startswith("--") and "=" not in words[-1]:
@@ -223,17 +222,17 @@ def _rename_former(call_name: str, settings: dict[str, Any]) -> dict[str, Any]:
 def _build_usage(
     command: str, data_usage: str, required_by_setting: dict[str, bool], types_by_setting: dict[str, Any]
 ) -> str:
-    """Write the usage of a command in lines: only required options, and those that name columns in brackets."""
+    """Write the usage in lines: options that are required or name columns (in brackets if optional), ways to write."""
     usage_words = [f"sweet-spot {command}", data_usage.replace(" ", "\0")]
     for key, is_required in required_by_setting.items():
         if is_required or key in ("user", "value", "group", "label"):
             option_usage = f"{_write_flag(key)}\0{_choose_metavar(types_by_setting.get(key))}"
             usage_words.append(option_usage if is_required else f"[{option_usage}]")
     usage_line = " ".join((*usage_words, "[settings]"))
-    indentation = " " * len("usage: sweet-spot ")
+    indent_text = " " * len("usage: sweet-spot ")
     width = WIDTH - len("usage: ")
-    usage_text = textwrap.fill(usage_line, width, subsequent_indent=indentation, break_on_hyphens=False)
-    return f"{usage_text}\n{indentation}[--json | --report FILE | --code LIBRARY]".replace("\0", " ")
+    usage_text = textwrap.fill(usage_line, width, subsequent_indent=indent_text, break_on_hyphens=False)
+    return f"{usage_text}\n{indent_text}[--json | --report FILE | --code LIBRARY]".replace("\0", " ")
 
 
 def _parse_by_column(setting_name: str, words: list[str]) -> dict[str, list[Any]]:
@@ -244,8 +243,8 @@ def _parse_by_column(setting_name: str, words: list[str]) -> dict[str, list[Any]
     entries_by_column = {}
     with Problems() as problems:
         for word in words:
-            column, _, text = word.rpartition("=")
-            entry_texts, is_range = text.split(","), setting_name == "ranges"
+            column, _, entries_text = word.rpartition("=")
+            entry_texts, is_range = entries_text.split(","), setting_name == "ranges"
             numbers = [_parse_number(entry_text) for entry_text in entry_texts] if is_range else []
             if not column or (is_range and [isinstance(number, str) for number in numbers] != [False, False]):
                 example_text = f"COLUMN={EXAMPLES_BY_SETTING[setting_name]}"

@@ -169,7 +169,7 @@ def _list_file_sentences(choice: Choice) -> list[str]:
 
 
 def write_notes(differences: Sequence[str], comment_mark: str) -> list[str]:
-    """Write the comment lines with the differences."""
+    """Write the comment lines with the differences; none without any."""
     note_lines: list[str] = []
     for sentence in differences:
         first_line, *further_lines = write_comment(sentence, comment_mark)

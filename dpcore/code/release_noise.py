@@ -41,10 +41,8 @@ def compute_sensitivity(choice: Choice, noise_kind: NoiseKind) -> float:
     """Compute how far one user moves what gets noise: in L1 for Laplace noise, in L2 for Gaussian noise."""
     if choice.max_norm is not None:
         return choice.max_norm
-    sensitivity_in_groups = float(choice.max_groups or 1)
-    sensitivity_in_groups = (
-        sensitivity_in_groups if noise_kind is NoiseKind.LAPLACE else math.sqrt(sensitivity_in_groups)
-    )
+    max_groups = float(choice.max_groups or 1)
+    sensitivity_in_groups = max_groups if noise_kind is NoiseKind.LAPLACE else math.sqrt(max_groups)
     max_amount_in_group = 1.0 if choice.max_rows is None else float(choice.max_rows)
     if choice.max_total is not None:
         max_amount_in_group = max(abs(choice.min_total), abs(choice.max_total))

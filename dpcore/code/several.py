@@ -140,10 +140,8 @@ class Several:
         quantity = Quantity.COUNT
         dummy_bound_fields: dict[str, Any] = {"max_rows": 1, "max_total": None, "max_groups": None}
         if value_choice is not None:
-            quantity, dummy_bound_fields = (
-                Quantity.SUM,
-                {"max_rows": None, "max_total": 1.0, "max_groups": None},
-            )
+            quantity = Quantity.SUM
+            dummy_bound_fields = {"max_rows": None, "max_total": 1.0, "max_groups": None}
         if group_choice is not None and value_choice is None:
             quantity = Quantity.GROUP_COUNTS
             dummy_bound_fields = {"max_rows": None, "max_total": None, "max_groups": 1}

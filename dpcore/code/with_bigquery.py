@@ -62,11 +62,8 @@ def write(choice: Choice) -> Code:
         # One budget for the query, which gives half of it to a hidden count of users.
         total_epsilon = choice.epsilon + choice.selection.epsilon
         choice = replace(choice, epsilon=total_epsilon, delta=choice.selection.delta, selection=None)
-    has_query = (
-        choice.is_in_every_library
-        and not makes_bins(choice)
-        and not is_of_one_column(choice)
-        and not refusals
+    has_query = choice.is_in_every_library and not (
+        makes_bins(choice) or is_of_one_column(choice) or refusals
     )
     body_text = write_statements(choice) if has_query else ""
     sentences = refusals or list_differences(choice)
@@ -177,12 +174,12 @@ def write_statements(choice: Choice) -> str:
     """Write the statements of a release that BigQuery has."""
     unit_columns_sql = [quote_sql_name(name) for name in choice.privacy_unit]
     group_sql = quote_sql_name(choice.group_column)
-    named_sql = [*unit_columns_sql, group_sql] if choice.quantity in PER_GROUP else unit_columns_sql
+    columns_sql = [*unit_columns_sql, group_sql] if choice.quantity in PER_GROUP else unit_columns_sql
     value_sql = quote_sql_name(choice.value_column)
     groups_sql = ", ".join(quote_sql_name(name, '"') for name in choice.groups)
     needs_values, dropped_column = choice.quantity in OF_VALUES, choice.read_as.dropped_column
     is_mean = choice.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS)
-    mean_values = _list_mean_values(choice) if is_mean else {}
+    mean_template_values = _list_mean_values(choice) if is_mean else {}
     return common.render_program(
         "with_bigquery.sql",
         choice,
@@ -193,7 +190,7 @@ def write_statements(choice: Choice) -> str:
         unit_columns=", ".join(unit_columns_sql),
         has_unit=" AND ".join(f"{name} IS NOT NULL" for name in unit_columns_sql),
         table=quote_sql_name(choice.bigquery_table),
-        named=[name for name in dict.fromkeys(named_sql) if not (needs_values and name == value_sql)],
+        named=[name for name in dict.fromkeys(columns_sql) if not (needs_values and name == value_sql)],
         value=value_sql,
         largest=_LARGEST,
         dropped=bool(dropped_column),
@@ -203,7 +200,7 @@ def write_statements(choice: Choice) -> str:
         group=group_sql,
         in_list=f" AND {group_sql} IN ({groups_sql})" if choice.groups else "",
         public_rows=common.PUBLIC_ROWS,
-        **mean_values,
+        **mean_template_values,
     )
 
 

@@ -42,11 +42,8 @@ def list_refusals(choice: Choice, program: Program) -> list[str]:
         is_even = selection.epsilon == choice.epsilon
         is_even &= not is_gaussian or selection.delta == choice.delta
         parts_text = "ε and δ" if is_gaussian else "ε"
-        return (
-            []
-            if is_even
-            else [f"PipelineDP splits {parts_text} evenly between groups and noise. Choose that."]
-        )
+        even_sentence = f"PipelineDP splits {parts_text} evenly between groups and noise. Choose that."
+        return [] if is_even else [even_sentence]
     if program is Program.TUMULT:
         has_rule = selection.rule == LAPLACE and selection.min_users == 1 and not is_gaussian
         only_text = (
@@ -54,10 +51,9 @@ def list_refusals(choice: Choice, program: Program) -> list[str]:
         )
         return [] if has_rule else [f"Tumult {only_text}. Choose that, or plain Python."]
     if program is Program.BIGQUERY:
-        has_rule = (selection.rule, selection.min_users) == (
-            LAPLACE,
-            1,
-        ) and selection.epsilon == choice.epsilon
+        has_rule = (
+            selection.rule == LAPLACE and selection.min_users == 1 and selection.epsilon == choice.epsilon
+        )
         only_text = (
             "selects groups by a Laplace threshold, with half of ε and without a least number of users"
         )
@@ -73,12 +69,8 @@ def write(choice: Choice, program: Program, library_name: str, requirements_text
     if program is Program.OPENDP:
         differences.append(common.describe_gaussian_noise(choice))
     if not refusals:
-        template_values: dict[str, Any] = {"whole": program is Program.OPENDP}
-        template_values |= {
-            "sigma": None,
-            "selection_sigma": None,
-            "noise": find_release_noise(choice, program),
-        }
+        template_values: dict[str, Any] = {"whole": program is Program.OPENDP, "sigma": None}
+        template_values |= {"selection_sigma": None, "noise": find_release_noise(choice, program)}
         if choice.noise is NoiseKind.GAUSSIAN and choice.delta is not None:
             template_values["sigma"] = find_exact_sigma(choice.epsilon, choice.delta)
         if selection.rule == GAUSSIAN:

@@ -17,7 +17,7 @@ from dpcore.common.checks import InputProblem, Problems
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import user_names
 from dpcore.data.column_names import shorten, split_name, split_words
-from dpcore.data.tables import NO_WORDS, YES_WORDS, Numbers, Table, read_numbers
+from dpcore.data.tables import NO_WORDS, YES_WORDS, FileLayout, Numbers, Table, TableLayout, read_numbers
 from dpcore.data.user_names import counts_people, find_two_people, list_other_user_columns, score_as_users
 from dpcore.dataset import Contribution
 
@@ -260,7 +260,7 @@ def _guess_counts(table: Table, columns: list[str]) -> Roles | None:
 
 
 def _guess_events(table: Table, columns: list[str]) -> Roles:
-    """Return the roles of a table of events; the user's is empty if neither a name nor cells say who."""
+    """Return the roles of a table of events; that of the user is None if neither a name nor cells say who."""
     user_column = _guess_user(table, columns)
     other_columns = [column for column in columns if column != user_column]
     value_column = _find_named_column(
@@ -380,6 +380,19 @@ def describe_values(roles: Roles, table: Table) -> dict[str, Any]:
         "missing_constant": roles.missing_constant,
         "share_column": value_column if is_share else "",
     }
+
+
+def build_rule_layout(
+    column: str, missing_rule: MissingRule, missing_is_a_user: bool = False
+) -> TableLayout | None:
+    """Build the usual layout of a file, with a rule for missing values of a column; None if there is no rule."""
+    if missing_rule is None:
+        return None
+    dropped_column, constant = (column, None) if isinstance(missing_rule, str) else ("", float(missing_rule))
+    rule_fields: dict[str, Any] = {"dropped_column": dropped_column, "missing_constant": constant}
+    return TableLayout(
+        (FileLayout.by_name("events.csv"),), missing_is_a_user=missing_is_a_user, **rule_fields
+    )
 
 
 def explain_roles(roles: Roles) -> str:

@@ -124,7 +124,7 @@ def is_numeric(table: Table, column: str) -> bool:
 
 
 def guess_design(table: Table, allows_words: bool = False) -> Design:
-    """Guess a design: user and label by name, and all other usable columns as features.
+    """Guess a design: user and label by name, else the first column and the last of numbers; features from the others.
 
     Args:
         table: A table with at least one column.
@@ -223,7 +223,7 @@ class _Reading:
 def build_dataset(
     table: Table, design: Design, disclosure: Disclosure, check: Check | None = None
 ) -> Dataset:
-    """Build the dataset with the facet `table`: features, labels and users.
+    """Build the dataset with the facet `table`: features, labels and users of the complete rows.
 
     Args:
         table: Result of `dpcore.counting.read_table`.
@@ -309,8 +309,8 @@ def _find_complete_rows(reading: _Reading) -> IntArray:
     left_out_mask = np.any([np.zeros(len(reading.table.frame), bool), *masks_by_column.values()], axis=0)
     complete_rows = np.flatnonzero(~left_out_mask)
     if masks_by_column:
-        first_masks = list(masks_by_column.items())[:10]
-        line_texts = [f"{shorten(column)}: {reading.describe_lines(mask)}" for column, mask in first_masks]
+        mask_items = list(masks_by_column.items())[:10]
+        line_texts = [f"{shorten(column)}: {reading.describe_lines(mask)}" for column, mask in mask_items]
         noun_forms = "row with a missing value was", "rows with missing values were"
         count_text = wording.counted(int(left_out_mask.sum()), *noun_forms)
         reading.notes.append(f"{count_text} left out ({'; '.join(line_texts)}).")

@@ -105,7 +105,7 @@ class ClampedUsersProblem:
     """The problem of limiting the deviation of each user for a mean; the solution is as private as the values.
 
     Attributes:
-        values: One value per row, sorted by user.
+        values: The values, sorted by user.
         unit_noise_variance: v, the variance of the noise at sensitivity 1, above 0; 2 / epsilon^2 for Laplace noise.
         has_private_counts: True if neighbours add or remove a user, and the pair is released; False if they differ in
             the values of one user.
@@ -127,14 +127,13 @@ class ClampedUsersProblem:
     @cached_property
     def mean(self) -> float:
         """Return y, the mean of all rows, in the values' unit."""
-        return float(self.values.values.mean())
+        return float(self.values.weigh(self.values.values).sum()) / self.values.num_rows
 
     @cached_property
     def users(self) -> UserPoints:
         """Return all users, centred so that shifts do not cancel."""
-        first_rows = np.flatnonzero(np.r_[True, np.diff(self.values.user_codes) != 0])
-        sizes = np.diff(np.r_[first_rows, self.values.user_codes.size]).astype(np.float64)
-        means = np.add.reduceat(self.values.values - self.mean, first_rows) / sizes
+        sizes = self.values.rows_per_user.astype(np.float64)
+        means = self.values.sum_per_user(self.values.values - self.mean) / sizes
         return UserPoints(sizes, means, np.ones(sizes.size))
 
     @cached_property

@@ -72,25 +72,32 @@ def clamp(values: Values, lower: float, upper: float) -> ClampedValues:
         InvalidInput: Bounds not finite or not in order.
     """
     require.ascending(**{"the lower value bound": lower, "the upper one": upper})
-    clamped_rows = np.clip(values.values, lower, upper)
-    first_rows = np.flatnonzero(np.diff(values.user_codes, prepend=values.user_codes[0] - 1))
-    sizes = np.diff(np.append(first_rows, clamped_rows.size)).astype(np.float64)
-    user_means = np.add.reduceat(clamped_rows, first_rows) / sizes
-    within_distances = clamped_rows - np.repeat(user_means, sizes.astype(np.int64))
-    variance = float(clamped_rows.var(ddof=1)) if clamped_rows.size > 1 else 0.0
+    if values.bins is not None:
+        values.bins.refuse_range(lower, upper, float(values.values.min()), float(values.values.max()))
+    clamped_entries, num_rows = np.clip(values.values, lower, upper), values.num_rows
+    sizes = values.rows_per_user.astype(np.float64)
+    user_means = values.sum_per_user(clamped_entries) / sizes
+    entries_per_user = np.diff(np.append(values.first_entries, clamped_entries.size))
+    within_distances = clamped_entries - np.repeat(user_means, entries_per_user)
+    mean = float(values.weigh(clamped_entries).sum()) / num_rows
+    # Rows of one entry scatter, too, unless all of them are clamped.
+    variances = np.zeros(clamped_entries.shape)
+    if values.deviations is not None:
+        variances = np.where(clamped_entries == values.values, values.deviations**2, 0.0)
+    square_sum = float(values.weigh((clamped_entries - mean) ** 2 + variances).sum())
     # The mean may overflow; callers check that it is finite before they use it.
     with np.errstate(over="ignore", invalid="ignore"):
-        unclamped_mean = float(values.values.mean())
+        unclamped_mean = float(values.weigh(values.values).sum()) / num_rows
     return ClampedValues(
         lower=lower,
         upper=upper,
-        num_below=int(np.count_nonzero(values.values < lower)),
-        num_above=int(np.count_nonzero(values.values > upper)),
-        variance=min(variance, (upper - lower) ** 2 / 4.0),
-        mean=float(clamped_rows.mean()),
+        num_below=int(values.weigh(values.values < lower).sum()),
+        num_above=int(values.weigh(values.values > upper).sum()),
+        variance=min(square_sum / max(num_rows - 1, 1), (upper - lower) ** 2 / 4.0),
+        mean=mean,
         sizes=sizes,
         user_means=user_means,
-        within_variances=np.add.reduceat(within_distances**2, first_rows) / np.maximum(sizes - 1.0, 1.0),
+        within_variances=values.sum_per_user(within_distances**2 + variances) / np.maximum(sizes - 1.0, 1.0),
         unclamped_mean=unclamped_mean,
     )
 
@@ -361,14 +368,13 @@ class UserDeviations:
     ) -> UserDeviations:
         """Summarise the unclamped values per user; ``clamped_values`` has L, U, and the sizes of the same users."""
         lower, upper, sizes = clamped_values.lower, clamped_values.upper, clamped_values.sizes
-        first_rows = np.r_[0, np.cumsum(sizes[:-1])].astype(np.int64)
         middle, width = (lower + upper) / 2.0, upper - lower
         # `ValueSummary.has_finite_error` is checked before this is used.
         with np.errstate(over="ignore", invalid="ignore"):
-            distances = np.add.reduceat(values.values, first_rows) / sizes - middle
+            distances = values.sum_per_user(values.values) / sizes - middle
             clamped_distances = np.clip(distances, -width / 2.0, width / 2.0)
             row_cuts = np.abs(values.values - np.clip(values.values, lower, upper))
-            mean_row_cuts = np.add.reduceat(row_cuts, first_rows) / sizes
+            mean_row_cuts = values.sum_per_user(row_cuts) / sizes
             ones, is_off_middle = np.ones_like(distances), clamped_distances != 0.0
             growth_ends = sizes * np.divide(distances, clamped_distances, out=ones, where=is_off_middle)
         order, offset = np.argsort(growth_ends), middle - clamped_values.unclamped_mean

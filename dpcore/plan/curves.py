@@ -65,7 +65,7 @@ def compute_noise_variance(beta_v: FloatArray, whole_noise: NoiseKind | None) ->
 def _evaluate(
     alpha: FloatArray, beta: FloatArray, v: FloatArray, whole_noise: NoiseKind | None = None
 ) -> FloatArray:
-    """Compute alpha plus the variance of the noise, which is alpha at an infinite v if beta is 0."""
+    """Compute the squared error: alpha plus the variance of the noise, or alpha alone where beta is 0."""
     beta_v = np.multiply(beta, v, out=np.zeros(np.shape(beta)), where=beta > 0.0)
     return np.asarray(alpha + compute_noise_variance(beta_v, whole_noise))
 
@@ -116,7 +116,7 @@ class TotalCurve:
         return np.asarray(np.where(totals > 0.0, slopes, np.inf))
 
     def find_best(self, v: npt.ArrayLike) -> Optimum:
-        """Find the best bounds: the piece by the sign of the slope, and T on it in closed form."""
+        """Find the best bounds in closed form, whole ones if `is_integer`; with whole noise near these."""
         v = np.asarray(v, dtype=np.float64)
         totals, scaled_v = self.amounts.values, self.unit_variance * v
         # Half the slope at T is variance v T - users above * excess: at the first total where it is not negative the

@@ -124,11 +124,8 @@ class _Box:
                 return None
             cut_share = (self.shares_over_budget[line_index] + self.shares_within_budget[line_index]) / 2.0
         grid_index = int(np.searchsorted(grid, cut_share))
-        first_cut, last_cut = (
-            int(self.low_indices[line_index]) + 1,
-            int(self.high_indices[line_index]) - 1,
-        )
-        return line_index, min(max(grid_index, first_cut), last_cut)
+        first_cut, last_cut = self.low_indices[line_index] + 1, self.high_indices[line_index] - 1
+        return line_index, int(min(max(grid_index, first_cut), last_cut))
 
 
 class _Search:
@@ -338,7 +335,7 @@ def find_needed_budgets(curves: Sequence[Curve], target_errors: FloatArray, budg
 
 
 def _find_needed(curve: Curve, target_error: float, power: int) -> float:
-    """Find the amount of the budget that one line needs (epsilon, or mu^2); infinite if none is enough."""
+    """Find the epsilon or mu^2 that one line needs for its target; 0 if it needs none, infinite if none is enough."""
 
     def is_enough(v: FloatArray) -> list[bool]:
         """Return for each v whether the line reaches its target error there."""

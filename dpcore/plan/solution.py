@@ -139,7 +139,7 @@ def allocate_lines(
     part_counts = round_to_parts(shares)
     # Each round drops a line, so that it ends. If all that are left are best published as 0, all are dropped.
     while True:
-        line_vs = budget.divide(part_counts / NUM_PARTS).tolist()
+        line_vs = budget.divide(part_counts / NUM_PARTS)
         lines_and_vs = zip(planned_lines, line_vs, strict=True)
         line_optima = [planned_line.curve.find_best(np.array([v])) for planned_line, v in lines_and_vs]
         dropped_mask = np.array([optimum.bounds[0] == 0.0 for optimum in line_optima]) & (part_counts > 0)
@@ -150,7 +150,7 @@ def allocate_lines(
     part_counts = np.where(dropped_mask, 0, part_counts)
     lines = []
     for line_index, planned_line in enumerate(planned_lines):
-        num_parts, v = int(part_counts[line_index]), line_vs[line_index]
+        num_parts, v = int(part_counts[line_index]), float(line_vs[line_index])
         if num_parts == 0:
             error = math.sqrt(no_budget_optima[line_index].squared_errors[0])
             lines.append(AllocatedLine(planned_line, 0, 0.0, math.inf, 0.0, math.nan, error))
@@ -305,11 +305,11 @@ class PlanSolution:
     def reaching_epsilons(self) -> tuple[float, ...]:
         """Return the plan's epsilon at which each line, at its share, reaches its target; 0 or infinite if dropped."""
         epsilons = []
-        for line, amount in zip(self.lines, self.needed_amounts.tolist(), strict=True):
+        for line, needed_amount in zip(self.lines, self.needed_amounts.tolist(), strict=True):
             if line.is_dropped:
                 epsilons.append(0.0 if line.is_reached else math.inf)
             else:
-                epsilons.append(self.budget.convert_to_epsilon(amount / line.share))
+                epsilons.append(self.budget.convert_to_epsilon(needed_amount / line.share))
         return tuple(epsilons)
 
     @cached_property

@@ -16,6 +16,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours, compute_gaussian_epsilon
 from dpcore.common.programs import Program, find_share_noise
 from dpcore.contributions import FloatArray, log_spaced
+from dpcore.data import binned_values
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Contribution, Dataset
 from dpcore.mean import MeanError, private_counts, public_counts
@@ -156,9 +157,11 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
                 beta = beta * (3.0 / 4.0) ** 2
             curve = curves.BoundCurve(alpha, beta, bounds, has_all_bounds=has_all_bounds)
             assumptions = list_mean_assumptions(mean_problem, parameters)
+            assumptions += binned_values.list_assumptions(dataset)
         case LineStatistic.QUANTILE:
             curve, quantile_problem = _make_quantile_curve(dataset, parameters, line)
             reference_value, unit = math.nan, "share of rows"
+            assumptions = binned_values.list_assumptions(dataset, is_quantile=True)
         case _:
             curve, problem = _make_group_curve(dataset, parameters, statistic)
             reference_value = float(np.average(np.abs(problem.totals), weights=problem.pairs.multiplicities))
@@ -275,11 +278,8 @@ def build_mean_problem(
     halves_budget = parameters.program in (Program.PIPELINEDP, Program.TUMULT, Program.BIGQUERY)
     has_centred_split = halves_budget and parameters.budget.mechanism is NoiseKind.LAPLACE
     released_sums = ReleasedSums.CENTRED_SPLIT if has_centred_split else ReleasedSums.PAIR
-    estimated_mean = (
-        value_summary.clamped_values.mean
-        if problem.table_values is None
-        else value_summary.clamped_values.unclamped_mean
-    )
+    clamped_values = value_summary.clamped_values
+    estimated_mean = clamped_values.mean if problem.table_values is None else clamped_values.unclamped_mean
     return replace(problem, released_sums=released_sums), estimated_mean, value_summary
 
 

@@ -247,6 +247,13 @@ def write_dataset_cell(code: Code, source: Source, public_only: bool) -> str:
     if source.needs_rows and dataset.privacy_unit:
         return _write_events_cell(code, source, public_only)
     disclosure_code = code.write(dataset.disclosure)
+    if source.needs_rows and dataset.values is not None and dataset.values.bins is not None:
+        code.import_name("read_summary", "dpcore.counting.files")
+        file_name = "values.json" if public_only and dataset.is_private else dataset.name
+        file_check_code = _write_file_check(
+            code, file_name, "Put the file of binned values into this folder."
+        )
+        return f"{file_check_code}\ndata = read_summary([FILE], provenance={disclosure_code})"
     holds_sizes = dataset.disclosure is Disclosure.PUBLIC and dataset.histogram.sizes.size <= MAX_INLINE_SIZES
     if holds_sizes or dataset.release is not None:
         code.import_name("Dataset", "dpcore.dataset")

@@ -91,8 +91,10 @@ class QuantilePage(Page):
 @cached(max_entries=8)
 def count_outside(digest: str, lower: float, upper: float, _values: Values) -> OutsideCounts:
     """Return the number of values outside [lower, upper]."""
-    values = _values.values
-    return OutsideCounts(int((values < lower).sum()), int((values > upper).sum()), values.size)
+    num_below, num_above = (
+        int(_values.weigh(mask).sum()) for mask in (_values.values < lower, _values.values > upper)
+    )
+    return OutsideCounts(num_below, num_above, _values.num_rows)
 
 
 def _fill_empty_fields(dataset: Dataset) -> None:
@@ -105,8 +107,7 @@ def _fill_empty_fields(dataset: Dataset) -> None:
     low, high = state[session_key("low")], state[session_key("high")]
     if low is None and high is None and dataset.values is not None and not dataset.is_private:
         # The data that the page shows may be a demonstration, of which `propose` knows nothing.
-        values = dataset.values.values
-        low, high = question.round_out(float(values.min()), float(values.max()))
+        low, high = question.round_out(*dataset.values.limits)
         state[session_key("low")], state[session_key("high")] = state[session_key("proposed")] = low, high
     if low is None or high is None or not low < high:
         return

@@ -13,7 +13,8 @@ from dpcore.common.text_fields import to_fields
 from dpcore.common.wording import plain
 from dpcore.data import samples
 from dpcore.data.column_roles import Roles, TableKind
-from dpcore.dataset import Dataset
+from dpcore.data.value_bins import ValueBins
+from dpcore.dataset import Contribution, Dataset
 from pages.shared.base import cache, catalogue
 from pages.shared.base.question import Facet, Question
 from pages.shared.data import uploads
@@ -89,7 +90,7 @@ def show_recipes(roles: Roles | None) -> None:
     """Show the recipe for the columns chosen above, or for a default user column if there is no file."""
     expander_title = "Count in your own database or on a cluster"
     with st.expander(expander_title, icon=":material/dns:", key=QUESTION.key("engine_open")):
-        st.markdown("Run this where your data are; only the histogram comes back, and you open it here.")
+        st.markdown("Run this where your data are; only counts come back, and you open them here.")
         with st.grid(2):
             titles_by_key = {key: engine.title for key, engine in counting.ENGINES.items()}
             engine_key: str = fields.pick("Engine", titles_by_key, QUESTION.key("engine"))
@@ -99,22 +100,47 @@ def show_recipes(roles: Roles | None) -> None:
         if roles is None or roles.kind is not TableKind.EVENTS or not roles.user:
             roles = _DEFAULT_ROLES
             st.caption("Replace user_id by the name of your column.")
-        shell_code, python_code, sql_code = _write_recipe(engine_key, roles, table_name or DEFAULT_TABLE)
+        recipe_arguments = engine_key, roles, table_name or DEFAULT_TABLE, _choose_bins(roles)
+        shell_code, python_code, sql_code = _write_recipe(*recipe_arguments)
         st.caption(f"Credentials come from {engine.credentials_text}.")
         command_tab, python_tab, sql_tab = st.tabs(["Shell", "Python", "SQL that runs"])
         command_tab.code(shell_code, language="bash", wrap_lines=True)
         install_command = f"pip install 'ibis-framework[{engine.key}]'"
         instruction_text = f"Run it in the folder of Sweet Spot, after {install_command}."
-        command_tab.caption(f"{instruction_text} Upload histogram.csv here.")
+        command_tab.caption(f"{instruction_text} Upload the file that it writes here.")
         python_tab.code(python_code, language="python")
         sql_tab.code(sql_code, language="sql")
         sql_tab.caption("Columns are taken for text, and the value for a number.")
 
 
+def _choose_bins(roles: Roles) -> ValueBins | None:
+    """Draw the fields of public bins for values by user, and return the bins; None if no or wrong ones are entered."""
+    if roles.value is None or roles.task is not None or roles.contribution is not Contribution.ROWS:
+        return None
+    st.caption(
+        "For means and quantiles, enter bins that you know without looking at the data. Else leave them empty."
+    )
+    labels_by_name = {"lower": "Lowest edge", "upper": "Highest edge", "bins": "Number of bins"}
+    with st.grid(3):
+        numbers = [
+            fields.number(label, QUESTION.key(f"engine_{name}"), is_integer=name == "bins")
+            for name, label in labels_by_name.items()
+        ]
+    if any(number is None for number in numbers):
+        return None
+    try:
+        return ValueBins(*numbers)  # type: ignore[arg-type]
+    except InvalidInput as refused:
+        fields.show_problems(refused.problems)
+        return None
+
+
 @cache.cached(max_entries=4)
-def _write_recipe(engine_key: str, roles: Roles, table_name: str) -> tuple[str, str, str]:
+def _write_recipe(
+    engine_key: str, roles: Roles, table_name: str, value_bins: ValueBins | None
+) -> tuple[str, str, str]:
     """Return shell code, Python code and SQL that count a table in an engine, cached: every run draws them."""
-    return counting.write_recipe(counting.ENGINES[engine_key], roles, table_name)
+    return counting.write_recipe(counting.ENGINES[engine_key], roles, table_name, value_bins)
 
 
 UPLOADER = uploads.Uploader(QUESTION, "session_")

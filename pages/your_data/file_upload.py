@@ -19,9 +19,9 @@ from dpcore.common.progress import Progress, ShouldStop
 from dpcore.counting.files import (
     HELD_BYTES,
     expand_patterns,
-    find_distributions,
+    find_summaries,
     name_file,
-    read_distribution,
+    read_summary,
 )
 from dpcore.counting.reduce import MISSING_REMEDY
 from dpcore.data.column_roles import Roles
@@ -71,10 +71,10 @@ def show_panel() -> None:
     if not is_waiting():
         _show_problems()
     source: counting.Source | None = st.session_state.get(columns.build_key("table"))
-    distribution: Dataset | None = st.session_state.get(columns.build_key("pairs"))
+    summary: Dataset | None = st.session_state.get(columns.build_key("pairs"))
     roles: Roles | None = None
-    if distribution is not None:
-        _choose_distribution(distribution)
+    if summary is not None:
+        _choose_summary(summary)
     if source is not None:
         if source.head.sheets:
             sheet_key, sheets = columns.build_key("sheet"), source.head.sheets
@@ -101,7 +101,7 @@ def _show_uploader() -> None:
     """Show the uploader, and on a person's own computer the field for paths."""
     UPLOADER.show(
         "A table of contributions, of counts per user or of a histogram, up to 200 MB",
-        "CSV, JSON Lines, Parquet or Excel, or a distribution of pairs from `sweet-spot count`. Several files with "
+        "CSV, JSON Lines, Parquet or Excel, or a file that `sweet-spot count` wrote. Several files with "
         "the same columns are one table. They are read on this computer, reduced to counts, and dropped.",
         _read_uploads,
         takes_several=True,
@@ -167,7 +167,7 @@ def _read_paths() -> None:
 
 
 def _open_files(paths: Paths, file_names: Sequence[str], workspace: counting.Workspace | None) -> None:
-    """Open files as work beside the page, or read them as a distribution of pairs."""
+    """Open files as work beside the page, or read one that holds summaries."""
     _discard()
     st.session_state[columns.build_key("sheet")] = None
     _look_at_files(paths, file_names, workspace)
@@ -185,9 +185,9 @@ def _look_at_files(paths: Paths, file_names: Sequence[str], workspace: counting.
     reading_options: dict[str, Any] = {
         name: str(st.session_state.get(columns.build_key(name)) or "") for name in ("sheet", "separator")
     }
-    if find_distributions(paths):
+    if find_summaries(paths):
         try:
-            st.session_state[columns.build_key("pairs")] = read_distribution(paths, file_names)
+            st.session_state[columns.build_key("pairs")] = read_summary(paths, file_names)
         except (InvalidInput, OSError) as refused:
             UPLOADER.refuse(describe_error(refused), file_names)
         finally:
@@ -260,16 +260,21 @@ def _discard() -> None:
     UPLOADER.refuse(())
 
 
-def _choose_distribution(dataset: Dataset) -> None:
-    """Show a distribution of pairs, the choice of its label, and the buttons."""
-    pair_sizes = dataset.pair_sizes
-    assert pair_sizes is not None
-    pairs_text = wording.counted(int(pair_sizes.pairs.sum()), "pair")
-    users_text = wording.counted(dataset.histogram.num_users, "user")
-    groups_text = wording.counted(pair_sizes.task_rows.size, "group")
-    groups_text += f" of {wording.plain(pair_sizes.label)}"
-    st.markdown(f"**{wording.plain(dataset.name)}**: {pairs_text} of {users_text} and {groups_text}.")
-    st.caption("*Group by* answers from these numbers. Nothing can check that they are true.")
+def _choose_summary(dataset: Dataset) -> None:
+    """Show a distribution of pairs or binned values, the choice of their label, and the buttons."""
+    users_text, pair_sizes = wording.counted(dataset.histogram.num_users, "user"), dataset.pair_sizes
+    if pair_sizes is not None:
+        pairs_text = wording.counted(int(pair_sizes.pairs.sum()), "pair")
+        groups_text = wording.counted(pair_sizes.task_rows.size, "group")
+        summary_text = f"{pairs_text} of {users_text} and {groups_text} of {wording.plain(pair_sizes.label)}"
+        page_text = "*Group by* answers"
+    else:
+        assert dataset.values is not None
+        assert dataset.values.bins is not None
+        summary_text = f"{wording.plain(dataset.values.column)} of {users_text} in {dataset.values.bins.text}"
+        page_text = "*Mean* and *Quantile* answer"
+    st.markdown(f"**{wording.plain(dataset.name)}**: {summary_text}.")
+    st.caption(f"{page_text} from these numbers. Nothing can check that they are true.")
     disclosure = columns.choose_disclosure("Are these data public?", [Disclosure.PRIVATE, Disclosure.PUBLIC])
     if uploads.use_or_discard("use_distribution", "discard_distribution", _discard):
         _use_dataset(replace(dataset, disclosure=disclosure))

@@ -31,6 +31,7 @@ from dpcore.code.forms import (
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours, Provenance
 from dpcore.common.programs import choose_library
+from dpcore.data import binned_values
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts
 from dpcore.mean.answer import plots, users
@@ -199,6 +200,7 @@ def build_answer(
     if users_solution is not None:
         answer = _clamp_users(answer, mean_solution, users_solution, dataset)
     bound_number, error_number, *others = answer.numbers
+    answer = replace(answer, assumptions=(*answer.assumptions, *binned_values.list_assumptions(dataset)))
     relative_error = measure_relative_error(dataset, mean_solution, error_number.value or 0.0, parameters)
     error_number = replace(error_number, note=f"({relative_error.text})")
     answer = replace(answer, relative_error=relative_error, numbers=(bound_number, error_number, *others))

@@ -23,7 +23,7 @@ from dpcore.common.strict_json import CHOICE_SCHEMA, write_document
 from dpcore.common.text_fields import to_values
 from dpcore.contributions import MAX_SIZE
 from dpcore.data.group_list import code_cells
-from dpcore.data.totals_per_user import UserAmounts, get_user_amounts, has_totals
+from dpcore.data.totals_per_user import UserAmounts, expand_rows, get_user_amounts, has_totals
 from dpcore.dataset import Contribution, Dataset, Pairs, PairSizes
 from dpcore.learning import LearningParameters
 from dpcore.mean import MeanParameters
@@ -266,7 +266,7 @@ def select(
     if isinstance(problem, RangeProblem):
         if dataset.values is None:
             raise refuse("the data have no values to choose a range from")
-        return private_range.choose(problem, dataset.values, charge)
+        return private_range.choose(problem, expand_rows(dataset.values), charge)
     user_amounts = get_user_amounts(dataset) if user_amounts is None else user_amounts
     column_name = find_column(request, dataset)
     if isinstance(problem, PrivatePairProblem):

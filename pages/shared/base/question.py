@@ -82,7 +82,7 @@ def propose_range(
     if dataset.release is not None or current_ends not in untouched_ranges:
         return {}
     if limits is None and dataset.values is not None:
-        limits = float(dataset.values.values.min()), float(dataset.values.values.max())
+        limits = dataset.values.limits
     new_ends = (None, None) if dataset.is_private else initial_ends if limits is None else round_out(*limits)
     new_ends = DEFAULT_VALUE_BOUNDS if dataset.has_shares else new_ends
     return {field_names[0]: new_ends[0], field_names[1]: new_ends[1], "proposed": new_ends}

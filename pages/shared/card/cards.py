@@ -258,8 +258,8 @@ def _open_code(card: Answer, key: str, form_name: str = "") -> None:
     """Have the dialog opened with the first program whose name begins with ``form_name``; if none does, the first."""
     assert card.code is not None
     form_names = [name for name, _ in card.code.forms]
-    index = next((i for i, name in enumerate(form_names) if name.startswith(form_name)), 0)
-    st.session_state[keys.CODE_FORM + key] = index
+    form_index = next((i for i, name in enumerate(form_names) if name.startswith(form_name)), 0)
+    st.session_state[keys.CODE_FORM + key] = form_index
     page_run.request_dialog(_code_dialog, card.code, card.disclosure, key)
 
 
@@ -344,7 +344,7 @@ def draw_behind(card: Answer) -> None:
     if len(card.numbers) > 1:
         draw_numbers([(n.label, n.text, n.note, n.help) for n in card.numbers], "behind")
     left_column, right_column = st.columns(2, gap="large")
-    fact_lines = [f"- **{name}:** {sentence}" for name, sentence in card.facts.items()]
+    fact_lines = [f"- **{heading}:** {sentence}" for heading, sentence in card.facts.items()]
     if card.proofs:
         fact_lines.append("\n**How sure**\n")
         fact_lines += [f"- **{claim}:** {reason} {proof.sentence}" for claim, proof, reason in card.proofs]
@@ -438,5 +438,5 @@ def file_button(
 def file_buttons(files: Iterable[tuple[str, str, Callable[[], str | bytes]]], disclosure: Provenance) -> None:
     """Draw buttons beside each other that download files: label, name and content of each."""
     with st.container(horizontal=True):
-        for label, name, make_content in files:
-            file_button(label, name, disclosure, make_content)
+        for label, base_name, make_content in files:
+            file_button(label, base_name, disclosure, make_content)

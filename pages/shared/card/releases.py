@@ -67,11 +67,11 @@ def list_lines(
     spent_lines = list_spent_lines(ledger, write_lost_sentence(ledger, len(releases), subject_text))
     if not releases:
         return spent_lines
-    names, values, note, facts = describe(releases[-1])
+    number_names, values, note, facts = describe(releases[-1])
     options: dict[str, Any] = {"note": note, "label": facts.label}
     lines = (
         Line(escape_markdown(name), wording.number(x, 4), Disclosure.DP_RELEASE, number=x, **options)
-        for name, x in zip(names, map(float, values), strict=True)
+        for name, x in zip(number_names, map(float, values), strict=True)
     )
     return (*lines, *spent_lines)
 

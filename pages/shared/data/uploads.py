@@ -100,9 +100,9 @@ class Uploader:
 PREVIEW_ROWS = 3
 
 
-def show_file(name: str, size_text: str, num_columns: int, table: Table) -> None:
+def show_file(file_name: str, size_text: str, num_columns: int, table: Table) -> None:
     """Show what was read: name, size, notes, and the first rows."""
-    st.markdown(f"**{wording.plain(name)}**: {size_text}, {wording.counted(num_columns, 'column')}")
+    st.markdown(f"**{wording.plain(file_name)}**: {size_text}, {wording.counted(num_columns, 'column')}")
     for note in table.notes:
         st.caption(wording.plain(note, 300))
     # The table can be downloaded from the page, so no cell may be a formula.

@@ -424,9 +424,9 @@ class Page:
             # Right below the card: what a bound of the person's own costs.
             if own_names := question.list_fields(Place.OWN):
                 fields.draw_row(question, *own_names)
-                for name, sentence in answer.facts.items():
-                    if name.startswith("Your "):
-                        st.caption(f"{name}: {sentence}")
+                for heading, sentence in answer.facts.items():
+                    if heading.startswith("Your "):
+                        st.caption(f"{heading}: {sentence}")
         with slots.bottom:
             layout.draw_tabs(tabs, question.key(tabs_name))
         with slots.answer:
@@ -441,7 +441,7 @@ class Page:
         """Draw the downloads: the whole answer, sentences for a methods section, and the answer's files."""
         question, variant = self.question, self.name_variant(answer)
         stem = "_".join(filter(None, (self.stem or question.name, variant)))
-        source, releases = self.build_source(answer, data), self.list_releases(answer, data)
+        source, release_lines = self.build_source(answer, data), self.list_releases(answer, data)
         summary, formula_file = self.summarise(answer, data), self.choose_formula_file(answer)
         labels_by_field = question.get_labels(*self.list_report_fields(answer))
         files = [(self.write_file_label(name), name, writer) for name, writer in answer.files.items()]
@@ -451,7 +451,7 @@ class Page:
             stem,
             answer.disclosure,
             lambda: report_content.build_page_report(
-                question, answer, source, formula_file, labels_by_field, demo_label, summary, releases
+                question, answer, source, formula_file, labels_by_field, demo_label, summary, release_lines
             ),
             answer.methods,
             self.describe_files(answer),

@@ -29,11 +29,11 @@ from pages.shared.screen.sections import Renderer
 from pages.shared.session import session
 
 
-def import_answer_module(name: str) -> Any:
+def import_answer_module(question_name: str) -> Any:
     """Return the module that answers a question, from the core or beside its page; None if there is none."""
-    packages = (f"dpcore.{name}", f"pages.{name}")
+    packages = (f"dpcore.{question_name}", f"pages.{question_name}")
     # Asked of the folder first: `find_spec` raises where that is not there.
-    module_names = (f"{name}.answer" for name in packages if find_spec(name) and find_spec(f"{name}.answer"))
+    module_names = (f"{p}.answer" for p in packages if find_spec(p) and find_spec(f"{p}.answer"))
     return next(map(importlib.import_module, module_names), None)
 
 
@@ -61,7 +61,7 @@ def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -
     data_name = f"{question.title}: data of its own" if question.has_own_data else "Demonstration"
     if is_on_session_data:
         data_name = dataset.name
-    bound, error, *_ = *((number.label, number.text) for number in card.numbers), ("", ""), ("", "")
+    bound_texts, error_texts = [*((n.label, n.text) for n in card.numbers), ("", ""), ("", "")][:2]
     epsilon, rows_lost = parameters.epsilon, None
     choice = card.code.forms[0][1] if card.code is not None and card.code.forms else None
     cap = choice.max_rows if isinstance(choice, Choice) and choice.quantity not in PER_GROUP else None
@@ -72,8 +72,8 @@ def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -
         name=f"{data_name if len(data_name) <= 28 else data_name[:27] + '…'}, ε = {wording.entered(epsilon)}",
         data=data_name,
         epsilon=epsilon,
-        bound=bound,
-        error=error,
+        bound=bound_texts,
+        error=error_texts,
         rows_lost=rows_lost,
         half_or_double=card.facts.get(HALF_OR_DOUBLE, ""),
         settings=tuple(_list_settings(question, parameters)),
@@ -130,11 +130,11 @@ def write_csv(listed_pins: tuple[Pin, ...]) -> str:
 
 def _edit_pins(question: Question, listed_pins: tuple[Pin, ...]) -> None:
     """Draw the fields that rename a pin, and the buttons that remove pins."""
-    names = [pin.name for pin in listed_pins]
+    pin_names = [pin.name for pin in listed_pins]
     selected_key = f"{question.name}_pin_chosen"
-    if st.session_state.get(selected_key) not in names:
-        st.session_state[selected_key] = names[-1]
-    selected_name = st.selectbox("Pin", names, key=selected_key, width=260)
+    if st.session_state.get(selected_key) not in pin_names:
+        st.session_state[selected_key] = pin_names[-1]
+    selected_name = st.selectbox("Pin", pin_names, key=selected_key, width=260)
     name_key = f"{question.name}_pin_name"
     # What was typed into it before, `_rename` has taken: callbacks come before the run.
     st.session_state[name_key] = selected_name
@@ -149,12 +149,14 @@ def _rename(question_name: str, selected_name: str, key: str) -> None:
     """Give the selected pin the name in the field, made unique; nothing if that is empty or the same."""
     new_name = str(st.session_state.get(key) or "").strip()
     if new_name and new_name != selected_name:
-        name = figures.find_free_name(question_name, new_name)
+        free_name = figures.find_free_name(question_name, new_name)
         figures.store_pins(
-            replace(pin, name=name) if (pin.question, pin.name) == (question_name, selected_name) else pin
+            replace(pin, name=free_name)
+            if (pin.question, pin.name) == (question_name, selected_name)
+            else pin
             for pin in figures.list_all_pins()
         )
-        st.session_state[f"{question_name}_pin_chosen"] = name
+        st.session_state[f"{question_name}_pin_chosen"] = free_name
 
 
 def _remove(question_name: str, pin_name: str) -> None:

@@ -27,8 +27,8 @@ def draw(question: Question, card: Answer) -> None:
     if dataset.is_private and isinstance(card.disclosure, ReleaseFacts):
         return
     # A page with the same bound, such as Sum and count on Home, says nothing new.
-    card_text = card.numbers[0].text if card.numbers else ""
-    pages_and_texts = [(other, text) for other, text in _list_bounds(question, dataset) if text != card_text]
+    card_bound = card.numbers[0].text if card.numbers else ""
+    pages_and_texts = [(other, text) for other, text in _list_bounds(question, dataset) if text != card_bound]
     if not pages_and_texts:
         return
     warning = " (do not publish)" if dataset.is_private else ""

@@ -97,8 +97,8 @@ def choose_limits(axis: Axis, key: str) -> tuple[float, float]:
     state[saved_key] = (low, high) if (low, high) != default_ends else None
     if low < high:
         return low, high
-    index = stops.index(low)
-    return (low, stops[index + 1]) if index + 1 < len(stops) else (stops[index - 1], low)
+    low_index = stops.index(low)
+    return (low, stops[low_index + 1]) if low_index + 1 < len(stops) else (stops[low_index - 1], low)
 
 
 ROOM = 100.0
@@ -194,11 +194,11 @@ def _build_paper_job_key(key: str) -> str:
 def list_contents(renderer: Renderer, sections: Mapping[str, Any], tabs: Mapping[str, Any]) -> dict[str, Any]:
     """Return the content of each tab by its name: those that the page draws itself, and the answer's sections."""
 
-    def build_content(name: str, entry: Any) -> Any:
+    def build_content(name: str, section_or_group: Any) -> Any:
         """Build the content of a tab: a function that draws a section, or inner tabs by name."""
-        if isinstance(entry, Mapping):
-            return list_contents(renderer, entry, {}) | tabs.get(name, {})
-        return lambda: renderer.show(entry)
+        if isinstance(section_or_group, Mapping):
+            return list_contents(renderer, section_or_group, {}) | tabs.get(name, {})
+        return lambda: renderer.show(section_or_group)
 
     return {**tabs, **{name: build_content(name, entry) for name, entry in sections.items()}}
 

@@ -71,12 +71,12 @@ _ended_sessions: dict[str, WatchedSession] = {}
 
 def watch() -> None:
     """Watch the session whose page runs in this thread."""
-    name = streamlit_internals.get_session_id()
-    if not name or streamlit_internals.find_runtime() is None or name in _watched_sessions:
+    session_name = streamlit_internals.get_session_id()
+    if not session_name or streamlit_internals.find_runtime() is None or session_name in _watched_sessions:
         return
-    session = streamlit_internals.find_session(name)
+    session = streamlit_internals.find_session(session_name)
     with _lock:
-        _watched_sessions[name] = WatchedSession(weakref.ref(session) if session is not None else None)
+        _watched_sessions[session_name] = WatchedSession(None if session is None else weakref.ref(session))
 
 
 def freeze() -> None:

@@ -201,8 +201,8 @@ def write_current_link(question: Question) -> tuple[str, str]:
     alone.
     """
     loaded_data, current_tour, state = session.get_loaded(), session.get_tour(), st.session_state
-    lasting_data = loaded_data if current_tour is None else current_tour.saved_state.loaded_data
-    came_from_file = session.is_file(lasting_data.original or lasting_data)
+    data_after_tour = loaded_data if current_tour is None else current_tour.saved_state.loaded_data
+    came_from_file = session.is_file(data_after_tour.original or data_after_tour)
     parameters: Parameters | None = state.get(keys.PAGE_PARAMETERS)
     epsilon: Any = state.get(keys.EPSILON)
     if parameters is None and not check_epsilon(epsilon):

@@ -104,9 +104,9 @@ class OwnTable:
         return dataset
 
 
-def find_upload(name: str) -> TableUpload:
+def find_upload(page_name: str) -> TableUpload:
     """Return the upload of a page with a file of its own."""
-    upload: TableUpload = importlib.import_module(f"pages.{name}.upload").UPLOAD
+    upload: TableUpload = importlib.import_module(f"pages.{page_name}.upload").UPLOAD
     return upload
 
 
@@ -235,9 +235,9 @@ RELEASES = "choices"
 """The name under which a page with a module ``saved`` holds its releases."""
 
 
-def _import_saved(name: str) -> Any:
+def _import_saved(page_name: str) -> Any:
     """Return the module ``saved`` of a page."""
-    return importlib.import_module(f"pages.{name}.saved")
+    return importlib.import_module(f"pages.{page_name}.saved")
 
 
 def list_releases(values_by_key: Mapping[Any, Any]) -> dict[str, Any]:
@@ -339,11 +339,11 @@ def _read_known_file(node: JsonValue) -> KnownFile | None:
     )
     if members is None:
         return None
-    name, column_names, disclosure = (members.pop(entry) for entry in ("name", "columns", "label"))
+    file_name, column_names, disclosure = (members.pop(key) for key in ("name", "columns", "label"))
     roles = Roles(**members)
     single_columns = (roles.user, roles.count, roles.size, roles.users, roles.value, roles.task)
     used_columns = [*(c for c in single_columns if c is not None), *roles.further_user, *roles.further_task]
     if missing_columns := [column for column in used_columns if column not in column_names]:
         node.refuse(f"the file has no column {missing_columns[0]}")
         return None
-    return KnownFile(name, column_names, roles, disclosure)
+    return KnownFile(file_name, column_names, roles, disclosure)

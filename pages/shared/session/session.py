@@ -242,8 +242,8 @@ def put_in_use(loaded_data: LoadedData, has_same_rows: bool = False) -> None:
             if declaration.renewed and not has_same_rows and declaration.origin is not FieldOrigin.OWN_DATA:
                 state[question.key(name)] = question.get_initial_value(name)
         if question.propose_values is not None:
-            names = (*question.fields, *question.other_origins)
-            current_values = {name: state.get(question.key(name)) for name in names}
+            declared_names = (*question.fields, *question.other_origins)
+            current_values = {name: state.get(question.key(name)) for name in declared_names}
             for name, value in question.propose_values(loaded_data.dataset, current_values).items():
                 link_problems += _check_link_choice(question, name, value)
                 state[question.key(name)] = value
@@ -285,8 +285,8 @@ def _check_link_choice(question: Question, name: str, value: Any) -> list[InputP
     field = question.fields[name]
     assert field.options is not None
     link_text, proposed_text = (field.options.get(option, option) for option in (link_value, value))
-    name = field.report_label or field.label
-    message = f"of {name} the link says *{link_text}*; for these data {question.title} begins with *{proposed_text}*"
+    label = field.report_label or field.label
+    message = f"of {label} the link says *{link_text}*; for these data {question.title} begins with *{proposed_text}*"
     return [InputProblem(message, remedy="Choose it there again if it holds for these data, too")]
 
 
@@ -409,8 +409,8 @@ def _forget_private(forgets_values: bool) -> dict[str, Any]:
     for key in map(str, list(state)):
         if key in keys.PRESERVED:
             continue
-        name, _, field_name = key.partition(".")
-        question = catalogue.QUESTIONS.get(name)
+        question_name, _, field_name = key.partition(".")
+        question = catalogue.QUESTIONS.get(question_name)
         origin = FieldOrigin.DATA if question is None else question.get_origin(field_name)
         if origin in kept_origins:
             continue

@@ -319,7 +319,7 @@ def _read_data(problems: Problems, node: JsonValue, is_original: bool = False) -
     if members is None:
         return None
     origin_name = members["origin"]
-    generator_texts = {name: entry.get_text(MAX_TEXT) for name, entry in members["generator"].items()}
+    generator_texts = {name: text_node.get_text(MAX_TEXT) for name, text_node in members["generator"].items()}
     if origin_name not in (session.UPLOADED, session.DP_RELEASE):
         if set(members) != {"origin", "generator"} or None in generator_texts.values():
             node.refuse("a sample or a generator has nothing beside its name and its parameters")

@@ -125,8 +125,8 @@ def write_answer(step: Step, tour: Tour, parameters: Any | None) -> str:
     if not is_moved and not tour.is_answer_requested:
         return ""
     dataset, shown_parameters = session.dataset(), step.parameters_at(value if is_moved else step.goal_value)
-    name = list_questions()[tour.step_number - 1].name
-    answer = _write_cached_answer(name, dataset.digest, shown_parameters, dataset)
+    question_name = list_questions()[tour.step_number - 1].name
+    answer = _write_cached_answer(question_name, dataset.digest, shown_parameters, dataset)
     return f"{answer} {OTHERWISE}" if is_moved and parameters != shown_parameters else answer
 
 
@@ -134,9 +134,9 @@ OTHERWISE = "(This is with the step's other settings.)"
 
 
 @cached(max_entries=16)
-def _write_cached_answer(name: str, digest: str, parameters: Any, _data: Dataset) -> str:
+def _write_cached_answer(question_name: str, digest: str, parameters: Any, _data: Dataset) -> str:
     """Return the answer of a question's step, cached: the page is drawn at every movement."""
-    return import_step(catalogue.QUESTIONS[name]).write_answer(_data, parameters)
+    return import_step(catalogue.QUESTIONS[question_name]).write_answer(_data, parameters)
 
 
 # --- The address ------------------------------------------------------------------------------------------------------
