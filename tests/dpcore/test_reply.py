@@ -47,7 +47,7 @@ def test_a_pickle_holds_the_answer_and_no_data_unless_they_are_kept(name: str) -
     assert stored.data is None
     assert stored.data_digest == reply.data_digest != ""
     assert stored.numbers.equals(reply.numbers)
-        assert list(stored.figures) == list(reply.figures)
+    assert list(stored.figures) == list(reply.figures)
     assert stored.figure().to_json() == reply.figure().to_json()
     if reply.forms:
         assert stored.code() == reply.code()
