@@ -55,7 +55,7 @@ class Question:
 
     Attributes:
         package_name: Package of its mathematics, below `dpcore`.
-        accepted_columns: Which of value and group it takes.
+        accepted_columns: Which of value and group it takes; of tables with a label, of ranges and positive.
         needed_columns: Which of them it cannot do without.
         required_settings: Settings that have a default on the page and must be said here, as a wrong one is not seen.
         fixed_settings: Settings that the call itself stands for, as a field holds them.

@@ -63,7 +63,7 @@ class Reply:
     Attributes:
         answer: The answer that pages and reports read.
         call: Name of the function that was called, and its settings as a person writes them.
-        package_name: Whose answer it is.
+        package_name: Package that built the answer, such as ``dpcore.mean.answer``.
         purpose_sentence: What it answers, one sentence.
         data: The data set that it is about; None where the settings say all, or it is of another kind.
         subject: What `build_answer` took as data: the data set, a table with a label, or a stand-in if none was given.

@@ -368,10 +368,10 @@ def count(
         file_layouts = list(source.head.layouts)
         for index, encoding in file_reduction.encodings_by_index.items():
             file_layouts[index] = replace(file_layouts[index], encoding=encoding)
-        decimal_marks = tuple(file_reduction.decimal_marks.items())
+        decimal_mark_pairs = tuple(file_reduction.decimal_marks.items())
         counts_unnamed = roles.missing_users is MissingUsers.ONE_USER
         value_options = column_roles.describe_values(roles, source.head)
-        table_layout = TableLayout(tuple(file_layouts), decimal_marks, counts_unnamed, **value_options)
+        table_layout = TableLayout(tuple(file_layouts), decimal_mark_pairs, counts_unnamed, **value_options)
     source_text = f"File {source.name}."
     dataset = build_counted_dataset(facets, source.name, source_text, roles, provenance, notes, table_layout)
     is_counted_histogram = roles.kind is TableKind.HISTOGRAM and dataset.release is None

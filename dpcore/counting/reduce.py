@@ -369,8 +369,8 @@ class Reduction:
         coded_columns = dict(self.run_query(coded_rows))
         user_codes, values = coded_columns.pop("user"), coded_columns.pop("value")
         # Rows of a pair of user and task are adjacent, so that its values can be clamped later.
-        key_columns = [coded_columns.pop(key) for key in ("order", "task") if key in coded_columns]
-        row_order = np.lexsort([*key_columns, user_codes])
+        sort_keys = [coded_columns.pop(key) for key in ("order", "task") if key in coded_columns]
+        row_order = np.lexsort([*sort_keys, user_codes])
         values = read_only(values[row_order])
         user_codes = user_codes[row_order].astype(np.int64)
         del row_order

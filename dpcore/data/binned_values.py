@@ -37,7 +37,7 @@ BINNED_NOTE = "Values are known by user and bin, not by row; programs read the t
 
 def build_values(
     user_codes: npt.ArrayLike,
-    num_rows: npt.ArrayLike,
+    num_rows_each: npt.ArrayLike,
     means: npt.ArrayLike,
     deviations: npt.ArrayLike,
     *,
@@ -48,13 +48,13 @@ def build_values(
 
     Args:
         user_codes: Different integers for different users, shape (num_entries,), in any order.
-        num_rows: Rows of each entry, at least 1, likewise.
+        num_rows_each: Rows of each entry, at least 1, likewise.
         means: Mean of their values, finite, likewise.
         deviations: Standard deviation of their values, at least 0, likewise.
         column: Name of the column of values.
         bins: The bins.
     """
-    row_counts, mean_array = np.asarray(num_rows, dtype=np.int64), np.asarray(means, dtype=np.float64)
+    row_counts, mean_array = np.asarray(num_rows_each, dtype=np.int64), np.asarray(means, dtype=np.float64)
     _, user_indices = np.unique(np.asarray(user_codes, dtype=np.int64), return_inverse=True)
     sizes = np.bincount(user_indices, row_counts)
     user_order = np.lexsort((np.bincount(user_indices, row_counts * mean_array), sizes))
@@ -65,7 +65,7 @@ def build_values(
 
 
 def list_assumptions(dataset: Dataset, is_quantile: bool = False) -> tuple[str, ...]:
-    """Return how far a mean or a quantile of binned values is known, sentences without their full stop; else none."""
+    """Return a sentence on how far a mean or a quantile of binned values is known; empty if values are not binned."""
     bins = None if dataset.values is None else dataset.values.bins
     if bins is None:
         return ()
@@ -118,10 +118,10 @@ def read_values(content: bytes, name: str, disclosure: Disclosure) -> Dataset:
     document.problems.raise_if_any()
     assert members is not None
     bins_per_user, *arrays = (members[key] for key in ("bins_per_user", "rows", "means", "deviations"))
-    num_rows = arrays[0]
+    num_rows_each = arrays[0]
     if any(array.size != bins_per_user.sum() for array in arrays):
         document.refuse("rows, means and deviations must have one entry for each bin of each user")
-    if float(num_rows.sum(dtype=np.float64)) > MAX_ROWS:
+    if float(num_rows_each.sum(dtype=np.float64)) > MAX_ROWS:
         document.refuse(f"there are more than {MAX_ROWS:,} rows in all")
     document.problems.raise_if_any()
     user_codes = np.repeat(np.arange(bins_per_user.size), bins_per_user)
@@ -135,7 +135,7 @@ def read_values(content: bytes, name: str, disclosure: Disclosure) -> Dataset:
 
 
 def _read_missing(node: JsonValue) -> str | float | None:
-    """Read the rule for missing values: ``drop``, a number or null."""
+    """Read the rule for missing values: ``drop``, or a number; None for null, and with a problem for anything else."""
     if node.value is None or node.value == DROP:
         return None if node.value is None else DROP
     return node.get_number()
